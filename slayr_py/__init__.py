@@ -1,0 +1,85 @@
+"""Bayesian optimisation with fully Bayesian Gaussian processes in Stan.
+
+Public names are documented in the README; ``slayr --help`` shows the command
+line. Submodules load on first use, so that importing the package is quick.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+__version__ = "0.1.0"
+
+if TYPE_CHECKING:
+    from slayr_py import acquisition, errors, inference, kernels, space, study, toolchain
+    from slayr_py.errors import (
+        CompileError,
+        DataError,
+        InferenceError,
+        SlayrError,
+        SpaceError,
+        StorageError,
+        ToolchainError,
+    )
+    from slayr_py.inference import Diagnostics, GaussianProcess, Posterior, Prediction
+    from slayr_py.kernels import Beta, LogNormal, Normal
+    from slayr_py.study import Result, minimize
+
+_MODULES = ("acquisition", "errors", "inference", "kernels", "space", "study", "toolchain")
+_NAMES = {
+    "CompileError": "errors",
+    "DataError": "errors",
+    "InferenceError": "errors",
+    "SlayrError": "errors",
+    "SpaceError": "errors",
+    "StorageError": "errors",
+    "ToolchainError": "errors",
+    "Beta": "kernels",
+    "LogNormal": "kernels",
+    "Normal": "kernels",
+    "Diagnostics": "inference",
+    "GaussianProcess": "inference",
+    "Posterior": "inference",
+    "Prediction": "inference",
+    "Result": "study",
+    "minimize": "study",
+}
+
+__all__ = [
+    "Beta",
+    "CompileError",
+    "DataError",
+    "Diagnostics",
+    "GaussianProcess",
+    "InferenceError",
+    "LogNormal",
+    "Normal",
+    "Posterior",
+    "Prediction",
+    "Result",
+    "SlayrError",
+    "SpaceError",
+    "StorageError",
+    "ToolchainError",
+    "acquisition",
+    "errors",
+    "inference",
+    "kernels",
+    "minimize",
+    "space",
+    "study",
+    "toolchain",
+]
+
+
+def __getattr__(name: str) -> Any:
+    if name in _MODULES:
+        return importlib.import_module(f"slayr_py.{name}")
+    if name in _NAMES:
+        return getattr(importlib.import_module(f"slayr_py.{_NAMES[name]}"), name)
+    raise AttributeError(f"module 'slayr_py' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return __all__

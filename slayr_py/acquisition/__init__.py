@@ -1,0 +1,36 @@
+"""Acquisition functions, averaged over posterior draws, and their maximisation on mixed spaces."""
+
+from slayr_py.acquisition.criteria import (
+    Acquisition,
+    ExpectedImprovement,
+    LogExpectedImprovement,
+    LowerConfidenceBound,
+    ProbabilityOfImprovement,
+    from_name,
+    names,
+)
+from slayr_py.acquisition.functions import (
+    beta_schedule,
+    expected_improvement,
+    log_expected_improvement,
+    lower_confidence_bound,
+    probability_of_improvement,
+)
+from slayr_py.acquisition.maximise import Suggestion, suggest
+
+__all__ = [
+    "Acquisition",
+    "ExpectedImprovement",
+    "LogExpectedImprovement",
+    "LowerConfidenceBound",
+    "ProbabilityOfImprovement",
+    "Suggestion",
+    "beta_schedule",
+    "expected_improvement",
+    "from_name",
+    "log_expected_improvement",
+    "lower_confidence_bound",
+    "names",
+    "probability_of_improvement",
+    "suggest",
+]

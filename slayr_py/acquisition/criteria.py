@@ -1,0 +1,229 @@
+"""Acquisition criteria with gradients, for the maximiser.
+
+Symbols
+-------
+mean, variance (s, m), and their gradients (s, m, d) : the latent function under s draws at m points.
+The maximiser climbs log EI and log PI, which have the same maxima as EI and PI and do not vanish where these do.
+"""
+
+from __future__ import annotations
+
+import difflib
+from abc import ABC, abstractmethod
+from typing import Any, ClassVar, NamedTuple
+
+import numpy as np
+from scipy.special import logsumexp
+from typing_extensions import override
+
+from slayr_py.acquisition.functions import (
+    beta_schedule,
+    expected_improvement,
+    log_cdf,
+    log_expected_improvement,
+    log_h,
+    log_phi,
+    lower_confidence_bound,
+    probability_of_improvement,
+)
+from slayr_py.errors import DataError
+from slayr_py.space.dimension import FloatArray
+
+_SMALLEST_VARIANCE = 1e-20  # of targets with variance 1: keeps the logarithm finite at an observed point
+
+
+class State(NamedTuple):
+    """Where the loop stands: smallest value so far, iteration from 1, dimensionality of the space."""
+
+    best: float
+    t: int
+    dimension: int
+
+
+class Acquisition(ABC):
+    """A criterion that the next configuration maximises."""
+
+    name: ClassVar[str]
+
+    @abstractmethod
+    def value(self, mean: FloatArray, sd: FloatArray, state: State) -> FloatArray:
+        """The criterion at m points, (m,), from moments (s, m)."""
+
+    @abstractmethod
+    def score(self, mean: FloatArray, variance: FloatArray, state: State) -> FloatArray:
+        """A monotone transform of the criterion that is good to climb, (m,)."""
+
+    @abstractmethod
+    def score_gradient(
+        self,
+        mean: FloatArray,
+        variance: FloatArray,
+        mean_gradient: FloatArray,
+        variance_gradient: FloatArray,
+        state: State,
+    ) -> tuple[FloatArray, FloatArray]:
+        """The score (m,) and its gradient (m, d)."""
+
+    def options(self) -> dict[str, Any]:
+        """Arguments that make this criterion again, JSON-able."""
+        return {}
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({', '.join(f'{k}={v!r}' for k, v in self.options().items())})"
+
+
+class _Improvement(Acquisition):
+    """Criteria that are the mean over draws of a function of z: scored by its logarithm."""
+
+    @abstractmethod
+    def _log_terms(self, z: FloatArray, sd: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """Logarithm of the draw's criterion, and its derivatives by mean and by standard deviation."""
+
+    @override
+    def score(self, mean: FloatArray, variance: FloatArray, state: State) -> FloatArray:
+        sd = np.sqrt(np.maximum(variance, _SMALLEST_VARIANCE))
+        log_terms = self._log_terms((state.best - mean) / sd, sd)[0]
+        return np.asarray(logsumexp(log_terms, axis=0) - np.log(len(mean)))
+
+    @override
+    def score_gradient(
+        self,
+        mean: FloatArray,
+        variance: FloatArray,
+        mean_gradient: FloatArray,
+        variance_gradient: FloatArray,
+        state: State,
+    ) -> tuple[FloatArray, FloatArray]:
+        sd = np.sqrt(np.maximum(variance, _SMALLEST_VARIANCE))
+        log_terms, by_mean, by_sd = self._log_terms((state.best - mean) / sd, sd)
+        total = logsumexp(log_terms, axis=0)
+        share = np.exp(log_terms - total)
+        gradient = np.einsum("sm,smd->md", share * by_mean, mean_gradient)
+        gradient += np.einsum("sm,smd->md", share * by_sd / (2 * sd), variance_gradient)
+        return np.asarray(total - np.log(len(mean))), gradient
+
+
+class ExpectedImprovement(_Improvement):
+    """Expected improvement over the smallest value, averaged over draws."""
+
+    name: ClassVar[str] = "ei"
+
+    @override
+    def value(self, mean: FloatArray, sd: FloatArray, state: State) -> FloatArray:
+        return expected_improvement(mean, sd, state.best)
+
+    @override
+    def _log_terms(self, z: FloatArray, sd: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
+        # dEI/dmean = -Phi(z) and dEI/dsd = phi(z), both over EI = sd h(z).
+        log_improvement = np.log(sd) + log_h(z)
+        return log_improvement, -np.exp(log_cdf(z) - log_improvement), np.exp(log_phi(z) - log_improvement)
+
+
+class LogExpectedImprovement(ExpectedImprovement):
+    """Logarithm of the expected improvement: the same suggestions as EI, its value readable when EI underflows."""
+
+    name: ClassVar[str] = "log_ei"
+
+    @override
+    def value(self, mean: FloatArray, sd: FloatArray, state: State) -> FloatArray:
+        return log_expected_improvement(mean, sd, state.best)
+
+
+class ProbabilityOfImprovement(_Improvement):
+    """Probability of a smaller value, averaged over draws."""
+
+    name: ClassVar[str] = "pi"
+
+    @override
+    def value(self, mean: FloatArray, sd: FloatArray, state: State) -> FloatArray:
+        return probability_of_improvement(mean, sd, state.best)
+
+    @override
+    def _log_terms(self, z: FloatArray, sd: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
+        log_probability = log_cdf(z)
+        by_z = np.exp(log_phi(z) - log_probability)
+        return log_probability, -by_z / sd, -by_z * z / sd
+
+
+class LowerConfidenceBound(Acquisition):
+    """Lower confidence bound of the mixture with the cooling schedule of the slayR notes.
+
+    Parameters
+    ----------
+    delta : float
+        Probability in (0, 1) with which the regret bound may fail.
+    dimension : float, optional
+        D of the schedule: the dimensionality of the space by default; the number of candidate points gives the
+        schedule of the theorem.
+    """
+
+    name: ClassVar[str] = "lcb"
+
+    def __init__(self, delta: float = 0.1, dimension: float | None = None) -> None:
+        beta_schedule(1, dimension if dimension is not None else 1, delta)
+        self.delta, self.dimension = delta, dimension
+
+    @override
+    def options(self) -> dict[str, Any]:
+        return {"delta": self.delta, "dimension": self.dimension}
+
+    @override
+    def value(self, mean: FloatArray, sd: FloatArray, state: State) -> FloatArray:
+        return lower_confidence_bound(mean, sd, self._beta(state))
+
+    @override
+    def score(self, mean: FloatArray, variance: FloatArray, state: State) -> FloatArray:
+        return self.value(mean, np.sqrt(variance), state)
+
+    @override
+    def score_gradient(
+        self,
+        mean: FloatArray,
+        variance: FloatArray,
+        mean_gradient: FloatArray,
+        variance_gradient: FloatArray,
+        state: State,
+    ) -> tuple[FloatArray, FloatArray]:
+        centre, slope = mean.mean(axis=0), mean_gradient.mean(axis=0)
+        deviation = mean - centre
+        total = np.maximum(np.mean(variance + np.square(deviation), axis=0), _SMALLEST_VARIANCE)
+        total_slope = variance_gradient.mean(axis=0)
+        total_slope += 2 * np.einsum("sm,smd->md", deviation, mean_gradient - slope) / len(mean)
+        root, beta = np.sqrt(total), self._beta(state)
+        return np.sqrt(beta) * root - centre, np.sqrt(beta) * total_slope / (2 * root[:, None]) - slope
+
+    def _beta(self, state: State) -> float:
+        return beta_schedule(state.t, self.dimension if self.dimension is not None else state.dimension, self.delta)
+
+
+_CRITERIA: dict[str, type[Acquisition]] = {
+    criterion.name: criterion
+    for criterion in (ExpectedImprovement, LogExpectedImprovement, ProbabilityOfImprovement, LowerConfidenceBound)
+}
+
+
+def names() -> tuple[str, ...]:
+    """Names that :func:`from_name` knows."""
+    return tuple(_CRITERIA)
+
+
+def from_name(name: str | Acquisition, **options: Any) -> Acquisition:
+    """Make a criterion by name: "ei", "log_ei", "pi" or "lcb"; one already made is handed back.
+
+    Raises
+    ------
+    DataError
+        For an unknown name (the nearest known one is suggested) or option, or an option out of range.
+    """
+    if isinstance(name, Acquisition):
+        if options:
+            raise DataError(f"options {sorted(options)} cannot be added to {name!r}; pass them to it")
+        return name
+    if not isinstance(name, str) or name not in _CRITERIA:
+        near = difflib.get_close_matches(str(name), list(_CRITERIA), n=1)
+        hint = f"; did you mean {near[0]!r}?" if near else ""
+        raise DataError(f"unknown acquisition {name!r}{hint} Known: {', '.join(_CRITERIA)}.")
+    try:
+        return _CRITERIA[name](**options)
+    except TypeError as error:
+        raise DataError(f"acquisition {name!r} does not take {sorted(options)}") from error

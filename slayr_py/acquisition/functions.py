@@ -1,0 +1,174 @@
+"""Acquisition functions of arrays, for minimisation; larger is better.
+
+``mean`` and ``sd`` describe the latent function at m points: (m,) for one setting of the hyperparameters, or (s, m)
+for s posterior draws, over which improvement is averaged; the bound uses the mean and standard deviation of the
+mixture. z = (best - mean) / sd throughout.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy.special import erfcx, log_ndtr, logsumexp, ndtr
+
+from slayr_py.errors import DataError
+from slayr_py.space.dimension import FloatArray
+
+_HALF_LOG_2PI = 0.5 * np.log(2 * np.pi)
+_TAIL = -50.0  # below, the asymptotic series of log_h is exact to rounding
+
+
+def expected_improvement(mean: ArrayLike, sd: ArrayLike, best: float) -> FloatArray:
+    """Expected improvement (best - mean) Phi(z) + sd phi(z) (Jones, Schonlau & Welch 1998, eq. 15).
+
+    Parameters
+    ----------
+    mean, sd : (m,) or (s, m) array_like
+    best : float
+        Smallest value so far, in the same units.
+
+    Returns
+    -------
+    (m,) float64
+
+    Raises
+    ------
+    DataError
+        If sd is negative, shapes differ or something is NaN.
+    """
+    mean, sd = _moments(mean, sd)
+    gap, positive = _checked_best(best) - mean, sd > 0
+    z = np.divide(gap, sd, out=np.zeros_like(gap), where=positive)
+    # (gap Phi + sd phi) cancels in the lower tail; sd exp(log h) does not.
+    value = np.where(positive, sd * np.exp(log_h(z)), np.maximum(gap, 0.0))
+    return _averaged(value)
+
+
+def log_expected_improvement(mean: ArrayLike, sd: ArrayLike, best: float) -> FloatArray:
+    """Logarithm of the expected improvement, accurate where that underflows (Ament et al. 2023).
+
+    Over draws it is the logarithm of the mean, by log-mean-exp. Parameters, shapes and errors as
+    :func:`expected_improvement`.
+    """
+    mean, sd = _moments(mean, sd)
+    gap, positive = _checked_best(best) - mean, sd > 0
+    z = np.divide(gap, sd, out=np.zeros_like(gap), where=positive)
+    with np.errstate(divide="ignore"):
+        value = np.where(positive, np.log(np.where(positive, sd, 1.0)) + log_h(z), np.log(np.maximum(gap, 0.0)))
+    return _log_averaged(value)
+
+
+def probability_of_improvement(mean: ArrayLike, sd: ArrayLike, best: float) -> FloatArray:
+    """Probability Phi(z) that the function is below ``best`` (Kushner 1964); shapes as in expected_improvement."""
+    mean, sd = _moments(mean, sd)
+    gap, positive = _checked_best(best) - mean, sd > 0
+    z = np.divide(gap, sd, out=np.zeros_like(gap), where=positive)
+    return _averaged(np.where(positive, ndtr(z), (gap > 0).astype(np.float64)))
+
+
+def lower_confidence_bound(mean: ArrayLike, sd: ArrayLike, beta: float) -> FloatArray:
+    """Negative lower confidence bound -(mean - sqrt(beta) sd) (Srinivas et al. 2010; slayR notes, "LCB_delta").
+
+    Parameters
+    ----------
+    mean, sd : (m,) or (s, m) array_like
+        Draws are merged into their mixture's mean and standard deviation.
+    beta : float
+        Weight of the variance, >= 0; see :func:`beta_schedule`.
+
+    Returns
+    -------
+    (m,) float64
+    """
+    mean, sd = _moments(mean, sd)
+    if not (np.isfinite(beta) and beta >= 0):
+        raise DataError(f"beta must be finite and >= 0, got {beta!r}")
+    if mean.ndim > 1:
+        centre = mean.mean(axis=0)
+        mean, sd = centre, np.sqrt(np.mean(np.square(sd) + np.square(mean - centre), axis=0))
+    return np.asarray(-(mean - np.sqrt(beta) * sd))
+
+
+def beta_schedule(t: int, dimension: float, delta: float) -> float:
+    """Weight beta_t = 2 log(D t^2 pi^2 / (6 delta)) of iteration t.
+
+    Parameters
+    ----------
+    t : int
+        Iteration, from 1.
+    dimension : float
+        D >= 1: the dimensionality in the slayR notes; in the theorem that they cite (Srinivas et al. 2010, theorem 1)
+        the number of candidate points.
+    delta : float
+        Probability in (0, 1) with which the regret bound may fail.
+
+    Returns
+    -------
+    float
+        Always positive: pi^2 / 6 > 1 > delta.
+
+    Raises
+    ------
+    DataError
+    """
+    if not (isinstance(delta, int | float | np.number) and 0 < delta < 1):
+        raise DataError(f"delta must lie strictly between 0 and 1, got {delta!r}")
+    if not t >= 1:
+        raise DataError(f"t counts iterations from 1, got {t!r}")
+    if not dimension >= 1:
+        raise DataError(f"dimension must be at least 1, got {dimension!r}")
+    return float(2 * (np.log(dimension) + 2 * np.log(t) + np.log(np.pi**2 / 6) - np.log(delta)))
+
+
+def log_h(z: FloatArray) -> FloatArray:
+    """log(phi(z) + z Phi(z)) without cancellation (Ament et al. 2023, eq. 9).
+
+    With Phi/phi = sqrt(pi/2) erfcx(-z / sqrt 2) the sum is phi(z) (1 + z Phi/phi). Far down, where the bracket
+    cancels, it is replaced by its asymptotic series u (1 - 3u + 15u^2 - 105u^3 + 945u^4), u = 1/z^2.
+    """
+    z = np.asarray(z, dtype=np.float64)
+    top = np.maximum(z, -1.0)
+    value = np.log(np.exp(-0.5 * top**2 - _HALF_LOG_2PI) + top * ndtr(top))
+    middle = np.clip(z, _TAIL, -1.0)
+    bracket = 1 + middle * np.sqrt(np.pi / 2) * erfcx(-middle / np.sqrt(2))
+    u = 1 / np.square(np.minimum(z, _TAIL))
+    series = u * (1 - u * (3 - u * (15 - u * (105 - u * 945))))
+    lower = np.log(np.where(z < _TAIL, series, bracket))
+    return np.where(z > -1.0, value, log_phi(z) + lower)
+
+
+def log_phi(z: FloatArray) -> FloatArray:
+    """Logarithm of the standard normal density."""
+    return np.asarray(-0.5 * np.square(z) - _HALF_LOG_2PI)
+
+
+def log_cdf(z: FloatArray) -> FloatArray:
+    """Logarithm of the standard normal distribution function."""
+    return np.asarray(log_ndtr(z))
+
+
+def _moments(mean: ArrayLike, sd: ArrayLike) -> tuple[FloatArray, FloatArray]:
+    m, s = np.asarray(mean, dtype=np.float64), np.asarray(sd, dtype=np.float64)
+    try:
+        m, s = np.broadcast_arrays(m, s)
+    except ValueError as error:
+        raise DataError(f"mean has shape {m.shape} and sd {s.shape}; they must agree") from error
+    if np.any(s < 0) or np.any(np.isnan(s)) or np.any(np.isnan(m)):
+        raise DataError("mean must not be NaN, and sd must not be NaN or negative")
+    return m, s
+
+
+def _checked_best(best: float) -> float:
+    if np.isnan(best):
+        raise DataError("best is NaN; it must be the smallest value observed so far")
+    return float(best)
+
+
+def _averaged(value: FloatArray) -> FloatArray:
+    return np.asarray(value.mean(axis=0) if value.ndim > 1 else value)
+
+
+def _log_averaged(value: FloatArray) -> FloatArray:
+    if value.ndim <= 1:
+        return np.asarray(value)
+    return np.asarray(logsumexp(value, axis=0) - np.log(len(value)))

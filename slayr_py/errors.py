@@ -1,0 +1,31 @@
+"""The exceptions of the suite: one root, one class for each kind of trouble."""
+
+from __future__ import annotations
+
+
+class SlayrError(Exception):
+    """Root of every error the package raises on purpose."""
+
+
+class ToolchainError(SlayrError):
+    """No usable CmdStan, compiler or cache."""
+
+
+class CompileError(ToolchainError):
+    """A Stan program that stanc or the C++ compiler refused."""
+
+
+class SpaceError(SlayrError, ValueError):
+    """A search space, configuration or graph that cannot be used."""
+
+
+class DataError(SlayrError, ValueError):
+    """Observations, priors or options with illegal values or shapes."""
+
+
+class InferenceError(SlayrError, RuntimeError):
+    """A Stan run that failed or returned nothing usable."""
+
+
+class StorageError(SlayrError, OSError):
+    """A study or saved posterior that cannot be opened, read or written."""

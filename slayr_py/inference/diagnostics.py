@@ -1,0 +1,118 @@
+"""Diagnostics: whether a fit is to be trusted."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+
+from slayr_py.inference.run import Run
+from slayr_py.inference.tree import convergence, energy_fractions
+from slayr_py.space.dimension import FloatArray
+
+RHAT_LIMIT = 1.03
+ESS_PER_CHAIN = 50
+EBFMI_LIMIT = 0.2
+DIVERGENT_SHARE = 0.005
+PARETO_K_LIMIT = 0.7
+
+
+@dataclass(frozen=True)
+class Diagnostics:
+    """Diagnostics of one fit, computed by ArviZ over all hyperparameters; NaN where a method has no such number.
+
+    Attributes
+    ----------
+    rhat_max : float
+        Largest rank-normalised split R-hat (Vehtari et al. 2021); 1 when the chains agree.
+    ess_bulk_min, ess_tail_min : float
+        Smallest effective sample sizes of the centre and of the 5% and 95% quantiles.
+    divergences : int
+        Transitions at which the integrator lost the energy.
+    max_treedepth_hits : int
+        Transitions cut short at the largest tree.
+    ebfmi_min : float
+        Smallest energy Bayesian fraction of missing information of a chain.
+    pareto_k : float
+        Tail shape of the importance ratios of Pathfinder and Laplace.
+    ok : bool
+        Whether everything is within its limit.
+    messages : tuple of str
+        What is not, with its value, its limit and what helps.
+    """
+
+    rhat_max: float
+    ess_bulk_min: float
+    ess_tail_min: float
+    divergences: int
+    max_treedepth_hits: int
+    ebfmi_min: float
+    pareto_k: float
+    ok: bool
+    messages: tuple[str, ...]
+
+    def asdict(self) -> dict[str, Any]:
+        """JSON-able form; NaN becomes None."""
+        plain = asdict(self) | {"messages": list(self.messages)}
+        return {k: None if isinstance(v, float) and np.isnan(v) else v for k, v in plain.items()}
+
+    @classmethod
+    def fromdict(cls, values: dict[str, Any]) -> Diagnostics:
+        """Read what :meth:`asdict` wrote."""
+        plain: dict[str, Any] = {k: float("nan") if v is None else v for k, v in values.items()}
+        return cls(**(plain | {"messages": tuple(plain["messages"])}))
+
+    def __str__(self) -> str:
+        if np.isfinite(self.rhat_max):
+            return f"rhat {self.rhat_max:.3f} ess {self.ess_bulk_min:.0f} div {self.divergences}"
+        return f"k-hat {self.pareto_k:.2f}" if np.isfinite(self.pareto_k) else "point estimate"
+
+
+def diagnose(run: Run, hyperparameters: dict[str, FloatArray]) -> Diagnostics:
+    """Diagnostics of a run.
+
+    Parameters
+    ----------
+    run : Run
+    hyperparameters : dict of str to (c, s, ...) float64
+    """
+    method = run.arguments["method"]
+    if method != "nuts":
+        messages = []
+        if np.isfinite(run.pareto_k) and run.pareto_k > PARETO_K_LIMIT:
+            messages.append(
+                f"Pareto k {run.pareto_k:.2f} > {PARETO_K_LIMIT}: the {method} approximation misses part of the "
+                "posterior; use method='nuts'"
+            )
+        nan = float("nan")
+        return Diagnostics(nan, nan, nan, 0, 0, nan, run.pareto_k, not messages, tuple(messages))
+    worst = convergence(hyperparameters)
+    chains, draws = run.sampler["energy"].shape
+    divergences = int(run.sampler["diverging"].sum())
+    hits = int((run.sampler["tree_depth"] >= run.arguments["max_treedepth"]).sum())
+    ebfmi = float(np.min(energy_fractions(run.sampler["energy"])))
+    messages = []
+    if not worst["rhat_max"] <= RHAT_LIMIT:
+        messages.append(f"R-hat {worst['rhat_max']:.3f} > {RHAT_LIMIT}: the chains disagree; more warm-up")
+    for kind in ("bulk", "tail"):
+        ess = worst[f"ess_{kind}_min"]
+        if not ess >= ESS_PER_CHAIN * chains:
+            messages.append(f"{kind} ESS {ess:.0f} < {ESS_PER_CHAIN} a chain: more draws")
+    if divergences > DIVERGENT_SHARE * chains * draws:
+        messages.append(f"{divergences} of {chains * draws} transitions diverged: higher target_acceptance")
+    if hits:
+        messages.append(f"{hits} transitions reached the largest tree: higher max_treedepth")
+    if not ebfmi >= EBFMI_LIMIT:
+        messages.append(f"E-BFMI {ebfmi:.2f} < {EBFMI_LIMIT}: more warm-up, or a tighter prior")
+    return Diagnostics(
+        rhat_max=worst["rhat_max"],
+        ess_bulk_min=worst["ess_bulk_min"],
+        ess_tail_min=worst["ess_tail_min"],
+        divergences=divergences,
+        max_treedepth_hits=hits,
+        ebfmi_min=ebfmi,
+        pareto_k=float("nan"),
+        ok=not messages,
+        messages=tuple(messages),
+    )

@@ -1,0 +1,186 @@
+"""The model: a space, a kernel, priors; and how it is fitted."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+
+import numpy as np
+from ConfigSpace import ConfigurationSpace
+from numpy.typing import ArrayLike
+
+from slayr_py.errors import DataError
+from slayr_py.inference.posterior import Posterior, build_posterior
+from slayr_py.inference.programs import compiled
+from slayr_py.inference.run import Method, run
+from slayr_py.kernels import Kernel, Prior, from_name
+from slayr_py.space import Encoded, Encoder
+from slayr_py.space.dimension import FloatArray
+
+
+class GaussianProcess:
+    """Fully Bayesian Gaussian process with constant mean and Gaussian noise on a search space.
+
+    Parameters
+    ----------
+    space : ConfigSpace.ConfigurationSpace or Encoder
+    kernel : Kernel or str
+        A kernel, its name, or "auto".
+    priors : mapping of str to Prior, optional
+        Replaces the default prior of the named hyperparameters; on standardised targets and unit-cube inputs. Priors
+        are data of the program: changing them compiles nothing.
+
+    Raises
+    ------
+    SpaceError
+        If the space cannot be encoded.
+    DataError
+        For an unknown kernel, or a prior whose name, family or length does not fit.
+
+    Examples
+    --------
+    >>> from ConfigSpace import ConfigurationSpace
+    >>> import slayr_py as sl
+    >>> gp = sl.GaussianProcess(ConfigurationSpace({"x": (0.0, 1.0)}), priors={"sigma_n": sl.LogNormal(-6, 1)})
+    >>> gp.kernel
+    Matern(p=2)
+    """
+
+    def __init__(
+        self,
+        space: ConfigurationSpace | Encoder,
+        kernel: Kernel | str = "auto",
+        priors: Mapping[str, Prior] | None = None,
+    ) -> None:
+        self.encoder = space if isinstance(space, Encoder) else Encoder(space)
+        self.kernel = from_name(kernel, self.encoder)
+        defaults = self.kernel.default_priors(self.encoder)
+        for name, prior in (priors or {}).items():
+            if name not in defaults:
+                raise DataError(f"no hyperparameter {name!r} to put a prior on; known: {', '.join(defaults)}")
+            if not isinstance(prior, Prior) or prior.support != defaults[name].support:
+                raise DataError(
+                    f"the prior of {name!r} must be {type(defaults[name]).__name__} "
+                    f"(support: {defaults[name].support}), got {prior!r}"
+                )
+        self.priors: dict[str, Prior] = {**defaults, **(priors or {})}
+        self._prior_data = self._spread_priors()
+
+    def prepare(self, progress: Callable[[str], None] | None = None) -> None:
+        """Find or assemble CmdStan and compile the program, so that a fit starts at once.
+
+        Raises
+        ------
+        ToolchainError, CompileError
+        """
+        compiled(self.kernel.program, progress)
+
+    def fit(
+        self,
+        configs: Encoded | Iterable[Mapping[str, Any]] | Any,
+        y: ArrayLike,
+        method: Method = "nuts",
+        chains: int = 4,
+        warmup: int = 500,
+        draws: int = 500,
+        seed: int = 1,
+        target_acceptance: float = 0.9,
+        max_treedepth: int = 10,
+        progress: Callable[[str], None] | None = None,
+    ) -> Posterior:
+        """Fit to observed values.
+
+        Parameters
+        ----------
+        configs : iterable of n configurations
+            ``Configuration`` objects, mappings, a DataFrame, an (n, D) array, or ``Encoded``.
+        y : (n,) array_like
+            Observed values in the user's units; standardised before the fit.
+        method : {"nuts", "pathfinder", "laplace", "map"}
+            Hamiltonian Monte Carlo; two approximations whose draws are importance-resampled; or the mode (of the
+            hyperparameters on the logarithmic scale) as a single draw.
+        chains, warmup, draws : int
+            Chains, and iterations of each; approximations return ``chains * draws`` draws.
+        seed : int
+            Fixes every draw.
+        target_acceptance : float
+            Acceptance statistic that the step size aims at, in (0, 1).
+        max_treedepth : int
+            A trajectory has at most 2**max_treedepth steps.
+        progress : callable, optional
+            Called with the name of each phase.
+
+        Raises
+        ------
+        SpaceError
+            If a configuration does not belong to the space.
+        DataError
+            If y has another length, is empty or not finite, or an option makes no sense.
+        InferenceError
+            If Stan fails.
+        """
+        train = self.encoder.encode(configs)
+        targets = check_targets(y, len(train))
+        centre, scale = standardisation(targets)
+        data = self.stan_data(train, (targets - centre) / scale, train[:0])
+        program = compiled(self.kernel.program, progress)
+        result = run(
+            program,
+            data,
+            method,
+            chains=chains,
+            warmup=warmup,
+            draws=draws,
+            seed=seed,
+            target_acceptance=target_acceptance,
+            max_treedepth=max_treedepth,
+            progress=progress,
+        )
+        return build_posterior(self, program, train, data, result, centre, scale)
+
+    def stan_data(self, train: Encoded, y: FloatArray, new: Encoded, prior_only: bool = False) -> dict[str, Any]:
+        """Data of the Stan program: observations on the standardised scale, new configurations, priors."""
+        return {
+            **self.kernel.stan_data(train, new),
+            "y": y,
+            "want_cov": 0,
+            "prior_only": int(prior_only),
+            **self._prior_data,
+        }
+
+    def _spread_priors(self) -> dict[str, float | FloatArray]:
+        labels = self.kernel.labels(self.encoder)
+        entries: dict[str, float | FloatArray] = {}
+        for name, prior in self.priors.items():
+            entries |= prior.stan_data(name, labels.get(name))
+        return entries
+
+
+def check_targets(y: ArrayLike, n: int) -> FloatArray:
+    """Observed values as (n,) float64.
+
+    Raises
+    ------
+    DataError
+        For another shape or length, no values, or values that are not finite numbers.
+    """
+    try:
+        values = np.array(y, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise DataError(f"y must be numbers, got {y!r:.200}") from error
+    if values.ndim != 1 or len(values) != n:
+        raise DataError(f"y has shape {values.shape} for {n} configurations; one number each is needed")
+    if n == 0:
+        raise DataError("there is nothing to fit: y is empty; at least one observation is needed")
+    if not np.all(np.isfinite(values)):
+        bad = int(np.flatnonzero(~np.isfinite(values))[0])
+        raise DataError(f"y[{bad}] is {values[bad]}; drop failed evaluations before fitting")
+    return values
+
+
+def standardisation(y: FloatArray) -> tuple[float, float]:
+    """Mean and sample standard deviation (n - 1); scale 1 for a single or constant y."""
+    centre = float(np.mean(y))
+    scale = float(np.std(y, ddof=1)) if len(y) > 1 else 0.0
+    # Rounding alone leaves a constant of size c a spread of about c times machine epsilon.
+    return centre, scale if scale > 4 * np.finfo(float).eps * float(np.max(np.abs(y))) else 1.0

@@ -1,0 +1,170 @@
+r"""Predictions of the latent function from hyperparameter draws, in NumPy.
+
+Symbols, for one draw of s
+--------------------------
+K = k(X, X) + sigma_n^2 I = L L' : covariance of the n observations and its Cholesky factor
+w = L \ (y - mu), alpha = L' \ w : so that alpha = K^-1 (y - mu)
+B = k(X, X~) (n, m), V = L \ B : m new points
+mean = mu + V' w, var = k(x~, x~) - diag(V' V) : the notes' two triangular solves (slayR, "Posterior predictions")
+
+Everything here is on the standardised scale on which the program was fitted.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import NamedTuple
+
+import numpy as np
+from scipy.linalg.blas import dtrsm
+
+from slayr_py.errors import InferenceError
+from slayr_py.kernels import Kernel
+from slayr_py.space import Encoded
+from slayr_py.space.dimension import FloatArray
+
+_BLOCK = 2**23  # doubles in the largest array of a block of draws: 64 MB
+_JITTERS = (1e-14, 1e-12, 1e-10)
+
+
+class Prediction(NamedTuple):
+    """The latent function at m configurations, in the user's units.
+
+    Attributes
+    ----------
+    mean, sd : (m,) float64
+        Moments of the mixture over all draws.
+    draw_mean, draw_sd : (s, m) float64
+        Moments under each draw of the hyperparameters.
+    """
+
+    mean: FloatArray
+    sd: FloatArray
+    draw_mean: FloatArray
+    draw_sd: FloatArray
+
+    @classmethod
+    def from_draws(cls, mean: FloatArray, sd: FloatArray) -> Prediction:
+        """Mixture of the draws' normal distributions; mean and sd (s, m)."""
+        mixture_mean, mixture_sd = mixture_moments(mean, sd)
+        return cls(mixture_mean, mixture_sd, mean, sd)
+
+
+def mixture_moments(mean: FloatArray, sd: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Mean and standard deviation of an equal mixture of normals along the first axis."""
+    centre = mean.mean(axis=0)
+    return centre, np.sqrt(np.mean(np.square(sd) + np.square(mean - centre), axis=0))
+
+
+class Predictor:
+    """Factors of s draws, computed once, and the moments they give anywhere.
+
+    Parameters
+    ----------
+    kernel : Kernel
+    train : Encoded
+        The n observed configurations.
+    y : (n,) or (s, n) float64
+        Standardised targets, for all draws or for each.
+    draws : mapping of str to (s, ...) float64
+        ``mu``, ``sigma_f``, ``sigma_n`` and the kernel's hyperparameters.
+    """
+
+    def __init__(self, kernel: Kernel, train: Encoded, y: FloatArray, draws: Mapping[str, FloatArray]) -> None:
+        self.kernel, self.train, self.draws = kernel, train, draws
+        s, n = len(draws["mu"]), len(train)
+        self.y = np.broadcast_to(y, (s, n))
+        covariance = kernel.cross(train, train, draws)
+        diagonal = np.arange(n)
+        covariance[:, diagonal, diagonal] += np.square(draws["sigma_n"])[:, None]
+        self.factor = _cholesky(covariance)
+        residual = self.y - draws["mu"][:, None]
+        self.whitened = np.empty((s, n))
+        self.weights = np.empty((s, n))
+        for i in range(s):
+            w = solve_lower(self.factor[i], residual[i][None])
+            self.whitened[i] = w[0]
+            self.weights[i] = solve_upper(self.factor[i], w)[0]
+
+    def moments(self, new: Encoded) -> tuple[FloatArray, FloatArray]:
+        """Mean and variance at m new configurations, both (s, m)."""
+        cross = self.kernel.cross(new, self.train, self.draws)
+        return self._moments(new, cross, self._solve(cross))
+
+    def moments_with_gradient(self, new: Encoded) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
+        """Mean and variance (s, m), and their derivatives by the real coordinates, (s, m, D_real)."""
+        cross, slope = self.kernel.cross_gradient(new, self.train, self.draws)
+        solved = self._solve(cross)
+        mean, variance = self._moments(new, cross, solved)
+        precision_cross = np.stack([solve_upper(f, v) for f, v in zip(self.factor, solved, strict=True)])
+        mean_gradient = np.einsum("smnd,sn->smd", slope, self.weights, optimize=True)
+        variance_gradient = -2 * np.einsum("smnd,smn->smd", slope, precision_cross, optimize=True)
+        return mean, variance, mean_gradient, variance_gradient
+
+    def with_pending(self, pending: Encoded) -> Predictor:
+        """Condition every draw on its own mean at configurations still being evaluated.
+
+        The mean stays what it was; the variance falls near the pending points (the "kriging believer").
+        """
+        if not len(pending):
+            return self
+        mean, _ = self.moments(pending)
+        return Predictor(self.kernel, self.train.concatenate(pending), np.hstack([self.y, mean]), self.draws)
+
+    def _solve(self, cross: FloatArray) -> FloatArray:
+        r"""V' = (L \ B)', (s, m, n)."""
+        return np.stack([solve_lower(f, c) for f, c in zip(self.factor, cross, strict=True)])
+
+    def _moments(self, new: Encoded, cross: FloatArray, solved: FloatArray) -> tuple[FloatArray, FloatArray]:
+        mean = self.draws["mu"][:, None] + np.einsum("smn,sn->sm", solved, self.whitened)
+        variance = self.kernel.diagonal(new, self.draws) - np.einsum("smn,smn->sm", solved, solved)
+        return mean, np.maximum(variance, 0.0)
+
+
+def predict_all(
+    kernel: Kernel, train: Encoded, y: FloatArray, draws: Mapping[str, FloatArray], new: Encoded
+) -> tuple[FloatArray, FloatArray]:
+    """Mean and standard deviation of all s draws at m configurations, (s, m), in blocks that fit into memory."""
+    s, n, m = len(draws["mu"]), len(train), len(new)
+    mean, sd = np.empty((s, m)), np.empty((s, m))
+    columns = min(m, max(1, _BLOCK // max(n, 1) // 8))
+    rows = max(1, _BLOCK // (max(n, 1) * max(n, columns, 1)))
+    for i in range(0, s, rows):
+        predictor = Predictor(kernel, train, y, {k: v[i : i + rows] for k, v in draws.items()})
+        for j in range(0, m, columns):
+            block_mean, variance = predictor.moments(new[j : j + columns])
+            mean[i : i + rows, j : j + columns] = block_mean
+            sd[i : i + rows, j : j + columns] = np.sqrt(variance)
+    return mean, sd
+
+
+def solve_lower(factor: FloatArray, rows: FloatArray) -> FloatArray:
+    """Solve L x = b for every row b of (m, n): the triangular solve without a copy of either array."""
+    return np.asarray(dtrsm(1.0, factor.T, rows.T, lower=0, trans_a=1)).T
+
+
+def solve_upper(factor: FloatArray, rows: FloatArray) -> FloatArray:
+    """Solve L' x = b for every row b of (m, n)."""
+    return np.asarray(dtrsm(1.0, factor.T, rows.T, lower=0, trans_a=0)).T
+
+
+def _cholesky(covariance: FloatArray) -> FloatArray:
+    """Lower factors of (s, n, n); a matrix that only rounding makes indefinite gets the least jitter that helps."""
+    try:
+        return np.asarray(np.linalg.cholesky(covariance), dtype=np.float64)
+    except np.linalg.LinAlgError:
+        return np.stack([_jittered_cholesky(matrix) for matrix in covariance])
+
+
+def _jittered_cholesky(matrix: FloatArray) -> FloatArray:
+    scale = float(np.mean(np.diag(matrix)))
+    for jitter in (0.0, *_JITTERS):
+        try:
+            factor = np.linalg.cholesky(matrix + jitter * scale * np.eye(len(matrix)))
+            return np.asarray(factor, dtype=np.float64)
+        except np.linalg.LinAlgError:
+            continue
+    raise InferenceError(
+        f"the covariance of {len(matrix)} observations is not positive definite even with relative jitter "
+        f"{_JITTERS[-1]}; a prior with larger sigma_n helps"
+    )

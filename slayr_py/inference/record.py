@@ -1,0 +1,60 @@
+"""The run record: one small readable JSON that says how a fit came about."""
+
+from __future__ import annotations
+
+import hashlib
+import platform
+from importlib.metadata import version
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+import slayr_py
+from slayr_py.inference.diagnostics import Diagnostics
+from slayr_py.inference.run import Run
+from slayr_py.toolchain import CompiledProgram
+
+if TYPE_CHECKING:
+    from slayr_py.inference.gaussian_process import GaussianProcess
+
+_PACKAGES = ("cmdstanpy", "numpy", "scipy", "arviz", "xarray", "ConfigSpace")
+
+
+def make_record(
+    gp: GaussianProcess, program: CompiledProgram, data: dict[str, Any], run: Run, diagnostics: Diagnostics
+) -> dict[str, Any]:
+    """Describe a run; JSON-able."""
+    return {
+        "slayr_py": slayr_py.__version__,
+        "program": {"name": program.name, "source_sha256": program.source_hash, "flags": list(program.flags)},
+        "cmdstan": {
+            "version": program.cmdstan.version,
+            "origin": program.cmdstan.origin,
+            "compiler": f"{program.cmdstan.compiler.name} {program.cmdstan.compiler.version}",
+        },
+        "machine": {
+            "system": platform.platform(),
+            "processor": platform.machine(),
+            "python": platform.python_version(),
+        },
+        "packages": {name: version(name) for name in _PACKAGES},
+        "kernel": {"name": gp.kernel.name, "options": gp.kernel.options()},
+        "priors": {name: prior.asdict() for name, prior in gp.priors.items()},
+        "space": gp.encoder.space.to_serialized_dict(),
+        "data_sha256": digest(data),
+        "arguments": run.arguments,
+        "adaptation": run.adaptation,
+        "draws_sha256": digest(run.variables),
+        "diagnostics": diagnostics.asdict(),
+        "seconds": round(run.seconds, 3),
+    }
+
+
+def digest(arrays: dict[str, Any]) -> str:
+    """SHA-256 over names, shapes and the exact bits of numbers."""
+    total = hashlib.sha256()
+    for name in sorted(arrays):
+        array = np.ascontiguousarray(np.asarray(arrays[name], dtype=np.float64))
+        total.update(f"{name}{array.shape}".encode())
+        total.update(array.tobytes())
+    return total.hexdigest()

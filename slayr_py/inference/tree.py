@@ -1,0 +1,78 @@
+"""The one place that knows which ArviZ is installed.
+
+ArviZ 1.x works on ``xarray.DataTree``; 0.23, the last for Python 3.11, on its own ``InferenceData``. The package
+hands out a DataTree in both cases and converts where it calls ArviZ.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Mapping
+from functools import cache
+from typing import Any
+
+import numpy as np
+import xarray as xr
+
+from slayr_py.space.dimension import FloatArray
+
+
+@cache
+def arviz() -> Any:
+    """ArviZ, imported on first use (it takes a second) and without its notice about version 1."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        import arviz as module
+    return module
+
+
+def leave_one_out(tree: xr.DataTree) -> Any:
+    """ArviZ' PSIS leave-one-out of a tree's ``log_likelihood``, pointwise."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return arviz().loo(to_arviz(tree), pointwise=True)
+
+
+def to_arviz(tree: xr.DataTree) -> Any:
+    """What the installed ArviZ takes: the tree itself, or an ``InferenceData`` before version 1."""
+    module = arviz()
+    return module.from_datatree(tree) if hasattr(module, "from_datatree") else tree
+
+
+def convergence(variables: Mapping[str, FloatArray]) -> dict[str, float]:
+    """Worst rank-normalised split R-hat, bulk and tail effective sample size over variables (c, s, ...)."""
+    module = arviz()
+    flat = np.concatenate([v.reshape(*v.shape[:2], -1) for v in variables.values()], axis=-1)
+    dataset = xr.Dataset({"x": (("chain", "draw", "i"), flat)})
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return {
+            "rhat_max": float(module.rhat(dataset)["x"].max()),
+            "ess_bulk_min": float(module.ess(dataset, method="bulk")["x"].min()),
+            "ess_tail_min": float(module.ess(dataset, method="tail")["x"].min()),
+        }
+
+
+def energy_fractions(energy: FloatArray) -> FloatArray:
+    """E-BFMI of every chain (Betancourt 2016) from energies (c, s); NaN where a chain is too short or stands still."""
+    tree = xr.DataTree.from_dict({"sample_stats": xr.Dataset({"energy": (("chain", "draw"), energy)})})
+    with warnings.catch_warnings(), np.errstate(all="ignore"):
+        warnings.simplefilter("ignore")
+        fractions = arviz().bfmi(to_arviz(tree))
+    values = fractions["energy"] if isinstance(fractions, xr.Dataset) else fractions
+    return np.asarray(values, dtype=np.float64)
+
+
+def pareto_smooth(log_ratio: FloatArray) -> tuple[FloatArray, float]:
+    """Normalised Pareto-smoothed weights of log importance ratios (s,), and the shape k of their tail."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        module = arviz()
+        if hasattr(module, "psislw"):
+            log_weights, pareto_k = module.psislw(log_ratio)
+        else:
+            array = xr.DataArray(log_ratio[None, :], dims=("chain", "draw"))
+            log_weights, pareto_k = array.azstats.psislw(dim=("chain", "draw"), r_eff=1)
+            log_weights = np.asarray(log_weights).ravel()
+    weights = np.exp(log_weights - np.max(log_weights))
+    return weights / weights.sum(), float(pareto_k)

@@ -1,0 +1,116 @@
+"""What every kernel offers.
+
+Symbols
+-------
+s : number of hyperparameter draws; n_a, n_b : numbers of configurations; C : columns of the encoded inputs.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from slayr_py.errors import DataError
+from slayr_py.kernels.priors import LogNormal, Normal, Prior
+from slayr_py.space import Encoded, Encoder
+from slayr_py.space.dimension import FloatArray
+
+Hyperparameters = Mapping[str, ArrayLike]
+"""Hyperparameters by name: scalars and vectors for one setting, with a leading axis of s for several."""
+
+
+class Kernel(ABC):
+    """A covariance function on encoded configurations.
+
+    Attributes
+    ----------
+    name : str
+        Name in configuration files and records.
+    program : str
+        Stem of the Stan program that fits it.
+    """
+
+    name: ClassVar[str]
+    program: ClassVar[str]
+
+    @abstractmethod
+    def options(self) -> dict[str, Any]:
+        """Arguments that make this kernel again, JSON-able."""
+
+    @abstractmethod
+    def labels(self, encoder: Encoder) -> dict[str, tuple[str, ...] | None]:
+        """Hyperparameters of the kernel without ``sigma_f``: labels of a vector's entries, None for a scalar."""
+
+    @abstractmethod
+    def kernel_priors(self, encoder: Encoder) -> dict[str, Prior]:
+        """Default priors of the hyperparameters in :meth:`labels`."""
+
+    @abstractmethod
+    def stan_data(self, train: Encoded, new: Encoded) -> dict[str, Any]:
+        """Data entries of the program for observed and new configurations, options included."""
+
+    @abstractmethod
+    def cross(self, a: Encoded, b: Encoded, draws: Mapping[str, FloatArray]) -> FloatArray:
+        """Covariances for every draw, (s, n_a, n_b); ``sigma_f`` included."""
+
+    @abstractmethod
+    def cross_gradient(self, a: Encoded, b: Encoded, draws: Mapping[str, FloatArray]) -> tuple[FloatArray, FloatArray]:
+        """Covariances (s, n_a, n_b) and their derivatives by the real coordinates of ``a``, (s, n_a, n_b, D_real)."""
+
+    def diagonal(self, a: Encoded, draws: Mapping[str, FloatArray]) -> FloatArray:
+        """Variances k(x, x) for every draw, (s, n_a); ``sigma_f**2`` for a stationary kernel."""
+        return np.repeat(np.square(draws["sigma_f"])[:, None], len(a), axis=1)
+
+    def gram(self, a: Encoded, b: Encoded, theta: Hyperparameters) -> FloatArray:
+        """Covariance matrix at one setting of the hyperparameters.
+
+        Parameters
+        ----------
+        a, b : Encoded
+            n_a and n_b configurations.
+        theta : mapping of str to array_like
+            Hyperparameters by name; ``sigma_f`` is 1 when absent, the noise never enters.
+
+        Returns
+        -------
+        (n_a, n_b) float64
+
+        Raises
+        ------
+        DataError
+            For a missing or unknown name, a wrong length, or a value that is not positive and finite.
+        """
+        labels = self.labels(a.encoder)
+        known = {"mu", "sigma_f", "sigma_n", *labels}
+        if unknown := set(theta) - known:
+            raise DataError(f"{self.name} has no hyperparameter {sorted(unknown)}; known: {sorted(known)}")
+        draws = {"sigma_f": np.atleast_1d(np.asarray(theta.get("sigma_f", 1.0), dtype=np.float64))}
+        for name, label in labels.items():
+            if name not in theta:
+                raise DataError(f"theta lacks {name!r}; {self.name} needs {sorted(labels)}")
+            value = np.asarray(theta[name], dtype=np.float64)
+            shape = () if label is None else (len(label),)
+            if value.shape != shape:
+                raise DataError(f"theta[{name!r}] has shape {value.shape}, expected {shape}")
+            draws[name] = value[None]
+        for name, value in draws.items():
+            if not np.all(np.isfinite(value) & (value > 0)):
+                raise DataError(f"theta[{name!r}] must be positive and finite, got {value.tolist()}")
+        matrix: FloatArray = self.cross(a, b, draws)[0]
+        return matrix
+
+    def default_priors(self, encoder: Encoder) -> dict[str, Prior]:
+        """Default priors of all hyperparameters, mean and noise included, for standardised targets."""
+        return {
+            "mu": Normal(0.0, 1.0),
+            "sigma_f": LogNormal(0.0, 0.5),
+            "sigma_n": LogNormal(-4.0, 1.5),
+            **self.kernel_priors(encoder),
+        }
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({', '.join(f'{k}={v!r}' for k, v in self.options().items())})"

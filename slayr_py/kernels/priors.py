@@ -1,0 +1,111 @@
+"""Prior distributions of hyperparameters: one family for each support, passed to Stan as data."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import astuple, dataclass, fields
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from slayr_py.errors import DataError
+from slayr_py.space.dimension import FloatArray
+
+
+@dataclass(frozen=True)
+class Prior:
+    """A family with two parameters, each a number or one number for each dimension."""
+
+    support: ClassVar[str]
+    stan_names: ClassVar[tuple[str, str]]
+
+    def __post_init__(self) -> None:
+        for field in fields(self):
+            try:
+                value = np.asarray(getattr(self, field.name), dtype=np.float64)
+            except (TypeError, ValueError) as error:
+                raise DataError(f"{self!r}: {field.name} must be a number or a list of numbers") from error
+            if value.ndim > 1 or not np.all(np.isfinite(value)):
+                raise DataError(f"{self!r}: {field.name} must be finite, a number or one number for each dimension")
+            if field.name in self._positive and np.any(value <= 0):
+                raise DataError(f"{self!r}: {field.name} must be positive")
+            object.__setattr__(self, field.name, value.item() if value.ndim == 0 else tuple(value.tolist()))
+
+    _positive: ClassVar[tuple[str, ...]] = ()
+
+    def stan_data(self, name: str, labels: Sequence[str] | None) -> dict[str, float | FloatArray]:
+        """Data entries ``name_location`` and the like, spread over the labels of a vector.
+
+        Raises
+        ------
+        DataError
+            If the number of values fits neither a scalar nor the labels.
+        """
+        entries: dict[str, float | FloatArray] = {}
+        for suffix, value in zip(self.stan_names, astuple(self), strict=True):
+            array = np.asarray(value, dtype=np.float64)
+            if labels is None:
+                if array.ndim:
+                    raise DataError(f"the prior of {name!r} has {array.size} values, but {name!r} is a scalar")
+                entries[f"{name}_{suffix}"] = float(array)
+            elif array.ndim and array.size != len(labels):
+                raise DataError(
+                    f"the prior of {name!r} has {array.size} values for {len(labels)} dimensions {list(labels)}"
+                )
+            else:
+                entries[f"{name}_{suffix}"] = np.array(np.broadcast_to(array, (len(labels),)))
+        return entries
+
+    def asdict(self) -> dict[str, Any]:
+        """JSON-able description, read back by :func:`prior_from_dict`."""
+        return {"family": type(self).__name__} | {f.name: getattr(self, f.name) for f in fields(self)}
+
+
+@dataclass(frozen=True)
+class Normal(Prior):
+    """Normal(mu, sigma) for a hyperparameter on the real line."""
+
+    mu: ArrayLike
+    sigma: ArrayLike
+    support: ClassVar[str] = "real"
+    stan_names: ClassVar[tuple[str, str]] = ("location", "scale")
+    _positive: ClassVar[tuple[str, ...]] = ("sigma",)
+
+
+@dataclass(frozen=True)
+class LogNormal(Prior):
+    """LogNormal(mu, sigma) for a positive hyperparameter: its logarithm is Normal(mu, sigma)."""
+
+    mu: ArrayLike
+    sigma: ArrayLike
+    support: ClassVar[str] = "positive"
+    stan_names: ClassVar[tuple[str, str]] = ("location", "scale")
+    _positive: ClassVar[tuple[str, ...]] = ("sigma",)
+
+
+@dataclass(frozen=True)
+class Beta(Prior):
+    """Beta(a, b) for a hyperparameter in (0, 1)."""
+
+    a: ArrayLike
+    b: ArrayLike
+    support: ClassVar[str] = "unit interval"
+    stan_names: ClassVar[tuple[str, str]] = ("a", "b")
+    _positive: ClassVar[tuple[str, ...]] = ("a", "b")
+
+
+_FAMILIES: dict[str, type[Prior]] = {family.__name__: family for family in (Normal, LogNormal, Beta)}
+
+
+def prior_from_dict(values: dict[str, Any]) -> Prior:
+    """Read what :meth:`Prior.asdict` wrote; ``DataError`` for an unknown family."""
+    arguments = dict(values)
+    family = arguments.pop("family", None)
+    if family not in _FAMILIES:
+        raise DataError(f"unknown prior family {family!r}; known: {', '.join(_FAMILIES)}")
+    try:
+        return _FAMILIES[family](**arguments)
+    except TypeError as error:
+        wanted = [f.name for f in fields(_FAMILIES[family])]
+        raise DataError(f"a {family} prior takes {wanted}, got {sorted(arguments)}") from error

@@ -1,0 +1,90 @@
+/**
+ * Posterior algebra of a Gaussian process with constant mean mu, covariance
+ * K + sigma_n^2 I = L L' at the observed points and B between the observed
+ * and the new points. Everything goes through two triangular solves,
+ *
+ *   V = L \ B,   A = V' / L,   mean = mu + A (y - mu),   cov = K_new - V' V,
+ *
+ * (slayR notes, "Posterior predictions computation", with the correction
+ * that the middle factor of the second term is the inverse of K).
+ */
+
+/**
+ * Mean of the latent function at new points.
+ *
+ * @param V L \ B; N x M
+ * @param L Cholesky factor of the covariance of the observations; N x N
+ * @param residual y - mu; N
+ * @param mu constant mean
+ * @return M
+ */
+vector gp_mean(matrix V, matrix L, vector residual, real mu) {
+  return mu + mdivide_right_tri_low(V', L) * residual;
+}
+
+/**
+ * Standard deviation of the latent function at new points. Rounding may
+ * leave a variance of size -1e-16 at a point without noise: it counts as 0.
+ *
+ * @param V L \ B; N x M
+ * @param prior_variance variances of the process at the new points; M
+ * @return M
+ */
+vector gp_sd(matrix V, vector prior_variance) {
+  return sqrt(fmax(prior_variance - columns_dot_self(V)', 0));
+}
+
+/**
+ * Covariance of the latent function at new points.
+ *
+ * @param V L \ B; N x M
+ * @param K_new prior covariance of the new points; M x M
+ * @return M x M
+ */
+matrix gp_cov(matrix V, matrix K_new) {
+  return K_new - crossprod(V);
+}
+
+/**
+ * Log predictive density of each observation given all others, the function
+ * integrated out (Sundararajan & Keerthi 2001; Rasmussen & Williams 2006,
+ * eqs. 5.10-5.12): mean_i = y_i - [K^-1 (y - mu)]_i / [K^-1]_ii,
+ * var_i = 1 / [K^-1]_ii.
+ *
+ * @param L Cholesky factor of the covariance of the observations; N x N
+ * @param residual y - mu; N
+ * @return N
+ */
+vector gp_leave_one_out(matrix L, vector residual) {
+  int N = size(residual);
+  matrix[N, N] W = mdivide_left_tri_low(L, identity_matrix(N));
+  vector[N] weights = W' * (W * residual);
+  vector[N] precision = columns_dot_self(W)';
+  vector[N] out;
+  for (i in 1 : N) {
+    out[i] = normal_lpdf(weights[i] / precision[i] | 0, inv_sqrt(precision[i]));
+  }
+  return out;
+}
+
+/**
+ * One joint draw of replicated observations at the observed points.
+ *
+ * Given y, a replicate has mean y - sigma_n^2 K^-1 (y - mu) and covariance
+ * 2 sigma_n^2 I - sigma_n^4 K^-1 (latent function plus new noise). Divided by
+ * sigma_n^2 its eigenvalues lie in [1, 2], so its factor needs no jitter.
+ *
+ * @param L Cholesky factor of the covariance of the observations; N x N
+ * @param y observations; N
+ * @param mu constant mean
+ * @param sigma_n noise standard deviation
+ * @return N
+ */
+vector gp_replicate_rng(matrix L, vector y, real mu, real sigma_n) {
+  int N = size(y);
+  matrix[N, N] W = mdivide_left_tri_low(L, identity_matrix(N));
+  matrix[N, N] S = add_diag(-square(sigma_n) * crossprod(W), 2);
+  vector[N] z = to_vector(normal_rng(rep_vector(0, N), 1));
+  return y - square(sigma_n) * (W' * (W * (y - mu)))
+         + sigma_n * (cholesky_decompose(S) * z);
+}

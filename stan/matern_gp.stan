@@ -1,0 +1,113 @@
+/**
+ * Fully Bayesian Gaussian process with a Matern kernel of half-integer order,
+ * one length-scale per dimension, a constant mean and Gaussian noise.
+ *
+ *   y ~ Normal(mu, K + sigma_n^2 I),   K_ij = matern(x_i, x_j)
+ *
+ * Generated quantities hold the exact leave-one-out log densities (log_lik),
+ * replicated observations (y_rep) and the latent function at new points.
+ */
+functions {
+  #include functions/distances.stan
+  #include functions/matern.stan
+  
+  #include functions/gp_posterior.stan
+  
+  #include functions/priors.stan
+  
+  /**
+   * Cholesky factor of the covariance of the observations.
+   */
+  matrix factor(data matrix sq, real sigma_f, vector lengthscale,
+                real sigma_n, data int p, int N) {
+    return cholesky_decompose(symmetric_matrix(matern_cov(sq, sigma_f,
+                                                          lengthscale, p),
+                                               rep_vector(square(sigma_f)
+                                                          + square(sigma_n),
+                                                          N)));
+  }
+}
+data {
+  int<lower=0> N; // observations
+  int<lower=0> D; // input columns
+  matrix[N, D] X; // inputs, each column scaled to [0, 1]
+  vector[N] y; // targets, standardised
+  int<lower=0> p; // Matern order, nu = p + 1/2
+  
+  int<lower=0> M; // new points
+  matrix[M, D] X_new; // new inputs, scaled as X
+  int<lower=0, upper=1> want_cov; // 1: also the M x M covariance f_cov
+  int<lower=0, upper=1> prior_only; // 1: skip the likelihood
+  
+  real mu_location; // mu ~ Normal(location, scale), in units of y
+  real<lower=0> mu_scale;
+  real sigma_f_location; // sigma_f ~ LogNormal(location, scale)
+  real<lower=0> sigma_f_scale;
+  real sigma_n_location; // sigma_n ~ LogNormal(location, scale)
+  real<lower=0> sigma_n_scale;
+  vector[D] lengthscale_location; // lengthscale ~ LogNormal(location, scale)
+  vector<lower=0>[D] lengthscale_scale;
+}
+transformed data {
+  matrix[N * (N - 1) %/% 2, D] sq = squared_differences(X);
+}
+parameters {
+  real z_mu;
+  real z_sigma_f;
+  real z_sigma_n;
+  vector[D] z_lengthscale;
+}
+transformed parameters {
+  real mu = mu_location + mu_scale * z_mu;
+  real<lower=0> sigma_f = log_normal(z_sigma_f, sigma_f_location,
+                                     sigma_f_scale);
+  real<lower=0> sigma_n = log_normal(z_sigma_n, sigma_n_location,
+                                     sigma_n_scale);
+  vector<lower=0>[D] lengthscale = log_normal(z_lengthscale,
+                                              lengthscale_location,
+                                              lengthscale_scale);
+}
+model {
+  z_mu ~ std_normal();
+  z_sigma_f ~ std_normal();
+  z_sigma_n ~ std_normal();
+  z_lengthscale ~ std_normal();
+  
+  if (!prior_only) {
+    matrix[N, N] L = factor(sq, sigma_f, lengthscale, sigma_n, p, N);
+    y ~ multi_normal_cholesky(rep_vector(mu, N), L);
+  }
+}
+generated quantities {
+  vector[N] log_lik; // log p(y_i | y_-i, hyperparameters)
+  vector[N] y_rep; // replicated observations
+  vector[M] f_mean; // latent function at X_new: mean,
+  vector[M] f_sd; // standard deviation,
+  matrix[want_cov ? M : 0, want_cov ? M : 0] f_cov; // and covariance
+  {
+    matrix[N, N] L = factor(sq, sigma_f, lengthscale, sigma_n, p, N);
+    // Without the likelihood nothing has been observed: V = 0.
+    matrix[N, M] V = rep_matrix(0, N, M);
+    if (prior_only) {
+      y_rep = mu + L * to_vector(normal_rng(rep_vector(0, N), 1));
+    } else {
+      y_rep = gp_replicate_rng(L, y, mu, sigma_n);
+      V = mdivide_left_tri_low(L,
+                               to_matrix(matern_cov(squared_differences(
+                                                    X, X_new), sigma_f,
+                                                    lengthscale, p),
+                                         N, M));
+    }
+    log_lik = gp_leave_one_out(L, y - mu);
+    f_mean = gp_mean(V, L, y - mu, mu);
+    f_sd = gp_sd(V, rep_vector(square(sigma_f), M));
+    if (want_cov) {
+      f_cov = gp_cov(V,
+                     symmetric_matrix(matern_cov(squared_differences(
+                                                 X_new), sigma_f,
+                                                 lengthscale, p),
+                                      rep_vector(square(sigma_f), M)));
+    }
+  }
+}
+

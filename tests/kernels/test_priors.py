@@ -1,0 +1,60 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from conftest import mixed_space
+
+import slayr_py as sl
+from slayr_py.kernels.priors import prior_from_dict
+from slayr_py.space import Encoder
+
+
+def test_scalars_spread_over_dimensions():
+    data = sl.LogNormal(0.5, 2).stan_data("lengthscale", ("a", "b"))
+    assert data["lengthscale_location"].tolist() == [0.5, 0.5]
+    assert data["lengthscale_scale"].tolist() == [2, 2]
+    assert sl.Normal(1, 2).stan_data("mu", None) == {"mu_location": 1.0, "mu_scale": 2.0}
+    assert sl.LogNormal([1, 2], 1).stan_data("l", ("a", "b"))["l_location"].tolist() == [1, 2]
+    assert set(sl.Beta(2, 3).stan_data("rho", None)) == {"rho_a", "rho_b"}
+
+
+@pytest.mark.parametrize("prior", [sl.Normal(0, 1), sl.LogNormal([0.0, 1.0], 2.0), sl.Beta(2, (3, 4))])
+def test_round_trip(prior):
+    assert prior_from_dict(prior.asdict()) == prior
+
+
+@pytest.mark.parametrize(
+    ("make", "words"),
+    [
+        (lambda: sl.LogNormal(0, -1), "sigma must be positive"),
+        (lambda: sl.Normal(np.inf, 1), "mu must be finite"),
+        (lambda: sl.Normal("x", 1), "mu must be a number"),
+        (lambda: sl.Beta(0, 1), "a must be positive"),
+        (lambda: sl.LogNormal([0, 0], 1).stan_data("sigma_f", None), "scalar"),
+        (lambda: sl.LogNormal([0, 0], 1).stan_data("lengthscale", ("a", "b", "c")), "2 values for 3"),
+        (lambda: prior_from_dict({"family": "Cauchy"}), "Cauchy"),
+        (lambda: prior_from_dict({"family": "Normal", "mean": 1}), "takes"),
+    ],
+)
+def test_wrong_priors(make, words):
+    with pytest.raises(sl.DataError, match=words):
+        make()
+
+
+def test_defaults_are_those_documented():
+    encoder = Encoder(mixed_space())
+    priors = sl.GaussianProcess(encoder).priors
+    columns = len(encoder.column_names)
+    assert priors["lengthscale"] == sl.LogNormal(np.sqrt(2) + np.log(columns) / 2, np.sqrt(3))
+    assert priors["sigma_f"] == sl.LogNormal(0, 0.5)
+    assert priors["sigma_n"] == sl.LogNormal(-4, 1.5)
+    assert priors["mu"] == sl.Normal(0, 1)
+
+
+def test_priors_are_checked_when_the_model_is_made():
+    with pytest.raises(sl.DataError, match="known: mu, sigma_f, sigma_n, lengthscale"):
+        sl.GaussianProcess(mixed_space(), priors={"length_scale": sl.LogNormal(0, 1)})
+    with pytest.raises(sl.DataError, match="must be LogNormal"):
+        sl.GaussianProcess(mixed_space(), priors={"sigma_f": sl.Normal(0, 1)})
+    with pytest.raises(sl.DataError, match="2 values for 7"):
+        sl.GaussianProcess(mixed_space(), priors={"lengthscale": sl.LogNormal([0, 1], 1)})

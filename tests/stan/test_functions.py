@@ -1,0 +1,128 @@
+"""Every Stan function against its NumPy twin.
+
+Each row of the table names a Stan expression over declared arguments and the value it must have. All rows together
+make one program, which runs once; every row is a test of its own.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+from ConfigSpace import ConfigurationSpace
+from scipy.linalg import cho_solve, solve_triangular
+
+from slayr_py.inference.programs import program_folder
+from slayr_py.inference.run import generate
+from slayr_py.kernels import Matern
+from slayr_py.space import Encoder
+from slayr_py.toolchain import compile_program
+
+RNG = np.random.default_rng(20)
+N, M, D = 6, 4, 3
+ENCODER = Encoder(ConfigurationSpace({name: (0.0, 1.0) for name in "abc"}))
+X, X_NEW = RNG.random((N, D)), RNG.random((M, D))
+X[1] = X[0]  # coinciding points
+X_NEW[0] = X[2]
+TRAIN, NEW = ENCODER.encode(X), ENCODER.encode(X_NEW)
+LENGTHSCALE, SIGMA_F, SIGMA_N, MU = RNG.lognormal(size=D), 1.7, 0.3, -0.4
+THETA = {"lengthscale": LENGTHSCALE, "sigma_f": SIGMA_F}
+Y = RNG.normal(size=N)
+K = Matern(2).gram(TRAIN, TRAIN, THETA) + SIGMA_N**2 * np.eye(N)
+L = np.linalg.cholesky(K)
+B = Matern(2).gram(TRAIN, NEW, THETA)
+V = solve_triangular(L, B, lower=True)
+K_NEW = Matern(2).gram(NEW, NEW, THETA)
+INVERSE = np.linalg.inv(K)
+LOWER = np.tril_indices(N, -1)
+COLUMN_MAJOR = np.lexsort((LOWER[0], LOWER[1]))
+PAIRS = (LOWER[0][COLUMN_MAJOR], LOWER[1][COLUMN_MAJOR])
+SQ = (X[PAIRS[0]] - X[PAIRS[1]]) ** 2
+
+
+def leave_one_out():
+    """Log densities by deleting each row, with inverses: the slow definition."""
+    out = []
+    for i in range(N):
+        rest = np.arange(N) != i
+        weights = np.linalg.inv(K[np.ix_(rest, rest)]) @ K[rest, i]
+        mean = MU + weights @ (Y[rest] - MU)
+        variance = K[i, i] - weights @ K[rest, i]
+        out.append(-0.5 * np.log(2 * np.pi * variance) - 0.5 * (Y[i] - mean) ** 2 / variance)
+    return np.array(out)
+
+
+VALUES = {
+    "X": ("matrix", X),
+    "Xn": ("matrix", X_NEW),
+    "sq": ("matrix", SQ),
+    "l": ("vector", LENGTHSCALE),
+    "sf": ("real", SIGMA_F),
+    "sn": ("real", SIGMA_N),
+    "m": ("real", MU),
+    "y": ("vector", Y),
+    "L": ("matrix", L),
+    "V": ("matrix", V),
+    "K_new": ("matrix", K_NEW),
+    "one": ("real", 1.0),
+    "packed": ("vector", K[PAIRS]),
+    "diagonal": ("vector", np.diag(K)),
+    "empty": ("matrix", np.zeros((5, 0))),
+    "no_scales": ("vector", np.zeros(0)),
+    "far": ("matrix", np.array([[1e10, 0.0, 0.0], [0.0, 0.0, 0.0]])),
+}
+
+
+def order(p, theta=THETA):
+    return Matern(p).gram(TRAIN, TRAIN, theta)[PAIRS]
+
+
+TABLE = [
+    ("squared_differences(X)", SQ),
+    ("squared_differences(X, Xn)", ((X[:, None] - X_NEW[None]) ** 2).transpose(1, 0, 2).reshape(-1, D)),
+    ("symmetric_matrix(packed, diagonal)", K),
+    *[(f"matern_cov(sq, sf, l, {p})", order(p)) for p in (0, 1, 2, 3, 4, 9, 30)],
+    ("matern_cov(sq, one, l, 2)", order(2, {"lengthscale": LENGTHSCALE})),
+    ("to_matrix(matern_cov(squared_differences(X, Xn), sf, l, 2), 6, 4)", B),
+    ("matern_cov(empty, sf, no_scales, 2)", np.full(5, SIGMA_F**2)),
+    ("matern_cov(far, sf, l, 3)", np.array([0.0, SIGMA_F**2])),
+    ("gp_mean(V, L, y - m, m)", MU + B.T @ INVERSE @ (Y - MU)),
+    ("gp_sd(V, rep_vector(square(sf), 4))", np.sqrt(np.diag(K_NEW - B.T @ INVERSE @ B))),
+    ("gp_sd(V, rep_vector(0, 4))", np.zeros(4)),
+    ("gp_cov(V, K_new)", K_NEW - B.T @ cho_solve((L, True), B)),
+    ("gp_leave_one_out(L, y - m)", leave_one_out()),
+    ("log_normal(one, m, sf)", np.exp(MU + SIGMA_F)),
+    ("log_normal(y, 2 * y, y .* y)", np.exp(2 * Y + Y**3)),
+]
+
+
+def stan_type(kind, shape):
+    return {"real": "real", "vector": f"vector[{shape[0] if shape else 0}]"}.get(
+        kind
+    ) or f"matrix[{shape[0]}, {shape[1]}]"
+
+
+@pytest.fixture(scope="module")
+def output(tmp_path_factory):
+    includes = "".join(f"#include functions/{f.name}\n" for f in sorted((program_folder() / "functions").iterdir()))
+    declared = "".join(f"{stan_type(kind, np.shape(value))} {name};\n" for name, (kind, value) in VALUES.items())
+    rows = ""
+    for i, (expression, wanted) in enumerate(TABLE):
+        kind = ("real", "vector", "matrix")[np.ndim(wanted)]
+        rows += f"{stan_type(kind, np.shape(wanted))} row_{i} = {expression};\n"
+    source = tmp_path_factory.mktemp("stan") / "functions_table.stan"
+    source.write_text(
+        f"functions {{\n{includes}}}\ndata {{\n{declared}}}\nparameters {{ real unused; }}\n"
+        f"generated quantities {{\n{rows}}}\n"
+    )
+    program = compile_program(source, include_paths=(program_folder(),))
+    data = {name: value for name, (_, value) in VALUES.items()}
+    return generate(program, data, pd.DataFrame({"unused": [0.0]}), seed=1).iloc[0]
+
+
+@pytest.mark.parametrize("row", range(len(TABLE)), ids=[expression for expression, _ in TABLE])
+def test_stan_equals_numpy(output, row):
+    wanted = np.asarray(TABLE[row][1])
+    columns = [c for c in output.index if c == f"row_{row}" or c.startswith(f"row_{row}.")]
+    got = output[columns].to_numpy().reshape(wanted.shape, order="F")
+    np.testing.assert_allclose(got, wanted, rtol=1e-10, atol=1e-10)
