@@ -49,7 +49,7 @@ data {
   vector<lower=0>[D] lengthscale_scale;
 }
 transformed data {
-  matrix[N * (N - 1) %/% 2, D] sq = squared_differences(X);
+  matrix[(N * (N - 1)) %/% 2, D] sq = squared_differences(X);
 }
 parameters {
   real z_mu;

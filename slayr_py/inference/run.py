@@ -207,7 +207,7 @@ def _map(model: cmdstanpy.CmdStanModel, common: dict[str, Any], arguments: dict[
 
 def _laplace(model: cmdstanpy.CmdStanModel, common: dict[str, Any], arguments: dict[str, Any], start: float) -> Run:
     mode = _best_mode(model, common)
-    fit = model.laplace_sample(**common, mode=mode, draws=arguments["draws"], jacobian=True)
+    fit = model.laplace_sample(**_in_folder(common, "laplace"), mode=mode, draws=arguments["draws"], jacobian=True)
     return _reweighted(fit.draws(), fit.column_names, ("log_p__", "log_q__"), arguments, start)
 
 
@@ -237,9 +237,9 @@ def _reweighted(
 def _best_mode(model: cmdstanpy.CmdStanModel, common: dict[str, Any]) -> cmdstanpy.CmdStanMLE:
     seeds = np.random.default_rng(common["seed"]).integers(1, 2**31 - 300, _MODE_STARTS)
     best, failure = None, None
-    for seed in seeds:
+    for i, seed in enumerate(seeds):
         try:
-            fit = model.optimize(**(common | {"seed": int(seed)}), algorithm="lbfgs", jacobian=True, iter=2000)
+            fit = model.optimize(**_in_folder(common, f"mode-{i}") | {"seed": int(seed)}, algorithm="lbfgs", jacobian=True, iter=2000)
         except RuntimeError as error:
             failure = error
             continue
@@ -248,6 +248,11 @@ def _best_mode(model: cmdstanpy.CmdStanModel, common: dict[str, Any]) -> cmdstan
     if best is None:
         raise RuntimeError(f"no mode found from {_MODE_STARTS} starts; {failure}")
     return best
+
+
+def _in_folder(common: dict[str, Any], name: str) -> dict[str, Any]:
+    """Arguments with an output folder of their own: CmdStanPy names files by the second and would overwrite them."""
+    return common | {"output_dir": str(Path(common["output_dir"]) / name)}
 
 
 def _columns(names: tuple[str, ...] | list[str]) -> dict[str, list[int]]:
@@ -287,5 +292,6 @@ def _quiet_cmdstanpy() -> Iterator[None]:
 
 
 def _last_words(text: str) -> str:
-    lines = [line for line in text.splitlines() if line.strip()]
-    return "\n".join(lines[-12:]) or "no message"
+    """What Stan said, each line once, without CmdStanPy's description of its files."""
+    lines = [line.strip() for line in text.split("Command and output files")[0].splitlines() if line.strip()]
+    return "\n".join(list(dict.fromkeys(lines))[-12:]) or "no message"

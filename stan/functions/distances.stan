@@ -9,7 +9,7 @@
 matrix squared_differences(data matrix X) {
   int N = rows(X);
   int D = cols(X);
-  matrix[N * (N - 1) %/% 2, D] sq;
+  matrix[(N * (N - 1)) %/% 2, D] sq;
   int pos = 1;
   for (j in 1 : N) {
     for (i in (j + 1) : N) {
