@@ -2,7 +2,7 @@
 
 1. Score many candidates: uniform ones, and perturbations of the best observed configurations.
 2. Climb from the best few: L-BFGS-B with the analytic gradient over all their active real coordinates at once, the
-   discrete ones held, then the best step among all discrete neighbours, until neither helps.
+   discrete ones held, then the best step among all discrete neighbours, until no start moves.
 3. Take the best configuration that has not been evaluated yet.
 """
 
@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from ConfigSpace import Configuration
 from scipy.optimize import minimize
+from threadpoolctl import threadpool_limits
 
 from slayr_py.acquisition.criteria import Acquisition, State, from_name
 from slayr_py.errors import DataError
@@ -82,22 +83,38 @@ def suggest(
     """
     if not np.isfinite(best):
         raise DataError(f"best must be finite, got {best!r}")
-    criterion = from_name(acquisition)
+    # The matrices are small: one thread is as fast, and the last bits do not depend on how many the machine has.
+    with threadpool_limits(limits=1, user_api="blas"):
+        return _suggest(posterior, from_name(acquisition), best, t, rng, list(pending), list(exclude))
+
+
+def _suggest(
+    posterior: Posterior,
+    criterion: Acquisition,
+    best: float,
+    t: int,
+    rng: np.random.Generator,
+    pending: list[Mapping[str, Any]],
+    exclude: list[Mapping[str, Any]],
+) -> Suggestion:
     encoder = posterior.encoder
-    running = encoder.encode(list(pending))
+    running = encoder.encode(pending)
     predictor = posterior.predictor(_DRAWS).with_pending(running)
     state = State((best - posterior.y_mean) / posterior.y_sd, t, len(encoder.names))
     search = _Search(encoder, predictor, criterion, state)
-    taken = {_key(row) for row in [*_rows(encoder.encode(list(exclude))), *_rows(running)]}
+    taken = {_key(row) for row in [*_rows(encoder.encode(exclude)), *_rows(running)]}
 
     pool = _candidates(posterior, rng)
     scores = search.scores(pool)
     starts = pool[np.argsort(-scores, kind="stable")[:_STARTS]]
+    moving = np.arange(len(starts))
     for _ in range(_ROUNDS):
-        climbed = search.climb(starts)
-        moved, improved = search.step(climbed)
-        starts = moved
-        if not improved:
+        starts[moving] = search.climb(starts[moving])
+        stepped = search.step(starts[moving])
+        changed = np.any(stepped != starts[moving], axis=1)
+        starts[moving] = stepped
+        moving = moving[changed]
+        if not len(moving):
             break
     finals = np.vstack([starts, pool])
     chosen = _best_new(encoder, finals, np.concatenate([search.scores(starts), scores]), taken)
@@ -157,8 +174,8 @@ class _Search:
         climbed[:, self.real] = result.x.reshape(shape)
         return self._better(genotypes, climbed)
 
-    def step(self, genotypes: FloatArray) -> tuple[FloatArray, bool]:
-        """Move every start to its best discrete neighbour, if that is better; and say whether any moved."""
+    def step(self, genotypes: FloatArray) -> FloatArray:
+        """Move every start to its best discrete neighbour, if that is better."""
         owners, neighbours = [], []
         encoded, _ = self.encoder.resolve(genotypes)
         for i, genotype in enumerate(genotypes):
@@ -170,7 +187,7 @@ class _Search:
                         owners.append(i)
                         neighbours.append(changed)
         if not neighbours:
-            return genotypes, False
+            return genotypes
         candidates = np.array(neighbours)
         scores = self.scores(candidates)
         best = genotypes.copy()
@@ -178,8 +195,7 @@ class _Search:
             own = np.flatnonzero(np.array(owners) == i)
             if len(own):
                 best[i] = candidates[own[np.argmax(scores[own])]]
-        moved = self._better(genotypes, best)
-        return moved, bool(np.any(moved != genotypes))
+        return self._better(genotypes, best)
 
     def _better(self, old: FloatArray, new: FloatArray) -> FloatArray:
         return np.where((self.scores(new) > self.scores(old))[:, None], new, old)

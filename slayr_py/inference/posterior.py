@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import json
 from collections.abc import Iterable, Mapping
 from functools import cached_property
@@ -192,7 +193,8 @@ class Posterior:
             data = json.loads((path / "data.json").read_text())
             with xr.open_datatree(path / "posterior.nc") as stored:
                 idata = stored.load()
-            space = ConfigurationSpace.from_serialized_dict(record["space"])
+            # ConfigSpace takes the dictionary apart while it reads.
+            space = ConfigurationSpace.from_serialized_dict(copy.deepcopy(record["space"]))
             priors = {name: prior_from_dict(prior) for name, prior in record["priors"].items()}
             gp = GaussianProcess(space, from_name(record["kernel"]["name"], **record["kernel"]["options"]), priors)
             constant = idata["constant_data"].to_dataset()

@@ -23,6 +23,7 @@ from typing import Any, Literal, get_args
 import cmdstanpy
 import numpy as np
 import pandas as pd
+from cmdstanpy.utils import get_logger
 
 from slayr_py.errors import DataError, InferenceError
 from slayr_py.inference.importance import smoothed_resample
@@ -116,7 +117,8 @@ def run(
     """
     if method not in get_args(Method):
         raise DataError(f"unknown method {method!r}; known: {', '.join(get_args(Method))}")
-    for name, value, least in (("chains", chains, 1), ("warmup", warmup, 0), ("draws", draws, 1)):
+    counts = {"chains": (chains, 1), "warmup": (warmup, 0), "draws": (draws, 1), "max_treedepth": (max_treedepth, 1)}
+    for name, (value, least) in counts.items():
         if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < least:
             raise DataError(f"{name} must be an integer >= {least}, got {value!r}")
     if not 0 < target_acceptance < 1:
@@ -174,7 +176,7 @@ def generate(program: CompiledProgram, data: Mapping[str, Any], parameters: pd.D
         if done.returncode:
             words = _last_words(done.stdout + done.stderr)
             raise InferenceError(f"Stan's generated quantities of {program.name} failed: {words}")
-        return pd.read_csv(output, comment="#", float_precision="round_trip")
+        return _read_csv(output)
 
 
 def _nuts(model: cmdstanpy.CmdStanModel, common: dict[str, Any], arguments: dict[str, Any], start: float) -> Run:
@@ -239,7 +241,9 @@ def _best_mode(model: cmdstanpy.CmdStanModel, common: dict[str, Any]) -> cmdstan
     best, failure = None, None
     for i, seed in enumerate(seeds):
         try:
-            fit = model.optimize(**_in_folder(common, f"mode-{i}") | {"seed": int(seed)}, algorithm="lbfgs", jacobian=True, iter=2000)
+            fit = model.optimize(
+                **_in_folder(common, f"mode-{i}") | {"seed": int(seed)}, algorithm="lbfgs", jacobian=True, iter=2000
+            )
         except RuntimeError as error:
             failure = error
             continue
@@ -279,7 +283,7 @@ def _run_folder() -> Iterator[Path]:
 @contextmanager
 def _quiet_cmdstanpy() -> Iterator[None]:
     """CmdStanPy logs every chain's start and end; what matters is in the exception or in our own diagnostics."""
-    logger = logging.getLogger("cmdstanpy")
+    logger = get_logger()
     level, disabled = logger.level, logger.disabled
     logger.setLevel(logging.CRITICAL)
     try:
@@ -289,6 +293,13 @@ def _quiet_cmdstanpy() -> Iterator[None]:
     finally:
         logger.setLevel(level)
         logger.disabled = disabled
+
+
+def _read_csv(path: Path) -> pd.DataFrame:
+    """A table with comment lines, every number read exactly (pandas' quick reader may miss the last bit)."""
+    with path.open() as lines:
+        header = next(line for line in lines if not line.startswith("#")).strip().split(",")
+        return pd.DataFrame(np.loadtxt(lines, delimiter=",", comments="#", ndmin=2), columns=header)
 
 
 def _last_words(text: str) -> str:

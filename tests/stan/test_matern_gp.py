@@ -56,8 +56,11 @@ def log_density(gp, train, y, z):
 
 
 def stan_log_density(program, data, points):
-    """Value and gradient at unconstrained points, through CmdStan's own log_prob."""
-    rows = [program.model().log_prob(list(z), data=data, sig_figs=18).iloc[0].to_numpy() for z in points]
+    """Value and gradient at points of the program's parameters, through CmdStan's own log_prob."""
+    rows = []
+    for z in points:
+        scores = {"z_mu": z[0], "z_sigma_f": z[1], "z_sigma_n": z[2], "z_lengthscale": z[3:]}
+        rows.append(program.model().log_prob(scores, data=data, sig_figs=18).iloc[0].to_numpy())
     table = np.array(rows)
     return table[:, 0], table[:, 1:]
 
