@@ -40,9 +40,17 @@ def to_arviz(tree: xr.DataTree) -> Any:
 
 
 def convergence(variables: Mapping[str, FloatArray]) -> dict[str, float]:
-    """Worst rank-normalised split R-hat, bulk and tail effective sample size over variables (c, s, ...)."""
+    """Worst rank-normalised split R-hat, bulk and tail effective sample size over variables (c, s, ...).
+
+    The halves of a single chain are compared with each other; below four draws each there is nothing to compare.
+    """
     module = arviz()
     flat = np.concatenate([v.reshape(*v.shape[:2], -1) for v in variables.values()], axis=-1)
+    if len(flat) == 1:
+        half = flat.shape[1] // 2
+        flat = flat[0, : 2 * half].reshape(2, half, -1)
+    if flat.shape[1] < 4:
+        return dict.fromkeys(("rhat_max", "ess_bulk_min", "ess_tail_min"), float("nan"))
     dataset = xr.Dataset({"x": (("chain", "draw", "i"), flat)})
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")

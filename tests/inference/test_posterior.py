@@ -3,7 +3,6 @@ from __future__ import annotations
 import json
 import logging
 import tempfile
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -202,13 +201,13 @@ def test_unknown_engine(mixed_posterior):
         mixed_posterior.predict(mixed_posterior.train, engine="torch")
 
 
-def test_nothing_is_left_behind_or_logged(branin_data, caplog):
+def test_nothing_is_left_behind_or_logged(branin_data, caplog, capfd, tmp_path, monkeypatch):
     space, configs, y = branin_data
-    before = set(Path(tempfile.gettempdir()).glob("slayr-*"))
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     with caplog.at_level(logging.INFO):
         sl.GaussianProcess(space).fit(configs[:3], y[:3], chains=1, warmup=20, draws=10)
-    assert set(Path(tempfile.gettempdir()).glob("slayr-*")) <= before
-    assert not [r for r in caplog.records if r.name == "cmdstanpy"]
+    assert not list(tmp_path.iterdir())
+    assert not caplog.records and capfd.readouterr() == ("", "")
 
 
 def test_resampling_follows_the_weights():

@@ -1,0 +1,44 @@
+"""Check that the Stan programs are formatted as ``stanc --auto-format`` would; ``--write`` formats them.
+
+Function files are formatted as ``.stanfunctions``, which is what they are to stanc.
+"""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+from slayr_py.toolchain import ensure_cmdstan
+
+STAN = Path(__file__).resolve().parents[1] / "stan"
+
+
+def formatted(path: Path, stanc: Path) -> str:
+    """The text as stanc prints it."""
+    with tempfile.TemporaryDirectory() as folder:
+        suffix = ".stanfunctions" if path.parent.name == "functions" else ".stan"
+        copy = Path(folder) / f"{path.stem}{suffix}"
+        copy.write_text(path.read_text())
+        command = [str(stanc), "--auto-format", "--max-line-length=78", f"--include-paths={STAN}", str(copy)]
+        return subprocess.run(command, check=True, capture_output=True, text=True).stdout
+
+
+def main() -> int:
+    """Exit status: the number of files that differ."""
+    stanc = ensure_cmdstan(print).path / "bin" / "stanc"
+    differing = []
+    for path in sorted(STAN.rglob("*.stan")):
+        text = formatted(path, stanc)
+        if text != path.read_text():
+            differing.append(path)
+            if "--write" in sys.argv:
+                path.write_text(text)
+    for path in differing:
+        print(f"{path.relative_to(STAN.parent)}: {'formatted' if '--write' in sys.argv else 'not formatted'}")
+    return 0 if "--write" in sys.argv else len(differing)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

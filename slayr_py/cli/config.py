@@ -1,0 +1,177 @@
+"""Configuration files of ``slayr optimize``: TOML in, checked values out.
+
+Every key is looked at: an unknown one is an error that names the nearest known one, a wrong type or value is named with
+the place where it stands. Files that a configuration points to are looked up beside it.
+"""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from ConfigSpace import ConfigurationSpace
+
+from slayr_py.acquisition import Acquisition
+from slayr_py.acquisition import from_name as acquisition_from_name
+from slayr_py.acquisition import names as acquisition_names
+from slayr_py.cli.checks import ConfigError, Types, check_keys, check_names
+from slayr_py.cli.inline_space import inline_space, read_space
+from slayr_py.cli.objective import command_objective, function_objective
+from slayr_py.errors import DataError
+from slayr_py.kernels import Kernel, Prior
+from slayr_py.kernels import from_name as kernel_from_name
+from slayr_py.kernels.priors import prior_from_dict
+from slayr_py.study.objective import Objective
+
+
+@dataclass(frozen=True)
+class Config:
+    """What a configuration file says, ready for `slayr_py.minimize`."""
+
+    objective: Objective
+    space: ConfigurationSpace
+    name: str
+    """Name of the study; the file's own name without ending when it gives none."""
+    storage: str | None
+    """URL, or None for an SQLite file named after the study in the output folder."""
+    output: Path
+    """Folder for the figure and the default storage; relative to the working directory."""
+    options: dict[str, Any] = field(default_factory=dict)
+    """The other arguments of `minimize`; only those the file sets."""
+
+
+_STUDY: dict[str, Types] = {
+    "name": str,
+    "storage": str,
+    "budget": int,
+    "n_initial": int,
+    "seed": int,
+    "direction": str,
+    "timeout": (int, float),
+    "output": str,
+}
+_OBJECTIVE: dict[str, Types] = {"function": str, "command": list, "timeout": (int, float)}
+_GP: dict[str, Types] = {
+    "kernel": (str, dict),
+    "method": str,
+    "chains": int,
+    "warmup": int,
+    "draws": int,
+    "priors": dict,
+}
+_SECTIONS: dict[str, Types] = {
+    "study": dict,
+    "objective": dict,
+    "gp": dict,
+    "acquisition": dict,
+    "space": dict,
+}
+
+
+def load_config(path: Path) -> Config:
+    """Read and check a configuration file.
+
+    Raises
+    ------
+    ConfigError
+        The file is missing, no TOML, has an unknown key or a wrong value, or its objective cannot be found.
+    SpaceError
+        Its space means nothing.
+    DataError
+        An unknown kernel or acquisition, or an illegal option of one.
+    """
+    try:
+        document = tomllib.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        raise ConfigError(f"there is no configuration file {path}") from None
+    except (OSError, UnicodeDecodeError) as error:
+        raise ConfigError(f"{path} cannot be read: {error}") from error
+    except tomllib.TOMLDecodeError as error:
+        raise ConfigError(f"{path} is not valid TOML: {error}") from error
+
+    check_keys(document, _SECTIONS, f"{path.name}")
+    for required in ("objective", "space"):
+        if required not in document:
+            raise ConfigError(f"{path.name} has no [{required}] section")
+    study = check_keys(document.get("study", {}), _STUDY, "[study]")
+    gp = check_keys(document.get("gp", {}), _GP, "[gp]")
+    space = _space(document["space"], path.parent)
+    options = {key: value for key, value in study.items() if key not in ("name", "storage", "output")}
+    options |= {key: value for key, value in gp.items() if key not in ("kernel", "priors")}
+    if "kernel" in gp:
+        options["kernel"] = _kernel(gp["kernel"])
+    if "priors" in gp:
+        options["priors"] = _priors(gp["priors"])
+    if "acquisition" in document:
+        options["acquisition"] = _acquisition(document["acquisition"])
+    return Config(
+        objective=_objective(document["objective"], path.parent.resolve(), space),
+        space=space,
+        name=study.get("name", path.stem),
+        storage=study.get("storage"),
+        output=Path(study.get("output", ".")),
+        options=options,
+    )
+
+
+def _objective(table: Mapping[str, Any], folder: Path, space: ConfigurationSpace) -> Objective:
+    check_keys(table, _OBJECTIVE, "[objective]")
+    if ("function" in table) == ("command" in table):
+        raise ConfigError('[objective] needs either function = "module:function" or command = ["program", "argument"]')
+    if "function" in table:
+        if "timeout" in table:
+            raise ConfigError(
+                "timeout in [objective] needs a command: a Python function cannot be stopped from outside"
+            )
+        return function_objective(table["function"], folder)
+    return command_objective(table["command"], list(space), folder, timeout=table.get("timeout"))
+
+
+def _space(table: Mapping[str, Any], folder: Path) -> ConfigurationSpace:
+    # A parameter may be called "file" too: then its value is a table.
+    if isinstance(table.get("file"), str):
+        if others := [key for key in table if key != "file"]:
+            raise ConfigError(
+                f"[space] has both a file and the parameter {others[0]!r}; put all of the space in one place"
+            )
+        return read_space(folder / table["file"])
+    return inline_space(table)
+
+
+def _kernel(value: str | Mapping[str, Any]) -> str | Kernel:
+    if isinstance(value, str):
+        # By name it is looked up with the space at hand, which "auto" looks at.
+        return value
+    options = dict(value)
+    name = options.pop("name", None)
+    if not isinstance(name, str):
+        raise ConfigError('kernel in [gp] must be a name or a table with one: { name = "matern", p = 2 }')
+    check_names(options, kernel_from_name(name).options(), f"kernel {name!r} in [gp]")
+    return kernel_from_name(name, **options)
+
+
+def _priors(table: Mapping[str, Any]) -> dict[str, Prior]:
+    priors = {}
+    for name, value in table.items():
+        if not isinstance(value, dict):
+            raise ConfigError(
+                f"the prior of {name!r} in [gp] must be a table such as "
+                f'{{ family = "LogNormal", mu = 0.0, sigma = 1.0 }}, not {value!r}'
+            )
+        try:
+            priors[name] = prior_from_dict(value)
+        except DataError as error:
+            raise ConfigError(f"the prior of {name!r} in [gp]: {error}") from error
+    return priors
+
+
+def _acquisition(table: Mapping[str, Any]) -> Acquisition:
+    options = dict(table)
+    name = options.pop("name", None)
+    if not isinstance(name, str):
+        raise ConfigError(f'[acquisition] needs a name, such as name = "ei"; known: {", ".join(acquisition_names())}')
+    check_names(options, acquisition_from_name(name).options(), f"[acquisition] of {name!r}")
+    return acquisition_from_name(name, **options)

@@ -1,0 +1,85 @@
+"""ArviZ's figures of a posterior, saved as files, whichever ArviZ is installed."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import xarray as xr
+
+from slayr_py.inference import Posterior
+from slayr_py.inference.tree import arviz, to_arviz
+
+_MOST_IN_PAIRS = 8  # beyond that a figure of all pairs shows nothing
+
+
+def save_posterior_figures(post: Posterior, folder: Path) -> list[Path]:
+    """Save ``trace.png`` and ``pair.png``; a point estimate has neither.
+
+    Positive hyperparameters are drawn as their logarithms to base 10: their posteriors have long tails.
+
+    Parameters
+    ----------
+    post : Posterior
+        With at least a few draws.
+    folder : Path
+        Exists.
+
+    Returns
+    -------
+    list of Path
+        What was written.
+    """
+    if post.n_draws < 5:
+        return []
+    import matplotlib
+
+    module, dataset = arviz(), _drawable(post)
+    names = [str(name) for name in dataset.data_vars]
+    entries = sum(dataset[name][0, 0].size for name in names)
+    paired = names if entries <= _MOST_IN_PAIRS else [name for name in names if dataset[name].ndim == 2]
+    figures: dict[str, tuple[Callable[..., Any], list[str]]] = {
+        "trace": (getattr(module, "plot_trace_dist", module.plot_trace), names),
+        "pair": (module.plot_pair, paired),
+    }
+    tree = to_arviz(xr.DataTree.from_dict({"posterior": dataset}))
+    written = []
+    before = matplotlib.get_backend()
+    matplotlib.use("Agg")
+    try:
+        # ArviZ tells of versions to come and of fonts it lacks; none of it is about this posterior.
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            for name, (plot, variables) in figures.items():
+                path = folder / f"{name}.png"
+                _save(plot(tree, var_names=variables), path)
+                written.append(path)
+    finally:
+        matplotlib.use(before)
+    return written
+
+
+def _drawable(post: Posterior) -> xr.Dataset:
+    dataset = post.idata["posterior"].to_dataset()
+    positive = [name for name, prior in post.gp.priors.items() if prior.support == "positive"]
+    return xr.Dataset(
+        {
+            f"log10 {name}" if name in positive else name: np.log10(v) if name in positive else v
+            for name, v in dataset.items()
+        }
+    )
+
+
+def _save(drawn: Any, path: Path) -> None:
+    if hasattr(drawn, "savefig"):  # a PlotCollection of ArviZ 1.x
+        drawn.savefig(path)
+        return
+    import matplotlib.pyplot as plt
+
+    figure = np.ravel(drawn)[0].figure
+    figure.set_layout_engine("constrained")
+    figure.savefig(path, dpi=100)
+    plt.close(figure)

@@ -1,0 +1,197 @@
+"""``slayr fit``: a Gaussian process fitted to a table."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import typer
+from ConfigSpace import (
+    CategoricalHyperparameter,
+    ConfigurationSpace,
+    UniformFloatHyperparameter,
+    UniformIntegerHyperparameter,
+)
+from ConfigSpace.hyperparameters import Hyperparameter
+
+from slayr_py.cli.checks import ConfigError, nearest
+from slayr_py.cli.figures import save_posterior_figures
+from slayr_py.cli.inline_space import read_space
+from slayr_py.cli.tables import table_text
+from slayr_py.errors import DataError
+from slayr_py.inference import GaussianProcess, Posterior
+
+
+def run(
+    data: Path,
+    *,
+    target: str,
+    space_file: Path | None,
+    kernel: str,
+    options: dict[str, Any],
+    output: Path | None,
+) -> bool:
+    """Fit a table and print and save what the posterior says.
+
+    Parameters
+    ----------
+    data : Path
+        CSV with a header; one row an observation.
+    target : str
+        The column to model.
+    space_file : Path or None
+        The space in ConfigSpace's JSON; None takes every other column's own range.
+    kernel : str
+        Name of a kernel.
+    options : dict
+        Of `GaussianProcess.fit`.
+    output : Path or None
+        Folder for the posterior and the figures; None puts it into the working directory, named after the data.
+
+    Returns
+    -------
+    bool
+        Whether the diagnostics are all right.
+
+    Raises
+    ------
+    ConfigError
+        The table cannot be read or has no such column.
+    DataError, SpaceError, ToolchainError, InferenceError, StorageError
+        As the fit raises them.
+    """
+    table = _read(data, target)
+    y = pd.to_numeric(table[target], errors="coerce")
+    if y.isna().any():
+        row = int(y.isna().to_numpy().argmax())
+        raise DataError(f"row {row + 1} of {data} has the {target} {table[target].iloc[row]!r}, which is no number")
+    columns = table.drop(columns=target)
+    if space_file is None:
+        space = infer_space(columns)
+    else:
+        space = read_space(space_file)
+        if missing := [name for name in space if name not in columns]:
+            raise ConfigError(
+                f"{data} has no column {missing[0]!r}, which the space has{nearest(missing[0], columns.columns)}"
+            )
+        columns = columns[list(space)]
+
+    gp = GaussianProcess(space, kernel=kernel)
+    typer.echo(f"{len(table)} observations of {target}, {len(space)} parameters, kernel {gp.kernel!r}")
+    gp.prepare(lambda phase: typer.echo(f"{phase} ...", err=True))
+    post = gp.fit(_rows(columns, space), y.to_numpy(dtype="float64"), **options)
+    trusted = _print(post)
+    folder = output or Path(f"{data.stem}_posterior")
+    post.save(folder)
+    typer.echo(f"\nposterior  {folder}  (slayr_py.Posterior.load reads it)")
+    for figure in save_posterior_figures(post, folder):
+        typer.echo(f"figure     {figure}")
+    return trusted
+
+
+def infer_space(columns: pd.DataFrame) -> ConfigurationSpace:
+    """Make a space of a table's columns: numbers by their own range, anything else by its values.
+
+    Parameters
+    ----------
+    columns : pandas.DataFrame
+        One column a parameter.
+
+    Raises
+    ------
+    DataError
+        A column does not vary, or is empty; without columns.
+    """
+    if columns.columns.empty:
+        raise DataError("the table has no column but the target: a model needs at least one parameter")
+    space = ConfigurationSpace()
+    space.add(*(_parameter(str(name), columns[name].dropna()) for name in columns.columns))
+    return space
+
+
+def _parameter(name: str, values: pd.Series[Any]) -> Hyperparameter[Any, Any]:
+    distinct = values.unique()
+    if len(distinct) < 2:
+        raise DataError(
+            f"column {name!r} does not vary, so nothing can be learned of it: drop it, or give a space with --space"
+        )
+    if pd.api.types.is_bool_dtype(values) or not pd.api.types.is_numeric_dtype(values):
+        return CategoricalHyperparameter(name, sorted((_python(value) for value in distinct), key=str))
+    # An empty cell makes pandas read a column of integers as floats.
+    if (values == values.round()).all():
+        return UniformIntegerHyperparameter(name, int(values.min()), int(values.max()))
+    return UniformFloatHyperparameter(name, float(values.min()), float(values.max()))
+
+
+def _rows(columns: pd.DataFrame, space: ConfigurationSpace) -> list[dict[str, Any]]:
+    """Give the table's rows as configurations: empty cells left out, whole numbers as the integers they are."""
+    rows = []
+    for record in columns.astype(object).to_dict(orient="records"):
+        row = {str(name): _python(value) for name, value in record.items() if not pd.isna(value)}
+        for name, value in row.items():
+            if (
+                isinstance(space[name], UniformIntegerHyperparameter)
+                and isinstance(value, float)
+                and value.is_integer()
+            ):
+                row[name] = int(value)
+        rows.append(row)
+    return rows
+
+
+def _python(value: Any) -> Any:
+    return value.item() if hasattr(value, "item") else value
+
+
+def _read(data: Path, target: str) -> pd.DataFrame:
+    try:
+        table = pd.read_csv(data)
+    except FileNotFoundError:
+        raise ConfigError(f"there is no table {data}") from None
+    except (OSError, ValueError) as error:  # pandas' parser errors are ValueErrors
+        raise ConfigError(f"{data} cannot be read as a table: {error}") from error
+    if target not in table.columns:
+        raise ConfigError(f"{data} has no column {target!r}{nearest(target, [str(name) for name in table.columns])}")
+    if table.empty:
+        raise DataError(f"{data} has a header and no rows")
+    return table
+
+
+def _print(post: Posterior) -> bool:
+    typer.echo(
+        f"\nhyperparameters for the standardised target and the unit cube, {post.n_draws} draws\n"
+        f"{table_text(summary(post))}"
+    )
+    diagnostics = post.check()
+    typer.echo(f"\ndiagnostics  {diagnostics}  {'ok' if diagnostics.ok else 'NOT OK'}")
+    for message in diagnostics.messages:
+        typer.echo(f"  {message}")
+    return diagnostics.ok
+
+
+def summary(post: Posterior) -> pd.DataFrame:
+    """Tabulate mean, standard deviation and the 5%, 50%, 95% quantiles of every hyperparameter."""
+    rows = []
+    for name, variable in post.idata["posterior"].to_dataset().data_vars.items():
+        flat = variable.stack(sample=("chain", "draw"))
+        labels = [dimension for dimension in flat.dims if dimension != "sample"]
+        entries = [(str(name), flat)]
+        if labels:
+            dimension = labels[0]
+            entries = [
+                (f"{name}[{label}]", flat.sel({dimension: label})) for label in flat.coords[dimension].to_numpy()
+            ]
+        for label, values in entries:
+            low, middle, high = values.quantile([0.05, 0.5, 0.95]).to_numpy()
+            rows.append(
+                {
+                    "hyperparameter": label,
+                    "mean": float(values.mean()),
+                    "sd": float(values.std(ddof=1)) if values.size > 1 else float("nan"),
+                    "5%": float(low),
+                    "50%": float(middle),
+                    "95%": float(high),
+                }
+            )
+    return pd.DataFrame(rows)

@@ -1,0 +1,176 @@
+"""Search spaces from a configuration file: a short inline form, or a file in ConfigSpace's JSON format."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from ConfigSpace import (
+    AndConjunction,
+    CategoricalHyperparameter,
+    ConfigurationSpace,
+    Constant,
+    EqualsCondition,
+    InCondition,
+    OrdinalHyperparameter,
+    UniformFloatHyperparameter,
+    UniformIntegerHyperparameter,
+)
+from ConfigSpace.hyperparameters import Hyperparameter
+
+from slayr_py.cli.checks import nearest
+from slayr_py.errors import SpaceError
+from slayr_py.study.record import space_from_json
+
+# The keys of each type, besides "type" and "when"; the first ones are required.
+_KEYS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
+    "float": (("lower", "upper"), ("log", "default")),
+    "integer": (("lower", "upper"), ("log", "default")),
+    "categorical": (("choices",), ("default",)),
+    "ordinal": (("sequence",), ("default",)),
+    "constant": (("value",), ()),
+}
+
+
+def read_space(path: Path) -> ConfigurationSpace:
+    """Read a space that ``ConfigurationSpace.to_json`` wrote.
+
+    Raises
+    ------
+    SpaceError
+        The file is missing, no JSON, or no space.
+    """
+    try:
+        serialised = json.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        raise SpaceError(f"there is no space file {path}") from None
+    except (OSError, ValueError) as error:
+        raise SpaceError(f"the space file {path} cannot be read as JSON: {error}") from error
+    if not isinstance(serialised, dict):
+        raise SpaceError(f"the space file {path} holds no space: write it with ConfigurationSpace.to_json")
+    space = space_from_json(serialised)
+    if len(space) == 0:
+        raise SpaceError(f"the space file {path} holds no parameter: write it with ConfigurationSpace.to_json")
+    return space
+
+
+def inline_space(table: Mapping[str, Any]) -> ConfigurationSpace:
+    """Make a space of a table of parameters.
+
+    Parameters
+    ----------
+    table : mapping of str to mapping
+        One entry a parameter: ``type`` "float" or "integer" (``lower``, ``upper``, ``log``), "categorical"
+        (``choices``), "ordinal" (``sequence``), "constant" (``value``); ``default`` where one wants it; and
+        ``when = { other = "value" }`` or ``when = { other = ["value", "value"] }`` for a parameter that is active only
+        then (several entries must all hold).
+
+    Returns
+    -------
+    ConfigurationSpace
+        In ConfigSpace's own order: parents first, else by name.
+
+    Raises
+    ------
+    SpaceError
+        An unknown type or key (with the nearest known one), a missing or illegal value.
+    """
+    if not table:
+        raise SpaceError('[space] is empty: give it at least one parameter, or file = "space.json"')
+    space = ConfigurationSpace()
+    parameters = {name: _parameter(name, entry) for name, entry in table.items()}
+    space.add(*parameters.values())
+    conditions = []
+    for name, entry in table.items():
+        if "when" in entry:
+            conditions.append(_condition(name, entry["when"], parameters))
+    if conditions:
+        try:
+            space.add(*conditions)
+        except Exception as error:  # ConfigSpace has a class for each way a graph of conditions can be wrong
+            raise SpaceError(f"the conditions in [space] do not fit together: {error}") from error
+    return space
+
+
+def _parameter(name: str, entry: Any) -> Hyperparameter[Any, Any]:
+    if not isinstance(entry, Mapping):
+        raise SpaceError(
+            f'parameter {name!r} must be a table such as {{ type = "float", lower = 0.0, upper = 1.0 }}, not {entry!r}'
+        )
+    kind = entry.get("type")
+    if kind not in _KEYS:
+        hint = nearest(str(kind), _KEYS)
+        raise SpaceError(
+            f"parameter {name!r} has the type {kind!r}{hint}"
+            if "type" in entry
+            else f"parameter {name!r} has no type{hint}"
+        )
+    required, optional = _KEYS[kind]
+    for key in entry:
+        if key not in ("type", "when", *required, *optional):
+            raise SpaceError(
+                f"unknown key {key!r} of the {kind} parameter {name!r}{nearest(key, (*required, *optional, 'when'))}"
+            )
+    for key in required:
+        if key not in entry:
+            raise SpaceError(f"the {kind} parameter {name!r} has no {key!r}")
+    _check_values(name, kind, entry)
+
+    default = {"default_value": entry["default"]} if "default" in entry else {}
+    try:
+        if kind == "float":
+            return UniformFloatHyperparameter(
+                name, float(entry["lower"]), float(entry["upper"]), log=entry.get("log", False), **default
+            )
+        if kind == "integer":
+            return UniformIntegerHyperparameter(
+                name, entry["lower"], entry["upper"], log=entry.get("log", False), **default
+            )
+        if kind == "categorical":
+            return CategoricalHyperparameter(name, entry["choices"], **default)
+        if kind == "ordinal":
+            return OrdinalHyperparameter(name, entry["sequence"], **default)
+        return Constant(name, entry["value"])
+    except (ValueError, TypeError) as error:
+        raise SpaceError(f"the {kind} parameter {name!r} is illegal: {error}") from error
+
+
+def _check_values(name: str, kind: str, entry: Mapping[str, Any]) -> None:
+    number = int if kind == "integer" else int | float
+    for key in ("lower", "upper"):
+        value = entry.get(key, 0)
+        if isinstance(value, bool) or not isinstance(value, number):
+            raise SpaceError(f"{key} of the {kind} parameter {name!r} must be a number of its type, not {value!r}")
+    if "lower" in entry and not entry["lower"] < entry["upper"]:
+        raise SpaceError(
+            f"the {kind} parameter {name!r} needs lower < upper, not {entry['lower']} and {entry['upper']}"
+        )
+    if not isinstance(entry.get("log", False), bool):
+        raise SpaceError(f"log of the parameter {name!r} must be true or false, not {entry['log']!r}")
+    if entry.get("log") and entry["lower"] <= 0:
+        raise SpaceError(f"the parameter {name!r} has a log scale, so lower must be positive, not {entry['lower']}")
+    for key in ("choices", "sequence"):
+        if key in entry and (not isinstance(entry[key], list) or not entry[key]):
+            raise SpaceError(f"{key} of the parameter {name!r} must be a list of values, not {entry[key]!r}")
+
+
+def _condition(name: str, when: Any, parameters: Mapping[str, Hyperparameter[Any, Any]]) -> Any:
+    if not isinstance(when, Mapping) or not when:
+        raise SpaceError(f'when of the parameter {name!r} must be a table such as {{ kernel = "rbf" }}, not {when!r}')
+    parts: list[Any] = []
+    for parent, values in when.items():
+        if parent not in parameters or parent == name:
+            others = [other for other in parameters if other != name]
+            raise SpaceError(
+                f"when of the parameter {name!r} names the unknown parameter {parent!r}{nearest(parent, others)}"
+            )
+        try:
+            if isinstance(values, list):
+                parts.append(InCondition(parameters[name], parameters[parent], values))
+            else:
+                parts.append(EqualsCondition(parameters[name], parameters[parent], values))
+        except (ValueError, TypeError) as error:
+            raise SpaceError(f"when of the parameter {name!r} is illegal: {error}") from error
+    return parts[0] if len(parts) == 1 else AndConjunction(*parts)

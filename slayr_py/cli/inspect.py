@@ -1,0 +1,121 @@
+"""``slayr inspect``: read a stored study and show it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import optuna
+import typer
+
+from slayr_py.cli.checks import ConfigError
+from slayr_py.cli.tables import config_lines, table_text
+from slayr_py.errors import DataError, StorageError
+from slayr_py.study import Result, convergence_figure, space_of, suggestion_table
+from slayr_py.study.record import FAILURE_KEY, study_record
+from slayr_py.study.result import trials_table
+from slayr_py.study.storage import open_storage, study_names
+
+
+def run(study: str, *, study_name: str | None, n_trials: int, figure: Path | None) -> None:
+    """Print a study.
+
+    Parameters
+    ----------
+    study : str
+        An SQLite file or a storage URL.
+    study_name : str or None
+        Needed when the storage holds several.
+    n_trials : int
+        How many of the last trials, and of the last fits, to print.
+    figure : Path or None
+        Where to draw the convergence.
+
+    Raises
+    ------
+    StorageError
+        The storage does not open, or holds no study.
+    DataError
+        No study of that name, or several and no name.
+    """
+    loaded = _load(study, study_name)
+    record = study_record(loaded)
+    trials = loaded.get_trials(deepcopy=False)
+    typer.echo(f"study {loaded.study_name}: {len(trials)} trials, {loaded.direction.name.lower()}")
+    if record is not None:
+        typer.echo(f"kernel {record['kernel']}, acquisition {record['acquisition']}, seed {record['seed']}")
+        space = space_of(loaded)
+    else:
+        space = None
+    try:
+        result = Result(loaded, space) if space is not None else None
+        value, config = (result.best_value, result.best_config) if result else (loaded.best_value, loaded.best_params)
+        typer.echo(f"\nbest value {value:.6g}, at\n{config_lines(config)}")
+    except (DataError, ValueError) as error:
+        typer.echo(f"\nno best trial: {error}")
+
+    table = trials_table(loaded, space)
+    table.columns = table.columns.str.removeprefix("params_")
+    typer.echo(f"\ntrials{_last(len(table), n_trials)}\n{table_text(table.tail(n_trials) if n_trials else table[:0])}")
+    for trial in trials[len(trials) - n_trials :] if n_trials < len(trials) else trials:
+        if reason := trial.user_attrs.get(FAILURE_KEY):
+            typer.echo(f"  trial {trial.number} failed: {reason}")
+
+    fits = suggestion_table(loaded)
+    if not fits.empty:
+        fits = fits[fits["phase"].isin(["model", "random"])]
+    typer.echo(f"\nfits{_last(len(fits), n_trials)}")
+    if fits.empty:
+        typer.echo("  none yet: every trial is of the initial design")
+    elif n_trials:
+        shown = fits.tail(n_trials)[list(_FIT_COLUMNS)].rename(columns=_FIT_COLUMNS)
+        typer.echo(table_text(shown))
+        for number, reason in fits.tail(n_trials)[["number", "error"]].itertuples(index=False):
+            if isinstance(reason, str):
+                typer.echo(f"  trial {number} has no fit: {reason}")
+    if figure is not None:
+        try:
+            convergence_figure(loaded).savefig(figure, dpi=150)
+        except (OSError, ValueError) as error:
+            raise ConfigError(f"the figure {figure} cannot be written: {error}") from error
+        typer.echo(f"\nfigure {figure}")
+
+
+_FIT_COLUMNS = {
+    "number": "number",
+    "phase": "phase",
+    "method": "method",
+    "observations": "n",
+    "rhat_max": "rhat",
+    "ess_bulk_min": "ess_bulk",
+    "ess_tail_min": "ess_tail",
+    "divergences": "div",
+    "max_treedepth_hits": "treedepth",
+    "ebfmi_min": "ebfmi",
+    "ok": "ok",
+    "seconds_fit": "fit [s]",
+    "seconds_acquisition": "acq [s]",
+}
+
+
+def _load(study: str, study_name: str | None) -> optuna.Study:
+    url = study if "://" in study else f"sqlite:///{Path(study).as_posix()}"
+    storage = open_storage(url, must_exist=True)
+    assert storage is not None
+    try:
+        names = study_names(storage)
+    except Exception as error:  # whatever the driver makes of a file that is no study
+        raise StorageError(f"{study} opens, but holds no studies of Optuna's") from error
+    if not names:
+        raise StorageError(f"{study} holds no study yet")
+    if study_name is None and len(names) > 1:
+        raise DataError(f"{study} holds several studies: choose one with --study-name: {', '.join(names)}")
+    if study_name is not None and study_name not in names:
+        raise DataError(f"{study} has no study {study_name!r}; it holds {', '.join(names)}")
+    loaded = optuna.load_study(study_name=study_name or names[0], storage=storage)
+    if len(loaded.directions) != 1:
+        raise DataError(f"study {loaded.study_name!r} has {len(loaded.directions)} objectives; only one is shown here")
+    return loaded
+
+
+def _last(count: int, shown: int) -> str:
+    return f" (the last {shown} of {count})" if shown < count else ""

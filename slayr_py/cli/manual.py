@@ -1,0 +1,123 @@
+"""What ``slayr --help`` says. A line with a backspace keeps the paragraph after it as it is written here."""
+
+from __future__ import annotations
+
+SLAYR = """\
+Bayesian optimisation with fully Bayesian Gaussian processes in Stan.
+
+\b
+Start here:
+  slayr doctor                     is everything here that Stan needs?
+  slayr optimize examples/nusvr_diabetes.toml
+  slayr inspect nusvr_diabetes.db  what was found, and can its fits be trusted?
+
+\b
+Exit codes:
+  0    all went well
+  1    a study, an objective or a fit failed
+  2    a wrong option, configuration file or table
+  3    no usable compiler or CmdStan (slayr doctor says more)
+  4    a study's storage that does not open
+  130  interrupted; what was evaluated is kept
+"""
+
+DOCTOR = """\
+Check the compiler, CmdStan and the cache, and say what to install.
+
+Exit code 3 when something that Stan needs is missing.
+
+\b
+Examples:
+  slayr doctor
+  slayr doctor --build    (a minute or two, once)
+"""
+
+OPTIMIZE = """\
+Minimise (or maximise) an objective as a configuration file says.
+
+The study is kept in SQLite: running the same command again goes on where it stopped, or does nothing when the
+budget is spent. Options given here override the file.
+
+\b
+A configuration file:
+  [study]                         # every key is optional
+  name = "net"                    # default: the name of the file
+  storage = "sqlite:///net.db"    # default: <name>.db in the output folder
+  budget = 50                     # the initial design counts
+  n_initial = 10
+  seed = 1
+  direction = "minimize"          # or "maximize"
+  timeout = 3600                  # seconds; then no further trial starts
+  output = "results"              # default: the working directory
+
+\b
+  [objective]                     # one of the two
+  function = "net:loss"           # loss(config) in net.py beside this file
+  command = ["{python}", "train.py", "--lr={lr}"]
+                                  # run without a shell; the last line it
+                                  # writes is the value; {config} stands for
+                                  # the configuration as JSON
+  timeout = 600                   # seconds, for a command
+
+\b
+  [space]                         # or file = "space.json" (ConfigSpace's own)
+  lr = { type = "float", lower = 1e-4, upper = 0.1, log = true }
+  layers = { type = "integer", lower = 1, upper = 5 }
+  act = { type = "categorical", choices = ["relu", "leaky", "tanh"] }
+  size = { type = "ordinal", sequence = ["small", "medium", "large"] }
+  slope = { type = "float", lower = 0, upper = 1, when = { act = "leaky" } }
+  epochs = { type = "constant", value = 20 }
+
+\b
+  [gp]                            # every key is optional
+  kernel = "auto"                 # or { name = "matern", p = 2 }
+  method = "nuts"                 # or "pathfinder", "laplace", "map"
+  chains = 4
+  warmup = 500
+  draws = 500
+  priors = { sigma_n = { family = "LogNormal", mu = -2.0, sigma = 1.0 } }
+
+\b
+  [acquisition]
+  name = "lcb"                    # or "ei" (the default), "log_ei", "pi"
+  delta = 0.1                     # of "lcb"
+
+Files named in a configuration (space, module, the working directory of a command) are looked up beside it;
+storage and output are relative to the working directory.
+
+\b
+Examples:
+  slayr optimize examples/nusvr_diabetes.toml
+  slayr optimize net.toml --budget 100 --output results
+"""
+
+INSPECT = """\
+Show a study: the best configuration, its trials, and the diagnostics of every fit.
+
+\b
+What the diagnostics mean:
+  rhat    near 1: the chains agree; above 1.03: do not trust the fit
+  ess     effective number of draws, in the bulk and in the tails: hundreds
+  div     divergent transitions: many, and a corner may be missing
+  ebfmi   energy fraction: below 0.2 the sampler moves badly
+  ok      all of them within their limits
+
+\b
+Examples:
+  slayr inspect nusvr_diabetes.db
+  slayr inspect sqlite:///studies.db --study-name net --figure net.png
+"""
+
+FIT = """\
+Fit a Gaussian process to a table and look at its posterior.
+
+Every column but the target is a parameter: numbers become floats or integers, anything else categories. With
+--space, the space's parameters are taken, and an empty cell is an inactive one. Prints the posterior's summary and
+diagnostics, and saves the posterior and ArviZ's trace and pair figures. Exit code 1 when the diagnostics say the fit
+should not be trusted.
+
+\b
+Examples:
+  slayr fit runs.csv --target loss
+  slayr fit runs.csv --target loss --space space.json --method pathfinder
+"""

@@ -1,0 +1,186 @@
+"""Objectives named in a configuration file: a Python function, or a command whose last output line is the value."""
+
+from __future__ import annotations
+
+import importlib
+import json
+import os
+import signal
+import string
+import subprocess
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from slayr_py.cli.checks import ConfigError, nearest
+from slayr_py.study.objective import Objective, ObjectiveError, as_value
+
+BUILT_IN = ("config", "python")
+"""Placeholders besides the parameters: the whole configuration as JSON, and the running Python interpreter."""
+
+
+def function_objective(reference: str, folder: Path) -> Objective:
+    """Find ``module:function``; the module may lie in `folder`.
+
+    Raises
+    ------
+    ConfigError
+        No such module or function, or the module does not import.
+    """
+    module_name, colon, attribute = reference.partition(":")
+    if not (module_name and colon and attribute):
+        raise ConfigError(f'function in [objective] must read "module:function", not {reference!r}')
+    if str(folder) not in sys.path:
+        sys.path.insert(0, str(folder))
+    try:
+        module = importlib.import_module(module_name)
+    except ModuleNotFoundError as error:
+        if error.name == module_name:
+            raise ConfigError(f"there is no module {module_name!r}, neither in {folder} nor installed") from None
+        raise ConfigError(
+            f"the module {module_name!r} needs another one that is not installed: {error.name}"
+        ) from error
+    except Exception as error:
+        raise ConfigError(f"importing the module {module_name!r} raised {type(error).__name__}: {error}") from error
+    found = getattr(module, attribute, None)
+    if not callable(found):
+        functions = [name for name, value in vars(module).items() if callable(value) and not name.startswith("_")]
+        raise ConfigError(f"the module {module_name!r} has no function {attribute!r}{nearest(attribute, functions)}")
+    objective: Objective = found
+    return objective
+
+
+def command_objective(
+    command: Sequence[Any], names: Sequence[str], folder: Path, timeout: float | None = None
+) -> Objective:
+    """Make an objective of a command, run without a shell.
+
+    Parameters
+    ----------
+    command : sequence of str
+        The program and its arguments. ``{name}`` stands for a parameter's value, with a format if one likes
+        (``{lr:.3g}``), ``{config}`` for the whole configuration as JSON, ``{python}`` for this Python interpreter, and
+        ``{{`` for a brace. An argument that names an inactive parameter is left out: write ``--lr={lr}`` in one piece.
+    names : sequence of str
+        The parameters.
+    folder : Path
+        Working directory of the command.
+    timeout : float, optional
+        Seconds after which it is killed and the trial fails.
+
+    Returns
+    -------
+    callable
+        Runs the command and reads its last non-empty line of output; raises `ObjectiveError` for a command that does
+        not start, fails (the end of what it wrote is quoted), takes too long or ends with something else.
+
+    Raises
+    ------
+    ConfigError
+        The command is no list of strings, or an argument has an unknown or malformed placeholder.
+    """
+    if not command or not all(isinstance(part, str) for part in command):
+        raise ConfigError(f"command in [objective] must be a list of strings, program first, not {command!r}")
+    if timeout is not None and timeout <= 0:
+        raise ConfigError(f"timeout in [objective] must be a positive number of seconds, not {timeout!r}")
+    for argument in command:
+        _check_placeholders(argument, names)
+    # A parameter of the same name hides a built-in placeholder.
+    built_in = {"python": sys.executable}
+
+    def objective(config: Mapping[str, Any]) -> float:
+        values: dict[str, Any] = {**built_in, "config": json.dumps(dict(config)), **config}
+        filled = [_fill(argument, values) for argument in command if _is_complete(argument, values)]
+        return _last_line_value(_run(filled, folder, timeout))
+
+    return objective
+
+
+def _check_placeholders(argument: str, names: Sequence[str]) -> None:
+    for name in _placeholders(argument):
+        if name not in names and name not in BUILT_IN:
+            raise ConfigError(
+                f"the argument {argument!r} of the command has the placeholder {{{name}}}, which is no parameter"
+                f"{nearest(name, [*names, *BUILT_IN])} (a literal brace is written twice)"
+            )
+
+
+def _placeholders(argument: str) -> list[str]:
+    try:
+        return [name for _, name, _, _ in string.Formatter().parse(argument) if name is not None]
+    except ValueError as error:
+        raise ConfigError(f"the argument {argument!r} of the command has a malformed placeholder: {error}") from error
+
+
+def _is_complete(argument: str, values: Mapping[str, Any]) -> bool:
+    return all(name in values for name in _placeholders(argument))
+
+
+def _fill(argument: str, values: Mapping[str, Any]) -> str:
+    # Not str.format: a name is looked up as it stands, never followed into attributes or items.
+    parts = []
+    for text, name, form, _ in string.Formatter().parse(argument):
+        parts.append(text)
+        if name is not None:
+            try:
+                parts.append(format(values[name], form or ""))
+            except (ValueError, TypeError) as error:
+                raise ObjectiveError(
+                    f"the format of {{{name}:{form}}} does not fit the value {values[name]!r}"
+                ) from error
+    return "".join(parts)
+
+
+def _run(command: list[str], folder: Path, timeout: float | None) -> str:
+    # A group of its own, so that a timeout or Ctrl-C ends the command's own children too.
+    try:
+        process = subprocess.Popen(
+            command,
+            cwd=folder,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            errors="replace",
+            start_new_session=True,
+        )
+    except OSError as error:
+        raise ObjectiveError(f"the command {command[0]!r} does not start: {error.strerror or error}") from error
+    with process:
+        try:
+            output, complaints = process.communicate(timeout=timeout)
+        except subprocess.TimeoutExpired:
+            _kill(process)
+            raise ObjectiveError(f"the command took longer than {timeout:g} s and was killed") from None
+        except BaseException:
+            _kill(process)
+            raise
+    if process.returncode != 0:
+        last = _last_lines(complaints) or _last_lines(output) or "it wrote nothing"
+        raise ObjectiveError(f"the command ended with status {process.returncode}: {last}")
+    return output
+
+
+def _kill(process: subprocess.Popen[str]) -> None:
+    try:
+        os.killpg(process.pid, signal.SIGKILL)
+    except ProcessLookupError:
+        pass
+
+
+def _last_lines(text: str, count: int = 3) -> str:
+    return " / ".join(line.strip() for line in text.strip().splitlines()[-count:])
+
+
+def _last_line_value(output: str) -> float:
+    lines = [line.strip() for line in output.splitlines() if line.strip()]
+    if not lines:
+        raise ObjectiveError("the command wrote nothing; its last line of output must be the value")
+    try:
+        value = float(lines[-1])
+    except ValueError:
+        raise ObjectiveError(
+            f"the command's last line of output must be the value, and is {lines[-1]!r:.200}"
+        ) from None
+    return as_value(value)

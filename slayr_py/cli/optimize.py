@@ -1,0 +1,102 @@
+"""``slayr optimize``: run the study a configuration file describes, and say what came of it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import typer
+
+from slayr_py.cli.checks import ConfigError
+from slayr_py.cli.config import load_config
+from slayr_py.cli.tables import config_lines
+from slayr_py.errors import DataError
+from slayr_py.study import Result, minimize, suggestion_table
+from slayr_py.study.objective import ObjectiveError
+
+
+def run(
+    path: Path,
+    *,
+    overrides: dict[str, Any],
+    storage: str | None,
+    study_name: str | None,
+    output: Path | None,
+    quiet: bool,
+) -> None:
+    """Run a configuration file; arguments that are not None override it.
+
+    Raises
+    ------
+    SlayrError
+        Whatever `load_config` or `minimize` raises.
+    """
+    config = load_config(path)
+    name = study_name or config.name
+    folder = output or config.output
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise ConfigError(f"the output folder {folder} cannot be made: {error.strerror or error}") from error
+    url = storage or config.storage or f"sqlite:///{(folder / name).as_posix()}.db"
+    again = _again(path, storage, study_name, output)
+    try:
+        result = minimize(
+            config.objective,
+            config.space,
+            **{**config.options, **overrides},
+            storage=url,
+            study_name=name,
+            progress=not quiet,
+        )
+    except ObjectiveError as error:
+        raise type(error)(f"{error}: {url}. Once it is mended, go on with: {again}") from error.__cause__
+    except KeyboardInterrupt:
+        typer.echo(f"stopped; everything evaluated is kept in {url}. Go on with: {again}", err=True)
+        raise
+    _report(result, name, folder, url, again)
+
+
+def _report(result: Result, name: str, folder: Path, url: str, again: str) -> None:
+    try:
+        best = config_lines(result.best_config)
+    except DataError as error:
+        # Every trial answered NaN or failed: a study that ran and found nothing.
+        raise ObjectiveError(str(error)) from None
+    figure = folder / f"{name}_convergence.png"
+    result.plot_convergence().savefig(figure, dpi=150)
+    trials = result.trials
+    failed = int((trials["state"] == "FAIL").sum())
+    typer.echo(
+        f"best value {result.best_value:.6g} in {len(trials)} trials{f' ({failed} failed)' if failed else ''}, at"
+    )
+    typer.echo(best)
+    typer.echo(_trust(result))
+    typer.echo(f"figure      {figure}")
+    typer.echo(f"study       {url}")
+    typer.echo(f"look at it  slayr inspect {url.removeprefix('sqlite:///')} --study-name {name}")
+    typer.echo(f"go on       {again} --budget {2 * len(trials)}")
+
+
+def _trust(result: Result) -> str:
+    """Say in a line how many fits passed their diagnostics."""
+    table = suggestion_table(result.study)
+    fitted = table[table["phase"] == "model"]
+    broken = int((table["phase"] == "random").sum())
+    if fitted.empty and not broken:
+        return "fits        none: the budget ended with the initial design"
+    passed = int((fitted["ok"].fillna(False) == True).sum())  # noqa: E712  (a column of objects)
+    line = f"fits        {passed} of {len(fitted)} passed their diagnostics"
+    return f"{line}; {broken} suggestions without a fit" if broken else line
+
+
+def _again(path: Path, storage: str | None, study_name: str | None, output: Path | None) -> str:
+    """Write the command that resumes this study."""
+    parts = [f"slayr optimize {path}"]
+    if storage:
+        parts.append(f"--storage {storage}")
+    if study_name:
+        parts.append(f"--study-name {study_name}")
+    if output:
+        parts.append(f"--output {output}")
+    return " ".join(parts)

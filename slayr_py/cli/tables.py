@@ -1,0 +1,33 @@
+"""Plain text tables for terminals, pipes and log files alike."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import pandas as pd
+
+
+def config_lines(config: Mapping[str, Any]) -> str:
+    """Write one parameter a line, names aligned; floats with six digits."""
+    width = max((len(name) for name in config), default=0)
+    return "\n".join(f"  {name:<{width}}  {cell(value)}" for name, value in config.items())
+
+
+def cell(value: Any) -> str:
+    """Write one value: floats with six digits, what is missing as a dash."""
+    if value is None or (isinstance(value, float) and value != value):
+        return "-"
+    return f"{value:.6g}" if isinstance(value, float) else str(value)
+
+
+def table_text(table: pd.DataFrame) -> str:
+    """Write a table with aligned columns and no index."""
+    if table.empty:
+        return "  (none)"
+    cells = [[cell(value) for value in row] for row in table.astype(object).itertuples(index=False)]
+    widths = [max(len(str(name)), *(len(row[i]) for row in cells)) for i, name in enumerate(table.columns)]
+    lines = [[str(name) for name in table.columns], *cells]
+    return "\n".join(
+        "  " + "  ".join(f"{text:>{width}}" for text, width in zip(line, widths, strict=True)) for line in lines
+    )

@@ -1,0 +1,234 @@
+"""`minimize`: the whole loop in one call."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+import optuna
+from ConfigSpace import ConfigurationSpace
+from optuna import Study, Trial
+from optuna.exceptions import StorageInternalError
+from optuna.storages import BaseStorage
+from optuna.trial import FrozenTrial, TrialState
+
+from slayr_py.acquisition import Acquisition
+from slayr_py.errors import DataError
+from slayr_py.study.asktell import create_study, suggest_all
+from slayr_py.study.objective import NotFiniteError, Objective, ObjectiveError, evaluate
+from slayr_py.study.progress import ProgressBar
+from slayr_py.study.record import FAILURE_KEY
+from slayr_py.study.result import Result
+from slayr_py.study.sampler import Phase, StanGPSampler
+from slayr_py.study.storage import open_storage, storage_failure
+
+FAILURES_IN_A_ROW = 3
+"""So many failing trials one after another are taken for a mistake in the objective rather than in a configuration."""
+
+Callback = Callable[[Study, FrozenTrial], None]
+"""As Optuna's: called after every trial; ``study.stop()`` ends the loop."""
+
+
+def minimize(
+    objective: Objective,
+    space: ConfigurationSpace,
+    budget: int = 50,
+    n_initial: int = 10,
+    kernel: Any = "auto",
+    acquisition: str | Acquisition = "ei",
+    seed: int | None = None,
+    progress: bool = True,
+    storage: str | BaseStorage | None = None,
+    study_name: str | None = None,
+    direction: str = "minimize",
+    initial_configs: Sequence[Mapping[str, Any]] | None = None,
+    callbacks: Sequence[Callback] = (),
+    timeout: float | None = None,
+    *,
+    method: str = "nuts",
+    chains: int = 4,
+    warmup: int = 500,
+    draws: int = 500,
+    priors: Mapping[str, Any] | None = None,
+) -> Result:
+    """Minimise (or maximise) an expensive function over a search space.
+
+    Parameters
+    ----------
+    objective : callable
+        Takes one configuration, a mapping of the active parameters by name, and returns one finite number. NaN, an
+        infinity or anything that is no number fails the trial, as does an error; the study goes on.
+    space : ConfigurationSpace
+        The search space, conditions and forbidden clauses included.
+    budget : int, default 50
+        Number of trials the study shall have at the end: the initial design counts, failed trials count, and so do
+        the trials of a study that is resumed. Workers that share a study share its budget.
+    n_initial : int, default 10
+        Size of the scrambled Sobol design that comes first.
+    kernel, acquisition, method, chains, warmup, draws, priors
+        Of the model and its fits: see `StanGPSampler` and `GaussianProcess`.
+    seed : int, optional
+        Same seed, same trials, also across interruptions. Without one the study draws and keeps its own.
+    progress : bool, default True
+        Draw a progress bar on standard error.
+    storage : str or optuna.storages.BaseStorage, optional
+        A URL such as ``sqlite:///study.db``: the study is kept there and can be resumed, watched and shared.
+    study_name : str, optional
+        What to resume it by. Without one every call starts a new study.
+    direction : {"minimize", "maximize"}
+        What is better.
+    initial_configs : sequence of mappings, optional
+        Evaluate these first, in place of the Sobol design.
+    callbacks : sequence of callables
+        Optuna's callbacks, ``callback(study, frozen_trial)``.
+    timeout : float, optional
+        Seconds after which no further trial is started.
+
+    Returns
+    -------
+    Result
+        best_config, best_value, trials, study.
+
+    Raises
+    ------
+    SpaceError, DataError
+        Illegal space, option or initial configuration, or a stored study that does not go with them.
+    StorageError
+        The storage does not open, or failed.
+    ToolchainError
+        There is no way to run Stan here; nothing has been evaluated then.
+    ObjectiveError
+        The objective failed in three trials one after another. What was evaluated stays in the storage; NaN and
+        infinite values are answers and do not count.
+
+    Examples
+    --------
+    >>> from ConfigSpace import ConfigurationSpace
+    >>> space = ConfigurationSpace({"x": (-5.0, 10.0), "y": (0.0, 15.0)})
+    >>> result = minimize(branin, space, budget=30, seed=1)         # doctest: +SKIP
+    >>> result.best_value, result.best_config                       # doctest: +SKIP
+    """
+    if not callable(objective):
+        raise DataError(f"the objective must be a function of one configuration, not {objective!r}")
+    if isinstance(budget, bool) or not isinstance(budget, int | np.integer) or budget < 1:
+        raise DataError(f"budget must be a positive integer, not {budget!r}")
+    if timeout is not None and not timeout > 0:
+        raise DataError(f"timeout must be a positive number of seconds, not {timeout!r}")
+
+    with _quiet_optuna():
+        try:
+            study = create_study(
+                space,
+                storage=open_storage(storage, heartbeat=True),
+                study_name=study_name,
+                direction=direction,
+                kernel=kernel,
+                acquisition=acquisition,
+                n_initial=n_initial,
+                seed=seed,
+                method=method,
+                chains=chains,
+                warmup=warmup,
+                draws=draws,
+                priors=priors,
+                initial_configs=initial_configs,
+            )
+            if _trials(study) < budget:
+                _run(study, objective, int(budget), timeout, progress, callbacks)
+        except StorageInternalError as error:
+            raise storage_failure(error) from error
+    return Result(study, space)
+
+
+def _run(
+    study: Study,
+    objective: Objective,
+    budget: int,
+    timeout: float | None,
+    progress: bool,
+    callbacks: Sequence[Callback],
+) -> None:
+    sampler = study.sampler
+    assert isinstance(sampler, StanGPSampler)
+    with ProgressBar(study, budget, progress) as bar:
+        sampler.on_progress = bar.phase
+        try:
+            if budget > sampler.n_initial:
+                # Before the first evaluation: a missing compiler must not cost anyone an initial design.
+                sampler.prepare()
+            loop = _Loop(objective, sampler, budget, bar)
+            study.optimize(
+                loop.evaluate,
+                n_trials=None,
+                timeout=timeout,
+                catch=(ObjectiveError,),
+                callbacks=[loop.after_trial, *callbacks],
+            )
+            if loop.stopped_by is not None:
+                raise loop.stopped_by
+        finally:
+            sampler.on_progress = None
+
+
+class _Loop:
+    """The state of one run: how many trials failed in a row, and with what."""
+
+    def __init__(self, objective: Objective, sampler: StanGPSampler, budget: int, bar: ProgressBar) -> None:
+        self.objective = objective
+        self.sampler = sampler
+        self.budget = budget
+        self.bar = bar
+        self.failures = 0
+        self.last_failure: ObjectiveError | None = None
+        self.stopped_by: ObjectiveError | None = None
+
+    def evaluate(self, trial: Trial) -> float:
+        try:
+            config = suggest_all(trial, self.sampler.space)
+            self.bar.phase(Phase("evaluating", trial.number))
+            value = evaluate(self.objective, config)
+        except optuna.TrialPruned:
+            self.last_failure = None
+            raise
+        except ObjectiveError as error:
+            trial.set_user_attr(FAILURE_KEY, str(error))
+            self.last_failure = error
+            raise
+        except (Exception, KeyboardInterrupt) as error:  # of the sampler, or of the person at the keyboard
+            trial.set_user_attr(FAILURE_KEY, str(error) or type(error).__name__)
+            raise
+        self.last_failure = None
+        return value
+
+    def after_trial(self, study: Study, trial: FrozenTrial) -> None:
+        self.bar.finished()
+        broken = self.last_failure is not None and not isinstance(self.last_failure, NotFiniteError)
+        self.failures = self.failures + 1 if broken else 0
+        if self.failures == FAILURES_IN_A_ROW:
+            last = self.last_failure
+            self.stopped_by = ObjectiveError(
+                f"{FAILURES_IN_A_ROW} trials in a row failed, the last of them (number {trial.number}) because {last}; "
+                f"its configuration was {dict(trial.params)}. Everything evaluated so far is in the study"
+            )
+            self.stopped_by.__cause__ = last.__cause__ if last is not None and last.__cause__ is not None else last
+            study.stop()
+        elif _trials(study) >= self.budget:
+            study.stop()
+
+
+def _trials(study: Study) -> int:
+    """Count the trials that have begun; enqueued ones wait for their turn within the budget."""
+    return sum(trial.state != TrialState.WAITING for trial in study.get_trials(deepcopy=False))
+
+
+@contextmanager
+def _quiet_optuna() -> Iterator[None]:
+    """Keep Optuna's own log lines, one or more a trial, out of the progress bar; its errors still show."""
+    before = optuna.logging.get_verbosity()
+    optuna.logging.set_verbosity(max(before, optuna.logging.ERROR))
+    try:
+        yield
+    finally:
+        optuna.logging.set_verbosity(before)

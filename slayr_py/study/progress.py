@@ -1,0 +1,88 @@
+"""The progress bar of a study: what is being done, the incumbent, and whether the last fit can be trusted."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from types import TracebackType
+from typing import Any, Self
+
+from optuna import Study
+from optuna.study import StudyDirection
+from tqdm import tqdm
+
+from slayr_py.study.report import finite_trials
+from slayr_py.study.sampler import Phase
+
+
+class ProgressBar:
+    """A bar with one step a trial, to be used in a ``with`` block.
+
+    Parameters
+    ----------
+    study : optuna.Study
+        Whose trials count; the ones it has already are the bar's start.
+    budget : int
+        Number of trials at the end.
+    enabled : bool
+        False draws nothing.
+    """
+
+    def __init__(self, study: Study, budget: int, enabled: bool) -> None:
+        self._study = study
+        self._diagnostics = ""
+        done = len(study.get_trials(deepcopy=False))
+        self._bar: tqdm[Any] = tqdm(
+            total=budget,
+            initial=min(done, budget),
+            disable=not enabled,
+            unit="trial",
+            bar_format="{desc:<11}|{bar:20}| {n_fmt}/{total_fmt} [{elapsed}]{postfix}",
+            dynamic_ncols=True,
+        )
+
+    def __enter__(self) -> Self:
+        """Show what the study has."""
+        self._refresh()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """Leave the bar standing."""
+        self._bar.set_description_str("done" if error is None else "stopped")
+        self._bar.close()
+
+    def phase(self, phase: Phase) -> None:
+        """Show what is being done: "compiling", "evaluating", "fitting" or "maximising"."""
+        if phase.diagnostics is not None:
+            self._diagnostics = describe_diagnostics(phase.diagnostics)
+        self._bar.set_description_str(phase.name, refresh=False)
+        self._refresh(phase.detail)
+
+    def finished(self) -> None:
+        """Count a trial, whatever became of it."""
+        self._bar.update(1)
+        self._refresh()
+
+    def _refresh(self, detail: str = "") -> None:
+        if self._bar.disable:
+            return
+        values = [trial.value for trial in finite_trials(self._study) if trial.value is not None]
+        choose = max if self._study.direction == StudyDirection.MAXIMIZE else min
+        shown = [f"best {choose(values):.6g}"] if values else []
+        if self._diagnostics:
+            shown.append(self._diagnostics)
+        if detail:
+            shown.append(detail)
+        self._bar.set_postfix_str(" | ".join(shown), refresh=False)
+        self._bar.refresh()
+
+
+def describe_diagnostics(diagnostics: Mapping[str, Any]) -> str:
+    """Put a fit's diagnostics into a few words: ``rhat 1.01 ess 412 div 0``; what a method has not is left out."""
+    parts = []
+    for name, label, form in (("rhat_max", "rhat", ".2f"), ("ess_bulk_min", "ess", ".0f"), ("divergences", "div", "d")):
+        value = diagnostics.get(name)
+        if value is not None:
+            parts.append(f"{label} {value:{form}}")
+    return " ".join(parts) or ("fit ok" if diagnostics.get("ok") else "fit doubtful")

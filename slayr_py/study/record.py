@@ -1,0 +1,101 @@
+"""What a study remembers: the JSON-able attributes that the sampler and the loop leave in Optuna's storage.
+
+Everything a person or a later process needs to go on is here, so nothing has to be pickled: the study carries the space
+and the seed, each trial says where it came from and what the model thought of it.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping
+from typing import Any
+
+from ConfigSpace import ConfigurationSpace
+from optuna import Study
+from optuna.trial import FrozenTrial
+
+from slayr_py.errors import SpaceError
+
+STUDY_KEY = "slayr:study"
+"""Study attribute: {"space", "seed", "kernel", "acquisition", "n_initial", "version"}."""
+
+SUGGESTION_KEY = "slayr:suggestion"
+"""Trial attribute: {"phase", "config"} and, for phase "model", what `slayr_py.study.sampler` lists."""
+
+FAILURE_KEY = "slayr:failure"
+"""Trial attribute: why the trial failed, in one line."""
+
+
+def jsonable(value: Any) -> Any:
+    """Make plain JSON of nested mappings, sequences and numbers; a number that is not finite becomes None."""
+    if isinstance(value, Mapping):
+        return {str(key): jsonable(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [jsonable(item) for item in value]
+    if value is None or isinstance(value, bool | str):
+        return value
+    if hasattr(value, "item"):
+        value = value.item()
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
+    return value if isinstance(value, bool | int | float | str) else str(value)
+
+
+def space_to_json(space: ConfigurationSpace) -> dict[str, Any]:
+    """Serialise a space as ConfigSpace does, without the users' `meta` fields, which may hold any object."""
+    serialised = space.to_serialized_dict()
+    for parameter in serialised["hyperparameters"]:
+        parameter["meta"] = None
+    plain = jsonable(serialised)
+    assert isinstance(plain, dict)
+    return plain
+
+
+def space_from_json(serialised: Mapping[str, Any]) -> ConfigurationSpace:
+    """Read back what `space_to_json` gave, or a file in ConfigSpace's own JSON format.
+
+    Raises
+    ------
+    SpaceError
+        ConfigSpace cannot read it.
+    """
+    try:
+        return ConfigurationSpace.from_serialized_dict(dict(serialised))
+    except Exception as error:  # ConfigSpace lets KeyError, TypeError, ValueError and its own errors through
+        raise SpaceError(f"this is not a ConfigSpace space in JSON: {type(error).__name__}: {error}") from error
+
+
+def space_difference(stored: Mapping[str, Any], space: ConfigurationSpace) -> str | None:
+    """Say how a stored space differs from another, or None when they are the same up to name and order."""
+    here = space_to_json(space)
+    old = {parameter["name"]: parameter for parameter in stored["hyperparameters"]}
+    new = {parameter["name"]: parameter for parameter in here["hyperparameters"]}
+    if missing := sorted(old.keys() - new.keys()):
+        return f"the study's space also has {', '.join(missing)}"
+    if added := sorted(new.keys() - old.keys()):
+        return f"the study's space has no {', '.join(added)}"
+    for name, parameter in old.items():
+        if _canonical(parameter) != _canonical(new[name]):
+            changed = [key for key in parameter if parameter[key] != new[name].get(key)]
+            return f"parameter {name!r} differs in {', '.join(changed) or 'its fields'}"
+    for kind in ("conditions", "forbiddens"):
+        if sorted(map(_canonical, stored[kind])) != sorted(map(_canonical, here[kind])):
+            return f"the {kind} differ"
+    return None
+
+
+def _canonical(value: Any) -> str:
+    return json.dumps(value, sort_keys=True)
+
+
+def study_record(study: Study) -> dict[str, Any] | None:
+    """Read what the study says of itself, or None for a study that was not made here."""
+    record = study.user_attrs.get(STUDY_KEY)
+    return record if isinstance(record, dict) else None
+
+
+def suggestion_record(trial: FrozenTrial) -> dict[str, Any]:
+    """Read how a trial was suggested; empty for a trial that another sampler made."""
+    record = trial.user_attrs.get(SUGGESTION_KEY)
+    return record if isinstance(record, dict) else {}

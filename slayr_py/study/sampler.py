@@ -1,0 +1,438 @@
+"""The optimisation loop's heart as an Optuna sampler: a Sobol design first, then fit, maximise, suggest.
+
+Trial number t draws everything from the stream (seed, t), and its place in the initial design is t itself. So several
+workers on one storage never hand out the same point of the design, and a study that was stopped goes on with the very
+suggestions it would have made.
+
+What a suggestion leaves in its trial (``trial.user_attrs["slayr:suggestion"]``):
+
+=============  =========================================================================================
+phase          "initial" (the design), "model" (a fitted model), "random" (nothing to fit, or the fit failed),
+               "enqueued" (the user fixed every parameter)
+config         the suggested parameters, active ones only; other workers read a running trial's here
+kernel         name of the kernel                                                            (model only)
+method         "nuts", "pathfinder", "laplace" or "map"                                      (model only)
+acquisition    {"name", its options, "value"}: the value is what the criterion reached       (model only)
+predicted      {"mean", "sd"}: the latent function there, in the objective's units and sign  (model only)
+diagnostics    what `Posterior.check` says                                                   (model only)
+observations   number of trials fitted                                                       (model only)
+seconds        {"fit", "acquisition"}                                                        (model only)
+error          why there is no model                                                         (random only)
+=============  =========================================================================================
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+import warnings
+import zlib
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NamedTuple, get_args
+
+import numpy as np
+import optuna
+from ConfigSpace import Configuration, ConfigurationSpace
+from optuna import Study
+from optuna.distributions import BaseDistribution
+from optuna.samplers import BaseSampler, RandomSampler
+from optuna.study import StudyDirection
+from optuna.trial import FrozenTrial, TrialState
+
+from slayr_py.acquisition import Acquisition, suggest
+from slayr_py.acquisition import from_name as acquisition_from_name
+from slayr_py.errors import DataError, InferenceError, SpaceError
+from slayr_py.inference import GaussianProcess, Posterior
+from slayr_py.inference.run import Method
+from slayr_py.kernels import from_name as kernel_from_name
+from slayr_py.space import Encoder
+from slayr_py.study.distributions import space_to_distributions, to_configuration, to_params
+from slayr_py.study.record import (
+    STUDY_KEY,
+    SUGGESTION_KEY,
+    jsonable,
+    space_difference,
+    space_to_json,
+    study_record,
+    suggestion_record,
+)
+
+
+class Phase(NamedTuple):
+    """What the sampler is doing, for a progress display."""
+
+    name: str
+    """"compiling", "fitting" or "maximising"; `minimize` adds "evaluating"."""
+
+    trial: int | None
+    """Number of the trial it is done for; None before the first."""
+
+    diagnostics: Mapping[str, Any] | None = None
+    """Of the fit just made, while maximising; else None."""
+
+    detail: str = ""
+    """What the toolchain says of a step that takes long."""
+
+
+class Observations(NamedTuple):
+    """The finished trials a model can learn from, in the order of their numbers."""
+
+    configs: list[Configuration]
+    """n configurations."""
+
+    y: np.ndarray[Any, np.dtype[np.float64]]
+    """Shape (n,): values, negated where the study maximises, so that less is better."""
+
+
+class StanGPSampler(BaseSampler):
+    """Suggest configurations of a declared space by a Gaussian process fitted with Stan.
+
+    Parameters
+    ----------
+    space : ConfigurationSpace
+        The search space, conditions and forbidden clauses included. It is the declared space that is modelled, not
+        the intersection of what trials happened to suggest.
+    kernel : str or kernel, default "auto"
+        A name or an object of `slayr_py.kernels`.
+    acquisition : str or Acquisition, default "ei"
+        A name or an object of `slayr_py.acquisition`.
+    n_initial : int, default 10
+        Size of the scrambled Sobol design; trial number t < n_initial gets its t-th point. Points that coincide, as
+        they do in small discrete spaces, are evaluated once.
+    seed : int, optional
+        Non-negative; everything random follows from it. Without one the study keeps the seed it has, and a new study
+        draws one and stores it.
+    method, chains, warmup, draws, priors
+        As in `GaussianProcess` and its `fit`.
+    initial_configs : sequence of mappings, optional
+        The initial design itself, in place of the Sobol design; `n_initial` is then its length.
+    on_progress : callable, optional
+        Receives a `Phase` whenever the work changes.
+
+    Raises
+    ------
+    SpaceError
+        An empty space, or an initial configuration that is not of the space.
+    DataError
+        An unknown kernel, acquisition or method, or an illegal option.
+
+    Notes
+    -----
+    A study remembers its space and seed. Resuming it with another space raises `SpaceError`, with another seed
+    `DataError`; kernel, acquisition, design and fit options may change between runs, and every trial records what it
+    was suggested with. Failed, pruned and infinite trials are never fitted. Parameters outside the declared space
+    are drawn at random, from the same seeds. Only one objective is supported.
+    """
+
+    def __init__(
+        self,
+        space: ConfigurationSpace,
+        kernel: Any = "auto",
+        acquisition: str | Acquisition = "ei",
+        n_initial: int = 10,
+        seed: int | None = None,
+        *,
+        method: str = "nuts",
+        chains: int = 4,
+        warmup: int = 500,
+        draws: int = 500,
+        priors: Mapping[str, Any] | None = None,
+        initial_configs: Sequence[Mapping[str, Any]] | None = None,
+        on_progress: Callable[[Phase], None] | None = None,
+    ) -> None:
+        self.space = space
+        self.distributions = space_to_distributions(space)
+        self.encoder = Encoder(space)
+        self.kernel = kernel_from_name(kernel, self.encoder)
+        self.acquisition = acquisition_from_name(acquisition)
+        self.seed = _checked_seed(seed)
+        self.n_initial = _positive("n_initial", n_initial)
+        if method not in get_args(Method):
+            raise DataError(f"unknown method {method!r}; known: {', '.join(get_args(Method))}")
+        self.fit_options: dict[str, Any] = {
+            "method": method,
+            "chains": _positive("chains", chains),
+            "warmup": _positive("warmup", warmup),
+            "draws": _positive("draws", draws),
+        }
+        self.initial_configs: list[Configuration] | None = None
+        if initial_configs is not None:
+            self.initial_configs = [self.encoder.configuration(config) for config in initial_configs]
+            self.n_initial = len(self.initial_configs)
+        self.on_progress = on_progress
+        self.gp = GaussianProcess(self.encoder, kernel=self.kernel, priors=priors)
+        self._prepared = False
+        self._warned: set[str] = set()
+        self._designs: dict[int, list[Configuration]] = {}
+        # Threads of one process take turns, so that the next one sees the last one's suggestion as pending.
+        self._lock = threading.RLock()
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Leave the lock behind when the sampler is copied to another process."""
+        state = self.__dict__.copy()
+        del state["_lock"]
+        return state
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        """Make a new lock."""
+        self.__dict__.update(state)
+        self._lock = threading.RLock()
+
+    # What Optuna calls
+
+    def before_trial(self, study: Study, trial: FrozenTrial) -> None:
+        """Check that study and sampler belong together; note a trial whose every parameter the user enqueued."""
+        self.bind(study)
+        fixed = trial.system_attrs.get("fixed_params")
+        config = to_configuration(self.space, fixed) if fixed else None
+        if config is not None:
+            # Optuna asks for no suggestion then, so this is the only moment to say what other workers must not repeat.
+            self._record(study, trial, {"phase": "enqueued", "config": to_params(config)})
+
+    def infer_relative_search_space(self, study: Study, trial: FrozenTrial) -> dict[str, BaseDistribution]:
+        """Give the declared space, whatever other trials suggested."""
+        return dict(self.distributions)
+
+    def sample_relative(
+        self, study: Study, trial: FrozenTrial, search_space: dict[str, BaseDistribution]
+    ) -> dict[str, Any]:
+        """Suggest the active parameters of one configuration."""
+        self._raise_error_if_multi_objective(study)
+        if not search_space:
+            return {}
+        with self._lock:
+            record = self._suggest(study, trial, self.bind(study))
+            self._record(study, trial, record)
+        return {name: value for name, value in record["config"].items() if name in search_space}
+
+    def sample_independent(
+        self, study: Study, trial: FrozenTrial, param_name: str, param_distribution: BaseDistribution
+    ) -> Any:
+        """Draw a parameter at random: one outside the declared space, or asked for with another range."""
+        self._raise_error_if_multi_objective(study)
+        seed = self.bind(study)
+        # Not of the trial itself, which is a copy made before the suggestion.
+        attributes = study._storage.get_trial_user_attrs(trial._trial_id)
+        suggested = attributes.get(SUGGESTION_KEY, {}).get("config", {})
+        if param_name in suggested and param_name not in self._warned:
+            self._warned.add(param_name)
+            warnings.warn(
+                f"parameter {param_name!r} was declared as {self.distributions[param_name]} and is asked for as "
+                f"{param_distribution}, which does not contain the suggested {suggested[param_name]!r}: it is drawn at "
+                "random. Ask for it as the space declares it",
+                UserWarning,
+                stacklevel=2,
+            )
+        stream = np.random.SeedSequence([seed, trial.number, zlib.crc32(param_name.encode())])
+        draw = RandomSampler(seed=int(stream.generate_state(1)[0]))
+        return draw.sample_independent(study, trial, param_name, param_distribution)
+
+    # The loop
+
+    def bind(self, study: Study) -> int:
+        """Check that this sampler may go on with a study, record it in a new one, and give the study's seed.
+
+        Raises
+        ------
+        SpaceError
+            The study was started with another space.
+        DataError
+            The study was started with another seed.
+        """
+        record = study_record(study)
+        if record is None:
+            seed = self.seed if self.seed is not None else int(np.random.SeedSequence().generate_state(1)[0])
+            study.set_user_attr(
+                STUDY_KEY,
+                {
+                    "space": space_to_json(self.space),
+                    "seed": seed,
+                    "kernel": self.kernel.name,
+                    "acquisition": self.acquisition.name,
+                    "n_initial": self.n_initial,
+                },
+            )
+            # Two workers may start a study at once: the later record stands, and every trial reads it anew.
+            record = study_record(study)
+            assert record is not None
+        if difference := space_difference(record["space"], self.space):
+            raise SpaceError(
+                f"study {study.study_name!r} was started with another space: {difference}; "
+                "go on with its own space, or choose another study name"
+            )
+        if self.seed is not None and record["seed"] != self.seed:
+            raise DataError(
+                f"study {study.study_name!r} was started with seed {record['seed']}, not {self.seed}; "
+                "leave the seed out to go on with it, or choose another study name"
+            )
+        return int(record["seed"])
+
+    def prepare(self) -> None:
+        """Find or build what a fit needs (CmdStan, the compiled program), once.
+
+        Raises
+        ------
+        ToolchainError
+            No compiler or no CmdStan.
+        """
+        if not self._prepared:
+            self._tell(Phase("compiling", None))
+            self.gp.prepare(lambda detail: self._tell(Phase("compiling", None, detail=detail)))
+            self._prepared = True
+
+    def design(self, seed: int) -> list[Configuration]:
+        """Give the initial design of a study, without repetitions; trial t gets the t-th of them."""
+        if self.initial_configs is not None:
+            return self.initial_configs
+        if seed not in self._designs:
+            distinct = {repr(to_params(config)): config for config in self.encoder.sobol(self.n_initial, seed)}
+            self._designs[seed] = list(distinct.values())
+        return self._designs[seed]
+
+    def observations(self, study: Study) -> Observations:
+        """Give the trials to fit: complete, finite, and configurations of the space."""
+        sign = -1.0 if study.direction == StudyDirection.MAXIMIZE else 1.0
+        configs: list[Configuration] = []
+        y: list[float] = []
+        for trial in study.get_trials(deepcopy=False, states=(TrialState.COMPLETE,)):
+            config = self._config_of(trial)
+            if config is not None and trial.value is not None and np.isfinite(trial.value):
+                configs.append(config)
+                y.append(sign * trial.value)
+        return Observations(configs, np.array(y, dtype=np.float64))
+
+    def fit(self, study: Study, seed: int | None = None) -> Posterior:
+        """Fit the model to a study's finished trials.
+
+        Parameters
+        ----------
+        study : optuna.Study
+            With at least one complete trial.
+        seed : int, optional
+            Of the Stan run; by default it follows from the study's seed.
+
+        Returns
+        -------
+        Posterior
+            Of the values to be minimised: negated ones where the study maximises.
+
+        Raises
+        ------
+        DataError
+            No trial can be fitted.
+        InferenceError
+            Stan failed.
+        """
+        observed = self.observations(study)
+        if not observed.configs:
+            raise DataError(f"study {study.study_name!r} has no finished trial with a finite value: nothing to fit")
+        self.prepare()
+        if seed is None:
+            seed = _stan_seed(np.random.SeedSequence(self.bind(study)))
+        return self.gp.fit(observed.configs, observed.y, seed=seed, **self.fit_options)
+
+    def _suggest(self, study: Study, trial: FrozenTrial, seed: int) -> dict[str, Any]:
+        t = trial.number
+        design = self.design(seed)
+        if t < len(design):
+            return {"phase": "initial", "config": to_params(design[t])}
+
+        of_fit, of_acquisition, of_filling = np.random.SeedSequence([seed, t]).spawn(3)
+        space_filling = {
+            "phase": "random",
+            "config": to_params(self.encoder.sobol(1, _stan_seed(of_filling))[0]),
+        }
+        observed = self.observations(study)
+        if not observed.configs:
+            return space_filling | {"error": "no finished trial with a finite value yet"}
+
+        try:
+            self.prepare()
+            self._tell(Phase("fitting", t))
+            start = time.perf_counter()
+            post = self.gp.fit(observed.configs, observed.y, seed=_stan_seed(of_fit), **self.fit_options)
+            diagnostics = jsonable(post.check().asdict())
+            fitted = time.perf_counter()
+            self._tell(Phase("maximising", t, diagnostics))
+            suggestion = suggest(
+                post,
+                self.acquisition,
+                best=float(observed.y.min()),
+                t=max(1, t + 1 - len(design)),
+                rng=np.random.default_rng(of_acquisition),
+                pending=self._running(study, trial),
+                exclude=self._seen(study),
+            )
+        except InferenceError as error:
+            warnings.warn(
+                f"trial {t}: the fit failed, so a space-filling point is taken instead: {error}",
+                RuntimeWarning,
+                stacklevel=2,
+            )
+            return space_filling | {"error": str(error)}
+        sign = -1.0 if study.direction == StudyDirection.MAXIMIZE else 1.0
+        return {
+            "phase": "model",
+            "config": to_params(self.encoder.configuration(suggestion.config)),
+            "kernel": self.kernel.name,
+            "method": self.fit_options["method"],
+            "acquisition": {
+                "name": self.acquisition.name,
+                **self.acquisition.options(),
+                "value": float(suggestion.value),
+            },
+            "predicted": {"mean": sign * float(suggestion.mean), "sd": float(suggestion.sd)},
+            "diagnostics": diagnostics,
+            "observations": len(observed.configs),
+            "seconds": {"fit": fitted - start, "acquisition": time.perf_counter() - fitted},
+        }
+
+    def _running(self, study: Study, current: FrozenTrial) -> list[Configuration]:
+        trials = study.get_trials(deepcopy=False, states=(TrialState.RUNNING,))
+        configs = [self._config_of(trial) for trial in trials if trial.number != current.number]
+        return [config for config in configs if config is not None]
+
+    def _seen(self, study: Study) -> list[Configuration]:
+        states = (TrialState.COMPLETE, TrialState.FAIL, TrialState.PRUNED)
+        configs = [self._config_of(trial) for trial in study.get_trials(deepcopy=False, states=states)]
+        return [config for config in configs if config is not None]
+
+    def _config_of(self, trial: FrozenTrial) -> Configuration | None:
+        # A trial that has not suggested all of its parameters yet, or never will, still stands for what it was given.
+        config = to_configuration(self.space, trial.params) if trial.params else None
+        if config is not None:
+            return config
+        suggested = suggestion_record(trial).get("config")
+        return to_configuration(self.space, {**suggested, **trial.params}) if suggested else None
+
+    def _record(self, study: Study, trial: FrozenTrial, record: Mapping[str, Any]) -> None:
+        study._storage.set_trial_user_attr(trial._trial_id, SUGGESTION_KEY, jsonable(record))
+
+    def _tell(self, phase: Phase) -> None:
+        if self.on_progress is not None:
+            self.on_progress(phase)
+
+
+def _stan_seed(stream: np.random.SeedSequence) -> int:
+    """Draw a seed that CmdStan takes: a positive 31-bit integer."""
+    return 1 + int(stream.generate_state(1)[0]) % (2**31 - 2)
+
+
+def _checked_seed(seed: int | None) -> int | None:
+    if seed is None:
+        return None
+    if isinstance(seed, bool) or not isinstance(seed, int | np.integer) or seed < 0:
+        raise DataError(f"seed must be a non-negative integer or None, not {seed!r}")
+    return int(seed)
+
+
+def _positive(name: str, value: int) -> int:
+    if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < 1:
+        raise DataError(f"{name} must be a positive integer, not {value!r}")
+    return int(value)
+
+
+def sampler_of(study: Study) -> StanGPSampler | None:
+    """Give the study's sampler if it is one of ours."""
+    sampler: optuna.samplers.BaseSampler = study.sampler
+    return sampler if isinstance(sampler, StanGPSampler) else None

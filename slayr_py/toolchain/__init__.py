@@ -1,0 +1,19 @@
+"""CmdStan for cmdstanpy: found, else assembled from what PyPI has; programs compiled once and kept."""
+
+from slayr_py.toolchain.cache import cache_dir
+from slayr_py.toolchain.cmdstan import CmdStan, ensure_cmdstan, find_cmdstan
+from slayr_py.toolchain.compiler import Compiler
+from slayr_py.toolchain.doctor import Check, doctor
+from slayr_py.toolchain.programs import CompiledProgram, compile_program
+
+__all__ = [
+    "Check",
+    "CmdStan",
+    "CompiledProgram",
+    "Compiler",
+    "cache_dir",
+    "compile_program",
+    "doctor",
+    "ensure_cmdstan",
+    "find_cmdstan",
+]

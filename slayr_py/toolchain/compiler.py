@@ -1,0 +1,94 @@
+"""The C++ compiler and make: which ones, which version, and what to install where there are none."""
+
+from __future__ import annotations
+
+import json
+import os
+import shlex
+import shutil
+import subprocess
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+from slayr_py.errors import ToolchainError
+from slayr_py.toolchain.cache import cache_dir, write_text
+
+INSTALL_COMPILER = """Install a C++ compiler and make:
+  Debian, Ubuntu:  sudo apt-get install g++ make
+  Fedora:          sudo dnf install gcc-c++ make
+  macOS:           xcode-select --install
+  conda:           conda install -c conda-forge cxx-compiler make"""
+
+
+@dataclass(frozen=True)
+class Compiler:
+    """A C++ compiler.
+
+    Attributes
+    ----------
+    path
+        Its executable.
+    name
+        How make calls it: the value of ``CXX``, else ``g++`` or ``clang++``.
+    version
+        First line of what it says of itself.
+    """
+
+    path: Path
+    name: str
+    version: str
+
+
+def find_compiler() -> Compiler:
+    """Find the compiler ``CXX`` names, else g++, else clang++.
+
+    Raises
+    ------
+    ToolchainError
+        When there is none, or ``CXX`` names none; the message says what to install.
+    """
+    chosen = os.environ.get("CXX", "").strip()
+    for name in [chosen] if chosen else ["g++", "clang++"]:
+        words = shlex.split(name)
+        path = shutil.which(words[0])
+        if path is not None:
+            return Compiler(Path(path), name, _version(Path(path), words))
+    if chosen:
+        raise ToolchainError(f"CXX={chosen} names no program on the PATH. Unset CXX, or correct it. {INSTALL_COMPILER}")
+    raise ToolchainError(f"no C++ compiler found: neither g++ nor clang++ is on the PATH. {INSTALL_COMPILER}")
+
+
+def find_make() -> Path:
+    """Find the make ``MAKE`` names, else make.
+
+    Raises
+    ------
+    ToolchainError
+        When there is none; the message says what to install.
+    """
+    name = os.environ.get("MAKE", "").strip() or "make"
+    path = shutil.which(name)
+    if path is None:
+        raise ToolchainError(f"no make found: {name} is not on the PATH. {INSTALL_COMPILER}")
+    return Path(path)
+
+
+def _version(path: Path, words: list[str]) -> str:
+    """Ask the compiler once; then remember the answer as long as its file stays the same."""
+    stat = path.stat()
+    identity = f"{shlex.join(words)}:{path}:{stat.st_size}:{stat.st_mtime_ns}"
+    remembered = cache_dir() / "compilers.json"
+    known: dict[str, str] = {}
+    with suppress(OSError, ValueError):
+        known = json.loads(remembered.read_text(encoding="utf-8"))
+    if identity in known:
+        return known[identity]
+    try:
+        answer = subprocess.run([*words, "--version"], capture_output=True, text=True, check=True, timeout=60)
+    except (OSError, subprocess.SubprocessError) as error:
+        raise ToolchainError(f"the C++ compiler {path} does not run: {error}. {INSTALL_COMPILER}") from error
+    version = (answer.stdout.splitlines() or ["unknown version"])[0].strip()
+    with suppress(OSError):
+        write_text(remembered, json.dumps(known | {identity: version}, indent=1))
+    return version

@@ -1,0 +1,136 @@
+"""What the toolchain consists of on this machine, and what to do about what is missing."""
+
+from __future__ import annotations
+
+import importlib.metadata
+import os
+import platform
+import subprocess
+import tempfile
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from slayr_py.errors import ToolchainError
+from slayr_py.toolchain.cache import cache_dir
+from slayr_py.toolchain.cmdstan import find_cmdstan, ignored_cmdstans
+from slayr_py.toolchain.compiler import find_compiler, find_make
+from slayr_py.toolchain.programs import compile_program
+from slayr_py.toolchain.wheel import find_wheel
+
+_PROGRAM = "parameters { real z; }\nmodel { z ~ std_normal(); }\n"
+
+
+@dataclass(frozen=True)
+class Check:
+    """One finding of :func:`doctor`.
+
+    Attributes
+    ----------
+    name
+        What was looked at.
+    ok
+        Whether it is as it must be.
+    detail
+        What was found.
+    remedy
+        What to do; empty when there is nothing to do.
+    """
+
+    name: str
+    ok: bool
+    detail: str
+    remedy: str = ""
+
+
+def doctor(build: bool = False) -> list[Check]:
+    """Look at everything that compiling a Stan program needs.
+
+    Parameters
+    ----------
+    build
+        Compile a program of two lines as well, and draw from it; this takes about half a minute the first time.
+
+    Returns
+    -------
+    list of Check
+        In the order in which to mend what is not ok.
+    """
+    checks = [
+        Check("Python", True, f"{platform.python_version()} on {platform.platform()}"),
+        _check("C++ compiler", lambda: (lambda found: f"{found.version} ({found.path})")(find_compiler())),
+        _check("make", lambda: str(find_make())),
+        Check("cmdstanpy", True, importlib.metadata.version("cmdstanpy")),
+    ]
+    cmdstan = _cmdstan()
+    httpstan = _check("httpstan", lambda: (lambda wheel: f"{wheel.version} ({wheel.folder})")(find_wheel()))
+    # With a CmdStan of the user's own, nobody needs the wheel.
+    if not httpstan.ok and cmdstan.ok:
+        httpstan = Check("httpstan", True, "not used: " + httpstan.detail)
+    checks += [httpstan, cmdstan, *(Check("CmdStan, ignored", True, found) for found in ignored_cmdstans()), _cache()]
+    if build:
+        checks.append(_check("a compiled program", _compile_and_draw))
+    return checks
+
+
+def _check(name: str, look: Callable[[], str]) -> Check:
+    try:
+        return Check(name, True, look())
+    except ToolchainError as error:
+        detail, _, remedy = str(error).partition(". ")
+        return Check(name, False, detail, remedy)
+
+
+def _cmdstan() -> Check:
+    def look() -> str:
+        found = find_cmdstan()
+        if found is not None:
+            return f"{found.version} in {found.path} ({found.origin})"
+        find_wheel()
+        return "none yet: it is assembled from httpstan when first needed"
+
+    return _check("CmdStan", look)
+
+
+def _cache() -> Check:
+    folder = cache_dir()
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryFile(dir=folder):
+            pass
+    except OSError as error:
+        remedy = "Make room or permissions there, or set SLAYR_CACHE_DIR to another folder."
+        return Check("cache", False, f"{folder} cannot be written: {error.strerror}", remedy)
+    megabytes = sum(_size(path) for path in folder.rglob("*")) / 1e6
+    return Check("cache", True, f"{folder}, {megabytes:.0f} MB")
+
+
+def _size(path: Path) -> int:
+    try:
+        return path.lstat().st_size
+    except OSError:
+        return 0
+
+
+def _compile_and_draw() -> str:
+    with tempfile.TemporaryDirectory(prefix="slayr-") as folder:
+        source = Path(folder) / "doctor.stan"
+        source.write_text(_PROGRAM, encoding="utf-8")
+        program = compile_program(source)
+        environment = {**os.environ, "STAN_NUM_THREADS": "1"}
+        command = [
+            str(program.exe),
+            "sample",
+            "num_samples=10",
+            "num_warmup=10",
+            "random",
+            "seed=1",
+            "output",
+            "file=draws.csv",
+        ]
+        run = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, check=False)
+        if run.returncode != 0:
+            raise ToolchainError(
+                f"{program.exe} failed: {(run.stderr or run.stdout).strip()}. Remove {cache_dir()} and try again."
+            )
+        return f"{program.exe} draws"

@@ -1,0 +1,69 @@
+#pragma once
+// One run of a model: what every method needs, and the methods by name. The model is known by its base class only, so these
+// sources are compiled once and linked to every program.
+#include "arguments.hpp"
+#include "lean_math.hpp"
+
+#include <stan/callbacks/interrupt.hpp>
+#include <stan/callbacks/json_writer.hpp>
+#include <stan/callbacks/stream_logger.hpp>
+#include <stan/callbacks/unique_stream_writer.hpp>
+#include <stan/callbacks/writer.hpp>
+#include <stan/io/var_context.hpp>
+#include <stan/model/model_base.hpp>
+
+#include <fstream>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace frontend {
+
+using CsvWriter = stan::callbacks::unique_stream_writer<std::ofstream>;
+using JsonWriter = stan::callbacks::json_writer<std::ofstream>;
+using Contexts = std::vector<std::shared_ptr<stan::io::var_context>>;
+
+struct Run {
+  stan::model::model_base& model;
+  const Argument& method;  // the chosen one: its subarguments
+  unsigned int seed;
+  unsigned int id;
+  unsigned int num_chains;
+  int refresh;
+  double init_radius;
+  Contexts inits;  // one for each chain
+  stan::callbacks::interrupt interrupt;
+  stan::callbacks::logger& logger;
+  std::vector<stan::callbacks::writer> init_writers;
+  std::vector<CsvWriter> draws;             // one for each chain; for several paths of Pathfinder, of each path
+  std::vector<CsvWriter> diagnostics;       // unconstrained parameters, momenta and gradients
+  std::vector<JsonWriter> structured;       // iterations of Pathfinder, Hessian of Laplace
+  bool saves_structured;
+  std::vector<JsonWriter> metrics;          // adapted step size and inverse metric
+  std::unique_ptr<CsvWriter> resampled;     // Pathfinder's draws from all paths together
+
+  int integer(const std::string& name) const { return static_cast<int>(method[name].as_integer()); }
+  double real(const std::string& name) const { return method[name].as_real(); }
+  bool boolean(const std::string& name) const { return method[name].as_boolean(); }
+  const std::string& text(const std::string& name) const { return method[name].value; }
+};
+
+// "fit.csv" -> {"fit", ".csv"}; no suffix where the last dot belongs to a folder or leads the name.
+std::pair<std::string, std::string> split_suffix(const std::string& path);
+
+// Names of the files of several chains, numbered from `id`; one chain has no number.
+std::vector<std::string> numbered(const std::string& base, const std::string& suffix, unsigned int num_chains, unsigned int id);
+
+// JSON files of the chains: `f_<id>.json` for each where they exist, else the one `f.json` for all.
+Contexts read_contexts(const std::string& path, unsigned int num_chains, unsigned int id);
+
+int sample(Run& run);
+int optimize(Run& run);
+int laplace(Run& run);
+int pathfinder(Run& run);
+int generate_quantities(Run& run);
+int log_prob(Run& run);
+int diagnose(Run& run);
+
+}  // namespace frontend

@@ -1,0 +1,287 @@
+"""Stan programs turned into executables, each kept under the hash of all that went into it."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import platform
+import re
+import signal
+import subprocess
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from slayr_py.errors import CompileError, ToolchainError
+from slayr_py.toolchain.cache import cache_dir, locked, publish, staging
+from slayr_py.toolchain.cmdstan import CmdStan, ensure_cmdstan
+from slayr_py.toolchain.compiler import find_make
+from slayr_py.toolchain.source import expand_header, expand_stan
+
+if TYPE_CHECKING:
+    import cmdstanpy
+
+Options = Mapping[str, Any]
+
+_LAST_LINES = 30
+
+
+@dataclass(frozen=True)
+class CompiledProgram:
+    """A Stan program compiled and kept in the cache.
+
+    Attributes
+    ----------
+    exe
+        The executable.
+    name
+        Name of the program: that of its file, without ``.stan``.
+    source
+        The ``.stan`` file it was compiled from.
+    source_hash
+        SHA-256 of the source with its includes.
+    cmdstan
+        The CmdStan it was compiled with.
+    flags
+        What make was told, ``KEY=VALUE``, sorted.
+    stanc_options
+        What stanc was told, sorted.
+    key
+        Name of its folder in the cache: the hash of all the above, the compiler, and the processor where the code is
+        for this processor only.
+    """
+
+    exe: Path
+    name: str
+    source: Path
+    source_hash: str
+    cmdstan: CmdStan
+    flags: tuple[str, ...]
+    stanc_options: tuple[str, ...]
+    key: str
+
+    def model(self) -> cmdstanpy.CmdStanModel:
+        """Give the program to cmdstanpy, which neither needs the source nor compiles it again."""
+        import cmdstanpy
+
+        # summary() and diagnose() of its fits run programs of the CmdStan that cmdstanpy is set to at that time.
+        cmdstanpy.set_cmdstan_path(str(self.cmdstan.path))
+        return cmdstanpy.CmdStanModel(exe_file=str(self.exe))
+
+
+def compile_program(
+    stan_file: str | os.PathLike[str],
+    *,
+    include_paths: Sequence[str | os.PathLike[str]] = (),
+    stanc_options: Options | None = None,
+    cpp_options: Options | None = None,
+    on_progress: Callable[[str], None] | None = None,
+) -> CompiledProgram:
+    """Compile a Stan program, or find it compiled.
+
+    Parameters
+    ----------
+    stan_file
+        The program.
+    include_paths
+        Folders of included files; the program's own folder is searched first.
+    stanc_options
+        Options of stanc as cmdstanpy takes them: ``{"O1": True, "allow-undefined": True}``.
+    cpp_options
+        Options of make as cmdstanpy takes them: ``{"STAN_THREADS": True, "USER_HEADER": "f.hpp"}``. With an assembled
+        CmdStan ``{"CXXFLAGS_OPTIM": "-march=native"}`` compiles program and front end for this processor.
+    on_progress
+        Called with a line that says what takes time.
+
+    Raises
+    ------
+    CompileError
+        When stanc or the compiler refuses the program; the message ends with their last lines.
+    ToolchainError
+        When there is no CmdStan, no compiler, or no cache that can be written.
+    """
+    source = Path(stan_file).expanduser().absolute()
+    if source.suffix != ".stan":
+        raise CompileError(f"{source} is not a Stan program: its name must end in .stan")
+    options = dict(stanc_options or {})
+    options_paths = options.pop("include-paths", ())
+    folders = [source.parent, *(Path(path).expanduser().absolute() for path in include_paths)]
+    folders += [
+        Path(path).expanduser().absolute()
+        for path in ([options_paths] if isinstance(options_paths, str) else options_paths)
+    ]
+
+    cmdstan = ensure_cmdstan(on_progress)
+    build = _Build(
+        source, tuple(folders), _stanc_arguments(options, cpp_options), _make_arguments(cpp_options), cmdstan
+    )
+    program = build.program()
+    if not program.exe.is_file():
+        with locked(program.key):
+            if not program.exe.is_file():
+                build.run(program, on_progress)
+    return program
+
+
+@dataclass(frozen=True)
+class _Build:
+    """All that decides what an executable is."""
+
+    source: Path
+    folders: tuple[Path, ...]
+    stanc_options: tuple[str, ...]
+    flags: tuple[str, ...]
+    cmdstan: CmdStan
+
+    def program(self) -> CompiledProgram:
+        text = expand_stan(self.source, self.folders)
+        source_hash = hashlib.sha256(text.encode()).hexdigest()
+        name = re.sub(r"\W", "_", self.source.stem)
+        key = hashlib.sha256()
+        for part in (source_hash, name, *self.stanc_options, "", *self.flags, "", *self._surroundings()):
+            key.update(part.encode() + b"\0")
+        folder = f"{name}-{key.hexdigest()[:20]}"
+        exe = cache_dir() / "programs" / folder / name
+        return CompiledProgram(
+            exe, name, self.source, source_hash, self.cmdstan, self.flags, self.stanc_options, folder
+        )
+
+    def _surroundings(self) -> list[str]:
+        compiler = self.cmdstan.compiler
+        parts = [str(self.cmdstan.path), self.cmdstan.version, str(compiler.path), compiler.name, compiler.version]
+        parts += [expand_header(Path(flag.partition("=")[2])) for flag in self.flags if flag.startswith("USER_HEADER=")]
+        if any("native" in flag for flag in self.flags):
+            parts.append(_processor())
+        return parts
+
+    def run(self, program: CompiledProgram, on_progress: Callable[[str], None] | None) -> None:
+        with staging(program.key) as folder:
+            work = folder / program.key
+            work.mkdir()
+            stan, hpp, exe = work / f"{program.name}.stan", work / f"{program.name}.hpp", work / program.name
+            stan.write_bytes(self.source.read_bytes())
+            includes = ",".join(str(path) for path in self.folders)
+            _call(
+                [
+                    str(self.cmdstan.path / "bin" / "stanc"),
+                    *self.stanc_options,
+                    f"--filename-in-msg={self.source.name}",
+                    f"--include-paths={includes}",
+                    f"--o={hpp}",
+                    str(stan),
+                ],
+                work,
+                f"stanc refused {self.source}",
+            )
+            if on_progress is not None:
+                on_progress(f"compiling {program.name} (about half a minute, once)")
+            self._make(exe)
+            if self.program().key != program.key:
+                raise CompileError(f"{self.source} changed while it was compiled; compile it again")
+            stan.unlink(missing_ok=True)
+            (work / "program.json").write_text(json.dumps(_description(program), indent=1), encoding="utf-8")
+            publish(work, program.exe.parent)
+
+    def _make(self, exe: Path) -> None:
+        """Run CmdStan's make; where the front end is still to be compiled, one process at a time does."""
+        home = self.cmdstan.path
+        # A relative name keeps blanks in the cache's own path away from make.
+        target = os.path.relpath(exe, home)
+        if " " in target:
+            raise ToolchainError(
+                f"make cannot work in a folder with blanks in its name: {target}. Set SLAYR_CACHE_DIR to another."
+            )
+        make = [str(find_make()), *self.flags]
+        with ExitStack() as waiting:
+            if self.cmdstan.origin == "assembled" and not _frontend_exists(make, home):
+                lock = waiting.enter_context(ExitStack())
+                lock.enter_context(locked(f"{home.name}-frontend"))
+                if _frontend_exists(make, home):
+                    lock.close()
+            _call([*make, f"-j{os.cpu_count() or 1}", target], home, f"the C++ compiler failed on {self.source}")
+
+
+def _frontend_exists(make: list[str], home: Path) -> bool:
+    objects = _call([*make, "-s", "objects"], home, "make failed").split()
+    return all((home / name).is_file() for name in (*objects, "bin/stansummary", "bin/diagnose"))
+
+
+def _call(command: list[str], folder: Path, trouble: str) -> str:
+    """Run a tool and give what it says; when we are interrupted, it and what it started stop too."""
+    # MAKEFLAGS of a make around us (a test run, a package build) are not for the make we start.
+    environment = {
+        name: value for name, value in os.environ.items() if name not in ("MAKEFLAGS", "MAKELEVEL", "MFLAGS")
+    }
+    environment["LC_ALL"] = "C"
+    try:
+        process = subprocess.Popen(
+            command,
+            cwd=folder,
+            env=environment,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            errors="replace",
+            start_new_session=True,
+        )
+    except OSError as error:
+        raise ToolchainError(f"cannot run {command[0]}: {error.strerror}") from error
+    try:
+        said, _ = process.communicate()
+    except BaseException:
+        os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
+        raise
+    if process.returncode != 0:
+        lines = said.strip().splitlines()[-_LAST_LINES:]
+        raise CompileError(f"{trouble}:\n" + "\n".join(lines))
+    return said
+
+
+def _stanc_arguments(options: Options, cpp_options: Options | None) -> tuple[str, ...]:
+    arguments = {
+        f"--{key}" if value is True else f"--{key}={value}"
+        for key, value in options.items()
+        if value not in (None, False)
+    }
+    if (cpp_options or {}).get("USER_HEADER"):
+        arguments.add("--allow-undefined")
+    return tuple(sorted(arguments))
+
+
+def _make_arguments(options: Options | None) -> tuple[str, ...]:
+    arguments = []
+    for key, value in (options or {}).items():
+        if value is None or value is False:
+            continue
+        if key == "USER_HEADER":
+            value = Path(value).expanduser().absolute()
+        arguments.append(f"{key}={'TRUE' if value is True else value}")
+    return tuple(sorted(arguments))
+
+
+def _description(program: CompiledProgram) -> dict[str, Any]:
+    return {
+        "name": program.name,
+        "source": str(program.source),
+        "source_sha256": program.source_hash,
+        "stanc_options": program.stanc_options,
+        "flags": program.flags,
+        "cmdstan": {"path": str(program.cmdstan.path), "version": program.cmdstan.version},
+        "compiler": {"path": str(program.cmdstan.compiler.path), "version": program.cmdstan.compiler.version},
+    }
+
+
+def _processor() -> str:
+    """What tells this processor's instructions from another's, for code compiled with -march=native."""
+    try:
+        lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
+    except OSError:
+        return f"{platform.machine()} {platform.processor()}"
+    return "\n".join(
+        sorted({line for line in lines if line.startswith(("model name", "flags", "Features", "CPU part"))})
+    )

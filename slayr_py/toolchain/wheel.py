@@ -1,0 +1,61 @@
+"""The httpstan wheel: Stan's compiler, headers and libraries from PyPI."""
+
+from __future__ import annotations
+
+import importlib.metadata
+import re
+from dataclasses import dataclass
+from pathlib import Path
+
+from slayr_py.errors import ToolchainError
+
+# The front end is written against the services of this version.
+STAN_VERSION = "2.35.0"
+
+INSTALL_CMDSTAN = """Install CmdStan itself, then it is found and used:
+  python -m cmdstanpy.install_cmdstan     (or the command install_cmdstan), or
+  conda install -c conda-forge cmdstan"""
+
+
+@dataclass(frozen=True)
+class Wheel:
+    """An installed httpstan: its folder, its version and the platforms it was built for."""
+
+    folder: Path
+    version: str
+    tags: str
+
+
+def find_wheel() -> Wheel:
+    """Find the installed httpstan, without importing it.
+
+    Raises
+    ------
+    ToolchainError
+        When it is not installed (it has no wheel for Windows and for new Pythons), or carries another version of Stan.
+    """
+    try:
+        distribution = importlib.metadata.distribution("httpstan")
+    except importlib.metadata.PackageNotFoundError:
+        raise ToolchainError(
+            "no CmdStan found, and httpstan, from which one would be assembled, is not installed "
+            f"(it has wheels for Linux and macOS, Python 3.10 to 3.13). {INSTALL_CMDSTAN}"
+        ) from None
+    folder = Path(str(distribution.locate_file("httpstan"))).resolve()
+    carried = _stan_version(folder)
+    if carried != STAN_VERSION:
+        raise ToolchainError(
+            f"httpstan {distribution.version} in {folder} carries Stan {carried or 'of no known version'}, "
+            f"{STAN_VERSION} is needed: pip install 'httpstan==4.13.*'. {INSTALL_CMDSTAN}"
+        )
+    tags = re.findall(r"^Tag: (.+)$", distribution.read_text("WHEEL") or "", flags=re.MULTILINE)
+    return Wheel(folder, distribution.version, ",".join(sorted(tags)))
+
+
+def _stan_version(folder: Path) -> str | None:
+    try:
+        header = (folder / "include" / "stan" / "version.hpp").read_text(encoding="utf-8")
+    except OSError:
+        return None
+    numbers = dict(re.findall(r"#define STAN_(MAJOR|MINOR|PATCH) (\d+)", header))
+    return ".".join(numbers.get(part, "?") for part in ("MAJOR", "MINOR", "PATCH"))

@@ -1,0 +1,219 @@
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from types import SimpleNamespace
+
+import optuna
+import pandas as pd
+import pytest
+
+import slayr_py
+from slayr_py.errors import DataError, InferenceError
+
+
+def test_help_teaches(slayr):
+    for command in ([], ["doctor"], ["optimize"], ["inspect"], ["fit"]):
+        code, out, _ = slayr(*command, "--help")
+        assert code == 0 and "slayr" in out and "\b" not in out
+    code, out, _ = slayr("--help")
+    assert "Exit codes:\n" in out and "  3    no usable compiler" in out  # line breaks are kept
+    assert slayr("--version") == (0, f"slayr {slayr_py.__version__}\n", "")
+
+
+@pytest.mark.parametrize(
+    "arguments", [[], ["frobnicate"], ["optimize"], ["fit", "x.csv"], ["inspect", "a", "--trials", "-1"]]
+)
+def test_wrong_usage_is_exit_code_2(slayr, folder, arguments):
+    assert slayr(*arguments)[0] == 2
+
+
+def test_optimize_keeps_resumes_and_explains_a_study(slayr, folder):
+    code, out, err = slayr("optimize", "bowl.toml", "--quiet")
+    assert code == 0 and err == ""
+    study = optuna.load_study(study_name="bowl", storage="sqlite:///bowl.db")
+    assert len(study.trials) == 4
+    assert f"best value {study.best_value:.6g} in 4 trials" in out
+    assert "bowl_convergence.png" in out and "slayr inspect bowl.db --study-name bowl" in out
+    assert (folder / "bowl_convergence.png").stat().st_size > 10_000
+
+    code, out, _ = slayr(
+        "optimize", "bowl.toml", "-q", "--budget", "6", "--output", "out", "--storage", "sqlite:///bowl.db"
+    )
+    assert code == 0 and "6 trials" in out and "--budget 12" in out
+    assert (folder / "out" / "bowl_convergence.png").exists()
+    assert len(optuna.load_study(study_name="bowl", storage="sqlite:///bowl.db").trials) == 6
+
+    assert slayr("optimize", "bowl.toml", "-q", "--study-name", "b", "--output", "out")[0] == 0
+    assert len(optuna.load_study(study_name="b", storage="sqlite:///out/b.db").trials) == 4
+
+
+def test_optimize_draws_a_bar_unless_told_not_to(slayr, folder):
+    assert "4/4" in slayr("optimize", "bowl.toml")[2]
+
+
+def test_inspect_shows_what_a_study_knows(slayr, folder):
+    text = (folder / "bowl.toml").read_text().replace("budget = 4", "budget = 5")
+    (folder / "bowl.toml").write_text(text + '[gp]\nmethod = "map"\nchains = 1\nwarmup = 50\ndraws = 50\n')
+    assert slayr("optimize", "bowl.toml", "-q")[0] == 0
+    for study in ("bowl.db", "sqlite:///bowl.db"):
+        code, out, err = slayr("inspect", study, "--figure", "f.png")
+        assert code == 0 and err == ""
+        for words in (
+            "study bowl: 5 trials, minimize",
+            "kernel matern",
+            "seed 1",
+            "best value",
+            "COMPLETE",
+            "map",
+            "f.png",
+        ):
+            assert words in out
+    assert (folder / "f.png").exists()
+    assert "(the last 2 of 5)" in slayr("inspect", "bowl.db", "--trials", "2")[1]
+    assert "COMPLETE" not in slayr("inspect", "bowl.db", "--trials", "0")[1]
+
+
+def test_inspect_of_several_foreign_and_absent_studies(slayr, folder):
+    for name in ("one", "two"):
+        optuna.create_study(storage="sqlite:///s.db", study_name=name).optimize(
+            lambda trial: trial.suggest_float("z", 0, 1), n_trials=2
+        )
+    code, _, err = slayr("inspect", "s.db")
+    assert code == 2 and "one, two" in err
+    assert slayr("inspect", "s.db", "--study-name", "three")[0] == 2
+    code, out, _ = slayr("inspect", "s.db", "--study-name", "two")
+    assert code == 0 and "2 trials" in out
+    code, _, err = slayr("inspect", "absent.db")
+    assert code == 4 and "no study file absent.db" in err and not (folder / "absent.db").exists()
+    (folder / "letter.db").write_text("Dear Sir, this is no database, but a letter. " * 40)
+    assert slayr("inspect", "letter.db")[0] == 4
+
+
+def test_a_broken_objective_is_exit_code_1_and_its_trials_are_kept(slayr, folder):
+    path = folder / "broken.toml"
+    path.write_text((folder / "bowl.toml").read_text().replace("bowls:bowl", "bowls:broken"))
+    code, _, err = slayr("optimize", path, "-q")
+    assert code == 1 and "no data" in err and "3 trials in a row" in err and "slayr optimize" in err
+    assert "Traceback" not in err
+    code, out, _ = slayr("inspect", "broken.db")
+    assert code == 0 and "no best trial" in out and "trial 2 failed: the objective raised RuntimeError: no data" in out
+    path.write_text((folder / "bowl.toml").read_text().replace("bowls:bowl", "bowls:nothing"))
+    assert slayr("optimize", path, "-q", "--study-name", "nothing")[0] == 1
+
+
+def test_each_kind_of_error_has_its_code_and_one_message(slayr, folder):
+    for arguments, wanted, words in (
+        (("optimize", "absent.toml"), 2, "no configuration file absent.toml"),
+        (("optimize", "bowl.toml", "--budget", "0"), 2, "budget"),
+        (("optimize", "bowl.toml", "--storage", "study.db"), 4, "sqlite:///study.db"),
+    ):
+        code, out, err = slayr(*arguments)
+        assert code == wanted and words in err and out == ""
+        assert err.count("\n") == 1 and err.startswith("slayr: ")
+    with pytest.raises(DataError):
+        slayr("--traceback", "optimize", "absent.toml")
+
+
+def test_an_interrupt_says_how_to_go_on(slayr, folder):
+    (folder / "bowls.py").write_text("def bowl(config):\n    raise KeyboardInterrupt\n")
+    code, _, err = slayr("optimize", "bowl.toml", "-q")
+    assert code == 130 and "slayr optimize bowl.toml" in err and "sqlite:///bowl.db" in err
+    (trial,) = optuna.load_study(study_name="bowl", storage="sqlite:///bowl.db").trials
+    assert trial.state.name == "FAIL"
+
+
+def test_doctor_names_what_is_missing(slayr, monkeypatch):
+    checks = [
+        SimpleNamespace(name="compiler", ok=True, detail="g++ 12", remedy=""),
+        SimpleNamespace(name="make", ok=False, detail="not found", remedy="apt install make"),
+    ]
+    monkeypatch.setattr("slayr_py.toolchain.doctor", lambda build: checks, raising=False)
+    code, out, _ = slayr("doctor")
+    assert code == 3 and "MISSING  make" in out and "apt install make" in out
+    checks.pop()
+    assert slayr("doctor")[0] == 0
+
+
+@pytest.fixture
+def table(folder):
+    rows = [{"x": i / 12, "n": i % 5, "k": "ab"[i % 2], "loss": (i / 12 - 0.4) ** 2 + 0.1 * (i % 2)} for i in range(12)]
+    pd.DataFrame(rows).to_csv(folder / "runs.csv", index=False)
+    return folder / "runs.csv"
+
+
+def test_fit_prints_and_saves_a_posterior(slayr, folder, table):
+    code, out, err = slayr("fit", table, "--target", "loss", "--chains", "2", "--warmup", "150", "--draws", "150")
+    assert code in (0, 1) and (code == 1) == ("NOT OK" in out), err
+    for words in ("12 observations of loss, 3 parameters", "sigma_n", "lengthscale[x]", "lengthscale[k[a]]", "rhat"):
+        assert words in out
+    folder = folder / "runs_posterior"
+    assert {p.name for p in folder.iterdir()} == {"record.json", "data.json", "posterior.nc", "trace.png", "pair.png"}
+    post = slayr_py.Posterior.load(folder)
+    assert post.predict([{"x": 0.5, "n": 2, "k": "a"}]).mean.shape == (1,)
+
+
+def test_fit_with_a_space_and_inactive_cells(slayr, folder):
+    from ConfigSpace import Categorical, ConfigurationSpace, EqualsCondition, Float
+
+    space = ConfigurationSpace()
+    kind, width = Categorical("kind", ["p", "q"]), Float("width", (0.0, 1.0))
+    space.add(kind, width, EqualsCondition(width, kind, "q"))
+    space.to_json(folder / "space.json")
+    (folder / "runs.csv").write_text("note,kind,width,y\na,p,,1\nb,q,0.5,2\nc,q,1,2.5\nd,p,,1.1\n")
+    code, out, err = slayr(
+        "fit",
+        "runs.csv",
+        "--target",
+        "y",
+        "--space",
+        "space.json",
+        "--method",
+        "map",
+        "--chains",
+        "1",
+        "--output",
+        "post",
+    )
+    assert code == 0, err
+    assert "4 observations of y, 2 parameters" in out and (folder / "post" / "record.json").exists()
+    assert json.loads((folder / "post" / "record.json").read_text())
+
+
+@pytest.mark.parametrize(
+    ("text", "arguments", "words"),
+    [
+        ("x,y\n1,2\n3,4\n", ("--target", "z"), "no column 'z'"),
+        ("x,y\n1,2\n3,four\n", ("--target", "y"), "row 2 .* 'four'"),
+        ("x,y\n1,2\n3,\n", ("--target", "y"), "row 2"),
+        ("x,y\n1,2\n1,3\n", ("--target", "y"), "'x' does not vary"),
+        ("y\n1\n2\n", ("--target", "y"), "no column but the target"),
+        ("x,y\n", ("--target", "y"), "no rows"),
+        ("", ("--target", "y"), "cannot be read"),
+        ("x,y\n1,2\n3,4\n", ("--target", "y", "--kernel", "mattern"), "did you mean 'matern'"),
+        ("x,y\n1,2\n3,4\n", ("--target", "y", "--space", "no.json"), "no space file"),
+    ],
+)
+def test_tables_that_cannot_be_fitted_are_named(slayr, folder, text, arguments, words):
+    import re
+
+    (folder / "t.csv").write_text(text)
+    code, _, err = slayr("fit", "t.csv", *arguments)
+    assert code == 2 and re.search(words, err), err
+
+
+def test_a_fit_that_fails_is_exit_code_1(slayr, table, monkeypatch):
+    def broken(self, *arguments, **options):
+        raise InferenceError("chain 1 died")
+
+    monkeypatch.setattr("slayr_py.inference.GaussianProcess.fit", broken)
+    code, _, err = slayr("fit", table, "--target", "loss")
+    assert code == 1 and "chain 1 died" in err
+
+
+def test_the_installed_command_is_main():
+    done = subprocess.run(
+        [sys.executable, "-c", "from slayr_py.cli import main; main()", "--version"], capture_output=True, text=True
+    )
+    assert done.returncode == 0 and done.stdout.startswith("slayr ")

@@ -1,0 +1,218 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from ConfigSpace import ConfigurationSpace
+
+from slayr_py.cli.checks import ConfigError
+from slayr_py.cli.config import load_config
+from slayr_py.cli.inline_space import inline_space, read_space
+from slayr_py.errors import DataError, SlayrError, SpaceError
+from slayr_py.kernels import LogNormal, Matern
+
+EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
+
+
+def write(folder: Path, text: str) -> Path:
+    path = folder / "study.toml"
+    path.write_text(text)
+    return path
+
+
+OBJECTIVE = '[objective]\nfunction = "bowls:bowl"\n'
+SPACE = '[space]\nx = { type = "float", lower = 0.0, upper = 1.0 }\n'
+
+
+def test_everything_a_file_may_say(folder):
+    config = load_config(
+        write(
+            folder,
+            f"""
+[study]
+name = "net"
+storage = "sqlite:///net.db"
+budget = 9
+n_initial = 3
+seed = 4
+direction = "maximize"
+timeout = 10
+output = "out"
+
+[gp]
+kernel = {{ name = "matern", p = 1 }}
+method = "laplace"
+chains = 2
+warmup = 30
+draws = 40
+priors = {{ sigma_n = {{ family = "LogNormal", mu = -2.0, sigma = 1.0 }} }}
+
+[acquisition]
+name = "lcb"
+delta = 0.25
+{OBJECTIVE}{SPACE}""",
+        )
+    )
+    assert (config.name, config.storage, config.output) == ("net", "sqlite:///net.db", Path("out"))
+    options = dict(config.options)
+    kernel, acquisition = options.pop("kernel"), options.pop("acquisition")
+    assert isinstance(kernel, Matern) and kernel.options()["p"] == 1
+    assert acquisition.name == "lcb" and acquisition.options()["delta"] == 0.25
+    assert options == {
+        "budget": 9,
+        "n_initial": 3,
+        "seed": 4,
+        "direction": "maximize",
+        "timeout": 10,
+        "method": "laplace",
+        "chains": 2,
+        "warmup": 30,
+        "draws": 40,
+        "priors": {"sigma_n": LogNormal(-2.0, 1.0)},
+    }
+    assert config.objective({"x": 0.3, "k": "a"}) == 0.0
+
+
+def test_the_least_a_file_may_say(folder):
+    config = load_config(write(folder, OBJECTIVE + SPACE))
+    assert (config.name, config.storage, config.output, config.options) == ("study", None, Path("."), {})
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("[studdy]\n", "unknown key 'studdy' in study.toml; did you mean 'study'"),
+        ("[study]\nbuget = 3\n", r"unknown key 'buget' in \[study\]; did you mean 'budget'"),
+        ('[study]\nbudget = "many"\n', r"budget in \[study\] must be an integer, not 'many'"),
+        ("[study]\nseed = true\n", "seed.*must be an integer, not True"),
+        ("[gp]\ndraw = 3\n", r"'draw' in \[gp\]; did you mean 'draws'"),
+        ('[gp]\nkernel = { name = "matern", q = 1 }\n', r"unknown key 'q' in kernel 'matern'.*known: p"),
+        ('[gp]\nkernel = { nam = "matern" }\n', "name or a table with one"),
+        ("[gp]\npriors = { sigma_n = 3 }\n", "prior of 'sigma_n'.*table"),
+        ('[gp]\npriors = { sigma_n = { family = "Cauchy" } }\n', "prior of 'sigma_n'.*Cauchy"),
+        ('[acquisition]\nname = "lcb"\ndetla = 0.1\n', "unknown key 'detla'.*did you mean 'delta'"),
+        ('[acquisition]\nname = "lcb"\ndelta = 1.5\n', "1.5"),
+        ('[acquisition]\nname = "eii"\n', "did you mean 'ei'"),
+        ("[acquisition]\ndelta = 0.1\n", "needs a name"),
+        ("budget = 3\n", "unknown key 'budget' in study.toml"),
+        ("[study\n", "not valid TOML"),
+    ],
+)
+def test_wrong_keys_and_values_are_named(folder, text, words):
+    with pytest.raises(DataError, match=words):
+        load_config(write(folder, text + OBJECTIVE + SPACE))
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        (SPACE, r"no \[objective\] section"),
+        (OBJECTIVE, r"no \[space\] section"),
+        ("[objective]\n" + SPACE, "needs either function"),
+        ('[objective]\nfunction = "bowls:bowl"\ncommand = ["a"]\n' + SPACE, "needs either function"),
+        ('[objective]\nfunction = "bowls:bowl"\ntimeout = 3\n' + SPACE, "timeout.*needs a command"),
+        ('[objective]\nfunction = "bowls.bowl"\n' + SPACE, "must read"),
+        ('[objective]\nfunction = "bowlz:bowl"\n' + SPACE, "no module 'bowlz'"),
+        ('[objective]\nfunction = "bowls:bowle"\n' + SPACE, "no function 'bowle'; did you mean 'bowl'"),
+        ('[objective]\ncommand = "train"\n' + SPACE, "command.*must be a list"),
+        ('[objective]\ncommand = ["train", 3]\n' + SPACE, "list of strings"),
+        ('[objective]\ncommand = ["train", "{y}"]\n' + SPACE, "placeholder {y}"),
+        ('[objective]\ncommand = ["train", "{x.real}"]\n' + SPACE, r"placeholder {x\.real}"),
+        ('[objective]\ncommand = ["train", "{x"]\n' + SPACE, "malformed placeholder"),
+        ('[objective]\ncommand = ["train"]\ntimeout = 0\n' + SPACE, "positive number of seconds"),
+    ],
+)
+def test_wrong_objectives_are_named(folder, text, words):
+    with pytest.raises(ConfigError, match=words):
+        load_config(write(folder, text))
+
+
+def test_a_module_that_does_not_import_says_why(folder):
+    (folder / "needy.py").write_text("import a_module_nobody_has\n")
+    with pytest.raises(ConfigError, match="not installed: a_module_nobody_has"):
+        load_config(write(folder, '[objective]\nfunction = "needy:f"\n' + SPACE))
+    (folder / "angry.py").write_text("raise ValueError('not today')\n")
+    with pytest.raises(ConfigError, match="raised ValueError: not today"):
+        load_config(write(folder, '[objective]\nfunction = "angry:f"\n' + SPACE))
+
+
+def test_inline_spaces():
+    space = inline_space(
+        {
+            "lr": {"type": "float", "lower": 1e-4, "upper": 1, "log": True, "default": 0.01},
+            "n": {"type": "integer", "lower": 1, "upper": 9},
+            "act": {"type": "categorical", "choices": ["relu", "tanh", "leaky"]},
+            "size": {"type": "ordinal", "sequence": ["s", "m"]},
+            "k": {"type": "constant", "value": 3},
+            "slope": {"type": "float", "lower": 0, "upper": 1, "when": {"act": "leaky"}},
+            "m": {"type": "integer", "lower": 1, "upper": 3, "when": {"act": ["relu", "tanh"], "size": "m"}},
+        }
+    )
+    assert space["lr"].log and space["lr"].default_value == 0.01 and space["n"].upper == 9
+    assert space["size"].sequence == ("s", "m") and space["k"].value == 3
+    assert {c.child.name for c in space.conditions if hasattr(c, "child")} | {"m"} == {"slope", "m"}
+    for config in space.sample_configuration(40):
+        assert ("slope" in config) == (config["act"] == "leaky")
+        assert ("m" in config) == (config["act"] in ("relu", "tanh") and config["size"] == "m")
+
+
+@pytest.mark.parametrize(
+    ("entry", "words"),
+    [
+        (3, "must be a table"),
+        ({}, "has no type"),
+        ({"type": "flaot"}, "did you mean 'float'"),
+        ({"type": "float", "lower": 0.0}, "has no 'upper'"),
+        ({"type": "float", "lower": 0.0, "uper": 1.0}, "unknown key 'uper'.*did you mean 'upper'"),
+        ({"type": "float", "lower": 1.0, "upper": 0.0}, "lower < upper"),
+        ({"type": "float", "lower": "a", "upper": 1.0}, "lower.*not 'a'"),
+        ({"type": "float", "lower": 0.0, "upper": 1.0, "log": True}, "lower must be positive"),
+        ({"type": "float", "lower": 0.1, "upper": 1.0, "log": 1}, "true or false"),
+        ({"type": "integer", "lower": 0.5, "upper": 3}, "0.5"),
+        ({"type": "categorical", "choices": "abc"}, "list of values"),
+        ({"type": "categorical", "choices": ["a", "a"]}, "illegal"),
+        ({"type": "ordinal", "sequence": []}, "list of values"),
+        ({"type": "constant", "value": 1, "when": {"z": 1}}, "unknown parameter 'z'"),
+        ({"type": "constant", "value": 1, "when": {"other": "q"}}, "when of the parameter 'x' is illegal"),
+        ({"type": "constant", "value": 1, "when": 3}, "when.*must be a table"),
+    ],
+)
+def test_wrong_parameters_are_named(entry, words):
+    with pytest.raises(SpaceError, match=words):
+        inline_space({"x": entry, "other": {"type": "categorical", "choices": ["a", "b"]}})
+
+
+def test_space_files(folder):
+    space = ConfigurationSpace({"x": (0.0, 1.0), "k": ["a", "b"]})
+    space.to_json(folder / "space.json")
+    assert load_config(write(folder, OBJECTIVE + '[space]\nfile = "space.json"\n')).space == space
+    with pytest.raises(ConfigError, match="both a file and the parameter 'y'"):
+        load_config(write(folder, OBJECTIVE + '[space]\nfile = "space.json"\ny = 3\n'))
+    for text, words in (
+        ("{", "as JSON"),
+        ("[1]", "holds no space"),
+        ("{}", "holds no parameter"),
+        ('{"hyperparameters": 3}', "not a ConfigSpace space"),
+    ):
+        (folder / "bad.json").write_text(text)
+        with pytest.raises(SpaceError, match=words):
+            read_space(folder / "bad.json")
+    with pytest.raises(SpaceError, match="no space file"):
+        read_space(folder / "absent.json")
+    with pytest.raises(SpaceError, match="empty"):
+        inline_space({})
+
+
+@pytest.mark.parametrize("name", ["nusvr_diabetes", "train_command"])
+def test_the_examples_load_and_evaluate(name, monkeypatch):
+    monkeypatch.setattr("sys.path", list(__import__("sys").path))
+    config = load_config(EXAMPLES / f"{name}.toml")
+    configuration = {
+        k: v.item() if hasattr(v, "item") else v for k, v in config.space.get_default_configuration().items()
+    }
+    first, second = config.objective(configuration), config.objective(configuration)
+    assert first == second > 0
+
+
+def test_every_error_is_the_suites_own():
+    assert issubclass(ConfigError, SlayrError)

@@ -1,0 +1,37 @@
+from __future__ import annotations
+
+import optuna
+import pytest
+
+from slayr_py.errors import SpaceError
+from slayr_py.study import ask, config_of, create_study, space_of, tell
+from slayr_py.study.distributions import to_params
+
+
+def test_ask_and_tell(mixed):
+    study = create_study(mixed, n_initial=4, seed=1)
+    trial = ask(study)
+    config = config_of(trial)
+    study.sampler.encoder.configuration(config).check_valid_configuration()
+    frozen = tell(study, trial, 1.5)
+    assert frozen.value == 1.5 and config_of(frozen) == config
+    tell(study, ask(study).number, state=optuna.trial.TrialState.FAIL)
+    assert [t.state.name for t in study.trials] == ["COMPLETE", "FAIL"]
+
+
+def test_a_study_is_gone_on_with_by_its_name(plane, tmp_path):
+    url = f"sqlite:///{tmp_path / 'study.db'}"
+    first = create_study(plane, storage=url, study_name="s", n_initial=4)
+    tell(first, ask(first), 1.0)
+    again = create_study(plane, storage=url, study_name="s", n_initial=4)
+    seed = first.sampler.bind(first)
+    assert config_of(ask(again)) == to_params(first.sampler.design(seed)[1])
+
+
+def test_the_space_is_read_back_under_any_sampler(mixed):
+    study = create_study(mixed, n_initial=2, seed=0)
+    study.sampler = optuna.samplers.RandomSampler(seed=1)
+    assert space_of(study) == mixed
+    assert "kernel" in config_of(ask(study))
+    with pytest.raises(SpaceError, match="no declared space"):
+        space_of(optuna.create_study())

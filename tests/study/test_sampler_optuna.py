@@ -1,0 +1,88 @@
+"""The tests that Optuna ships for samplers of third parties.
+
+Left out: ``MultiObjectiveSamplerTestCase``, since a study has one objective here; and, of the others, parameters with a
+step, which ConfigSpace does not have.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from ConfigSpace import Categorical, ConfigurationSpace, Float, Integer
+from optuna.distributions import BaseDistribution, FloatDistribution, IntDistribution
+from optuna.samplers import BaseSampler
+from optuna.testing.pytest_samplers import BasicSamplerTestCase, RelativeSamplerTestCase, SingleOnlySamplerTestCase
+
+from slayr_py.study import StanGPSampler
+
+pytestmark = [
+    # Optuna's own objectives ask for a declared parameter with ranges that wander off: exactly what is warned about.
+    pytest.mark.filterwarnings("ignore:parameter '.*' was declared as:UserWarning"),
+]
+
+
+def declare(distributions: dict[str, BaseDistribution]) -> ConfigurationSpace:
+    space = ConfigurationSpace()
+    for name, distribution in distributions.items():
+        if isinstance(distribution, FloatDistribution):
+            space.add(Float(name, (distribution.low, distribution.high), log=distribution.log))
+        elif isinstance(distribution, IntDistribution):
+            space.add(Integer(name, (distribution.low, distribution.high), log=distribution.log))
+        else:
+            space.add(Categorical(name, list(distribution.choices)))
+    return space
+
+
+class TestBasic(BasicSamplerTestCase):
+    """None of its parameters is declared: everything is drawn independently."""
+
+    @pytest.fixture
+    def sampler(self, quick) -> Callable[[], BaseSampler]:
+        return lambda: StanGPSampler(ConfigurationSpace({"undeclared": (0.0, 1.0)}), n_initial=2, **quick)
+
+
+class TestBasicDeclared(BasicSamplerTestCase):
+    """The parameter x is declared: ranges that grow, shrink and leave, NaN values, fixed and single parameters."""
+
+    @pytest.fixture
+    def sampler(self, request: pytest.FixtureRequest, quick) -> Callable[[], BaseSampler]:
+        name = request.node.originalname
+        bounds = {"test_nan_objective_value": (0.1, 0.2), "test_partial_fixed_sampling": (-1.0, 1.0)}
+        space: dict[str, Any] = {"x": bounds.get(name, (0.0, 10.0))}
+        if name == "test_conditional_parameter_objective":
+            space = {"x": [True, False], "y": (0.0, 1.0)}
+        if name == "test_conditional_sample_independent":
+            space = {"other": (0.0, 1.0)}
+        return lambda: StanGPSampler(ConfigurationSpace(space), n_initial=4, **quick)
+
+    # Their parameter x is at times categorical; Optuna itself refuses a declared float under the same name.
+    test_single_parameter_objective = None
+    test_combination_of_different_distributions_objective = None
+
+
+class TestRelative(RelativeSamplerTestCase):
+    """The very parameters a test asks for are declared, and modelled from the second trial on."""
+
+    @pytest.fixture
+    def sampler(self, request: pytest.FixtureRequest, quick) -> Callable[[], BaseSampler]:
+        asked = request.node.callspec.params if hasattr(request.node, "callspec") else {}
+        distributions = {name: asked.get(f"{name}_distribution") for name in ("x", "y")}
+        if any(getattr(distribution, "step", None) not in (None, 1) for distribution in distributions.values()):
+            pytest.skip("ConfigSpace has no parameters with a step")
+        space = ConfigurationSpace({"x": (-10.0, 10.0), "y": (-10.0, 10.0)})
+        if request.node.originalname == "test_sample_relative_categorical":
+            space = ConfigurationSpace({"x": [1, 10, 100], "y": [-1, -10, -100]})
+        elif request.node.originalname == "test_sample_relative_mixed":
+            space = declare({"x": distributions["x"]})
+            space.add(Categorical("y", [-1, -10, -100]))
+        elif None not in distributions.values():
+            space = declare(distributions)
+        return lambda: StanGPSampler(space, n_initial=1, seed=0, **quick)
+
+
+class TestSingleOnly(SingleOnlySamplerTestCase):
+    @pytest.fixture
+    def sampler(self, quick) -> Callable[[], BaseSampler]:
+        return lambda: StanGPSampler(ConfigurationSpace({"x": (0.0, 1.0)}), **quick)

@@ -1,0 +1,50 @@
+from __future__ import annotations
+
+import optuna
+import pytest
+
+from slayr_py.errors import StorageError
+from slayr_py.study.storage import open_storage, study_names
+
+
+@pytest.mark.parametrize(
+    ("url", "words"),
+    [
+        ("study.db", "'study.db' is not a storage URL"),
+        ("nosuchdb://x", "nosuchdb://x does not open"),
+        ("sqlite:////nowhere/at/all/study.db", "no folder /nowhere/at/all"),
+        ("postgresql://me:secret@localhost/x", "does not open"),
+    ],
+)
+def test_a_url_that_does_not_open_is_named_with_a_right_one(url, words):
+    with pytest.raises(StorageError, match=words) as caught:
+        open_storage(url)
+    assert "sqlite:///study.db" in str(caught.value) or "create it first" in str(caught.value)
+    assert "secret" not in str(caught.value)
+
+
+def test_a_folder_and_a_file_that_is_no_database_are_refused(tmp_path):
+    with pytest.raises(StorageError, match="is a folder"):
+        open_storage(f"sqlite:///{tmp_path}")
+    (tmp_path / "letter.db").write_text("Dear Sir, this is no database, but a letter. " * 40)
+    with pytest.raises(StorageError, match="not a database"):
+        open_storage(f"sqlite:///{tmp_path / 'letter.db'}")
+
+
+def test_looking_never_creates(tmp_path):
+    path = tmp_path / "study.db"
+    with pytest.raises(StorageError, match="no study file"):
+        open_storage(f"sqlite:///{path}", must_exist=True)
+    assert not path.exists()
+    path.touch()
+    with pytest.raises(StorageError):
+        study_names(open_storage(f"sqlite:///{path}", must_exist=True))
+    assert path.stat().st_size == 0
+
+
+def test_open_storages_and_memory_pass_through(tmp_path):
+    storage = optuna.storages.InMemoryStorage()
+    assert open_storage(storage) is storage and open_storage(None) is None
+    opened = open_storage(f"sqlite:///{tmp_path / 'study.db'}")
+    optuna.create_study(storage=opened, study_name="a")
+    assert study_names(open_storage(f"sqlite:///{tmp_path / 'study.db'}", must_exist=True)) == ["a"]

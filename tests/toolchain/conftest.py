@@ -1,0 +1,112 @@
+"""One real program for the session, and a CmdStan of shell scripts where only our own bookkeeping is looked at."""
+
+from __future__ import annotations
+
+import json
+import logging
+import os
+import stat
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from slayr_py.toolchain import CompiledProgram, cache_dir, compile_program
+
+PROGRAM = """
+data {
+  int<lower=0> N;
+  array[N] int<lower=0, upper=1> y;
+}
+parameters {
+  real<lower=0, upper=1> theta;
+  matrix[2, 3] m;
+}
+model {
+  profile("likelihood") {
+    y ~ bernoulli(theta);
+  }
+  to_vector(m) ~ normal(1, 2);
+}
+generated quantities {
+  int y_new = bernoulli_rng(theta);
+}
+"""
+DATA = {"N": 10, "y": [0, 1, 0, 0, 0, 0, 0, 0, 0, 1]}
+
+
+@pytest.fixture(autouse=True)
+def quiet_cmdstanpy():
+    logging.getLogger("cmdstanpy").setLevel(logging.ERROR)
+
+
+@pytest.fixture(autouse=True)
+def environment_as_it_was():
+    """cmdstanpy writes CMDSTAN and STAN_NUM_THREADS into the environment."""
+    before = dict(os.environ)
+    yield
+    os.environ.clear()
+    os.environ.update(before)
+
+
+@pytest.fixture(scope="session")
+def program(tmp_path_factory) -> CompiledProgram:
+    source = tmp_path_factory.mktemp("source") / "coin.stan"
+    source.write_text(PROGRAM)
+    return compile_program(source)
+
+
+@pytest.fixture(scope="session")
+def threaded(tmp_path_factory) -> CompiledProgram:
+    source = tmp_path_factory.mktemp("source") / "coin.stan"
+    source.write_text(PROGRAM)
+    return compile_program(source, cpp_options={"STAN_THREADS": True})
+
+
+@pytest.fixture
+def data_file(tmp_path) -> Path:
+    path = tmp_path / "data.json"
+    path.write_text(json.dumps(DATA))
+    return path
+
+
+@pytest.fixture
+def own_cache(tmp_path, monkeypatch) -> Path:
+    monkeypatch.setenv("SLAYR_CACHE_DIR", str(tmp_path / "cache"))
+    return cache_dir()
+
+
+@pytest.fixture(scope="session")
+def write_script() -> Callable[[Path, str], None]:
+    return _write_script
+
+
+def _write_script(path: Path, text: str) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text("#!/bin/sh\n" + text)
+    path.chmod(path.stat().st_mode | stat.S_IXUSR)
+
+
+@pytest.fixture
+def scripted(tmp_path, monkeypatch, own_cache) -> Path:
+    """A CmdStan whose stanc copies and whose make counts the compilations in `log`."""
+    home = tmp_path / "scripted"
+    _write_script(
+        home / "bin" / "stanc",
+        "for word; do case $word in --o=*) out=${word#--o=};; esac; last=$word; done\n"
+        'if grep -q BAD "$last"; then echo "Syntax error in line 1" >&2; exit 1; fi\ncp "$last" "$out"\n',
+    )
+    (home / "makefile").write_text(
+        "CMDSTAN_VERSION := 2.36.0\n"
+        "%: %.hpp\n"
+        "\t@if grep -q UGLY $<; then echo 'error: no such type'; exit 1; fi\n"
+        "\t@echo compiled >> log; sleep 0.3; printf '#!/bin/sh\\n' > $@; chmod +x $@\n"
+    )
+    monkeypatch.setenv("CMDSTAN", str(home))
+    return home
+
+
+@pytest.fixture
+def compilations(scripted) -> Callable[[], int]:
+    log = scripted / "log"
+    return lambda: len(log.read_text().split()) if log.exists() else 0

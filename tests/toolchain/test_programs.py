@@ -1,0 +1,144 @@
+"""The cache of executables: what makes another program, and that each is compiled once."""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import time
+
+import pytest
+
+from slayr_py.errors import CompileError, ToolchainError
+from slayr_py.toolchain import compile_program
+
+STAN = "parameters { real z; }\nmodel { z ~ std_normal(); }\n"
+
+
+@pytest.fixture
+def source(tmp_path):
+    path = tmp_path / "p.stan"
+    path.write_text(STAN)
+    return path
+
+
+def test_second_time_nothing_is_compiled(scripted, source, compilations):
+    first = compile_program(source)
+    start = time.perf_counter()
+    assert compile_program(source) == first
+    assert time.perf_counter() - start < 0.1
+    assert compilations() == 1
+    assert first.exe.is_file() and first.name == "p" and first.cmdstan.version == "2.36.0"
+
+
+def test_time_of_the_file_does_not_matter_its_text_does(scripted, source):
+    first = compile_program(source)
+    os.utime(source)
+    assert compile_program(source).key == first.key
+    source.write_text(STAN + "// more\n")
+    assert compile_program(source).key != first.key
+
+
+def test_an_include_counts_by_its_text_however_deep(scripted, tmp_path):
+    functions = tmp_path / "functions"
+    functions.mkdir()
+    (functions / "a.stan").write_text("#include b.stan\n")
+    (functions / "b.stan").write_text("// one\n")
+    source = tmp_path / "p.stan"
+    source.write_text("#include <a.stan>\n" + STAN)
+    first = compile_program(source, include_paths=[functions])
+    (functions / "b.stan").write_text("// two\n")
+    second = compile_program(source, include_paths=[functions])
+    assert first.source_hash != second.source_hash
+    (functions / "b.stan").write_text("// one\n")
+    assert compile_program(source, include_paths=[functions]) == first
+
+
+def test_options_and_the_users_header_count(scripted, source, tmp_path):
+    header = tmp_path / "f.hpp"
+    header.write_text("// one\n")
+    keys = {compile_program(source).key}
+    keys.add(compile_program(source, stanc_options={"O1": True}).key)
+    keys.add(compile_program(source, cpp_options={"STAN_THREADS": True}).key)
+    with_header = compile_program(source, cpp_options={"USER_HEADER": header})
+    assert "--allow-undefined" in with_header.stanc_options
+    keys.add(with_header.key)
+    header.write_text("// two\n")
+    keys.add(compile_program(source, cpp_options={"USER_HEADER": header}).key)
+    assert len(keys) == 5
+    assert compile_program(source, cpp_options={"STAN_THREADS": False}).key in keys
+
+
+def test_same_program_elsewhere_is_the_same_program(scripted, source, tmp_path):
+    other = tmp_path / "elsewhere" / "p.stan"
+    other.parent.mkdir()
+    other.write_text(STAN)
+    assert compile_program(other).exe == compile_program(source).exe
+
+
+def _compile(path):
+    return compile_program(path).exe
+
+
+def test_two_processes_at_once_compile_once(scripted, source, compilations):
+    with multiprocessing.get_context("spawn").Pool(3) as pool:
+        exes = pool.map(_compile, [source] * 3)
+    assert len(set(exes)) == 1
+    assert compilations() == 1
+
+
+def test_nothing_is_left_but_the_program(scripted, source, own_cache):
+    program = compile_program(source)
+    assert sorted(path.name for path in source.parent.iterdir() if path.suffix in {".hpp", ""} and path.is_file()) == []
+    assert not list((own_cache / ".staging").iterdir())
+    assert {path.name for path in program.exe.parent.iterdir()} == {"p", "p.hpp", "program.json"}
+
+
+def test_leftovers_of_a_killed_build_go(scripted, source, own_cache):
+    dead = own_cache / ".staging" / "q-123.abc"
+    dead.mkdir(parents=True)
+    (dead / "half").write_text("half")
+    compile_program(source)
+    assert not dead.exists()
+
+
+def test_stanc_and_compiler_are_quoted(scripted, source, compilations):
+    source.write_text("BAD")
+    with pytest.raises(CompileError, match="Syntax error in line 1"):
+        compile_program(source)
+    source.write_text("UGLY")
+    with pytest.raises(CompileError, match="error: no such type"):
+        compile_program(source)
+    assert compilations() == 0
+
+
+def test_unreadable_sources(scripted, tmp_path):
+    with pytest.raises(CompileError, match="cannot read"):
+        compile_program(tmp_path / "none.stan")
+    with pytest.raises(CompileError, match=r"must end in \.stan"):
+        compile_program(tmp_path / "none.txt")
+    lonely = tmp_path / "lonely.stan"
+    lonely.write_text("#include nowhere.stan\n")
+    with pytest.raises(CompileError, match=r"nowhere\.stan, which is in none of the include paths"):
+        compile_program(lonely)
+    lonely.write_text("#include lonely.stan\n")
+    with pytest.raises(CompileError, match="includes itself"):
+        compile_program(lonely)
+
+
+def test_cache_that_cannot_be_written(scripted, source, tmp_path, monkeypatch):
+    (tmp_path / "file").write_text("")
+    monkeypatch.setenv("SLAYR_CACHE_DIR", str(tmp_path / "file" / "cache"))
+    with pytest.raises(ToolchainError, match="SLAYR_CACHE_DIR"):
+        compile_program(source)
+
+
+def test_full_disk(scripted, source, monkeypatch):
+    import slayr_py.toolchain.programs as programs
+
+    def full(folder, target):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(programs, "publish", full)
+    with pytest.raises(ToolchainError, match="No space left on device"):
+        compile_program(source)
+    monkeypatch.undo()
