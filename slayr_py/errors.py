@@ -29,3 +29,11 @@ class InferenceError(SlayrError, RuntimeError):
 
 class StorageError(SlayrError, OSError):
     """A study or saved posterior that cannot be opened, read or written."""
+
+
+class ObjectiveError(SlayrError, RuntimeError):
+    """An objective that raised, or returned something that is not a finite number."""
+
+
+class NotFiniteError(ObjectiveError):
+    """An objective that answered NaN or an infinity: the trial fails, yet nothing is broken."""

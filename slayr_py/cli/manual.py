@@ -73,8 +73,8 @@ A configuration file:
   kernel = "auto"                 # or { name = "matern", p = 2 }
   method = "nuts"                 # or "pathfinder", "laplace", "map"
   chains = 4
-  warmup = 500
-  draws = 500
+  warmup = 300
+  draws = 250
   priors = { sigma_n = { family = "LogNormal", mu = -2.0, sigma = 1.0 } }
 
 \b

@@ -84,7 +84,7 @@ class GaussianProcess:
         warmup: int = 500,
         draws: int = 500,
         seed: int = 1,
-        target_acceptance: float = 0.9,
+        target_acceptance: float = 0.8,
         max_treedepth: int = 10,
         progress: Callable[[str], None] | None = None,
     ) -> Posterior:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import logging
 import os
 import re
+import shutil
 import subprocess
 import tempfile
 import time
@@ -44,6 +45,7 @@ SAMPLER_COLUMNS = {
 """CmdStan's sampler columns and the names ArviZ gives them."""
 
 _MODE_STARTS = 4  # a posterior of length-scales can have several modes: the best of a few starts is reported
+_REMOVALS = 50  # attempts, a tenth of a second apart, to remove a run folder
 _DIGITS = 18  # enough for a double to survive the way through a text file
 
 
@@ -241,8 +243,13 @@ def _best_mode(model: cmdstanpy.CmdStanModel, common: dict[str, Any]) -> cmdstan
     best, failure = None, None
     for i, seed in enumerate(seeds):
         try:
+            # A line search that cannot improve any more has arrived as closely as rounding allows.
             fit = model.optimize(
-                **_in_folder(common, f"mode-{i}") | {"seed": int(seed)}, algorithm="lbfgs", jacobian=True, iter=2000
+                **_in_folder(common, f"mode-{i}") | {"seed": int(seed)},
+                algorithm="lbfgs",
+                jacobian=True,
+                iter=2000,
+                require_converged=False,
             )
         except RuntimeError as error:
             failure = error
@@ -276,8 +283,16 @@ def _variables(table: FloatArray, columns: dict[str, list[int]]) -> dict[str, Fl
 
 @contextmanager
 def _run_folder() -> Iterator[Path]:
-    with tempfile.TemporaryDirectory(prefix="slayr-") as folder:
-        yield Path(folder)
+    folder = Path(tempfile.mkdtemp(prefix="slayr-"))
+    try:
+        yield folder
+    finally:
+        # After an interrupt the chains may still be writing for a moment.
+        for _ in range(_REMOVALS):
+            shutil.rmtree(folder, ignore_errors=True)
+            if not folder.exists():
+                break
+            time.sleep(0.1)
 
 
 @contextmanager

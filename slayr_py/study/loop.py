@@ -49,8 +49,8 @@ def minimize(
     *,
     method: str = "nuts",
     chains: int = 4,
-    warmup: int = 500,
-    draws: int = 500,
+    warmup: int = 300,
+    draws: int = 250,
     priors: Mapping[str, Any] | None = None,
 ) -> Result:
     """Minimise (or maximise) an expensive function over a search space.

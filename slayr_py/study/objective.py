@@ -9,18 +9,10 @@ from typing import Any
 
 import optuna
 
-from slayr_py.errors import SlayrError
+from slayr_py.errors import NotFiniteError, ObjectiveError
 
 Objective = Callable[[Mapping[str, Any]], float]
 """A function of one configuration: active parameters by name in, a finite number out."""
-
-
-class ObjectiveError(SlayrError, RuntimeError):
-    """An objective that raised, or returned something that is not a finite number."""
-
-
-class NotFiniteError(ObjectiveError):
-    """An objective that answered NaN or an infinity: the trial fails, yet nothing is broken."""
 
 
 def evaluate(objective: Objective, config: Mapping[str, Any]) -> float:

@@ -7,7 +7,7 @@
  *       sum_{k=0}^p (p + k)! / (k! (p - k)!) (2 d)^(p - k).
  *
  * The sum is nested as in Horner's rule, 1 + a_0 d (1 + a_1 d (1 + ...)) with
- * a_j = 2 (p - j) / ((2 p - j) (j + 1)), and exp(-d) multiplies every term
+ * a_j = 2 (p - j) / ((2 p - j) (j + 1)), so a_0 = 1, and exp(-d) multiplies every term
  * from the innermost outwards, so that nothing overflows at any distance.
  *
  * sqrt has no derivative at 0. Adding 1e-300 under the root leaves every
@@ -27,9 +27,12 @@ vector matern_cov(data matrix sq, real sigma_f, vector lengthscale,
                             + 1e-300);
   vector[rows(sq)] e = exp(-d);
   vector[rows(sq)] k = e;
-  for (i in 1 : p) {
+  for (i in 1 : (p - 1)) {
     int j = p - i;
-    k = e + (2.0 * (p - j) / ((2 * p - j) * (j + 1))) * (d .* k);
+    k = fma((2.0 * (p - j) / ((2 * p - j) * (j + 1))) * d, k, e);
+  }
+  if (p > 0) {
+    k = fma(d, k, e);
   }
   return square(sigma_f) * k;
 }
