@@ -14,7 +14,8 @@ from pathlib import Path
 from typing import Any
 
 from slayr_py.cli.checks import ConfigError, nearest
-from slayr_py.study.objective import Objective, ObjectiveError, as_value
+from slayr_py.errors import ObjectiveError
+from slayr_py.study.objective import Objective, as_value
 
 BUILT_IN = ("config", "python")
 """Placeholders besides the parameters: the whole configuration as JSON, and the running Python interpreter."""

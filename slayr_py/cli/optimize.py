@@ -10,9 +10,8 @@ import typer
 from slayr_py.cli.checks import ConfigError
 from slayr_py.cli.config import load_config
 from slayr_py.cli.tables import config_lines
-from slayr_py.errors import DataError
+from slayr_py.errors import DataError, ObjectiveError
 from slayr_py.study import Result, minimize, suggestion_table
-from slayr_py.study.objective import ObjectiveError
 
 
 def run(

@@ -3,14 +3,11 @@
 from slayr_py.study.asktell import ask, config_of, create_study, space_of, tell
 from slayr_py.study.distributions import space_to_distributions
 from slayr_py.study.loop import minimize
-from slayr_py.study.objective import NotFiniteError, ObjectiveError
 from slayr_py.study.report import convergence_figure, suggestion_table
 from slayr_py.study.result import Result
 from slayr_py.study.sampler import Phase, StanGPSampler
 
 __all__ = [
-    "NotFiniteError",
-    "ObjectiveError",
     "Phase",
     "Result",
     "StanGPSampler",

@@ -15,9 +15,9 @@ from optuna.storages import BaseStorage
 from optuna.trial import FrozenTrial, TrialState
 
 from slayr_py.acquisition import Acquisition
-from slayr_py.errors import DataError
+from slayr_py.errors import DataError, NotFiniteError, ObjectiveError
 from slayr_py.study.asktell import create_study, suggest_all
-from slayr_py.study.objective import NotFiniteError, Objective, ObjectiveError, evaluate
+from slayr_py.study.objective import Objective, evaluate
 from slayr_py.study.progress import ProgressBar
 from slayr_py.study.record import FAILURE_KEY
 from slayr_py.study.result import Result

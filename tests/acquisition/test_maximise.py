@@ -3,7 +3,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from ConfigSpace import Categorical, ConfigurationSpace
-from conftest import conditional_space, mixed_space
+from testing_spaces import conditional_space, mixed_space
 
 import slayr_py as sl
 from slayr_py.acquisition import expected_improvement, suggest

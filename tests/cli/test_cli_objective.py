@@ -7,7 +7,7 @@ import time
 import pytest
 
 from slayr_py.cli.objective import command_objective
-from slayr_py.study.objective import NotFiniteError, ObjectiveError
+from slayr_py.errors import NotFiniteError, ObjectiveError
 
 PRINT = "import sys; print('noise'); print(sys.argv[1:]); print(len(sys.argv) - 1)"
 

@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from ConfigSpace import Categorical, ConfigurationSpace
-from conftest import branin, plain_space
+from testing_spaces import branin, plain_space
 
 import slayr_py as sl
 from slayr_py.inference.gaussian_process import standardisation

@@ -7,8 +7,8 @@ import tempfile
 import numpy as np
 import pytest
 import xarray as xr
-from conftest import mixed_space
 from scipy.stats import multivariate_normal, norm
+from testing_spaces import mixed_space
 
 import slayr_py as sl
 from slayr_py.inference.importance import smoothed_resample

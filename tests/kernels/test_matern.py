@@ -2,9 +2,9 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from conftest import mixed_space, plain_space
 from scipy.special import gamma, kv
 from sklearn.gaussian_process.kernels import Matern as SklearnMatern
+from testing_spaces import mixed_space, plain_space
 
 from slayr_py import DataError
 from slayr_py.kernels import Matern, from_name

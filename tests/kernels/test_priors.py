@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from conftest import mixed_space
+from testing_spaces import mixed_space
 
 import slayr_py as sl
 from slayr_py.kernels.priors import prior_from_dict

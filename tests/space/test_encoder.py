@@ -5,7 +5,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from ConfigSpace import Categorical, ConfigurationSpace, Constant, Float, ForbiddenEqualsClause, Integer
-from conftest import conditional_space, mixed_space, plain_space
+from testing_spaces import conditional_space, mixed_space, plain_space
 
 from slayr_py import SpaceError
 from slayr_py.space import Encoder

@@ -10,8 +10,8 @@ import pytest
 from ConfigSpace import ConfigurationSpace
 from optuna.trial import TrialState
 
-from slayr_py.errors import DataError, InferenceError, SpaceError, StorageError, ToolchainError
-from slayr_py.study import ObjectiveError, minimize
+from slayr_py.errors import DataError, InferenceError, ObjectiveError, SpaceError, StorageError, ToolchainError
+from slayr_py.study import minimize
 from slayr_py.study.record import FAILURE_KEY
 
 
