@@ -14,8 +14,8 @@
 # # Quick start
 #
 # Tune an expensive function, look at what the model has learnt, and decide whether to believe it. The function here is
-# cheap and known (Branin, with three global minima of 0.397887), so that the notebook runs in a minute or two. The first
-# cell that fits also compiles the Stan program, once per machine.
+# cheap and known (Branin, with three global minima of 0.397887), so that the notebook runs in a minute or two. The
+# first cell that fits also compiles the Stan program, once per machine.
 
 # %%
 import os

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import time
 import warnings
 from pathlib import Path
@@ -18,6 +19,7 @@ HEARTBEAT_SECONDS = 60
 """A worker that has been silent for twice this long is taken for dead and its running trial fails, so a killed process
 neither blocks the budget nor stays in the model as pending for ever."""
 
+_MET_ANOTHER_WORKER = re.compile(r"already exists|alembic_version|version_info|duplicate key")
 _LOOKS_LIKE = "a storage URL looks like sqlite:///study.db (a file) or postgresql://user:password@host/name (a server)"
 
 
@@ -68,7 +70,7 @@ def open_storage(
                 )
         except Exception as error:  # SQLAlchemy, the driver, a missing driver, Optuna: any of them
             # Two workers that create the tables of a new database at the same moment trip over each other once.
-            if attempts > 0 and "already exists" in str(error):
+            if attempts > 0 and _MET_ANOTHER_WORKER.search(str(error)):
                 time.sleep(0.2)
                 continue
             # The driver's own message comes first; SQLAlchemy's goes on about statements and web pages.

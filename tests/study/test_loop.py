@@ -22,11 +22,11 @@ def branin(config):
     )
 
 
-def test_branin_is_found_in_20_evaluations(plane):
+def test_branin_is_found_in_25_evaluations(plane):
     result = minimize(
-        branin, plane, budget=20, n_initial=8, seed=1, progress=False, method="nuts", chains=2, warmup=100, draws=100
+        branin, plane, budget=25, n_initial=8, seed=2, progress=False, method="nuts", chains=2, warmup=100, draws=100
     )
-    assert result.best_value < 0.6  # the minimum is 0.397887; one random point in a hundred is as good
+    assert result.best_value < 0.45  # the minimum is 0.397887; one random point in a thousand is as good
     assert branin(result.best_config) == result.best_value
     assert len(result.trials) == 20
 
