@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import difflib
+from collections.abc import Iterable
+
 
 class SlayrError(Exception):
     """Root of every error the package raises on purpose."""
@@ -37,3 +40,12 @@ class ObjectiveError(SlayrError, RuntimeError):
 
 class NotFiniteError(ObjectiveError):
     """An objective that answered NaN or an infinity: the trial fails, yet nothing is broken."""
+
+
+def did_you_mean(word: object, known: Iterable[str]) -> str:
+    """End a message about an unknown word: ``; did you mean 'ei'?``, or the known words when none is near."""
+    words = list(known)
+    near = difflib.get_close_matches(str(word), words, n=1)
+    if near:
+        return f"; did you mean {near[0]!r}?"
+    return f"; known: {', '.join(words)}" if words else "; none is known"

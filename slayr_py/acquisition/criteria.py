@@ -2,13 +2,12 @@
 
 Symbols
 -------
-mean, variance (s, m), and their gradients (s, m, d) : the latent function under s draws at m points.
+mean, variance (s, m), and their gradients (s, m, d) : the latent function under s draws at m points, ``Moments``.
 The maximiser climbs log EI and log PI, which have the same maxima as EI and PI and do not vanish where these do.
 """
 
 from __future__ import annotations
 
-import difflib
 from abc import ABC, abstractmethod
 from typing import Any, ClassVar, NamedTuple
 
@@ -26,7 +25,8 @@ from slayr_py.acquisition.functions import (
     lower_confidence_bound,
     probability_of_improvement,
 )
-from slayr_py.errors import DataError
+from slayr_py.errors import DataError, did_you_mean
+from slayr_py.inference.prediction import Moments
 from slayr_py.space.dimension import FloatArray
 
 _SMALLEST_VARIANCE = 1e-20  # of targets with variance 1: keeps the logarithm finite at an observed point
@@ -54,14 +54,7 @@ class Acquisition(ABC):
         """A monotone transform of the criterion that is good to climb, (m,)."""
 
     @abstractmethod
-    def score_gradient(
-        self,
-        mean: FloatArray,
-        variance: FloatArray,
-        mean_gradient: FloatArray,
-        variance_gradient: FloatArray,
-        state: State,
-    ) -> tuple[FloatArray, FloatArray]:
+    def score_gradient(self, moments: Moments, state: State) -> tuple[FloatArray, FloatArray]:
         """The score (m,) and its gradient (m, d)."""
 
     def options(self) -> dict[str, Any]:
@@ -86,21 +79,14 @@ class _Improvement(Acquisition):
         return np.asarray(logsumexp(log_terms, axis=0) - np.log(len(mean)))
 
     @override
-    def score_gradient(
-        self,
-        mean: FloatArray,
-        variance: FloatArray,
-        mean_gradient: FloatArray,
-        variance_gradient: FloatArray,
-        state: State,
-    ) -> tuple[FloatArray, FloatArray]:
-        sd = np.sqrt(np.maximum(variance, _SMALLEST_VARIANCE))
-        log_terms, by_mean, by_sd = self._log_terms((state.best - mean) / sd, sd)
+    def score_gradient(self, moments: Moments, state: State) -> tuple[FloatArray, FloatArray]:
+        sd = np.sqrt(np.maximum(moments.variance, _SMALLEST_VARIANCE))
+        log_terms, by_mean, by_sd = self._log_terms((state.best - moments.mean) / sd, sd)
         total = logsumexp(log_terms, axis=0)
         share = np.exp(log_terms - total)
-        gradient = np.einsum("sm,smd->md", share * by_mean, mean_gradient)
-        gradient += np.einsum("sm,smd->md", share * by_sd / (2 * sd), variance_gradient)
-        return np.asarray(total - np.log(len(mean))), gradient
+        gradient = np.einsum("sm,smd->md", share * by_mean, moments.mean_gradient)
+        gradient += np.einsum("sm,smd->md", share * by_sd / (2 * sd), moments.variance_gradient)
+        return np.asarray(total - np.log(len(share))), gradient
 
 
 class ExpectedImprovement(_Improvement):
@@ -176,14 +162,8 @@ class LowerConfidenceBound(Acquisition):
         return self.value(mean, np.sqrt(variance), state)
 
     @override
-    def score_gradient(
-        self,
-        mean: FloatArray,
-        variance: FloatArray,
-        mean_gradient: FloatArray,
-        variance_gradient: FloatArray,
-        state: State,
-    ) -> tuple[FloatArray, FloatArray]:
+    def score_gradient(self, moments: Moments, state: State) -> tuple[FloatArray, FloatArray]:
+        mean, variance, mean_gradient, variance_gradient = moments
         centre, slope = mean.mean(axis=0), mean_gradient.mean(axis=0)
         deviation = mean - centre
         total = np.maximum(np.mean(variance + np.square(deviation), axis=0), _SMALLEST_VARIANCE)
@@ -220,9 +200,7 @@ def from_name(name: str | Acquisition, **options: Any) -> Acquisition:
             raise DataError(f"options {sorted(options)} cannot be added to {name!r}; pass them to it")
         return name
     if not isinstance(name, str) or name not in _CRITERIA:
-        near = difflib.get_close_matches(str(name), list(_CRITERIA), n=1)
-        hint = f"; did you mean {near[0]!r}?" if near else ""
-        raise DataError(f"unknown acquisition {name!r}{hint} Known: {', '.join(_CRITERIA)}.")
+        raise DataError(f"unknown acquisition {name!r}{did_you_mean(name, names())}")
     try:
         return _CRITERIA[name](**options)
     except TypeError as error:

@@ -162,7 +162,7 @@ class _Search:
             values = encoded.values.copy()
             values[:, self.real] = np.where(active, flat.reshape(shape), 0.0)
             moments = self.predictor.moments_with_gradient(Encoded(values, encoded.active, self.encoder))
-            score, gradient = self.criterion.score_gradient(*moments, self.state)
+            score, gradient = self.criterion.score_gradient(moments, self.state)
             return -float(score.sum()), -np.where(active, gradient, 0.0).ravel()
 
         start = genotypes[:, self.real].ravel()

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from slayr_py.errors import DataError
+from slayr_py.errors import DataError, did_you_mean
 
 Types = type | tuple[type, ...]
 """The type, or the types, that a key's value may have."""
@@ -14,15 +13,6 @@ Types = type | tuple[type, ...]
 
 class ConfigError(DataError):
     """A configuration file that cannot be read or means nothing."""
-
-
-def nearest(word: str, known: Iterable[str]) -> str:
-    """Word a hint at what was meant: ``; did you mean 'budget'?``, or the known words when none is near."""
-    known = list(known)
-    close = difflib.get_close_matches(word, known, n=1)
-    if close:
-        return f"; did you mean {close[0]!r}?"
-    return f"; known: {', '.join(known)}" if known else "; none is known"
 
 
 def check_keys(table: Mapping[str, Any], known: Mapping[str, Types], where: str) -> Mapping[str, Any]:
@@ -49,7 +39,7 @@ def check_names(keys: Iterable[str], known: Iterable[str], where: str) -> None:
     known = list(known)
     for key in keys:
         if key not in known:
-            raise ConfigError(f"unknown key {key!r} in {where}{nearest(key, known)}")
+            raise ConfigError(f"unknown key {key!r} in {where}{did_you_mean(key, known)}")
 
 
 _TOML_NAMES: dict[type, str] = {

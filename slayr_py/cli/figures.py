@@ -64,7 +64,7 @@ def save_posterior_figures(post: Posterior, folder: Path) -> list[Path]:
 
 def _drawable(post: Posterior) -> xr.Dataset:
     dataset = post.idata["posterior"].to_dataset()
-    positive = [name for name, prior in post.gp.priors.items() if prior.support == "positive"]
+    positive = [name for name, prior in post.model.priors.items() if prior.support == "positive"]
     return xr.Dataset(
         {
             f"log10 {name}" if name in positive else name: np.log10(v) if name in positive else v

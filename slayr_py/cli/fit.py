@@ -15,11 +15,11 @@ from ConfigSpace import (
 )
 from ConfigSpace.hyperparameters import Hyperparameter
 
-from slayr_py.cli.checks import ConfigError, nearest
+from slayr_py.cli.checks import ConfigError
 from slayr_py.cli.figures import save_posterior_figures
 from slayr_py.cli.inline_space import read_space
 from slayr_py.cli.tables import table_text
-from slayr_py.errors import DataError
+from slayr_py.errors import DataError, did_you_mean
 from slayr_py.inference import GaussianProcess, Posterior
 
 
@@ -73,7 +73,7 @@ def run(
         space = read_space(space_file)
         if missing := [name for name in space if name not in columns]:
             raise ConfigError(
-                f"{data} has no column {missing[0]!r}, which the space has{nearest(missing[0], columns.columns)}"
+                f"{data} has no column {missing[0]!r}, which the space has{did_you_mean(missing[0], columns.columns)}"
             )
         columns = columns[list(space)]
 
@@ -152,7 +152,9 @@ def _read(data: Path, target: str) -> pd.DataFrame:
     except (OSError, ValueError) as error:  # pandas' parser errors are ValueErrors
         raise ConfigError(f"{data} cannot be read as a table: {error}") from error
     if target not in table.columns:
-        raise ConfigError(f"{data} has no column {target!r}{nearest(target, [str(name) for name in table.columns])}")
+        raise ConfigError(
+            f"{data} has no column {target!r}{did_you_mean(target, [str(name) for name in table.columns])}"
+        )
     if table.empty:
         raise DataError(f"{data} has a header and no rows")
     return table

@@ -20,8 +20,7 @@ from ConfigSpace import (
 )
 from ConfigSpace.hyperparameters import Hyperparameter
 
-from slayr_py.cli.checks import nearest
-from slayr_py.errors import SpaceError
+from slayr_py.errors import SpaceError, did_you_mean
 from slayr_py.study.record import space_from_json
 
 # The keys of each type, besides "type" and "when"; the first ones are required.
@@ -101,7 +100,7 @@ def _parameter(name: str, entry: Any) -> Hyperparameter[Any, Any]:
         )
     kind = entry.get("type")
     if kind not in _KEYS:
-        hint = nearest(str(kind), _KEYS)
+        hint = did_you_mean(str(kind), _KEYS)
         raise SpaceError(
             f"parameter {name!r} has the type {kind!r}{hint}"
             if "type" in entry
@@ -111,7 +110,7 @@ def _parameter(name: str, entry: Any) -> Hyperparameter[Any, Any]:
     for key in entry:
         if key not in ("type", "when", *required, *optional):
             raise SpaceError(
-                f"unknown key {key!r} of the {kind} parameter {name!r}{nearest(key, (*required, *optional, 'when'))}"
+                f"unknown key {key!r} of the {kind} parameter {name!r}{did_you_mean(key, (*required, *optional, 'when'))}"
             )
     for key in required:
         if key not in entry:
@@ -164,7 +163,7 @@ def _condition(name: str, when: Any, parameters: Mapping[str, Hyperparameter[Any
         if parent not in parameters or parent == name:
             others = [other for other in parameters if other != name]
             raise SpaceError(
-                f"when of the parameter {name!r} names the unknown parameter {parent!r}{nearest(parent, others)}"
+                f"when of the parameter {name!r} names the unknown parameter {parent!r}{did_you_mean(parent, others)}"
             )
         try:
             if isinstance(values, list):

@@ -13,8 +13,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from slayr_py.cli.checks import ConfigError, nearest
-from slayr_py.errors import ObjectiveError
+from slayr_py.cli.checks import ConfigError
+from slayr_py.errors import ObjectiveError, did_you_mean
 from slayr_py.study.objective import Objective, as_value
 
 BUILT_IN = ("config", "python")
@@ -47,7 +47,9 @@ def function_objective(reference: str, folder: Path) -> Objective:
     found = getattr(module, attribute, None)
     if not callable(found):
         functions = [name for name, value in vars(module).items() if callable(value) and not name.startswith("_")]
-        raise ConfigError(f"the module {module_name!r} has no function {attribute!r}{nearest(attribute, functions)}")
+        raise ConfigError(
+            f"the module {module_name!r} has no function {attribute!r}{did_you_mean(attribute, functions)}"
+        )
     objective: Objective = found
     return objective
 
@@ -103,7 +105,7 @@ def _check_placeholders(argument: str, names: Sequence[str]) -> None:
         if name not in names and name not in BUILT_IN:
             raise ConfigError(
                 f"the argument {argument!r} of the command has the placeholder {{{name}}}, which is no parameter"
-                f"{nearest(name, [*names, *BUILT_IN])} (a literal brace is written twice)"
+                f"{did_you_mean(name, [*names, *BUILT_IN])} (a literal brace is written twice)"
             )
 
 

@@ -1,4 +1,4 @@
-"""The model: a space, a kernel, priors; and how it is fitted."""
+"""Fitting the model to observed values."""
 
 from __future__ import annotations
 
@@ -6,19 +6,18 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 import numpy as np
-from ConfigSpace import ConfigurationSpace
 from numpy.typing import ArrayLike
 
 from slayr_py.errors import DataError
+from slayr_py.inference.model import Model
 from slayr_py.inference.posterior import Posterior, build_posterior
 from slayr_py.inference.programs import compiled
 from slayr_py.inference.run import Method, run
-from slayr_py.kernels import Kernel, Prior, from_name
-from slayr_py.space import Encoded, Encoder
+from slayr_py.space import Encoded
 from slayr_py.space.dimension import FloatArray
 
 
-class GaussianProcess:
+class GaussianProcess(Model):
     """Fully Bayesian Gaussian process with constant mean and Gaussian noise on a search space.
 
     Parameters
@@ -39,32 +38,11 @@ class GaussianProcess:
 
     Examples
     --------
-    >>> from ConfigSpace import ConfigurationSpace
-    >>> import slayr_py as sl
+    >>>     >>> import slayr_py as sl
     >>> gp = sl.GaussianProcess(ConfigurationSpace({"x": (0.0, 1.0)}), priors={"sigma_n": sl.LogNormal(-6, 1)})
     >>> gp.kernel
     Matern(p=2)
     """
-
-    def __init__(
-        self,
-        space: ConfigurationSpace | Encoder,
-        kernel: Kernel | str = "auto",
-        priors: Mapping[str, Prior] | None = None,
-    ) -> None:
-        self.encoder = space if isinstance(space, Encoder) else Encoder(space)
-        self.kernel = from_name(kernel, self.encoder)
-        defaults = self.kernel.default_priors(self.encoder)
-        for name, prior in (priors or {}).items():
-            if name not in defaults:
-                raise DataError(f"no hyperparameter {name!r} to put a prior on; known: {', '.join(defaults)}")
-            if not isinstance(prior, Prior) or prior.support != defaults[name].support:
-                raise DataError(
-                    f"the prior of {name!r} must be {type(defaults[name]).__name__} "
-                    f"(support: {defaults[name].support}), got {prior!r}"
-                )
-        self.priors: dict[str, Prior] = {**defaults, **(priors or {})}
-        self._prior_data = self._spread_priors()
 
     def prepare(self, progress: Callable[[str], None] | None = None) -> None:
         """Find or assemble CmdStan and compile the program, so that a fit starts at once.
@@ -137,23 +115,6 @@ class GaussianProcess:
             progress=progress,
         )
         return build_posterior(self, program, train, data, result, centre, scale)
-
-    def stan_data(self, train: Encoded, y: FloatArray, new: Encoded, prior_only: bool = False) -> dict[str, Any]:
-        """Data of the Stan program: observations on the standardised scale, new configurations, priors."""
-        return {
-            **self.kernel.stan_data(train, new),
-            "y": y,
-            "want_cov": 0,
-            "prior_only": int(prior_only),
-            **self._prior_data,
-        }
-
-    def _spread_priors(self) -> dict[str, float | FloatArray]:
-        labels = self.kernel.labels(self.encoder)
-        entries: dict[str, float | FloatArray] = {}
-        for name, prior in self.priors.items():
-            entries |= prior.stan_data(name, labels.get(name))
-        return entries
 
 
 def check_targets(y: ArrayLike, n: int) -> FloatArray:

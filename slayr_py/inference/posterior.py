@@ -2,33 +2,28 @@
 
 from __future__ import annotations
 
-import copy
 import json
 from collections.abc import Iterable, Mapping
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 import numpy as np
 import pandas as pd
 import xarray as xr
-from ConfigSpace import ConfigurationSpace
 
 from slayr_py.errors import DataError, StorageError
 from slayr_py.inference.diagnostics import Diagnostics, diagnose
+from slayr_py.inference.model import Model
 from slayr_py.inference.prediction import Prediction, Predictor, predict_all
 from slayr_py.inference.programs import compiled
 from slayr_py.inference.record import make_record
 from slayr_py.inference.run import Run, generate
 from slayr_py.inference.tree import leave_one_out, to_arviz
-from slayr_py.kernels import Kernel, from_name
-from slayr_py.kernels.priors import prior_from_dict
+from slayr_py.kernels import Kernel
 from slayr_py.space import Encoded, Encoder
 from slayr_py.space.dimension import FloatArray
 from slayr_py.toolchain import CompiledProgram
-
-if TYPE_CHECKING:
-    from slayr_py.inference.gaussian_process import GaussianProcess
 
 
 class Posterior:
@@ -36,6 +31,8 @@ class Posterior:
 
     Attributes
     ----------
+    model : Model
+        What was fitted: kernel, priors, encoder.
     idata : xarray.DataTree
         ``posterior``, ``unconstrained_posterior``, ``sample_stats``, ``log_likelihood``, ``posterior_predictive``,
         ``observed_data`` and ``constant_data``, on standardised targets; ``constant_data`` has ``y_mean``, ``y_sd``.
@@ -45,25 +42,25 @@ class Posterior:
 
     def __init__(
         self,
-        gp: GaussianProcess,
+        model: Model,
         train: Encoded,
         data: dict[str, Any],
         idata: xr.DataTree,
         record: dict[str, Any],
         diagnostics: Diagnostics,
     ) -> None:
-        self.gp, self.train, self.data = gp, train, data
+        self.model, self.train, self.data = model, train, data
         self.idata, self.record, self._diagnostics = idata, record, diagnostics
 
     @property
     def kernel(self) -> Kernel:
         """The kernel that was fitted."""
-        return self.gp.kernel
+        return self.model.kernel
 
     @property
     def encoder(self) -> Encoder:
         """The encoder of the space."""
-        return self.gp.encoder
+        return self.model.encoder
 
     @property
     def y_mean(self) -> float:
@@ -185,22 +182,17 @@ class Posterior:
         StorageError
             If the folder is not a saved posterior or cannot be read.
         """
-        from slayr_py.inference.gaussian_process import GaussianProcess
-
         path = Path(folder)
         try:
             record = json.loads((path / "record.json").read_text())
             data = json.loads((path / "data.json").read_text())
             with xr.open_datatree(path / "posterior.nc") as stored:
                 idata = stored.load()
-            # ConfigSpace takes the dictionary apart while it reads.
-            space = ConfigurationSpace.from_serialized_dict(copy.deepcopy(record["space"]))
-            priors = {name: prior_from_dict(prior) for name, prior in record["priors"].items()}
-            gp = GaussianProcess(space, from_name(record["kernel"]["name"], **record["kernel"]["options"]), priors)
+            model = Model.fromdict(record)
             constant = idata["constant_data"].to_dataset()
             active = constant["active"].values.astype(np.bool_)
-            train = Encoded(constant["values"].values, active, gp.encoder)
-            return cls(gp, train, data, idata, record, Diagnostics.fromdict(record["diagnostics"]))
+            train = Encoded(constant["values"].values, active, model.encoder)
+            return cls(model, train, data, idata, record, Diagnostics.fromdict(record["diagnostics"]))
         except (OSError, ValueError, KeyError, TypeError) as error:
             raise StorageError(f"{path} is not a readable saved posterior: {error!r}") from error
 
@@ -215,7 +207,7 @@ class Posterior:
             values = raw[name].values.reshape(self.n_draws, -1)
             scalar = raw[name].ndim == 2
             table |= {name if scalar else f"{name}.{i + 1}": values[:, i] for i in range(values.shape[1])}
-        data = self.gp.stan_data(self.train, self._targets, new)
+        data = self.model.stan_data(self.train, self._targets, new)
         program = compiled(self.kernel.program)
         output = generate(program, data, pd.DataFrame(table), self.record["arguments"]["seed"])
         mean = output[[f"f_mean.{i + 1}" for i in range(len(new))]].to_numpy()
@@ -224,7 +216,7 @@ class Posterior:
 
 
 def build_posterior(
-    gp: GaussianProcess,
+    model: Model,
     program: CompiledProgram,
     train: Encoded,
     data: dict[str, Any],
@@ -233,8 +225,8 @@ def build_posterior(
     y_sd: float,
 ) -> Posterior:
     """Label a run's arrays with the space's names and put the record beside them."""
-    labels = {name: gp.kernel.labels(gp.encoder).get(name) for name in gp.priors}
-    dims = {name: "column" if label == gp.encoder.column_names else "parameter" for name, label in labels.items()}
+    labels = {name: model.kernel.labels(model.encoder).get(name) for name in model.priors}
+    dims = {name: "column" if label == model.encoder.column_names else "parameter" for name, label in labels.items()}
     posterior: dict[str, Any] = {}
     scores: dict[str, Any] = {}
     coords: dict[str, list[str]] = {}
@@ -257,7 +249,7 @@ def build_posterior(
         "values": (("observation", "parameter"), train.values),
         "active": (("observation", "parameter"), train.active),
     }
-    names = {"column": list(gp.encoder.column_names), "parameter": list(gp.encoder.names)}
+    names = {"column": list(model.encoder.column_names), "parameter": list(model.encoder.names)}
     statistics = {name: (("chain", "draw"), values) for name, values in _typed(run).items()}
     groups = {
         "posterior": xr.Dataset(posterior, coords),
@@ -270,8 +262,8 @@ def build_posterior(
     }
     idata = xr.DataTree.from_dict(groups)
     diagnostics = diagnose(run, {name: run.variables[name] for name in labels})
-    record = make_record(gp, program, data, run, diagnostics)
-    return Posterior(gp, train, data, idata, record, diagnostics)
+    record = make_record(model, program, data, run, diagnostics)
+    return Posterior(model, train, data, idata, record, diagnostics)
 
 
 def _typed(run: Run) -> dict[str, Any]:

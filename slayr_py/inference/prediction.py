@@ -50,6 +50,22 @@ class Prediction(NamedTuple):
         return cls(mixture_mean, mixture_sd, mean, sd)
 
 
+class Moments(NamedTuple):
+    """The latent function under s draws at m points, on the standardised scale, and how it changes.
+
+    Attributes
+    ----------
+    mean, variance : (s, m) float64
+    mean_gradient, variance_gradient : (s, m, D_real) float64
+        Derivatives by the real coordinates.
+    """
+
+    mean: FloatArray
+    variance: FloatArray
+    mean_gradient: FloatArray
+    variance_gradient: FloatArray
+
+
 def mixture_moments(mean: FloatArray, sd: FloatArray) -> tuple[FloatArray, FloatArray]:
     """Mean and standard deviation of an equal mixture of normals along the first axis."""
     centre = mean.mean(axis=0)
@@ -91,7 +107,7 @@ class Predictor:
         cross = self.kernel.cross(new, self.train, self.draws)
         return self._moments(new, cross, self._solve(cross))
 
-    def moments_with_gradient(self, new: Encoded) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
+    def moments_with_gradient(self, new: Encoded) -> Moments:
         """Mean and variance (s, m), and their derivatives by the real coordinates, (s, m, D_real)."""
         cross, slope = self.kernel.cross_gradient(new, self.train, self.draws)
         solved = self._solve(cross)
@@ -99,7 +115,7 @@ class Predictor:
         precision_cross = np.stack([solve_upper(f, v) for f, v in zip(self.factor, solved, strict=True)])
         mean_gradient = np.einsum("smnd,sn->smd", slope, self.weights, optimize=True)
         variance_gradient = -2 * np.einsum("smnd,smn->smd", slope, precision_cross, optimize=True)
-        return mean, variance, mean_gradient, variance_gradient
+        return Moments(mean, variance, mean_gradient, variance_gradient)
 
     def with_pending(self, pending: Encoded) -> Predictor:
         """Condition every draw on its own mean at configurations still being evaluated.

@@ -5,23 +5,21 @@ from __future__ import annotations
 import hashlib
 import platform
 from importlib.metadata import version
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 import slayr_py
 from slayr_py.inference.diagnostics import Diagnostics
+from slayr_py.inference.model import Model
 from slayr_py.inference.run import Run
 from slayr_py.toolchain import CompiledProgram
-
-if TYPE_CHECKING:
-    from slayr_py.inference.gaussian_process import GaussianProcess
 
 _PACKAGES = ("cmdstanpy", "numpy", "scipy", "arviz", "xarray", "ConfigSpace")
 
 
 def make_record(
-    gp: GaussianProcess, program: CompiledProgram, data: dict[str, Any], run: Run, diagnostics: Diagnostics
+    model: Model, program: CompiledProgram, data: dict[str, Any], run: Run, diagnostics: Diagnostics
 ) -> dict[str, Any]:
     """Describe a run; JSON-able."""
     return {
@@ -38,9 +36,7 @@ def make_record(
             "python": platform.python_version(),
         },
         "packages": {name: version(name) for name in _PACKAGES},
-        "kernel": {"name": gp.kernel.name, "options": gp.kernel.options()},
-        "priors": {name: prior.asdict() for name, prior in gp.priors.items()},
-        "space": gp.encoder.space.to_serialized_dict(),
+        **model.asdict(),
         "data_sha256": digest(data),
         "arguments": run.arguments,
         "adaptation": run.adaptation,

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import difflib
 from typing import Any
 
-from slayr_py.errors import DataError
+from slayr_py.errors import DataError, did_you_mean
 from slayr_py.kernels.base import Kernel
 from slayr_py.kernels.matern import Matern
 from slayr_py.space import Encoder
@@ -42,9 +41,7 @@ def from_name(name: str | Kernel, encoder: Encoder | None = None, **options: Any
     if name == "auto":
         return Matern(**options)
     if not isinstance(name, str) or name not in _KERNELS:
-        near = difflib.get_close_matches(str(name), [*_KERNELS, "auto"], n=1)
-        hint = f"; did you mean {near[0]!r}?" if near else ""
-        raise DataError(f"unknown kernel {name!r}{hint} Known: auto, {', '.join(_KERNELS)}.")
+        raise DataError(f"unknown kernel {name!r}{did_you_mean(name, ('auto', *names()))}")
     try:
         return _KERNELS[name](**options)
     except TypeError as error:

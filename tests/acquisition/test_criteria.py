@@ -6,6 +6,7 @@ import pytest
 from slayr_py import DataError
 from slayr_py.acquisition import Acquisition, LowerConfidenceBound, from_name, names
 from slayr_py.acquisition.criteria import State
+from slayr_py.inference.prediction import Moments
 
 STATE = State(best=-0.4, t=3, dimension=2)
 
@@ -17,14 +18,14 @@ def moments(x):
     mean_gradient = np.stack([np.cos(x[:, 0] + phase), np.full((4, len(x)), 0.5)], axis=-1)
     variance = 0.1 + x[:, 0] ** 2 + np.cos(x[:, 1] + phase) ** 2
     slope = np.stack([np.tile(2 * x[:, 0], (4, 1)), -np.sin(2 * (x[:, 1] + phase))], axis=-1)
-    return mean, variance, mean_gradient, slope
+    return Moments(mean, variance, mean_gradient, slope)
 
 
 @pytest.mark.parametrize("name", names())
 def test_score_gradient_is_that_of_finite_differences(name):
     criterion = from_name(name)
     x = np.random.default_rng(0).normal(size=(6, 2))
-    score, gradient = criterion.score_gradient(*moments(x), STATE)
+    score, gradient = criterion.score_gradient(moments(x), STATE)
     np.testing.assert_allclose(score, criterion.score(*moments(x)[:2], STATE), rtol=1e-12)
     h = 1e-6
     for j in range(2):

@@ -44,7 +44,7 @@ def test_the_tree_has_its_groups_and_labels(mixed_posterior):
 def test_named_values_follow_from_their_scores(mixed_posterior):
     scores = mixed_posterior.idata["unconstrained_posterior"].to_dataset()
     draws = mixed_posterior.idata["posterior"].to_dataset()
-    prior = mixed_posterior.gp.priors["lengthscale"]
+    prior = mixed_posterior.model.priors["lengthscale"]
     np.testing.assert_allclose(draws["lengthscale"], np.exp(prior.mu + prior.sigma * scores["z_lengthscale"]))
 
 
