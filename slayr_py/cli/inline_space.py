@@ -109,9 +109,8 @@ def _parameter(name: str, entry: Any) -> Hyperparameter[Any, Any]:
     required, optional = _KEYS[kind]
     for key in entry:
         if key not in ("type", "when", *required, *optional):
-            raise SpaceError(
-                f"unknown key {key!r} of the {kind} parameter {name!r}{did_you_mean(key, (*required, *optional, 'when'))}"
-            )
+            hint = did_you_mean(key, (*required, *optional, "when"))
+            raise SpaceError(f"unknown key {key!r} of the {kind} parameter {name!r}{hint}")
     for key in required:
         if key not in entry:
             raise SpaceError(f"the {kind} parameter {name!r} has no {key!r}")
