@@ -10,9 +10,7 @@ from __future__ import annotations
 import logging
 import os
 import re
-import shutil
 import subprocess
-import tempfile
 import time
 import warnings
 from collections.abc import Callable, Iterator, Mapping
@@ -27,6 +25,7 @@ import pandas as pd
 from cmdstanpy.utils import get_logger
 
 from slayr_py.errors import DataError, InferenceError
+from slayr_py.inference.folder import run_folder
 from slayr_py.inference.importance import smoothed_resample
 from slayr_py.space.dimension import FloatArray
 from slayr_py.toolchain import CompiledProgram
@@ -45,7 +44,6 @@ SAMPLER_COLUMNS = {
 """CmdStan's sampler columns and the names ArviZ gives them."""
 
 _MODE_STARTS = 4  # a posterior of length-scales can have several modes: the best of a few starts is reported
-_REMOVALS = 50  # attempts, a tenth of a second apart, to remove a run folder
 _DIGITS = 18  # enough for a double to survive the way through a text file
 
 
@@ -129,7 +127,7 @@ def run(
     if progress:
         progress("fitting")
     start = time.perf_counter()
-    with _run_folder() as folder, _quiet_cmdstanpy():
+    with run_folder() as folder, _quiet_cmdstanpy():
         data_file = folder / "data.json"
         cmdstanpy.write_stan_json(str(data_file), dict(data))
         common: dict[str, Any] = {
@@ -166,7 +164,7 @@ def generate(program: CompiledProgram, data: Mapping[str, Any], parameters: pd.D
     parameters : DataFrame
         One row a draw, columns named as Stan names them (``z_lengthscale[1]`` is ``z_lengthscale.1``).
     """
-    with _run_folder() as folder, _quiet_cmdstanpy():
+    with run_folder() as folder, _quiet_cmdstanpy():
         data_file, draws_file = folder / "data.json", folder / "draws.csv"
         cmdstanpy.write_stan_json(str(data_file), dict(data))
         parameters.to_csv(draws_file, index=False, float_format="%.17g")
@@ -279,20 +277,6 @@ def _variables(table: FloatArray, columns: dict[str, list[int]]) -> dict[str, Fl
     return {name: np.ascontiguousarray(table[..., i]) for name, i in columns.items() if not name.endswith("__")} | {
         name: table[..., columns[name][0]] for name in ("lp__",) if name in columns
     }
-
-
-@contextmanager
-def _run_folder() -> Iterator[Path]:
-    folder = Path(tempfile.mkdtemp(prefix="slayr-"))
-    try:
-        yield folder
-    finally:
-        # After an interrupt the chains may still be writing for a moment.
-        for _ in range(_REMOVALS):
-            shutil.rmtree(folder, ignore_errors=True)
-            if not folder.exists():
-                break
-            time.sleep(0.1)
 
 
 @contextmanager
