@@ -45,6 +45,8 @@ def remove_abandoned() -> None:
 
 
 def _alive(process: int) -> bool:
+    if os.name == "nt":  # signal 0 would interrupt the process there; its folders are left to the system
+        return True
     try:
         os.kill(process, 0)
     except ProcessLookupError:
