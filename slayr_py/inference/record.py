@@ -28,7 +28,7 @@ def make_record(
         "cmdstan": {
             "version": program.cmdstan.version,
             "origin": program.cmdstan.origin,
-            "compiler": f"{program.cmdstan.compiler.name} {program.cmdstan.compiler.version}",
+            "compiler": program.cmdstan.compiler.version,
         },
         "machine": {
             "system": platform.platform(),
