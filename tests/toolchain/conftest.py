@@ -35,6 +35,15 @@ generated quantities {
 DATA = {"N": 10, "y": [0, 1, 0, 0, 0, 0, 0, 0, 0, 1]}
 
 
+@pytest.fixture(scope="session", autouse=True)
+def elsewhere(tmp_path_factory):
+    """A program with a profile leaves profile.csv in the working directory, as CmdStan's do."""
+    before = Path.cwd()
+    os.chdir(tmp_path_factory.mktemp("elsewhere"))
+    yield
+    os.chdir(before)
+
+
 @pytest.fixture(autouse=True)
 def quiet_cmdstanpy():
     logging.getLogger("cmdstanpy").setLevel(logging.ERROR)
