@@ -24,7 +24,7 @@ import numpy as np
 import pandas as pd
 from cmdstanpy.utils import get_logger
 
-from slayr_py.errors import DataError, InferenceError
+from slayr_py.errors import DataError, InferenceError, did_you_mean
 from slayr_py.inference.folder import run_folder
 from slayr_py.inference.importance import smoothed_resample
 from slayr_py.space.dimension import FloatArray
@@ -116,44 +116,35 @@ def run(
         If Stan fails; its last words are in the message.
     """
     if method not in get_args(Method):
-        raise DataError(f"unknown method {method!r}; known: {', '.join(get_args(Method))}")
-    counts = {"chains": (chains, 1), "warmup": (warmup, 0), "draws": (draws, 1), "max_treedepth": (max_treedepth, 1)}
-    for name, (value, least) in counts.items():
-        if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < least:
-            raise DataError(f"{name} must be an integer >= {least}, got {value!r}")
+        raise DataError(f"unknown method {method!r}{did_you_mean(method, get_args(Method))}")
+    counts = {"chains": chains, "warmup": warmup, "draws": draws, "max_treedepth": max_treedepth}
+    for name, value in counts.items():
+        if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < 1:
+            raise DataError(f"{name} must be an integer >= 1, got {value!r}")
     if not 0 < target_acceptance < 1:
         raise DataError(f"target_acceptance must lie in (0, 1), got {target_acceptance!r}")
-    arguments: dict[str, Any] = {"method": method, "seed": seed, "stan_seed": stan_seed(seed)}
+    arguments: dict[str, Any] = {"method": method, "stan_seed": stan_seed(seed), "seed": int(seed)}
+    if method == "nuts":
+        arguments |= {name: int(value) for name, value in counts.items()}
+        arguments["target_acceptance"] = float(target_acceptance)
+    elif method != "map":
+        arguments["draws"] = int(chains * draws)
     if progress:
         progress("fitting")
     start = time.perf_counter()
-    with run_folder() as folder, _quiet_cmdstanpy():
-        data_file = folder / "data.json"
-        cmdstanpy.write_stan_json(str(data_file), dict(data))
-        common: dict[str, Any] = {
-            "data": str(data_file),
-            "seed": arguments["stan_seed"],
-            "output_dir": str(folder),
-            "sig_figs": _DIGITS,
-        }
-        model = program.model()
-        try:
-            if method == "nuts":
-                arguments |= {
-                    "chains": chains,
-                    "warmup": warmup,
-                    "draws": draws,
-                    "target_acceptance": target_acceptance,
-                    "max_treedepth": max_treedepth,
-                }
-                return _nuts(model, common, arguments, start)
-            if method == "map":
-                return _map(model, common, arguments, start)
-            arguments |= {"draws": chains * draws}
-            approximate = _pathfinder if method == "pathfinder" else _laplace
-            return approximate(model, common, arguments, start)
-        except (RuntimeError, ValueError, OSError) as error:
-            raise InferenceError(f"Stan's {method} run of {program.name} failed: {_last_words(str(error))}") from error
+    try:
+        with run_folder() as folder, _quiet_cmdstanpy():
+            data_file = folder / "data.json"
+            cmdstanpy.write_stan_json(str(data_file), dict(data))
+            common: dict[str, Any] = {
+                "data": str(data_file),
+                "seed": arguments["stan_seed"],
+                "output_dir": str(folder),
+                "sig_figs": _DIGITS,
+            }
+            return _METHODS[method](program.model(), common, arguments, start)
+    except (RuntimeError, ValueError, OSError) as error:
+        raise InferenceError(f"Stan's {method} run of {program.name} failed: {_last_words(str(error))}") from error
 
 
 def generate(program: CompiledProgram, data: Mapping[str, Any], parameters: pd.DataFrame, seed: int) -> pd.DataFrame:
@@ -224,6 +215,14 @@ def _pathfinder(model: cmdstanpy.CmdStanModel, common: dict[str, Any], arguments
         calculate_lp=True,
     )
     return _reweighted(fit.draws(), fit.column_names, ("lp__", "lp_approx__"), arguments, start)
+
+
+_METHODS: dict[str, Callable[[cmdstanpy.CmdStanModel, dict[str, Any], dict[str, Any], float], Run]] = {
+    "nuts": _nuts,
+    "map": _map,
+    "laplace": _laplace,
+    "pathfinder": _pathfinder,
+}
 
 
 def _reweighted(
