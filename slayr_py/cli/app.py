@@ -146,6 +146,8 @@ def fit(
     chains: Annotated[int, typer.Option(min=1)] = 4,
     warmup: Annotated[int, typer.Option(min=1, help="Warm-up iterations a chain.")] = 500,
     draws: Annotated[int, typer.Option(min=1, help="Kept iterations a chain.")] = 500,
+    target_acceptance: Annotated[float, typer.Option(help="In (0, 1); higher: fewer divergences.")] = 0.8,
+    max_treedepth: Annotated[int, typer.Option(min=1, help="Trajectories of 2^this steps at most.")] = 10,
     seed: Annotated[int, typer.Option(min=0, help="Same seed, same draws.")] = 1,
     output: Annotated[
         Path | None, typer.Option(metavar="DIR", help="Folder for the posterior; default: <data>_posterior.")
@@ -159,7 +161,15 @@ def fit(
         target=target,
         space_file=space,
         kernel=kernel,
-        options={"method": method, "chains": chains, "warmup": warmup, "draws": draws, "seed": seed},
+        options={
+            "method": method,
+            "chains": chains,
+            "warmup": warmup,
+            "draws": draws,
+            "target_acceptance": target_acceptance,
+            "max_treedepth": max_treedepth,
+            "seed": seed,
+        },
         output=output,
     )
     if not trusted:

@@ -60,6 +60,8 @@ _GP: dict[str, Types] = {
     "chains": int,
     "warmup": int,
     "draws": int,
+    "target_acceptance": (int, float),
+    "max_treedepth": int,
     "priors": dict,
 }
 _SECTIONS: dict[str, Types] = {

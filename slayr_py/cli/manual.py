@@ -75,6 +75,8 @@ A configuration file:
   chains = 4
   warmup = 300
   draws = 250
+  target_acceptance = 0.8         # higher: smaller steps, fewer divergences
+  max_treedepth = 10
   priors = { sigma_n = { family = "LogNormal", mu = -2.0, sigma = 1.0 } }
 
 \b

@@ -93,6 +93,27 @@ def stan_seed(seed: int) -> int:
     return int(np.random.SeedSequence(int(seed)).generate_state(1)[0] % 2_147_483_398) + 1
 
 
+def check_options(
+    method: str, *, chains: int, warmup: int, draws: int, target_acceptance: float, max_treedepth: int
+) -> dict[str, Any]:
+    """Options of a run but its method, as plain numbers.
+
+    Raises
+    ------
+    DataError
+        For an unknown method, or a number that makes no sense.
+    """
+    if method not in get_args(Method):
+        raise DataError(f"unknown method {method!r}{did_you_mean(method, get_args(Method))}")
+    counts = {"chains": chains, "warmup": warmup, "draws": draws, "max_treedepth": max_treedepth}
+    for name, value in counts.items():
+        if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < 1:
+            raise DataError(f"{name} must be an integer >= 1, got {value!r}")
+    if not isinstance(target_acceptance, int | float | np.number) or not 0 < target_acceptance < 1:
+        raise DataError(f"target_acceptance must lie in (0, 1), got {target_acceptance!r}")
+    return {name: int(value) for name, value in counts.items()} | {"target_acceptance": float(target_acceptance)}
+
+
 def run(
     program: CompiledProgram,
     data: Mapping[str, Any],
@@ -115,20 +136,19 @@ def run(
     InferenceError
         If Stan fails; its last words are in the message.
     """
-    if method not in get_args(Method):
-        raise DataError(f"unknown method {method!r}{did_you_mean(method, get_args(Method))}")
-    counts = {"chains": chains, "warmup": warmup, "draws": draws, "max_treedepth": max_treedepth}
-    for name, value in counts.items():
-        if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < 1:
-            raise DataError(f"{name} must be an integer >= 1, got {value!r}")
-    if not 0 < target_acceptance < 1:
-        raise DataError(f"target_acceptance must lie in (0, 1), got {target_acceptance!r}")
+    options = check_options(
+        method,
+        chains=chains,
+        warmup=warmup,
+        draws=draws,
+        target_acceptance=target_acceptance,
+        max_treedepth=max_treedepth,
+    )
     arguments: dict[str, Any] = {"method": method, "stan_seed": stan_seed(seed), "seed": int(seed)}
     if method == "nuts":
-        arguments |= {name: int(value) for name, value in counts.items()}
-        arguments["target_acceptance"] = float(target_acceptance)
+        arguments |= options
     elif method != "map":
-        arguments["draws"] = int(chains * draws)
+        arguments["draws"] = options["chains"] * options["draws"]
     if progress:
         progress("fitting")
     start = time.perf_counter()

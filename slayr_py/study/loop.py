@@ -16,6 +16,7 @@ from optuna.trial import FrozenTrial, TrialState
 
 from slayr_py.acquisition import Acquisition
 from slayr_py.errors import DataError, NotFiniteError, ObjectiveError
+from slayr_py.inference.run import Method
 from slayr_py.study.asktell import create_study, suggest_all
 from slayr_py.study.objective import Objective, evaluate
 from slayr_py.study.progress import ProgressBar
@@ -47,10 +48,12 @@ def minimize(
     callbacks: Sequence[Callback] = (),
     timeout: float | None = None,
     *,
-    method: str = "nuts",
+    method: Method = "nuts",
     chains: int = 4,
     warmup: int = 300,
     draws: int = 250,
+    target_acceptance: float = 0.8,
+    max_treedepth: int = 10,
     priors: Mapping[str, Any] | None = None,
 ) -> Result:
     """Minimise (or maximise) an expensive function over a search space.
@@ -67,7 +70,7 @@ def minimize(
         the trials of a study that is resumed. Workers that share a study share its budget.
     n_initial : int, default 10
         Size of the scrambled Sobol design that comes first.
-    kernel, acquisition, method, chains, warmup, draws, priors
+    kernel, acquisition, method, chains, warmup, draws, target_acceptance, max_treedepth, priors
         Of the model and its fits: see `StanGPSampler` and `GaussianProcess`.
     seed : int, optional
         Same seed, same trials, also across interruptions. Without one the study draws and keeps its own.
@@ -132,6 +135,8 @@ def minimize(
                 chains=chains,
                 warmup=warmup,
                 draws=draws,
+                target_acceptance=target_acceptance,
+                max_treedepth=max_treedepth,
                 priors=priors,
                 initial_configs=initial_configs,
             )

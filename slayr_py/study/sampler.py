@@ -28,7 +28,7 @@ import time
 import warnings
 import zlib
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, NamedTuple, get_args
+from typing import Any, NamedTuple
 
 import numpy as np
 import optuna
@@ -43,7 +43,7 @@ from slayr_py.acquisition import Acquisition, suggest
 from slayr_py.acquisition import from_name as acquisition_from_name
 from slayr_py.errors import DataError, InferenceError, SpaceError
 from slayr_py.inference import GaussianProcess, Posterior
-from slayr_py.inference.run import Method
+from slayr_py.inference.run import Method, check_options
 from slayr_py.kernels import from_name as kernel_from_name
 from slayr_py.space import Encoder
 from slayr_py.study.distributions import space_to_distributions, to_configuration, to_params
@@ -102,7 +102,7 @@ class StanGPSampler(BaseSampler):
     seed : int, optional
         Non-negative; everything random follows from it. Without one the study keeps the seed it has, and a new study
         draws one and stores it.
-    method, chains, warmup, draws, priors
+    method, chains, warmup, draws, target_acceptance, max_treedepth, priors
         As in `GaussianProcess` and its `fit`.
     initial_configs : sequence of mappings, optional
         The initial design itself, in place of the Sobol design; `n_initial` is then its length.
@@ -132,10 +132,12 @@ class StanGPSampler(BaseSampler):
         n_initial: int = 10,
         seed: int | None = None,
         *,
-        method: str = "nuts",
+        method: Method = "nuts",
         chains: int = 4,
         warmup: int = 300,
         draws: int = 250,
+        target_acceptance: float = 0.8,
+        max_treedepth: int = 10,
         priors: Mapping[str, Any] | None = None,
         initial_configs: Sequence[Mapping[str, Any]] | None = None,
         on_progress: Callable[[Phase], None] | None = None,
@@ -147,13 +149,16 @@ class StanGPSampler(BaseSampler):
         self.acquisition = acquisition_from_name(acquisition)
         self.seed = _checked_seed(seed)
         self.n_initial = _positive("n_initial", n_initial)
-        if method not in get_args(Method):
-            raise DataError(f"unknown method {method!r}; known: {', '.join(get_args(Method))}")
         self.fit_options: dict[str, Any] = {
             "method": method,
-            "chains": _positive("chains", chains),
-            "warmup": _positive("warmup", warmup),
-            "draws": _positive("draws", draws),
+            **check_options(
+                method,
+                chains=chains,
+                warmup=warmup,
+                draws=draws,
+                target_acceptance=target_acceptance,
+                max_treedepth=max_treedepth,
+            ),
         }
         self.initial_configs: list[Configuration] | None = None
         if initial_configs is not None:

@@ -232,6 +232,8 @@ def test_a_sampler_can_be_copied(plane):
         ({"n_initial": 0}, "n_initial"),
         ({"chains": 0}, "chains"),
         ({"draws": True}, "draws"),
+        ({"target_acceptance": 1}, "target_acceptance"),
+        ({"max_treedepth": 0}, "max_treedepth"),
     ],
 )
 def test_illegal_options_are_named_at_once(plane, options, words):
