@@ -8,10 +8,11 @@ mixture. z = (best - mean) / sd throughout.
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 from scipy.special import erfcx, log_ndtr, logsumexp, ndtr
 
 from slayr_py.errors import DataError
+from slayr_py.inference.prediction import mixture_moments
 from slayr_py.space.dimension import FloatArray
 
 _HALF_LOG_2PI = 0.5 * np.log(2 * np.pi)
@@ -36,9 +37,7 @@ def expected_improvement(mean: ArrayLike, sd: ArrayLike, best: float) -> FloatAr
     DataError
         If sd is negative, shapes differ or something is NaN.
     """
-    mean, sd = _moments(mean, sd)
-    gap, positive = _checked_best(best) - mean, sd > 0
-    z = np.divide(gap, sd, out=np.zeros_like(gap), where=positive)
+    sd, gap, positive, z = _scaled_gap(mean, sd, best)
     # (gap Phi + sd phi) cancels in the lower tail; sd exp(log h) does not.
     value = np.where(positive, sd * np.exp(log_h(z)), np.maximum(gap, 0.0))
     return _averaged(value)
@@ -50,9 +49,7 @@ def log_expected_improvement(mean: ArrayLike, sd: ArrayLike, best: float) -> Flo
     Over draws it is the logarithm of the mean, by log-mean-exp. Parameters, shapes and errors as
     :func:`expected_improvement`.
     """
-    mean, sd = _moments(mean, sd)
-    gap, positive = _checked_best(best) - mean, sd > 0
-    z = np.divide(gap, sd, out=np.zeros_like(gap), where=positive)
+    sd, gap, positive, z = _scaled_gap(mean, sd, best)
     with np.errstate(divide="ignore"):
         value = np.where(positive, np.log(np.where(positive, sd, 1.0)) + log_h(z), np.log(np.maximum(gap, 0.0)))
     return _log_averaged(value)
@@ -60,9 +57,7 @@ def log_expected_improvement(mean: ArrayLike, sd: ArrayLike, best: float) -> Flo
 
 def probability_of_improvement(mean: ArrayLike, sd: ArrayLike, best: float) -> FloatArray:
     """Probability Phi(z) that the function is below ``best`` (Kushner 1964); shapes as in expected_improvement."""
-    mean, sd = _moments(mean, sd)
-    gap, positive = _checked_best(best) - mean, sd > 0
-    z = np.divide(gap, sd, out=np.zeros_like(gap), where=positive)
+    sd, gap, positive, z = _scaled_gap(mean, sd, best)
     return _averaged(np.where(positive, ndtr(z), (gap > 0).astype(np.float64)))
 
 
@@ -84,8 +79,7 @@ def lower_confidence_bound(mean: ArrayLike, sd: ArrayLike, beta: float) -> Float
     if not (np.isfinite(beta) and beta >= 0):
         raise DataError(f"beta must be finite and >= 0, got {beta!r}")
     if mean.ndim > 1:
-        centre = mean.mean(axis=0)
-        mean, sd = centre, np.sqrt(np.mean(np.square(sd) + np.square(mean - centre), axis=0))
+        mean, sd = mixture_moments(mean, sd)
     return np.asarray(-(mean - np.sqrt(beta) * sd))
 
 
@@ -158,10 +152,15 @@ def _moments(mean: ArrayLike, sd: ArrayLike) -> tuple[FloatArray, FloatArray]:
     return m, s
 
 
-def _checked_best(best: float) -> float:
+def _scaled_gap(
+    mean: ArrayLike, sd: ArrayLike, best: float
+) -> tuple[FloatArray, FloatArray, NDArray[np.bool_], FloatArray]:
+    """Standard deviation, best - mean, where the standard deviation is positive, and z, which is 0 elsewhere."""
+    m, s = _moments(mean, sd)
     if np.isnan(best):
         raise DataError("best is NaN; it must be the smallest value observed so far")
-    return float(best)
+    gap, positive = float(best) - m, s > 0
+    return s, gap, positive, np.divide(gap, s, out=np.zeros_like(gap), where=positive)
 
 
 def _averaged(value: FloatArray) -> FloatArray:

@@ -21,7 +21,7 @@ from ConfigSpace import (
 from ConfigSpace.hyperparameters import Hyperparameter
 
 from slayr_py.errors import SpaceError, did_you_mean
-from slayr_py.study.record import space_from_json
+from slayr_py.space import space_from_json
 
 # The keys of each type, besides "type" and "when"; the first ones are required.
 _KEYS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Mapping
 from typing import Any
 
@@ -11,7 +10,7 @@ from ConfigSpace import ConfigurationSpace
 from slayr_py.errors import DataError
 from slayr_py.kernels import Kernel, Prior, from_name
 from slayr_py.kernels.priors import prior_from_dict
-from slayr_py.space import Encoded, Encoder
+from slayr_py.space import Encoded, Encoder, space_from_json, space_to_json
 from slayr_py.space.dimension import FloatArray
 
 
@@ -43,16 +42,16 @@ class Model:
         return {
             "kernel": {"name": self.kernel.name, "options": self.kernel.options()},
             "priors": {name: prior.asdict() for name, prior in self.priors.items()},
-            "space": self.encoder.space.to_serialized_dict(),
+            "space": space_to_json(self.encoder.space),
         }
 
     @classmethod
     def fromdict(cls, values: Mapping[str, Any]) -> Model:
         """Read what :meth:`asdict` wrote."""
-        # ConfigSpace takes the dictionary apart while it reads.
-        space = ConfigurationSpace.from_serialized_dict(copy.deepcopy(values["space"]))
         priors = {name: prior_from_dict(prior) for name, prior in values["priors"].items()}
-        return cls(space, from_name(values["kernel"]["name"], **values["kernel"]["options"]), priors)
+        return cls(
+            space_from_json(values["space"]), from_name(values["kernel"]["name"], **values["kernel"]["options"]), priors
+        )
 
     def stan_data(self, train: Encoded, y: FloatArray, new: Encoded, prior_only: bool = False) -> dict[str, Any]:
         """Data of the Stan program: observations on the standardised scale, new configurations, priors."""

@@ -76,13 +76,6 @@ class Dimension:
         """Whether the coordinate is a number in [0, 1] rather than the index of a level."""
         return not self.levels
 
-    @property
-    def n_values(self) -> float:
-        """Number of distinct values; infinite for a float."""
-        if self.levels:
-            return len(self.levels)
-        return self.upper - self.lower + 1 if self.kind == "integer" else np.inf
-
     def coordinate(self, value: Any) -> float:
         """Coordinate of one legal value."""
         if self.levels:

@@ -13,8 +13,9 @@ from optuna.study import StudyDirection
 from optuna.trial import FrozenTrial
 
 from slayr_py.errors import DataError, SpaceError
+from slayr_py.space import space_from_json
 from slayr_py.study.distributions import is_active, space_to_distributions
-from slayr_py.study.record import space_from_json, study_record
+from slayr_py.study.record import study_record
 from slayr_py.study.sampler import StanGPSampler, sampler_of
 from slayr_py.study.storage import open_storage
 

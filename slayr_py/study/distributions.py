@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 from ConfigSpace import Configuration, ConfigurationSpace
@@ -81,8 +81,8 @@ def levels(parameter: Hyperparameter[Any, Any]) -> tuple[None | bool | int | flo
 def to_params(config: Configuration) -> dict[str, Any]:
     """Give a configuration's active values as plain Python objects that its distributions contain.
 
-    ConfigSpace rounds floats to nine decimals when they are read by name, which can leave the bounds and loses the
-    digits of small values; where that matters the value is taken from the unit-scaled vector.
+    ConfigSpace rounds floats to a fixed number of decimals when they are read by name, which can leave the bounds and
+    loses the digits of small values; where that matters the value is taken from the unit-scaled vector.
     """
     space, vector = config.config_space, config.get_array()
     params: dict[str, Any] = {}
@@ -104,14 +104,17 @@ def to_params(config: Configuration) -> dict[str, Any]:
 
 
 def is_active(space: ConfigurationSpace, name: str, params: Mapping[str, Any]) -> bool:
-    """Say whether a parameter is active, given the active ones that stand before it in the space's order."""
-    for condition in space.parent_conditions_of[name]:
-        try:
-            if not condition.satisfied_by_value(cast("dict[str, Any]", params)):
-                return False
-        except KeyError:  # a parent that is itself inactive
-            return False
-    return True
+    """Say whether a parameter is active, given the active ones that stand before it in the space's order.
+
+    Asked of ConfigSpace's vectors, in which an inactive parent is NaN, as when ConfigSpace samples and validates.
+    """
+    conditions = space.parent_conditions_of[name]
+    if not conditions:
+        return True
+    vector = np.full(len(space), np.nan)
+    for parent, value in params.items():
+        vector[space.index_of[parent]] = space[parent].to_vector(value)
+    return all(condition.satisfied_by_vector(vector) for condition in conditions)
 
 
 def active_names(space: ConfigurationSpace, params: Mapping[str, Any]) -> tuple[str, ...]:

@@ -7,7 +7,6 @@ and the seed, each trial says where it came from and what the model thought of i
 from __future__ import annotations
 
 import json
-import math
 from collections.abc import Mapping
 from typing import Any
 
@@ -15,7 +14,7 @@ from ConfigSpace import ConfigurationSpace
 from optuna import Study
 from optuna.trial import FrozenTrial
 
-from slayr_py.errors import SpaceError
+from slayr_py.space import space_to_json
 
 STUDY_KEY = "slayr:study"
 """Study attribute: {"space", "seed", "kernel", "acquisition", "n_initial", "version"}."""
@@ -25,45 +24,6 @@ SUGGESTION_KEY = "slayr:suggestion"
 
 FAILURE_KEY = "slayr:failure"
 """Trial attribute: why the trial failed, in one line."""
-
-
-def jsonable(value: Any) -> Any:
-    """Make plain JSON of nested mappings, sequences and numbers; a number that is not finite becomes None."""
-    if isinstance(value, Mapping):
-        return {str(key): jsonable(item) for key, item in value.items()}
-    if isinstance(value, list | tuple):
-        return [jsonable(item) for item in value]
-    if value is None or isinstance(value, bool | str):
-        return value
-    if hasattr(value, "item"):
-        value = value.item()
-    if isinstance(value, float) and not math.isfinite(value):
-        return None
-    return value if isinstance(value, bool | int | float | str) else str(value)
-
-
-def space_to_json(space: ConfigurationSpace) -> dict[str, Any]:
-    """Serialise a space as ConfigSpace does, without the users' `meta` fields, which may hold any object."""
-    serialised = space.to_serialized_dict()
-    for parameter in serialised["hyperparameters"]:
-        parameter["meta"] = None
-    plain = jsonable(serialised)
-    assert isinstance(plain, dict)
-    return plain
-
-
-def space_from_json(serialised: Mapping[str, Any]) -> ConfigurationSpace:
-    """Read back what `space_to_json` gave, or a file in ConfigSpace's own JSON format.
-
-    Raises
-    ------
-    SpaceError
-        ConfigSpace cannot read it.
-    """
-    try:
-        return ConfigurationSpace.from_serialized_dict(dict(serialised))
-    except Exception as error:  # ConfigSpace lets KeyError, TypeError, ValueError and its own errors through
-        raise SpaceError(f"this is not a ConfigSpace space in JSON: {type(error).__name__}: {error}") from error
 
 
 def space_difference(stored: Mapping[str, Any], space: ConfigurationSpace) -> str | None:

@@ -45,14 +45,12 @@ from slayr_py.errors import DataError, InferenceError, SpaceError
 from slayr_py.inference import GaussianProcess, Posterior
 from slayr_py.inference.run import Method, check_options
 from slayr_py.kernels import from_name as kernel_from_name
-from slayr_py.space import Encoder
+from slayr_py.space import Encoder, jsonable, space_to_json
 from slayr_py.study.distributions import space_to_distributions, to_configuration, to_params
 from slayr_py.study.record import (
     STUDY_KEY,
     SUGGESTION_KEY,
-    jsonable,
     space_difference,
-    space_to_json,
     study_record,
     suggestion_record,
 )

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from ConfigSpace import Categorical, ConfigurationSpace, Constant, Float
+from ConfigSpace import Categorical, ConfigurationSpace, Constant, EqualsCondition, Float, OrConjunction
 from ConfigSpace.hyperparameters import BetaFloatHyperparameter, NormalIntegerHyperparameter
 from optuna.distributions import CategoricalDistribution, FloatDistribution, IntDistribution
 
@@ -89,3 +89,14 @@ def test_activity_follows_the_parents():
     assert is_active(space, "c", {"a": "u", "b": 0.7}) and not is_active(space, "c", {"a": "u", "b": 0.2})
     assert not is_active(space, "c", {"a": "w"})  # b has no value to ask about
     assert active_names(space, {"a": "w", "b": 0.7, "c": 0.1, "k": 1}) == ("a", "k")
+
+
+def test_either_parent_may_make_a_parameter_active_even_if_the_other_is_inactive():
+    space = ConfigurationSpace()
+    k, b, c = Categorical("k", ["p", "q"]), Categorical("b", ["u", "v"]), Float("c", (0.0, 1.0))
+    space.add(k, b, c)
+    space.add(EqualsCondition(b, k, "q"), OrConjunction(EqualsCondition(c, b, "u"), EqualsCondition(c, k, "p")))
+    assert is_active(space, "c", {"k": "p"})
+    space.seed(0)
+    for config in space.sample_configuration(20):
+        assert {name for name in space if is_active(space, name, dict(config))} == set(config)

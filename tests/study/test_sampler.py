@@ -11,9 +11,10 @@ from ConfigSpace import ConfigurationSpace
 from optuna.trial import TrialState
 
 from slayr_py.errors import DataError, InferenceError, SpaceError
+from slayr_py.space import space_from_json
 from slayr_py.study import StanGPSampler, ask, config_of, create_study
 from slayr_py.study.distributions import to_params
-from slayr_py.study.record import STUDY_KEY, SUGGESTION_KEY, space_from_json
+from slayr_py.study.record import STUDY_KEY, SUGGESTION_KEY
 
 
 def suggestion(trial):

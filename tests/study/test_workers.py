@@ -42,7 +42,7 @@ def test_workers_share_design_budget_and_study(tmp_path):
 
 
 KILLED = """
-import os, sys
+import os, sys, time
 from ConfigSpace import ConfigurationSpace
 import slayr_py as sl
 import slayr_py.study.storage as storage
@@ -52,6 +52,7 @@ calls = []
 def objective(config):
     calls.append(config)
     if len(calls) == 2:
+        time.sleep(2)  # let the heart beat once: Optuna never takes a trial for dead that has not
         os._exit(9)
     return 1.0
 sl.minimize(objective, space, budget=4, n_initial=4, seed=3, progress=False, storage=sys.argv[1], study_name="killed")
