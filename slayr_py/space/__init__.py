@@ -1,7 +1,19 @@
-"""From search spaces to arrays: ConfigSpace in, unit-cube coordinates out."""
+"""From search spaces to arrays: ConfigSpace in; unit-cube coordinates, graphs and their spectra out."""
 
 from slayr_py.space.dimension import Dimension
-from slayr_py.space.encoder import Encoded, Encoder
-from slayr_py.space.serial import jsonable, space_from_json, space_to_json
+from slayr_py.space.encoded import Encoded
+from slayr_py.space.encoder import Encoder
+from slayr_py.space.serial import encoder_from_json, encoder_to_json, jsonable, space_from_json, space_to_json
+from slayr_py.space.spectrum import Spectrum
 
-__all__ = ["Dimension", "Encoded", "Encoder", "jsonable", "space_from_json", "space_to_json"]
+__all__ = [
+    "Dimension",
+    "Encoded",
+    "Encoder",
+    "Spectrum",
+    "encoder_from_json",
+    "encoder_to_json",
+    "jsonable",
+    "space_from_json",
+    "space_to_json",
+]

@@ -1,15 +1,19 @@
-"""Spaces as plain JSON, for studies, run records and files."""
+"""Spaces and encoders as plain JSON, for studies, run records and files."""
 
 from __future__ import annotations
 
-import copy
 import math
 from collections.abc import Mapping
 from typing import Any
 
+import networkx as nx
 from ConfigSpace import ConfigurationSpace
+from ConfigSpace.exceptions import CyclicDependancyError
 
 from slayr_py.errors import SpaceError
+from slayr_py.space.dimension import Dimension
+from slayr_py.space.encoder import Encoder
+from slayr_py.space.graphs import check_names, from_edges, to_edges
 
 
 def jsonable(value: Any) -> Any:
@@ -46,7 +50,67 @@ def space_from_json(serialised: Mapping[str, Any]) -> ConfigurationSpace:
         ConfigSpace cannot read it.
     """
     try:
-        # ConfigSpace takes the dictionary apart while it reads.
-        return ConfigurationSpace.from_serialized_dict(copy.deepcopy(dict(serialised)))
+        return ConfigurationSpace.from_serialized_dict(_copied(serialised))
+    except CyclicDependancyError as error:
+        raise SpaceError(f"the conditions of this space go in a circle: {_circle(serialised)}") from error
     except Exception as error:  # ConfigSpace lets KeyError, TypeError, ValueError and its own errors through
         raise SpaceError(f"this is not a ConfigSpace space in JSON: {type(error).__name__}: {error}") from error
+
+
+def encoder_to_json(encoder: Encoder) -> dict[str, Any]:
+    """Serialise an encoder: its space, and the graphs it was asked for by name or as edges [level, level, weight].
+
+    Levels in edges are given by their index.
+    """
+    of = {d.name: d for d in encoder.dimensions}
+    graphs = {
+        name: graph if isinstance(graph, str) else [list(edge) for edge in to_edges(of[name], graph)]
+        for name, graph in encoder.requested_graphs.items()
+    }
+    return {"space": space_to_json(encoder.space), "graphs": graphs}
+
+
+def encoder_from_json(values: Mapping[str, Any]) -> Encoder:
+    """Read back what `encoder_to_json` gave.
+
+    Raises
+    ------
+    SpaceError
+        It is not that.
+    """
+    try:
+        space, graphs = space_from_json(values["space"]), values["graphs"]
+        check_names(space, graphs)
+        made = {
+            name: graph
+            if isinstance(graph, str)
+            else from_edges(Dimension.from_hyperparameter(space[name], on_graph=True), graph)
+            for name, graph in graphs.items()
+        }
+    except (KeyError, TypeError, ValueError, IndexError) as error:
+        if isinstance(error, SpaceError):
+            raise
+        raise SpaceError(f"this is not an encoder in JSON: {type(error).__name__}: {error}") from error
+    return Encoder(space, made)
+
+
+def _copied(node: Any, key: str = "") -> Any:
+    """Copy, since ConfigSpace takes what it reads apart; a level that JSON has made a list of is a tuple again."""
+    if isinstance(node, Mapping):
+        return {name: _copied(item, name) for name, item in node.items()}
+    if isinstance(node, list | tuple):
+        if key in ("value", "default_value"):
+            return tuple(_copied(item, key) for item in node)
+        return [_copied(item, "value" if key in ("choices", "sequence", "values") else "") for item in node]
+    return node
+
+
+def _circle(serialised: Mapping[str, Any]) -> str:
+    def edges(condition: Mapping[str, Any]) -> list[tuple[str, str]]:
+        if "conditions" in condition:
+            return [edge for part in condition["conditions"] for edge in edges(part)]
+        return [(condition["parent"], condition["child"])]
+
+    graph = nx.DiGraph([edge for condition in serialised["conditions"] for edge in edges(condition)])
+    names = [parent for parent, _ in nx.find_cycle(graph)]
+    return " -> ".join([*names, names[0]])

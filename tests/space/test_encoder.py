@@ -1,10 +1,16 @@
 from __future__ import annotations
 
-import networkx as nx
 import numpy as np
 import pandas as pd
 import pytest
-from ConfigSpace import Categorical, ConfigurationSpace, Constant, Float, ForbiddenEqualsClause, Integer
+from ConfigSpace import (
+    Categorical,
+    Configuration,
+    ConfigurationSpace,
+    Constant,
+    EqualsCondition,
+    Integer,
+)
 from testing_spaces import conditional_space, mixed_space, plain_space
 
 from slayr_py import SpaceError
@@ -106,9 +112,8 @@ def test_integers_and_arrays_and_frames_give_the_same(any_space):
     encoder = Encoder(any_space)
     frame = pd.DataFrame([dict(c) for c in configs], dtype=object)
     assert np.array_equal(encoder.encode(frame).values, encoder.encode(configs).values)
-    if not encoder.is_conditional:
-        array = np.array([[c[name] for name in encoder.names] for c in configs], dtype=object)
-        assert np.array_equal(encoder.encode(array).values, encoder.encode(configs).values)
+    array = np.array([[c.get(name) for name in encoder.names] for c in configs], dtype=object)
+    assert np.array_equal(encoder.encode(array).values, encoder.encode(configs).values)
 
 
 def test_neighbours():
@@ -122,18 +127,83 @@ def test_neighbours():
 @pytest.mark.parametrize(
     ("config", "words"),
     [
-        ({"x": 0.5}, "z"),
-        ({"x": 0.5, "z": 0.0, "q": 1}, "q"),
-        ({"x": 2.0, "z": 0.0}, "2.0"),
-        ({"x": float("nan"), "z": 0.0}, "nan"),
-        ({"x": "high", "z": 0.0}, "high"),
+        ({"x": 0.5}, "parameter 'z' has no value"),
+        ({"x": 0.5, "z": 0.0, "q": 1}, "no parameter 'q' (= 1)"),
+        ({"x": 2.0, "z": 0.0}, "'x' is a number from 0.0 to 1.0, not 2.0"),
+        ({"x": float("nan"), "z": 0.0}, "not nan"),
+        ({"x": "high", "z": 0.0}, "not 'high'"),
+        ({"x": [0.5], "z": 0.0}, "not [0.5]"),
         (3, "mapping"),
     ],
 )
 def test_wrong_configurations_are_named(config, words):
-    with pytest.raises(SpaceError, match="configuration 1") as error:
+    with pytest.raises(SpaceError, match="configuration 1: ") as error:
         Encoder(plain_space()).encode([{"x": 0.1, "z": 0.0}, config])
     assert words in str(error.value)
+
+
+MIXED = {"lr": 1e-2, "layers": 2, "units": 64, "act": "tanh", "size": "large", "dataset": "iris"}
+POLY = {"kernel": "poly", "C": 1.0, "degree": 3, "gamma": 0.1, "coef0": 0.5}
+
+
+@pytest.mark.parametrize(
+    ("space", "config", "words"),
+    [
+        (mixed_space, MIXED | {"act": "relo"}, "'act' has no level 'relo'; did you mean 'relu'"),
+        (mixed_space, MIXED | {"size": np.zeros(2)}, "'size' has no level array([0., 0.])"),
+        (mixed_space, MIXED | {"size": pd.NA}, "'size' has no level <NA>"),
+        (mixed_space, MIXED | {"layers": 9}, "'layers' is a number from 1 to 5, not 9"),
+        (mixed_space, MIXED | {"layers": 2.5}, "'layers' is an integer, not 2.5"),
+        (mixed_space, MIXED | {"dataset": "digits"}, "'dataset' is the constant 'iris', not 'digits'"),
+        (mixed_space, MIXED | {"sise": 1}, "no parameter 'sise' (= 1); did you mean 'size'"),
+        (mixed_space, POLY, "no parameter 'kernel'"),
+        (conditional_space, {"kernel": "rbf", "C": 1.0}, "'gamma' has no value though it is active: gamma | kernel in"),
+        (conditional_space, POLY | {"degree": 4}, "'coef0' has a value though it is inactive: coef0 | degree == 3"),
+        (conditional_space, POLY | {"marker": 7}, "'marker' has a value though it is inactive: marker | kernel"),
+        (conditional_space, {"kernel": "poly", "C": 1, "degree": 5, "gamma": 1}, "(kernel == 'poly' && degree == 5)"),
+    ],
+)
+def test_wrong_values_are_named(space, config, words):
+    encoder = Encoder(space())
+    for read in (encoder.configuration, lambda config: encoder.encode([config])):
+        with pytest.raises(SpaceError) as error:
+            read(config)
+        assert words in str(error.value)
+
+
+def test_configurations_of_another_space():
+    other = plain_space().sample_configuration()
+    with pytest.raises(SpaceError, match="configuration 0: there is no parameter 'x'"):
+        Encoder(mixed_space()).encode([other])
+    assert Encoder(plain_space()).encode([other]).values.shape == (1, 2)  # an equal space will do
+
+
+def test_constants_may_be_left_out():
+    encoder = Encoder(mixed_space())
+    config = encoder.configuration({name: MIXED[name] for name in encoder.names})
+    assert dict(config) == MIXED
+    config.check_valid_configuration()
+
+
+def test_one_configuration_is_as_configspace_makes_it(any_space):
+    encoder = Encoder(any_space)
+    for config in encoder.sobol(20, 5):
+        theirs = Configuration(any_space, values=dict(config))
+        ours = encoder.configuration(dict(config))
+        assert ours == theirs and list(ours) == list(theirs)
+        assert np.array_equal(ours.get_array(), theirs.get_array(), equal_nan=True)
+        assert encoder.configuration(theirs) is theirs
+
+
+def test_none_is_a_level_or_a_gap():
+    space = ConfigurationSpace([Categorical("c", [None, "a"]), Categorical("d", ["a", "b"])])
+    space.add(EqualsCondition(space["d"], space["c"], "a"))
+    encoder = Encoder(space)
+    rows = [{"c": None}, {"c": "a", "d": "b"}]
+    encoded = encoder.encode(rows)
+    for table in (pd.DataFrame(rows, dtype=object), np.array([[None, None], ["a", "b"]], dtype=object)):
+        again = encoder.encode(table)
+        assert np.array_equal(again.values, encoded.values) and np.array_equal(again.active, encoded.active)
 
 
 def test_wrong_arrays():
@@ -153,43 +223,6 @@ def test_empty_spaces():
         Encoder(ConfigurationSpace([Constant("a", 1)]))
     with pytest.raises(SpaceError, match="list"):
         Encoder([1])
-
-
-def test_a_fully_forbidden_space_says_so():
-    space = ConfigurationSpace({"a": [1, 2], "x": (0.0, 1.0)})
-    space.add(ForbiddenEqualsClause(space["a"], 2))
-    encoder = Encoder(space)
-    assert {c["a"] for c in encoder.sobol(8, 0)} == {1}
-
-
-def test_graphs():
-    space = ConfigurationSpace([Categorical("c", ["a", "b", "d"]), Categorical("o", [1, 2, 4], ordered=True)])
-    encoder = Encoder(space)
-    assert nx.is_isomorphic(encoder.graphs["c"], nx.complete_graph(3))
-    assert set(map(frozenset, encoder.graphs["o"].edges)) == {frozenset({1, 2}), frozenset({2, 4})}
-    star = nx.Graph([("a", "b"), ("a", "d")])
-    assert Encoder(space, graphs={"c": star}).graphs["c"] is star
-
-
-@pytest.mark.parametrize(
-    ("name", "graph", "words"),
-    [
-        ("c", nx.Graph([("a", "b")]), "exactly"),
-        ("c", nx.DiGraph([("a", "b"), ("b", "d")]), "undirected"),
-        ("x", nx.Graph(), "only"),
-    ],
-)
-def test_wrong_graphs(name, graph, words):
-    space = ConfigurationSpace([Categorical("c", ["a", "b", "d"]), Float("x", (0.0, 1.0))])
-    with pytest.raises(SpaceError, match=words):
-        Encoder(space, graphs={name: graph})
-
-
-def test_a_disconnected_graph():
-    graph = nx.Graph([("a", "b")])
-    graph.add_node("d")
-    with pytest.raises(SpaceError, match="not connected"):
-        Encoder(ConfigurationSpace([Categorical("c", ["a", "b", "d"])]), graphs={"c": graph})
 
 
 def test_one_hot_columns():

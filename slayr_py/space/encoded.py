@@ -1,0 +1,93 @@
+"""Configurations as arrays."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from slayr_py.space.dimension import FloatArray
+
+if TYPE_CHECKING:
+    from slayr_py.space.encoder import Encoder
+
+
+@dataclass(frozen=True, eq=False)
+class Encoded:
+    """Configurations as arrays.
+
+    Attributes
+    ----------
+    values : (n, D) float64
+        Coordinates; real parameters in [0, 1], others the index of their level, 0 where inactive.
+    active : (n, D) bool
+    encoder : Encoder
+        The encoder that made them.
+    raw : (n, D) float64, optional
+        Real parameters in the user's units, which a logarithmic coordinate cannot carry to the last digit; without it
+        they are computed from ``values``.
+    """
+
+    values: FloatArray
+    active: NDArray[np.bool_]
+    encoder: Encoder
+    raw: FloatArray | None = None
+
+    def __len__(self) -> int:
+        return len(self.values)
+
+    def __getitem__(self, rows: slice | NDArray[Any] | list[int]) -> Encoded:
+        raw = None if self.raw is None else self.raw[rows]
+        return Encoded(self.values[rows], self.active[rows], self.encoder, raw)
+
+    @cached_property
+    def columns(self) -> FloatArray:
+        """One-hot inputs of a kernel on the unit cube, (n, C), in the order of ``encoder.column_names``.
+
+        Real parameters fill one column, ordinals one with their rank scaled to [0, 1], categoricals one a level.
+        Inactive real parameters and ordinals stand at 1/2, inactive categoricals have no level.
+        """
+        parts = []
+        for i, dimension in enumerate(self.encoder.dimensions):
+            column, on = self.values[:, i], self.active[:, i]
+            if dimension.kind == "categorical":
+                parts.append((column[:, None] == np.arange(len(dimension.levels))) & on[:, None])
+            else:
+                width = max(len(dimension.levels) - 1, 1)
+                parts.append(np.where(on, column / width, 0.5)[:, None])
+        return np.ascontiguousarray(np.hstack(parts), dtype=np.float64)
+
+    @cached_property
+    def real(self) -> FloatArray:
+        """Coordinates of real parameters, (n, D_c), in the order of ``encoder.real_names``; 1/2 where inactive."""
+        values = self.values[:, self._positions(real=True)]
+        return np.ascontiguousarray(np.where(self.real_active, values, 0.5))
+
+    @cached_property
+    def real_active(self) -> NDArray[np.bool_]:
+        """Whether real parameters are active, (n, D_c), in the order of ``encoder.real_names``."""
+        return np.ascontiguousarray(self.active[:, self._positions(real=True)])
+
+    @cached_property
+    def vertices(self) -> NDArray[np.int64]:
+        """Vertices of the graphs of ``encoder.spectra``, (n, P), in the order of ``encoder.graph_names``.
+
+        A level is the vertex of its index, inactivity the vertex after the last level.
+        """
+        positions = self._positions(real=False)
+        inactive = np.array([len(self.encoder.dimensions[j].levels) for j in positions], dtype=np.int64)
+        levels = self.values[:, positions].astype(np.int64)
+        return np.ascontiguousarray(np.where(self.active[:, positions], levels, inactive))
+
+    def concatenate(self, other: Encoded) -> Encoded:
+        """These configurations followed by ``other``."""
+        raw = None if self.raw is None or other.raw is None else np.vstack([self.raw, other.raw])
+        return Encoded(
+            np.vstack([self.values, other.values]), np.vstack([self.active, other.active]), self.encoder, raw
+        )
+
+    def _positions(self, real: bool) -> list[int]:
+        return [j for j, dimension in enumerate(self.encoder.dimensions) if dimension.is_real is real]

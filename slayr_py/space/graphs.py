@@ -1,0 +1,104 @@
+"""Graphs whose vertices are the levels of a parameter."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Hashable, Iterable, Mapping
+from itertools import combinations, pairwise
+from typing import Any
+
+import networkx as nx
+import numpy as np
+from ConfigSpace import ConfigurationSpace
+from ConfigSpace.hyperparameters import Constant, FloatHyperparameter
+
+from slayr_py.errors import SpaceError, did_you_mean
+from slayr_py.space.dimension import Dimension, FloatArray
+
+_NAMES = ("path", "complete")
+
+
+def check_names(space: ConfigurationSpace, graphs: Mapping[str, Any]) -> None:
+    """Raise ``SpaceError`` for a graph of a parameter that is unknown or has no levels to put on one."""
+    if not isinstance(graphs, Mapping):
+        raise SpaceError(f"graphs must map names of parameters to graphs, got {graphs!r}")
+    for name in graphs:
+        if name not in space:
+            raise SpaceError(f"a graph is given for {name!r}, which is no parameter{did_you_mean(name, space)}")
+        kind = {FloatHyperparameter: "float", Constant: "constant"}
+        for of, word in kind.items():
+            if isinstance(space[name], of):
+                raise SpaceError(
+                    f"a graph is given for the {word} {name!r}; only integers, ordinals and categoricals have vertices"
+                )
+
+
+def vertices(dimension: Dimension) -> list[Hashable]:
+    """Node names of a parameter's graph: its levels, spelled out where networkx has no node for one."""
+    return [level if _is_node(level) else str(level) for level in dimension.levels]
+
+
+def from_edges(dimension: Dimension, edges: Iterable[tuple[int, int, float]]) -> nx.Graph:
+    """Graph over a parameter's levels, in their order, with edges given by index of level and weight; read-only."""
+    names = vertices(dimension)
+    graph = nx.Graph()
+    graph.add_nodes_from(names)
+    graph.add_weighted_edges_from((names[i], names[j], weight) for i, j, weight in edges)
+    return nx.freeze(graph)
+
+
+def to_edges(dimension: Dimension, graph: nx.Graph) -> list[tuple[int, int, float]]:
+    """Edges of a graph over a parameter's levels: indices of two levels, the smaller first, and weight; sorted."""
+    index = {name: i for i, name in enumerate(vertices(dimension))}
+    edges = ((index[u], index[v], float(weight)) for u, v, weight in graph.edges(data="weight", default=1.0))
+    return sorted((min(i, j), max(i, j), weight) for i, j, weight in edges)
+
+
+def named_graph(dimension: Dimension, name: str) -> nx.Graph:
+    """The "path" through a parameter's levels in their order, or the "complete" graph over them."""
+    indices = range(len(dimension.levels))
+    pairs = pairwise(indices) if name == "path" else combinations(indices, 2)
+    return from_edges(dimension, ((i, j, 1.0) for i, j in pairs))
+
+
+def checked(dimension: Dimension, graph: Any) -> nx.Graph | str:
+    """Check what a user asked for: the name of a graph, or a graph, of which levels, edges and weights are copied.
+
+    Raises
+    ------
+    SpaceError
+        Unless it is a known name or an undirected, connected networkx graph whose nodes are the levels, without
+        self-loops or parallel edges, and with weights that are positive and finite (1 where an edge has none).
+    """
+    of = f"the graph of {dimension.name!r}"
+    if isinstance(graph, str):
+        if graph not in _NAMES:
+            raise SpaceError(f"{of} cannot be {graph!r}{did_you_mean(graph, _NAMES)}")
+        return graph
+    if not isinstance(graph, nx.Graph):
+        raise SpaceError(f"{of} must be 'path', 'complete' or a networkx.Graph, got {graph!r}")
+    if graph.is_directed() or graph.is_multigraph():
+        raise SpaceError(f"{of} must be an undirected networkx.Graph with single edges, got a {type(graph).__name__}")
+    names = vertices(dimension)
+    if missing := [name for name in names if name not in graph]:
+        raise SpaceError(f"{of} must have exactly the levels as nodes; it lacks {missing}")
+    if odd := [node for node in graph if node not in set(names)]:
+        raise SpaceError(f"{of} must have exactly the levels as nodes; {odd} are none of {names}")
+    for u, v, weight in graph.edges(data="weight", default=1.0):
+        if u == v:
+            raise SpaceError(f"{of} joins {u!r} to itself; remove the self-loop")
+        if not isinstance(weight, int | float | np.integer | np.floating) or not 0 < weight < math.inf:
+            raise SpaceError(f"{of} has weight {weight!r} between {u!r} and {v!r}; weights are positive and finite")
+    if not nx.is_connected(graph):
+        parts = [sorted(map(str, part)) for part in nx.connected_components(graph)]
+        raise SpaceError(f"{of} is not connected: no edge leaves {min(parts, key=len)}")
+    return from_edges(dimension, to_edges(dimension, graph))
+
+
+def adjacency(graph: nx.Graph) -> FloatArray:
+    """Weights of the edges, (m, m), symmetric; 0 where there is no edge."""
+    return np.asarray(nx.to_numpy_array(graph, dtype=np.float64))
+
+
+def _is_node(level: Any) -> bool:
+    return level is not None and isinstance(level, Hashable)

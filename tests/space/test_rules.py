@@ -1,0 +1,248 @@
+"""Conditions and forbidden clauses: ours against ConfigSpace, one configuration at a time."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from ConfigSpace import (
+    AndConjunction,
+    Categorical,
+    Configuration,
+    ConfigurationSpace,
+    Constant,
+    EqualsCondition,
+    Float,
+    ForbiddenEqualsClause,
+    ForbiddenInClause,
+    ForbiddenLessThanEqualsClause,
+    GreaterThanCondition,
+    InCondition,
+    Integer,
+    LessThanCondition,
+    NotEqualsCondition,
+    OrConjunction,
+)
+from ConfigSpace.exceptions import ForbiddenValueError
+from testing_spaces import RULED_SPACES, SPACES, nested_space
+
+from slayr_py import SpaceError
+from slayr_py.space import Encoded, Encoder
+
+pytestmark = pytest.mark.filterwarnings("error")
+
+
+@pytest.fixture(params=[*SPACES, *RULED_SPACES])
+def ruled_space(request) -> ConfigurationSpace:
+    return (SPACES | RULED_SPACES)[request.param]()
+
+
+def is_valid(config: Configuration) -> bool:
+    try:
+        config.check_valid_configuration()
+    except ValueError:
+        return False
+    return True
+
+
+def sampled(space: ConfigurationSpace, n: int) -> list[Configuration]:
+    """Configurations that ConfigSpace makes and, looking at each alone, accepts: it may reject some of its own."""
+    space.seed(1)
+    return [config for config in space.sample_configuration(n) if is_valid(config)]
+
+
+def test_decode_undoes_encode(ruled_space):
+    encoder = Encoder(ruled_space)
+    configs = sampled(ruled_space, 1500)
+    encoded = encoder.encode(configs)
+    assert list(map(dict, encoder.decode(encoded))) == list(map(dict, configs))
+    assert len(configs) > 1000
+    again = encoder.encode([dict(config) for config in encoder.decode(encoded)])
+    assert np.array_equal(again.values, encoded.values) and np.array_equal(again.active, encoded.active)
+
+
+def test_activity_is_configspaces(ruled_space):
+    encoder = Encoder(ruled_space)
+    configs = sampled(ruled_space, 300) + encoder.sobol(300, 0)
+    active = encoder.encode(configs).active
+    for config, row in zip(configs, active, strict=True):
+        named = {name for name, on in zip(encoder.names, row, strict=True) if on}
+        assert named == ruled_space.get_active_hyperparameters(config) & set(encoder.names)
+
+
+def test_resolve_allows_what_configspace_accepts(ruled_space):
+    encoder = Encoder(ruled_space)
+    genotype = encoder.from_uniform(np.random.default_rng(0).random((600, len(encoder.names))))
+    encoded, allowed = encoder.resolve(genotype)
+    accepted = []
+    for config in encoder.decode(encoded):
+        try:
+            again = Configuration(ruled_space, values=dict(config))
+        except ForbiddenValueError:
+            accepted.append(False)
+        else:
+            accepted.append(True)
+            assert dict(again) == dict(config) and np.array_equal(again.get_array(), config.get_array(), equal_nan=True)
+    assert allowed.tolist() == accepted
+
+
+def test_resolve_does_not_depend_on_what_else_is_resolved(ruled_space):
+    encoder = Encoder(ruled_space)
+    genotype = encoder.from_uniform(np.random.default_rng(1).random((200, len(encoder.names))))
+    before = genotype.copy()
+    encoded, allowed = encoder.resolve(genotype)
+    assert np.array_equal(genotype, before)
+    for i in range(0, 200, 20):
+        alone, alone_allowed = encoder.resolve(genotype[[i]])
+        assert np.array_equal(alone.values, encoded.values[[i]]) and np.array_equal(alone.active, encoded.active[[i]])
+        assert alone_allowed[0] == allowed[i]
+
+
+def test_nothing_is_printed(capsys):
+    encoder = Encoder(RULED_SPACES["forbidding"]())
+    capsys.readouterr()  # ConfigSpace prints vectors where a parameter is compared with >=
+    encoder.decode(encoder.encode(encoder.sobol(5, 0)))
+    assert capsys.readouterr().out == ""
+
+
+def test_ancestors():
+    encoder = Encoder(nested_space())
+    root = ("z_root",)
+    assert set(encoder.names) == {
+        "z_root", "layers", "units", "trees", "drop", "rate", "after", "either", "deep", "unless"
+    }  # fmt: skip
+    above = {name: set(names) for name, names in encoder.ancestors.items()}
+    assert above == {
+        "z_root": set(),
+        "layers": {*root},
+        "drop": {*root},
+        "trees": {*root},
+        "rate": {*root, "drop"},
+        "units": {*root, "layers"},
+        "after": {*root, "layers"},  # through the constant `fixed`
+        "either": {*root, "trees", "layers", "units"},
+        "deep": {*root, "layers", "drop"},
+        "unless": {*root, "layers"},
+    }
+    for names in encoder.ancestors.values():
+        assert list(names) == sorted(names, key=encoder.names.index)
+    assert encoder.conditional == encoder.names[1:]
+
+
+def test_a_condition_on_a_constant_is_one():
+    space = ConfigurationSpace([Constant("k", 2), Float("x", (0.0, 1.0)), Float("y", (0.0, 1.0))])
+    space.add(EqualsCondition(space["x"], space["k"], 2))
+    encoder = Encoder(space)
+    assert encoder.ancestors == {"y": (), "x": ()} and encoder.conditional == ("x",)
+    assert encoder.encode(encoder.sobol(4, 0)).active.all()
+
+
+def test_a_space_in_a_space():
+    inner = RULED_SPACES["nested"]()
+    space = ConfigurationSpace([Categorical("model", ["none", "inner"], default="inner")])
+    space.add_configuration_space("in", inner, parent_hyperparameter={"parent": space["model"], "value": "inner"})
+    encoder = Encoder(space)
+    assert encoder.ancestors["in:rate"] == ("model", "in:z_root", "in:drop")
+    configs = sampled(space, 200)
+    assert list(map(dict, encoder.decode(encoder.encode(configs)))) == list(map(dict, configs))
+
+
+def conditioned(*conditions) -> ConfigurationSpace:
+    """A space of the parameters that occur in some conditions, and these."""
+    literals = [literal for condition in conditions for literal in getattr(condition, "dlcs", (condition,))]
+    parameters = {p.name: p for literal in literals for p in (literal.child, literal.parent)}
+    space = ConfigurationSpace(list(parameters.values()))
+    space.add(*conditions)
+    return space
+
+
+CAT, INT, FLOAT = Categorical("cat", ["a", "b"]), Integer("int", (1, 4)), Float("float", (0.0, 1.0))
+RANK = Categorical("rank", ["low", "high"], ordered=True)
+CHILD, OTHER = Float("child", (0.0, 1.0)), Integer("other", (1, 3))
+LONG = [Categorical(f"p{i}", list(range(8))) for i in range(9)]  # more combinations than can be tried
+
+
+@pytest.mark.parametrize(
+    "conditions",
+    [
+        [AndConjunction(EqualsCondition(CHILD, CAT, "a"), EqualsCondition(CHILD, CAT, "b"))],
+        [AndConjunction(EqualsCondition(CHILD, CAT, "a"), NotEqualsCondition(CHILD, CAT, "a"))],
+        [GreaterThanCondition(CHILD, INT, 4)],
+        [LessThanCondition(CHILD, FLOAT, 0.0)],
+        [LessThanCondition(CHILD, RANK, "low")],
+        [AndConjunction(GreaterThanCondition(CHILD, INT, 2), LessThanCondition(CHILD, INT, 3))],
+        [AndConjunction(GreaterThanCondition(CHILD, FLOAT, 0.5), LessThanCondition(CHILD, FLOAT, 0.5))],
+        [NotEqualsCondition(CHILD, Constant("const", 1), 1)],
+        [
+            EqualsCondition(OTHER, CAT, "a"),
+            AndConjunction(EqualsCondition(CHILD, OTHER, 2), EqualsCondition(CHILD, CAT, "b")),
+        ],
+        [
+            *(InCondition(LONG[i], LONG[i - 1], [1, 2]) for i in range(1, 9)),
+            AndConjunction(EqualsCondition(CHILD, LONG[8], 1), EqualsCondition(CHILD, LONG[8], 2)),
+        ],
+    ],
+)
+def test_a_parameter_that_can_never_be_active_is_refused(conditions):
+    with pytest.raises(SpaceError, match="'child' is never active: .*child | .*cannot hold"):
+        Encoder(conditioned(*conditions))
+
+
+@pytest.mark.parametrize(
+    "conditions",
+    [
+        [GreaterThanCondition(CHILD, FLOAT, 1 - 1e-12)],
+        [AndConjunction(GreaterThanCondition(CHILD, FLOAT, 0.5), LessThanCondition(CHILD, FLOAT, 0.5 + 1e-12))],
+        [EqualsCondition(CHILD, FLOAT, 0.123)],
+        [EqualsCondition(CHILD, Integer("wide", (1, 10**9)), 123_456)],
+        [AndConjunction(GreaterThanCondition(CHILD, INT, 2), LessThanCondition(CHILD, INT, 4))],
+        [EqualsCondition(OTHER, CAT, "a"), NotEqualsCondition(CHILD, OTHER, 2)],
+        [EqualsCondition(a, b, 3) for a, b in zip([*LONG[1:], CHILD], LONG, strict=True)],
+    ],
+)
+def test_a_condition_that_seldom_holds_is_not(conditions):
+    assert "child" in Encoder(conditioned(*conditions)).conditional
+
+
+def test_conditions_that_configspace_confuses_are_refused():
+    space = conditioned(
+        AndConjunction(EqualsCondition(CHILD, CAT, "a"), EqualsCondition(CHILD, RANK, "low")),
+        OrConjunction(EqualsCondition(OTHER, CAT, "a"), EqualsCondition(OTHER, RANK, "low")),
+    )
+    with pytest.raises(SpaceError, match="child.*other.*for the same"):
+        Encoder(space)
+
+
+def test_configurations_that_configspace_samples_wrongly_are_refused():
+    # Conditions are not always applied parents first, nor is <= compared the right way round in arrays.
+    late = conditioned(
+        EqualsCondition(RANK, CAT, "a"),
+        EqualsCondition(OTHER, RANK, "low"),
+        AndConjunction(EqualsCondition(CHILD, CAT, "a"), EqualsCondition(CHILD, OTHER, 1)),
+    )
+    late.seed(0)
+    invalid = [config for config in late.sample_configuration(200) if not is_valid(config)]
+    with pytest.raises(SpaceError, match="configuration 0: parameter 'child' has a value though it is inactive"):
+        Encoder(late).encode(invalid)
+
+    low = ConfigurationSpace([Integer("int", (1, 9))])
+    low.add(ForbiddenLessThanEqualsClause(low["int"], 3))
+    with pytest.raises(SpaceError, match="forbidden by the space: int <= 3"):
+        Encoder(low).encode(low.sample_configuration(5))
+    assert {config["int"] for config in Encoder(low).sobol(64, 0)} == {4, 5, 6, 7, 8, 9}
+
+
+def test_a_space_that_forbids_everything():
+    space = ConfigurationSpace([Categorical("cat", ["a", "b"])])
+    with pytest.raises(ForbiddenValueError):  # since ConfigSpace misses its default configuration
+        space.add(ForbiddenInClause(space["cat"], ["a", "b"]))
+    with pytest.raises(SpaceError, match="only 0 of 65536.*cat in {'a', 'b'}"):
+        Encoder(space).sobol(1, 0)
+
+
+def test_decode_does_not_judge_again():
+    space = ConfigurationSpace([Categorical("cat", ["a", "b"])])
+    space.add(ForbiddenEqualsClause(space["cat"], "b"))
+    encoder = Encoder(space)
+    encoded, allowed = encoder.resolve(np.array([[0.0], [1.0]]))
+    assert allowed.tolist() == [True, False]
+    assert [config["cat"] for config in encoder.decode(Encoded(encoded.values, encoded.active, encoder))] == ["a", "b"]
