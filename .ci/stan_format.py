@@ -1,6 +1,7 @@
 """Check that the Stan programs are formatted as ``stanc --auto-format`` would; ``--write`` formats them.
 
-Function files are formatted as ``.stanfunctions``, which is what they are to stanc.
+Function files are formatted as ``.stanfunctions``, which is what they are to stanc, with the others included before
+them, since they call each other.
 """
 
 from __future__ import annotations
@@ -18,11 +19,15 @@ STAN = Path(__file__).resolve().parents[1] / "stan"
 def formatted(path: Path, stanc: Path) -> str:
     """The text as stanc prints it."""
     with tempfile.TemporaryDirectory() as folder:
-        suffix = ".stanfunctions" if path.parent.name == "functions" else ".stan"
-        copy = Path(folder) / f"{path.stem}{suffix}"
-        copy.write_text(path.read_text())
+        of_functions = path.parent.name == "functions"
+        others = sorted(f for f in path.parent.glob("*.stan") if f != path) if of_functions else []
+        includes = "".join(f"#include functions/{f.name}\n" for f in others)
+        copy = Path(folder) / f"{path.stem}{'.stanfunctions' if of_functions else '.stan'}"
+        copy.write_text(includes + path.read_text())
         command = [str(stanc), "--auto-format", "--max-line-length=78", f"--include-paths={STAN}", str(copy)]
-        return subprocess.run(command, check=True, capture_output=True, text=True).stdout
+        text = subprocess.run(command, check=True, capture_output=True, text=True).stdout
+        lines = [line for line in text.splitlines() if not (of_functions and line.startswith("#include"))]
+        return "\n".join(lines).strip("\n") + "\n"
 
 
 def main() -> int:

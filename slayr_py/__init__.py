@@ -25,7 +25,7 @@ if TYPE_CHECKING:
         ToolchainError,
     )
     from slayr_py.inference import Diagnostics, GaussianProcess, Posterior, Prediction
-    from slayr_py.kernels import Beta, LogNormal, Normal
+    from slayr_py.kernels import Beta, Dirichlet, LogNormal, Normal
     from slayr_py.study import Result, minimize
 
 _MODULES = ("acquisition", "errors", "inference", "kernels", "space", "study", "toolchain")
@@ -40,6 +40,7 @@ _NAMES = {
     "StorageError": "errors",
     "ToolchainError": "errors",
     "Beta": "kernels",
+    "Dirichlet": "kernels",
     "LogNormal": "kernels",
     "Normal": "kernels",
     "Diagnostics": "inference",
@@ -55,6 +56,7 @@ __all__ = [
     "CompileError",
     "DataError",
     "Diagnostics",
+    "Dirichlet",
     "GaussianProcess",
     "InferenceError",
     "LogNormal",

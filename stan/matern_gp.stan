@@ -14,18 +14,6 @@ functions {
   #include functions/gp_posterior.stan
   
   #include functions/priors.stan
-  
-  /**
-   * Cholesky factor of the covariance of the observations.
-   */
-  matrix factor(data matrix sq, real sigma_f, vector lengthscale,
-                real sigma_n, data int p, int N) {
-    return cholesky_decompose(symmetric_matrix(matern_cov(sq, sigma_f,
-                                                          lengthscale, p),
-                                               rep_vector(square(sigma_f)
-                                                          + square(sigma_n),
-                                                          N)));
-  }
 }
 data {
   int<lower=0> N; // observations
@@ -49,7 +37,9 @@ data {
   vector<lower=0>[D] lengthscale_scale;
 }
 transformed data {
-  matrix[(N * (N - 1)) %/% 2, D] sq = squared_differences(X);
+  matrix[(N * (N - 1)) %/% 2, D] sq = squared_differences(X, X,
+                                                          lower_triangle(
+                                                          N));
 }
 parameters {
   real z_mu;
@@ -74,8 +64,10 @@ model {
   z_lengthscale ~ std_normal();
   
   if (!prior_only) {
-    matrix[N, N] L = factor(sq, sigma_f, lengthscale, sigma_n, p, N);
-    y ~ multi_normal_cholesky(rep_vector(mu, N), L);
+    vector[(N * (N - 1)) %/% 2] k = matern_cov(sq, sigma_f, lengthscale, p);
+    y ~ multi_normal_cholesky(rep_vector(mu, N),
+                              gp_factor(k, rep_vector(square(sigma_f), N),
+                                        sigma_n));
   }
 }
 generated quantities {
@@ -85,29 +77,26 @@ generated quantities {
   vector[M] f_sd; // standard deviation,
   matrix[want_cov ? M : 0, want_cov ? M : 0] f_cov; // and covariance
   {
-    matrix[N, N] L = factor(sq, sigma_f, lengthscale, sigma_n, p, N);
-    // Without the likelihood nothing has been observed: V = 0.
-    matrix[N, M] V = rep_matrix(0, N, M);
-    if (prior_only) {
-      y_rep = mu + L * to_vector(normal_rng(rep_vector(0, N), 1));
-    } else {
-      y_rep = gp_replicate_rng(L, y, mu, sigma_n);
-      V = mdivide_left_tri_low(L,
-                               to_matrix(matern_cov(squared_differences(
-                                                    X, X_new), sigma_f,
-                                                    lengthscale, p),
-                                         N, M));
-    }
+    matrix[N, N] L = gp_factor(matern_cov(sq, sigma_f, lengthscale, p),
+                               rep_vector(square(sigma_f), N), sigma_n);
+    vector[N * M] cross = matern_cov(squared_differences(X, X_new,
+                                                         rectangle(N, M)),
+                                     sigma_f, lengthscale, p);
+    vector[M] variance = rep_vector(square(sigma_f), M);
+    matrix[N, M] V = gp_solve(L, cross, M, prior_only);
     log_lik = gp_leave_one_out(L, y - mu);
+    y_rep = gp_replicate_rng(L, y, mu, sigma_n, prior_only);
     f_mean = gp_mean(V, L, y - mu, mu);
-    f_sd = gp_sd(V, rep_vector(square(sigma_f), M));
+    f_sd = gp_sd(V, variance);
     if (want_cov) {
+      matrix[(M * (M - 1)) %/% 2, D] sq_new = squared_differences(X_new,
+                                                                  X_new,
+                                                                  lower_triangle(
+                                                                  M));
       f_cov = gp_cov(V,
-                     symmetric_matrix(matern_cov(squared_differences(
-                                                 X_new), sigma_f,
+                     symmetric_matrix(matern_cov(sq_new, sigma_f,
                                                  lengthscale, p),
-                                      rep_vector(square(sigma_f), M)));
+                                      variance));
     }
   }
 }
-

@@ -38,7 +38,8 @@ class GaussianProcess(Model):
 
     Examples
     --------
-    >>>     >>> import slayr_py as sl
+    >>> from ConfigSpace import ConfigurationSpace
+    >>> import slayr_py as sl
     >>> gp = sl.GaussianProcess(ConfigurationSpace({"x": (0.0, 1.0)}), priors={"sigma_n": sl.LogNormal(-6, 1)})
     >>> gp.kernel
     Matern(p=2)

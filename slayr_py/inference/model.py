@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+import numpy as np
 from ConfigSpace import ConfigurationSpace
 
 from slayr_py.errors import DataError
 from slayr_py.kernels import Kernel, Prior, from_name
 from slayr_py.kernels.priors import prior_from_dict
-from slayr_py.space import Encoded, Encoder, space_from_json, space_to_json
+from slayr_py.space import Encoded, Encoder, encoder_from_json, encoder_to_json
 from slayr_py.space.dimension import FloatArray
 
 
@@ -42,16 +43,15 @@ class Model:
         return {
             "kernel": {"name": self.kernel.name, "options": self.kernel.options()},
             "priors": {name: prior.asdict() for name, prior in self.priors.items()},
-            "space": space_to_json(self.encoder.space),
+            "space": encoder_to_json(self.encoder),
         }
 
     @classmethod
     def fromdict(cls, values: Mapping[str, Any]) -> Model:
         """Read what :meth:`asdict` wrote."""
         priors = {name: prior_from_dict(prior) for name, prior in values["priors"].items()}
-        return cls(
-            space_from_json(values["space"]), from_name(values["kernel"]["name"], **values["kernel"]["options"]), priors
-        )
+        encoder = encoder_from_json(values["space"])
+        return cls(encoder, from_name(values["kernel"]["name"], encoder, **values["kernel"]["options"]), priors)
 
     def stan_data(self, train: Encoded, y: FloatArray, new: Encoded, prior_only: bool = False) -> dict[str, Any]:
         """Data of the Stan program: observations on the standardised scale, new configurations, priors."""
@@ -67,5 +67,7 @@ class Model:
         labels = self.kernel.labels(self.encoder)
         entries: dict[str, float | FloatArray] = {}
         for name, prior in self.priors.items():
-            entries |= prior.stan_data(name, labels.get(name))
+            values = prior.stan_data(name, labels.get(name))
+            # What not every kernel of a program has is a vector of length 0 or 1 there.
+            entries |= {k: np.atleast_1d(v) for k, v in values.items()} if name in self.kernel.optional else values
         return entries

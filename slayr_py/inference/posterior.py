@@ -82,7 +82,10 @@ class Posterior:
         """Hyperparameters by name, (s, ...): chains one after another."""
         posterior = self.idata["posterior"].to_dataset()
         arrays = {str(name): np.asarray(posterior[name].values) for name in posterior.data_vars}
-        return {k: np.ascontiguousarray(v.reshape(-1, *v.shape[2:])) for k, v in arrays.items()}
+        draws = {k: np.ascontiguousarray(v.reshape(-1, *v.shape[2:])) for k, v in arrays.items()}
+        # Stan writes nothing of a vector without entries, such as length-scales where no parameter is real.
+        empty = {name: np.zeros((len(draws["mu"]), 0)) for name in self.kernel.labels(self.encoder)}
+        return empty | draws
 
     def predict(
         self, configs: Encoded | Iterable[Mapping[str, Any]] | Any, engine: Literal["numpy", "stan"] = "numpy"
@@ -203,9 +206,12 @@ class Posterior:
     def _predict_in_stan(self, new: Encoded) -> tuple[FloatArray, FloatArray]:
         raw = self.idata["unconstrained_posterior"].to_dataset()
         table: dict[str, FloatArray] = {}
-        for name in map(str, raw.data_vars):
+        # CmdStan wants the columns in the program's order.
+        for name in [f"z_{name}" for name in ("mu", "sigma_f", "sigma_n", *self.kernel.labels(self.encoder))]:
+            if name not in raw.data_vars:
+                continue
             values = raw[name].values.reshape(self.n_draws, -1)
-            scalar = raw[name].ndim == 2
+            scalar = raw[name].ndim == 2 and name.removeprefix("z_") not in self.kernel.optional
             table |= {name if scalar else f"{name}.{i + 1}": values[:, i] for i in range(values.shape[1])}
         data = self.model.stan_data(self.train, self._targets, new)
         program = compiled(self.kernel.program)
@@ -226,7 +232,7 @@ def build_posterior(
 ) -> Posterior:
     """Label a run's arrays with the space's names and put the record beside them."""
     labels = {name: model.kernel.labels(model.encoder).get(name) for name in model.priors}
-    dims = {name: "column" if label == model.encoder.column_names else "parameter" for name, label in labels.items()}
+    dims = model.kernel.dims
     posterior: dict[str, Any] = {}
     scores: dict[str, Any] = {}
     coords: dict[str, list[str]] = {}
@@ -261,7 +267,7 @@ def build_posterior(
         "constant_data": xr.Dataset(constant, observed | names),
     }
     idata = xr.DataTree.from_dict(groups)
-    diagnostics = diagnose(run, {name: run.variables[name] for name in labels})
+    diagnostics = diagnose(run, {name: run.variables[name] for name in labels if name in run.variables})
     record = make_record(model, program, data, run, diagnostics)
     return Posterior(model, train, data, idata, record, diagnostics)
 

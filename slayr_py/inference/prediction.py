@@ -114,7 +114,8 @@ class Predictor:
         mean, variance = self._moments(new, cross, solved)
         precision_cross = np.stack([solve_upper(f, v) for f, v in zip(self.factor, solved, strict=True)])
         mean_gradient = np.einsum("smnd,sn->smd", slope, self.weights, optimize=True)
-        variance_gradient = -2 * np.einsum("smnd,smn->smd", slope, precision_cross, optimize=True)
+        variance_gradient = self.kernel.diagonal_gradient(new, self.draws)
+        variance_gradient -= 2 * np.einsum("smnd,smn->smd", slope, precision_cross, optimize=True)
         return Moments(mean, variance, mean_gradient, variance_gradient)
 
     def with_pending(self, pending: Encoded) -> Predictor:

@@ -1,8 +1,26 @@
 """Covariance functions: hyperparameters, NumPy twins of the Stan functions, and the data their programs take."""
 
 from slayr_py.kernels.base import Hyperparameters, Kernel
+from slayr_py.kernels.frequency_modulated import FrequencyModulated
+from slayr_py.kernels.hierarchical import Hierarchical
 from slayr_py.kernels.matern import Matern
-from slayr_py.kernels.priors import Beta, LogNormal, Normal, Prior
-from slayr_py.kernels.registry import from_name, names
+from slayr_py.kernels.priors import Beta, Dirichlet, LogNormal, Normal, Prior
+from slayr_py.kernels.registry import auto_reason, from_name, names
+from slayr_py.kernels.separable import Separable
 
-__all__ = ["Beta", "Hyperparameters", "Kernel", "LogNormal", "Matern", "Normal", "Prior", "from_name", "names"]
+__all__ = [
+    "Beta",
+    "Dirichlet",
+    "FrequencyModulated",
+    "Hierarchical",
+    "Hyperparameters",
+    "Kernel",
+    "LogNormal",
+    "Matern",
+    "Normal",
+    "Prior",
+    "Separable",
+    "auto_reason",
+    "from_name",
+    "names",
+]

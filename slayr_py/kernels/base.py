@@ -8,7 +8,7 @@ s : number of hyperparameter draws; n_a, n_b : numbers of configurations; C : co
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, ClassVar
 
 import numpy as np
@@ -23,6 +23,14 @@ Hyperparameters = Mapping[str, ArrayLike]
 """Hyperparameters by name: scalars and vectors for one setting, with a leading axis of s for several."""
 
 
+_SUPPORTS: dict[str, tuple[str, Callable[[FloatArray], bool]]] = {
+    "positive": ("positive and finite", lambda v: bool(np.all(v > 0))),
+    "non-negative": ("non-negative and finite", lambda v: bool(np.all(v >= 0))),
+    "unit interval": ("in [0, 1]", lambda v: bool(np.all((v >= 0) & (v <= 1)))),
+    "simplex": ("non-negative with sum 1", lambda v: bool(np.all(v >= 0) and abs(v.sum() - 1) < 1e-9)),
+}
+
+
 class Kernel(ABC):
     """A covariance function on encoded configurations.
 
@@ -32,18 +40,41 @@ class Kernel(ABC):
         Name in configuration files and records.
     program : str
         Stem of the Stan program that fits it.
+    dims : mapping of str to str
+        For every vector of hyperparameters, what its entries belong to: the dimension of arrays of draws.
+    optional : frozenset of str
+        Scalars that only some of the program's kernels have; the program declares them as vectors of length 0 or 1.
+    needs_graphs : bool
+        Whether the space must have an ordinal or categorical parameter.
+    may_vanish : frozenset of str
+        Positive hyperparameters that :meth:`gram` also takes at their limit 0.
+    tolerated : frozenset of str
+        Names that :meth:`gram` takes and ignores, since other kernels of the family have them.
     """
 
     name: ClassVar[str]
     program: ClassVar[str]
+    dims: ClassVar[Mapping[str, str]]
+    optional: ClassVar[frozenset[str]] = frozenset()
+    needs_graphs: ClassVar[bool] = False
+    may_vanish: ClassVar[frozenset[str]] = frozenset()
+    tolerated: ClassVar[frozenset[str]] = frozenset()
 
     @abstractmethod
     def options(self) -> dict[str, Any]:
         """Arguments that make this kernel again, JSON-able."""
 
+    @property
+    @abstractmethod
+    def description(self) -> str:
+        """What it is, for people."""
+
     @abstractmethod
     def labels(self, encoder: Encoder) -> dict[str, tuple[str, ...] | None]:
-        """Hyperparameters of the kernel without ``sigma_f``: labels of a vector's entries, None for a scalar."""
+        """Hyperparameters of the kernel without ``sigma_f``: labels of a vector's entries, None for a scalar.
+
+        They stand in the order in which the program declares them.
+        """
 
     @abstractmethod
     def kernel_priors(self, encoder: Encoder) -> dict[str, Prior]:
@@ -65,6 +96,18 @@ class Kernel(ABC):
         """Variances k(x, x) for every draw, (s, n_a); ``sigma_f**2`` for a stationary kernel."""
         return np.repeat(np.square(draws["sigma_f"])[:, None], len(a), axis=1)
 
+    def diagonal_gradient(self, a: Encoded, draws: Mapping[str, FloatArray]) -> FloatArray:
+        """Derivatives of :meth:`diagonal` by the real coordinates, (s, n_a, D_real); 0 for a stationary kernel."""
+        return np.zeros((len(draws["sigma_f"]), len(a), len(a.encoder.real_names)))
+
+    def check_encoder(self, encoder: Encoder) -> None:
+        """Raise ``DataError`` if the kernel cannot be put on a space."""
+        if self.needs_graphs and not encoder.graph_names:
+            raise DataError(
+                f"the kernel {self.name!r} needs an ordinal or categorical parameter; {list(encoder.names)} are all "
+                "real; use kernel='matern', or put a small integer on a graph: Encoder(space, graphs={name: 'path'})"
+            )
+
     def gram(self, a: Encoded, b: Encoded, theta: Hyperparameters) -> FloatArray:
         """Covariance matrix at one setting of the hyperparameters.
 
@@ -82,10 +125,12 @@ class Kernel(ABC):
         Raises
         ------
         DataError
-            For a missing or unknown name, a wrong length, or a value that is not positive and finite.
+            For a missing or unknown name, a wrong length, or a value outside its support.
         """
+        self.check_encoder(a.encoder)
+        supports = {name: prior.support for name, prior in self.kernel_priors(a.encoder).items()}
         labels = self.labels(a.encoder)
-        known = {"mu", "sigma_f", "sigma_n", *labels}
+        known = {"mu", "sigma_f", "sigma_n", *self.tolerated, *labels}
         if unknown := set(theta) - known:
             raise DataError(f"{self.name} has no hyperparameter {sorted(unknown)}; known: {sorted(known)}")
         draws = {"sigma_f": np.atleast_1d(np.asarray(theta.get("sigma_f", 1.0), dtype=np.float64))}
@@ -98,8 +143,9 @@ class Kernel(ABC):
                 raise DataError(f"theta[{name!r}] has shape {value.shape}, expected {shape}")
             draws[name] = value[None]
         for name, value in draws.items():
-            if not np.all(np.isfinite(value) & (value > 0)):
-                raise DataError(f"theta[{name!r}] must be positive and finite, got {value.tolist()}")
+            wanted, legal = _SUPPORTS["non-negative" if name in self.may_vanish else supports.get(name, "positive")]
+            if not (np.all(np.isfinite(value)) and legal(value)):
+                raise DataError(f"theta[{name!r}] must be {wanted}, got {value[0].tolist()}")
         matrix: FloatArray = self.cross(a, b, draws)[0]
         return matrix
 

@@ -56,19 +56,19 @@ class Matern(Kernel):
 
     name: ClassVar[str] = "matern"
     program: ClassVar[str] = "matern_gp"
+    dims: ClassVar[Mapping[str, str]] = {"lengthscale": "column"}
 
     def __init__(self, p: int = 2) -> None:
-        try:
-            order = operator.index(p)
-        except TypeError:
-            raise DataError(f"the Matérn order p must be an integer >= 0 (nu = p + 1/2), got {p!r}") from None
-        if isinstance(p, bool) or not 0 <= order <= _LARGEST_ORDER:
-            raise DataError(f"the Matérn order p must be an integer from 0 to {_LARGEST_ORDER}, got {p!r}")
-        self.p = order
+        self.p = checked_order(p)
 
     @override
     def options(self) -> dict[str, Any]:
         return {"p": self.p}
+
+    @property
+    @override
+    def description(self) -> str:
+        return f"Matérn kernel (p = {self.p})"
 
     @override
     def labels(self, encoder: Encoder) -> dict[str, tuple[str, ...] | None]:
@@ -101,11 +101,7 @@ class Matern(Kernel):
         difference = a.columns[:, None, :] - b.columns[None, :, :]
         d = np.sqrt(self._squared_distance(difference, draws["lengthscale"]))
         variance = np.square(draws["sigma_f"])[:, None, None]
-        if self.p:
-            by_square = -matern(d, self.p - 1) / (2 * (2 * self.p - 1))
-        else:
-            # The exponential kernel has a kink at coinciding points; 0 lies between its two slopes.
-            by_square = np.where(d > 0, -np.exp(-d) / (2 * np.where(d > 0, d, 1.0)), 0.0)
+        by_square = matern_slope(d, self.p)
         real = list(a.encoder.column_of.values())
         weight = 2 * (2 * self.p + 1) / np.square(draws["lengthscale"][:, real])
         gradient = (variance * by_square)[..., None] * difference[None, :, :, real] * weight[:, None, None, :]
@@ -125,3 +121,21 @@ def matern(d: FloatArray, p: int) -> FloatArray:
     for j in range(p - 1, -1, -1):
         k = e + (2.0 * (p - j) / ((2 * p - j) * (j + 1))) * d * k
     return k
+
+
+def matern_slope(d: FloatArray, p: int) -> FloatArray:
+    """Derivative of M_p by d^2; the exponential kernel's kink at 0 counts as 0, which lies between its two slopes."""
+    if p:
+        return -matern(d, p - 1) / (2 * (2 * p - 1))
+    return np.where(d > 0, -np.exp(-d) / (2 * np.where(d > 0, d, 1.0)), 0.0)
+
+
+def checked_order(p: int) -> int:
+    """Order of a Matérn kernel; ``DataError`` unless an integer in 0..1000."""
+    try:
+        order = operator.index(p)
+    except TypeError:
+        raise DataError(f"the Matérn order p must be an integer >= 0 (nu = p + 1/2), got {p!r}") from None
+    if isinstance(p, bool) or not 0 <= order <= _LARGEST_ORDER:
+        raise DataError(f"the Matérn order p must be an integer from 0 to {_LARGEST_ORDER}, got {p!r}")
+    return order

@@ -15,10 +15,10 @@ from slayr_py.space.dimension import FloatArray
 
 @dataclass(frozen=True)
 class Prior:
-    """A family with two parameters, each a number or one number for each dimension."""
+    """A family and its parameters, each a number or one number for each dimension."""
 
     support: ClassVar[str]
-    stan_names: ClassVar[tuple[str, str]]
+    stan_names: ClassVar[tuple[str, ...]]
 
     def __post_init__(self) -> None:
         for field in fields(self):
@@ -69,7 +69,7 @@ class Normal(Prior):
     mu: ArrayLike
     sigma: ArrayLike
     support: ClassVar[str] = "real"
-    stan_names: ClassVar[tuple[str, str]] = ("location", "scale")
+    stan_names: ClassVar[tuple[str, ...]] = ("location", "scale")
     _positive: ClassVar[tuple[str, ...]] = ("sigma",)
 
 
@@ -80,7 +80,7 @@ class LogNormal(Prior):
     mu: ArrayLike
     sigma: ArrayLike
     support: ClassVar[str] = "positive"
-    stan_names: ClassVar[tuple[str, str]] = ("location", "scale")
+    stan_names: ClassVar[tuple[str, ...]] = ("location", "scale")
     _positive: ClassVar[tuple[str, ...]] = ("sigma",)
 
 
@@ -91,11 +91,21 @@ class Beta(Prior):
     a: ArrayLike
     b: ArrayLike
     support: ClassVar[str] = "unit interval"
-    stan_names: ClassVar[tuple[str, str]] = ("a", "b")
+    stan_names: ClassVar[tuple[str, ...]] = ("a", "b")
     _positive: ClassVar[tuple[str, ...]] = ("a", "b")
 
 
-_FAMILIES: dict[str, type[Prior]] = {family.__name__: family for family in (Normal, LogNormal, Beta)}
+@dataclass(frozen=True)
+class Dirichlet(Prior):
+    """Dirichlet(concentration) for weights that are non-negative and sum to 1; 1 is uniform."""
+
+    concentration: ArrayLike
+    support: ClassVar[str] = "simplex"
+    stan_names: ClassVar[tuple[str, ...]] = ("concentration",)
+    _positive: ClassVar[tuple[str, ...]] = ("concentration",)
+
+
+_FAMILIES: dict[str, type[Prior]] = {family.__name__: family for family in (Normal, LogNormal, Beta, Dirichlet)}
 
 
 def prior_from_dict(values: dict[str, Any]) -> Prior:

@@ -1,15 +1,22 @@
-"""Kernels by name."""
+"""Kernels by name, and the choice of one for a space."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from inspect import signature
 from typing import Any
 
 from slayr_py.errors import DataError, did_you_mean
 from slayr_py.kernels.base import Kernel
+from slayr_py.kernels.frequency_modulated import FrequencyModulated
+from slayr_py.kernels.hierarchical import Hierarchical
 from slayr_py.kernels.matern import Matern
+from slayr_py.kernels.separable import Separable
 from slayr_py.space import Encoder
 
-_KERNELS: dict[str, type[Kernel]] = {kernel.name: kernel for kernel in (Matern,)}
+_KERNELS: dict[str, type[Kernel]] = {
+    kernel.name: kernel for kernel in (Matern, Hierarchical, FrequencyModulated, Separable)
+}
 
 
 def names() -> tuple[str, ...]:
@@ -25,24 +32,62 @@ def from_name(name: str | Kernel, encoder: Encoder | None = None, **options: Any
     name : str or Kernel
         A registered name, "auto" for the kernel that suits the space, or a kernel, which is handed back.
     encoder : Encoder, optional
-        The space that "auto" looks at.
+        The space that "auto" looks at, and needs; with it, the kernel is also checked to fit.
     **options
-        Arguments of the kernel, such as ``p=2``.
+        Arguments of the kernel, such as ``p=2``. A kernel that another one takes, such as a hierarchical modulator,
+        may be given as a mapping: its name and its options.
 
     Raises
     ------
     DataError
-        For an unknown name (the nearest known one is suggested) or option.
+        For an unknown name (the nearest known one is suggested) or option, or a kernel that does not fit the space.
     """
+    kernel = _made(name, encoder, options)
+    if encoder is not None:
+        kernel.check_encoder(encoder)
+    return kernel
+
+
+def auto_reason(encoder: Encoder) -> str:
+    """Why :func:`from_name` chooses what it does for "auto"."""
+    if encoder.is_conditional:
+        return "the space has conditions"
+    if encoder.graph_names:
+        return "the space has ordinal or categorical parameters and no conditions"
+    return "all parameters are real"
+
+
+def _made(name: str | Kernel, encoder: Encoder | None, options: dict[str, Any]) -> Kernel:
     if isinstance(name, Kernel):
         if options:
             raise DataError(f"options {sorted(options)} cannot be added to the kernel {name!r}; pass them to it")
         return name
     if name == "auto":
-        return Matern(**options)
+        if options:
+            raise DataError(f"options {sorted(options)} need the kernel's name; 'auto' takes none")
+        return _automatic(encoder)
     if not isinstance(name, str) or name not in _KERNELS:
         raise DataError(f"unknown kernel {name!r}{did_you_mean(name, ('auto', *names()))}")
-    try:
-        return _KERNELS[name](**options)
-    except TypeError as error:
-        raise DataError(f"kernel {name!r} does not take {sorted(options)}") from error
+    made = {key: _nested(value) for key, value in options.items()}
+    known = tuple(signature(_KERNELS[name]).parameters)
+    for option in made:
+        if option not in known:
+            raise DataError(f"kernel {name!r} takes no option {option!r}{did_you_mean(option, known)}")
+    return _KERNELS[name](**made)
+
+
+def _automatic(encoder: Encoder | None) -> Kernel:
+    if encoder is None:
+        raise DataError("kernel='auto' depends on the space; name a kernel or give the encoder")
+    if encoder.is_conditional:
+        return Hierarchical()
+    return FrequencyModulated() if encoder.graph_names else Matern(p=2)
+
+
+def _nested(value: Any) -> Any:
+    if not isinstance(value, Mapping):
+        return value
+    options = dict(value)
+    if "name" not in options:
+        raise DataError(f"a kernel given as a mapping needs a name, got {options}")
+    return _made(options.pop("name"), None, options)

@@ -1,51 +1,83 @@
 /**
- * Squared coordinate differences of all pairs of rows, the lower triangle
- * packed column by column: (2,1), (3,1), ..., (N,1), (3,2), ..., (N,N-1).
- * They do not depend on parameters, so they are computed once.
+ * Pairs of points, and what about them does not depend on parameters.
  *
- * @param X points, one a row; N x D
- * @return (x_id - x_jd)^2; N (N - 1) / 2 x D
+ * A list of pairs is an array of two rows of indices: pair k joins point
+ * pairs[1, k] of the first set with point pairs[2, k] of the second.
  */
-matrix squared_differences(data matrix X) {
-  int N = rows(X);
-  int D = cols(X);
-  matrix[(N * (N - 1)) %/% 2, D] sq;
+
+/**
+ * Pairs of the strict lower triangle of a symmetric matrix, packed column by
+ * column: (2,1), (3,1), ..., (N,1), (3,2), ..., (N,N-1).
+ *
+ * @param N number of points
+ * @return indices; 2 x N (N - 1) / 2
+ */
+array[,] int lower_triangle(int N) {
+  array[2, (N * (N - 1)) %/% 2] int pairs;
   int pos = 1;
   for (j in 1 : N) {
     for (i in (j + 1) : N) {
-      sq[pos] = square(X[i] - X[j]);
+      pairs[1, pos] = i;
+      pairs[2, pos] = j;
       pos += 1;
     }
   }
-  return sq;
+  return pairs;
 }
 
 /**
- * Squared coordinate differences of every row of A with every row of B, in
- * column-major order of the N x M cross-covariance they belong to.
+ * Pairs of every one of N points with every one of M, in the column-major
+ * order of the N x M matrix they belong to.
  *
- * @param A points, one a row; N x D
- * @param B points, one a row; M x D
- * @return (a_id - b_jd)^2; N M x D
+ * @param N number of points in the first set
+ * @param M number of points in the second
+ * @return indices; 2 x N M
  */
-matrix squared_differences(data matrix A, data matrix B) {
-  int N = rows(A);
-  int M = rows(B);
-  matrix[N * M, cols(A)] sq;
+array[,] int rectangle(int N, int M) {
+  array[2, N * M] int pairs;
   int pos = 1;
   for (j in 1 : M) {
     for (i in 1 : N) {
-      sq[pos] = square(A[i] - B[j]);
+      pairs[1, pos] = i;
+      pairs[2, pos] = j;
       pos += 1;
     }
   }
-  return sq;
+  return pairs;
+}
+
+/**
+ * Pairs of every point with itself.
+ *
+ * @param N number of points
+ * @return indices; 2 x N
+ */
+array[,] int self_pairs(int N) {
+  array[2, N] int pairs;
+  for (i in 1 : N) {
+    pairs[1, i] = i;
+    pairs[2, i] = i;
+  }
+  return pairs;
+}
+
+/**
+ * Squared coordinate differences of pairs.
+ *
+ * @param A points, one a row; N x D
+ * @param B points, one a row; M x D
+ * @param pairs indices into A and B; 2 x n_pairs
+ * @return (a_id - b_jd)^2; n_pairs x D
+ */
+matrix squared_differences(data matrix A, data matrix B,
+                           data array[,] int pairs) {
+  return square(A[pairs[1]] - B[pairs[2]]);
 }
 
 /**
  * Symmetric matrix from its packed strict lower triangle and its diagonal.
  *
- * @param packed strict lower triangle, packed as squared_differences does;
+ * @param packed strict lower triangle, packed as lower_triangle does;
  *   N (N - 1) / 2
  * @param diagonal the N diagonal entries
  * @return N x N

@@ -10,6 +10,38 @@
  */
 
 /**
+ * Cholesky factor of the covariance of the observations.
+ *
+ * @param packed covariances of the function, packed as lower_triangle does;
+ *   N (N - 1) / 2
+ * @param variance variances of the function at the observed points; N
+ * @param sigma_n noise standard deviation
+ * @return L; N x N
+ */
+matrix gp_factor(vector packed, vector variance, real sigma_n) {
+  return cholesky_decompose(symmetric_matrix(packed,
+                                             variance + square(sigma_n)));
+}
+
+/**
+ * Whitened covariances between observed and new points. Without the
+ * likelihood nothing has been observed: V = 0.
+ *
+ * @param L Cholesky factor of the covariance of the observations; N x N
+ * @param cross covariances in the order of rectangle(N, M); N M
+ * @param M number of new points
+ * @param prior_only 1: no observations
+ * @return V = L \ B; N x M
+ */
+matrix gp_solve(matrix L, vector cross, int M, int prior_only) {
+  int N = rows(L);
+  if (prior_only) {
+    return rep_matrix(0, N, M);
+  }
+  return mdivide_left_tri_low(L, to_matrix(cross, N, M));
+}
+
+/**
  * Mean of the latent function at new points.
  *
  * @param V L \ B; N x M
@@ -68,7 +100,8 @@ vector gp_leave_one_out(matrix L, vector residual) {
 }
 
 /**
- * One joint draw of replicated observations at the observed points.
+ * One joint draw of replicated observations at the observed points; of the
+ * prior predictive distribution if nothing has been observed.
  *
  * Given y, a replicate has mean y - sigma_n^2 K^-1 (y - mu) and covariance
  * 2 sigma_n^2 I - sigma_n^4 K^-1 (latent function plus new noise). Divided by
@@ -78,13 +111,18 @@ vector gp_leave_one_out(matrix L, vector residual) {
  * @param y observations; N
  * @param mu constant mean
  * @param sigma_n noise standard deviation
+ * @param prior_only 1: no observations
  * @return N
  */
-vector gp_replicate_rng(matrix L, vector y, real mu, real sigma_n) {
+vector gp_replicate_rng(matrix L, vector y, real mu, real sigma_n,
+                        int prior_only) {
   int N = size(y);
+  vector[N] z = to_vector(normal_rng(rep_vector(0, N), 1));
+  if (prior_only) {
+    return mu + L * z;
+  }
   matrix[N, N] W = mdivide_left_tri_low(L, identity_matrix(N));
   matrix[N, N] S = add_diag(-square(sigma_n) * crossprod(W), 2);
-  vector[N] z = to_vector(normal_rng(rep_vector(0, N), 1));
   return y - square(sigma_n) * (W' * (W * (y - mu)))
          + sigma_n * (cholesky_decompose(S) * z);
 }

@@ -1,19 +1,41 @@
 /**
- * Matern covariance of half-integer order nu = p + 1/2, one length-scale per
- * dimension (Rasmussen & Williams 2006, eq. 4.16):
+ * Matern correlation of half-integer order nu = p + 1/2 (Rasmussen & Williams
+ * 2006, eq. 4.16), as a function of the squared scaled distance h:
  *
- *   d = sqrt(2 nu) || (x - x') / lengthscale ||,
- *   k = sigma_f^2 exp(-d) p!/(2p)!
- *       sum_{k=0}^p (p + k)! / (k! (p - k)!) (2 d)^(p - k).
+ *   d = sqrt(2 nu h),
+ *   M_p(d) = exp(-d) p!/(2p)! sum_{k=0}^p (p + k)! / (k! (p - k)!)
+ *            (2 d)^(p - k).
  *
  * The sum is nested as in Horner's rule, 1 + a_0 d (1 + a_1 d (1 + ...)) with
- * a_j = 2 (p - j) / ((2 p - j) (j + 1)), so a_0 = 1, and exp(-d) multiplies every term
- * from the innermost outwards, so that nothing overflows at any distance.
+ * a_j = 2 (p - j) / ((2 p - j) (j + 1)), so a_0 = 1, and exp(-d) multiplies
+ * every term from the innermost outwards, so that nothing overflows at any
+ * distance.
  *
  * sqrt has no derivative at 0. Adding 1e-300 under the root leaves every
  * value exact (it is below half a unit in the last place of any squared
  * distance above 1e-284) and turns the derivative at coinciding points into
  * a large finite number times a difference that is exactly 0.
+ *
+ * @param h squared distances, divided by the squared length-scale; n_pairs
+ * @param p order, >= 0
+ * @return correlations; n_pairs
+ */
+vector matern(vector h, data int p) {
+  vector[size(h)] d = sqrt((2 * p + 1) * h + 1e-300);
+  vector[size(h)] e = exp(-d);
+  vector[size(h)] k = e;
+  for (i in 1 : (p - 1)) {
+    int j = p - i;
+    k = fma((2.0 * (p - j) / ((2 * p - j) * (j + 1))) * d, k, e);
+  }
+  if (p > 0) {
+    k = fma(d, k, e);
+  }
+  return k;
+}
+
+/**
+ * Matern covariance with one length-scale per dimension.
  *
  * @param sq squared coordinate differences of the pairs; n_pairs x D
  * @param sigma_f signal standard deviation
@@ -23,16 +45,5 @@
  */
 vector matern_cov(data matrix sq, real sigma_f, vector lengthscale,
                   data int p) {
-  vector[rows(sq)] d = sqrt(sq * ((2 * p + 1) * inv_square(lengthscale))
-                            + 1e-300);
-  vector[rows(sq)] e = exp(-d);
-  vector[rows(sq)] k = e;
-  for (i in 1 : (p - 1)) {
-    int j = p - i;
-    k = fma((2.0 * (p - j) / ((2 * p - j) * (j + 1))) * d, k, e);
-  }
-  if (p > 0) {
-    k = fma(d, k, e);
-  }
-  return square(sigma_f) * k;
+  return square(sigma_f) * matern(sq * inv_square(lengthscale), p);
 }

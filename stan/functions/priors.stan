@@ -20,3 +20,28 @@ real log_normal(real z, real location, real scale) {
 vector log_normal(vector z, vector location, vector scale) {
   return exp(location + scale .* z);
 }
+
+/**
+ * Density of the logit of a Beta(a, b) quantity, finite however close the
+ * quantity comes to 0 or 1: the program samples z and names inv_logit(z).
+ *
+ * @param z logits
+ * @param a, b shapes
+ * @return log density
+ */
+real logit_beta_lpdf(vector z, data vector a, data vector b) {
+  return dot_product(a, log_inv_logit(z))
+         + dot_product(b, log1m_inv_logit(z)) - sum(lbeta(a, b));
+}
+
+/**
+ * Density of the logarithms of independent Gamma(shape, 1) quantities. Their
+ * shares softmax(z) are Dirichlet(shape), without a constrained parameter.
+ *
+ * @param z logarithms
+ * @param shape concentrations of the Dirichlet distribution
+ * @return log density
+ */
+real log_gamma_lpdf(vector z, data vector shape) {
+  return dot_product(shape, z) - sum(exp(z)) - sum(lgamma(shape));
+}

@@ -4,6 +4,7 @@ import json
 import logging
 import tempfile
 
+import networkx as nx
 import numpy as np
 import pytest
 import xarray as xr
@@ -31,9 +32,11 @@ def test_the_tree_has_its_groups_and_labels(mixed_posterior):
     idata = mixed_posterior.idata
     assert isinstance(idata, xr.DataTree) and set(idata.children) == GROUPS
     posterior = idata["posterior"].to_dataset()
-    assert set(posterior.data_vars) == {"mu", "sigma_f", "sigma_n", "lengthscale"}
-    assert posterior["lengthscale"].dims == ("chain", "draw", "column")
-    assert tuple(posterior["column"].values) == Encoder(mixed_space()).column_names
+    assert set(posterior.data_vars) == {"mu", "sigma_f", "sigma_n", "lengthscale", "alpha", "beta"}
+    assert posterior["lengthscale"].dims == ("chain", "draw", "real")
+    assert posterior["alpha"].dims == posterior["beta"].dims == ("chain", "draw", "graph")
+    assert tuple(posterior["real"].values) == Encoder(mixed_space()).real_names
+    assert tuple(posterior["graph"].values) == Encoder(mixed_space()).graph_names
     assert posterior["mu"].shape == (2, 100)
     assert idata["log_likelihood"]["y"].shape == (2, 100, 12)
     assert float(idata["observed_data"]["y"].mean()) == pytest.approx(0, abs=1e-12)
@@ -77,9 +80,21 @@ def test_prediction_against_the_formulas_with_an_inverse(mixed_posterior):
         )
         cross = posterior.kernel.gram(posterior.train, new, theta)
         mean = theta["mu"] + cross.T @ inverse @ (y - theta["mu"])
-        variance = theta["sigma_f"] ** 2 - np.einsum("ij,ik,kj->j", cross, inverse, cross)
+        own = np.diag(posterior.kernel.gram(new, new, theta))
+        variance = own - np.einsum("ij,ik,kj->j", cross, inverse, cross)
         np.testing.assert_allclose(prediction.draw_mean[i], posterior.y_mean + posterior.y_sd * mean, rtol=1e-7)
         np.testing.assert_allclose(prediction.draw_sd[i], posterior.y_sd * np.sqrt(variance), rtol=1e-5)
+
+
+def test_user_graphs_survive_saving(tmp_path):
+    space = mixed_space()
+    graphs = {"layers": "path", "act": nx.Graph([("relu", "tanh", {"weight": 2.0}), ("tanh", "gelu")])}
+    encoder = sl.space.Encoder(space, graphs=graphs)
+    configs = encoder.sobol(8, 1)
+    post = sl.GaussianProcess(encoder).fit(configs, np.arange(8.0), method="map", seed=1)
+    again = sl.Posterior.load(post.save(tmp_path / "fit"))
+    assert again.encoder.graph_names == ("act", "layers", "size")
+    np.testing.assert_array_equal(again.predict(configs).draw_mean, post.predict(configs).draw_mean)
 
 
 def test_gradients_of_the_moments(branin_posterior):

@@ -43,7 +43,7 @@ def test_wrong_priors(make, words):
 
 def test_defaults_are_those_documented():
     encoder = Encoder(mixed_space())
-    priors = sl.GaussianProcess(encoder).priors
+    priors = sl.GaussianProcess(encoder, sl.kernels.Matern()).priors
     columns = len(encoder.column_names)
     assert priors["lengthscale"] == sl.LogNormal(np.sqrt(2) + np.log(columns) / 2, np.sqrt(3))
     assert priors["sigma_f"] == sl.LogNormal(0, 0.5)
@@ -56,5 +56,5 @@ def test_priors_are_checked_when_the_model_is_made():
         sl.GaussianProcess(mixed_space(), priors={"length_scale": sl.LogNormal(0, 1)})
     with pytest.raises(sl.DataError, match="must be LogNormal"):
         sl.GaussianProcess(mixed_space(), priors={"sigma_f": sl.Normal(0, 1)})
-    with pytest.raises(sl.DataError, match="2 values for 7"):
+    with pytest.raises(sl.DataError, match="2 values for 3"):
         sl.GaussianProcess(mixed_space(), priors={"lengthscale": sl.LogNormal([0, 1], 1)})

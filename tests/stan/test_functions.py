@@ -11,6 +11,8 @@ import pandas as pd
 import pytest
 from ConfigSpace import ConfigurationSpace
 from scipy.linalg import cho_solve, solve_triangular
+from scipy.special import gammaln
+from scipy.stats import beta as beta_distribution
 
 from slayr_py.inference.programs import program_folder
 from slayr_py.inference.run import generate
@@ -34,6 +36,12 @@ B = Matern(2).gram(TRAIN, NEW, THETA)
 V = solve_triangular(L, B, lower=True)
 K_NEW = Matern(2).gram(NEW, NEW, THETA)
 INVERSE = np.linalg.inv(K)
+SHAPES = RNG.lognormal(size=N)
+PATH = np.diag([1.0, 2.0, 1.0]) - np.diag([1.0, 1.0], 1) - np.diag([1.0, 1.0], -1)
+COMPLETE = 4 * np.eye(4) - 1
+BASIS = [np.linalg.eigh(laplacian)[1] for laplacian in (PATH, COMPLETE)]
+VERTICES = RNG.integers(3, size=(N, 2))
+U = np.hstack([basis[VERTICES[:, p]] for p, basis in enumerate(BASIS)])
 LOWER = np.tril_indices(N, -1)
 COLUMN_MAJOR = np.lexsort((LOWER[0], LOWER[1]))
 PAIRS = (LOWER[0][COLUMN_MAJOR], LOWER[1][COLUMN_MAJOR])
@@ -64,9 +72,13 @@ VALUES = {
     "L": ("matrix", L),
     "V": ("matrix", V),
     "K_new": ("matrix", K_NEW),
+    "B": ("matrix", B),
     "one": ("real", 1.0),
     "packed": ("vector", K[PAIRS]),
     "diagonal": ("vector", np.diag(K)),
+    "U": ("matrix", U),
+    "shapes": ("vector", SHAPES),
+    "h": ("vector", np.sum(SQ / LENGTHSCALE**2, axis=1)),
     "empty": ("matrix", np.zeros((5, 0))),
     "no_scales": ("vector", np.zeros(0)),
     "far": ("matrix", np.array([[1e10, 0.0, 0.0], [0.0, 0.0, 0.0]])),
@@ -77,13 +89,65 @@ def order(p, theta=THETA):
     return Matern(p).gram(TRAIN, TRAIN, theta)[PAIRS]
 
 
+def graph_kernel(laplacian, p, f):
+    """U f(Lambda) U' at the observed vertices of graph p, by pairs."""
+    eigenvalues, u = np.linalg.eigh(laplacian)
+    matrix = u @ np.diag(f(eigenvalues)) @ u.T
+    return matrix[VERTICES[PAIRS[0], p], VERTICES[PAIRS[1], p]]
+
+
+SPECTRA = "{1, 2, 3, 4, 5, 5, 5}"  # distinct eigenvalues of the seven eigenvectors of a path of 3 and a clique of 4
+WEIGHTS = f"vertex_weights(U, U, {SPECTRA}, 5, lower_triangle(6))"
+
 TABLE = [
-    ("squared_differences(X)", SQ),
-    ("squared_differences(X, Xn)", ((X[:, None] - X_NEW[None]) ** 2).transpose(1, 0, 2).reshape(-1, D)),
+    ("squared_differences(X, X, lower_triangle(6))", SQ),
+    (
+        "squared_differences(X, Xn, rectangle(6, 4))",
+        ((X[:, None] - X_NEW[None]) ** 2).transpose(1, 0, 2).reshape(-1, D),
+    ),
+    ("squared_differences(X, X, self_pairs(6))", np.zeros((N, D))),
+    ("squared_differences(X, X, self_pairs(0))", np.zeros((0, D))),
+    ("matern(h, 2)", Matern(2).gram(TRAIN, TRAIN, {"lengthscale": LENGTHSCALE})[PAIRS]),
+    ("base_kernel(h, SQUARED_EXPONENTIAL(), 0, rep_vector(0, 0))", np.exp(-0.5 * np.sum(SQ / LENGTHSCALE**2, axis=1))),
+    (
+        "base_kernel(h, RATIONAL_QUADRATIC(), 0, rep_vector(0.7, 1))",
+        (1 + np.sum(SQ / LENGTHSCALE**2, axis=1) / 1.4) ** -0.7,
+    ),
+    (
+        "base_kernel(h, MATERN(), 1, rep_vector(0, 0))",
+        Matern(1).gram(TRAIN, TRAIN, {"lengthscale": LENGTHSCALE})[PAIRS],
+    ),
+    (f"{WEIGHTS} * ones_vector(5)", np.einsum("ij,ij->i", U[PAIRS[0]], U[PAIRS[1]])),
+    (f"mean_vertex_weights({{1, 1, 1, 2, 2}}, {SPECTRA})", np.array([[1 / 3, 1 / 3, 1 / 3, 1 / 4, 3 / 4]])),
+    (
+        f"graph_correlation({WEIGHTS}[ : , 1 : 3], [0, 1, 3]', rep_vector(0.5, 15), sf, rep_vector(1, 1), LAPLACIAN())",
+        graph_kernel(PATH, 0, lambda x: 1 / (1.5 + SIGMA_F * x)),
+    ),
+    (
+        f"graph_correlation({WEIGHTS}[ : , 4 : 5], [0, 4]', rep_vector(0.5, 15), sf, [0.2, 0.5, 0.3]', POWER())",
+        graph_kernel(
+            COMPLETE,
+            1,
+            lambda x: sum(w * (1.5 + SIGMA_F * x) ** -n for n, w in zip((1, 2, 3), (0.2, 0.5, 0.3), strict=True)),
+        ),
+    ),
+    (
+        f"graph_correlation({WEIGHTS}[ : , 4 : 5], [0, 4]', rep_vector(0.5, 15), sf, rep_vector(1, 1), DIFFUSION())",
+        graph_kernel(COMPLETE, 1, lambda x: np.exp(-1.5 * SIGMA_F * x)),
+    ),
+    (
+        "logit_beta_lpdf(y | shapes, shapes + 1)",
+        beta_distribution(SHAPES, SHAPES + 1).logpdf(1 / (1 + np.exp(-Y))).sum()
+        + np.sum(-Y - 2 * np.log1p(np.exp(-Y))),
+    ),
+    ("log_gamma_lpdf(y | shapes)", np.sum(SHAPES * Y - np.exp(Y) - gammaln(SHAPES))),
+    ("gp_factor(packed, diagonal, sn)", np.linalg.cholesky(K + SIGMA_N**2 * np.eye(N))),
+    ("gp_solve(L, to_vector(B), 4, 0)", V),
+    ("gp_solve(L, to_vector(B), 4, 1)", np.zeros((N, M))),
     ("symmetric_matrix(packed, diagonal)", K),
     *[(f"matern_cov(sq, sf, l, {p})", order(p)) for p in (0, 1, 2, 3, 4, 9, 30)],
     ("matern_cov(sq, one, l, 2)", order(2, {"lengthscale": LENGTHSCALE})),
-    ("to_matrix(matern_cov(squared_differences(X, Xn), sf, l, 2), 6, 4)", B),
+    ("to_matrix(matern_cov(squared_differences(X, Xn, rectangle(6, 4)), sf, l, 2), 6, 4)", B),
     ("matern_cov(empty, sf, no_scales, 2)", np.full(5, SIGMA_F**2)),
     ("matern_cov(far, sf, l, 3)", np.array([0.0, SIGMA_F**2])),
     ("gp_mean(V, L, y - m, m)", MU + B.T @ INVERSE @ (Y - MU)),

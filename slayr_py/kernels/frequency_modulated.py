@@ -1,0 +1,214 @@
+r"""Frequency-modulated kernels for mixed spaces (Oh, Gavves & Welling 2021): twin of ``stan/fm_gp.stan``.
+
+Every ordinal or categorical parameter is a graph; the continuous parameters modulate the frequencies of its Laplacian:
+
+    k = sigma_f^2 prod_p sum_g W_pg(v_p, v'_p) f(lambda_pg, t(c, c'))      (eq. 5),
+
+with W of :mod:`slayr_py.kernels.spectral` and f, t of :mod:`slayr_py.kernels.modulators`. A parameter that may be
+inactive has one vertex more for that state, and an inactive real one stands at the middle of its range.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any, ClassVar
+
+import numpy as np
+from typing_extensions import override
+
+from slayr_py.errors import DataError, did_you_mean
+from slayr_py.kernels.base import Kernel
+from slayr_py.kernels.hierarchical import Hierarchical
+from slayr_py.kernels.modulators import ByHierarchical, Diffusion, Laplacian, Modulator, Neural, Power
+from slayr_py.kernels.priors import Prior
+from slayr_py.kernels.spectral import beta_prior, graph_data, own_weights, vertex_weights
+from slayr_py.kernels.tree import product_and_others
+from slayr_py.space import Encoded, Encoder
+from slayr_py.space.dimension import FloatArray
+
+_DECLARED = ("lengthscale", "alpha", "beta", "weights", "bias", "gamma", "rho", "rq_alpha")
+_MODULATORS: dict[str, type[Modulator]] = {m.name: m for m in (Laplacian, Power, Neural, Diffusion)}
+
+
+class FrequencyModulated(Kernel):
+    r"""Frequency-modulated kernel.
+
+    Its hyperparameters are ``lengthscale`` (one for each real parameter; the paper's theta), ``alpha`` (strength of
+    the modulation) and ``beta`` (how fast frequencies are damped), one for each graph; ``weights`` of the orders for
+    "power"; ``bias`` instead of ``alpha`` for "neural"; ``gamma`` and ``rho`` (and ``rq_alpha``) besides for a
+    hierarchical modulator.
+
+    Parameters
+    ----------
+    modulator : {"laplacian", "power", "neural", "diffusion"} or Hierarchical
+        What the frequencies are modulated by; "laplacian" is the paper's ModLap. "diffusion" (ModDif) breaks the
+        frequency modulation principle: there, nearer configurations may correlate less. It is meant for comparison.
+    orders, tau : int, float
+        For "power": the number of orders (3) and the exponent of the distance, in (0, 2] (2).
+
+    Raises
+    ------
+    DataError
+        For an unknown modulator, orders or tau out of range or given to another modulator; when used, for a space
+        without ordinal or categorical parameters.
+
+    Notes
+    -----
+    The factors are not normalised: k(x, x) is not ``sigma_f**2``, but ``sigma_f**2`` times a product of factors that
+    fall with the number of levels and with beta. The prior of ``sigma_f`` is therefore put on the standard deviation
+    of the function, averaged over the vertices of every graph.
+
+    *Positive definiteness with a hierarchical modulator.* Let k_H <= u be positive definite and alpha, delta > 0.
+
+    1. u - k_H is conditionally negative definite and >= 0, so exp(-s (u - k_H)) is positive definite for every s >= 0
+       (Schoenberg).
+    2. 1/(delta + beta lambda + alpha (u - k_H)) = integral_0^inf exp(-s (delta + beta lambda)) exp(-s alpha (u - k_H))
+       ds is a mixture of those with positive weights, hence positive definite; with alpha = 1 it is the form
+       1/(delta + u + beta lambda - k_H) of the paper's Proposition 3. We fix delta = 1, since only its ratios to alpha
+       and beta matter beside ``sigma_f``.
+    3. u_i[v] u_i[v'] is positive definite on the vertices; products, sums over i and products over graphs stay so.
+
+    Examples
+    --------
+    Two levels and one real parameter. The complete graph of two vertices has the eigenvalues 0 and 2 with
+    W = [[1, 1], [1, 1]]/2 and [[1, -1], [-1, 1]]/2. At r^2 = 1, alpha = beta = 1: (1/(1 + 1) +- 1/(1 + 2 + 1))/2.
+
+    >>> from ConfigSpace import Categorical, ConfigurationSpace, Float
+    >>> from slayr_py.space import Encoder
+    >>> space = ConfigurationSpace()
+    >>> space.add(Float("c", (0.0, 1.0)), Categorical("v", ["a", "b"]))
+    >>> encoder = Encoder(space)
+    >>> origin = encoder.encode([{"c": 0.0, "v": "a"}])
+    >>> points = encoder.encode([{"c": 1.0, "v": "a"}, {"c": 1.0, "v": "b"}])
+    >>> theta = {"lengthscale": [1.0], "alpha": [1.0], "beta": [1.0]}
+    >>> FrequencyModulated().gram(origin, points, theta).round(6)
+    array([[0.375, 0.125]])
+    """
+
+    name: ClassVar[str] = "fm"
+    program: ClassVar[str] = "fm_gp"
+    dims: ClassVar[Mapping[str, str]] = {
+        "lengthscale": "real",
+        "alpha": "graph",
+        "beta": "graph",
+        "weights": "order",
+        "gamma": "weight",
+        "rho": "real",
+    }
+    optional: ClassVar[frozenset[str]] = frozenset({"bias", "rq_alpha"})
+    needs_graphs: ClassVar[bool] = True
+    may_vanish: ClassVar[frozenset[str]] = frozenset({"alpha", "beta"})
+    tolerated: ClassVar[frozenset[str]] = frozenset({"alpha"})
+
+    def __init__(
+        self, modulator: str | Hierarchical = "laplacian", orders: int | None = None, tau: float | None = None
+    ) -> None:
+        given = {"orders": orders, "tau": tau}
+        self.modulator = _modulator(modulator, {name: value for name, value in given.items() if value is not None})
+
+    @override
+    def options(self) -> dict[str, Any]:
+        if isinstance(self.modulator, ByHierarchical):
+            return {"modulator": {"name": Hierarchical.name, **self.modulator.options}}
+        return {"modulator": self.modulator.name, **self.modulator.options}
+
+    @property
+    @override
+    def description(self) -> str:
+        if isinstance(self.modulator, ByHierarchical):
+            return f"frequency-modulated kernel (by a {self.modulator.kernel.description})"
+        return f"frequency-modulated kernel ({self.modulator.name})"
+
+    @override
+    def labels(self, encoder: Encoder) -> dict[str, tuple[str, ...] | None]:
+        labels = self.modulator.labels(encoder) | {"beta": encoder.graph_names}
+        return {name: labels[name] for name in _DECLARED if name in labels}
+
+    @override
+    def kernel_priors(self, encoder: Encoder) -> dict[str, Prior]:
+        priors = self.modulator.priors(encoder) | {"beta": beta_prior(encoder, self.modulator.response_at_zero)}
+        return {name: priors[name] for name in self.labels(encoder)}
+
+    @override
+    def stan_data(self, train: Encoded, new: Encoded) -> dict[str, Any]:
+        encoder = train.encoder
+        return {
+            **graph_data(train, new),
+            "modulator": self.modulator.code,
+            "combine": 0,
+            "n_alpha": len(encoder.graph_names) if "alpha" in self.labels(encoder) else 0,
+            **self.modulator.stan_data(encoder),
+        }
+
+    @override
+    def cross(self, a: Encoded, b: Encoded, draws: Mapping[str, FloatArray]) -> FloatArray:
+        t = self.modulator.distance(a, b, draws)
+        k = np.empty_like(t)
+        k[:] = np.square(draws["sigma_f"])[:, None, None]
+        for p, (eigenvalues, weights) in enumerate(vertex_weights(a, b)):
+            k *= self._on_graph(p, eigenvalues, weights, t, draws)
+        return k
+
+    @override
+    def cross_gradient(self, a: Encoded, b: Encoded, draws: Mapping[str, FloatArray]) -> tuple[FloatArray, FloatArray]:
+        t, by_coordinates = self.modulator.distance_with_gradient(a, b, draws)
+        return self._with_gradient(vertex_weights(a, b), t, by_coordinates, draws)
+
+    @override
+    def diagonal(self, a: Encoded, draws: Mapping[str, FloatArray]) -> FloatArray:
+        t = self.modulator.own_distance(a, draws)
+        k = np.repeat(np.square(draws["sigma_f"])[:, None], len(a), axis=1)
+        for p, (eigenvalues, weights) in enumerate(own_weights(a)):
+            k *= self._on_graph(p, eigenvalues, weights, t, draws)
+        return k
+
+    @override
+    def diagonal_gradient(self, a: Encoded, draws: Mapping[str, FloatArray]) -> FloatArray:
+        if not isinstance(self.modulator, Neural):
+            return super().diagonal_gradient(a, draws)
+        by_coordinates = self.modulator.own_distance_gradient(a, draws)
+        return self._with_gradient(own_weights(a), self.modulator.own_distance(a, draws), by_coordinates, draws)[1]
+
+    def _on_graph(
+        self, p: int, eigenvalues: FloatArray, weights: list[FloatArray], t: FloatArray, draws: Mapping[str, FloatArray]
+    ) -> FloatArray:
+        """Correlations on graph p at distances t."""
+        _, y = self.modulator.scaled(t, draws, p)
+        k = np.zeros_like(t)
+        for eigenvalue, weight in zip(eigenvalues, weights, strict=True):
+            z = eigenvalue * draws["beta"][:, p].reshape(-1, *[1] * (t.ndim - 1))
+            k += weight * self.modulator.response(z, y, draws)
+        return k
+
+    def _with_gradient(
+        self,
+        graphs: Iterable[tuple[FloatArray, list[FloatArray]]],
+        t: FloatArray,
+        by_coordinates: FloatArray,
+        draws: Mapping[str, FloatArray],
+    ) -> tuple[FloatArray, FloatArray]:
+        """Covariances (s, ...) at distances t, and their derivatives by coordinates, (s, ..., D_c)."""
+        ones = [1] * (t.ndim - 1)
+        factors, slopes = [], []
+        for p, (eigenvalues, weights) in enumerate(graphs):
+            alpha, y = self.modulator.scaled(t, draws, p)
+            k, by_t = np.zeros_like(t), np.zeros_like(t)
+            for eigenvalue, weight in zip(eigenvalues, weights, strict=True):
+                z = eigenvalue * draws["beta"][:, p].reshape(-1, *ones)
+                k += weight * self.modulator.response(z, y, draws)
+                by_t += weight * self.modulator.response_slope(z, y, draws)
+            factors.append(k)
+            slopes.append(alpha * by_t)
+        product, others = product_and_others(factors, t.shape)
+        total = sum((each * other for each, other in zip(slopes, others, strict=True)), start=np.zeros(t.shape))
+        variance = np.square(draws["sigma_f"]).reshape(-1, *ones)
+        return variance * product, (variance * total)[..., None] * by_coordinates
+
+
+def _modulator(modulator: str | Hierarchical, options: dict[str, Any]) -> Modulator:
+    if not isinstance(modulator, str | Hierarchical) or (isinstance(modulator, str) and modulator not in _MODULATORS):
+        known = (*_MODULATORS, "a Hierarchical kernel")
+        raise DataError(f"unknown modulator {modulator!r}{did_you_mean(modulator, known)}")
+    if options and modulator != Power.name:
+        raise DataError(f"{sorted(options)} belong to the modulator 'power', not to {modulator!r}")
+    return ByHierarchical(modulator) if isinstance(modulator, Hierarchical) else _MODULATORS[modulator](**options)

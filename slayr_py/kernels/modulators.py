@@ -1,0 +1,338 @@
+r"""What modulates the frequencies of graphs: a distance t between continuous parameters, and a response f.
+
+===============  ===================================  ===============================================
+modulator        t                                    f(lambda, t)
+===============  ===================================  ===============================================
+laplacian        r^2                                  1 / (1 + beta lambda + alpha t)
+power            r^tau                                sum_n weights_n (1 + beta lambda + alpha t)^-n
+neural           1 - k_NN                             1 / (1 + beta lambda + t)
+diffusion        r^2                                  exp(-(1 + alpha t) beta lambda)
+hierarchical     u - k_H                              1 / (1 + beta lambda + alpha t)
+===============  ===================================  ===============================================
+
+with r^2 = sum_d ((c_d - c'_d) / lengthscale_d)^2 (Oh, Gavves & Welling 2021, eqs. 6, 7, 9, 10 and Proposition 3 of the
+supplement). The arc-sine kernel k_NN has S = diag(bias^2, lengthscale^-2) and inputs augmented by 1,
+
+    k_NN = 2/pi asin(2 c'S c~ / sqrt((1 + 2 c'S c) (1 + 2 c~'S c~)))     (Rasmussen & Williams 2006, eq. 4.29).
+
+Twins of the functions in ``stan/functions/frequency_modulated.stan``.
+"""
+
+from __future__ import annotations
+
+from abc import ABC
+from collections.abc import Mapping
+from typing import Any, ClassVar
+
+import numpy as np
+from typing_extensions import override
+
+from slayr_py.errors import DataError
+from slayr_py.kernels.hierarchical import Hierarchical
+from slayr_py.kernels.priors import Dirichlet, LogNormal, Prior
+from slayr_py.kernels.tree import Tree
+from slayr_py.space import Encoded, Encoder
+from slayr_py.space.dimension import FloatArray
+
+Draws = Mapping[str, FloatArray]
+
+
+class Modulator(ABC):
+    """A distance and a response, with the hyperparameters they have besides ``beta``.
+
+    Symbols: s draws, D_c real dimensions, P graphs; z = beta lambda broadcasts against t (s, ...).
+    """
+
+    name: ClassVar[str]
+    code: ClassVar[int]
+
+    @property
+    def options(self) -> dict[str, Any]:
+        """Arguments of the kernel besides the modulator's name."""
+        return {}
+
+    def labels(self, encoder: Encoder) -> dict[str, tuple[str, ...] | None]:
+        """Hyperparameters, see ``Kernel.labels``; without real parameters there is nothing for alpha to scale."""
+        alpha = {"alpha": encoder.graph_names} if encoder.real_names else {}
+        return {"lengthscale": encoder.real_names, **alpha}
+
+    def priors(self, encoder: Encoder) -> dict[str, Prior]:
+        """Default priors: alpha = 1/(2P) makes the product over P graphs a squared exponential near r = 0."""
+        return {
+            "lengthscale": LogNormal(np.sqrt(2) + np.log(max(len(encoder.real_names), 1)) / 2, np.sqrt(3)),
+            "alpha": LogNormal(-np.log(2 * len(encoder.graph_names)), 1.0),
+        }
+
+    def stan_data(self, encoder: Encoder) -> dict[str, Any]:
+        """Options as ``stan/fm_gp.stan`` takes them; empty priors of what this modulator lacks."""
+        return {
+            "orders": 1,
+            "tau": 2.0,
+            "H": 0,
+            "lineage": np.zeros((len(encoder.real_names), 0)),
+            "base": 1,
+            "p": 0,
+            "add": 0,
+            **{
+                f"{name}_{suffix}": np.zeros(0)
+                for name, suffixes in _PRIOR_DATA.items()
+                for suffix in suffixes
+                if name not in self.labels(encoder)
+            },
+        }
+
+    def distance(self, a: Encoded, b: Encoded, draws: Draws) -> FloatArray:
+        """Distances t, (s, n_a, n_b)."""
+        return squared_distance(a, b, draws["lengthscale"])
+
+    def distance_with_gradient(self, a: Encoded, b: Encoded, draws: Draws) -> tuple[FloatArray, FloatArray]:
+        """Also the derivatives by the real coordinates of ``a``, (s, n_a, n_b, D_c)."""
+        return self.distance(a, b, draws), squared_distance_gradient(a, b, draws["lengthscale"])
+
+    def own_distance(self, a: Encoded, draws: Draws) -> FloatArray:
+        """T of every configuration with itself, (s, n_a)."""
+        return np.zeros((len(draws["beta"]), len(a)))
+
+    def own_distance_gradient(self, a: Encoded, draws: Draws) -> FloatArray:
+        """Derivatives of :meth:`own_distance`, (s, n_a, D_c)."""
+        return np.zeros((len(draws["beta"]), len(a), len(a.encoder.real_names)))
+
+    def scaled(self, t: FloatArray, draws: Draws, p: int) -> tuple[FloatArray, FloatArray]:
+        """Alpha of graph p, broadcastable against t, and alpha t; alpha is 1 where there is none."""
+        if "alpha" not in draws:
+            return np.ones(()), t
+        alpha = draws["alpha"][:, p].reshape(-1, *[1] * (t.ndim - 1))
+        return alpha, alpha * t
+
+    def response(self, z: FloatArray, y: FloatArray, draws: Draws) -> FloatArray:
+        """F at z = beta lambda and y = alpha t."""
+        return 1 / (1 + z + y)
+
+    def response_slope(self, z: FloatArray, y: FloatArray, draws: Draws) -> FloatArray:
+        """df/dy."""
+        return -1 / np.square(1 + z + y)
+
+    def response_at_zero(self, z: FloatArray) -> FloatArray:
+        """F at t = 0, averaged over the prior of what else it depends on."""
+        return 1 / (1 + z)
+
+
+class Laplacian(Modulator):
+    """Regularised Laplacian: the ModLap kernel."""
+
+    name, code = "laplacian", 1
+
+
+class Power(Modulator):
+    """A mixture of powers n = 1..orders of the regularised Laplacian, with a power of the distance."""
+
+    name, code = "power", 2
+
+    def __init__(self, orders: int = 3, tau: float = 2.0) -> None:
+        if isinstance(orders, bool) or not isinstance(orders, int | np.integer) or not 1 <= orders <= 100:
+            raise DataError(f"orders must be an integer from 1 to 100, got {orders!r}")
+        if isinstance(tau, bool) or not isinstance(tau, int | float | np.number) or not 0 < tau <= 2:
+            raise DataError(f"the exponent tau must lie in (0, 2], got {tau!r}")
+        self.orders, self.tau = int(orders), float(tau)
+
+    @property
+    @override
+    def options(self) -> dict[str, Any]:
+        return {"orders": self.orders, "tau": self.tau}
+
+    @override
+    def labels(self, encoder: Encoder) -> dict[str, tuple[str, ...] | None]:
+        return super().labels(encoder) | {"weights": tuple(str(n + 1) for n in range(self.orders))}
+
+    @override
+    def priors(self, encoder: Encoder) -> dict[str, Prior]:
+        return super().priors(encoder) | {"weights": Dirichlet(1.0)}
+
+    @override
+    def stan_data(self, encoder: Encoder) -> dict[str, Any]:
+        return super().stan_data(encoder) | {"orders": self.orders, "tau": self.tau}
+
+    @override
+    def distance(self, a: Encoded, b: Encoded, draws: Draws) -> FloatArray:
+        squared = super().distance(a, b, draws)
+        return squared if self.tau == 2 else np.power(squared, 0.5 * self.tau)
+
+    @override
+    def distance_with_gradient(self, a: Encoded, b: Encoded, draws: Draws) -> tuple[FloatArray, FloatArray]:
+        squared, gradient = super().distance_with_gradient(a, b, draws)
+        if self.tau == 2:
+            return self.distance(a, b, draws), gradient
+        squared = squared_distance(a, b, draws["lengthscale"])
+        # r^tau has a kink at 0 for tau <= 1; 0 lies between its slopes.
+        safe = np.where(squared > 0, squared, 1.0)
+        by_square = np.where(squared > 0, 0.5 * self.tau * np.power(safe, 0.5 * self.tau - 1), 0.0)
+        return np.power(squared, 0.5 * self.tau), by_square[..., None] * gradient
+
+    @override
+    def response(self, z: FloatArray, y: FloatArray, draws: Draws) -> FloatArray:
+        u = 1 / (1 + z + y)
+        weights = draws["weights"].T.reshape(self.orders, -1, *[1] * (u.ndim - 1))
+        f = np.zeros_like(u)
+        for weight in weights[::-1]:
+            f = u * (weight + f)
+        return f
+
+    @override
+    def response_slope(self, z: FloatArray, y: FloatArray, draws: Draws) -> FloatArray:
+        u = 1 / (1 + z + y)
+        weights = draws["weights"].T.reshape(self.orders, -1, *[1] * (u.ndim - 1))
+        total = np.zeros_like(u)
+        for n in range(self.orders, 0, -1):
+            total = u * (n * weights[n - 1] + total)
+        return -u * total
+
+    @override
+    def response_at_zero(self, z: FloatArray) -> FloatArray:
+        powers = [(1 + z) ** -float(n + 1) for n in range(self.orders)]
+        return np.asarray(np.mean(powers, axis=0))
+
+
+class Neural(Modulator):
+    """The arc-sine kernel of an infinitely wide neural network; it is not stationary and has no ``alpha``."""
+
+    name, code = "neural", 3
+
+    @override
+    def labels(self, encoder: Encoder) -> dict[str, tuple[str, ...] | None]:
+        return {"lengthscale": encoder.real_names, "bias": None}
+
+    @override
+    def priors(self, encoder: Encoder) -> dict[str, Prior]:
+        """The hidden units' steps have a width of about ``lengthscale`` on the unit cube."""
+        location = np.log(0.3) + np.log(max(len(encoder.real_names), 1)) / 2
+        return {"lengthscale": LogNormal(location, 1.0), "bias": LogNormal(0.0, 1.0)}
+
+    @override
+    def distance(self, a: Encoded, b: Encoded, draws: Draws) -> FloatArray:
+        return 1 - 2 / np.pi * self._angle(a, b, draws)[0]
+
+    @override
+    def distance_with_gradient(self, a: Encoded, b: Encoded, draws: Draws) -> tuple[FloatArray, FloatArray]:
+        angle, product, root, n_a, _ = self._angle(a, b, draws)
+        weight = 1 / np.square(draws["lengthscale"])
+        # With sin(angle) = 2 c'Sc~ / sqrt(AB), A = 1 + 2 c'Sc: d sin = 2 S c~ / sqrt(AB) - 2 S c sin / A, and
+        # cos(angle) = root / sqrt(AB), so that d angle = (2 S c~ - 2 S c (2 c'Sc~) / A) / root.
+        ratio = product / (1 + 2 * n_a[:, :, None])
+        step = b.real[None, None, :, :] - ratio[..., None] * a.real[None, :, None, :]
+        gradient = -4 / np.pi * weight[:, None, None, :] * step / root[..., None]
+        return 1 - 2 / np.pi * angle, gradient
+
+    @override
+    def own_distance(self, a: Encoded, draws: Draws) -> FloatArray:
+        norm = self._norms(a, draws)
+        return 1 - 2 / np.pi * np.arctan2(2 * norm, np.sqrt(1 + 4 * norm))
+
+    @override
+    def own_distance_gradient(self, a: Encoded, draws: Draws) -> FloatArray:
+        norm = self._norms(a, draws)
+        # sin(angle) = 2n / (1 + 2n): d angle / dn = 2 / ((1 + 2n) sqrt(1 + 4n)), and dn/dc = 2 S c.
+        by_norm = -4 / np.pi / ((1 + 2 * norm) * np.sqrt(1 + 4 * norm))
+        weight = 1 / np.square(draws["lengthscale"])
+        return by_norm[..., None] * 2 * weight[:, None, :] * a.real[None]
+
+    def _norms(self, a: Encoded, draws: Draws) -> FloatArray:
+        """C'S c of the augmented inputs, (s, n_a)."""
+        return np.square(draws["bias"])[:, None] + (1 / np.square(draws["lengthscale"])) @ np.square(a.real).T
+
+    def _angle(
+        self, a: Encoded, b: Encoded, draws: Draws
+    ) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray, FloatArray]:
+        """The angle asin(...), 2 c'S c~, the root opposite to it, and both norms."""
+        n_a, n_b = self._norms(a, draws), self._norms(b, draws)
+        left, right = n_a[:, :, None], n_b[:, None, :]
+        half = 0.5 * (left + right - squared_distance(a, b, draws["lengthscale"]))
+        # asin loses its digits near 1; the arctangent of the same angle does not.
+        root = np.sqrt(np.maximum(1 + 2 * (left + right) + 4 * (left * right - np.square(half)), 1.0))
+        return np.arctan2(2 * half, root), 2 * half, root, n_a, n_b
+
+
+class Diffusion(Modulator):
+    """The diffusion kernel modulated: it breaks the frequency modulation principle and is there for comparison."""
+
+    name, code = "diffusion", 4
+
+    @override
+    def response(self, z: FloatArray, y: FloatArray, draws: Draws) -> FloatArray:
+        return np.exp(-(1 + y) * z)
+
+    @override
+    def response_slope(self, z: FloatArray, y: FloatArray, draws: Draws) -> FloatArray:
+        return -z * np.exp(-(1 + y) * z)
+
+    @override
+    def response_at_zero(self, z: FloatArray) -> FloatArray:
+        return np.exp(-z)
+
+
+class ByHierarchical(Modulator):
+    """The hierarchical kernel on the real dimensions as a modulator."""
+
+    name, code = "hierarchical", 5
+
+    def __init__(self, kernel: Hierarchical) -> None:
+        self.kernel = kernel
+
+    @property
+    @override
+    def options(self) -> dict[str, Any]:
+        return self.kernel.options()
+
+    @override
+    def labels(self, encoder: Encoder) -> dict[str, tuple[str, ...] | None]:
+        return super().labels(encoder) | self.kernel.tree_labels(self._tree(encoder))
+
+    @override
+    def priors(self, encoder: Encoder) -> dict[str, Prior]:
+        """At the median of alpha, configurations far apart correlate 1/20 over all graphs."""
+        tree = self._tree(encoder)
+        farthest = max(self.kernel.bound(tree), 1.0)
+        alpha = (20 ** (1 / len(encoder.graph_names)) - 1) / farthest
+        return self.kernel.tree_priors(tree) | {"alpha": LogNormal(np.log(alpha), 1.0)}
+
+    @override
+    def stan_data(self, encoder: Encoder) -> dict[str, Any]:
+        tree = self._tree(encoder)
+        return super().stan_data(encoder) | {"H": len(tree.weight_names)} | self.kernel.tree_data(tree)
+
+    @override
+    def distance(self, a: Encoded, b: Encoded, draws: Draws) -> FloatArray:
+        tree = self._tree(a.encoder)
+        return self.kernel.bound(tree) - self.kernel.correlations(tree, a, b, draws)
+
+    @override
+    def distance_with_gradient(self, a: Encoded, b: Encoded, draws: Draws) -> tuple[FloatArray, FloatArray]:
+        tree = self._tree(a.encoder)
+        k, gradient = self.kernel.correlations_with_gradient(tree, a, b, draws)
+        return self.kernel.bound(tree) - k, -gradient
+
+    def _tree(self, encoder: Encoder) -> Tree:
+        return Tree.of(encoder, real_only=True)
+
+
+_PRIOR_DATA = {
+    "alpha": ("location", "scale"),
+    "weights": ("concentration",),
+    "bias": ("location", "scale"),
+    "gamma": ("a", "b"),
+    "rho": ("a", "b"),
+    "rq_alpha": ("location", "scale"),
+}
+"""Prior data of the hyperparameters that not every modulator has."""
+
+
+def squared_distance(a: Encoded, b: Encoded, lengthscale: FloatArray) -> FloatArray:
+    """r^2 of the real coordinates, (s, n_a, n_b); length-scales (s, D_c)."""
+    squares = np.square(a.real[:, None, :] - b.real[None, :, :])
+    shape = (len(lengthscale), len(a), len(b))
+    return ((1 / np.square(lengthscale)) @ squares.reshape(len(a) * len(b), -1 if squares.size else 0).T).reshape(shape)
+
+
+def squared_distance_gradient(a: Encoded, b: Encoded, lengthscale: FloatArray) -> FloatArray:
+    """Derivatives of r^2 by the real coordinates of ``a``, (s, n_a, n_b, D_c)."""
+    difference = a.real[:, None, :] - b.real[None, :, :]
+    return 2 * difference[None] / np.square(lengthscale)[:, None, None, :]

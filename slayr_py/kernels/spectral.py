@@ -1,0 +1,93 @@
+r"""Graph Fourier analysis of discrete parameters: what every kernel on graphs has in common.
+
+With the Laplacian's eigenvalues lambda and eigenvectors u of one graph, a kernel on its vertices is
+
+    k(v, v') = sum_i u_i[v] u_i[v'] f(lambda_i) = sum_g W_g(v, v') f(lambda_g),
+
+where W_g adds up the products over equal eigenvalues (Oh, Gavves & Welling 2021, eq. 1; Smola & Kondor 2003).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+from scipy.optimize import brentq
+
+from slayr_py.kernels.priors import LogNormal
+from slayr_py.space import Encoded, Encoder
+from slayr_py.space.dimension import FloatArray
+
+
+def vertex_weights(a: Encoded, b: Encoded) -> Iterator[tuple[FloatArray, list[FloatArray]]]:
+    """For every graph its distinct eigenvalues (G,), and G arrays W_g(v_a, v_b) of shape (n_a, n_b)."""
+    for position, spectrum in enumerate(a.encoder.spectra.values()):
+        u_a, u_b = spectrum.basis[a.vertices[:, position]], spectrum.basis[b.vertices[:, position]]
+        groups = [spectrum.group_of == g for g in range(len(spectrum.eigenvalues))]
+        yield spectrum.eigenvalues, [u_a[:, of_group] @ u_b[:, of_group].T for of_group in groups]
+
+
+def own_weights(a: Encoded) -> Iterator[tuple[FloatArray, list[FloatArray]]]:
+    """The same for every configuration with itself: G arrays W_g(v, v) of shape (n_a,)."""
+    for position, spectrum in enumerate(a.encoder.spectra.values()):
+        squares = np.square(spectrum.basis[a.vertices[:, position]])
+        groups = [spectrum.group_of == g for g in range(len(spectrum.eigenvalues))]
+        yield spectrum.eigenvalues, [squares[:, of_group].sum(axis=1) for of_group in groups]
+
+
+def graph_data(train: Encoded, new: Encoded) -> dict[str, Any]:
+    """Continuous coordinates and spectra as ``stan/fm_gp.stan`` takes them; graphs side by side."""
+    spectra = list(train.encoder.spectra.values())
+    starts = np.cumsum([0, *(len(s.eigenvalues) for s in spectra)])
+    group_of = [s.group_of + start + 1 for s, start in zip(spectra, starts[:-1], strict=True)]
+
+    def eigenvectors(points: Encoded) -> FloatArray:
+        rows = [s.basis[points.vertices[:, p]] for p, s in enumerate(spectra)]
+        return np.ascontiguousarray(np.hstack([np.zeros((len(points), 0)), *rows]))
+
+    return {
+        "N": len(train),
+        "D": train.real.shape[1],
+        "X": train.real,
+        "active": train.real_active.astype(np.float64),
+        "P": len(spectra),
+        "G": int(starts[-1]),
+        "Q": sum(len(s.group_of) for s in spectra),
+        "lambda": np.concatenate([np.zeros(0), *(s.eigenvalues for s in spectra)]),
+        "graph_of": np.repeat(np.arange(len(spectra)) + 1, np.diff(starts)),
+        "group_of": np.concatenate([np.zeros(0, dtype=np.int64), *group_of]),
+        "U": eigenvectors(train),
+        "M": len(new),
+        "X_new": new.real,
+        "active_new": new.real_active.astype(np.float64),
+        "U_new": eigenvectors(new),
+    }
+
+
+def beta_prior(encoder: Encoder, response: Callable[[FloatArray], FloatArray]) -> LogNormal:
+    """Prior of ``beta`` under which, at its median, two levels of a graph correlate 1/2 on average.
+
+    At equal continuous parameters the entries of U f(beta Lambda) U' add up to m f(0), its diagonal to
+    S = sum_i f(beta lambda_i), so that the mean correlation is (m f(0) - S) / ((m - 1) S) for m vertices; on a complete
+    graph and f = 1 / (1 + beta lambda) it is beta / (1 + beta). The scale of 1.5 makes the correlation about uniform.
+
+    Parameters
+    ----------
+    response : callable
+        f at equal continuous parameters, of beta lambda.
+    """
+    locations = []
+    for spectrum in encoder.spectra.values():
+        counts = np.bincount(spectrum.group_of).astype(np.float64)
+        m = len(spectrum.group_of)
+        if m == 1:
+            locations.append(0.0)
+            continue
+
+        def excess(log_beta: float, counts: FloatArray = counts, of: FloatArray = spectrum.eigenvalues) -> float:
+            f = response(np.exp(log_beta) * of)
+            return float((f @ counts) / f[0] * (counts.sum() + 1) / (2 * counts.sum()) - 1)
+
+        locations.append(float(brentq(excess, -40.0, 40.0)))
+    return LogNormal(locations, 1.5)

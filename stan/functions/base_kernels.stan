@@ -1,0 +1,35 @@
+/**
+ * Stationary kernels of one squared distance, by the numbers that programs
+ * take as data.
+ */
+int SQUARED_EXPONENTIAL() {
+  return 1;
+}
+
+int RATIONAL_QUADRATIC() {
+  return 2;
+}
+
+int MATERN() {
+  return 3;
+}
+
+/**
+ * Correlations of pairs at given squared distances.
+ *
+ * @param h squared distances, divided by the squared length-scale; n_pairs
+ * @param base SQUARED_EXPONENTIAL, exp(-h / 2); RATIONAL_QUADRATIC,
+ *   (1 + h / (2 alpha))^-alpha; or MATERN
+ * @param p order of the Matern kernel
+ * @param rq_alpha shape of the rational quadratic kernel; 1, else empty
+ * @return correlations; n_pairs
+ */
+vector base_kernel(vector h, data int base, data int p, vector rq_alpha) {
+  if (base == SQUARED_EXPONENTIAL()) {
+    return exp(-0.5 * h);
+  }
+  if (base == RATIONAL_QUADRATIC()) {
+    return exp(-rq_alpha[1] * log1p(h / (2 * rq_alpha[1])));
+  }
+  return matern(h, p);
+}

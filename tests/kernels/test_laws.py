@@ -1,0 +1,161 @@
+"""What every kernel must obey, over the registry of cases."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from testing_kernels import CASES, random_points, random_theta
+
+from slayr_py import DataError
+from slayr_py.kernels import FrequencyModulated, Hierarchical, Matern, Separable, from_name, names
+from slayr_py.space import Encoded, Encoder
+
+
+@pytest.fixture(params=sorted(CASES))
+def case(request):
+    kernel, space = CASES[request.param]
+    return kernel, Encoder(space)
+
+
+def draws_of(theta):
+    return {name: np.asarray(value)[None] for name, value in theta.items()}
+
+
+def test_every_registered_kernel_has_a_case():
+    assert {kernel.name for kernel, _ in CASES.values()} == set(names())
+
+
+def test_gram_is_symmetric_and_positive_semidefinite(case):
+    kernel, encoder = case
+    points = random_points(encoder, 200, 0)
+    rng = np.random.default_rng(1)
+    for _ in range(10):
+        k = kernel.gram(points, points, random_theta(kernel, encoder, rng))
+        np.testing.assert_allclose(k, k.T, rtol=1e-12)
+        assert np.linalg.eigvalsh(k).min() > -1e-12 * np.trace(k)
+
+
+def test_nothing_writes_into_the_points(case):
+    kernel, encoder = case
+    points = random_points(encoder, 5, 0)
+    before = points.values.copy(), points.active.copy()
+    draws = draws_of(random_theta(kernel, encoder, np.random.default_rng(0)))
+    kernel.cross_gradient(points, points, draws)
+    kernel.diagonal_gradient(points, draws)
+    assert np.array_equal(before[0], points.values) and np.array_equal(before[1], points.active)
+
+
+def test_diagonal_is_that_of_the_gram_matrix(case):
+    kernel, encoder = case
+    points = random_points(encoder, 30, 2)
+    theta = random_theta(kernel, encoder, np.random.default_rng(3))
+    diagonal = kernel.diagonal(points, draws_of(theta))[0]
+    np.testing.assert_allclose(diagonal, np.diag(kernel.gram(points, points, theta)), rtol=1e-12)
+
+
+def test_equal_points_are_interchangeable(case):
+    kernel, encoder = case
+    points = random_points(encoder, 6, 4)
+    doubled = points.concatenate(points)
+    k = kernel.gram(doubled, doubled, random_theta(kernel, encoder, np.random.default_rng(5)))
+    np.testing.assert_allclose(k[:6, :6], k[6:, :6], rtol=1e-13)
+
+
+def test_draws_are_computed_together(case):
+    kernel, encoder = case
+    a, b = random_points(encoder, 7, 6), random_points(encoder, 5, 7)
+    rng = np.random.default_rng(8)
+    thetas = [random_theta(kernel, encoder, rng) for _ in range(4)]
+    draws = {name: np.array([theta[name] for theta in thetas]) for name in thetas[0]}
+    for k, theta in zip(kernel.cross(a, b, draws), thetas, strict=True):
+        np.testing.assert_allclose(k, kernel.gram(a, b, theta), rtol=1e-12)
+
+
+def test_gradients_are_those_of_finite_differences(case):
+    kernel, encoder = case
+    a, b = random_points(encoder, 12, 9), random_points(encoder, 6, 10)
+    b = a[:2].concatenate(b)  # coinciding points
+    draws = draws_of(random_theta(kernel, encoder, np.random.default_rng(11)))
+    k, gradient = kernel.cross_gradient(a, b, draws)
+    np.testing.assert_allclose(k, kernel.cross(a, b, draws), rtol=1e-12)
+    own = kernel.diagonal_gradient(a, draws)
+    h = 1e-6
+    for position, name in enumerate(encoder.real_names):
+        j = encoder.names.index(name)
+        step = np.zeros_like(a.values)
+        step[:, j] = h * a.active[:, j]
+        up, down = (Encoded(a.values + sign * step, a.active, encoder) for sign in (1, -1))
+        wanted = (kernel.cross(up, b, draws) - kernel.cross(down, b, draws)) / (2 * h)
+        # An inactive coordinate has no derivative that anyone asks for.
+        on = a.active[:, j]
+        np.testing.assert_allclose(gradient[0, on, :, position], wanted[0, on], atol=2e-6 * np.abs(k).max())
+        wanted = (kernel.diagonal(up, draws) - kernel.diagonal(down, draws)) / (2 * h)
+        np.testing.assert_allclose(own[0, on, position], wanted[0, on], atol=2e-6 * np.abs(k).max())
+
+
+def test_priors_fit_the_hyperparameters(case):
+    kernel, encoder = case
+    labels, priors = kernel.labels(encoder), kernel.kernel_priors(encoder)
+    assert set(labels) == set(priors)
+    for name, label in labels.items():
+        entries = priors[name].stan_data(name, label)
+        assert all(np.shape(value) == (() if label is None else (len(label),)) for value in entries.values())
+        assert label is None or name in kernel.dims
+
+
+def test_options_make_the_kernel_again(case):
+    kernel, encoder = case
+    again = from_name(kernel.name, encoder, **kernel.options())
+    theta = random_theta(kernel, encoder, np.random.default_rng(12))
+    points = random_points(encoder, 5, 13)
+    assert repr(again) == repr(kernel)
+    assert np.array_equal(again.gram(points, points, theta), kernel.gram(points, points, theta))
+    assert kernel.description
+
+
+def test_bad_hyperparameters_are_named(case):
+    kernel, encoder = case
+    points = random_points(encoder, 3, 14)
+    theta = random_theta(kernel, encoder, np.random.default_rng(15))
+    name, label = next(item for item in kernel.labels(encoder).items() if item[1] != ())
+    without = {k: v for k, v in theta.items() if k != name}
+    negative = theta | {name: -np.ones_like(theta[name])}
+    for bad, phrase in [
+        (theta | {"sigma": 1.0}, "no hyperparameter ['sigma']"),
+        (without, f"lacks {name!r}"),
+        (theta | {name: np.ones(77)}, "has shape (77,)"),
+        (negative, f"theta[{name!r}] must be"),
+        (theta | {"sigma_f": np.nan}, "'sigma_f'"),
+    ]:
+        with pytest.raises(DataError) as error:
+            kernel.gram(points, points, bad)
+        assert phrase in str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("make", "phrase"),
+    [
+        (lambda: Hierarchical("sse"), "'se'"),
+        (lambda: Hierarchical(combine="plus"), "'plus'"),
+        (lambda: Hierarchical("matern", p=-1), "-1"),
+        (lambda: FrequencyModulated("laplace"), "'laplacian'"),
+        (lambda: FrequencyModulated(Matern()), "Matern"),
+        (lambda: FrequencyModulated("laplacian", tau=1.0), "tau"),
+        (lambda: FrequencyModulated("power", tau=2.5), "2.5"),
+        (lambda: FrequencyModulated("power", orders=0), "0"),
+        (lambda: FrequencyModulated(Hierarchical(), tau=1.0), "tau"),
+        (lambda: from_name("matern", None, q=1), "known: p"),
+        (lambda: from_name("auto", None), "encoder"),
+        (lambda: Separable("laplacien"), "'laplacian'"),
+        (lambda: Separable(combine="times"), "'times'"),
+        (lambda: from_name("fm", Encoder(CASES["matern-plain"][1])), "ordinal or categorical"),
+        (lambda: from_name("separable", Encoder(CASES["matern-plain"][1])), "ordinal or categorical"),
+        (lambda: from_name("auto", None, p=1), "auto"),
+        (lambda: from_name("fm", None, modulator={"base": "se"}), "needs a name"),
+        (lambda: from_name("fm", None, modulator={"name": "hierarchical", "bass": "se"}), "bass"),
+    ],
+)
+def test_bad_kernels_are_refused(make, phrase):
+    with pytest.raises(DataError) as error:
+        make()
+    assert phrase in str(error.value)

@@ -1,0 +1,249 @@
+"""Every program as a whole, over the registry of kernels: covariance, density, gradient, generated quantities."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy.special import expit, softmax
+from scipy.stats import multivariate_normal, norm
+from testing_kernels import CASES, random_points
+
+import slayr_py as sl
+from slayr_py.inference.programs import compiled
+from slayr_py.inference.run import generate
+from slayr_py.space import Encoded, Encoder
+
+NOISE = {"mu": sl.Normal(0.2, 0.7), "sigma_f": sl.LogNormal(0.1, 0.4), "sigma_n": sl.LogNormal(-1.0, 0.5)}
+
+
+class Case:
+    """A model on a few points, two of which coincide, and its scores by name."""
+
+    def __init__(self, name, n=7, m=0, seed=0):
+        kernel, space = CASES[name]
+        self.encoder = Encoder(space)
+        self.gp = sl.GaussianProcess(self.encoder, kernel, NOISE)
+        points = random_points(self.encoder, n - 2, seed)
+        self.train = points.concatenate(points[:2])
+        self.new = random_points(self.encoder, m, seed + 1)
+        self.y = np.random.default_rng(seed).normal(size=n)
+        self.data = self.gp.stan_data(self.train, self.y, self.new)
+        self.program = compiled(kernel.program)
+        self.labels = {"mu": None, "sigma_f": None, "sigma_n": None} | kernel.labels(self.encoder)
+        self.sizes = {name: 1 if label is None else len(label) for name, label in self.labels.items()}
+
+    @property
+    def n_scores(self):
+        return sum(self.sizes.values())
+
+    def scores(self, z):
+        """A flat vector of scores by the program's names."""
+        ends = np.cumsum(list(self.sizes.values()))
+        parts = np.split(z, ends[:-1])
+        optional = self.gp.kernel.optional
+        return {
+            f"z_{name}": part if self.labels[name] is not None or name in optional else part[0]
+            for name, part in zip(self.sizes, parts, strict=True)
+        }
+
+    def frame(self, points):
+        """Rows of scores as CmdStan's columns."""
+        columns = []
+        for name, size in self.sizes.items():
+            scalar = self.labels[name] is None and name not in self.gp.kernel.optional
+            columns += [f"z_{name}"] if scalar else [f"z_{name}.{i + 1}" for i in range(size)]
+        return pd.DataFrame(points, columns=columns)
+
+    def theta(self, z):
+        """Hyperparameters of scores, from the definition of each prior."""
+        theta = {}
+        for name, score in self.scores(z).items():
+            name = name.removeprefix("z_")
+            prior = self.gp.priors[name]
+            if isinstance(prior, sl.Beta):
+                theta[name] = expit(score)
+            elif isinstance(prior, sl.Dirichlet):
+                theta[name] = softmax(score)
+            else:
+                value = np.asarray(prior.mu) + np.asarray(prior.sigma) * score
+                theta[name] = value if name == "mu" else np.exp(value)
+            if self.labels[name] is None:
+                theta[name] = float(np.squeeze(theta[name]))
+        theta["sigma_f"] /= np.sqrt(self.mean_variance(theta))
+        return theta
+
+    def mean_variance(self, theta):
+        """Mean of k(x, x) over all vertices where sigma_f is 1 and nothing is far from itself."""
+        kernel = self.gp.kernel
+        if kernel.name == "hierarchical":
+            return len(self.encoder.names) if kernel.combine == "sum" else 1.0
+        if kernel.name == "matern":
+            return 1.0
+        response = kernel.modulator.response if kernel.name == "fm" else None
+        total = 1.0
+        for p, spectrum in enumerate(self.encoder.spectra.values()):
+            z = theta["beta"][p] * spectrum.eigenvalues[spectrum.group_of]
+            if response is None:
+                f = np.exp(-z) if kernel.graph == "diffusion" else 1 / (1 + z)
+            else:
+                draws = {"weights": np.array([theta.get("weights", [1.0])])}
+                f = response(z[None], np.zeros((1, len(z))), draws)[0]
+            total *= np.mean(f)
+        return 1 + total if kernel.name == "separable" and kernel.combine == "sum" else total
+
+    def log_density(self, z):
+        theta = self.theta(z)
+        value = 0.0
+        for name, score in self.scores(z).items():
+            prior = self.gp.priors[name.removeprefix("z_")]
+            if isinstance(prior, sl.Beta):
+                value += np.sum(
+                    np.asarray(prior.a) * np.log(expit(score)) + np.asarray(prior.b) * np.log(expit(-score))
+                )
+            elif isinstance(prior, sl.Dirichlet):
+                value += np.sum(np.asarray(prior.concentration) * score - np.exp(score))
+            else:
+                value -= 0.5 * np.sum(np.square(score))
+        k = self.covariance(theta)
+        return value + multivariate_normal(np.full(len(self.y), theta["mu"]), k).logpdf(self.y)
+
+    def gram(self, a: Encoded, b: Encoded, theta):
+        return self.gp.kernel.gram(a, b, theta)
+
+    def covariance(self, theta):
+        return self.gram(self.train, self.train, theta) + theta["sigma_n"] ** 2 * np.eye(len(self.y))
+
+    def stan_log_density(self, points, **data):
+        """Value and gradient through CmdStan's own log_prob."""
+        rows = []
+        for z in points:
+            # CmdStan reads no empty arrays of parameters.
+            scores = {name: score for name, score in self.scores(z).items() if np.size(score)}
+            scores |= {name: [] for name in self.absent}
+            frame = self.program.model().log_prob(scores, data=self.data | data, sig_figs=18)
+            rows.append(frame.iloc[0].to_numpy())
+        table = np.array(rows)
+        return table[:, 0], table[:, 1:]
+
+    @property
+    def absent(self):
+        """Parameters of the program that this kernel has none of."""
+        known = {
+            "matern_gp": ["lengthscale"],
+            "hierarchical_gp": ["gamma", "rho", "lengthscale", "rq_alpha"],
+            "fm_gp": ["lengthscale", "alpha", "beta", "weights", "bias", "gamma", "rho", "rq_alpha"],
+        }[self.gp.kernel.program]
+        return [f"z_{name}" for name in known if not self.sizes.get(name, 0)]
+
+
+@pytest.mark.parametrize("name", sorted(CASES))
+def test_covariance_equals_numpy_at_a_hundred_hyperparameters(name):
+    # Without the likelihood, the covariance of the latent function at new points is the kernel itself.
+    case = Case(name, m=9)
+    points = np.random.default_rng(1).normal(size=(100, case.n_scores))
+    output = generate(case.program, case.data | {"want_cov": 1, "prior_only": 1}, case.frame(points), seed=3)
+    columns = [c for c in output if c.startswith("f_cov.")]
+    for z, row in zip(points, output[columns].to_numpy(), strict=True):
+        wanted = case.gram(case.new, case.new, case.theta(z))
+        np.testing.assert_allclose(row.reshape(9, 9), wanted, rtol=1e-10, atol=1e-10 * wanted.max())
+
+
+@pytest.mark.parametrize("name", sorted(CASES))
+def test_log_density_and_gradient(name):
+    case = Case(name)
+    points = np.random.default_rng(2).normal(size=(3, case.n_scores))
+    value, gradient = case.stan_log_density(points)
+    wanted = np.array([case.log_density(z) for z in points])
+    # Stan drops constants: compare differences.
+    np.testing.assert_allclose(np.diff(value), np.diff(wanted), rtol=1e-8, atol=1e-8)
+    h = 1e-5
+    for z, slope in zip(points, gradient, strict=True):
+        for j in range(case.n_scores):
+            step = h * np.eye(case.n_scores)[j]
+            finite = (case.log_density(z + step) - case.log_density(z - step)) / (2 * h)
+            assert slope[j] == pytest.approx(finite, rel=1e-5, abs=2e-6)
+
+
+@pytest.mark.parametrize("name", [name for name in sorted(CASES) if "hierarchical" in name])
+@pytest.mark.parametrize("end", [-30.0, 30.0])
+def test_gradient_at_the_ends_of_the_weights(name, end):
+    case = Case(name)
+    z = np.random.default_rng(4).normal(size=case.n_scores)
+    start = 0
+    for label, size in case.sizes.items():
+        if label in ("gamma", "rho"):
+            z[start : start + size : 2] = end
+        start += size
+    value, gradient = case.stan_log_density([z, z + 1e-6])
+    assert np.all(np.isfinite(gradient))
+    # The change along a line is what the gradient says.
+    assert np.diff(value)[0] == pytest.approx(1e-6 * gradient.mean(axis=0).sum(), rel=1e-3, abs=1e-8)
+
+
+@pytest.mark.parametrize("name", sorted(CASES))
+def test_prior_alone(name):
+    case = Case(name)
+    points = np.random.default_rng(5).normal(size=(3, case.n_scores))
+    value, _ = case.stan_log_density(points, prior_only=1)
+    likelihood = [
+        multivariate_normal(np.full(len(case.y), theta["mu"]), case.covariance(theta)).logpdf(case.y)
+        for theta in map(case.theta, points)
+    ]
+    wanted = np.array([case.log_density(z) for z in points]) - likelihood
+    np.testing.assert_allclose(np.diff(value), np.diff(wanted), rtol=1e-9, atol=1e-9)
+
+
+@pytest.mark.parametrize("name", sorted(CASES))
+def test_generated_quantities_against_inverses(name):
+    case = Case(name, m=4)
+    points = 0.7 * np.random.default_rng(6).normal(size=(20, case.n_scores))
+    output = generate(case.program, case.data, case.frame(points), seed=3)
+    for z, (_, row) in zip(points, output.iterrows(), strict=True):
+        theta = case.theta(z)
+        inverse = np.linalg.inv(case.covariance(theta))
+        cross = case.gram(case.train, case.new, theta)
+        residual = case.y - theta["mu"]
+        mean = theta["mu"] + cross.T @ inverse @ residual
+        variance = np.diag(case.gram(case.new, case.new, theta) - cross.T @ inverse @ cross)
+        np.testing.assert_allclose(row[[f"f_mean.{j + 1}" for j in range(4)]], mean, rtol=1e-7, atol=1e-8)
+        # The root doubles the relative error of a variance that is a difference of nearly equal numbers.
+        np.testing.assert_allclose(np.square(row[[f"f_sd.{j + 1}" for j in range(4)]]), variance, rtol=1e-7, atol=1e-8)
+        precision = np.diag(inverse)
+        wanted = norm(case.y - (inverse @ residual) / precision, 1 / np.sqrt(precision)).logpdf(case.y)
+        np.testing.assert_allclose(row[[f"log_lik.{j + 1}" for j in range(7)]], wanted, rtol=1e-7, atol=1e-7)
+
+
+@pytest.mark.parametrize("name", ["matern-plain", "hierarchical-se-sum", "fm-neural"])
+@pytest.mark.parametrize("prior_only", [False, True])
+def test_replicates_have_their_joint_moments(name, prior_only):
+    case = Case(name, n=4)
+    z = 0.5 * np.random.default_rng(7).normal(size=case.n_scores)
+    n = 20_000
+    data = case.data | {"prior_only": int(prior_only)}
+    output = generate(case.program, data, case.frame(np.tile(z, (n, 1))), seed=11)
+    replicates = output[[f"y_rep.{j + 1}" for j in range(4)]].to_numpy()
+    theta = case.theta(z)
+    noise = theta["sigma_n"] ** 2 * np.eye(4)
+    prior = case.gram(case.train, case.train, theta)
+    if prior_only:
+        mean, cov = np.full(4, theta["mu"]), prior + noise
+    else:
+        gain = prior @ np.linalg.inv(prior + noise)
+        mean, cov = theta["mu"] + gain @ (case.y - theta["mu"]), prior - gain @ prior + noise
+    deviations = replicates - mean
+    error = deviations.std(axis=0) / np.sqrt(n)
+    assert np.all(np.abs(deviations.mean(axis=0)) < 4.5 * error)
+    products = deviations[:, :, None] * deviations[:, None, :]
+    error = products.std(axis=0) / np.sqrt(n)
+    assert np.all(np.abs(products.mean(axis=0) - cov) < 4.5 * error)
+
+
+def test_one_point_and_many_dimensions_of_the_matern_program():
+    encoder = Encoder(CASES["matern-plain"][1])
+    gp = sl.GaussianProcess(encoder, sl.kernels.Matern(3), NOISE)
+    train = random_points(encoder, 1, 0)
+    program = compiled("matern_gp")
+    scores = {"z_mu": 0.1, "z_sigma_f": 0.2, "z_sigma_n": -0.3, "z_lengthscale": [0.4, 0.5]}
+    frame = program.model().log_prob(scores, data=gp.stan_data(train, np.array([0.7]), train[:0]), sig_figs=18)
+    assert np.all(np.isfinite(frame.to_numpy()))
