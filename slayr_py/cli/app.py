@@ -105,12 +105,16 @@ def optimize(
     output: Annotated[
         Path | None, typer.Option(metavar="DIR", help="Folder for the figure and the default storage.")
     ] = None,
+    noisy: Annotated[
+        bool | None,
+        typer.Option("--noisy/--no-noisy", help="Whether the objective varies, so that asking again may pay."),
+    ] = None,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No progress bar, only the result.")] = False,
 ) -> None:
     """Minimise (or maximise) an objective as a configuration file says."""
     from slayr_py.cli.optimize import run
 
-    overrides: dict[str, Any] = {"budget": budget, "seed": seed}
+    overrides: dict[str, Any] = {"budget": budget, "seed": seed, "noisy": noisy}
     run(
         config,
         overrides={key: value for key, value in overrides.items() if value is not None},

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import networkx as nx
 from ConfigSpace import ConfigurationSpace
 
 from slayr_py.acquisition import Acquisition
@@ -24,6 +25,7 @@ from slayr_py.errors import DataError
 from slayr_py.kernels import Kernel, Prior
 from slayr_py.kernels import from_name as kernel_from_name
 from slayr_py.kernels.priors import prior_from_dict
+from slayr_py.space import Encoder
 from slayr_py.study.objective import Objective
 
 
@@ -32,7 +34,8 @@ class Config:
     """What a configuration file says, ready for `slayr_py.minimize`."""
 
     objective: Objective
-    space: ConfigurationSpace
+    space: Encoder
+    """The search space, with the graphs of its parameters."""
     name: str
     """Name of the study; the file's own name without ending when it gives none."""
     storage: str | None
@@ -50,6 +53,7 @@ _STUDY: dict[str, Types] = {
     "n_initial": int,
     "seed": int,
     "direction": str,
+    "noisy": bool,
     "timeout": (int, float),
     "output": str,
 }
@@ -70,6 +74,7 @@ _SECTIONS: dict[str, Types] = {
     "gp": dict,
     "acquisition": dict,
     "space": dict,
+    "graphs": dict,
 }
 
 
@@ -81,7 +86,7 @@ def load_config(path: Path) -> Config:
     ConfigError
         The file is missing, no TOML, has an unknown key or a wrong value, or its objective cannot be found.
     SpaceError
-        Its space means nothing.
+        Its space means nothing, or a graph does not fit its parameter.
     DataError
         An unknown kernel or acquisition, or an illegal option of one.
     """
@@ -100,17 +105,18 @@ def load_config(path: Path) -> Config:
             raise ConfigError(f"{path.name} has no [{required}] section")
     study = check_keys(document.get("study", {}), _STUDY, "[study]")
     gp = check_keys(document.get("gp", {}), _GP, "[gp]")
-    space = _space(document["space"], path.parent)
+    graphs = {name: _graph(name, value) for name, value in document.get("graphs", {}).items()}
+    space = Encoder(_space(document["space"], path.parent), graphs)
     options = {key: value for key, value in study.items() if key not in ("name", "storage", "output")}
     options |= {key: value for key, value in gp.items() if key not in ("kernel", "priors")}
     if "kernel" in gp:
-        options["kernel"] = _kernel(gp["kernel"])
+        options["kernel"] = _kernel(gp["kernel"], space)
     if "priors" in gp:
         options["priors"] = _priors(gp["priors"])
     if "acquisition" in document:
         options["acquisition"] = _acquisition(document["acquisition"])
     return Config(
-        objective=_objective(document["objective"], path.parent.resolve(), space),
+        objective=_objective(document["objective"], path.parent.resolve(), space.space),
         space=space,
         name=study.get("name", path.stem),
         storage=study.get("storage"),
@@ -143,16 +149,37 @@ def _space(table: Mapping[str, Any], folder: Path) -> ConfigurationSpace:
     return inline_space(table)
 
 
-def _kernel(value: str | Mapping[str, Any]) -> str | Kernel:
+def _graph(name: str, value: Any) -> str | nx.Graph:
     if isinstance(value, str):
-        # By name it is looked up with the space at hand, which "auto" looks at.
+        return value
+    if not isinstance(value, list) or not value or not all(map(_is_edge, value)):
+        raise ConfigError(
+            f'{name} in [graphs] must be the name of a graph, such as "path", or a list of edges such as '
+            f'[["small", "medium"], ["medium", "large"]], not {value!r}'
+        )
+    graph = nx.Graph()
+    graph.add_weighted_edges_from(edge if len(edge) == 3 else [*edge, 1.0] for edge in value)
+    return graph
+
+
+def _is_edge(value: Any) -> bool:
+    if not isinstance(value, list) or len(value) not in (2, 3):
+        return False
+    return not any(isinstance(part, list | dict) for part in value)
+
+
+def _kernel(value: str | Mapping[str, Any], encoder: Encoder) -> str | Kernel:
+    if isinstance(value, str):
+        # By name it is looked up with the space at hand, and "auto" is told from a choice of the user's.
         return value
     options = dict(value)
     name = options.pop("name", None)
     if not isinstance(name, str):
         raise ConfigError('kernel in [gp] must be a name or a table with one: { name = "matern", p = 2 }')
-    check_names(options, kernel_from_name(name).options(), f"kernel {name!r} in [gp]")
-    return kernel_from_name(name, **options)
+    try:
+        return kernel_from_name(name, encoder, **options)
+    except DataError as error:
+        raise ConfigError(f"kernel in [gp]: {error}") from error
 
 
 def _priors(table: Mapping[str, Any]) -> dict[str, Prior]:

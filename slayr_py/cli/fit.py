@@ -21,6 +21,7 @@ from slayr_py.cli.inline_space import read_space
 from slayr_py.cli.tables import table_text
 from slayr_py.errors import DataError, did_you_mean
 from slayr_py.inference import GaussianProcess, Posterior
+from slayr_py.study.record import describe_kernel, kernel_record
 
 
 def run(
@@ -78,7 +79,8 @@ def run(
         columns = columns[list(space)]
 
     gp = GaussianProcess(space, kernel=kernel)
-    typer.echo(f"{len(table)} observations of {target}, {len(space)} parameters, kernel {gp.kernel!r}")
+    described = describe_kernel(kernel_record(gp.kernel, gp.encoder, automatic=kernel == "auto"))
+    typer.echo(f"{len(table)} observations of {target}, {len(space)} parameters\nkernel: {described}")
     gp.prepare(lambda phase: typer.echo(f"{phase} ...", err=True))
     post = gp.fit(_rows(columns, space), y.to_numpy(dtype="float64"), **options)
     trusted = _print(post)

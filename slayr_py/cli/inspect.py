@@ -11,7 +11,7 @@ from slayr_py.cli.checks import ConfigError
 from slayr_py.cli.tables import config_lines, table_text
 from slayr_py.errors import DataError, StorageError
 from slayr_py.study import Result, convergence_figure, space_of, suggestion_table
-from slayr_py.study.record import FAILURE_KEY, study_record
+from slayr_py.study.record import FAILURE_KEY, describe_kernel, study_record
 from slayr_py.study.result import trials_table
 from slayr_py.study.storage import open_storage, study_names
 
@@ -42,7 +42,9 @@ def run(study: str, *, study_name: str | None, n_trials: int, figure: Path | Non
     trials = loaded.get_trials(deepcopy=False)
     typer.echo(f"study {loaded.study_name}: {len(trials)} trials, {loaded.direction.name.lower()}")
     if record is not None:
-        typer.echo(f"kernel {record['kernel']}, acquisition {record['acquisition']}, seed {record['seed']}")
+        noise = ", noisy objective" if record.get("noisy") else ""
+        typer.echo(f"kernel: {describe_kernel(record['kernel'])}")
+        typer.echo(f"acquisition {record['acquisition']}, seed {record['seed']}{noise}")
         space = space_of(loaded)
     else:
         space = None
@@ -83,6 +85,7 @@ def run(study: str, *, study_name: str | None, n_trials: int, figure: Path | Non
 _FIT_COLUMNS = {
     "number": "number",
     "phase": "phase",
+    "kernel": "kernel",
     "method": "method",
     "observations": "n",
     "rhat_max": "rhat",

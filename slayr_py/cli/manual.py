@@ -47,6 +47,8 @@ A configuration file:
   n_initial = 10
   seed = 1
   direction = "minimize"          # or "maximize"
+  noisy = false                   # true: the objective varies, so asking
+                                  # for the same again may pay
   timeout = 3600                  # seconds; then no further trial starts
   output = "results"              # default: the working directory
 
@@ -69,8 +71,15 @@ A configuration file:
   epochs = { type = "constant", value = 20 }
 
 \b
+  [graphs]                        # optional: which levels are alike
+  layers = "path"                 # or "complete"; an integer gets levels
+  act = [["relu", "leaky"], ["leaky", "tanh", 0.5]]
+                                  # edges of your own; a third entry is the
+                                  # weight of one
+
+\b
   [gp]                            # every key is optional
-  kernel = "auto"                 # or { name = "matern", p = 2 }
+  kernel = "auto"                 # or another, see below
   method = "nuts"                 # or "pathfinder", "laplace", "map"
   chains = 4
   warmup = 300
@@ -83,6 +92,18 @@ A configuration file:
   [acquisition]
   name = "lcb"                    # or "ei" (the default), "log_ei", "pi"
   delta = 0.1                     # of "lcb"
+
+\b
+Kernels, with their options as in  kernel = { name = "matern", p = 2 }:
+  auto          hierarchical if the space has conditions, else fm if it has
+                ordinal or categorical parameters, else matern
+  matern        p = 2             order, nu = p + 1/2
+  hierarchical  base = "se"       or "rq", "matern" (with p)
+                combine = "product"   or "sum"
+  fm            modulator = "laplacian"   or "neural", "diffusion",
+                "power" (with orders = 3, tau = 2.0),
+                { name = "hierarchical", base = "se" }
+  separable     graph = "laplacian", combine = "product"
 
 Files named in a configuration (space, module, the working directory of a command) are looked up beside it;
 storage and output are relative to the working directory.

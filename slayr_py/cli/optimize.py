@@ -12,6 +12,8 @@ from slayr_py.cli.config import load_config
 from slayr_py.cli.tables import config_lines
 from slayr_py.errors import DataError, ObjectiveError
 from slayr_py.study import Result, minimize, suggestion_table
+from slayr_py.study.record import describe_kernel
+from slayr_py.study.sampler import sampler_of
 
 
 def run(
@@ -70,6 +72,9 @@ def _report(result: Result, name: str, folder: Path, url: str, again: str) -> No
         f"best value {result.best_value:.6g} in {len(trials)} trials{f' ({failed} failed)' if failed else ''}, at"
     )
     typer.echo(best)
+    sampler = sampler_of(result.study)
+    assert sampler is not None
+    typer.echo(f"kernel      {describe_kernel(sampler.kernel_record)}")
     typer.echo(_trust(result))
     typer.echo(f"figure      {figure}")
     typer.echo(f"study       {url}")

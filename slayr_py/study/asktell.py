@@ -13,7 +13,7 @@ from optuna.study import StudyDirection
 from optuna.trial import FrozenTrial
 
 from slayr_py.errors import DataError, SpaceError
-from slayr_py.space import space_from_json
+from slayr_py.space import Encoder, space_from_json
 from slayr_py.study.distributions import is_active, space_to_distributions
 from slayr_py.study.record import study_record
 from slayr_py.study.sampler import StanGPSampler, sampler_of
@@ -21,7 +21,7 @@ from slayr_py.study.storage import open_storage
 
 
 def create_study(
-    space: ConfigurationSpace,
+    space: ConfigurationSpace | Encoder,
     *,
     storage: str | BaseStorage | None = None,
     study_name: str | None = None,
@@ -32,8 +32,8 @@ def create_study(
 
     Parameters
     ----------
-    space : ConfigurationSpace
-        The search space.
+    space : ConfigurationSpace or Encoder
+        The search space; an `Encoder` of it carries graphs of one's own.
     storage : str or optuna.storages.BaseStorage, optional
         A URL such as ``sqlite:///study.db``; without one the study lives in memory.
     study_name : str, optional

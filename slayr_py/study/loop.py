@@ -17,10 +17,11 @@ from optuna.trial import FrozenTrial, TrialState
 from slayr_py.acquisition import Acquisition
 from slayr_py.errors import DataError, NotFiniteError, ObjectiveError
 from slayr_py.inference.run import Method
-from slayr_py.study.asktell import create_study, suggest_all
+from slayr_py.space import Encoder
+from slayr_py.study.asktell import create_study, space_of, suggest_all
 from slayr_py.study.objective import Objective, evaluate
 from slayr_py.study.progress import ProgressBar
-from slayr_py.study.record import FAILURE_KEY
+from slayr_py.study.record import FAILURE_KEY, describe_kernel, model_difference, study_record
 from slayr_py.study.result import Result
 from slayr_py.study.sampler import Phase, StanGPSampler
 from slayr_py.study.storage import open_storage, storage_failure
@@ -34,7 +35,7 @@ Callback = Callable[[Study, FrozenTrial], None]
 
 def minimize(
     objective: Objective,
-    space: ConfigurationSpace,
+    space: ConfigurationSpace | Encoder,
     budget: int = 50,
     n_initial: int = 10,
     kernel: Any = "auto",
@@ -55,6 +56,7 @@ def minimize(
     target_acceptance: float = 0.8,
     max_treedepth: int = 10,
     priors: Mapping[str, Any] | None = None,
+    noisy: bool = False,
 ) -> Result:
     """Minimise (or maximise) an expensive function over a search space.
 
@@ -63,15 +65,17 @@ def minimize(
     objective : callable
         Takes one configuration, a mapping of the active parameters by name, and returns one finite number. NaN, an
         infinity or anything that is no number fails the trial, as does an error; the study goes on.
-    space : ConfigurationSpace
-        The search space, conditions and forbidden clauses included.
+    space : ConfigurationSpace or Encoder
+        The search space, conditions and forbidden clauses included; an `Encoder` of it carries graphs of one's own,
+        as in ``Encoder(space, graphs={"layers": "path"})``.
     budget : int, default 50
         Number of trials the study shall have at the end: the initial design counts, failed trials count, and so do
         the trials of a study that is resumed. Workers that share a study share its budget.
     n_initial : int, default 10
         Size of the scrambled Sobol design that comes first.
     kernel, acquisition, method, chains, warmup, draws, target_acceptance, max_treedepth, priors
-        Of the model and its fits: see `StanGPSampler` and `GaussianProcess`.
+        Of the model and its fits: see `StanGPSampler` and `GaussianProcess`. The progress display says once which
+        kernel "auto" has chosen and why; the study keeps it.
     seed : int, optional
         Same seed, same trials, also across interruptions. Without one the study draws and keeps its own.
     progress : bool, default True
@@ -88,11 +92,15 @@ def minimize(
         Optuna's callbacks, ``callback(study, frozen_trial)``.
     timeout : float, optional
         Seconds after which no further trial is started.
+    noisy : bool, default False
+        The objective answers differently when it is asked again: a configuration may then be evaluated more than once,
+        and an improvement is one over the model's mean rather than over the luckiest value. Without it no
+        configuration is ever repeated while others are left.
 
     Returns
     -------
     Result
-        best_config, best_value, trials, study.
+        best_config, best_value (the best observed value, of a noisy objective too), trials, study.
 
     Raises
     ------
@@ -139,12 +147,13 @@ def minimize(
                 max_treedepth=max_treedepth,
                 priors=priors,
                 initial_configs=initial_configs,
+                noisy=noisy,
             )
             if _trials(study) < budget:
                 _run(study, objective, int(budget), timeout, progress, callbacks)
         except StorageInternalError as error:
             raise storage_failure(error) from error
-    return Result(study, space)
+    return Result(study, space_of(study))
 
 
 def _run(
@@ -159,9 +168,11 @@ def _run(
     assert isinstance(sampler, StanGPSampler)
     with ProgressBar(study, budget, progress) as bar:
         sampler.on_progress = bar.phase
+        bar.announce(_model(study, sampler))
         try:
-            if budget > sampler.n_initial:
-                # Before the first evaluation: a missing compiler must not cost anyone an initial design.
+            # Before the first evaluation: neither a space without a legal configuration nor a missing compiler must
+            # cost anyone an initial design.
+            if budget > len(sampler.design(sampler.bind(study))):
                 sampler.prepare()
             loop = _Loop(objective, sampler, budget, bar)
             study.optimize(
@@ -175,6 +186,14 @@ def _run(
                 raise loop.stopped_by
         finally:
             sampler.on_progress = None
+
+
+def _model(study: Study, sampler: StanGPSampler) -> str:
+    """Say which kernel is fitted, why, and whether the study was started with another model."""
+    record = study_record(study)
+    assert record is not None
+    change = model_difference(record, sampler.kernel_record, sampler.encoder)
+    return f"kernel: {describe_kernel(sampler.kernel_record)}" + (f"; {change}" if change else "")
 
 
 class _Loop:

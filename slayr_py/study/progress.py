@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Mapping
 from types import TracebackType
 from typing import Any, Self
@@ -51,6 +52,11 @@ class ProgressBar:
         """Leave the bar standing."""
         self._bar.set_description_str("done" if error is None else "stopped")
         self._bar.close()
+
+    def announce(self, text: str) -> None:
+        """Write a line above the bar."""
+        if not self._bar.disable:
+            self._bar.write(text, file=sys.stderr)
 
     def phase(self, phase: Phase) -> None:
         """Show what is being done: "compiling", "evaluating", "fitting" or "maximising"."""

@@ -14,10 +14,15 @@ from ConfigSpace import ConfigurationSpace
 from optuna import Study
 from optuna.trial import FrozenTrial
 
-from slayr_py.space import space_to_json
+from slayr_py.kernels import Kernel, auto_reason
+from slayr_py.space import Encoder, encoder_to_json, jsonable, space_to_json
 
 STUDY_KEY = "slayr:study"
-"""Study attribute: {"space", "seed", "kernel", "acquisition", "n_initial", "version"}."""
+"""Study attribute: {"space", "graphs", "seed", "kernel", "acquisition", "n_initial", "noisy"} as at the study's start.
+
+The kernel is {"name", "options", "description", "chosen", "reason"}: chosen by "auto", for a reason, or by the "user".
+Older studies have its name alone, and no graphs.
+"""
 
 SUGGESTION_KEY = "slayr:suggestion"
 """Trial attribute: {"phase", "config"} and, for phase "model", what `slayr_py.study.sampler` lists."""
@@ -43,6 +48,39 @@ def space_difference(stored: Mapping[str, Any], space: ConfigurationSpace) -> st
         if sorted(map(_canonical, stored[kind])) != sorted(map(_canonical, here[kind])):
             return f"the {kind} differ"
     return None
+
+
+def kernel_record(kernel: Kernel, encoder: Encoder, automatic: bool) -> dict[str, Any]:
+    """Describe a kernel, and why it is this one."""
+    return {
+        "name": kernel.name,
+        "options": jsonable(kernel.options()),
+        "description": kernel.description,
+        "chosen": "auto" if automatic else "user",
+        "reason": auto_reason(encoder) if automatic else None,
+    }
+
+
+def model_difference(stored: Mapping[str, Any], kernel: Mapping[str, Any], encoder: Encoder) -> str | None:
+    """Say with what other kernel or graphs a study was started, or None when the model is still the same."""
+    before = stored["kernel"]
+    if isinstance(before, str):
+        same = before == kernel["name"]
+    else:
+        same = all(_canonical(before[key]) == _canonical(kernel[key]) for key in ("name", "options"))
+    if not same:
+        return f"the study was started with another: {describe_kernel(before)}"
+    if _canonical(stored.get("graphs", {})) != _canonical(encoder_to_json(encoder)["graphs"]):
+        return "the study was started with other graphs"
+    return None
+
+
+def describe_kernel(kernel: str | Mapping[str, Any]) -> str:
+    """Put a study's kernel into words, with the reason if it was chosen automatically."""
+    if isinstance(kernel, str):
+        return kernel
+    reason = f", chosen because {kernel['reason']}" if kernel["chosen"] == "auto" else ""
+    return f"{kernel['description']}{reason}"
 
 
 def _canonical(value: Any) -> str:

@@ -50,7 +50,7 @@ class Result:
 
     @property
     def best_value(self) -> float:
-        """Value of the best trial, as the objective returned it.
+        """Value of the best trial, as the objective returned it; of a noisy objective too, the best that was observed.
 
         Raises
         ------
@@ -89,10 +89,13 @@ class Result:
         return convergence_figure(self.study)
 
     def __repr__(self) -> str:
-        """Say the study's name and its best trial."""
+        """Say the study's name, its kernel and its best trial."""
         finite = finite_trials(self.study)
         best = f"best_value={self.best_value:.6g}, best_config={self.best_config}" if finite else "no finished trial"
-        return f"Result({self.study.study_name!r}, {len(self.study.get_trials(deepcopy=False))} trials, {best})"
+        trials = len(self.study.get_trials(deepcopy=False))
+        sampler = sampler_of(self.study)
+        kernel = f"kernel={sampler.kernel!r}, " if sampler is not None else ""
+        return f"Result({self.study.study_name!r}, {trials} trials, {kernel}{best})"
 
     def _best(self) -> FrozenTrial:
         finished = finite_trials(self.study)

@@ -12,7 +12,8 @@ phase          "initial" (the design), "model" (a fitted model), "random" (nothi
 config         the suggested parameters, active ones only; other workers read a running trial's here
 kernel         name of the kernel                                                            (model only)
 method         "nuts", "pathfinder", "laplace" or "map"                                      (model only)
-acquisition    {"name", its options, "value"}: the value is what the criterion reached       (model only)
+acquisition    {"name", its options, "best", "value"}: what was to be improved on, in the objective's units and
+               sign, and what the criterion reached                                          (model only)
 predicted      {"mean", "sd"}: the latent function there, in the objective's units and sign  (model only)
 diagnostics    what `Posterior.check` says                                                   (model only)
 observations   number of trials fitted                                                       (model only)
@@ -38,6 +39,7 @@ from optuna.distributions import BaseDistribution
 from optuna.samplers import BaseSampler, RandomSampler
 from optuna.study import StudyDirection
 from optuna.trial import FrozenTrial, TrialState
+from threadpoolctl import threadpool_limits
 
 from slayr_py.acquisition import Acquisition, suggest
 from slayr_py.acquisition import from_name as acquisition_from_name
@@ -45,11 +47,12 @@ from slayr_py.errors import DataError, InferenceError, SpaceError
 from slayr_py.inference import GaussianProcess, Posterior
 from slayr_py.inference.run import Method, check_options
 from slayr_py.kernels import from_name as kernel_from_name
-from slayr_py.space import Encoder, jsonable, space_to_json
+from slayr_py.space import Encoder, encoder_to_json, jsonable
 from slayr_py.study.distributions import space_to_distributions, to_configuration, to_params
 from slayr_py.study.record import (
     STUDY_KEY,
     SUGGESTION_KEY,
+    kernel_record,
     space_difference,
     study_record,
     suggestion_record,
@@ -87,11 +90,11 @@ class StanGPSampler(BaseSampler):
 
     Parameters
     ----------
-    space : ConfigurationSpace
-        The search space, conditions and forbidden clauses included. It is the declared space that is modelled, not
-        the intersection of what trials happened to suggest.
+    space : ConfigurationSpace or Encoder
+        The search space, conditions and forbidden clauses included; an `Encoder` of it carries graphs of one's own. It
+        is the declared space that is modelled, not the intersection of what trials happened to suggest.
     kernel : str or kernel, default "auto"
-        A name or an object of `slayr_py.kernels`.
+        A name or an object of `slayr_py.kernels`; "auto" looks at the space.
     acquisition : str or Acquisition, default "ei"
         A name or an object of `slayr_py.acquisition`.
     n_initial : int, default 10
@@ -104,6 +107,10 @@ class StanGPSampler(BaseSampler):
         As in `GaussianProcess` and its `fit`.
     initial_configs : sequence of mappings, optional
         The initial design itself, in place of the Sobol design; `n_initial` is then its length.
+    noisy : bool, default False
+        The objective answers differently when it is asked again. Configurations may then be suggested again, and what
+        an improvement has to beat is the smallest posterior mean at an observed configuration instead of the smallest
+        observed value.
     on_progress : callable, optional
         Receives a `Phase` whenever the work changes.
 
@@ -117,14 +124,15 @@ class StanGPSampler(BaseSampler):
     Notes
     -----
     A study remembers its space and seed. Resuming it with another space raises `SpaceError`, with another seed
-    `DataError`; kernel, acquisition, design and fit options may change between runs, and every trial records what it
-    was suggested with. Failed, pruned and infinite trials are never fitted. Parameters outside the declared space
-    are drawn at random, from the same seeds. Only one objective is supported.
+    `DataError`; kernel, graphs, acquisition, design, noisiness and fit options may change between runs: the study
+    records what it was started with, every trial what it was suggested with. Failed, pruned and infinite trials are
+    never fitted. Parameters outside the declared space are drawn at random, from the same seeds. Only one objective is
+    supported.
     """
 
     def __init__(
         self,
-        space: ConfigurationSpace,
+        space: ConfigurationSpace | Encoder,
         kernel: Any = "auto",
         acquisition: str | Acquisition = "ei",
         n_initial: int = 10,
@@ -138,12 +146,16 @@ class StanGPSampler(BaseSampler):
         max_treedepth: int = 10,
         priors: Mapping[str, Any] | None = None,
         initial_configs: Sequence[Mapping[str, Any]] | None = None,
+        noisy: bool = False,
         on_progress: Callable[[Phase], None] | None = None,
     ) -> None:
-        self.space = space
-        self.distributions = space_to_distributions(space)
-        self.encoder = Encoder(space)
+        self.encoder = space if isinstance(space, Encoder) else Encoder(space)
+        self.space = self.encoder.space
+        self.distributions = space_to_distributions(self.space)
         self.kernel = kernel_from_name(kernel, self.encoder)
+        self.kernel_record = kernel_record(
+            self.kernel, self.encoder, automatic=isinstance(kernel, str) and kernel == "auto"
+        )
         self.acquisition = acquisition_from_name(acquisition)
         self.seed = _checked_seed(seed)
         self.n_initial = _positive("n_initial", n_initial)
@@ -162,6 +174,9 @@ class StanGPSampler(BaseSampler):
         if initial_configs is not None:
             self.initial_configs = [self.encoder.configuration(config) for config in initial_configs]
             self.n_initial = len(self.initial_configs)
+        if not isinstance(noisy, bool):
+            raise DataError(f"noisy must be True or False, not {noisy!r}")
+        self.noisy = noisy
         self.on_progress = on_progress
         self.gp = GaussianProcess(self.encoder, kernel=self.kernel, priors=priors)
         self._prepared = False
@@ -248,11 +263,12 @@ class StanGPSampler(BaseSampler):
             study.set_user_attr(
                 STUDY_KEY,
                 {
-                    "space": space_to_json(self.space),
+                    **encoder_to_json(self.encoder),
                     "seed": seed,
-                    "kernel": self.kernel.name,
+                    "kernel": self.kernel_record,
                     "acquisition": self.acquisition.name,
                     "n_initial": self.n_initial,
+                    "noisy": self.noisy,
                 },
             )
             # Two workers may start a study at once: the later record stands, and every trial reads it anew.
@@ -357,14 +373,15 @@ class StanGPSampler(BaseSampler):
             diagnostics = jsonable(post.check().asdict())
             fitted = time.perf_counter()
             self._tell(Phase("maximising", t, diagnostics))
+            best = self._to_beat(post, observed)
             suggestion = suggest(
                 post,
                 self.acquisition,
-                best=float(observed.y.min()),
+                best=best,
                 t=max(1, t + 1 - len(design)),
                 rng=np.random.default_rng(of_acquisition),
                 pending=self._running(study, trial),
-                exclude=self._seen(study),
+                exclude=self._excluded(study, observed),
             )
         except InferenceError as error:
             warnings.warn(
@@ -382,6 +399,7 @@ class StanGPSampler(BaseSampler):
             "acquisition": {
                 "name": self.acquisition.name,
                 **self.acquisition.options(),
+                "best": sign * best,
                 "value": float(suggestion.value),
             },
             "predicted": {"mean": sign * float(suggestion.mean), "sd": float(suggestion.sd)},
@@ -395,10 +413,28 @@ class StanGPSampler(BaseSampler):
         configs = [self._config_of(trial) for trial in trials if trial.number != current.number]
         return [config for config in configs if config is not None]
 
-    def _seen(self, study: Study) -> list[Configuration]:
+    def _excluded(self, study: Study, observed: Observations) -> list[Configuration]:
+        """Give the configurations that shall not be suggested again."""
         states = (TrialState.COMPLETE, TrialState.FAIL, TrialState.PRUNED)
         configs = [self._config_of(trial) for trial in study.get_trials(deepcopy=False, states=states)]
-        return [config for config in configs if config is not None]
+        finished = [config for config in configs if config is not None]
+        if not self.noisy:
+            return finished
+        # The model never learns of a failure: it would ask for the same configuration for ever.
+        valued = {repr(to_params(config)) for config in observed.configs}
+        return [config for config in finished if repr(to_params(config)) not in valued]
+
+    def _to_beat(self, post: Posterior, observed: Observations) -> float:
+        """Give the value that an improvement improves on."""
+        if not self.noisy:
+            return float(observed.y.min())
+        # The smallest of noisy values belongs to a lucky configuration rather than to the best one, and to beat it
+        # would be to beat an error of measurement. The smallest mean of the latent function at an observed
+        # configuration is put in its place: the plug-in incumbent of Vazquez et al. (2008, J. Phys. Conf. Ser. 135) and
+        # of Picheny, Wagner & Ginsbourger (2013, Struct. Multidiscip. Optim. 48).
+        # One thread, so that the last bits do not depend on the machine, as in the search that follows.
+        with threadpool_limits(limits=1, user_api="blas"):
+            return float(post.predict(observed.configs).mean.min())
 
     def _config_of(self, trial: FrozenTrial) -> Configuration | None:
         # A trial that has not suggested all of its parameters yet, or never will, still stands for what it was given.

@@ -11,6 +11,7 @@ import pytest
 
 import slayr_py
 from slayr_py.errors import DataError, InferenceError
+from slayr_py.study.record import STUDY_KEY
 
 
 def test_help_teaches(slayr):
@@ -35,6 +36,7 @@ def test_optimize_keeps_resumes_and_explains_a_study(slayr, folder):
     study = optuna.load_study(study_name="bowl", storage="sqlite:///bowl.db")
     assert len(study.trials) == 4
     assert f"best value {study.best_value:.6g} in 4 trials" in out
+    assert "kernel      frequency-modulated kernel (laplacian), chosen because" in out
     assert "bowl_convergence.png" in out and "slayr inspect bowl.db --study-name bowl" in out
     assert (folder / "bowl_convergence.png").stat().st_size > 10_000
 
@@ -62,8 +64,8 @@ def test_inspect_shows_what_a_study_knows(slayr, folder):
         assert code == 0 and err == ""
         for words in (
             "study bowl: 5 trials, minimize",
-            "kernel matern",
-            "seed 1",
+            "kernel: frequency-modulated kernel (laplacian), chosen because the space has ordinal or categorical",
+            "acquisition ei, seed 1\n",
             "best value",
             "COMPLETE",
             "map",
@@ -73,6 +75,28 @@ def test_inspect_shows_what_a_study_knows(slayr, folder):
     assert (folder / "f.png").exists()
     assert "(the last 2 of 5)" in slayr("inspect", "bowl.db", "--trials", "2")[1]
     assert "COMPLETE" not in slayr("inspect", "bowl.db", "--trials", "0")[1]
+
+
+def test_a_study_of_a_noisy_objective(slayr, folder):
+    text = (folder / "bowl.toml").read_text()
+    (folder / "noisy.toml").write_text(text.replace("seed = 1", "seed = 1\nnoisy = true"))
+    for arguments, noisy in (
+        (("bowl.toml", "--study-name", "a"), False),
+        (("bowl.toml", "--study-name", "b", "--noisy"), True),
+        (("noisy.toml", "--study-name", "c"), True),
+        (("noisy.toml", "--study-name", "d", "--no-noisy"), False),
+    ):
+        assert slayr("optimize", *arguments, "-q", "--storage", "sqlite:///s.db")[0] == 0
+        assert ("noisy objective" in slayr("inspect", "s.db", "--study-name", arguments[2])[1]) == noisy
+
+
+def test_inspect_reads_studies_of_earlier_versions(slayr, folder):
+    assert slayr("optimize", "bowl.toml", "-q")[0] == 0
+    study = optuna.load_study(study_name="bowl", storage="sqlite:///bowl.db")
+    old = {key: value for key, value in study.user_attrs[STUDY_KEY].items() if key not in ("graphs", "noisy")}
+    study.set_user_attr(STUDY_KEY, {**old, "kernel": "matern"})
+    code, out, _ = slayr("inspect", "bowl.db")
+    assert code == 0 and "kernel: matern\n" in out
 
 
 def test_inspect_of_several_foreign_and_absent_studies(slayr, folder):
@@ -146,7 +170,14 @@ def table(folder):
 def test_fit_prints_and_saves_a_posterior(slayr, folder, table):
     code, out, err = slayr("fit", table, "--target", "loss", "--chains", "2", "--warmup", "150", "--draws", "150")
     assert code in (0, 1) and (code == 1) == ("NOT OK" in out), err
-    for words in ("12 observations of loss, 3 parameters", "sigma_n", "lengthscale[x]", "lengthscale[k[a]]", "rhat"):
+    for words in (
+        "12 observations of loss, 3 parameters",
+        "kernel: frequency-modulated kernel (laplacian), chosen because",
+        "sigma_n",
+        "lengthscale[x]",
+        "beta[k]",
+        "rhat",
+    ):
         assert words in out
     folder = folder / "runs_posterior"
     assert {p.name for p in folder.iterdir()} == {"record.json", "data.json", "posterior.nc", "trace.png", "pair.png"}
@@ -177,6 +208,7 @@ def test_fit_with_a_space_and_inactive_cells(slayr, folder):
         "post",
     )
     assert code == 0, err
+    assert "chosen because the space has conditions" in out and "gamma[width]" in out
     assert "4 observations of y, 2 parameters" in out and (folder / "post" / "record.json").exists()
     assert json.loads((folder / "post" / "record.json").read_text())
 

@@ -36,6 +36,7 @@ budget = 9
 n_initial = 3
 seed = 4
 direction = "maximize"
+noisy = true
 timeout = 10
 output = "out"
 
@@ -63,6 +64,7 @@ delta = 0.25
         "n_initial": 3,
         "seed": 4,
         "direction": "maximize",
+        "noisy": True,
         "timeout": 10,
         "method": "laplace",
         "chains": 2,
@@ -86,7 +88,11 @@ def test_the_least_a_file_may_say(folder):
         ('[study]\nbudget = "many"\n', r"budget in \[study\] must be an integer, not 'many'"),
         ("[study]\nseed = true\n", "seed.*must be an integer, not True"),
         ("[gp]\ndraw = 3\n", r"'draw' in \[gp\]; did you mean 'draws'"),
-        ('[gp]\nkernel = { name = "matern", q = 1 }\n', r"unknown key 'q' in kernel 'matern'.*known: p"),
+        ('[gp]\nkernel = { name = "matern", q = 1 }\n', r"kernel in \[gp\]: .*'matern' takes no option 'q'; known: p"),
+        ('[gp]\nkernel = { name = "fm" }\n', r"kernel in \[gp\]: .*ordinal or categorical"),
+        ('[gp]\nkernel = { name = "hierarchical", base = "sse" }\n', "did you mean 'se'"),
+        ('[gp]\nkernel = { name = "auto", p = 1 }\n', "'auto' takes none"),
+        ("[study]\nnoisy = 1\n", "noisy in .study. must be true or false, not 1"),
         ('[gp]\nkernel = { nam = "matern" }\n', "name or a table with one"),
         ("[gp]\npriors = { sigma_n = 3 }\n", "prior of 'sigma_n'.*table"),
         ('[gp]\npriors = { sigma_n = { family = "Cauchy" } }\n', "prior of 'sigma_n'.*Cauchy"),
@@ -101,6 +107,67 @@ def test_the_least_a_file_may_say(folder):
 def test_wrong_keys_and_values_are_named(folder, text, words):
     with pytest.raises(DataError, match=words):
         load_config(write(folder, text + OBJECTIVE + SPACE))
+
+
+MIXED = (
+    SPACE
+    + """
+layers = { type = "integer", lower = 1, upper = 4 }
+act = { type = "categorical", choices = ["relu", "leaky", "tanh"] }
+"""
+)
+
+
+@pytest.mark.parametrize(
+    ("text", "options"),
+    [
+        ('{ name = "hierarchical", base = "rq", combine = "sum" }', {"base": "rq", "combine": "sum"}),
+        ('{ name = "hierarchical", base = "matern", p = 1 }', {"base": "matern", "combine": "product", "p": 1}),
+        (
+            '{ name = "fm", modulator = "power", orders = 2, tau = 1.5 }',
+            {"modulator": "power", "orders": 2, "tau": 1.5},
+        ),
+        (
+            '{ name = "fm", modulator = { name = "hierarchical", base = "se" } }',
+            {"modulator": {"name": "hierarchical", "base": "se", "combine": "product"}},
+        ),
+        ('{ name = "separable", graph = "diffusion" }', {"graph": "diffusion", "combine": "product"}),
+    ],
+)
+def test_every_kernel_has_its_options(folder, text, options):
+    kernel = load_config(write(folder, f"[gp]\nkernel = {text}\n" + OBJECTIVE + MIXED)).options["kernel"]
+    assert kernel.options() == options
+
+
+def test_a_kernel_may_be_a_section_of_its_own(folder):
+    section = '[gp.kernel]\nname = "fm"\n[gp.kernel.modulator]\nname = "hierarchical"\nbase = "rq"\n'
+    kernel = load_config(write(folder, section + OBJECTIVE + MIXED)).options["kernel"]
+    assert kernel.options() == {"modulator": {"name": "hierarchical", "base": "rq", "combine": "product"}}
+
+
+def test_graphs_are_named_or_drawn(folder):
+    graphs = '[graphs]\nlayers = "path"\nact = [["relu", "leaky"], ["leaky", "tanh", 0.5]]\n'
+    encoder = load_config(write(folder, OBJECTIVE + graphs + MIXED)).space
+    assert set(encoder.graphs["act"].edges(data="weight")) == {("relu", "leaky", 1.0), ("leaky", "tanh", 0.5)}
+    assert set(encoder.graphs["layers"].edges) == {(1, 2), (2, 3), (3, 4)}
+
+
+@pytest.mark.parametrize(
+    ("line", "words"),
+    [
+        ("act = 3", r"act in \[graphs\] must be the name of a graph.*not 3"),
+        ("act = []", r"act in \[graphs\] must be"),
+        ('act = [["relu", ["leaky"]]]', r"act in \[graphs\] must be"),
+        ('act = [["relu", "leaky"], ["leaky", "tanh", "0.5"]]', "weight '0.5'"),
+        ('act = "paht"', "did you mean 'path'"),
+        ('act = [["relu", "leaky"]]', "tanh"),
+        ('acts = "path"', "'acts'"),
+        ('x = "path"', "'x'"),
+    ],
+)
+def test_graphs_that_do_not_fit_are_named(folder, line, words):
+    with pytest.raises(SlayrError, match=words):
+        load_config(write(folder, f"[graphs]\n{line}\n" + OBJECTIVE + MIXED))
 
 
 @pytest.mark.parametrize(
@@ -185,7 +252,7 @@ def test_wrong_parameters_are_named(entry, words):
 def test_space_files(folder):
     space = ConfigurationSpace({"x": (0.0, 1.0), "k": ["a", "b"]})
     space.to_json(folder / "space.json")
-    assert load_config(write(folder, OBJECTIVE + '[space]\nfile = "space.json"\n')).space == space
+    assert load_config(write(folder, OBJECTIVE + '[space]\nfile = "space.json"\n')).space.space == space
     with pytest.raises(ConfigError, match="both a file and the parameter 'y'"):
         load_config(write(folder, OBJECTIVE + '[space]\nfile = "space.json"\ny = 3\n'))
     for text, words in (
@@ -208,7 +275,7 @@ def test_the_examples_load_and_evaluate(name, monkeypatch):
     monkeypatch.setattr("sys.path", list(__import__("sys").path))
     config = load_config(EXAMPLES / f"{name}.toml")
     configuration = {
-        k: v.item() if hasattr(v, "item") else v for k, v in config.space.get_default_configuration().items()
+        k: v.item() if hasattr(v, "item") else v for k, v in config.space.space.get_default_configuration().items()
     }
     first, second = config.objective(configuration), config.objective(configuration)
     assert first == second > 0

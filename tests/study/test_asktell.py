@@ -4,7 +4,8 @@ import optuna
 import pytest
 
 from slayr_py.errors import SpaceError
-from slayr_py.study import ask, config_of, create_study, space_of, tell
+from slayr_py.space import Encoder
+from slayr_py.study import ask, config_of, create_study, space_of, space_to_distributions, tell
 from slayr_py.study.distributions import to_params
 
 
@@ -17,6 +18,14 @@ def test_ask_and_tell(mixed):
     assert frozen.value == 1.5 and config_of(frozen) == config
     tell(study, ask(study).number, state=optuna.trial.TrialState.FAIL)
     assert [t.state.name for t in study.trials] == ["COMPLETE", "FAIL"]
+
+
+def test_graphs_come_with_an_encoder_and_leave_the_distributions_alone(mixed):
+    study = create_study(Encoder(mixed, graphs={"degree": "path"}), n_initial=4, seed=1)
+    assert space_of(study) == mixed and study.sampler.encoder.graphs["degree"].number_of_nodes() == 8
+    assert study.sampler.distributions == space_to_distributions(mixed)
+    for _ in range(4):
+        study.sampler.encoder.configuration(config_of(ask(study))).check_valid_configuration()
 
 
 def test_a_study_is_gone_on_with_by_its_name(plane, tmp_path):

@@ -11,6 +11,7 @@ from ConfigSpace import ConfigurationSpace
 from optuna.trial import TrialState
 
 from slayr_py.errors import DataError, InferenceError, ObjectiveError, SpaceError, StorageError, ToolchainError
+from slayr_py.kernels import Matern
 from slayr_py.study import minimize
 from slayr_py.study.record import FAILURE_KEY
 
@@ -146,6 +147,9 @@ def test_a_missing_compiler_is_told_before_anything_is_evaluated(plane, monkeypa
     calls = []
     with pytest.raises(ToolchainError, match="install g"):
         minimize(lambda c: calls.append(c) or 1.0, plane, budget=11, n_initial=10, progress=False)
+    # The design of a small space is shorter than it was asked to be.
+    with pytest.raises(ToolchainError, match="install g"):
+        minimize(lambda c: calls.append(c) or 1.0, ConfigurationSpace({"k": ["a", "b"]}), budget=3, progress=False)
     assert calls == []
     # A budget that ends with the design needs no Stan at all.
     assert minimize(branin, plane, budget=4, n_initial=4, progress=False).best_value > 0
@@ -190,12 +194,24 @@ def test_the_bar_says_what_is_done_and_how_the_fit_went(plane):
     with redirect_stderr(drawn):
         minimize(branin, plane, budget=5, n_initial=4, seed=1, method="nuts", chains=2, warmup=100, draws=100)
     text = drawn.getvalue()
+    assert text.count("kernel: Matérn kernel (p = 2), chosen because all parameters are real\n") == 1
     for words in ("compiling", "evaluating", "fitting", "maximising", "5/5", "best ", "rhat ", "ess ", "div ", "done"):
         assert words in text
     drawn = io.StringIO()
     with redirect_stderr(drawn):
         minimize(branin, plane, budget=2, n_initial=2, progress=False)
     assert drawn.getvalue() == ""
+
+
+def test_a_resumed_study_says_that_its_kernel_is_another(plane):
+    arguments = {"n_initial": 2, "storage": optuna.storages.InMemoryStorage(), "study_name": "s"}
+    minimize(branin, plane, budget=1, progress=False, **arguments)
+    drawn = io.StringIO()
+    with redirect_stderr(drawn):
+        minimize(branin, plane, budget=2, kernel=Matern(p=1), **arguments)
+    assert (
+        "kernel: Matérn kernel (p = 1); the study was started with another: Matérn kernel (p = 2), chosen because"
+    ) in drawn.getvalue()
 
 
 @pytest.mark.parametrize(

@@ -4,17 +4,20 @@ import copy
 import json
 import threading
 
+import networkx as nx
 import numpy as np
 import optuna
 import pytest
 from ConfigSpace import ConfigurationSpace
 from optuna.trial import TrialState
 
+from slayr_py.acquisition import suggest
 from slayr_py.errors import DataError, InferenceError, SpaceError
-from slayr_py.space import space_from_json
+from slayr_py.kernels import Hierarchical, Matern
+from slayr_py.space import Encoder, space_from_json
 from slayr_py.study import StanGPSampler, ask, config_of, create_study
 from slayr_py.study.distributions import to_params
-from slayr_py.study.record import STUDY_KEY, SUGGESTION_KEY
+from slayr_py.study.record import STUDY_KEY, SUGGESTION_KEY, describe_kernel, model_difference
 
 
 def suggestion(trial):
@@ -111,6 +114,24 @@ def test_only_complete_finite_trials_are_fitted_and_all_running_ones_are_pending
     assert len(seen["exclude"]) == 4
 
 
+def test_a_noisy_study_improves_on_the_mean_and_repeats_all_but_failures(plane, monkeypatch, quick):
+    study = create_study(plane, direction="maximize", n_initial=3, seed=2, noisy=True, **quick)
+    for value in (1.0, 3.0, None):
+        trial = ask(study)
+        study.tell(trial, value, TrialState.FAIL if value is None else None)
+    seen = {}
+
+    def spy(post, acquisition, **options):
+        seen.update(options, smallest_mean=post.predict(post.train).mean.min())
+        return suggest(post, acquisition, **options)
+
+    monkeypatch.setattr("slayr_py.study.sampler.suggest", spy)
+    ask(study)
+    assert seen["best"] == seen["smallest_mean"] > -3.0  # the values are negated, and their means shrunk together
+    assert [to_params(config) for config in seen["exclude"]] == [study.trials[2].params]
+    assert suggestion(study.trials[3])["acquisition"]["best"] == -seen["best"]
+
+
 def test_a_running_trial_is_pending_before_it_suggested_anything(plane):
     study = create_study(plane, n_initial=5, seed=2)
     trial = study.ask()
@@ -170,7 +191,14 @@ def test_enqueued_trials_are_kept_and_cost_no_fit(plane, quick):
 def test_a_study_remembers_its_space_and_seed(plane, mixed):
     study = create_study(plane, n_initial=3)
     record = study.user_attrs[STUDY_KEY]
-    assert space_from_json(record["space"]) == plane and record["kernel"] == "matern" and record["acquisition"] == "ei"
+    assert space_from_json(record["space"]) == plane and record["acquisition"] == "ei" and record["noisy"] is False
+    assert record["kernel"] == {
+        "name": "matern",
+        "options": {"p": 2},
+        "description": "Matérn kernel (p = 2)",
+        "chosen": "auto",
+        "reason": "all parameters are real",
+    }
     again = optuna.create_study(
         storage=study._storage, study_name=study.study_name, load_if_exists=True, sampler=StanGPSampler(plane)
     )
@@ -181,6 +209,31 @@ def test_a_study_remembers_its_space_and_seed(plane, mixed):
         StanGPSampler(mixed).bind(study)
     with pytest.raises(SpaceError, match="parameter 'x' differs in upper"):
         StanGPSampler(ConfigurationSpace({"x": (-5.0, 11.0), "y": (0.0, 15.0)})).bind(study)
+
+
+def test_kernel_and_graphs_may_change_and_the_record_tells(mixed):
+    star = nx.star_graph(["m", "s", "l"])
+    study = create_study(Encoder(mixed, graphs={"size": star}), n_initial=3)
+    record = study.user_attrs[STUDY_KEY]
+    assert model_difference(record, study.sampler.kernel_record, study.sampler.encoder) is None
+    for space, kernel, words in (
+        (mixed, "auto", "other graphs"),
+        (Encoder(mixed, graphs={"size": star}), Hierarchical(base="rq"), "chosen because the space has conditions"),
+    ):
+        sampler = StanGPSampler(space, kernel=kernel)
+        assert sampler.bind(study) == record["seed"]
+        assert words in model_difference(record, sampler.kernel_record, sampler.encoder)
+    assert study.user_attrs[STUDY_KEY] == record
+
+
+def test_studies_of_earlier_versions_have_the_name_of_their_kernel(plane):
+    study = create_study(plane, n_initial=3, kernel=Matern(p=1), seed=1)
+    record = {**study.user_attrs[STUDY_KEY], "kernel": "matern"}
+    del record["graphs"]
+    study.set_user_attr(STUDY_KEY, record)
+    assert model_difference(record, study.sampler.kernel_record, study.sampler.encoder) is None
+    assert describe_kernel(record["kernel"]) == "matern"
+    assert config_of(ask(study)) == to_params(study.sampler.design(1)[0])
 
 
 def test_new_studies_without_a_seed_differ(plane):
@@ -228,6 +281,7 @@ def test_a_sampler_can_be_copied(plane):
         ({"kernel": "mattern"}, "matern"),
         ({"acquisition": "eii"}, "ei"),
         ({"method": "gibbs"}, "unknown method 'gibbs'"),
+        ({"noisy": "very"}, "noisy"),
         ({"seed": -1}, "seed"),
         ({"seed": 1.5}, "seed"),
         ({"n_initial": 0}, "n_initial"),

@@ -1,0 +1,92 @@
+"""Whole loops on mixed and conditional spaces, through public names, with fits that are quick rather than good."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Any
+
+import networkx as nx
+import numpy as np
+import pytest
+from ConfigSpace import (
+    Categorical,
+    ConfigurationSpace,
+    Float,
+    ForbiddenEqualsClause,
+    ForbiddenGreaterThanRelation,
+    ForbiddenLessThanRelation,
+)
+from testing_spaces import conditional_space, mixed_space
+
+import slayr_py as sl
+from slayr_py.study.record import STUDY_KEY, SUGGESTION_KEY
+
+TINY: dict[str, Any] = {"chains": 1, "warmup": 40, "draws": 20, "progress": False}
+
+
+def with_graphs() -> sl.space.Encoder:
+    return sl.space.Encoder(
+        mixed_space(), graphs={"act": nx.Graph([("relu", "gelu"), ("gelu", "tanh")]), "layers": "path"}
+    )
+
+
+def loss(config: Mapping[str, Any]) -> float:
+    numbers = [math.log(abs(value) + 1e-4) for value in config.values() if not isinstance(value, str)]
+    words = [len(value) for value in config.values() if isinstance(value, str)]
+    return (sum(numbers) - 1.0) ** 2 + 0.1 * sum(words)
+
+
+@pytest.mark.parametrize(
+    ("make", "kernel", "reason"),
+    [
+        (mixed_space, "fm", "the space has ordinal or categorical parameters and no conditions"),
+        (with_graphs, "fm", "the space has ordinal or categorical parameters and no conditions"),
+        (conditional_space, "hierarchical", "the space has conditions"),
+    ],
+)
+def test_every_configuration_is_valid_none_is_repeated_and_a_resumed_study_is_the_same(make, kernel, reason, tmp_path):
+    def run(name: str, *budgets: int) -> sl.Result:
+        url = f"sqlite:///{tmp_path / name}.db"
+        for budget in budgets:
+            result = sl.minimize(loss, make(), budget=budget, n_initial=4, seed=3, storage=url, study_name="s", **TINY)
+        return result
+
+    whole = run("whole", 7)
+    encoder = sl.space.Encoder(whole.space)
+    for trial in whole.study.trials:
+        encoder.configuration(trial.params).check_valid_configuration()
+    assert len({repr(sorted(trial.params.items())) for trial in whole.study.trials}) == 7
+    suggestions = [trial.user_attrs[SUGGESTION_KEY] for trial in whole.study.trials]
+    assert [suggestion["phase"] for suggestion in suggestions] == ["initial"] * 4 + ["model"] * 3
+    assert {suggestion["kernel"] for suggestion in suggestions[4:]} == {kernel}
+    recorded = whole.study.user_attrs[STUDY_KEY]["kernel"]
+    assert recorded["name"] == kernel and recorded["chosen"] == "auto" and recorded["reason"] == reason
+    assert f"kernel={whole.study.sampler.kernel!r}" in repr(whole)
+    assert run("parts", 3, 5, 7).trials.equals(whole.trials)
+
+
+def test_a_noisy_objective_is_asked_again():
+    space = ConfigurationSpace({"k": ["a", "b", "c"]})
+    noise = np.random.default_rng(0)
+    centres = {"a": 1.0, "b": 2.0, "c": 0.0}
+    result = sl.minimize(
+        lambda config: centres[config["k"]] + 0.1 * noise.normal(), space, budget=6, seed=1, noisy=True, **TINY
+    )
+    assert [trial.user_attrs[SUGGESTION_KEY]["phase"] for trial in result.study.trials] == ["initial"] * 3 + [
+        "model"
+    ] * 3
+    assert result.best_value == result.trials["value"].min()
+    assert result.study.user_attrs[STUDY_KEY]["noisy"] is True
+
+
+def test_a_space_in_which_everything_is_forbidden_is_told_before_anything_is_evaluated():
+    space = ConfigurationSpace()
+    k, x, y = Categorical("k", ["a", "b"]), Float("x", (0.0, 1.0)), Float("y", (0.0, 1.0))
+    space.add(k, x, y)
+    # ConfigSpace wants its default to stay legal, so the diagonal is: no design ever meets it.
+    space.add(ForbiddenEqualsClause(k, "b"), ForbiddenLessThanRelation(x, y), ForbiddenGreaterThanRelation(x, y))
+    calls: list[Mapping[str, Any]] = []
+    with pytest.raises(sl.SpaceError, match="forbid"):
+        sl.minimize(lambda config: calls.append(config) or 1.0, space, budget=4, n_initial=2, seed=1, **TINY)
+    assert calls == []
