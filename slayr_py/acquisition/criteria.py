@@ -21,7 +21,8 @@ from slayr_py.acquisition.functions import (
     log_cdf,
     log_expected_improvement,
     log_h,
-    log_phi,
+    log_h_over_phi,
+    log_mills,
     lower_confidence_bound,
     probability_of_improvement,
 )
@@ -101,8 +102,8 @@ class ExpectedImprovement(_Improvement):
     @override
     def _log_terms(self, z: FloatArray, sd: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
         # dEI/dmean = -Phi(z) and dEI/dsd = phi(z), both over EI = sd h(z).
-        log_improvement = np.log(sd) + log_h(z)
-        return log_improvement, -np.exp(log_cdf(z) - log_improvement), np.exp(log_phi(z) - log_improvement)
+        relative = log_h_over_phi(z)
+        return np.log(sd) + log_h(z), -np.exp(log_mills(z) - relative) / sd, np.exp(-relative) / sd
 
 
 class LogExpectedImprovement(ExpectedImprovement):
@@ -126,9 +127,8 @@ class ProbabilityOfImprovement(_Improvement):
 
     @override
     def _log_terms(self, z: FloatArray, sd: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
-        log_probability = log_cdf(z)
-        by_z = np.exp(log_phi(z) - log_probability)
-        return log_probability, -by_z / sd, -by_z * z / sd
+        by_z = np.exp(-log_mills(z))
+        return log_cdf(z), -by_z / sd, -by_z * z / sd
 
 
 class LowerConfidenceBound(Acquisition):

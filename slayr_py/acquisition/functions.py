@@ -16,7 +16,7 @@ from slayr_py.inference.prediction import mixture_moments
 from slayr_py.space.dimension import FloatArray
 
 _HALF_LOG_2PI = 0.5 * np.log(2 * np.pi)
-_TAIL = -50.0  # below, the asymptotic series of log_h is exact to rounding
+_TAIL = -50.0  # below, the asymptotic series of h / phi is exact to rounding
 
 
 def expected_improvement(mean: ArrayLike, sd: ArrayLike, best: float) -> FloatArray:
@@ -115,20 +115,34 @@ def beta_schedule(t: int, dimension: float, delta: float) -> float:
 
 
 def log_h(z: FloatArray) -> FloatArray:
-    """log(phi(z) + z Phi(z)) without cancellation (Ament et al. 2023, eq. 9).
-
-    With Phi/phi = sqrt(pi/2) erfcx(-z / sqrt 2) the sum is phi(z) (1 + z Phi/phi). Far down, where the bracket
-    cancels, it is replaced by its asymptotic series u (1 - 3u + 15u^2 - 105u^3 + 945u^4), u = 1/z^2.
-    """
+    """log(phi(z) + z Phi(z)) without cancellation (Ament et al. 2023, eq. 9)."""
     z = np.asarray(z, dtype=np.float64)
     top = np.maximum(z, -1.0)
     value = np.log(np.exp(-0.5 * top**2 - _HALF_LOG_2PI) + top * ndtr(top))
+    return np.where(z > -1.0, value, log_phi(z) + _log_bracket(z))
+
+
+def log_h_over_phi(z: FloatArray) -> FloatArray:
+    """log(h(z) / phi(z)), small in the lower tail, where the logarithms of h and phi have lost their last digits."""
+    return np.where(z > -1.0, log_h(z) - log_phi(z), _log_bracket(z))
+
+
+def log_mills(z: FloatArray) -> FloatArray:
+    """log(Phi(z) / phi(z)) (the logarithm of Mills' ratio at -z), as accurate."""
+    lower = np.log(np.sqrt(np.pi / 2) * erfcx(-np.minimum(z, -1.0) / np.sqrt(2)))
+    return np.where(z > -1.0, log_cdf(z) - log_phi(z), lower)
+
+
+def _log_bracket(z: FloatArray) -> FloatArray:
+    """Logarithm of 1 + z Phi / phi at z <= -1, with Phi / phi = sqrt(pi/2) erfcx(-z / sqrt 2).
+
+    Far down, where the sum cancels, it is replaced by u (1 - 3u + 15u^2 - 105u^3 + 945u^4), u = 1/z^2.
+    """
     middle = np.clip(z, _TAIL, -1.0)
     bracket = 1 + middle * np.sqrt(np.pi / 2) * erfcx(-middle / np.sqrt(2))
     u = 1 / np.square(np.minimum(z, _TAIL))
     series = u * (1 - u * (3 - u * (15 - u * (105 - u * 945))))
-    lower = np.log(np.where(z < _TAIL, series, bracket))
-    return np.where(z > -1.0, value, log_phi(z) + lower)
+    return np.asarray(np.log(np.where(z < _TAIL, series, bracket)))
 
 
 def log_phi(z: FloatArray) -> FloatArray:

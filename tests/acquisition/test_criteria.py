@@ -35,6 +35,15 @@ def test_score_gradient_is_that_of_finite_differences(name):
 
 
 @pytest.mark.parametrize("name", names())
+@pytest.mark.parametrize("variance", [1e-16, 0.0])
+def test_beside_an_observed_point_the_gradient_is_finite_and_leads_away(name, variance):
+    """Without noise the standard deviation there is 0 and the improvement has no logarithm that could be told."""
+    mean, one = np.full((2, 1), 3.0), np.ones((2, 1, 1))
+    score, gradient = from_name(name).score_gradient(Moments(mean, np.full((2, 1), variance), 0 * one, one), STATE)
+    assert np.all(np.isfinite(score)) and np.all(np.isfinite(gradient)) and gradient[0, 0] > 0
+
+
+@pytest.mark.parametrize("name", names())
 def test_the_score_orders_points_as_the_criterion_does(name):
     criterion = from_name(name)
     mean, variance, _, _ = moments(np.random.default_rng(1).normal(size=(40, 2)))

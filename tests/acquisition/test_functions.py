@@ -12,7 +12,7 @@ from slayr_py.acquisition import (
     lower_confidence_bound,
     probability_of_improvement,
 )
-from slayr_py.acquisition.functions import log_h
+from slayr_py.acquisition.functions import log_h, log_h_over_phi, log_mills
 
 RNG = np.random.default_rng(0)
 MEAN, SD = RNG.normal(size=7), RNG.uniform(0.5, 2, size=7)
@@ -44,6 +44,23 @@ def test_log_h_against_fifty_digits():
             return float(mpmath.log(density + x * mpmath.erfc(-x / mpmath.sqrt(2)) / 2))
 
     np.testing.assert_allclose(log_h(z), [exact(x) for x in z], rtol=1e-11)
+
+
+def test_ratios_to_the_density_against_fifty_digits():
+    def exact(x):
+        with mpmath.workdps(80):
+            x = mpmath.mpf(float(x))
+            if x < -1e3:
+                u = 1 / x**2
+                return -mpmath.log(-x) + mpmath.log(1 - u + 3 * u**2), mpmath.log(u * (1 - 3 * u + 15 * u**2))
+            mills = mpmath.ncdf(x) / mpmath.npdf(x)
+            return mpmath.log(mills), mpmath.log(1 + x * mills)
+
+    z = np.concatenate([-np.geomspace(1e12, 1e-3, 60), [0.0], np.geomspace(1e-3, 30, 20)])
+    wanted = np.array([[float(value) for value in exact(x)] for x in z]).T
+    # Near its zero a logarithm is as accurate as its argument.
+    np.testing.assert_allclose(log_mills(z), wanted[0], rtol=1e-11, atol=1e-12)
+    np.testing.assert_allclose(log_h_over_phi(z), wanted[1], rtol=1e-11, atol=1e-12)
 
 
 def test_log_of_expected_improvement():

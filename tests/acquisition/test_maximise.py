@@ -1,12 +1,15 @@
 from __future__ import annotations
 
+from itertools import pairwise
+
 import numpy as np
 import pytest
-from ConfigSpace import Categorical, ConfigurationSpace
+from ConfigSpace import Categorical, ConfigurationSpace, Float, ForbiddenLessThanRelation, Integer
 from testing_spaces import conditional_space, mixed_space
 
 import slayr_py as sl
-from slayr_py.acquisition import expected_improvement, suggest
+from slayr_py.acquisition import expected_improvement, from_name, suggest
+from slayr_py.acquisition.criteria import State
 from slayr_py.space import Encoder
 
 QUICK = {"chains": 2, "warmup": 100, "draws": 50}
@@ -22,6 +25,19 @@ def test_nothing_on_a_fine_grid_is_much_better(branin_posterior, branin_data):
     mean, variance = branin_posterior.predictor(128).moments(encoded)
     best = (y.min() - branin_posterior.y_mean) / branin_posterior.y_sd
     assert found.value >= expected_improvement(mean, np.sqrt(variance), best).max() * (1 - 1e-6)
+
+
+@pytest.mark.parametrize("acquisition", ["ei", "lcb"])
+def test_no_random_configuration_is_better(mixed_posterior, acquisition):
+    encoder, best = mixed_posterior.encoder, np.min(mixed_posterior.data["y"])
+    y = mixed_posterior.y_mean + mixed_posterior.y_sd * best
+    found = suggest(mixed_posterior, acquisition, best=y, t=1, rng=np.random.default_rng(0))
+    encoded, _ = encoder.resolve(encoder.from_uniform(np.random.default_rng(1).random((20_000, len(encoder.names)))))
+    predictor = mixed_posterior.predictor(128)
+    for rows in np.array_split(np.arange(20_000), 50):
+        mean, variance = predictor.moments(encoded[rows])
+        value = from_name(acquisition).value(mean, np.sqrt(variance), State(best, 1, len(encoder.names)))
+        assert value.max() <= found.value
 
 
 @pytest.mark.parametrize("acquisition", ["ei", "log_ei", "pi", "lcb"])
@@ -54,9 +70,23 @@ def test_conditional_and_forbidden_spaces():
     configs = Encoder(space).sobol(10, 2)
     y = [c.get("gamma", 1.0) + np.log(c["C"]) for c in configs]
     posterior = sl.GaussianProcess(space).fit(configs, y, **QUICK)
-    for seed in range(3):
-        found = suggest(posterior, best=min(y), t=1, rng=np.random.default_rng(seed))
+    for seed, acquisition in enumerate(("ei", "lcb", "pi")):
+        found = suggest(posterior, acquisition, best=min(y), t=1, rng=np.random.default_rng(seed), exclude=configs)
         found.config.check_valid_configuration()
+        assert found.config not in configs
+
+
+def test_where_hardly_anything_is_allowed():
+    """Of seven numbers in any order one in 5,040 is in ascending order."""
+    names = [f"x{i}" for i in range(7)]
+    space = ConfigurationSpace([Float(name, (0.0, 1.0)) for name in names])
+    space.add(ForbiddenLessThanRelation(space[b], space[a]) for a, b in pairwise(names))
+    rng = np.random.default_rng(0)
+    configs = [dict(zip(names, np.sort(rng.random(7)), strict=True)) for _ in range(8)]
+    y = [c["x0"] - c["x6"] for c in configs]
+    posterior = sl.GaussianProcess(space).fit(configs, y, **QUICK)
+    found = suggest(posterior, best=min(y), t=1, rng=np.random.default_rng(0), exclude=configs)
+    found.config.check_valid_configuration()
 
 
 def test_evaluated_configurations_are_not_repeated_until_none_is_left():
@@ -69,6 +99,30 @@ def test_evaluated_configurations_are_not_repeated_until_none_is_left():
         assert dict(found.config) in everything[n:]
     again = suggest(posterior, best=1.0, t=1, rng=np.random.default_rng(0), exclude=everything)
     assert dict(again.config) in everything
+
+
+def test_a_noisy_objective_may_be_evaluated_twice():
+    levels = [{"a": a} for a in "uvwxyz"]
+    observed = [level for level in levels[:5] for _ in range(3)]
+    y = [-2.0, -1.9, -2.1, *np.tile([1.0, 1.1, 0.9], 4)]
+    posterior = sl.GaussianProcess(ConfigurationSpace({"a": list("uvwxyz")})).fit(observed, y, **QUICK)
+    args = {"best": -2.0, "t": 1}
+    twice = suggest(posterior, "pi", rng=np.random.default_rng(0), exclude=(), **args)
+    once = suggest(posterior, "pi", rng=np.random.default_rng(0), exclude=observed, **args)
+    assert twice.config["a"] == "u" and once.config["a"] == "z"
+
+
+@pytest.mark.parametrize("chance", range(3))
+def test_the_last_configurations_of_a_larger_space_are_found(chance):
+    space = ConfigurationSpace([Integer("i", (0, 9)), Integer("j", (1, 8), log=True), Categorical("c", list("abcd"))])
+    everything = [{"i": i, "j": j, "c": c} for i in range(10) for j in range(1, 9) for c in "abcd"]
+    rng = np.random.default_rng(chance)
+    order = rng.permutation(len(everything))
+    evaluated, left = [everything[k] for k in order[:-2]], [everything[k] for k in order[-2:]]
+    y = [c["i"] + np.sin(c["j"]) for c in evaluated[:20]]
+    posterior = sl.GaussianProcess(space).fit(evaluated[:20], y, method="map", seed=1)
+    found = suggest(posterior, best=min(y), t=1, rng=rng, exclude=evaluated)
+    assert dict(found.config) in left
 
 
 def test_a_best_value_that_is_not_finite(mixed_posterior):

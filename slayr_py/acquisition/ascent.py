@@ -1,0 +1,119 @@
+"""Many maximisations in a box at once: a projected quasi-Newton method, one step at a time.
+
+Symbols
+-------
+m, d : number of climbers, and of their coordinates, each between 0 and its upper bound.
+x, g : a climber's point and the gradient there; H : its positive definite estimate of minus the inverse Hessian.
+blocked : coordinates at a bound whose gradient points outwards, and those along which there is no slope.
+
+A step searches along the projection of x + a H g on the box, with the rows and columns of H for blocked coordinates
+left out: that goes uphill for small a (Bertsekas 1982, prop. 1). H learns from the coordinates that moved only
+(BFGS; Nocedal & Wright 2006, eq. 6.17), so that it describes the face of the box on which the climber is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+from numpy.typing import NDArray
+
+from slayr_py.space.dimension import FloatArray
+
+Function = Callable[[FloatArray], tuple[FloatArray, FloatArray]]
+"""Values (k,) and gradients (k, d) at points (k, d); minus infinity where a climber must not go."""
+
+_FIRST_STEP = 0.1  # length of a step while nothing is known of the curvature
+_ARMIJO = 1e-4  # share of the promised gain with which a step is accepted
+_TRIALS = 12  # step lengths tried; each is a tenth to a half of the one before
+_NO_SLOPE = 1e-100  # a smaller derivative is none: its square would underflow
+_FLAT = 1e-10  # cosine of step and change of gradient below which the function is taken for flat
+
+
+class Ascent:
+    """Climbers in a box.
+
+    Parameters
+    ----------
+    function : callable
+        Values and gradients of all points it is given; what it gives for one must not depend on the others.
+    points : (m, d) float64
+        Where the climbers start.
+    upper : (d,) float64
+        Upper bounds; the lower ones are 0.
+
+    Attributes
+    ----------
+    points, gradients : (m, d) float64
+    values : (m,) float64
+        A step never makes them smaller.
+    """
+
+    def __init__(self, function: Function, points: FloatArray, upper: FloatArray) -> None:
+        m, d = points.shape
+        self.function, self.upper = function, upper
+        self.points, (self.values, self.gradients) = points.copy(), function(points)
+        self._inverse, self._learnt = np.zeros((m, d, d)), np.zeros(m, dtype=np.bool_)
+
+    def put(self, rows: NDArray[np.intp], points: FloatArray) -> None:
+        """Let these climbers go on from other points; the curvature found so far is their first guess there."""
+        self.points[rows] = points
+        self.values[rows], self.gradients[rows] = self.function(points)
+
+    def step(self, rows: NDArray[np.intp]) -> None:
+        """Move each of these climbers uphill by one step, or leave it where no trial was better."""
+        directions = self._directions(rows)
+        searching = np.any(directions != 0, axis=1)
+        rows, directions = rows[searching], directions[searching]
+        for _ in range(_TRIALS):
+            if not len(rows):
+                return
+            x, value = self.points[rows], self.values[rows]
+            trials = np.clip(x + directions, 0.0, self.upper)
+            values, gradients = self.function(trials)
+            # On a bent path the slope to its end may be negative; a step never goes down all the same.
+            slopes = np.maximum(np.sum(self.gradients[rows] * (trials - x), axis=1), 0.0)
+            good = values >= value + _ARMIJO * slopes
+            self._accept(rows[good], trials[good], values[good], gradients[good])
+            rest = ~good
+            # The top of the parabola through both values and the slope.
+            shorter = np.clip(0.5 * slopes[rest] / (value + slopes - values)[rest], 0.1, 0.5)
+            rows, directions = rows[rest], directions[rest] * shorter[:, None]
+
+    def _directions(self, rows: NDArray[np.intp]) -> FloatArray:
+        x, g = self.points[rows], self.gradients[rows]
+        blocked = (np.abs(g) < _NO_SLOPE) | ((x <= 0) & (g < 0)) | ((x >= self.upper) & (g > 0))
+        uphill = np.where(blocked, 0.0, g)
+        new = ~self._learnt[rows]
+        length = np.linalg.norm(uphill[new], axis=1)
+        scale = _FIRST_STEP / np.where(length > 0, length, 1.0)
+        self._inverse[rows[new]] = scale[:, None, None] * np.eye(len(self.upper))
+        return np.where(blocked, 0.0, np.einsum("kij,kj->ki", self._inverse[rows], uphill))
+
+    def _accept(self, rows: NDArray[np.intp], points: FloatArray, values: FloatArray, gradients: FloatArray) -> None:
+        moved = points - self.points[rows]
+        slopes = np.sum(moved * self.gradients[rows], axis=1)
+        change = np.where(moved != 0, self.gradients[rows] - gradients, 0.0)
+        scale = np.linalg.norm(moved, axis=1) * np.linalg.norm(change, axis=1)
+        curved = np.sum(moved * change, axis=1) > _FLAT * scale
+        self.points[rows], self.values[rows], self.gradients[rows] = points, values, gradients
+
+        self._learn(rows[curved], moved[curved], change[curved])
+        # Where the function did not bend down H maps g to twice the step from now on, not to the same one again.
+        flat = ~curved & (slopes > 0)
+        self._inverse[rows[flat]] += _outer(moved[flat], moved[flat] / slopes[flat, None])
+        self._learnt[rows[curved | flat]] = True
+
+    def _learn(self, rows: NDArray[np.intp], moved: FloatArray, change: FloatArray) -> None:
+        identity = np.eye(len(self.upper))
+        curvature = np.sum(moved * change, axis=1)[:, None]
+        # Nocedal & Wright 2006, eq. 6.20: the first step gives the first estimate its scale.
+        first = ~self._learnt[rows]
+        scale = curvature[first] / np.sum(np.square(change[first]), axis=1, keepdims=True)
+        self._inverse[rows[first]] = scale[..., None] * identity
+        left = identity - _outer(moved, change / curvature)
+        self._inverse[rows] = left @ self._inverse[rows] @ left.transpose(0, 2, 1) + _outer(moved, moved / curvature)
+
+
+def _outer(a: FloatArray, b: FloatArray) -> FloatArray:
+    return a[:, :, None] * b[:, None, :]

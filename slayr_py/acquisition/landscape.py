@@ -1,0 +1,100 @@
+"""The criterion as a function of the genotype: what the search climbs on."""
+
+from __future__ import annotations
+
+from collections.abc import Set
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from slayr_py.acquisition.criteria import Acquisition, State
+from slayr_py.acquisition.identity import members
+from slayr_py.inference.prediction import Predictor
+from slayr_py.space import Encoded, Encoder
+from slayr_py.space.dimension import FloatArray
+
+_BLOCK = 2**19  # doubles in the largest array of a block of configurations: 4 MB, a core's share of the cache
+
+
+@dataclass(frozen=True)
+class Landscape:
+    """Scores of genotypes under some draws, minus infinity where no suggestion may lie.
+
+    Attributes
+    ----------
+    encoder : Encoder
+    predictor : Predictor
+        Of the draws over which the criterion is averaged.
+    criterion : Acquisition
+    state : State
+    taken : set of bytes
+        Keys of the configurations that must not be suggested.
+    relaxed : bool
+        Whether integers take all values between their bounds, on the way to better whole ones. Then ``taken`` is
+        ignored: it would bar the way past an integer already evaluated.
+    """
+
+    encoder: Encoder
+    predictor: Predictor
+    criterion: Acquisition
+    state: State
+    taken: Set[bytes] = frozenset()
+    relaxed: bool = False
+
+    def relax(self) -> Landscape:
+        """The same landscape between the integers."""
+        return replace(self, relaxed=True)
+
+    @cached_property
+    def continuous(self) -> NDArray[np.bool_]:
+        """Dimensions along which the score has a gradient, (D,)."""
+        # An integer on which others depend stays whole: the score jumps where these come and go.
+        parents = {name for ancestors in self.encoder.ancestors.values() for name in ancestors}
+        return np.array(
+            [
+                d.kind == "float" or (self.relaxed and d.kind == "integer" and d.name not in parents)
+                for d in self.encoder.dimensions
+            ]
+        )
+
+    def place(self, genotypes: FloatArray) -> tuple[Encoded, NDArray[np.bool_]]:
+        """Configurations of the genotypes, conditions applied, and which of them may be visited, (m,)."""
+        encoded, allowed = self.encoder.resolve(genotypes)
+        if self.relaxed:
+            values = np.where(self.continuous & encoded.active, np.clip(genotypes, 0.0, 1.0), encoded.values)
+            return Encoded(values, encoded.active, self.encoder), allowed
+        return encoded, allowed & ~members(encoded, self.taken)
+
+    def scores(self, genotypes: FloatArray) -> FloatArray:
+        """Scores (m,) of genotypes (m, D)."""
+        encoded, allowed = self.place(genotypes)
+        values = np.full(len(genotypes), -np.inf)
+        values[allowed] = self.scores_of(encoded[allowed])
+        return values
+
+    def scores_of(self, encoded: Encoded) -> FloatArray:
+        """Scores (m,) of configurations that may be visited."""
+        values = np.empty(len(encoded))
+        for rows in self._blocks(len(encoded), width=1):
+            values[rows] = self.criterion.score(*self.predictor.moments(encoded[rows]), self.state)
+        return values
+
+    def scores_and_gradients(self, genotypes: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Scores (m,) and their gradients (m, D), which are 0 along what is inactive or not continuous."""
+        gradients = np.zeros(genotypes.shape)
+        if not self.continuous.any():
+            return self.scores(genotypes), gradients
+        real = np.flatnonzero([d.is_real for d in self.encoder.dimensions])
+        encoded, allowed = self.place(genotypes)
+        values = np.empty(len(genotypes))
+        for rows in self._blocks(len(genotypes), width=len(real)):
+            moments = self.predictor.moments_with_gradient(encoded[rows])
+            values[rows], gradients[rows, real] = self.criterion.score_gradient(moments, self.state)
+        return np.where(allowed, values, -np.inf), np.where(encoded.active & self.continuous, gradients, 0.0)
+
+    def _blocks(self, m: int, width: int) -> list[slice]:
+        one = len(self.predictor.draws["mu"]) * len(self.predictor.train) * width
+        size = max(1, _BLOCK // one)
+        return [slice(i, i + size) for i in range(0, m, size)]

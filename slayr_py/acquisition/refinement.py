@@ -1,0 +1,64 @@
+"""Climb from many configurations at once, along the gradient and from level to level."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from slayr_py.acquisition.ascent import Ascent
+from slayr_py.acquisition.landscape import Landscape
+from slayr_py.acquisition.neighbourhood import Neighbourhood
+from slayr_py.space.dimension import FloatArray
+
+_ROUNDS = 100
+_GAIN = 1e-9  # of the score in a round (log EI, log PI, or the bound in standard deviations of y), to go on
+
+
+def refine(landscape: Landscape, starts: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Climb from genotypes (m, D) until nothing beside them is better.
+
+    Integers move continuously at first. A start that is worse off for it once they are whole again goes back to where
+    it was; then all go on in whole steps.
+
+    Returns
+    -------
+    genotypes : (m, D) float64
+    scores : (m,) float64
+        None is smaller than that of its start.
+    """
+    relaxed = landscape.relax()
+    if np.any(relaxed.continuous != landscape.continuous):
+        between, _ = _alternate(relaxed, starts)
+        better = landscape.scores(between) >= landscape.scores(starts)
+        starts = np.where(better[:, None], between, starts)
+    return _alternate(landscape, starts)
+
+
+def _alternate(landscape: Landscape, starts: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """One quasi-Newton step and one hill-climbing step in turn, for every start that gains by one of them."""
+    neighbourhood = Neighbourhood(landscape.encoder)
+    upper = np.array([1.0 if d.is_real else d.upper for d in landscape.encoder.dimensions])
+    ascent = Ascent(landscape.scores_and_gradients, starts, upper)
+    moving = np.arange(len(starts))
+    for _ in range(_ROUNDS):
+        before = ascent.values[moving]
+        ascent.step(moving)
+        _hop(landscape, neighbourhood, ascent, moving)
+        moving = moving[ascent.values[moving] > before + _GAIN]
+        if not len(moving):
+            break
+    return ascent.points, ascent.values
+
+
+def _hop(landscape: Landscape, neighbourhood: Neighbourhood, ascent: Ascent, rows: NDArray[np.intp]) -> None:
+    """Put each of these climbers on its best discrete neighbour, if that is better."""
+    if landscape.continuous.all():
+        return
+    encoded, _ = landscape.place(ascent.points[rows])
+    owners, neighbours = neighbourhood.of(ascent.points[rows], encoded.active & ~landscape.continuous)
+    scores = landscape.scores(neighbours)
+    order = np.argsort(-scores, kind="stable")
+    owners, first = np.unique(owners[order], return_index=True)
+    best = order[first]
+    better = scores[best] > ascent.values[rows[owners]] + _GAIN
+    ascent.put(rows[owners[better]], neighbours[best[better]])

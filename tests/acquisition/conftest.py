@@ -1,0 +1,63 @@
+"""Landscapes whose every height is known."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from slayr_py.acquisition import LowerConfidenceBound
+from slayr_py.acquisition.criteria import State
+from slayr_py.acquisition.landscape import Landscape
+from slayr_py.inference.prediction import Moments
+from slayr_py.space import Encoder
+
+
+class KnownFunction:
+    """A predictor with one draw, mean -f and variance 1: its confidence bound is f and a constant."""
+
+    def __init__(self, f, slope):
+        self.f, self.slope = f, slope
+        self.train, self.draws = [None], {"mu": np.zeros(1)}
+        self.visited = []
+
+    def moments(self, encoded):
+        self.visited += encoded.encoder.decode(encoded)
+        mean = -self.f(encoded.values, encoded.active)[None]
+        return mean, np.ones_like(mean)
+
+    def moments_with_gradient(self, encoded):
+        gradient = -self.slope(encoded.values, encoded.active)[None]
+        return Moments(*self.moments(encoded), gradient, np.zeros_like(gradient))
+
+
+@pytest.fixture
+def landscape_of():
+    """Landscape over a space of a function and its slope, both of coordinates and activity."""
+
+    def make(space, f, slope, **options):
+        encoder = Encoder(space) if not isinstance(space, Encoder) else space
+        state = State(0.0, 1, len(encoder.names))
+        return Landscape(encoder, KnownFunction(f, slope), LowerConfidenceBound(), state, **options)
+
+    return make
+
+
+@pytest.fixture
+def bowl(landscape_of):
+    """Landscape with its top, of height 0, where every real coordinate is ``top`` and every level ``level``."""
+
+    def make(space, top=0.37, level=1, **options):
+        encoder = Encoder(space) if not isinstance(space, Encoder) else space
+        real = np.array([d.is_real for d in encoder.dimensions])
+
+        def miss(values, active):
+            return np.where(active, values - np.where(real, top, level), 0.0)
+
+        return landscape_of(
+            encoder,
+            lambda values, active: -np.sum(miss(values, active) ** 2, axis=1),
+            lambda values, active: -2 * miss(values, active)[:, real],
+            **options,
+        )
+
+    return make

@@ -1,0 +1,128 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy.optimize import minimize
+
+from slayr_py.acquisition.ascent import Ascent
+
+
+def climb(function, points, upper=None, steps=200):
+    ascent = Ascent(function, points, np.ones(points.shape[1]) if upper is None else upper)
+    everyone = np.arange(len(points))
+    for _ in range(steps):
+        before, values = ascent.points.copy(), ascent.values.copy()
+        ascent.step(everyone)
+        assert np.all(ascent.values >= values)
+        assert np.all((ascent.points >= 0) & (ascent.points <= ascent.upper))
+        if np.array_equal(before, ascent.points):
+            break
+    return ascent
+
+
+def best_of_scipy(function, point):
+    """Maximum in the unit box by L-BFGS-B, one point at a time."""
+
+    def negative(x):
+        value, gradient = function(x[None])
+        return -value[0], -gradient[0]
+
+    options = {"ftol": 1e-15, "gtol": 1e-12, "maxiter": 2000}
+    return minimize(negative, point, jac=True, method="L-BFGS-B", bounds=[(0, 1)] * len(point), options=options)
+
+
+@pytest.mark.parametrize("d", [1, 2, 5, 12])
+def test_quadratics_with_tops_outside_the_box(d):
+    rng = np.random.default_rng(d)
+    for _ in range(10):
+        root = rng.normal(size=(d, d))
+        a, centre = root @ root.T + 0.05 * np.eye(d), rng.uniform(-0.5, 1.5, d)
+
+        def function(x, a=a, centre=centre):
+            slope = (x - centre) @ a
+            return -0.5 * np.sum(slope * (x - centre), axis=1), -slope
+
+        ascent = climb(function, rng.random((8, d)))
+        wanted = best_of_scipy(function, np.full(d, 0.5))
+        # The maximum is unique; a step that gains less than rounding is not seen, so the points know half the digits.
+        np.testing.assert_allclose(ascent.values, -wanted.fun, rtol=1e-9, atol=1e-12)
+        np.testing.assert_allclose(ascent.points, np.tile(wanted.x, (8, 1)), atol=1e-5)
+
+
+@pytest.mark.parametrize("scale", [4.0, 2.6])
+def test_rosenbrock_inside_the_box_and_on_its_side(scale):
+    """The valley's end, x = 1, lies at 3/4 of the box or beyond its side (x <= 0.6)."""
+
+    def function(u):
+        x = scale * u - 2
+        a, b = x[:, 1:] - x[:, :-1] ** 2, 1 - x[:, :-1]
+        gradient = np.zeros_like(x)
+        gradient[:, 1:] += 200 * a
+        gradient[:, :-1] -= 400 * a * x[:, :-1] + 2 * b
+        return -np.sum(100 * a**2 + b**2, axis=1), -scale * gradient
+
+    starts = np.random.default_rng(0).random((12, 2))
+    ascent = climb(function, starts)
+    wanted = -best_of_scipy(function, starts[0]).fun
+    np.testing.assert_allclose(ascent.values, wanted, rtol=1e-6, atol=1e-8)
+
+
+def test_the_gradient_where_the_climb_ends_points_out_of_the_box_or_vanishes():
+    def function(x):
+        return np.sin(5 * x).sum(axis=1) + x[:, 0] * x[:, 1], 5 * np.cos(5 * x) + x[:, [1, 0]]
+
+    ascent = climb(function, np.random.default_rng(1).random((30, 2)))
+    x, g = ascent.points, ascent.gradients
+    inside = np.where(((x == 0) & (g < 0)) | ((x == 1) & (g > 0)), 0.0, g)
+    np.testing.assert_allclose(inside, 0.0, atol=1e-5)
+
+
+def test_a_long_slope_that_bends_up_is_climbed_in_growing_steps():
+    def function(x):
+        return np.expm1(x).sum(axis=1) * 1e-3, np.exp(x) * 1e-3
+
+    upper = np.full(3, 50.0)
+    ascent = climb(function, np.zeros((2, 3)) + 0.1, upper, steps=15)
+    assert np.all(ascent.points == 50)
+
+
+def test_coordinates_without_slope_stay_and_rows_left_out_too():
+    def function(x):
+        return -((x[:, 0] - 0.3) ** 2), np.column_stack([-2 * (x[:, 0] - 0.3), np.zeros(len(x))])
+
+    starts = np.random.default_rng(2).random((3, 2))
+    ascent = Ascent(function, starts, np.ones(2))
+    for _ in range(20):
+        ascent.step(np.array([0, 2]))
+    assert np.array_equal(ascent.points[1], starts[1])
+    assert np.array_equal(ascent.points[:, 1], starts[:, 1])
+    np.testing.assert_allclose(ascent.points[[0, 2], 0], 0.3)
+
+
+@pytest.mark.parametrize("scale", [1e-250, 1e-160, 1e-80, 1e-20, 1e20])
+def test_slopes_of_any_size(scale):
+    def function(x):
+        return -scale * np.sum((x - 0.4) ** 2, axis=1), -2 * scale * (x - 0.4)
+
+    ascent = climb(function, np.random.default_rng(3).random((5, 3)))
+    if scale > 1e-100:
+        np.testing.assert_allclose(ascent.points, 0.4)
+
+
+def test_forbidden_ground_is_not_entered():
+    def function(x):
+        return np.where(x[:, 0] + x[:, 1] > 1, -np.inf, x.sum(axis=1)), np.ones_like(x)
+
+    ascent = climb(function, np.array([[0.1, 0.2], [0.4, 0.1]]))
+    assert np.all(ascent.values <= 1) and np.all(ascent.values > 1 - 1e-6)
+
+
+def test_climbers_that_are_put_elsewhere_go_on_from_there():
+    def function(x):
+        return -np.sum((x - 0.4) ** 2, axis=1), -2 * (x - 0.4)
+
+    ascent = climb(function, np.zeros((2, 2)))
+    ascent.put(np.array([1]), np.array([[0.9, 0.1]]))
+    assert ascent.values.tolist() == function(ascent.points)[0].tolist()
+    ascent.step(np.array([1]))
+    np.testing.assert_allclose(ascent.points, 0.4)

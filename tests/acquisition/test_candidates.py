@@ -1,0 +1,88 @@
+from __future__ import annotations
+
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+from ConfigSpace import Categorical, ConfigurationSpace, Float, ForbiddenEqualsClause, ForbiddenInClause, Integer
+from testing_spaces import conditional_space, mixed_space
+
+from slayr_py.acquisition.candidates import candidates, enumeration, spray
+from slayr_py.acquisition.identity import distinct
+from slayr_py.space import Encoder
+
+
+def observed(space, n=8):
+    """What the candidates look at of a posterior; the best observed configuration is the last."""
+    encoder = Encoder(space)
+    return SimpleNamespace(encoder=encoder, train=encoder.encode(encoder.sobol(n, 1)), data={"y": -np.arange(n)})
+
+
+def test_candidates_are_valid_different_and_many(any_space):
+    posterior = observed(any_space)
+    found = candidates(posterior, np.random.default_rng(0))
+    assert 10_000 <= len(found) < 21_000
+    encoded, allowed = posterior.encoder.resolve(found.genotypes)
+    assert allowed.all() and len(distinct(found.encoded)) == len(found)
+    assert np.array_equal(encoded.values, found.encoded.values)
+    assert np.array_equal(encoded.active, found.encoded.active)
+    for config in posterior.encoder.decode(found.encoded[:200]):
+        config.check_valid_configuration()
+
+
+def test_some_are_the_incumbent_and_many_lie_close():
+    posterior = observed(conditional_space())
+    found = candidates(posterior, np.random.default_rng(0))
+    best = posterior.train[[-1]]
+    alike = np.all(found.encoded.active == best.active, axis=1)
+    distance = np.abs(found.encoded.values - best.values)[alike].max(axis=1)
+    assert np.sum(distance < 1e-9) == 1 and np.sum(distance < 0.1) >= 10
+
+
+def test_where_nearly_everything_is_forbidden_more_is_drawn():
+    space = ConfigurationSpace()
+    size = Integer("size", (1, 20), default=1)
+    space.add(Float("x", (0.0, 1.0)), size)
+    space.add(ForbiddenInClause(size, list(range(2, 21))))
+    posterior = observed(space)
+    found = candidates(posterior, np.random.default_rng(0))
+    # 1 in 20 of at most 100,000, up to 5 standard deviations.
+    assert abs(len(found) - 5000) < 500
+
+
+def test_a_small_space_is_enumerated():
+    space = ConfigurationSpace()
+    space.add(
+        Integer("n", (1, 4)),
+        Integer("units", (8, 11), log=True),
+        Categorical("act", ["relu", "tanh", "gelu"]),
+        Categorical("size", ["s", "l"], ordered=True),
+    )
+    space.add(ForbiddenEqualsClause(space["act"], "tanh"))
+    encoder = Encoder(space)
+    assert len(enumeration(encoder)) == 96 and enumeration(encoder, limit=95) is None
+    found = candidates(observed(space), np.random.default_rng(0))
+    assert {tuple(c.values()) for c in encoder.decode(found.encoded)} == {
+        (a, n, s, u) for n in range(1, 5) for u in range(8, 12) for a in ("relu", "gelu") for s in ("s", "l")
+    }
+
+
+def test_infinite_spaces_are_not_enumerated():
+    assert enumeration(Encoder(mixed_space())) is None
+    many = ConfigurationSpace({f"c{i}": ["a", "b", "c", "d"] for i in range(40)})
+    assert enumeration(Encoder(many)) is None
+
+
+@pytest.mark.parametrize("n", [1, 200])
+def test_a_spray_stays_in_the_box_and_near(n):
+    encoder = Encoder(mixed_space())
+    centres = encoder.from_uniform(np.random.default_rng(1).random((n, 5)))
+    kept = centres.copy()
+    points = spray(encoder, centres, np.random.default_rng(2))
+    assert np.array_equal(centres, kept)
+    real = np.array([d.is_real for d in encoder.dimensions])
+    assert np.all((points[:, real] >= 0) & (points[:, real] <= 1))
+    hopped = points[:, ~real] != centres[:, ~real]
+    assert np.array_equal(points[:, ~real], np.rint(points[:, ~real]))
+    assert hopped.mean() < 0.5 and (n == 1 or hopped.any())
+    assert n == 1 or 1e-3 < np.median(np.abs(points - centres)[:, real]) < 0.2

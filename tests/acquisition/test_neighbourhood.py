@@ -1,0 +1,65 @@
+from __future__ import annotations
+
+import networkx as nx
+import numpy as np
+from ConfigSpace import Categorical, ConfigurationSpace, Float, Integer
+
+from slayr_py.acquisition.neighbourhood import Neighbourhood
+from slayr_py.space import Encoder
+
+
+def space():
+    space = ConfigurationSpace()
+    space.add(
+        Float("x", (0.0, 1.0)),
+        Integer("n", (1, 5)),
+        Integer("log", (1, 100), log=True),
+        Categorical("nominal", ["a", "b", "c"]),
+        Categorical("ordinal", ["s", "m", "l", "xl"], ordered=True),
+        Categorical("star", ["hub", "p", "q", "r"]),
+        Categorical("alone", ["only"]),
+    )
+    return space
+
+
+def beside(encoder, name, value):
+    """Values one step from a value."""
+    j = encoder.names.index(name)
+    dimension = encoder.dimensions[j]
+    return [dimension.value(c) for c in Neighbourhood(encoder).beside(j, dimension.coordinate(value))]
+
+
+def test_steps_follow_the_graphs():
+    encoder = Encoder(
+        space(), graphs={"star": nx.relabel_nodes(nx.star_graph(3), dict(enumerate("hpqr")) | {0: "hub"})}
+    )
+    assert beside(encoder, "nominal", "b") == ["a", "c"]
+    assert beside(encoder, "ordinal", "s") == ["m"] and beside(encoder, "ordinal", "l") == ["m", "xl"]
+    assert beside(encoder, "star", "hub") == ["p", "q", "r"] and beside(encoder, "star", "q") == ["hub"]
+    assert beside(encoder, "alone", "only") == []
+
+
+def test_integers_step_by_one_and_floats_do_not():
+    encoder = Encoder(space())
+    assert beside(encoder, "n", 1) == [2] and beside(encoder, "n", 3) == [2, 4] and beside(encoder, "n", 5) == [4]
+    assert beside(encoder, "log", 10) == [9, 11]
+    assert beside(encoder, "x", 0.3) == []
+
+
+def test_an_integer_on_a_graph_steps_along_it():
+    encoder = Encoder(space(), graphs={"n": nx.cycle_graph(range(1, 6))})
+    assert beside(encoder, "n", 1) == [2, 5]
+
+
+def test_one_movable_coordinate_changes_at_a_time():
+    encoder = Encoder(space())
+    genotypes = encoder.from_uniform(np.random.default_rng(0).random((4, 7)))
+    kept = genotypes.copy()
+    movable = np.zeros((4, 7), dtype=bool)
+    movable[0, [1, 3]] = movable[2, 4] = True
+    owners, neighbours = Neighbourhood(encoder).of(genotypes, movable)
+    assert set(owners) == {0, 2} and np.array_equal(genotypes, kept)
+    changed = neighbours != genotypes[owners]
+    assert np.all(changed.sum(axis=1) == 1) and not np.any(changed & ~movable[owners])
+    nobody, nothing = Neighbourhood(encoder).of(genotypes, np.zeros((4, 7), dtype=bool))
+    assert len(nobody) == 0 and nothing.shape == (0, 7)

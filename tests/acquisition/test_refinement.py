@@ -1,0 +1,131 @@
+from __future__ import annotations
+
+import networkx as nx
+import numpy as np
+import pytest
+from ConfigSpace import Categorical, ConfigurationSpace, Float, ForbiddenLessThanRelation, Integer
+from testing_spaces import conditional_space, mixed_space
+
+from slayr_py.acquisition.identity import keys
+from slayr_py.acquisition.refinement import refine
+from slayr_py.space import Encoder
+
+
+def starts_in(encoder, n=10, seed=0):
+    return encoder.from_uniform(np.random.default_rng(seed).random((n, len(encoder.dimensions))))
+
+
+def column(encoder, name):
+    return encoder.names.index(name)
+
+
+def test_integers_are_whole_at_the_top(bowl):
+    landscape = bowl(mixed_space(), top=0.37, level=1)
+    encoder = landscape.encoder
+    reached, scores = refine(landscape, starts_in(encoder))
+    configs = encoder.decode(landscape.place(reached)[0])
+    # 0.37 of the way lies between 2 and 3 layers; of the two neighbours of a log-scaled integer one is nearer.
+    units = encoder.dimensions[column(encoder, "units")]
+    nearest = min(range(8, 513), key=lambda x: abs(units.coordinate(x) - 0.37))
+    assert {c["layers"] for c in configs} == {2} and {c["units"] for c in configs} == {nearest}
+    assert {c["act"] for c in configs} == {"tanh"} and {c["size"] for c in configs} == {"medium"}
+    np.testing.assert_allclose(reached[:, column(encoder, "lr")], 0.37, atol=1e-5)
+    assert np.array_equal(scores, landscape.scores(reached))
+
+
+def test_scores_never_fall_and_nothing_beside_is_better(bowl, any_space):
+    landscape = bowl(any_space, top=0.8, level=2)
+    starts = starts_in(landscape.encoder, 30)
+    starts = starts[np.isfinite(landscape.scores(starts))]
+    reached, scores = refine(landscape, starts)
+    assert np.all(scores >= landscape.scores(starts))
+    jitter = np.random.default_rng(3).normal(0, 1e-3, reached.shape) * [
+        d.kind == "float" for d in landscape.encoder.dimensions
+    ]
+    assert np.all(landscape.scores(reached + jitter) <= scores + 1e-9)
+
+
+def test_conditions_are_asked_again_at_every_neighbour(landscape_of):
+    """Only a poly kernel of degree 3 brings coef0 into play, and the top is there."""
+    encoder = Encoder(conditional_space())
+    kernel, degree, coef = (column(encoder, name) for name in ("kernel", "degree", "coef0"))
+
+    def f(values, active):
+        return active[:, kernel] * (values[:, kernel] == 1) + active[:, coef] * (2 - (values[:, coef] - 0.7) ** 2)
+
+    def slope(values, active):
+        out = np.zeros(values.shape)
+        out[:, coef] = -2 * active[:, coef] * (values[:, coef] - 0.7)
+        return out[:, [d.is_real for d in encoder.dimensions]]
+
+    landscape = landscape_of(encoder, f, slope)
+    start = np.zeros((1, len(encoder.names)))
+    start[0, coef] = 0.2
+    assert encoder.decode(landscape.place(start)[0])[0]["kernel"] == "linear"
+    reached, _ = refine(landscape, start)
+    config = encoder.decode(landscape.place(reached)[0])[0]
+    assert config["kernel"] == "poly" and config["degree"] == 3
+    assert reached[0, coef] == pytest.approx(0.7, abs=1e-6)
+    assert all(c["degree"] != 5 for c in landscape.predictor.visited if c["kernel"] == "poly")
+
+
+def test_inactive_coordinates_do_not_move_and_wake_where_they_were(landscape_of):
+    encoder = Encoder(conditional_space())
+    kernel, c = column(encoder, "kernel"), column(encoder, "C")
+    n_real = len(encoder.real_names)
+
+    def rbf_and_c(values, active):
+        return (values[:, kernel] == 2) * 1.0 - (values[:, c] - 0.5) ** 2
+
+    def slope(values, active):
+        # A gradient everywhere, as if the inactive mattered too.
+        out = np.full((len(values), n_real), 3.0)
+        out[:, encoder.real_names.index("C")] = -2 * (values[:, c] - 0.5)
+        out[:, encoder.real_names.index("gamma")] = 0.0
+        return out
+
+    start = np.random.default_rng(0).random((1, len(encoder.names)))
+    start[0, kernel] = 0
+    reached, _ = refine(landscape_of(encoder, rbf_and_c, slope), start)
+    assert reached[0, kernel] == 2 and reached[0, c] == pytest.approx(0.5)
+    for name in ("degree", "gamma", "coef0"):
+        assert reached[0, column(encoder, name)] == start[0, column(encoder, name)]
+
+
+def test_a_forbidden_relation_between_floats_is_a_wall(bowl):
+    space = ConfigurationSpace()
+    a, b = Float("a", (0.0, 1.0)), Float("b", (0.0, 1.0))
+    space.add(a, b)
+    space.add(ForbiddenLessThanRelation(a, b))
+    landscape = bowl(space, top=np.array([0.2, 0.8]))
+    reached, scores = refine(landscape, np.array([[0.9, 0.1], [0.5, 0.3]]))
+    assert np.all(np.isfinite(scores)) and np.all(reached[:, 0] >= reached[:, 1])
+
+
+def test_a_graph_says_which_levels_are_beside(landscape_of):
+    """On a path the valley between the start and the top is not crossed, on a complete graph it is."""
+    space = ConfigurationSpace([Categorical("level", ["a", "b", "c", "d"])])
+    height = np.array([0.5, 0.0, 0.2, 1.0])
+    for graph, end in ((nx.path_graph(4), 0), (nx.complete_graph(4), 3)):
+        encoder = Encoder(space, graphs={"level": nx.relabel_nodes(graph, dict(enumerate("abcd")))})
+        landscape = landscape_of(encoder, lambda v, _: height[v[:, 0].astype(int)], lambda v, _: np.zeros((len(v), 0)))
+        reached, _ = refine(landscape, np.array([[0.0]]))
+        assert reached.tolist() == [[end]]
+
+
+def test_what_is_taken_is_not_where_the_climb_ends(bowl):
+    space = ConfigurationSpace([Integer("n", (0, 10)), Integer("m", (0, 10))])
+    encoder = Encoder(space)
+    taken = encoder.encode([{"n": 4, "m": 4}])
+    landscape = bowl(encoder, top=0.41, taken=set(keys(taken)))
+    reached, scores = refine(landscape, starts_in(encoder, 20))
+    assert np.all(np.isfinite(scores))
+    best = encoder.decode(landscape.place(reached[[np.argmax(scores)]])[0])[0]
+    assert sorted(best.values()) in ([4, 5],)
+
+
+def test_integers_pass_over_what_is_taken(bowl):
+    encoder = Encoder(ConfigurationSpace([Integer("n", (0, 40))]))
+    taken = set(keys(encoder.encode([{"n": n} for n in range(10, 30)])))
+    reached, _ = refine(bowl(encoder, top=0.8, taken=taken), np.array([[0.1]]))
+    assert encoder.decode(encoder.resolve(reached)[0])[0]["n"] == 32
