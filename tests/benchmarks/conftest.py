@@ -1,0 +1,38 @@
+"""The benchmarks are scripts beside each other; here they are imported. Their data are made up and small."""
+
+from __future__ import annotations
+
+import sys
+from itertools import product
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "benchmarks"))
+
+
+@pytest.fixture
+def data(tmp_path):
+    """A data folder with the columns of the real one."""
+    rng = np.random.default_rng(0)
+    folder = tmp_path / "data"
+    (folder / "hpo").mkdir(parents=True)
+
+    pd.DataFrame(rng.normal(size=(60, 14))).to_csv(folder / "boston_housing.csv", index=False)
+
+    servo = pd.DataFrame({"motor": rng.choice(list("AB"), 30), "screw": rng.choice(list("CD"), 30)})
+    servo["pgain"], servo["vgain"] = rng.integers(3, 7, 30), rng.integers(1, 6, 30)
+    servo["class"] = servo["pgain"] * (servo["motor"] == "A") + rng.normal(size=30)
+    servo.to_csv(folder / "servo.csv", index=False)
+
+    costs, gammas, degrees = (0.5, 1.0, 2.0), (0.01, 1.0), range(2, 11)
+    rows = [("linear", c, None, None) for c in costs]
+    rows += [("rbf", c, gamma, None) for c, gamma in product(costs, gammas)]
+    rows += [("polynomial", c, None, degree) for c, degree in product(costs, degrees)]
+    table = pd.DataFrame(rows, columns=["kernel", "C", "gamma", "degree"])
+    table.insert(0, "dataset", "made-up")
+    table["accuracy"] = np.linspace(0.5, 0.9, len(table))
+    table.to_csv(folder / "hpo" / "svm_conditional_wistuba.csv", index=False)
+    return folder

@@ -1,0 +1,46 @@
+"""Examples run from top to bottom, with few evaluations and point estimates."""
+
+from __future__ import annotations
+
+import importlib.util
+import runpy
+import sys
+from pathlib import Path
+
+import pytest
+
+import slayr_py as sl
+
+EXAMPLES = Path(__file__).resolve().parents[1] / "examples"
+QUICK = ["--budget", "12", "--method", "map"]
+
+
+def run(name, monkeypatch, *arguments):
+    monkeypatch.setattr(sys, "argv", [name, *arguments])
+    runpy.run_path(str(EXAMPLES / name), run_name="__main__")
+
+
+def test_branin(monkeypatch, capsys):
+    minimize = sl.minimize
+    quick = {"budget": 6, "n_initial": 4, "method": "map"}
+    monkeypatch.setattr(sl, "minimize", lambda objective, space, **_: minimize(objective, space, seed=1, **quick))
+    run("branin.py", monkeypatch)
+    assert float(capsys.readouterr().out.split()[0]) > 0.397887
+
+
+def test_tune_svm_conditional(monkeypatch, capsys):
+    run("tune_svm_conditional.py", monkeypatch, *QUICK)
+    printed = capsys.readouterr().out
+    assert 'kernel "auto": hierarchical' in printed and "smallest error: " in printed and "rbf" in printed
+
+
+@pytest.mark.parametrize("installed", sorted({False, importlib.util.find_spec("xgboost") is not None}))
+def test_tune_xgboost_runs_or_says_what_it_needs(installed, monkeypatch, capsys):
+    if installed:
+        run("tune_xgboost.py", monkeypatch, *QUICK)
+        assert "smallest test error: " in capsys.readouterr().out
+    else:
+        monkeypatch.setitem(sys.modules, "xgboost", None)
+        with pytest.raises(SystemExit, match="pip install xgboost-cpu") as stopped:
+            run("tune_xgboost.py", monkeypatch, *QUICK)
+        assert isinstance(stopped.value.code, str)  # printed to standard error, with exit status 1
