@@ -20,11 +20,13 @@ def formatted(path: Path, stanc: Path) -> str:
     """The text as stanc prints it."""
     with tempfile.TemporaryDirectory() as folder:
         of_functions = path.parent.name == "functions"
-        others = sorted(f for f in path.parent.glob("*.stan") if f != path) if of_functions else []
+        definitions = STAN / "functions"
+        others = sorted(f for f in definitions.glob("*.stan") if f != path) if path.parent == definitions else []
         includes = "".join(f"#include functions/{f.name}\n" for f in others)
         copy = Path(folder) / f"{path.stem}{'.stanfunctions' if of_functions else '.stan'}"
         copy.write_text(includes + path.read_text())
-        command = [str(stanc), "--auto-format", "--max-line-length=78", f"--include-paths={STAN}", str(copy)]
+        options = ["--auto-format", "--allow-undefined", "--max-line-length=78", f"--include-paths={STAN}"]
+        command = [str(stanc), *options, str(copy)]
         text = subprocess.run(command, check=True, capture_output=True, text=True).stdout
         lines = [line for line in text.splitlines() if not (of_functions and line.startswith("#include"))]
         return "\n".join(lines).strip("\n") + "\n"

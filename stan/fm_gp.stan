@@ -24,6 +24,7 @@ functions {
   #include functions/frequency_modulated.stan
   
   #include functions/gp_posterior.stan
+  #include functions/fm_marginal.stan
   
   #include functions/priors.stan
 }
@@ -83,18 +84,14 @@ data {
   vector<lower=0>[modulator == 5 && base == 2] rq_alpha_scale;
 }
 transformed data {
-  int n_pairs = (N * (N - 1)) %/% 2;
-  array[3] matrix[n_pairs, D] features = continuous_features(X, active, X,
-                                                             active,
-                                                             modulator,
-                                                             lower_triangle(
-                                                             N));
-  array[3] matrix[N, D] own_features = continuous_features(X, active, X,
-                                                           active, modulator,
-                                                           self_pairs(
-                                                           N));
-  matrix[n_pairs, G] W = vertex_weights(U, U, group_of, G, lower_triangle(N));
-  matrix[N, G] own_W = vertex_weights(U, U, group_of, G, self_pairs(N));
+  int n_pairs = (N * (N - 1)) %/% 2; // and N points with themselves
+  array[3] matrix[n_pairs + N, D] features = continuous_features(X, active,
+                                                                 X, active,
+                                                                 modulator,
+                                                                 triangle_and_diagonal(
+                                                                 N));
+  matrix[n_pairs + N, G] W = vertex_weights(U, U, group_of, G,
+                                            triangle_and_diagonal(N));
   matrix[1, G] mean_W = mean_vertex_weights(graph_of, group_of);
 }
 parameters {
@@ -153,16 +150,10 @@ model {
   z_rq_alpha ~ std_normal();
   
   if (!prior_only) {
-    vector[n_pairs] k = fm_cov(features, W, sigma_f, lengthscale, alpha,
-                               beta, weights, bias, gamma, rho, rq_alpha,
-                               lambda, graph_of, lineage, modulator, combine,
-                               tau, base, p, add);
-    vector[N] variance = fm_cov(own_features, own_W, sigma_f, lengthscale,
-                                alpha, beta, weights, bias, gamma, rho,
-                                rq_alpha, lambda, graph_of, lineage,
-                                modulator, combine, tau, base, p, add);
-    y ~ multi_normal_cholesky(rep_vector(mu, N),
-                              gp_factor(k, variance, sigma_n));
+    target += fm_log_marginal(y, mu, sigma_n, features, W, sigma_f,
+                              lengthscale, alpha, beta, weights, bias, gamma,
+                              rho, rq_alpha, lambda, graph_of, lineage,
+                              modulator, combine, tau, base, p, add);
   }
 }
 generated quantities {
@@ -172,14 +163,10 @@ generated quantities {
   vector[M] f_sd; // standard deviation,
   matrix[want_cov ? M : 0, want_cov ? M : 0] f_cov; // and covariance
   {
-    vector[n_pairs] k = fm_cov(features, W, sigma_f, lengthscale, alpha,
-                               beta, weights, bias, gamma, rho, rq_alpha,
-                               lambda, graph_of, lineage, modulator, combine,
-                               tau, base, p, add);
-    vector[N] variance = fm_cov(own_features, own_W, sigma_f, lengthscale,
-                                alpha, beta, weights, bias, gamma, rho,
-                                rq_alpha, lambda, graph_of, lineage,
-                                modulator, combine, tau, base, p, add);
+    vector[n_pairs + N] k = fm_cov(features, W, sigma_f, lengthscale, alpha,
+                                   beta, weights, bias, gamma, rho, rq_alpha,
+                                   lambda, graph_of, lineage, modulator,
+                                   combine, tau, base, p, add);
     vector[N * M] cross = fm_cov(continuous_features(X, active, X_new,
                                                      active_new, modulator,
                                                      rectangle(N, M)),
@@ -199,7 +186,7 @@ generated quantities {
                                     weights, bias, gamma, rho, rq_alpha,
                                     lambda, graph_of, lineage, modulator,
                                     combine, tau, base, p, add);
-    matrix[N, N] L = gp_factor(k, variance, sigma_n);
+    matrix[N, N] L = gp_factor(head(k, n_pairs), tail(k, N), sigma_n);
     matrix[N, M] V = gp_solve(L, cross, M, prior_only);
     log_lik = gp_leave_one_out(L, y - mu);
     y_rep = gp_replicate_rng(L, y, mu, sigma_n, prior_only);

@@ -18,6 +18,7 @@ functions {
   #include functions/hierarchical.stan
   
   #include functions/gp_posterior.stan
+  #include functions/hierarchical_marginal.stan
   
   #include functions/priors.stan
 }
@@ -96,14 +97,9 @@ model {
   z_rq_alpha ~ std_normal();
   
   if (!prior_only) {
-    vector[n_pairs] k = square(sigma_f)
-                        * hierarchical(features, levels, lineage, gamma, rho,
-                                       lengthscale, rq_alpha, base, p, add);
-    y ~ multi_normal_cholesky(rep_vector(mu, N),
-                              gp_factor(k,
-                                        rep_vector(variance * square(sigma_f),
-                                                   N),
-                                        sigma_n));
+    target += hierarchical_log_marginal(y, mu, sigma_n, features, sigma_f,
+                                        gamma, rho, lengthscale, rq_alpha,
+                                        levels, lineage, base, p, add);
   }
 }
 generated quantities {

@@ -12,6 +12,7 @@ functions {
   #include functions/matern.stan
   
   #include functions/gp_posterior.stan
+  #include functions/matern_marginal.stan
   
   #include functions/priors.stan
 }
@@ -64,10 +65,8 @@ model {
   z_lengthscale ~ std_normal();
   
   if (!prior_only) {
-    vector[(N * (N - 1)) %/% 2] k = matern_cov(sq, sigma_f, lengthscale, p);
-    y ~ multi_normal_cholesky(rep_vector(mu, N),
-                              gp_factor(k, rep_vector(square(sigma_f), N),
-                                        sigma_n));
+    target += matern_log_marginal(y, mu, sigma_n, sq, sigma_f, lengthscale,
+                                  p);
   }
 }
 generated quantities {

@@ -1,14 +1,26 @@
-"""Where the Stan programs are, in a checkout and in an installed package alike."""
+"""Where the Stan programs are, in a checkout and in an installed package alike, and with which likelihood they run.
+
+Every program takes its log marginal likelihood from ``functions/*_marginal.stan``. The folder of that name in ``stan/``
+defines it in Stan; the one in ``stan/accelerated/`` only declares it, and a C++ header there defines it together with
+its derivatives. The order of the include paths decides, never an edit.
+"""
 
 from __future__ import annotations
 
+import os
+import platform
+import warnings
 from collections.abc import Callable
 from pathlib import Path
+from typing import Literal, get_args
 
-from slayr_py.errors import ToolchainError
-from slayr_py.toolchain import CompiledProgram, compile_program
+from slayr_py.errors import CompileError, DataError, ToolchainError
+from slayr_py.toolchain import CompiledProgram, compile_program, ensure_cmdstan
+
+Likelihood = Literal["accelerated", "readable"]
 
 _PACKAGE = Path(__file__).resolve().parents[1]
+_refused: dict[str, str] = {}  # programs whose accelerated likelihood did not compile here, and why
 
 
 def program_folder() -> Path:
@@ -25,7 +37,59 @@ def program_folder() -> Path:
     raise ToolchainError(f"the Stan programs are missing beside {_PACKAGE}; install slayr-py again")
 
 
-def compiled(name: str, progress: Callable[[str], None] | None = None) -> CompiledProgram:
-    """Executable of one of the suite's programs, from the cache where it has been compiled before."""
+def wanted_likelihood() -> Likelihood:
+    """The likelihood that ``SLAYR_LIKELIHOOD`` asks for, "accelerated" by default.
+
+    Raises
+    ------
+    DataError
+        If it is neither "accelerated" nor "readable".
+    """
+    wanted = os.environ.get("SLAYR_LIKELIHOOD", "accelerated")
+    for known in get_args(Likelihood):
+        if wanted == known:
+            return known
+    raise DataError(f"SLAYR_LIKELIHOOD is {wanted!r}; it must be one of {get_args(Likelihood)}")
+
+
+def compiled(
+    name: str, progress: Callable[[str], None] | None = None, likelihood: Likelihood | None = None
+) -> CompiledProgram:
+    """Executable of one of the suite's programs, from the cache where it has been compiled before.
+
+    Parameters
+    ----------
+    likelihood : {"accelerated", "readable"}, optional
+        By default :func:`wanted_likelihood`; if the accelerated one does not compile, the readable one, with a warning.
+    """
     folder = program_folder()
-    return compile_program(folder / f"{name}.stan", include_paths=(folder,), on_progress=progress)
+    source = folder / f"{name}.stan"
+    if (likelihood or wanted_likelihood()) == "accelerated" and name not in _refused:
+        try:
+            return compile_program(
+                source,
+                include_paths=(folder / "accelerated", folder),
+                cpp_options={"USER_HEADER": folder / "accelerated" / "slayr.hpp"} | _for_this_processor(),
+                on_progress=progress,
+            )
+        except CompileError as error:
+            if likelihood:
+                raise
+            _refused[name] = str(error)
+            warnings.warn(
+                f"the accelerated likelihood of {name} does not compile here; the readable one is used, which is several "
+                f"times slower: {error}",
+                RuntimeWarning,
+                stacklevel=2,
+            )
+    return compile_program(source, include_paths=(folder,), on_progress=progress)
+
+
+def _for_this_processor() -> dict[str, str]:
+    """Flag that doubles the speed of double-precision loops; executables remember the processor they are for.
+
+    A CmdStan that was found has its front end compiled without, and the two must agree; Apple's compilers for ARM know
+    no such flag and need none.
+    """
+    apple = platform.system() == "Darwin" and platform.machine() == "arm64"
+    return {} if apple or ensure_cmdstan().origin != "assembled" else {"CXXFLAGS_OPTIM": "-march=native"}

@@ -24,7 +24,12 @@ def make_record(
     """Describe a run; JSON-able."""
     return {
         "slayr_py": slayr_py.__version__,
-        "program": {"name": program.name, "source_sha256": program.source_hash, "flags": list(program.flags)},
+        "program": {
+            "name": program.name,
+            "source_sha256": program.source_hash,
+            "likelihood": "accelerated" if program.header else "readable",
+            "flags": list(program.flags),
+        },
         "cmdstan": {
             "version": program.cmdstan.version,
             "origin": program.cmdstan.origin,

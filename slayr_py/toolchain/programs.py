@@ -63,6 +63,12 @@ class CompiledProgram:
     stanc_options: tuple[str, ...]
     key: str
 
+    @property
+    def header(self) -> Path | None:
+        """The C++ header with functions that the program only declares, if it was compiled with one."""
+        headers = [flag.partition("=")[2] for flag in self.flags if flag.startswith("USER_HEADER=")]
+        return Path(headers[0]) if headers else None
+
     def model(self) -> cmdstanpy.CmdStanModel:
         """Give the program to cmdstanpy, which neither needs the source nor compiles it again."""
         import cmdstanpy
@@ -87,7 +93,7 @@ def compile_program(
     stan_file
         The program.
     include_paths
-        Folders of included files; the program's own folder is searched first.
+        Folders of included files, searched in this order; the program's own folder comes last.
     stanc_options
         Options of stanc as cmdstanpy takes them: ``{"O1": True, "allow-undefined": True}``.
     cpp_options
@@ -108,11 +114,12 @@ def compile_program(
         raise CompileError(f"{source} is not a Stan program: its name must end in .stan")
     options = dict(stanc_options or {})
     options_paths = options.pop("include-paths", ())
-    folders = [source.parent, *(Path(path).expanduser().absolute() for path in include_paths)]
+    folders = [Path(path).expanduser().absolute() for path in include_paths]
     folders += [
         Path(path).expanduser().absolute()
         for path in ([options_paths] if isinstance(options_paths, str) else options_paths)
     ]
+    folders.append(source.parent)
 
     cmdstan = ensure_cmdstan(on_progress)
     build = _Build(

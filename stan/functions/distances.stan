@@ -62,6 +62,19 @@ array[,] int self_pairs(int N) {
 }
 
 /**
+ * Pairs of the strict lower triangle, then of the diagonal.
+ *
+ * @param N number of points
+ * @return indices; 2 x N (N + 1) / 2
+ */
+array[,] int triangle_and_diagonal(int N) {
+  array[2, (N * (N - 1)) %/% 2] int triangle = lower_triangle(N);
+  array[2, N] int own = self_pairs(N);
+  return {append_array(triangle[1], own[1]),
+          append_array(triangle[2], own[2])};
+}
+
+/**
  * Squared coordinate differences of pairs.
  *
  * @param A points, one a row; N x D

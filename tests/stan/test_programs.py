@@ -10,6 +10,7 @@ from scipy.stats import multivariate_normal, norm
 from testing_kernels import CASES, random_points
 
 import slayr_py as sl
+from slayr_py.inference import programs
 from slayr_py.inference.programs import compiled
 from slayr_py.inference.run import generate
 from slayr_py.space import Encoded, Encoder
@@ -20,16 +21,16 @@ NOISE = {"mu": sl.Normal(0.2, 0.7), "sigma_f": sl.LogNormal(0.1, 0.4), "sigma_n"
 class Case:
     """A model on a few points, two of which coincide, and its scores by name."""
 
-    def __init__(self, name, n=7, m=0, seed=0):
+    def __init__(self, name, n=7, m=0, seed=0, likelihood=None):
         kernel, space = CASES[name]
         self.encoder = Encoder(space)
         self.gp = sl.GaussianProcess(self.encoder, kernel, NOISE)
-        points = random_points(self.encoder, n - 2, seed)
-        self.train = points.concatenate(points[:2])
+        points = random_points(self.encoder, max(n - 2, 1), seed)
+        self.train = points.concatenate(points[:2])[:n]
         self.new = random_points(self.encoder, m, seed + 1)
         self.y = np.random.default_rng(seed).normal(size=n)
         self.data = self.gp.stan_data(self.train, self.y, self.new)
-        self.program = compiled(kernel.program)
+        self.program = compiled(kernel.program, likelihood=likelihood)
         self.labels = {"mu": None, "sigma_f": None, "sigma_n": None} | kernel.labels(self.encoder)
         self.sizes = {name: 1 if label is None else len(label) for name, label in self.labels.items()}
 
@@ -239,11 +240,69 @@ def test_replicates_have_their_joint_moments(name, prior_only):
     assert np.all(np.abs(products.mean(axis=0) - cov) < 4.5 * error)
 
 
-def test_one_point_and_many_dimensions_of_the_matern_program():
-    encoder = Encoder(CASES["matern-plain"][1])
-    gp = sl.GaussianProcess(encoder, sl.kernels.Matern(3), NOISE)
-    train = random_points(encoder, 1, 0)
-    program = compiled("matern_gp")
-    scores = {"z_mu": 0.1, "z_sigma_f": 0.2, "z_sigma_n": -0.3, "z_lengthscale": [0.4, 0.5]}
-    frame = program.model().log_prob(scores, data=gp.stan_data(train, np.array([0.7]), train[:0]), sig_figs=18)
-    assert np.all(np.isfinite(frame.to_numpy()))
+def log_densities(likelihood, name, n, points, change=lambda data: data):
+    case = Case(name, n=n, likelihood=likelihood)
+    case.data = change(case.data)
+    return case.stan_log_density(points(case))
+
+
+def nearly_singular(data):
+    """Hardly any noise beside coinciding points: the condition number is about 1e9."""
+    return data | {"sigma_n_location": -10.0, "sigma_n_scale": 0.1}
+
+
+@pytest.mark.parametrize("name", sorted(CASES))
+@pytest.mark.parametrize(
+    ("n", "size", "change"),
+    [(7, 1.0, dict), (1, 1.0, dict), (40, 1.0, dict), (90, 0.5, dict), (7, 3.0, dict), (12, 0.5, nearly_singular)],
+    ids=["random", "one point", "blocks", "several blocks", "far out", "nearly singular"],
+)
+def test_accelerated_likelihood_equals_the_readable_one(name, n, size, change):
+    def points(case):
+        return size * np.random.default_rng(8).normal(size=(2, case.n_scores))
+
+    value, gradient = log_densities("accelerated", name, n, points, change)
+    wanted, wanted_gradient = log_densities("readable", name, n, points, change)
+    # Both lose digits to the condition number of the covariance.
+    tolerance = 1e-5 if change is nearly_singular else 1e-8
+    np.testing.assert_allclose(value, wanted, rtol=tolerance)
+    scale = np.abs(wanted_gradient).max(axis=1, keepdims=True)
+    np.testing.assert_allclose(gradient / scale, wanted_gradient / scale, atol=tolerance)
+
+
+@pytest.mark.parametrize("name", [name for name in sorted(CASES) if "conditional" in name or "hierarchical" in name])
+def test_accelerated_likelihood_with_all_inactive(name):
+    def silent(data):
+        return data | {"active": np.zeros_like(data["active"])} if "active" in data else data
+
+    def points(case):
+        return np.random.default_rng(9).normal(size=(2, case.n_scores))
+
+    value, gradient = log_densities("accelerated", name, 6, points, silent)
+    wanted, wanted_gradient = log_densities("readable", name, 6, points, silent)
+    np.testing.assert_allclose(value, wanted, rtol=1e-9)
+    np.testing.assert_allclose(gradient, wanted_gradient, rtol=1e-8, atol=1e-8)
+
+
+def test_a_header_that_does_not_compile_gives_way(monkeypatch):
+    def refuse(source, **options):
+        if options.get("cpp_options"):
+            raise sl.CompileError("no such instruction")
+        return "readable"
+
+    monkeypatch.setattr(programs, "compile_program", refuse)
+    monkeypatch.setattr(programs, "_refused", {})
+    with pytest.warns(RuntimeWarning, match="fm_gp does not compile here.*no such instruction"):
+        assert compiled("fm_gp") == "readable"
+    assert compiled("fm_gp") == "readable"  # once is enough to say so
+    with pytest.raises(sl.CompileError):
+        programs._refused.clear()
+        compiled("fm_gp", likelihood="accelerated")
+
+
+def test_the_likelihood_is_chosen_by_name(monkeypatch):
+    monkeypatch.setenv("SLAYR_LIKELIHOOD", "readable")
+    assert compiled("matern_gp").header is None
+    monkeypatch.setenv("SLAYR_LIKELIHOOD", "fast")
+    with pytest.raises(sl.DataError, match="'fast'"):
+        compiled("matern_gp")

@@ -1,0 +1,216 @@
+// The frequency-modulated kernel of functions/frequency_modulated.stan: log density and derivatives.
+#ifndef SLAYR_FM_HPP
+#define SLAYR_FM_HPP
+
+#include "hierarchical.hpp"
+
+namespace slayr {
+
+// The distance t that modulates, and its derivatives; codes of modulators as in the Stan functions.
+struct Modulation {
+  int modulator;
+  double tau;
+  VectorXd lengthscale, bias;
+  Hierarchical tree;
+  VectorXd by_lengthscale, by_bias;
+
+  template <typename Features>
+  ArrayXd forward(const Features& features) {
+    const VectorXd weight = lengthscale.array().square().inverse().matrix();
+    if (modulator == 5) {
+      const double bound = tree.add ? static_cast<double>(tree.rho.size()) : 1.0;
+      return bound - tree.forward(features);
+    }
+    squared_ = (features[0] * weight).array();
+    if (modulator == 2 && tau < 2) {
+      return squared_.pow(0.5 * tau);
+    }
+    if (modulator == 3) {
+      left_ = bias(0) * bias(0) + (features[1] * weight).array();
+      right_ = bias(0) * bias(0) + (features[2] * weight).array();
+      inner_ = 0.5 * (left_ + right_ - squared_);
+      root_ = (1 + 2 * (left_ + right_) + 4 * (left_ * right_ - inner_.square())).max(1.0).sqrt();
+      ArrayXd angle(inner_.size());
+      for (Index i = 0; i < angle.size(); ++i) {
+        angle(i) = std::atan2(2 * inner_(i), root_(i));
+      }
+      return 1 - 2 / stan::math::pi() * angle;
+    }
+    return squared_;
+  }
+
+  template <typename Features>
+  void backward(const Features& features, const ArrayXd& adjoint) {
+    by_bias = VectorXd::Zero(bias.size());
+    if (modulator == 5) {
+      tree.backward(features, -adjoint);
+      by_lengthscale = tree.by_lengthscale;
+      return;
+    }
+    VectorXd by_weight;
+    if (modulator == 3) {
+      // sin(angle) = 2 c / sqrt(A B), A = 1 + 2 a, B = 1 + 2 b, cos(angle) = root / sqrt(A B).
+      const ArrayXd by_angle = -2 / stan::math::pi() * adjoint / root_;
+      const ArrayXd by_inner = 2 * by_angle;
+      const ArrayXd by_left = -2 * by_angle * inner_ / (1 + 2 * left_);
+      const ArrayXd by_right = -2 * by_angle * inner_ / (1 + 2 * right_);
+      by_weight = features[1].transpose() * (by_left + 0.5 * by_inner).matrix()
+                  + features[2].transpose() * (by_right + 0.5 * by_inner).matrix()
+                  - features[0].transpose() * (0.5 * by_inner).matrix();
+      by_bias(0) = 2 * bias(0) * (by_left + by_right + by_inner).sum();
+    } else if (modulator == 2 && tau < 2) {
+      const ArrayXd safe = (squared_ > 0).select(squared_, 1.0);
+      const ArrayXd slope = (squared_ > 0).select(0.5 * tau * safe.pow(0.5 * tau - 1), 0.0);
+      by_weight = features[0].transpose() * (adjoint * slope).matrix();
+    } else {
+      by_weight = features[0].transpose() * adjoint.matrix();
+    }
+    by_lengthscale = (-2 * by_weight.array() / lengthscale.array().cube()).matrix();
+  }
+
+ private:
+  ArrayXd squared_, left_, right_, inner_, root_;
+};
+
+// sum_g W_g f(lambda_g, alpha t) on one graph and its derivatives by y = alpha t, beta and the weights of the orders.
+struct OnGraph {
+  ArrayXd value, by_y, by_beta;
+  ArrayXXd by_weights;
+
+  template <typename W, typename Lambda>
+  OnGraph(const W& vertex_weights, Index first, Index count, const Lambda& lambda, const ArrayXd& y, double beta,
+          const VectorXd& weights, int modulator) {
+    const Index pairs = vertex_weights.rows(), N = weights.size();
+    value = by_y = by_beta = ArrayXd::Zero(pairs);
+    if (modulator == 2) {
+      by_weights = ArrayXXd::Zero(pairs, N);
+    }
+    for (Index g = first; g < first + count; ++g) {
+      const auto weight = vertex_weights.col(g).array();
+      const double z = beta * lambda(g);
+      if (modulator == 4) {
+        const ArrayXd term = weight * (-z * (1 + y)).exp();
+        value += term;
+        by_y -= z * term;
+        by_beta -= lambda(g) * (1 + y) * term;
+        continue;
+      }
+      const ArrayXd u = (1 + z + y).inverse();
+      if (modulator != 2) {
+        const ArrayXd term = weight * u, slope = -term * u;
+        value += term;
+        by_y += slope;
+        by_beta += lambda(g) * slope;
+        continue;
+      }
+      ArrayXd power = weight * u;
+      for (Index n = 0; n < N; ++n) {
+        by_weights.col(n) += power;
+        value += weights(n) * power;
+        power *= u;
+        const ArrayXd slope = -(n + 1) * weights(n) * power;
+        by_y += slope;
+        by_beta += lambda(g) * slope;
+      }
+    }
+  }
+};
+
+}  // namespace slayr
+
+template <typename T, typename Y, typename Features, typename W, typename Lambda, typename Lineage>
+T fm_log_marginal(const Y& y, const T& mu, const T& sigma_n, const Features& features, const W& vertex_weights,
+                  const T& sigma_f, const Eigen::Matrix<T, -1, 1>& lengthscale, const Eigen::Matrix<T, -1, 1>& alpha,
+                  const Eigen::Matrix<T, -1, 1>& beta, const Eigen::Matrix<T, -1, 1>& weights,
+                  const Eigen::Matrix<T, -1, 1>& bias, const Eigen::Matrix<T, -1, 1>& gamma,
+                  const Eigen::Matrix<T, -1, 1>& rho, const Eigen::Matrix<T, -1, 1>& rq_alpha, const Lambda& lambda,
+                  const std::vector<int>& graph_of, const Lineage& lineage, int modulator, int combine, double tau,
+                  int base, int p, int add, std::ostream*) {
+  using namespace slayr;
+  using stan::math::value_of;
+  const Index N = y.size(), rows = vertex_weights.rows(), P = beta.size();
+
+  Modulation modulation;
+  modulation.modulator = modulator;
+  modulation.tau = tau;
+  modulation.lengthscale = value_of(lengthscale);
+  modulation.bias = value_of(bias);
+  modulation.tree.gamma = value_of(gamma);
+  modulation.tree.rho = value_of(rho);
+  modulation.tree.lengthscale = modulation.lengthscale;
+  modulation.tree.rq_alpha = value_of(rq_alpha);
+  modulation.tree.lineage = lineage;
+  modulation.tree.levels.assign(rho.size(), 0);
+  modulation.tree.base = base;
+  modulation.tree.p = p;
+  modulation.tree.add = add;
+  const ArrayXd t = modulation.forward(features);
+  const VectorXd strength = value_of(alpha), damping = value_of(beta), shares = value_of(weights);
+  const ArrayXd none = ArrayXd::Zero(combine ? rows : 0);
+
+  std::vector<OnGraph> graphs;
+  std::vector<ArrayXd> before{ArrayXd::Ones(rows)};  // products of the graphs before each
+  Index first = 0;
+  for (Index q = 0; q < P; ++q) {
+    Index count = 0;
+    while (first + count < static_cast<Index>(graph_of.size()) && graph_of[first + count] == q + 1) {
+      ++count;
+    }
+    graphs.emplace_back(vertex_weights, first, count, lambda, combine ? none : ArrayXd(strength(q) * t), damping(q),
+                        shares, modulator);
+    before.push_back(before.back() * graphs.back().value);
+    first += count;
+  }
+  const ArrayXd smooth = combine ? ArrayXd((-0.5 * t).exp()) : ArrayXd();
+  const ArrayXd correlation
+      = combine == 0 ? before.back() : combine == 1 ? ArrayXd(before.back() * smooth) : ArrayXd(before.back() + smooth);
+  const double variance = value_of(sigma_f) * value_of(sigma_f);
+  const ArrayXd k = variance * correlation;
+  const VectorXd residual = (y.array() - value_of(mu)).matrix();
+  const Marginal density = marginal(residual, value_of(sigma_n), k.head(rows - N), k.tail(N));
+  if constexpr (std::is_same_v<T, double>) {
+    return density.value;
+  }
+
+  ArrayXd adjoint(rows);
+  adjoint << density.by_pair, density.by_variance;
+  ArrayXd by_t = ArrayXd::Zero(rows);
+  ArrayXd after = variance * adjoint;  // of what comes after each graph
+  if (combine) {
+    by_t = -0.5 * after * smooth * (combine == 1 ? before.back() : ArrayXd::Ones(rows));
+    if (combine == 1) {
+      after *= smooth;
+    }
+  }
+  VectorXd by_alpha = VectorXd::Zero(P), by_beta = VectorXd::Zero(P), by_weights = VectorXd::Zero(shares.size());
+  for (Index q = P - 1; q >= 0; --q) {
+    const ArrayXd outer = after * before[q];
+    by_beta(q) = (outer * graphs[q].by_beta).sum();
+    if (combine == 0) {
+      const ArrayXd by_y = outer * graphs[q].by_y;
+      by_alpha(q) = (by_y * t).sum();
+      by_t += strength(q) * by_y;
+    }
+    if (modulator == 2) {
+      by_weights += (graphs[q].by_weights.matrix().transpose() * outer.matrix());
+    }
+    after *= graphs[q].value;
+  }
+  modulation.backward(features, by_t);
+
+  Node node;
+  node.add(mu, density.by_mu);
+  node.add(sigma_n, density.by_sigma_n);
+  node.add(sigma_f, 2 * value_of(sigma_f) * (adjoint * correlation).sum());
+  node.add(lengthscale, modulation.by_lengthscale);
+  node.add(alpha, by_alpha);
+  node.add(beta, by_beta);
+  node.add(weights, by_weights);
+  node.add(bias, modulation.by_bias);
+  node.add(gamma, modulation.tree.by_gamma);
+  node.add(rho, modulation.tree.by_rho);
+  node.add(rq_alpha, modulation.tree.by_rq_alpha);
+  return node.finish<T>(density.value);
+}
+
+#endif

@@ -1,0 +1,143 @@
+// Log density of a Gaussian process at its observations and its derivatives, in double precision.
+//
+// Stan's automatic differentiation records every operation on every pair of points. Here one node of the expression
+// graph holds the derivatives by the hyperparameters, computed with
+//
+//   d log N(y | mu, K) = 1/2 tr((a a' - K^-1) dK),   a = K^-1 (y - mu)
+//
+// (Rasmussen & Williams 2006, eq. 5.9), over the pairs of the lower triangle only.
+#ifndef SLAYR_GAUSSIAN_HPP
+#define SLAYR_GAUSSIAN_HPP
+
+#include <stan/math/rev.hpp>
+#ifdef __GLIBC__
+#include <malloc.h>
+#endif
+#include <cmath>
+#include <stdexcept>
+#include <vector>
+
+namespace slayr {
+
+#ifdef __GLIBC__
+// Every gradient needs the same arrays again. By default glibc hands large ones back to the system each time, which
+// then clears their pages: half of all time for 200 points.
+inline const bool keeps_memory = mallopt(M_MMAP_THRESHOLD, 1 << 28) && mallopt(M_TRIM_THRESHOLD, 1 << 29);
+#endif
+
+using Eigen::ArrayXd;
+using Eigen::ArrayXXd;
+using Eigen::MatrixXd;
+using Eigen::VectorXd;
+using Eigen::Index;
+
+// Log density, and its derivatives by the entries of the covariance of the function and by mean and noise.
+struct Marginal {
+  double value;
+  ArrayXd by_pair;      // by K_ij and K_ji together, packed as lower_triangle does
+  ArrayXd by_variance;  // by K_ii
+  double by_mu;
+  double by_sigma_n;
+};
+
+// Inverse of a lower triangular matrix in place, by halves: inv [A 0; B C] = [A^-1 0; -C^-1 B A^-1, C^-1].
+inline void invert_lower(Eigen::Ref<MatrixXd, 0, Eigen::OuterStride<>> L) {
+  const Index n = L.rows();
+  if (n <= 32) {
+    for (Index j = 0; j < n; ++j) {
+      const double d = 1 / L(j, j);
+      L(j, j) = d;
+      for (Index i = j + 1; i < n; ++i) {
+        double sum = 0;
+        for (Index k = j; k < i; ++k) {
+          sum += L(i, k) * L(k, j);
+        }
+        L(i, j) = -sum / L(i, i);
+      }
+    }
+    return;
+  }
+  const Index h = n / 2;
+  MatrixXd B = L.bottomLeftCorner(n - h, h);
+  L.bottomRightCorner(n - h, n - h).triangularView<Eigen::Lower>().solveInPlace(B);
+  invert_lower(L.topLeftCorner(h, h));
+  invert_lower(L.bottomRightCorner(n - h, n - h));
+  L.bottomLeftCorner(n - h, h).noalias() = -(B * L.topLeftCorner(h, h).triangularView<Eigen::Lower>());
+}
+
+// pair: covariances of the function, packed; variance: its variances; throws std::domain_error as Stan's
+// cholesky_decompose does, which makes the sampler reject the step.
+inline Marginal marginal(const VectorXd& residual, double sigma_n, const Eigen::Ref<const ArrayXd>& pair,
+                         const Eigen::Ref<const ArrayXd>& variance) {
+  const Index n = residual.size();
+  MatrixXd K(n, n);
+  for (Index j = 0, start = 0; j < n; start += n - 1 - j, ++j) {
+    K.col(j).head(j).setZero();  // the product below reads it
+    K(j, j) = variance(j) + sigma_n * sigma_n;
+    K.col(j).tail(n - 1 - j) = pair.segment(start, n - 1 - j).matrix();
+  }
+  Marginal out;
+  Eigen::LLT<Eigen::Ref<MatrixXd>> factor(K);
+  if (n > 0 && (factor.info() != Eigen::Success || !(K.diagonal().array() > 0).all())) {
+    throw std::domain_error("cholesky_decompose: Matrix m is not positive definite");
+  }
+  const double log_root_determinant = K.diagonal().array().log().sum();
+  invert_lower(K);
+  VectorXd whitened = K.triangularView<Eigen::Lower>() * residual;
+  VectorXd a = K.triangularView<Eigen::Lower>().transpose() * whitened;
+  out.value = -0.5 * whitened.squaredNorm() - log_root_determinant - 0.5 * n * std::log(2 * stan::math::pi());
+  // Lower triangle of K^-1 = W'W, block row by block row, leaving out what is zero in W.
+  MatrixXd inverse(n, n);
+  const Index width = 48;
+  for (Index i = 0; i < n; i += width) {
+    const Index rows = std::min(width, n - i);
+    inverse.block(i, 0, rows, i + rows).noalias()
+        = K.block(i, i, n - i, rows).triangularView<Eigen::Lower>().toDenseMatrix().transpose()
+          * K.block(i, 0, n - i, i + rows);
+  }
+  out.by_pair.resize(pair.size());
+  for (Index j = 0, start = 0; j < n; start += n - 1 - j, ++j) {
+    const Index rest = n - 1 - j;
+    out.by_pair.segment(start, rest) = a(j) * a.tail(rest).array() - inverse.col(j).tail(rest).array();
+  }
+  out.by_variance = 0.5 * (a.array().square() - inverse.diagonal().array());
+  out.by_mu = a.sum();
+  out.by_sigma_n = 2 * sigma_n * out.by_variance.sum();
+  return out;
+}
+
+// The operands of one node of the expression graph and the derivatives by them, in the same order.
+class Node {
+ public:
+  void add(const stan::math::var& operand, double derivative) {
+    operands_.push_back(operand);
+    derivatives_.push_back(derivative);
+  }
+  template <typename Derivatives>
+  void add(const Eigen::Matrix<stan::math::var, -1, 1>& operands, const Derivatives& derivatives) {
+    for (Index i = 0; i < operands.size(); ++i) {
+      add(operands(i), derivatives(i));
+    }
+  }
+  void add(double, double) {}
+  template <typename Derivatives>
+  void add(const VectorXd&, const Derivatives&) {}
+
+  // The value alone where nothing is differentiated.
+  template <typename T>
+  T finish(double value) const {
+    if constexpr (std::is_same_v<T, double>) {
+      return value;
+    } else {
+      return stan::math::precomputed_gradients(value, operands_, derivatives_);
+    }
+  }
+
+ private:
+  std::vector<stan::math::var> operands_;
+  std::vector<double> derivatives_;
+};
+
+}  // namespace slayr
+
+#endif

@@ -1,0 +1,30 @@
+// The Matern kernel of functions/matern.stan: log density and derivatives.
+#ifndef SLAYR_MATERN_HPP
+#define SLAYR_MATERN_HPP
+
+#include "base_kernels.hpp"
+
+template <typename T, typename Y, typename Squared>
+T matern_log_marginal(const Y& y, const T& mu, const T& sigma_n, const Squared& sq, const T& sigma_f,
+                      const Eigen::Matrix<T, -1, 1>& lengthscale, int p, std::ostream*) {
+  using namespace slayr;
+  using stan::math::value_of;
+  const VectorXd scales = value_of(lengthscale);
+  const VectorXd weight = scales.array().square().inverse().matrix();
+  const double variance = value_of(sigma_f) * value_of(sigma_f);
+  const BaseKernel kernel((sq * weight).array(), 3, p, VectorXd());
+  const VectorXd residual = (y.array() - value_of(mu)).matrix();
+  const Marginal density
+      = marginal(residual, value_of(sigma_n), variance * kernel.value, ArrayXd::Constant(y.size(), variance));
+  const VectorXd by_weight = sq.transpose() * (variance * density.by_pair * kernel.by_distance).matrix();
+
+  Node node;
+  node.add(mu, density.by_mu);
+  node.add(sigma_n, density.by_sigma_n);
+  node.add(sigma_f,
+           2 * value_of(sigma_f) * ((density.by_pair * kernel.value).sum() + density.by_variance.sum()));
+  node.add(lengthscale, (-2 * by_weight.array() / scales.array().cube()).matrix().eval());
+  return node.finish<T>(density.value);
+}
+
+#endif
