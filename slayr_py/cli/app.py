@@ -79,9 +79,13 @@ def doctor(
     ] = False,
 ) -> None:
     """Check the compiler, CmdStan and the cache, and say what to install."""
+    from slayr_py.inference.programs import likelihood_in_use
+    from slayr_py.toolchain import Check
     from slayr_py.toolchain import doctor as examine
 
     checks = examine(build=build)
+    if all(check.ok for check in checks):
+        checks.append(Check("likelihood", True, likelihood_in_use(build)))
     width = max((len(check.name) for check in checks), default=0)
     for check in checks:
         typer.echo(f"{'ok     ' if check.ok else 'MISSING'}  {check.name:<{width}}  {check.detail}")

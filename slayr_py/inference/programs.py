@@ -8,14 +8,13 @@ its derivatives. The order of the include paths decides, never an edit.
 from __future__ import annotations
 
 import os
-import platform
 import warnings
 from collections.abc import Callable
 from pathlib import Path
-from typing import Literal, get_args
+from typing import Literal, cast, get_args
 
 from slayr_py.errors import CompileError, DataError, ToolchainError
-from slayr_py.toolchain import CompiledProgram, compile_program, ensure_cmdstan
+from slayr_py.toolchain import CompiledProgram, compile_program, ensure_cmdstan, processor_options
 
 Likelihood = Literal["accelerated", "readable"]
 
@@ -46,10 +45,9 @@ def wanted_likelihood() -> Likelihood:
         If it is neither "accelerated" nor "readable".
     """
     wanted = os.environ.get("SLAYR_LIKELIHOOD", "accelerated")
-    for known in get_args(Likelihood):
-        if wanted == known:
-            return known
-    raise DataError(f"SLAYR_LIKELIHOOD is {wanted!r}; it must be one of {get_args(Likelihood)}")
+    if wanted not in get_args(Likelihood):
+        raise DataError(f"SLAYR_LIKELIHOOD is {wanted!r}; it must be one of {get_args(Likelihood)}")
+    return cast(Likelihood, wanted)
 
 
 def compiled(
@@ -63,13 +61,13 @@ def compiled(
         By default :func:`wanted_likelihood`; if the accelerated one does not compile, the readable one, with a warning.
     """
     folder = program_folder()
-    source = folder / f"{name}.stan"
+    source, header = folder / f"{name}.stan", folder / "accelerated" / "slayr.hpp"
     if (likelihood or wanted_likelihood()) == "accelerated" and name not in _refused:
         try:
             return compile_program(
                 source,
                 include_paths=(folder / "accelerated", folder),
-                cpp_options={"USER_HEADER": folder / "accelerated" / "slayr.hpp"} | _for_this_processor(),
+                cpp_options={"USER_HEADER": header} | processor_options(ensure_cmdstan()),
                 on_progress=progress,
             )
         except CompileError as error:
@@ -77,19 +75,20 @@ def compiled(
                 raise
             _refused[name] = str(error)
             warnings.warn(
-                f"the accelerated likelihood of {name} does not compile here; the readable one is used, which is several "
-                f"times slower: {error}",
+                f"the accelerated likelihood of {name} does not compile here; the readable one, several times slower, "
+                f"takes its place: {error}",
                 RuntimeWarning,
                 stacklevel=2,
             )
     return compile_program(source, include_paths=(folder,), on_progress=progress)
 
 
-def _for_this_processor() -> dict[str, str]:
-    """Flag that doubles the speed of double-precision loops; executables remember the processor they are for.
-
-    A CmdStan that was found has its front end compiled without, and the two must agree; Apple's compilers for ARM know
-    no such flag and need none.
-    """
-    apple = platform.system() == "Darwin" and platform.machine() == "arm64"
-    return {} if apple or ensure_cmdstan().origin != "assembled" else {"CXXFLAGS_OPTIM": "-march=native"}
+def likelihood_in_use(build: bool = False) -> str:
+    """What fits run with here, for people; with ``build`` a program is compiled to find out."""
+    wanted = wanted_likelihood()
+    if build and compiled("matern_gp").header is None and wanted == "accelerated":
+        return f"readable, several times slower: the accelerated one does not compile here: {_refused['matern_gp']}"
+    return {
+        "accelerated": "accelerated: analytic gradients in C++",
+        "readable": "readable: automatic differentiation in Stan, as SLAYR_LIKELIHOOD asks",
+    }[wanted]

@@ -13,9 +13,9 @@ from pathlib import Path
 
 from slayr_py.errors import ToolchainError
 from slayr_py.toolchain.cache import cache_dir
-from slayr_py.toolchain.cmdstan import find_cmdstan, ignored_cmdstans
+from slayr_py.toolchain.cmdstan import ensure_cmdstan, find_cmdstan, ignored_cmdstans
 from slayr_py.toolchain.compiler import find_compiler, find_make
-from slayr_py.toolchain.programs import compile_program
+from slayr_py.toolchain.programs import compile_program, processor_options
 from slayr_py.toolchain.wheel import find_wheel
 
 _PROGRAM = "parameters { real z; }\nmodel { z ~ std_normal(); }\n"
@@ -116,7 +116,7 @@ def _compile_and_draw() -> str:
     with tempfile.TemporaryDirectory(prefix="slayr-") as folder:
         source = Path(folder) / "doctor.stan"
         source.write_text(_PROGRAM, encoding="utf-8")
-        program = compile_program(source)
+        program = compile_program(source, cpp_options=processor_options(ensure_cmdstan()))
         environment = {**os.environ, "STAN_NUM_THREADS": "1"}
         command = [
             str(program.exe),

@@ -283,6 +283,16 @@ def _description(program: CompiledProgram) -> dict[str, Any]:
     }
 
 
+def processor_options(cmdstan: CmdStan) -> dict[str, str]:
+    """Options of make that compile for this processor, which doubles the speed of double-precision loops.
+
+    A CmdStan that was found has its front end compiled without, and the two must agree; Apple's compilers for ARM know
+    no such flag and need none.
+    """
+    apple = platform.system() == "Darwin" and platform.machine() == "arm64"
+    return {} if apple or cmdstan.origin != "assembled" else {"CXXFLAGS_OPTIM": "-march=native"}
+
+
 def _processor() -> str:
     """What tells this processor's instructions from another's, for code compiled with -march=native."""
     try:

@@ -157,7 +157,11 @@ def test_doctor_names_what_is_missing(slayr, monkeypatch):
     code, out, _ = slayr("doctor")
     assert code == 3 and "MISSING  make" in out and "apt install make" in out
     checks.pop()
-    assert slayr("doctor")[0] == 0
+    code, out, _ = slayr("doctor")
+    assert code == 0 and "likelihood  accelerated" in out
+    checks.pop()
+    monkeypatch.setenv("SLAYR_LIKELIHOOD", "readable")
+    assert "likelihood  readable" in slayr("doctor")[1]
 
 
 @pytest.fixture

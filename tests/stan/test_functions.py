@@ -18,7 +18,7 @@ from slayr_py.inference.programs import program_folder
 from slayr_py.inference.run import generate
 from slayr_py.kernels import Matern
 from slayr_py.space import Encoder
-from slayr_py.toolchain import compile_program
+from slayr_py.toolchain import compile_program, ensure_cmdstan, processor_options
 
 RNG = np.random.default_rng(20)
 N, M, D = 6, 4, 3
@@ -179,7 +179,9 @@ def output(tmp_path_factory):
         f"functions {{\n{includes}}}\ndata {{\n{declared}}}\nparameters {{ real unused; }}\n"
         f"generated quantities {{\n{rows}}}\n"
     )
-    program = compile_program(source, include_paths=(program_folder(),))
+    program = compile_program(
+        source, include_paths=(program_folder(),), cpp_options=processor_options(ensure_cmdstan())
+    )
     data = {name: value for name, (_, value) in VALUES.items()}
     return generate(program, data, pd.DataFrame({"unused": [0.0]}), seed=1).iloc[0]
 
