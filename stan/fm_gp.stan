@@ -73,15 +73,15 @@ data {
   vector<lower=0>[n_alpha] alpha_scale;
   vector[P] beta_location; // beta ~ LogNormal(location, scale)
   vector<lower=0>[P] beta_scale;
-  vector<lower=0>[modulator == 2 ? orders : 0] weights_concentration; // weights ~ Dirichlet
-  vector[modulator == 3] bias_location; // bias ~ LogNormal(location, scale)
-  vector<lower=0>[modulator == 3] bias_scale;
+  vector<lower=0>[modulator == POWER() ? orders : 0] weights_concentration; // weights ~ Dirichlet
+  vector[modulator == NEURAL()] bias_location; // bias ~ LogNormal(location, scale)
+  vector<lower=0>[modulator == NEURAL()] bias_scale;
   vector<lower=0>[H] gamma_a; // gamma ~ Beta(a, b)
   vector<lower=0>[H] gamma_b;
-  vector<lower=0>[modulator == 5 ? D : 0] rho_a; // rho ~ Beta(a, b)
-  vector<lower=0>[modulator == 5 ? D : 0] rho_b;
-  vector[modulator == 5 && base == 2] rq_alpha_location; // rq_alpha ~ LogNormal
-  vector<lower=0>[modulator == 5 && base == 2] rq_alpha_scale;
+  vector<lower=0>[modulator == HIERARCHICAL() ? D : 0] rho_a; // rho ~ Beta(a, b)
+  vector<lower=0>[modulator == HIERARCHICAL() ? D : 0] rho_b;
+  vector[modulator == HIERARCHICAL() && base == RATIONAL_QUADRATIC()] rq_alpha_location; // rq_alpha ~ LogNormal
+  vector<lower=0>[modulator == HIERARCHICAL() && base == RATIONAL_QUADRATIC()] rq_alpha_scale;
 }
 transformed data {
   int n_pairs = (N * (N - 1)) %/% 2; // and N points with themselves
@@ -101,11 +101,11 @@ parameters {
   vector[D] z_lengthscale;
   vector[n_alpha] z_alpha;
   vector[P] z_beta;
-  vector[modulator == 2 ? orders : 0] z_weights;
-  vector[modulator == 3] z_bias;
+  vector[modulator == POWER() ? orders : 0] z_weights;
+  vector[modulator == NEURAL()] z_bias;
   vector[H] z_gamma;
-  vector[modulator == 5 ? D : 0] z_rho;
-  vector[modulator == 5 && base == 2] z_rq_alpha;
+  vector[modulator == HIERARCHICAL() ? D : 0] z_rho;
+  vector[modulator == HIERARCHICAL() && base == RATIONAL_QUADRATIC()] z_rq_alpha;
 }
 transformed parameters {
   real mu = mu_location + mu_scale * z_mu;
@@ -118,11 +118,12 @@ transformed parameters {
   vector<lower=0>[P] alpha = rep_vector(1, P);
   vector<lower=0>[P] beta = log_normal(z_beta, beta_location, beta_scale);
   vector<lower=0>[orders] weights = rep_vector(1, orders);
-  vector<lower=0>[modulator == 3] bias = log_normal(z_bias, bias_location,
-                                                    bias_scale);
+  vector<lower=0>[modulator == NEURAL()] bias = log_normal(z_bias,
+                                                           bias_location,
+                                                           bias_scale);
   vector<lower=0, upper=1>[H] gamma = inv_logit(z_gamma);
-  vector<lower=0, upper=1>[modulator == 5 ? D : 0] rho = inv_logit(z_rho);
-  vector<lower=0>[modulator == 5 && base == 2] rq_alpha = log_normal(z_rq_alpha,
+  vector<lower=0, upper=1>[modulator == HIERARCHICAL() ? D : 0] rho = inv_logit(z_rho);
+  vector<lower=0>[modulator == HIERARCHICAL() && base == RATIONAL_QUADRATIC()] rq_alpha = log_normal(z_rq_alpha,
                                                                     rq_alpha_location,
                                                                     rq_alpha_scale);
   if (n_alpha) {

@@ -52,8 +52,8 @@ data {
   vector<lower=0>[D] rho_b;
   vector[D] lengthscale_location; // lengthscale ~ LogNormal(location, scale)
   vector<lower=0>[D] lengthscale_scale;
-  vector[base == 2] rq_alpha_location; // rq_alpha ~ LogNormal(location, scale)
-  vector<lower=0>[base == 2] rq_alpha_scale;
+  vector[base == RATIONAL_QUADRATIC()] rq_alpha_location; // rq_alpha ~ LogNormal(location, scale)
+  vector<lower=0>[base == RATIONAL_QUADRATIC()] rq_alpha_scale;
 }
 transformed data {
   int n_pairs = (N * (N - 1)) %/% 2;
@@ -69,7 +69,7 @@ parameters {
   vector[D] z_gamma;
   vector[D] z_rho;
   vector[D] z_lengthscale;
-  vector[base == 2] z_rq_alpha;
+  vector[base == RATIONAL_QUADRATIC()] z_rq_alpha;
 }
 transformed parameters {
   real mu = mu_location + mu_scale * z_mu;
@@ -83,9 +83,9 @@ transformed parameters {
   vector<lower=0>[D] lengthscale = log_normal(z_lengthscale,
                                               lengthscale_location,
                                               lengthscale_scale);
-  vector<lower=0>[base == 2] rq_alpha = log_normal(z_rq_alpha,
-                                                   rq_alpha_location,
-                                                   rq_alpha_scale);
+  vector<lower=0>[base == RATIONAL_QUADRATIC()] rq_alpha = log_normal(z_rq_alpha,
+                                                                    rq_alpha_location,
+                                                                    rq_alpha_scale);
 }
 model {
   z_mu ~ std_normal();
