@@ -135,9 +135,9 @@ class Kernel(ABC):
             raise DataError(f"{self.name} has no hyperparameter {sorted(unknown)}; known: {sorted(known)}")
         draws = {"sigma_f": np.atleast_1d(np.asarray(theta.get("sigma_f", 1.0), dtype=np.float64))}
         for name, label in labels.items():
-            if name not in theta:
+            if name not in theta and label != ():
                 raise DataError(f"theta lacks {name!r}; {self.name} needs {sorted(labels)}")
-            value = np.asarray(theta[name], dtype=np.float64)
+            value = np.asarray(theta.get(name, ()), dtype=np.float64)
             shape = () if label is None else (len(label),)
             if value.shape != shape:
                 raise DataError(f"theta[{name!r}] has shape {value.shape}, expected {shape}")

@@ -89,7 +89,9 @@ def test_without_real_parameters_it_is_the_graph_kernel():
     for p, (laplacian, beta) in enumerate(zip(laplacians(encoder), theta["beta"], strict=True)):
         inverse = np.linalg.inv(np.eye(len(laplacian)) + beta * laplacian)
         wanted *= inverse[np.ix_(points.vertices[:, p], points.vertices[:, p])]
-    np.testing.assert_allclose(FrequencyModulated().gram(points, points, theta), wanted, rtol=1e-10, atol=1e-15)
+    for given in (theta, {"beta": theta["beta"]}):
+        k = FrequencyModulated().gram(points, points, given)
+        np.testing.assert_allclose(k, wanted, rtol=1e-10, atol=1e-15)
 
 
 @pytest.mark.parametrize("combine", ["product", "sum"])
