@@ -177,7 +177,9 @@ class FrequencyModulated(Kernel):
         k = np.zeros_like(t)
         for eigenvalue, weight in zip(eigenvalues, weights, strict=True):
             z = eigenvalue * draws["beta"][:, p].reshape(-1, *[1] * (t.ndim - 1))
-            k += weight * self.modulator.response(z, y, draws)
+            f = self.modulator.response(z, y, draws)
+            f *= weight
+            k += f
         return k
 
     def _with_gradient(
