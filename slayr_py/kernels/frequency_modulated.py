@@ -142,12 +142,7 @@ class FrequencyModulated(Kernel):
 
     @override
     def cross(self, a: Encoded, b: Encoded, draws: Mapping[str, FloatArray]) -> FloatArray:
-        t = self.modulator.distance(a, b, draws)
-        k = np.empty_like(t)
-        k[:] = np.square(draws["sigma_f"])[:, None, None]
-        for p, (eigenvalues, weights) in enumerate(vertex_weights(a, b)):
-            k *= self._on_graph(p, eigenvalues, weights, t, draws)
-        return k
+        return self._covariance(vertex_weights(a, b), self.modulator.distance(a, b, draws), draws)
 
     @override
     def cross_gradient(self, a: Encoded, b: Encoded, draws: Mapping[str, FloatArray]) -> tuple[FloatArray, FloatArray]:
@@ -156,11 +151,7 @@ class FrequencyModulated(Kernel):
 
     @override
     def diagonal(self, a: Encoded, draws: Mapping[str, FloatArray]) -> FloatArray:
-        t = self.modulator.own_distance(a, draws)
-        k = np.repeat(np.square(draws["sigma_f"])[:, None], len(a), axis=1)
-        for p, (eigenvalues, weights) in enumerate(own_weights(a)):
-            k *= self._on_graph(p, eigenvalues, weights, t, draws)
-        return k
+        return self._covariance(own_weights(a), self.modulator.own_distance(a, draws), draws)
 
     @override
     def diagonal_gradient(self, a: Encoded, draws: Mapping[str, FloatArray]) -> FloatArray:
@@ -169,18 +160,22 @@ class FrequencyModulated(Kernel):
         by_coordinates = self.modulator.own_distance_gradient(a, draws)
         return self._with_gradient(own_weights(a), self.modulator.own_distance(a, draws), by_coordinates, draws)[1]
 
-    def _on_graph(
-        self, p: int, eigenvalues: FloatArray, weights: list[FloatArray], t: FloatArray, draws: Mapping[str, FloatArray]
+    def _covariance(
+        self, graphs: Iterable[tuple[FloatArray, list[FloatArray]]], t: FloatArray, draws: Mapping[str, FloatArray]
     ) -> FloatArray:
-        """Correlations on graph p at distances t."""
-        _, y = self.modulator.scaled(t, draws, p)
-        k = np.zeros_like(t)
-        for eigenvalue, weight in zip(eigenvalues, weights, strict=True):
-            z = eigenvalue * draws["beta"][:, p].reshape(-1, *[1] * (t.ndim - 1))
-            f = self.modulator.response(z, y, draws)
-            f *= weight
-            k += f
-        return k
+        """Covariances (s, ...) at distances t."""
+        ones = [1] * (t.ndim - 1)
+        product = np.empty_like(t)
+        product[:] = np.square(draws["sigma_f"]).reshape(-1, *ones)
+        for p, (eigenvalues, weights) in enumerate(graphs):
+            _, y = self.modulator.scaled(t, draws, p)
+            k = np.zeros_like(t)
+            for eigenvalue, weight in zip(eigenvalues, weights, strict=True):
+                f = self.modulator.response(eigenvalue * draws["beta"][:, p].reshape(-1, *ones), y, draws)
+                f *= weight
+                k += f
+            product *= k
+        return product
 
     def _with_gradient(
         self,

@@ -30,7 +30,7 @@ from slayr_py.errors import DataError, did_you_mean
 from slayr_py.kernels.base import Kernel
 from slayr_py.kernels.base_kernels import CODES, Base, correlation, slope
 from slayr_py.kernels.matern import checked_order
-from slayr_py.kernels.priors import Beta, LogNormal, Prior
+from slayr_py.kernels.priors import Beta, LogNormal, Prior, lengthscale_prior
 from slayr_py.kernels.tree import Tree, product_and_others
 from slayr_py.space import Encoded, Encoder
 from slayr_py.space.dimension import FloatArray
@@ -167,7 +167,7 @@ class Hierarchical(Kernel):
 
     def tree_priors(self, tree: Tree) -> dict[str, Prior]:
         """Length-scales as for the Matérn kernel; weights that leave room for any share of a dimension."""
-        lengthscale = LogNormal(np.sqrt(2) + np.log(max(len(tree.names), 1)) / 2, np.sqrt(3))
+        lengthscale = lengthscale_prior(len(tree.names))
         priors: dict[str, Prior] = {"gamma": Beta(2.0, 1.0), "rho": Beta(2.0, 2.0), "lengthscale": lengthscale}
         return priors | ({"rq_alpha": LogNormal(0.0, 1.0)} if self.base == "rq" else {})
 

@@ -23,7 +23,7 @@ from typing_extensions import override
 
 from slayr_py.errors import DataError
 from slayr_py.kernels.base import Kernel
-from slayr_py.kernels.priors import LogNormal, Prior
+from slayr_py.kernels.priors import Prior, lengthscale_prior
 from slayr_py.space import Encoded, Encoder
 from slayr_py.space.dimension import FloatArray
 
@@ -76,8 +76,7 @@ class Matern(Kernel):
 
     @override
     def kernel_priors(self, encoder: Encoder) -> dict[str, Prior]:
-        """Length-scales that grow with the root of the number of columns (Hvarfner, Hellsten & Nardi 2024)."""
-        return {"lengthscale": LogNormal(np.sqrt(2) + np.log(len(encoder.column_names)) / 2, np.sqrt(3))}
+        return {"lengthscale": lengthscale_prior(len(encoder.column_names))}
 
     @override
     def stan_data(self, train: Encoded, new: Encoded) -> dict[str, Any]:

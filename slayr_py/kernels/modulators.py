@@ -29,7 +29,7 @@ from typing_extensions import override
 
 from slayr_py.errors import DataError
 from slayr_py.kernels.hierarchical import Hierarchical
-from slayr_py.kernels.priors import Dirichlet, LogNormal, Prior
+from slayr_py.kernels.priors import Dirichlet, LogNormal, Prior, lengthscale_prior
 from slayr_py.kernels.tree import Tree
 from slayr_py.space import Encoded, Encoder
 from slayr_py.space.dimension import FloatArray
@@ -59,7 +59,7 @@ class Modulator(ABC):
     def priors(self, encoder: Encoder) -> dict[str, Prior]:
         """Default priors: alpha = 1/(2P) makes the product over P graphs a squared exponential near r = 0."""
         return {
-            "lengthscale": LogNormal(np.sqrt(2) + np.log(max(len(encoder.real_names), 1)) / 2, np.sqrt(3)),
+            "lengthscale": lengthscale_prior(len(encoder.real_names)),
             "alpha": LogNormal(-np.log(2 * len(encoder.graph_names)), 1.0),
         }
 

@@ -108,6 +108,11 @@ class Dirichlet(Prior):
 _FAMILIES: dict[str, type[Prior]] = {family.__name__: family for family in (Normal, LogNormal, Beta, Dirichlet)}
 
 
+def lengthscale_prior(n: int) -> LogNormal:
+    """Length-scales of n inputs on the unit cube, growing with the root of n (Hvarfner, Hellsten & Nardi 2024)."""
+    return LogNormal(np.sqrt(2) + np.log(max(n, 1)) / 2, np.sqrt(3))
+
+
 def prior_from_dict(values: dict[str, Any]) -> Prior:
     """Read what :meth:`Prior.asdict` wrote; ``DataError`` for an unknown family."""
     arguments = dict(values)

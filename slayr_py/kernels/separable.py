@@ -16,7 +16,7 @@ from typing_extensions import override
 from slayr_py.errors import DataError, did_you_mean
 from slayr_py.kernels.base import Kernel
 from slayr_py.kernels.modulators import Diffusion, Laplacian, Modulator, squared_distance, squared_distance_gradient
-from slayr_py.kernels.priors import LogNormal, Prior
+from slayr_py.kernels.priors import Prior, lengthscale_prior
 from slayr_py.kernels.spectral import beta_prior, graph_data, own_weights, vertex_weights
 from slayr_py.space import Encoded, Encoder
 from slayr_py.space.dimension import FloatArray
@@ -71,7 +71,7 @@ class Separable(Kernel):
 
     @override
     def kernel_priors(self, encoder: Encoder) -> dict[str, Prior]:
-        lengthscale = LogNormal(np.sqrt(2) + np.log(max(len(encoder.real_names), 1)) / 2, np.sqrt(3))
+        lengthscale = lengthscale_prior(len(encoder.real_names))
         return {"lengthscale": lengthscale, "beta": beta_prior(encoder, self._response.response_at_zero)}
 
     @override
