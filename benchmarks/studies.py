@@ -201,7 +201,9 @@ def _run(
             value = problem.objective(params)
             frozen = study.tell(trial, value)
             rhat = suggestion_record(frozen).get("diagnostics", {}).get("rhat_max")
-            row = (problem_name, sampler_name, seed, number, value, round(seconds, 4), rhat, json.dumps(params))
+            # Runs of Optuna's samplers are never continued, and what they tried would be most of the file.
+            tried = None if sampler_name in BASELINES else json.dumps(params)
+            row = (problem_name, sampler_name, seed, number, value, round(seconds, 4), rhat, tried)
             append(path, dict(zip(COLUMNS, row, strict=True)))
             if number + 1 == budget or time.perf_counter() - told > _TELL_EVERY:
                 told = time.perf_counter()
