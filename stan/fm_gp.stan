@@ -27,6 +27,7 @@ functions {
   #include functions/fm_marginal.stan
   
   #include functions/priors.stan
+  #include functions/coordinates.stan
 }
 data {
   int<lower=0> N; // observations
@@ -59,6 +60,7 @@ data {
   matrix[M, Q] U_new; // as U
   int<lower=0, upper=1> want_cov; // 1: also the M x M covariance f_cov
   int<lower=0, upper=1> prior_only; // 1: skip the likelihood
+  int<lower=0, upper=1> of_scores; // 1: density of the scores, for a mode
   
   real mu_location; // mu ~ Normal(location, scale), in units of y
   real<lower=0> mu_scale;
@@ -110,9 +112,13 @@ parameters {
 transformed parameters {
   real mu = mu_location + mu_scale * z_mu;
   real<lower=0> sigma_f;
-  real<lower=0> sigma_n = log_normal(z_sigma_n, sigma_n_location,
-                                     sigma_n_scale);
-  vector<lower=0>[D] lengthscale = log_normal(z_lengthscale,
+  real<lower=0> sigma_n = log_normal(noise_score(z_sigma_n, sigma_n_location,
+                                                 sigma_n_scale, N),
+                                     sigma_n_location, sigma_n_scale);
+  vector<lower=0>[D] lengthscale = log_normal(lengthscale_score(z_lengthscale,
+                                                                lengthscale_location,
+                                                                lengthscale_scale,
+                                                                N),
                                               lengthscale_location,
                                               lengthscale_scale);
   vector<lower=0>[P] alpha = rep_vector(1, P);
@@ -140,8 +146,9 @@ transformed parameters {
 model {
   z_mu ~ std_normal();
   z_sigma_f ~ std_normal();
-  z_sigma_n ~ std_normal();
-  z_lengthscale ~ std_normal();
+  z_sigma_n ~ noise_coordinate(sigma_n_location, sigma_n_scale, N, of_scores);
+  z_lengthscale ~ lengthscale_coordinate(lengthscale_location,
+                                         lengthscale_scale, N, of_scores);
   z_alpha ~ std_normal();
   z_beta ~ std_normal();
   z_weights ~ log_gamma(weights_concentration);
@@ -189,8 +196,9 @@ generated quantities {
                                     combine, tau, base, p, add);
     matrix[N, N] L = gp_factor(head(k, n_pairs), tail(k, N), sigma_n);
     matrix[N, M] V = gp_solve(L, cross, M, prior_only);
-    log_lik = gp_leave_one_out(L, y - mu);
-    y_rep = gp_replicate_rng(L, y, mu, sigma_n, prior_only);
+    matrix[N, N] precision = gp_precision(L);
+    log_lik = gp_leave_one_out(precision, y - mu);
+    y_rep = gp_replicate_rng(L, precision, y, mu, sigma_n, prior_only);
     f_mean = gp_mean(V, L, y - mu, mu);
     f_sd = gp_sd(V, variance_new);
     if (want_cov) {

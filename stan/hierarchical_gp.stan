@@ -21,6 +21,7 @@ functions {
   #include functions/hierarchical_marginal.stan
   
   #include functions/priors.stan
+  #include functions/coordinates.stan
 }
 data {
   int<lower=0> N; // observations
@@ -39,6 +40,7 @@ data {
   matrix<lower=0, upper=1>[M, D] active_new; // as active
   int<lower=0, upper=1> want_cov; // 1: also the M x M covariance f_cov
   int<lower=0, upper=1> prior_only; // 1: skip the likelihood
+  int<lower=0, upper=1> of_scores; // 1: density of the scores, for a mode
   
   real mu_location; // mu ~ Normal(location, scale), in units of y
   real<lower=0> mu_scale;
@@ -76,11 +78,15 @@ transformed parameters {
   real<lower=0> sigma_f = log_normal(z_sigma_f, sigma_f_location,
                                      sigma_f_scale)
                           / sqrt(variance);
-  real<lower=0> sigma_n = log_normal(z_sigma_n, sigma_n_location,
-                                     sigma_n_scale);
+  real<lower=0> sigma_n = log_normal(noise_score(z_sigma_n, sigma_n_location,
+                                                 sigma_n_scale, N),
+                                     sigma_n_location, sigma_n_scale);
   vector<lower=0, upper=1>[D] gamma = inv_logit(z_gamma);
   vector<lower=0, upper=1>[D] rho = inv_logit(z_rho);
-  vector<lower=0>[D] lengthscale = log_normal(z_lengthscale,
+  vector<lower=0>[D] lengthscale = log_normal(lengthscale_score(z_lengthscale,
+                                                                lengthscale_location,
+                                                                lengthscale_scale,
+                                                                N),
                                               lengthscale_location,
                                               lengthscale_scale);
   vector<lower=0>[base == RATIONAL_QUADRATIC()] rq_alpha = log_normal(z_rq_alpha,
@@ -90,10 +96,11 @@ transformed parameters {
 model {
   z_mu ~ std_normal();
   z_sigma_f ~ std_normal();
-  z_sigma_n ~ std_normal();
+  z_sigma_n ~ noise_coordinate(sigma_n_location, sigma_n_scale, N, of_scores);
   z_gamma ~ logit_beta(gamma_a, gamma_b);
   z_rho ~ logit_beta(rho_a, rho_b);
-  z_lengthscale ~ std_normal();
+  z_lengthscale ~ lengthscale_coordinate(lengthscale_location,
+                                         lengthscale_scale, N, of_scores);
   z_rq_alpha ~ std_normal();
   
   if (!prior_only) {
@@ -125,8 +132,9 @@ generated quantities {
     matrix[N, N] L = gp_factor(k, rep_vector(variance * square(sigma_f), N),
                                sigma_n);
     matrix[N, M] V = gp_solve(L, cross, M, prior_only);
-    log_lik = gp_leave_one_out(L, y - mu);
-    y_rep = gp_replicate_rng(L, y, mu, sigma_n, prior_only);
+    matrix[N, N] precision = gp_precision(L);
+    log_lik = gp_leave_one_out(precision, y - mu);
+    y_rep = gp_replicate_rng(L, precision, y, mu, sigma_n, prior_only);
     f_mean = gp_mean(V, L, y - mu, mu);
     f_sd = gp_sd(V, variance_new);
     if (want_cov) {

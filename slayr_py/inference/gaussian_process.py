@@ -101,7 +101,7 @@ class GaussianProcess(Model):
         train = self.encoder.encode(configs)
         targets = check_targets(y, len(train))
         centre, scale = standardisation(targets)
-        data = self.stan_data(train, (targets - centre) / scale, train[:0])
+        data = self.stan_data(train, (targets - centre) / scale, train[:0], of_scores=method == "map")
         program = compiled(self.kernel.program, progress)
         result = run(
             program,

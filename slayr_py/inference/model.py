@@ -53,13 +53,20 @@ class Model:
         encoder = encoder_from_json(values["space"])
         return cls(encoder, from_name(values["kernel"]["name"], encoder, **values["kernel"]["options"]), priors)
 
-    def stan_data(self, train: Encoded, y: FloatArray, new: Encoded, prior_only: bool = False) -> dict[str, Any]:
-        """Data of the Stan program: observations on the standardised scale, new configurations, priors."""
+    def stan_data(
+        self, train: Encoded, y: FloatArray, new: Encoded, prior_only: bool = False, of_scores: bool = False
+    ) -> dict[str, Any]:
+        """Data of the Stan program: observations on the standardised scale, new configurations, priors.
+
+        ``of_scores`` leaves out the Jacobian of the coordinates that the program samples in: the mode of what remains
+        is that of the logarithms.
+        """
         return {
             **self.kernel.stan_data(train, new),
             "y": y,
             "want_cov": 0,
             "prior_only": int(prior_only),
+            "of_scores": int(of_scores),
             **self._prior_data,
         }
 

@@ -78,23 +78,31 @@ matrix gp_cov(matrix V, matrix K_new) {
 }
 
 /**
+ * Inverse of the covariance of the observations; predictions do without.
+ *
+ * @param L its Cholesky factor; N x N
+ * @return K^-1; N x N
+ */
+matrix gp_precision(matrix L) {
+  return crossprod(mdivide_left_tri_low(L, identity_matrix(rows(L))));
+}
+
+/**
  * Log predictive density of each observation given all others, the function
  * integrated out (Sundararajan & Keerthi 2001; Rasmussen & Williams 2006,
  * eqs. 5.10-5.12): mean_i = y_i - [K^-1 (y - mu)]_i / [K^-1]_ii,
  * var_i = 1 / [K^-1]_ii.
  *
- * @param L Cholesky factor of the covariance of the observations; N x N
+ * @param precision K^-1; N x N
  * @param residual y - mu; N
  * @return N
  */
-vector gp_leave_one_out(matrix L, vector residual) {
+vector gp_leave_one_out(matrix precision, vector residual) {
   int N = size(residual);
-  matrix[N, N] W = mdivide_left_tri_low(L, identity_matrix(N));
-  vector[N] weights = W' * (W * residual);
-  vector[N] precision = columns_dot_self(W)';
+  vector[N] weights = precision * residual;
   vector[N] out;
   for (i in 1 : N) {
-    out[i] = normal_lpdf(weights[i] / precision[i] | 0, inv_sqrt(precision[i]));
+    out[i] = normal_lpdf(weights[i] / precision[i, i] | 0, inv_sqrt(precision[i, i]));
   }
   return out;
 }
@@ -108,21 +116,21 @@ vector gp_leave_one_out(matrix L, vector residual) {
  * sigma_n^2 its eigenvalues lie in [1, 2], so its factor needs no jitter.
  *
  * @param L Cholesky factor of the covariance of the observations; N x N
+ * @param precision K^-1; N x N
  * @param y observations; N
  * @param mu constant mean
  * @param sigma_n noise standard deviation
  * @param prior_only 1: no observations
  * @return N
  */
-vector gp_replicate_rng(matrix L, vector y, real mu, real sigma_n,
-                        int prior_only) {
+vector gp_replicate_rng(matrix L, matrix precision, vector y, real mu,
+                        real sigma_n, int prior_only) {
   int N = size(y);
   vector[N] z = to_vector(normal_rng(rep_vector(0, N), 1));
   if (prior_only) {
     return mu + L * z;
   }
-  matrix[N, N] W = mdivide_left_tri_low(L, identity_matrix(N));
-  matrix[N, N] S = add_diag(-square(sigma_n) * crossprod(W), 2);
-  return y - square(sigma_n) * (W' * (W * (y - mu)))
+  matrix[N, N] S = add_diag(-square(sigma_n) * precision, 2);
+  return y - square(sigma_n) * (precision * (y - mu))
          + sigma_n * (cholesky_decompose(S) * z);
 }

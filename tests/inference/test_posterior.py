@@ -44,11 +44,11 @@ def test_the_tree_has_its_groups_and_labels(mixed_posterior):
     assert mixed_posterior.y_sd > 0
 
 
-def test_named_values_follow_from_their_scores(mixed_posterior):
-    scores = mixed_posterior.idata["unconstrained_posterior"].to_dataset()
+def test_named_values_follow_from_their_coordinates(mixed_posterior):
+    coordinates = mixed_posterior.idata["unconstrained_posterior"].to_dataset()
     draws = mixed_posterior.idata["posterior"].to_dataset()
-    prior = mixed_posterior.model.priors["lengthscale"]
-    np.testing.assert_allclose(draws["lengthscale"], np.exp(prior.mu + prior.sigma * scores["z_lengthscale"]))
+    prior = mixed_posterior.model.priors["alpha"]
+    np.testing.assert_allclose(draws["alpha"], np.exp(prior.mu + prior.sigma * coordinates["z_alpha"]))
 
 
 @pytest.mark.parametrize("fixture", ["branin_posterior", "mixed_posterior"])

@@ -154,7 +154,7 @@ TABLE = [
     ("gp_sd(V, rep_vector(square(sf), 4))", np.sqrt(np.diag(K_NEW - B.T @ INVERSE @ B))),
     ("gp_sd(V, rep_vector(0, 4))", np.zeros(4)),
     ("gp_cov(V, K_new)", K_NEW - B.T @ cho_solve((L, True), B)),
-    ("gp_leave_one_out(L, y - m)", leave_one_out()),
+    ("gp_leave_one_out(gp_precision(L), y - m)", leave_one_out()),
     ("log_normal(one, m, sf)", np.exp(MU + SIGMA_F)),
     ("log_normal(y, 2 * y, y .* y)", np.exp(2 * Y + Y**3)),
 ]

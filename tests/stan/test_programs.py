@@ -56,12 +56,26 @@ class Case:
             columns += [f"z_{name}"] if scalar else [f"z_{name}.{i + 1}" for i in range(size)]
         return pd.DataFrame(points, columns=columns)
 
+    def standard_score(self, name, z):
+        """Standard-normal score of a coordinate and the slope there, from docs/decisions/coordinates.md."""
+        n, prior = len(self.y), self.gp.priors[name]
+        mu, sigma = np.asarray(getattr(prior, "mu", 0)), np.asarray(getattr(prior, "sigma", 0))
+        if name == "lengthscale":
+            side, ratio, origin = 1, np.sqrt(1 + 0.13 * n * sigma**2), -mu / sigma
+        elif name == "sigma_n":
+            side, ratio, origin = -1, np.sqrt(1 + 0.5 * n * sigma**2), (np.log(0.3) - mu) / sigma
+        else:
+            return z, np.ones(np.shape(z))
+        score = origin + z / ratio + side * (1 - 1 / ratio) * np.logaddexp(0, 2 * side * z) / 2
+        return score, 1 / ratio + (1 - 1 / ratio) * expit(2 * side * z)
+
     def theta(self, z):
-        """Hyperparameters of scores, from the definition of each prior."""
+        """Hyperparameters of coordinates, from the definition of each prior."""
         theta = {}
-        for name, score in self.scores(z).items():
+        for name, coordinate in self.scores(z).items():
             name = name.removeprefix("z_")
             prior = self.gp.priors[name]
+            score, _ = self.standard_score(name, coordinate)
             if isinstance(prior, sl.Beta):
                 theta[name] = expit(score)
             elif isinstance(prior, sl.Dirichlet):
@@ -93,7 +107,7 @@ class Case:
             total *= np.mean(f)
         return 1 + total if kernel.name == "separable" and kernel.combine == "sum" else total
 
-    def log_density(self, z):
+    def log_density(self, z, jacobian=1):
         theta = self.theta(z)
         value = 0.0
         for name, score in self.scores(z).items():
@@ -105,7 +119,8 @@ class Case:
             elif isinstance(prior, sl.Dirichlet):
                 value += np.sum(np.asarray(prior.concentration) * score - np.exp(score))
             else:
-                value -= 0.5 * np.sum(np.square(score))
+                standard, slope = self.standard_score(name.removeprefix("z_"), score)
+                value += np.sum(np.log(slope)) * jacobian - 0.5 * np.sum(np.square(standard))
         k = self.covariance(theta)
         return value + multivariate_normal(np.full(len(self.y), theta["mu"]), k).logpdf(self.y)
 
@@ -164,6 +179,15 @@ def test_log_density_and_gradient(name):
             step = h * np.eye(case.n_scores)[j]
             finite = (case.log_density(z + step) - case.log_density(z - step)) / (2 * h)
             assert slope[j] == pytest.approx(finite, rel=1e-5, abs=2e-6)
+
+
+@pytest.mark.parametrize("name", ["matern-plain", "hierarchical-se-sum", "fm-laplacian"])
+def test_density_of_the_scores_has_no_jacobian(name):
+    case = Case(name)
+    points = np.random.default_rng(2).normal(size=(3, case.n_scores))
+    value, _ = case.stan_log_density(points, of_scores=1)
+    wanted = np.array([case.log_density(z, jacobian=0) for z in points])
+    np.testing.assert_allclose(np.diff(value), np.diff(wanted), rtol=1e-8, atol=1e-8)
 
 
 @pytest.mark.parametrize("name", [name for name in sorted(CASES) if "hierarchical" in name])
