@@ -28,6 +28,7 @@ from slayr_py.acquisition.functions import (
 )
 from slayr_py.errors import DataError, did_you_mean
 from slayr_py.inference.prediction import Moments
+from slayr_py.inference.tree import standard_error
 from slayr_py.space.dimension import FloatArray
 
 _SMALLEST_VARIANCE = 1e-20  # of targets with variance 1: keeps the logarithm finite at an observed point
@@ -58,6 +59,13 @@ class Acquisition(ABC):
     def score_gradient(self, moments: Moments, state: State) -> tuple[FloatArray, FloatArray]:
         """The score (m,) and its gradient (m, d)."""
 
+    def error(self, mean: FloatArray, sd: FloatArray, state: State) -> float:
+        """Monte Carlo standard error of the criterion at one point, from moments (c, s) under the draws of c chains.
+
+        Relative to the criterion where this is a mean over draws, in standard deviations of the targets for the bound.
+        """
+        return standard_error(self.value(mean.reshape(1, -1), sd.reshape(1, -1), state).reshape(mean.shape))
+
     def options(self) -> dict[str, Any]:
         """Arguments that make this criterion again, JSON-able."""
         return {}
@@ -72,6 +80,13 @@ class _Improvement(Acquisition):
     @abstractmethod
     def _log_terms(self, z: FloatArray, sd: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
         """Logarithm of the draw's criterion, and its derivatives by mean and by standard deviation."""
+
+    @override
+    def error(self, mean: FloatArray, sd: FloatArray, state: State) -> float:
+        sd = np.maximum(sd, np.sqrt(_SMALLEST_VARIANCE))
+        log_terms = self._log_terms((state.best - mean) / sd, sd)[0]
+        terms = np.exp(log_terms - log_terms.max())
+        return standard_error(terms) / float(terms.mean())
 
     @override
     def score(self, mean: FloatArray, variance: FloatArray, state: State) -> FloatArray:

@@ -3,6 +3,8 @@
 1. Score candidates from the whole space, and from round the best observed configurations, under a few draws.
 2. Score the best of them again under more draws, and climb from the best of these.
 3. Choose among the places reached under all draws, climb once more from the best few, and take the best.
+
+All draws are at most 512, and fewer where their Cholesky factors would not fit into half a gigabyte.
 """
 
 from __future__ import annotations
@@ -25,7 +27,8 @@ from slayr_py.inference import Posterior
 from slayr_py.inference.prediction import mixture_moments
 from slayr_py.space.dimension import FloatArray
 
-_DRAWS = (16, 32, 128)  # thinned draws under which candidates are scored, the best climb, and the choice is made
+_DRAWS = (16, 32, 512)  # thinned draws under which candidates are scored, the best climb, and the choice is made
+_FACTORS = 2**26  # doubles in the Cholesky factors of the last
 _SHORTLIST, _STARTS, _FINALISTS = 200, 40, 5  # candidates that are scored again; that climb; that climb once more
 _APART = 3  # decimals within which two finalists must differ
 
@@ -40,12 +43,16 @@ class Suggestion(NamedTuple):
         The criterion there, on standardised targets.
     mean, sd : float
         Prediction of the latent function there, in the user's units.
+    error : float
+        Monte Carlo standard error of the criterion there: relative to it for improvements, in standard deviations of
+        the targets for the bound; NaN for a point estimate.
     """
 
     config: Configuration
     value: float
     mean: float
     sd: float
+    error: float
 
 
 def suggest(
@@ -105,8 +112,10 @@ def _suggest(
     new = ~members(pool.encoded, taken)
     # Of a space that has nothing new left, something old is suggested.
     pool, taken = (pool[new], taken) if new.any() else (pool, set())
+    most = max(_DRAWS[0], _FACTORS // len(posterior.train) ** 2)
     few, more, all_draws = (
-        Landscape(encoder, posterior.predictor(n).with_pending(running), criterion, state, taken) for n in _DRAWS
+        Landscape(encoder, posterior.predictor(min(n, most)).with_pending(running), criterion, state, taken)
+        for n in _DRAWS
     )
 
     shortlist = pool.genotypes[_descending(few.scores_of(pool.encoded))[:_SHORTLIST]]
@@ -118,12 +127,15 @@ def _suggest(
 
     chosen, _ = all_draws.place(finalists[[np.argmax(scores)]])
     mean, variance = all_draws.predictor.moments(chosen)
-    centre, spread = mixture_moments(mean, np.sqrt(variance))
+    sd = np.sqrt(variance)
+    centre, spread = mixture_moments(mean, sd)
+    by_chain = (posterior.n_chains, -1)
     return Suggestion(
         encoder.decode(chosen)[0],
-        float(criterion.value(mean, np.sqrt(variance), state)[0]),
+        float(criterion.value(mean, sd, state)[0]),
         float(posterior.y_mean + posterior.y_sd * centre[0]),
         float(posterior.y_sd * spread[0]),
+        criterion.error(mean.reshape(by_chain), sd.reshape(by_chain), state),
     )
 
 

@@ -66,6 +66,8 @@ _GP: dict[str, Types] = {
     "draws": int,
     "target_acceptance": (int, float),
     "max_treedepth": int,
+    "ess": int,
+    "warm_starts": bool,
     "priors": dict,
 }
 _SECTIONS: dict[str, Types] = {

@@ -82,8 +82,10 @@ A configuration file:
   kernel = "auto"                 # or another, see below
   method = "nuts"                 # or "pathfinder", "laplace", "map"
   chains = 4
-  warmup = 300
-  draws = 250
+  warmup = 300                    # of a first fit; the others begin warm
+  draws = 100                     # a chain; more until there are enough
+  ess = 100                       # effective samples that are enough
+  warm_starts = true
   target_acceptance = 0.8         # higher: smaller steps, fewer divergences
   max_treedepth = 10
   priors = { sigma_n = { family = "LogNormal", mu = -2.0, sigma = 1.0 } }

@@ -2,20 +2,35 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
 
-from slayr_py.inference.run import Run
+from slayr_py.inference.output import Run
 from slayr_py.inference.tree import convergence, energy_fractions
 from slayr_py.space.dimension import FloatArray
 
-RHAT_LIMIT = 1.03
 ESS_PER_CHAIN = 50
 EBFMI_LIMIT = 0.2
 DIVERGENT_SHARE = 0.005
 PARETO_K_LIMIT = 0.7
+
+
+def wanted_ess(arguments: Mapping[str, Any]) -> int:
+    """Effective samples that a NUTS run with these arguments is to have."""
+    return int(arguments["ess"] or ESS_PER_CHAIN * arguments["chains"])
+
+
+def rhat_limit(chains: int, ess: int) -> float:
+    """Largest R-hat of chains with an effective sample size that is just enough; 1.03 for 50 a chain.
+
+    Chains that share few effective samples cannot agree closely: R-hat^2 - 1 is the number of chains over the effective
+    sample size, but for a factor near 1 (Vats & Knudson 2021, "Revisiting the Gelman-Rubin diagnostic"). The factor is
+    3 here, as there are twice as many half chains, and the worst of all hyperparameters is looked at.
+    """
+    return float(np.sqrt(1 + 3 * chains / ess))
 
 
 @dataclass(frozen=True)
@@ -92,13 +107,15 @@ def diagnose(run: Run, hyperparameters: dict[str, FloatArray]) -> Diagnostics:
     divergences = int(run.sampler["diverging"].sum())
     hits = int((run.sampler["tree_depth"] >= run.arguments["max_treedepth"]).sum())
     ebfmi = float(np.min(energy_fractions(run.sampler["energy"])))
+    wanted = wanted_ess(run.arguments)
+    limit = rhat_limit(chains, wanted)
     messages = []
-    if not worst["rhat_max"] <= RHAT_LIMIT:
-        messages.append(f"R-hat {worst['rhat_max']:.3f} > {RHAT_LIMIT}: the chains disagree; more warm-up")
-    for kind in ("bulk", "tail"):
+    if not worst["rhat_max"] <= limit:
+        messages.append(f"R-hat {worst['rhat_max']:.3f} > {limit:.3f}: the chains disagree; more warm-up")
+    for kind, least in (("bulk", wanted), ("tail", wanted / 2)):
         ess = worst[f"ess_{kind}_min"]
-        if not ess >= ESS_PER_CHAIN * chains:
-            messages.append(f"{kind} ESS {ess:.0f} < {ESS_PER_CHAIN} a chain: more draws")
+        if not ess >= least:
+            messages.append(f"{kind} ESS {ess:.0f} < {least:.0f}: more draws")
     if divergences > DIVERGENT_SHARE * chains * draws:
         messages.append(f"{divergences} of {chains * draws} transitions diverged: higher target_acceptance")
     if hits:

@@ -8,11 +8,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from slayr_py.errors import DataError
+from slayr_py.errors import DataError, InferenceError
 from slayr_py.inference.model import Model
 from slayr_py.inference.posterior import Posterior, build_posterior
 from slayr_py.inference.programs import compiled
-from slayr_py.inference.run import Method, run
+from slayr_py.inference.run import Method, check_options, run
+from slayr_py.inference.start import WarmStart
 from slayr_py.space import Encoded
 from slayr_py.space.dimension import FloatArray
 
@@ -65,6 +66,8 @@ class GaussianProcess(Model):
         seed: int = 1,
         target_acceptance: float = 0.8,
         max_treedepth: int = 10,
+        ess: int | None = None,
+        start: WarmStart | None = None,
         progress: Callable[[str], None] | None = None,
     ) -> Posterior:
         """Fit to observed values.
@@ -76,8 +79,9 @@ class GaussianProcess(Model):
         y : (n,) array_like
             Observed values in the user's units; standardised before the fit.
         method : {"nuts", "pathfinder", "laplace", "map"}
-            Hamiltonian Monte Carlo; two approximations whose draws are importance-resampled; or the mode (of the
-            hyperparameters on the logarithmic scale) as a single draw.
+            Hamiltonian Monte Carlo; two approximations whose draws are importance-resampled, and given up for NUTS
+            where the Pareto k of their importance ratios is above 0.7; or the mode (of the hyperparameters on the
+            logarithmic scale) as a single draw.
         chains, warmup, draws : int
             Chains, and iterations of each; approximations return ``chains * draws`` draws.
         seed : int
@@ -86,8 +90,19 @@ class GaussianProcess(Model):
             Acceptance statistic that the step size aims at, in (0, 1).
         max_treedepth : int
             A trajectory has at most 2**max_treedepth steps.
+        ess : int, optional
+            Go on drawing, up to eight times ``draws``, until the smallest bulk effective sample size of a
+            hyperparameter is this large and R-hat is within its limit.
+        start : WarmStart, optional
+            `Posterior.warm_start` of a fit to nearly the same data: the chains begin there with a short warm-up. If the
+            diagnostics object to what comes out, a full warm-up follows.
         progress : callable, optional
             Called with the name of each phase.
+
+        Returns
+        -------
+        Posterior
+            ``record["abandoned"]`` says what was given up before it, and why.
 
         Raises
         ------
@@ -102,20 +117,62 @@ class GaussianProcess(Model):
         targets = check_targets(y, len(train))
         centre, scale = standardisation(targets)
         data = self.stan_data(train, (targets - centre) / scale, train[:0], of_scores=method == "map")
+        options: dict[str, Any] = {
+            "chains": chains,
+            "warmup": warmup,
+            "draws": draws,
+            "target_acceptance": target_acceptance,
+            "max_treedepth": max_treedepth,
+            "ess": ess,
+        }
+        check_options(method, **options)
+        if start is not None:
+            self.check_start(start, chains)
         program = compiled(self.kernel.program, progress)
-        result = run(
-            program,
-            data,
-            method,
-            chains=chains,
-            warmup=warmup,
-            draws=draws,
-            seed=seed,
-            target_acceptance=target_acceptance,
-            max_treedepth=max_treedepth,
-            progress=progress,
-        )
-        return build_posterior(self, program, train, data, result, centre, scale)
+
+        def attempt(how: Method, begin: WarmStart | None) -> Posterior:
+            result = run(program, data, how, seed=seed, start=begin, progress=progress, **options)
+            return build_posterior(self, program, train, data, result, centre, scale, begin, abandoned)
+
+        abandoned: list[dict[str, Any]] = []
+        *first, last = _attempts(method, start)
+        for how, begin in first:
+            given_up = {"method": how, "start": "warm" if begin else "cold"}
+            try:
+                posterior = attempt(how, begin)
+            except InferenceError as error:
+                abandoned.append(given_up | {"why": [str(error)]})
+                continue
+            if posterior.check().ok:
+                return posterior
+            why = list(posterior.check().messages)
+            abandoned.append(given_up | {"why": why, "seconds": posterior.record["seconds"]})
+        return attempt(*last)
+
+    def check_start(self, start: WarmStart, chains: int) -> None:
+        """Check that so many chains of this model can begin there.
+
+        Raises
+        ------
+        DataError
+            If the start is of another kernel or space, or of another number of chains.
+        """
+        shapes = {name: values.shape for name, values in start.points.items()}
+        wanted = {name: (chains, *shape) for name, shape in self.parameter_shapes.items()}
+        n = sum(int(np.prod(shape)) for shape in self.parameter_shapes.values())
+        if shapes != wanted or start.step_size.shape != (chains,) or start.inverse_metric.shape not in ((n,), (n, n)):
+            raise DataError(
+                f"the warm start has states of shapes {shapes} for {len(start.step_size)} chains; this model with "
+                f"{chains} chains has {wanted}: take it from a fit of the same kernel with as many chains"
+            )
+
+
+def _attempts(method: Method, start: WarmStart | None) -> list[tuple[Method, WarmStart | None]]:
+    """What is tried in turn until the diagnostics are content."""
+    if method == "map":
+        return [(method, None)]
+    sampled: list[tuple[Method, WarmStart | None]] = [("nuts", start), ("nuts", None)] if start else [("nuts", None)]
+    return sampled if method == "nuts" else [(method, None), *sampled]
 
 
 def check_targets(y: ArrayLike, n: int) -> FloatArray:

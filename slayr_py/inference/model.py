@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -69,6 +70,19 @@ class Model:
             "of_scores": int(of_scores),
             **self._prior_data,
         }
+
+    @cached_property
+    def parameter_shapes(self) -> dict[str, tuple[int, ...]]:
+        """Shapes of the program's parameters, in its order; those without entries are left out."""
+        shapes: dict[str, tuple[int, ...]] = {}
+        labels = self.kernel.labels(self.encoder)
+        for name in ("mu", "sigma_f", "sigma_n", *labels):
+            label = labels.get(name)
+            if label is not None:
+                shapes[f"z_{name}"] = (len(label),)
+            else:
+                shapes[f"z_{name}"] = (1,) if name in self.kernel.optional else ()
+        return {name: shape for name, shape in shapes.items() if shape != (0,)}
 
     def _spread_priors(self) -> dict[str, float | FloatArray]:
         labels = self.kernel.labels(self.encoder)

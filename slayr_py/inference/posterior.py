@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal
@@ -15,10 +15,12 @@ import xarray as xr
 from slayr_py.errors import DataError, StorageError
 from slayr_py.inference.diagnostics import Diagnostics, diagnose
 from slayr_py.inference.model import Model
+from slayr_py.inference.output import Run
 from slayr_py.inference.prediction import Prediction, Predictor, predict_all
 from slayr_py.inference.programs import compiled
 from slayr_py.inference.record import make_record
-from slayr_py.inference.run import Run, generate
+from slayr_py.inference.run import generate
+from slayr_py.inference.start import WarmStart
 from slayr_py.inference.tree import leave_one_out, to_arviz
 from slayr_py.kernels import Kernel
 from slayr_py.space import Encoded, Encoder
@@ -77,6 +79,11 @@ class Posterior:
         """Number of draws over all chains."""
         return len(self.draws["mu"])
 
+    @property
+    def n_chains(self) -> int:
+        """Number of chains; 1 for a method without."""
+        return int(self.idata["posterior"].sizes["chain"])
+
     @cached_property
     def draws(self) -> dict[str, FloatArray]:
         """Hyperparameters by name, (s, ...): chains one after another."""
@@ -113,11 +120,15 @@ class Posterior:
         return Prediction.from_draws(self.y_mean + self.y_sd * mean, self.y_sd * sd)
 
     def predictor(self, n_draws: int | None = None) -> Predictor:
-        """Factors of ``n_draws`` evenly thinned draws (all by default), on the standardised scale."""
-        rows = np.arange(self.n_draws)
+        """Factors of at most ``n_draws`` draws (all by default), on the standardised scale.
+
+        Every chain is thinned evenly to as many as every other.
+        """
+        rows = np.arange(self.n_draws).reshape(self.n_chains, -1)
         if n_draws is not None and n_draws < self.n_draws:
-            rows = np.linspace(0, self.n_draws - 1, n_draws).round().astype(np.intp)
-        return Predictor(self.kernel, self.train, self._targets, {k: v[rows] for k, v in self.draws.items()})
+            kept = np.linspace(0, rows.shape[1] - 1, max(1, n_draws // self.n_chains)).round().astype(np.intp)
+            rows = rows[:, kept]
+        return Predictor(self.kernel, self.train, self._targets, {k: v[rows.ravel()] for k, v in self.draws.items()})
 
     def check(self) -> Diagnostics:
         """Diagnostics of the fit."""
@@ -152,6 +163,25 @@ class Posterior:
             name="elpd_loo",
             attrs={"elpd": float(values.sum()), "se": float(np.sqrt(n * np.var(values)))},
         )
+
+    def warm_start(self) -> WarmStart:
+        """What a fit to nearly the same data can begin with: ``fit(..., start=posterior.warm_start())``.
+
+        Raises
+        ------
+        DataError
+            If this is not a NUTS fit.
+        """
+        if self.record["arguments"]["method"] != "nuts":
+            raise DataError(
+                f"a {self.record['arguments']['method']} fit has no chains to go on with; use method='nuts'"
+            )
+        stored = self.idata["unconstrained_posterior"].to_dataset()
+        draws = {
+            name: stored[name].values.reshape(*stored[name].shape[:2], *shape)
+            for name, shape in self.model.parameter_shapes.items()
+        }
+        return WarmStart.after(draws, np.array([chain["step_size"] for chain in self.record["adaptation"]]))
 
     def to_arviz(self) -> Any:
         """``idata`` as the installed ArviZ takes it: ``InferenceData`` before version 1, the tree itself after."""
@@ -206,13 +236,9 @@ class Posterior:
     def _predict_in_stan(self, new: Encoded) -> tuple[FloatArray, FloatArray]:
         raw = self.idata["unconstrained_posterior"].to_dataset()
         table: dict[str, FloatArray] = {}
-        # CmdStan wants the columns in the program's order.
-        for name in [f"z_{name}" for name in ("mu", "sigma_f", "sigma_n", *self.kernel.labels(self.encoder))]:
-            if name not in raw.data_vars:
-                continue
+        for name, shape in self.model.parameter_shapes.items():
             values = raw[name].values.reshape(self.n_draws, -1)
-            scalar = raw[name].ndim == 2 and name.removeprefix("z_") not in self.kernel.optional
-            table |= {name if scalar else f"{name}.{i + 1}": values[:, i] for i in range(values.shape[1])}
+            table |= {f"{name}.{i + 1}" if shape else name: values[:, i] for i in range(values.shape[1])}
         data = self.model.stan_data(self.train, self._targets, new)
         program = compiled(self.kernel.program)
         output = generate(program, data, pd.DataFrame(table), self.record["arguments"]["seed"])
@@ -229,6 +255,8 @@ def build_posterior(
     run: Run,
     y_mean: float,
     y_sd: float,
+    start: WarmStart | None = None,
+    abandoned: Sequence[Mapping[str, Any]] = (),
 ) -> Posterior:
     """Label a run's arrays with the space's names and put the record beside them."""
     labels = {name: model.kernel.labels(model.encoder).get(name) for name in model.priors}
@@ -268,7 +296,7 @@ def build_posterior(
     }
     idata = xr.DataTree.from_dict(groups)
     diagnostics = diagnose(run, {name: run.variables[name] for name in labels if name in run.variables})
-    record = make_record(model, program, data, run, diagnostics)
+    record = make_record(model, program, data, run, diagnostics, start, abandoned)
     return Posterior(model, train, data, idata, record, diagnostics)
 
 

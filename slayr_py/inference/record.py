@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import platform
+from collections.abc import Mapping, Sequence
 from importlib.metadata import version
 from typing import Any
 
@@ -12,16 +13,23 @@ import numpy as np
 import slayr_py
 from slayr_py.inference.diagnostics import Diagnostics
 from slayr_py.inference.model import Model
-from slayr_py.inference.run import Run
+from slayr_py.inference.output import Run
+from slayr_py.inference.start import WarmStart
 from slayr_py.toolchain import CompiledProgram
 
 _PACKAGES = ("cmdstanpy", "numpy", "scipy", "arviz", "xarray", "ConfigSpace")
 
 
 def make_record(
-    model: Model, program: CompiledProgram, data: dict[str, Any], run: Run, diagnostics: Diagnostics
+    model: Model,
+    program: CompiledProgram,
+    data: dict[str, Any],
+    run: Run,
+    diagnostics: Diagnostics,
+    start: WarmStart | None,
+    abandoned: Sequence[Mapping[str, Any]],
 ) -> dict[str, Any]:
-    """Describe a run; JSON-able."""
+    """Describe a run, where it started, and what was tried before it; JSON-able."""
     return {
         "slayr_py": slayr_py.__version__,
         "program": {
@@ -44,6 +52,8 @@ def make_record(
         **model.asdict(),
         "data_sha256": digest(data),
         "arguments": run.arguments,
+        "start": start.asdict() if start else None,
+        "abandoned": list(abandoned),
         "adaptation": run.adaptation,
         "draws_sha256": digest(run.variables),
         "diagnostics": diagnostics.asdict(),

@@ -61,6 +61,17 @@ def convergence(variables: Mapping[str, FloatArray]) -> dict[str, float]:
         }
 
 
+def standard_error(values: FloatArray) -> float:
+    """Monte Carlo standard error of the mean of draws (c, s), which may be correlated; NaN below four draws a chain."""
+    if values.shape[1] < 4:
+        return float("nan")
+    if not np.ptp(values):
+        return 0.0
+    with warnings.catch_warnings(), np.errstate(all="ignore"):
+        warnings.simplefilter("ignore")
+        return float(arviz().mcse(values, method="mean"))
+
+
 def energy_fractions(energy: FloatArray) -> FloatArray:
     """E-BFMI of every chain (Betancourt 2016) from energies (c, s); NaN where a chain is too short or stands still."""
     tree = xr.DataTree.from_dict({"sample_stats": xr.Dataset({"energy": (("chain", "draw"), energy)})})

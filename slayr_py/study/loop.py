@@ -52,9 +52,11 @@ def minimize(
     method: Method = "nuts",
     chains: int = 4,
     warmup: int = 300,
-    draws: int = 250,
+    draws: int = 100,
     target_acceptance: float = 0.8,
     max_treedepth: int = 10,
+    ess: int | None = 100,
+    warm_starts: bool = True,
     priors: Mapping[str, Any] | None = None,
     noisy: bool = False,
 ) -> Result:
@@ -73,7 +75,7 @@ def minimize(
         the trials of a study that is resumed. Workers that share a study share its budget.
     n_initial : int, default 10
         Size of the scrambled Sobol design that comes first.
-    kernel, acquisition, method, chains, warmup, draws, target_acceptance, max_treedepth, priors
+    kernel, acquisition, method, chains, warmup, draws, target_acceptance, max_treedepth, ess, warm_starts, priors
         Of the model and its fits: see `StanGPSampler` and `GaussianProcess`. The progress display says once which
         kernel "auto" has chosen and why; the study keeps it.
     seed : int, optional
@@ -145,6 +147,8 @@ def minimize(
                 draws=draws,
                 target_acceptance=target_acceptance,
                 max_treedepth=max_treedepth,
+                ess=ess,
+                warm_starts=warm_starts,
                 priors=priors,
                 initial_configs=initial_configs,
                 noisy=noisy,

@@ -27,6 +27,9 @@ Older studies have its name alone, and no graphs.
 SUGGESTION_KEY = "slayr:suggestion"
 """Trial attribute: {"phase", "config"} and, for phase "model", what `slayr_py.study.sampler` lists."""
 
+START_KEY = "slayr:start"
+"""Trial attribute: where the chains of the next fit begin, a `WarmStart` as a dictionary."""
+
 FAILURE_KEY = "slayr:failure"
 """Trial attribute: why the trial failed, in one line."""
 

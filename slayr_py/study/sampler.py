@@ -12,8 +12,10 @@ phase          "initial" (the design), "model" (a fitted model), "random" (nothi
 config         the suggested parameters, active ones only; other workers read a running trial's here
 kernel         name of the kernel                                                            (model only)
 method         "nuts", "pathfinder", "laplace" or "map"                                      (model only)
-acquisition    {"name", its options, "best", "value"}: what was to be improved on, in the objective's units and
-               sign, and what the criterion reached                                          (model only)
+fit            {"start", "draws", "abandoned"}: whether the chains began "warm" or "cold" (None without chains),
+               how many draws they made in all, and what was given up before, and why         (model only)
+acquisition    {"name", its options, "best", "value", "error"}: what was to be improved on, in the objective's
+               units and sign, what the criterion reached, and its Monte Carlo error         (model only)
 predicted      {"mean", "sd"}: the latent function there, in the objective's units and sign  (model only)
 diagnostics    what `Posterior.check` says                                                   (model only)
 observations   number of trials fitted                                                       (model only)
@@ -41,7 +43,7 @@ from optuna.study import StudyDirection
 from optuna.trial import FrozenTrial, TrialState
 from threadpoolctl import threadpool_limits
 
-from slayr_py.acquisition import Acquisition, suggest
+from slayr_py.acquisition import Acquisition, Suggestion, suggest
 from slayr_py.acquisition import from_name as acquisition_from_name
 from slayr_py.errors import DataError, InferenceError, SpaceError
 from slayr_py.inference import GaussianProcess, Posterior
@@ -57,6 +59,11 @@ from slayr_py.study.record import (
     study_record,
     suggestion_record,
 )
+from slayr_py.study.starts import last_start, leave_start
+
+LARGEST_ERROR = 0.1
+"""Monte Carlo standard error of the acquisition at its maximum, above which more draws are made: a tenth of an
+improvement, or of a standard deviation of the targets for the bound."""
 
 
 class Phase(NamedTuple):
@@ -85,6 +92,16 @@ class Observations(NamedTuple):
     """Shape (n,): values, negated where the study maximises, so that less is better."""
 
 
+class _Found(NamedTuple):
+    """What a fit and a search came to."""
+
+    posterior: Posterior
+    suggestion: Suggestion
+    best: float
+    abandoned: list[dict[str, Any]]
+    seconds: dict[str, float]
+
+
 class StanGPSampler(BaseSampler):
     """Suggest configurations of a declared space by a Gaussian process fitted with Stan.
 
@@ -103,8 +120,10 @@ class StanGPSampler(BaseSampler):
     seed : int, optional
         Non-negative; everything random follows from it. Without one the study keeps the seed it has, and a new study
         draws one and stores it.
-    method, chains, warmup, draws, target_acceptance, max_treedepth, priors
+    method, chains, warmup, draws, target_acceptance, max_treedepth, ess, priors
         As in `GaussianProcess` and its `fit`.
+    warm_starts : bool, default True
+        Each fit begins where that of the last trial ended, whose posterior lacks one observation only.
     initial_configs : sequence of mappings, optional
         The initial design itself, in place of the Sobol design; `n_initial` is then its length.
     noisy : bool, default False
@@ -141,9 +160,11 @@ class StanGPSampler(BaseSampler):
         method: Method = "nuts",
         chains: int = 4,
         warmup: int = 300,
-        draws: int = 250,
+        draws: int = 100,
         target_acceptance: float = 0.8,
         max_treedepth: int = 10,
+        ess: int | None = 100,
+        warm_starts: bool = True,
         priors: Mapping[str, Any] | None = None,
         initial_configs: Sequence[Mapping[str, Any]] | None = None,
         noisy: bool = False,
@@ -168,15 +189,17 @@ class StanGPSampler(BaseSampler):
                 draws=draws,
                 target_acceptance=target_acceptance,
                 max_treedepth=max_treedepth,
+                ess=ess,
             ),
         }
         self.initial_configs: list[Configuration] | None = None
         if initial_configs is not None:
             self.initial_configs = [self.encoder.configuration(config) for config in initial_configs]
             self.n_initial = len(self.initial_configs)
-        if not isinstance(noisy, bool):
-            raise DataError(f"noisy must be True or False, not {noisy!r}")
-        self.noisy = noisy
+        for name, flag in (("noisy", noisy), ("warm_starts", warm_starts)):
+            if not isinstance(flag, bool):
+                raise DataError(f"{name} must be True or False, not {flag!r}")
+        self.noisy, self.warm_starts = noisy, warm_starts
         self.on_progress = on_progress
         self.gp = GaussianProcess(self.encoder, kernel=self.kernel, priors=priors)
         self._prepared = False
@@ -367,22 +390,7 @@ class StanGPSampler(BaseSampler):
 
         try:
             self.prepare()
-            self._tell(Phase("fitting", t))
-            start = time.perf_counter()
-            post = self.gp.fit(observed.configs, observed.y, seed=_stan_seed(of_fit), **self.fit_options)
-            diagnostics = jsonable(post.check().asdict())
-            fitted = time.perf_counter()
-            self._tell(Phase("maximising", t, diagnostics))
-            best = self._to_beat(post, observed)
-            suggestion = suggest(
-                post,
-                self.acquisition,
-                best=best,
-                t=max(1, t + 1 - len(design)),
-                rng=np.random.default_rng(of_acquisition),
-                pending=self._running(study, trial),
-                exclude=self._excluded(study, observed),
-            )
+            found = self._fit_and_maximise(study, trial, observed, t + 1 - len(design), (of_fit, of_acquisition))
         except InferenceError as error:
             warnings.warn(
                 f"trial {t}: the fit failed, so a space-filling point is taken instead: {error}",
@@ -391,22 +399,72 @@ class StanGPSampler(BaseSampler):
             )
             return space_filling | {"error": str(error)}
         sign = -1.0 if study.direction == StudyDirection.MAXIMIZE else 1.0
+        post, suggestion = found.posterior, found.suggestion
         return {
             "phase": "model",
             "config": to_params(self.encoder.configuration(suggestion.config)),
             "kernel": self.kernel.name,
-            "method": self.fit_options["method"],
+            "method": post.record["arguments"]["method"],
+            "fit": {
+                "start": post.record["arguments"].get("start"),
+                "draws": post.n_draws,
+                "abandoned": found.abandoned,
+            },
             "acquisition": {
                 "name": self.acquisition.name,
                 **self.acquisition.options(),
-                "best": sign * best,
+                "best": sign * found.best,
                 "value": float(suggestion.value),
+                "error": suggestion.error if np.isfinite(suggestion.error) else None,
             },
             "predicted": {"mean": sign * float(suggestion.mean), "sd": float(suggestion.sd)},
-            "diagnostics": diagnostics,
+            "diagnostics": post.check().asdict(),
             "observations": len(observed.configs),
-            "seconds": {"fit": fitted - start, "acquisition": time.perf_counter() - fitted},
+            "seconds": found.seconds,
         }
+
+    def _fit_and_maximise(
+        self,
+        study: Study,
+        trial: FrozenTrial,
+        observed: Observations,
+        iteration: int,
+        streams: tuple[np.random.SeedSequence, np.random.SeedSequence],
+    ) -> _Found:
+        """Fit and maximise; once more with four times the draws where these leave too much to chance."""
+        (of_fit, of_acquisition), options, seconds = streams, dict(self.fit_options), {"fit": 0.0, "acquisition": 0.0}
+        abandoned: list[dict[str, Any]] = []
+        start = last_start(study, trial, self.gp, options["chains"]) if self.warm_starts else None
+        for seed in (of_fit, *of_fit.spawn(1)):
+            self._tell(Phase("fitting", trial.number))
+            begun = time.perf_counter()
+            post = self.gp.fit(observed.configs, observed.y, seed=_stan_seed(seed), start=start, **options)
+            fitted = time.perf_counter()
+            self._tell(Phase("maximising", trial.number, jsonable(post.check().asdict())))
+            best = self._to_beat(post, observed)
+            suggestion = suggest(
+                post,
+                self.acquisition,
+                best=best,
+                t=iteration,
+                rng=np.random.default_rng(of_acquisition),
+                pending=self._running(study, trial),
+                exclude=self._excluded(study, observed),
+            )
+            seconds["fit"] += fitted - begun
+            seconds["acquisition"] += time.perf_counter() - fitted
+            abandoned += post.record["abandoned"]
+            arguments = post.record["arguments"]
+            if arguments["method"] == "nuts":
+                start = post.warm_start()
+            if options["ess"] is None or not suggestion.error > LARGEST_ERROR or seed is not of_fit:
+                break
+            options["ess"] *= 4
+            why = f"Monte Carlo error {suggestion.error:.2g} > {LARGEST_ERROR} of the acquisition at its maximum"
+            abandoned.append({"method": arguments["method"], "start": arguments.get("start"), "why": [why]})
+        if self.warm_starts and start is not None:
+            leave_start(study, trial, start)
+        return _Found(post, suggestion, best, abandoned, seconds)
 
     def _running(self, study: Study, current: FrozenTrial) -> list[Configuration]:
         trials = study.get_trials(deepcopy=False, states=(TrialState.RUNNING,))

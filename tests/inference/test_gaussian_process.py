@@ -9,8 +9,9 @@ from ConfigSpace import Categorical, ConfigurationSpace
 from testing_spaces import branin, plain_space
 
 import slayr_py as sl
+from slayr_py.inference import diagnostics
 from slayr_py.inference.gaussian_process import standardisation
-from slayr_py.inference.run import stan_seed
+from slayr_py.inference.seeds import stan_seed
 from slayr_py.space import Encoder
 
 QUICK = {"chains": 2, "warmup": 100, "draws": 50}
@@ -110,15 +111,27 @@ def test_predictions_cover_the_truth(branin_posterior, branin_data):
 
 
 @pytest.mark.parametrize("method", ["pathfinder", "laplace"])
-def test_approximations_come_near_the_posterior(branin_posterior, branin_data, method):
+def test_approximations_come_near_the_posterior(branin_posterior, branin_data, method, monkeypatch):
+    monkeypatch.setattr(diagnostics, "PARETO_K_LIMIT", np.inf)
     space, configs, y = branin_data
     draft = sl.GaussianProcess(space).fit(configs, y, method=method, chains=4, draws=250, seed=3)
-    diagnostics = draft.check()
-    assert np.isfinite(diagnostics.pareto_k) and np.isnan(diagnostics.rhat_max)
+    assert np.isfinite(draft.check().pareto_k) and np.isnan(draft.check().rhat_max)
+    assert draft.record["arguments"]["method"] == method and draft.record["abandoned"] == [] and draft.n_draws == 1000
     exact = branin_posterior.draws
     for name in ("lengthscale", "sigma_f"):
         gap = np.log(draft.draws[name]).mean(axis=0) - np.log(exact[name]).mean(axis=0)
         assert np.all(np.abs(gap) < np.log(exact[name]).std(axis=0)), name
+
+
+@pytest.mark.parametrize("method", ["pathfinder", "laplace"])
+def test_an_approximation_that_misses_part_of_the_posterior_gives_way_to_nuts(branin_data, method, monkeypatch):
+    monkeypatch.setattr(diagnostics, "PARETO_K_LIMIT", -np.inf)
+    space, configs, y = branin_data
+    posterior = sl.GaussianProcess(space).fit(configs, y, method=method, seed=3, **QUICK)
+    assert posterior.record["arguments"]["method"] == "nuts" and posterior.n_draws == 100
+    (abandoned,) = posterior.record["abandoned"]
+    assert abandoned["method"] == method and "Pareto k" in abandoned["why"][0]
+    assert json.loads(json.dumps(posterior.record))["abandoned"] == [abandoned]
 
 
 def test_the_mode_is_a_mode(branin_data):
@@ -169,6 +182,7 @@ def test_configurations_may_be_frames_arrays_or_mappings():
         ({"seed": 1.5}, sl.DataError, "seed"),
         ({"target_acceptance": 1.0}, sl.DataError, "target_acceptance"),
         ({"max_treedepth": 0}, sl.DataError, "max_treedepth"),
+        ({"ess": 0}, sl.DataError, "ess must be an integer >= 1, got 0"),
     ],
 )
 def test_wrong_arguments(change, error, words):

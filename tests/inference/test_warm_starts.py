@@ -1,0 +1,158 @@
+"""Fits that begin where another ended, and rounds of draws until there are enough."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+from testing_spaces import branin, mixed_space
+
+import slayr_py as sl
+from slayr_py.inference import WarmStart, diagnostics
+from slayr_py.inference.nuts import SHORT_WARMUP
+from slayr_py.inference.start import estimated_metric
+from slayr_py.inference.tree import convergence, standard_error
+
+OPTIONS = {"chains": 4, "draws": 100, "ess": 100}
+
+
+@pytest.fixture(scope="module")
+def grown(branin_data):
+    """Data with one more observation than `first` has seen, which leaves a start."""
+    space, configs, y = branin_data
+    gp = sl.GaussianProcess(space)
+    extra = gp.encoder.sobol(21, 3)[-1]
+    first = gp.fit(configs, y, warmup=300, seed=1, **OPTIONS)
+    return gp, [*configs, extra], np.append(y, branin(extra)), first
+
+
+def scores(posterior):
+    raw = posterior.idata["unconstrained_posterior"].to_dataset()
+    return {name: raw[name].values.reshape(4, raw.sizes["draw"], -1) for name in map(str, raw.data_vars)}
+
+
+def test_a_warm_start_has_the_posterior_of_a_long_cold_run(grown):
+    gp, configs, y, first = grown
+    # Four warm fits, one after the other, as in a loop: their draws are of the same posterior as those of a long run.
+    warm, start = [], first.warm_start()
+    for seed in range(4):
+        warm.append(gp.fit(configs, y, seed=seed, start=start, **OPTIONS))
+        start = warm[-1].warm_start()
+    assert [w.record["arguments"]["start"] for w in warm] == ["warm"] * 4
+    cold = scores(gp.fit(configs, y, warmup=1000, draws=2000, seed=7))
+    pieces = [scores(w) for w in warm]
+    for name in cold:
+        for j in range(cold[name].shape[-1]):
+            a, b = np.concatenate([p[name][..., j] for p in pieces], axis=1), cold[name][..., j]
+            for one, other in ((a, b), (np.square(a - b.mean()), np.square(b - b.mean()))):
+                error = np.hypot(standard_error(one), standard_error(other))
+                assert abs(one.mean() - other.mean()) < 4 * error, (name, j)
+
+
+def test_a_warm_start_is_much_cheaper_and_says_that_it_was_one(grown):
+    gp, configs, y, first = grown
+    warm = gp.fit(configs, y, seed=2, start=first.warm_start(), **OPTIONS)
+    arguments = warm.record["arguments"]
+    assert arguments["start"] == "warm" and first.record["arguments"]["start"] == "cold"
+    assert warm.record["abandoned"] == [] and warm.check().ok
+    assert WarmStart.fromdict(warm.record["start"]).points.keys() == {"z_mu", "z_sigma_f", "z_sigma_n", "z_lengthscale"}
+    assert SHORT_WARMUP < 20  # from 20 on CmdStan estimates a metric anew, from these few iterations
+
+
+def test_the_same_start_gives_the_same_draws_also_after_a_round_trip(grown):
+    gp, configs, y, first = grown
+    start = first.warm_start()
+    again = WarmStart.fromdict(json.loads(json.dumps(start.asdict())))
+    one, two = (gp.fit(configs, y, seed=5, start=s, **OPTIONS) for s in (start, again))
+    assert one.record["draws_sha256"] == two.record["draws_sha256"]
+
+
+def test_a_loaded_posterior_gives_the_same_start(grown, tmp_path):
+    first = grown[3]
+    loaded = sl.Posterior.load(first.save(tmp_path / "post")).warm_start()
+    assert loaded.asdict() == first.warm_start().asdict()
+
+
+def test_a_start_that_the_diagnostics_object_to_is_followed_by_a_full_warm_up(grown):
+    gp, configs, y, first = grown
+    start = first.warm_start()
+    # A metric that is wrong by orders of magnitude between directions needs longer trajectories than are allowed.
+    wrong = WarmStart(start.points, start.step_size, np.geomspace(1e-4, 1.0, len(start.inverse_metric)))
+    options = OPTIONS | {"max_treedepth": 4}
+    posterior = gp.fit(configs, y, warmup=300, seed=1, start=wrong, **options)
+    assert posterior.record["arguments"]["start"] == "cold" and posterior.record["arguments"]["warmup"] == 300
+    (abandoned,) = posterior.record["abandoned"]
+    assert abandoned["method"] == "nuts" and abandoned["start"] == "warm" and abandoned["why"]
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        (lambda s: WarmStart(s.points | {"z_mu": s.points["z_mu"][:2]}, s.step_size, s.inverse_metric), "z_mu"),
+        (lambda s: WarmStart(s.points, s.step_size[:2], s.inverse_metric), "for 2 chains"),
+        (lambda s: WarmStart(s.points, s.step_size, s.inverse_metric[:2]), "same kernel"),
+    ],
+)
+def test_a_start_of_another_model(grown, change, words):
+    gp, configs, y, first = grown
+    with pytest.raises(sl.DataError, match=words):
+        gp.fit(configs, y, start=change(first.warm_start()), **OPTIONS)
+
+
+@pytest.mark.parametrize("stored", [{}, {"points": 3}, {"points": {"z_mu": ["a"]}}, {"points": {}, "step_size": [1.0]}])
+def test_what_is_no_start(stored):
+    with pytest.raises(sl.DataError, match="not a warm start"):
+        WarmStart.fromdict(stored)
+
+
+def test_a_point_estimate_leaves_no_start(branin_data):
+    space, configs, y = branin_data
+    with pytest.raises(sl.DataError, match="map fit has no chains"):
+        sl.GaussianProcess(space).fit(configs, y, method="map").warm_start()
+
+
+def test_every_kind_of_parameter_starts_warm(mixed_posterior):
+    gp = sl.GaussianProcess(mixed_space())
+    y = mixed_posterior.y_mean + mixed_posterior.y_sd * np.asarray(mixed_posterior.data["y"])
+    warm = gp.fit(mixed_posterior.train, y, chains=2, draws=50, ess=10, start=mixed_posterior.warm_start())
+    assert warm.record["arguments"]["start"] == "warm"
+
+
+def test_draws_go_on_until_there_are_enough(branin_data):
+    space, configs, y = branin_data
+    few, more = (
+        sl.GaussianProcess(space).fit(configs, y, chains=2, warmup=150, draws=40, ess=e, seed=3) for e in (1, 90)
+    )
+    rounds = more.record["arguments"]["rounds"]
+    assert few.record["arguments"]["rounds"] == [40] and rounds[0] == 40 and len(rounds) > 1
+    assert more.n_draws == 2 * sum(rounds) and sum(rounds) <= 8 * 40
+    # The rounds are one run: the first draws are those of the run without further rounds.
+    assert np.array_equal(more.idata["posterior"]["mu"].values[:, :40], few.idata["posterior"]["mu"].values)
+    assert convergence(scores_of(more))["ess_bulk_min"] >= 90
+
+
+def scores_of(posterior):
+    raw = posterior.idata["unconstrained_posterior"].to_dataset()
+    return {name: raw[name].values for name in map(str, raw.data_vars)}
+
+
+def test_rounds_end_somewhere(branin_data):
+    space, configs, y = branin_data
+    posterior = sl.GaussianProcess(space).fit(configs, y, chains=2, warmup=50, draws=10, ess=10_000, seed=3)
+    assert sum(posterior.record["arguments"]["rounds"]) == 80 and not posterior.check().ok
+
+
+def test_metrics_from_many_and_from_few_draws():
+    rng = np.random.default_rng(0)
+    truth = np.array([[2.0, 0.6], [0.6, 1.0]])
+    draws = rng.multivariate_normal(np.zeros(2), truth, 100_000)
+    np.testing.assert_allclose(estimated_metric(draws), truth, atol=0.03)
+    np.testing.assert_allclose(
+        estimated_metric(draws[:15]), 15 / 20 * draws[:15].var(axis=0, ddof=1) + 5 / 20 * 1e-3, rtol=1e-12
+    )
+
+
+def test_limits_of_rhat():
+    assert diagnostics.rhat_limit(4, 200) == pytest.approx(1.03, abs=5e-4)
+    assert diagnostics.rhat_limit(4, 100) > diagnostics.rhat_limit(4, 200) > diagnostics.rhat_limit(4, 4000) > 1
