@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 __version__ = "0.1.0"
 
 if TYPE_CHECKING:
-    from slayr_py import acquisition, errors, inference, kernels, space, study, toolchain
+    from slayr_py import acquisition, errors, inference, kernels, space, study, svm, toolchain
     from slayr_py.errors import (
         CompileError,
         DataError,
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from slayr_py.kernels import Beta, Dirichlet, LogNormal, Normal
     from slayr_py.study import Result, minimize
 
-_MODULES = ("acquisition", "errors", "inference", "kernels", "space", "study", "toolchain")
+_MODULES = ("acquisition", "errors", "inference", "kernels", "space", "study", "svm", "toolchain")
 _NAMES = {
     "CompileError": "errors",
     "DataError": "errors",
@@ -77,6 +77,7 @@ __all__ = [
     "minimize",
     "space",
     "study",
+    "svm",
     "toolchain",
 ]
 

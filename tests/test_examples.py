@@ -34,6 +34,19 @@ def test_tune_svm_conditional(monkeypatch, capsys):
     assert 'kernel "auto": hierarchical' in printed and "smallest error: " in printed and "rbf" in printed
 
 
+def test_tune_kernel_svm(monkeypatch, capsys):
+    run("tune_kernel_svm.py", monkeypatch, *QUICK)
+    printed = capsys.readouterr().out
+    assert "smallest error: " in printed and "KernelSVC(C=" in printed and "matern" in printed
+
+
+def test_karate_club(monkeypatch, capsys, tmp_path):
+    run("karate_club.py", monkeypatch, "--figure", str(tmp_path / "figure.png"))
+    printed = capsys.readouterr().out
+    assert "33 of 34 right; wrong: [8]" in printed and "R2 = 0.93 on 22 members" in printed
+    assert 20_000 < (tmp_path / "figure.png").stat().st_size < 100_000
+
+
 @pytest.mark.parametrize("installed", sorted({False, importlib.util.find_spec("xgboost") is not None}))
 def test_tune_xgboost_runs_or_says_what_it_needs(installed, monkeypatch, capsys):
     if installed:

@@ -1,0 +1,170 @@
+"""Eigenpairs of Gram matrices: K = P D P' with what is zero left out (slayR notes, "Kernel Factorization").
+
+Symbols
+-------
+n : number of training points; r : number of eigenpairs that are kept, the largest first.
+K (n, n) : Gram matrix; D (r,) : eigenvalues; P (n, r) : eigenvectors as columns.
+
+The notes have D > 0 for every Mercer kernel; positive *semi*-definite means D >= 0, and in floating point the zeros
+come out as small numbers of either sign.
+"""
+
+from __future__ import annotations
+
+from numbers import Integral, Real
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.linalg import eigh
+from scipy.linalg.lapack import dpotrf
+from scipy.sparse.linalg import ArpackError, eigsh
+
+from slayr_py.errors import DataError
+from slayr_py.space.dimension import FloatArray
+
+_EPS = float(np.finfo(np.float64).eps)
+_FEW = 8  # Lanczos is the faster one up to about n / 8 eigenpairs
+_FIRST_GUESS = 32
+_BLOCK = 128  # rows compared with as many columns while these are in the cache
+
+
+class Eigenpairs(NamedTuple):
+    """Eigenvalues (r,), positive and descending, and orthonormal eigenvectors (n, r) with a fixed sign."""
+
+    values: FloatArray
+    vectors: FloatArray
+
+
+def decompose(gram: FloatArray, rank: float | None = None, tol: float = 1e-10) -> Eigenpairs:
+    """Eigenpairs of a Gram matrix.
+
+    Parameters
+    ----------
+    gram : (n, n) float64
+    rank : int or float, optional
+        How many to keep at most, or the share of the trace in (0, 1) that they explain; all by default.
+    tol : float
+        A negative eigenvalue down to ``-tol`` times the largest one is taken for rounding.
+
+    Raises
+    ------
+    DataError
+        If the matrix is not square, finite, symmetric and positive semi-definite, is zero, or the rank is none.
+    """
+    check_gram(gram)
+    check_rank(rank, len(gram))
+    trace = float(np.trace(gram))
+    wanted = 0.0 if rank is None or isinstance(rank, Integral) else rank * trace
+    for k in _guesses(rank, len(gram)):
+        pairs = largest(gram, k)
+        if pairs is None:
+            break
+        if pairs.values.sum() >= wanted:
+            _refuse_indefinite(gram, tol * pairs.values[0])
+            return keep(pairs, rank, trace)
+    values, vectors = eigh(gram, driver="evd", check_finite=False)
+    if values[0] < -tol * np.abs(values).max():
+        raise _indefinite(values[0], values[-1])
+    return keep(Eigenpairs(values[::-1], vectors[:, ::-1]), rank, trace)
+
+
+def keep(pairs: Eigenpairs, rank: float | None, trace: float) -> Eigenpairs:
+    """Leave out the pairs that are zero up to rounding, then those that ``rank`` does not ask for; fix the signs."""
+    values, vectors = pairs
+    if values[0] <= 0:
+        raise DataError("all kernel values are 0: there is nothing to factor; look at the inputs and their scale")
+    # Rounding in the entries of K, independent from one to the next, moves eigenvalues by about sqrt(n) eps |K|.
+    r = int(np.count_nonzero(values > 2 * np.sqrt(len(vectors)) * _EPS * values[0]))
+    if isinstance(rank, Integral):
+        r = min(r, int(rank))
+    elif rank is not None:
+        r = min(r, 1 + int(np.searchsorted(np.cumsum(values), rank * trace)))
+    return Eigenpairs(np.array(values[:r]), _signed(vectors[:, :r]))
+
+
+def largest(matrix: Any, k: int, **options: Any) -> Eigenpairs | None:
+    """The k largest eigenpairs by ARPACK from a fixed starting vector, descending; None where it does not converge."""
+    start = np.random.default_rng(0).uniform(-1.0, 1.0, matrix.shape[0])
+    try:
+        values, vectors = eigsh(matrix, k=k, **{"which": "LA", "v0": start, **options})
+    except ArpackError:
+        return None
+    order = np.argsort(values)[::-1]
+    return Eigenpairs(values[order], vectors[:, order])
+
+
+def is_few(k: float | None, n: int) -> bool:
+    """Whether k is a number of eigenpairs, and so small a one that ARPACK is faster than LAPACK."""
+    return isinstance(k, Integral) and int(k) * _FEW <= n
+
+
+def check_gram(gram: NDArray[Any]) -> None:
+    """Raise ``DataError`` unless a matrix is square, finite and symmetric up to rounding."""
+    if gram.ndim != 2 or gram.shape[0] != gram.shape[1]:
+        raise DataError(f"a Gram matrix is square, one row and one column a point; got shape {gram.shape}")
+    check_finite(gram)
+    allowed = 1e-10 * max(gram.max(), -gram.min())
+    for first in range(0, len(gram), _BLOCK):
+        rows = slice(first, first + _BLOCK)
+        difference = np.abs(gram[rows, first:] - gram[first:, rows].T)
+        if difference.max() > allowed:
+            i, j = np.add(np.unravel_index(np.argmax(difference), difference.shape), first)
+            raise DataError(
+                f"the Gram matrix is not symmetric: {gram[i, j]:.6g} at ({i}, {j}), {gram[j, i]:.6g} at ({j}, {i}); "
+                "if that is rounding, (K + K.T) / 2 mends it"
+            )
+
+
+def check_finite(gram: NDArray[Any]) -> None:
+    """Raise ``DataError`` for a kernel value that is no number, or too large for one."""
+    if not np.isfinite(gram).all():
+        i, j = np.argwhere(~np.isfinite(gram))[0]
+        raise DataError(f"the kernel value at ({i}, {j}) is {gram[i, j]}; scale the inputs, or remove the point")
+
+
+def check_rank(rank: Any, n: int) -> None:
+    """Raise ``DataError`` unless a rank is None, an integer in 1..n, or a share in (0, 1)."""
+    if isinstance(rank, Integral):
+        legal = not isinstance(rank, bool) and 1 <= int(rank) <= n
+    else:
+        legal = rank is None or (isinstance(rank, Real) and 0 < float(rank) < 1)
+    if legal:
+        return
+    raise DataError(f"rank must be an integer from 1 to n = {n}, a share of the trace in (0, 1) or None, got {rank!r}")
+
+
+def _guesses(rank: float | None, n: int) -> list[int]:
+    """Numbers of eigenpairs to ask ARPACK for, one after another, before everything is decomposed."""
+    if rank is None:
+        return []
+    if isinstance(rank, Integral):
+        return [int(rank)] if is_few(rank, n) else []
+    guesses = [_FIRST_GUESS]
+    while is_few(guesses[-1], n):
+        guesses.append(2 * guesses[-1])
+    return guesses[:-1]
+
+
+def _refuse_indefinite(gram: FloatArray, shift: float) -> None:
+    """Raise ``DataError`` if an eigenvalue is below -shift: then, and only then, K + shift I has no Cholesky factor."""
+    shifted = gram.copy(order="F")
+    shifted[np.diag_indices_from(shifted)] += max(shift, 0.0)
+    if dpotrf(shifted, lower=1, clean=0, overwrite_a=1)[1]:
+        n = len(gram)
+        ends = [float(eigh(gram, eigvals_only=True, subset_by_index=[i, i])[0]) for i in (0, n - 1)]
+        raise _indefinite(*ends)
+
+
+def _indefinite(smallest: float, greatest: float) -> DataError:
+    return DataError(
+        f"the kernel is indefinite: its Gram matrix has the eigenvalue {smallest:.6g} (the largest is {greatest:.6g}), "
+        "so it is no inner product of features; take a Mercer kernel, or raise tol if this is rounding"
+    )
+
+
+def _signed(vectors: FloatArray) -> FloatArray:
+    """Columns with the first of their large entries positive: an eigenvector's sign is anybody's choice."""
+    large = np.abs(vectors) > 0.5 * np.abs(vectors).max(axis=0)
+    first = np.take_along_axis(vectors, np.argmax(large, axis=0)[None], axis=0)
+    return np.ascontiguousarray(vectors * np.sign(first))

@@ -1,0 +1,76 @@
+"""The covariance functions of the Gaussian processes as kernels of a support vector machine."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Self
+
+import numpy as np
+from ConfigSpace import ConfigurationSpace
+from typing_extensions import override
+
+from slayr_py.errors import DataError
+from slayr_py.kernels import Hyperparameters, Kernel, from_name
+from slayr_py.space import Encoded, Encoder
+from slayr_py.space.dimension import FloatArray
+from slayr_py.svm.kernel_function import KernelFunction
+
+if TYPE_CHECKING:
+    from slayr_py.inference import Posterior
+
+
+class GPKernel(KernelFunction):
+    """A kernel of :mod:`slayr_py.kernels` at one setting of its hyperparameters; points are configurations.
+
+    Parameters
+    ----------
+    space : ConfigSpace.ConfigurationSpace or Encoder
+    kernel : Kernel or str
+        A kernel, its name, or "auto".
+    theta : mapping of str to array_like
+        Hyperparameters by name, as :meth:`slayr_py.kernels.Kernel.gram` takes them: ``sigma_f`` is 1 when absent, the
+        mean and the noise play no part.
+
+    Examples
+    --------
+    >>> from ConfigSpace import ConfigurationSpace
+    >>> kernel = GPKernel(ConfigurationSpace({"x": (0.0, 1.0)}), "matern", {"lengthscale": [0.5]})
+    >>> kernel([{"x": 0.0}, {"x": 0.0}]).tolist()
+    [[1.0, 1.0], [1.0, 1.0]]
+    """
+
+    def __init__(self, space: ConfigurationSpace | Encoder, kernel: Kernel | str, theta: Hyperparameters) -> None:
+        self.space, self.kernel, self.theta = space, kernel, theta
+
+    @classmethod
+    def from_posterior(cls, posterior: Posterior, draw: int | None = None) -> Self:
+        """The kernel of a fitted Gaussian process.
+
+        Parameters
+        ----------
+        posterior : Posterior
+        draw : int, optional
+            Number of a draw, counted over all chains; by default the hyperparameters are the posterior's means.
+
+        Raises
+        ------
+        DataError
+            If there is no such draw.
+        """
+        if draw is not None and not 0 <= draw < posterior.n_draws:
+            raise DataError(f"draw {draw} is not one of the posterior's draws, 0 to {posterior.n_draws - 1}")
+        theta = {k: np.mean(v, axis=0) if draw is None else v[draw] for k, v in posterior.draws.items()}
+        return cls(posterior.encoder, posterior.kernel, theta)
+
+    @override
+    def check(self) -> None:
+        """Nothing: a kernel checks its hyperparameters whenever it is evaluated."""
+
+    @override
+    def read(self, X: Any) -> Encoded:
+        """Encode configurations, mappings, a DataFrame, an (n, D) array or ``Encoded``."""
+        encoder = self.space if isinstance(self.space, Encoder) else Encoder(self.space)
+        return encoder.encode(X)
+
+    @override
+    def between(self, a: Encoded, b: Encoded) -> FloatArray:
+        return from_name(self.kernel, a.encoder).gram(a, b, self.theta)

@@ -1,0 +1,97 @@
+"""Graphs as matrices: nodes, weights of edges, and the spectrum of the Laplacian."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from typing import Any, NamedTuple
+
+import networkx as nx
+import numpy as np
+from scipy import sparse
+from scipy.linalg import eigh
+from scipy.sparse.csgraph import laplacian
+
+from slayr_py.errors import DataError
+from slayr_py.space.dimension import FloatArray
+from slayr_py.svm.eigenpairs import is_few, largest
+
+
+class LaplacianSpectrum(NamedTuple):
+    """Eigenvalues (r,) and eigenvectors (N, r) of a Laplacian, the smallest first, and its largest eigenvalue."""
+
+    values: FloatArray
+    vectors: FloatArray
+    greatest: float
+
+
+def nodes_of(graph: Any) -> list[Hashable]:
+    """Nodes in the order of the adjacency matrix; integers from 0 where the graph is given as one."""
+    if isinstance(graph, nx.Graph):
+        return list(graph)
+    return list(range(graph.shape[0] if sparse.issparse(graph) else len(graph)))
+
+
+def weights_of(graph: Any) -> Any:
+    """Weights of the edges as a sparse (N, N) array; those of parallel edges are added.
+
+    Parameters
+    ----------
+    graph : networkx.Graph, (N, N) array_like or sparse matrix
+        An edge of a networkx graph may have a ``weight``, and counts 1 without.
+
+    Raises
+    ------
+    DataError
+        If it is no graph, is directed, has no nodes or no edges, or a weight is negative or not finite.
+    """
+    if isinstance(graph, nx.Graph):
+        if graph.is_directed():
+            raise DataError(f"the graph is directed ({graph}); take an undirected one, such as graph.to_undirected()")
+        weights: Any = sparse.csr_array((0, 0))
+        if len(graph):
+            weights = nx.to_scipy_sparse_array(graph, dtype=np.float64, format="csr")
+    else:
+        weights = _matrix(graph)
+    if not np.count_nonzero(weights.data):
+        raise DataError(f"the graph is empty: {weights.shape[0]} nodes and no edges tell nothing about any node")
+    if np.any(bad := ~(np.isfinite(weights.data) & (weights.data >= 0))):
+        raise DataError(f"the graph has an edge of weight {weights.data[bad][0]}; weights are non-negative and finite")
+    difference = abs(weights - weights.T).tocoo()
+    if difference.nnz and difference.max() > 1e-12 * weights.max():
+        worst = np.argmax(difference.data)
+        i, j = int(difference.row[worst]), int(difference.col[worst])
+        raise DataError(
+            f"the graph is directed: its adjacency matrix has {weights[i, j]:.6g} at ({i}, {j}) and "
+            f"{weights[j, i]:.6g} at ({j}, {i}); take an undirected one, such as (A + A.T) / 2"
+        )
+    return weights
+
+
+def laplacian_spectrum(weights: Any, normalized: bool, rank: float | None) -> LaplacianSpectrum:
+    """Spectrum of L = D - A or of D^(-1/2) L D^(-1/2), whose eigenvalues lie in [0, 2].
+
+    All of it, or the ``rank`` smallest eigenvalues by ARPACK where these are few. The row of a node without edges is
+    zero in either Laplacian, and self-loops play no part.
+    """
+    matrix = laplacian(weights, normed=normalized).tocsc()
+    n = matrix.shape[0]
+    if rank is not None and is_few(rank, n):
+        # The eigenvalues of a large graph crowd near 0; those of (L + shift I)^-1 are far apart.
+        shift = 1e-2 * matrix.trace() / n
+        smallest = largest(matrix, int(rank), sigma=-shift, which="LM")
+        top = largest(matrix, 1)
+        if smallest is not None and top is not None:
+            values, vectors = np.maximum(smallest.values[::-1], 0.0), smallest.vectors[:, ::-1]
+            return LaplacianSpectrum(values, vectors, float(top.values[0]))
+    values, vectors = eigh(matrix.toarray(), driver="evd", check_finite=False)
+    return LaplacianSpectrum(np.maximum(values, 0.0), vectors, float(values[-1]))
+
+
+def _matrix(graph: Any) -> Any:
+    try:
+        weights = sparse.csr_array(graph, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise DataError(f"expected a networkx graph or an adjacency matrix, got {graph!r:.200}") from error
+    if weights.ndim != 2 or weights.shape[0] != weights.shape[1]:
+        raise DataError(f"an adjacency matrix is square, one row and one column a node; got shape {weights.shape}")
+    return weights

@@ -1,0 +1,212 @@
+"""Support vector machines with any kernel: the factorisation, then scikit-learn's linear machine on its features."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
+from sklearn.svm import SVC, SVR, NuSVR
+from sklearn.utils import get_tags
+from sklearn.utils.validation import check_is_fitted
+
+from slayr_py.space.dimension import FloatArray
+from slayr_py.svm.factorization import KernelFactorization
+from slayr_py.svm.kernel_function import KernelFunction
+
+
+class KernelMachine(BaseEstimator, ABC):  # type: ignore[misc]  # scikit-learn has no type hints
+    """What the three machines share.
+
+    Attributes
+    ----------
+    factorization_ : KernelFactorization
+    machine_ : sklearn.svm.SVC, SVR or NuSVR
+        The linear machine on the features.
+    """
+
+    kernel: KernelFunction | str
+    rank: float | None
+
+    @abstractmethod
+    def _machine(self) -> Any:
+        """An unfitted linear machine of scikit-learn."""
+
+    def fit(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
+        """Factor the Gram matrix of n points and fit the linear machine to their features.
+
+        Parameters
+        ----------
+        X : points
+            As for :meth:`KernelFactorization.fit`.
+        y : (n,) array_like
+            Classes or values.
+        sample_weight : (n,) array_like, optional
+            Factors of C.
+
+        Raises
+        ------
+        SlayrError, ValueError
+            As :meth:`KernelFactorization.fit`, or if y does not fit X.
+        """
+        factorization = KernelFactorization(self.kernel, self.rank)
+        features = factorization.fit_transform(X)
+        self.machine_ = self._machine().fit(features, y, sample_weight)
+        self.factorization_ = factorization
+        return self
+
+    def predict(self, X: Any) -> NDArray[Any]:
+        """Classes or values of m points, (m,).
+
+        Raises
+        ------
+        sklearn.exceptions.NotFittedError
+        SlayrError, ValueError
+            As :meth:`KernelFactorization.transform`.
+        """
+        check_is_fitted(self)
+        return np.asarray(self.machine_.predict(self.factorization_.transform(X)))
+
+    @property
+    def n_features_in_(self) -> int:
+        """Number of columns of the training points, where these are vectors."""
+        return int(self.factorization_.n_features_in_)
+
+    @property
+    def feature_names_in_(self) -> NDArray[Any]:
+        """Names of these columns, where they had any."""
+        return np.asarray(self.factorization_.feature_names_in_)
+
+    @property
+    def n_iter_(self) -> Any:
+        """Iterations of the solver."""
+        return self.machine_.n_iter_
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.pairwise = get_tags(KernelFactorization(self.kernel)).input_tags.pairwise
+        return tags
+
+
+class KernelSVC(ClassifierMixin, KernelMachine):  # type: ignore[misc]
+    """Support vector classification with any Mercer kernel.
+
+    The optimum is that of ``sklearn.svm.SVC`` with the same kernel, unless the rank is truncated.
+
+    Parameters
+    ----------
+    kernel, rank
+        As for :class:`KernelFactorization`.
+    C : float
+        Positive; what an error costs against the width of the margin.
+    class_weight : mapping of class to float, or "balanced", optional
+        Factors of C.
+    tol : float
+        Stopping tolerance of the solver.
+    max_iter : int
+        Iterations of the solver at most; -1 for no limit.
+
+    Attributes
+    ----------
+    classes_ : (k,) array
+    factorization_ : KernelFactorization
+    machine_ : sklearn.svm.SVC
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> X, y = load_iris(return_X_y=True)
+    >>> round(KernelSVC("laplacian", C=10.0).fit(X, y).score(X, y), 2)
+    0.99
+    """
+
+    def __init__(
+        self,
+        kernel: KernelFunction | str = "rbf",
+        C: float = 1.0,
+        rank: float | None = None,
+        class_weight: Any = None,
+        tol: float = 1e-3,
+        max_iter: int = -1,
+    ) -> None:
+        self.kernel, self.C, self.rank = kernel, C, rank
+        self.class_weight, self.tol, self.max_iter = class_weight, tol, max_iter
+
+    def _machine(self) -> Any:
+        return SVC(C=self.C, kernel="linear", class_weight=self.class_weight, tol=self.tol, max_iter=self.max_iter)
+
+    def decision_function(self, X: Any) -> FloatArray:
+        """Decision values, positive for the second of two classes, (m,); scores of each of k > 2 classes, (m, k)."""
+        check_is_fitted(self)
+        return np.asarray(self.machine_.decision_function(self.factorization_.transform(X)))
+
+    @property
+    def classes_(self) -> NDArray[Any]:
+        """The classes, sorted."""
+        return np.asarray(self.machine_.classes_)
+
+
+class KernelSVR(RegressorMixin, KernelMachine):  # type: ignore[misc]
+    """Support vector regression with any Mercer kernel.
+
+    Parameters
+    ----------
+    kernel, rank, C, tol, max_iter
+        As for :class:`KernelSVC`.
+    epsilon : float
+        Errors up to this size, in the units of y, cost nothing.
+
+    Attributes
+    ----------
+    factorization_ : KernelFactorization
+    machine_ : sklearn.svm.SVR
+    """
+
+    def __init__(
+        self,
+        kernel: KernelFunction | str = "rbf",
+        C: float = 1.0,
+        epsilon: float = 0.1,
+        rank: float | None = None,
+        tol: float = 1e-3,
+        max_iter: int = -1,
+    ) -> None:
+        self.kernel, self.C, self.epsilon, self.rank = kernel, C, epsilon, rank
+        self.tol, self.max_iter = tol, max_iter
+
+    def _machine(self) -> Any:
+        return SVR(C=self.C, epsilon=self.epsilon, kernel="linear", tol=self.tol, max_iter=self.max_iter)
+
+
+class KernelNuSVR(RegressorMixin, KernelMachine):  # type: ignore[misc]
+    """Support vector regression with any Mercer kernel, the width of its tube found from a share of points.
+
+    Parameters
+    ----------
+    kernel, rank, C, tol, max_iter
+        As for :class:`KernelSVC`.
+    nu : float
+        In (0, 1]: the least share of support vectors, the largest of points outside the tube.
+
+    Attributes
+    ----------
+    factorization_ : KernelFactorization
+    machine_ : sklearn.svm.NuSVR
+    """
+
+    def __init__(
+        self,
+        kernel: KernelFunction | str = "rbf",
+        C: float = 1.0,
+        nu: float = 0.5,
+        rank: float | None = None,
+        tol: float = 1e-3,
+        max_iter: int = -1,
+    ) -> None:
+        self.kernel, self.C, self.nu, self.rank = kernel, C, nu, rank
+        self.tol, self.max_iter = tol, max_iter
+
+    def _machine(self) -> Any:
+        return NuSVR(C=self.C, nu=self.nu, kernel="linear", tol=self.tol, max_iter=self.max_iter)

@@ -1,0 +1,41 @@
+"""A Gram matrix that the user brings."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from sklearn.utils import check_array
+from typing_extensions import override
+
+from slayr_py.errors import DataError
+from slayr_py.space.dimension import FloatArray
+from slayr_py.svm.eigenpairs import check_finite
+from slayr_py.svm.kernel_function import KernelFunction
+
+
+class Precomputed(KernelFunction):
+    """Points are rows of kernel values against the training points: (n, n) in ``fit``, (m, n) for m new points.
+
+    As with scikit-learn's ``kernel="precomputed"``, cross-validation takes rows and columns of the matrix.
+    """
+
+    @override
+    def check(self) -> None:
+        pass
+
+    @override
+    def read(self, X: Any) -> FloatArray:
+        gram = np.asarray(check_array(X, dtype=np.float64, ensure_all_finite=False))
+        check_finite(gram)
+        return gram
+
+    @override
+    def between(self, a: FloatArray, b: FloatArray) -> FloatArray:
+        """``a``, whose columns must be as many as the training points, the columns of ``b``."""
+        if a.shape[1] != b.shape[1]:
+            raise DataError(
+                f"the cross-Gram matrix has shape {a.shape}; with {b.shape[1]} training points it must be "
+                f"({len(a)}, {b.shape[1]}), new points in rows"
+            )
+        return a

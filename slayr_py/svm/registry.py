@@ -1,0 +1,63 @@
+"""Kernel functions by name."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from slayr_py.errors import DataError, did_you_mean
+from slayr_py.svm.gp_kernel import GPKernel
+from slayr_py.svm.graph_kernels import Diffusion, InverseCosine, RandomWalk, RegularizedLaplacian
+from slayr_py.svm.kernel_function import KernelFunction
+from slayr_py.svm.precomputed import Precomputed
+from slayr_py.svm.vector_kernels import RBF, Laplacian, Linear, Matern, Polynomial
+
+_KERNELS: dict[str, type[KernelFunction]] = {
+    "linear": Linear,
+    "polynomial": Polynomial,
+    "rbf": RBF,
+    "laplacian": Laplacian,
+    "matern": Matern,
+    "precomputed": Precomputed,
+    "gp": GPKernel,
+    "diffusion": Diffusion,
+    "regularized_laplacian": RegularizedLaplacian,
+    "random_walk": RandomWalk,
+    "inverse_cosine": InverseCosine,
+}
+
+
+def names() -> tuple[str, ...]:
+    """Names that :func:`from_name` knows."""
+    return tuple(_KERNELS)
+
+
+def from_name(name: str | KernelFunction, **options: Any) -> KernelFunction:
+    """Make a kernel function.
+
+    Parameters
+    ----------
+    name : str or KernelFunction
+        One of :func:`names`, or a kernel function, which is handed back.
+    **options
+        Arguments of the kernel function, such as ``gamma=0.1``.
+
+    Raises
+    ------
+    DataError
+        For an unknown name or option, or one that is missing. "sigmoid" is among the unknown: it is not Mercer.
+    """
+    if isinstance(name, KernelFunction):
+        if options:
+            raise DataError(f"{name!r} is made already; options {sorted(options)} belong to a name")
+        return name
+    if name == "sigmoid":
+        raise DataError(
+            "'sigmoid' is no Mercer kernel: Gram matrices of tanh(gamma x'y + coef0) have negative eigenvalues; "
+            "take 'rbf' or 'polynomial'"
+        )
+    if not isinstance(name, str) or name not in _KERNELS:
+        raise DataError(f"unknown kernel {name!r}{did_you_mean(name, _KERNELS)}")
+    try:
+        return _KERNELS[name](**options)
+    except TypeError as error:
+        raise DataError(f"the kernel {name!r} cannot be made of {options}: {error}") from error

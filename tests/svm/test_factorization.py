@@ -1,0 +1,185 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from sklearn.datasets import load_iris
+from sklearn.linear_model import Ridge
+from sklearn.metrics.pairwise import rbf_kernel
+from sklearn.model_selection import GridSearchCV, cross_val_score
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.svm import SVC, LinearSVC
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from slayr_py import DataError, svm
+from slayr_py.svm.eigenpairs import decompose
+
+RNG = np.random.default_rng(7)
+X, NEW = RNG.normal(size=(300, 4)), RNG.normal(size=(20, 4))
+K, CROSS = rbf_kernel(X, gamma=0.1), rbf_kernel(NEW, X, gamma=0.1)
+
+
+@parametrize_with_checks(
+    [
+        svm.KernelFactorization(),
+        svm.KernelFactorization(svm.Linear()),
+        svm.KernelFactorization(svm.Matern(p=1), rank=0.9),
+    ]
+)
+def test_scikit_learn_takes_it_for_a_transformer(estimator, check):
+    check(estimator)
+
+
+def test_features_are_the_columns_of_q():
+    values, vectors = np.linalg.eigh(K)
+    factorization = svm.KernelFactorization(svm.RBF(0.1)).fit(X)
+    r = len(factorization.eigenvalues_)
+    q = np.sqrt(values[::-1][:r]) * vectors[:, ::-1][:, :r]
+    features = svm.KernelFactorization(svm.RBF(0.1)).fit_transform(X)
+    np.testing.assert_allclose(np.abs(features[:, :50]), np.abs(q[:, :50]), atol=1e-10)
+    np.testing.assert_allclose(features.T @ features, np.diag(factorization.eigenvalues_), atol=1e-11 * values[-1])
+    np.testing.assert_allclose(features, factorization.transform(X), atol=1e-7)
+
+
+def test_elsewhere_inner_products_are_the_nystroem_extension():
+    factorization = svm.KernelFactorization(svm.RBF(0.1), rank=60).fit(X)
+    features = factorization.transform(NEW)
+    values, vectors = factorization.eigenvalues_, factorization.eigenvectors_
+    pseudo_inverse = (vectors / values) @ vectors.T
+    np.testing.assert_allclose(features @ features.T, CROSS @ pseudo_inverse @ CROSS.T, atol=1e-10)
+    # With a training point the extension is the kernel itself, up to the eigenvalues that are left out.
+    full = svm.KernelFactorization(svm.RBF(0.1))
+    np.testing.assert_allclose(full.fit(X).transform(NEW) @ full.fit_transform(X).T, CROSS, atol=1e-6)
+
+
+@pytest.mark.parametrize("rank", [10, np.int64(37), 38, 150, 300, 0.5, 0.99, 0.9999999])
+def test_ranks_by_lanczos_and_by_lapack_are_the_same(rank):
+    values = np.linalg.eigvalsh(K)[::-1]
+    pairs = decompose(K, rank)
+    r = int(rank) if rank >= 1 else 1 + int(np.flatnonzero(np.cumsum(values) >= rank * np.trace(K))[0])
+    assert len(pairs.values) == min(r, len(decompose(K).values))
+    np.testing.assert_allclose(pairs.values, values[: len(pairs.values)], atol=1e-12 * values[0])
+    np.testing.assert_allclose(pairs.vectors.T @ pairs.vectors, np.eye(len(pairs.values)), atol=1e-12)
+    largest = np.abs(pairs.vectors).max(axis=0)
+    first = np.argmax(np.abs(pairs.vectors) > 0.5 * largest, axis=0)
+    assert (pairs.vectors[first, np.arange(len(first))] > 0).all()
+
+
+@pytest.mark.parametrize("rank", [None, 20, 0.9])
+@pytest.mark.parametrize("gram", [K, X @ X.T], ids=["full rank", "rank 4"])
+def test_the_same_matrix_gives_the_same_bits(gram, rank):
+    first, second = decompose(gram, rank), decompose(gram.copy(), rank)
+    assert all(np.array_equal(a, b) for a, b in zip(first, second, strict=True))
+
+
+def test_zero_eigenvalues_are_left_out():
+    for rank in (None, 10, 200, 0.999999):
+        assert len(decompose(X @ X.T, rank).values) == 4
+    twice = svm.KernelFactorization(svm.RBF(5.0)).fit(np.vstack([X, X]))
+    assert len(twice.eigenvalues_) == 300
+
+
+@pytest.mark.parametrize("rank", [None, 5, 0.9])
+def test_rounding_is_clipped_and_an_indefinite_matrix_refused(rank):
+    basis = np.linalg.qr(RNG.normal(size=(200, 200)))[0]
+    values = np.r_[np.linspace(2, 1, 50), np.zeros(149), -1e-11]
+    assert decompose((basis * values) @ basis.T, rank).values.min() > 0.9
+    for worst in (-1e-6, -0.3, -7.0):
+        values[-1] = worst
+        indefinite = (basis * values) @ basis.T
+        with pytest.raises(DataError, match=rf"indefinite: .* eigenvalue {worst:.6g}"):
+            decompose((indefinite + indefinite.T) / 2, rank)
+
+
+def test_tolerance_is_the_users():
+    gram = np.diag([1.0, 1.0, -1e-4])
+    assert svm.KernelFactorization("precomputed", tol=1e-3).fit_transform(gram).shape == (3, 2)
+    with pytest.raises(DataError, match="-0.0001"):
+        svm.KernelFactorization("precomputed").fit(gram)
+
+
+def test_pandas_output():
+    factorization = svm.KernelFactorization(rank=2).set_output(transform="pandas")
+    for table in (factorization.fit_transform(X), factorization.transform(NEW)):
+        assert list(table.columns) == ["kernelfactorization0", "kernelfactorization1"]
+
+
+def test_pipelines_and_grids_reach_the_kernel():
+    y = X[:, 0] ** 2 + X[:, 1]
+    pipeline = make_pipeline(StandardScaler(), svm.KernelFactorization(svm.RBF()), Ridge(1e-3))
+    grid = {"kernelfactorization__kernel__gamma": [1e-3, 0.1], "kernelfactorization__rank": [None, 0.9]}
+    search = GridSearchCV(pipeline, grid, cv=3).fit(X, y)
+    assert search.best_params_ == {"kernelfactorization__kernel__gamma": 0.1, "kernelfactorization__rank": None}
+    assert search.best_score_ > 0.95
+
+
+def test_any_linear_machine_will_do():
+    iris, species = load_iris(return_X_y=True)
+    pipeline = make_pipeline(StandardScaler(), svm.KernelFactorization(svm.RBF(0.5)), LinearSVC(random_state=0))
+    assert cross_val_score(pipeline, iris, species, cv=5).mean() > 0.94
+
+
+def test_cross_validation_takes_rows_and_columns_of_a_gram_matrix():
+    iris, species = load_iris(return_X_y=True)
+    gram = rbf_kernel(iris, gamma=0.5)
+    for kernel in ("precomputed", svm.Precomputed()):
+        ours = cross_val_score(svm.KernelSVC(kernel), gram, species, cv=5)
+        np.testing.assert_allclose(ours, cross_val_score(SVC(kernel="precomputed"), gram, species, cv=5))
+        pipeline = make_pipeline(svm.KernelFactorization(kernel), SVC(kernel="linear"))
+        np.testing.assert_allclose(ours, cross_val_score(pipeline, gram, species, cv=5))
+
+
+def test_a_kernel_of_the_users_own():
+    class MinMax(svm.Linear):
+        def between(self, a, b):
+            return np.minimum(a[:, None], b[None]).sum(axis=2)
+
+    counts = np.abs(X)
+    features = svm.KernelFactorization(MinMax()).fit_transform(counts)
+    np.testing.assert_allclose(features @ features.T, MinMax()(counts), atol=1e-10)
+
+
+ASYMMETRIC = K[:5, :5] + np.triu(np.ones((5, 5)), 1)
+WITH_NAN = np.where(np.eye(5)[::-1] * (np.arange(5) == 3), np.nan, K[:5, :5])
+
+
+@pytest.mark.parametrize(
+    ("kernel", "gram", "rank", "match"),
+    [
+        ("precomputed", K[:5], None, r"square.* \(5, 300\)"),
+        ("precomputed", ASYMMETRIC, None, r"not symmetric: .* at \(0, \d\)"),
+        ("precomputed", K + np.outer(np.arange(300) == 200, np.arange(300) == 290), None, r"1\.\d* at \(200, 290\)"),
+        ("precomputed", WITH_NAN, None, r"kernel value at \(1, 3\) is nan"),
+        ("precomputed", np.diag([1.0, -0.25]), None, "indefinite: .* -0.25"),
+        ("precomputed", np.zeros((3, 3)), None, "all kernel values are 0"),
+        ("linear", np.zeros((3, 2)), None, "all kernel values are 0"),
+        ("sigmoid", X, None, "'sigmoid' is no Mercer kernel"),
+        (None, X, None, "unknown kernel None"),
+        *[("rbf", X, rank, rf"1 to n = 300, .* got {rank!r}") for rank in (0, 301, -1, True, 0.0, 1.0, 2.5, "full")],
+    ],
+)
+def test_bad_input_of_fit(kernel, gram, rank, match):
+    with pytest.raises(DataError, match=match):
+        svm.KernelFactorization(kernel, rank=rank).fit(gram)
+
+
+@pytest.mark.parametrize(
+    ("kernel", "train", "new", "error", "match"),
+    [
+        ("rbf", X, NEW[:, :3], ValueError, "X has 3 features, but KernelFactorization is expecting 4"),
+        ("rbf", X, np.full((2, 4), np.nan), ValueError, "NaN"),
+        ("precomputed", K[:9, :9], K[:2, :7], DataError, r"shape \(2, 7\); with 9 training points it must be \(2, 9\)"),
+        ("precomputed", K[:9, :9], K[:2, :9] * np.inf, DataError, r"\(0, 0\) is inf"),
+    ],
+)
+def test_bad_input_of_transform(kernel, train, new, error, match):
+    with pytest.raises(error, match=match):
+        svm.KernelFactorization(kernel).fit(train).transform(new)
+
+
+def test_what_was_fitted_does_not_change_with_the_callers_array():
+    points = X.copy()
+    factorization = svm.KernelFactorization(rank=5).fit(points)
+    before = factorization.transform(NEW)
+    points[:] = 0.0
+    np.testing.assert_array_equal(factorization.transform(NEW), before)

@@ -1,0 +1,98 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from sklearn.datasets import load_breast_cancer, load_diabetes, load_iris
+from sklearn.model_selection import GridSearchCV, train_test_split
+from sklearn.preprocessing import StandardScaler
+from sklearn.svm import SVC, SVR, NuSVR
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from slayr_py import DataError, svm
+
+KERNELS = [svm.Linear(), svm.Polynomial(2, coef0=1.0), svm.RBF(0.05), svm.Laplacian(0.05), svm.Matern(1, 5.0)]
+TIGHT = 1e-8
+
+
+@parametrize_with_checks(
+    # A weight of two and a repeated point have one optimum; a solver of ordinary tolerance stops at two sides of it.
+    [svm.KernelSVC(tol=1e-12), svm.KernelSVR("laplacian", tol=1e-12), svm.KernelNuSVR("matern", tol=1e-12)]
+)
+def test_scikit_learn_takes_them_for_its_own(estimator, check):
+    check(estimator)
+
+
+def split(load):
+    X, y = load(return_X_y=True)
+    train, test, y_train, y_test = train_test_split(X, y, random_state=0)
+    scaler = StandardScaler().fit(train)
+    return scaler.transform(train), scaler.transform(test), y_train, y_test
+
+
+@pytest.mark.parametrize("kernel", KERNELS, ids=repr)
+@pytest.mark.parametrize("load", [load_iris, load_breast_cancer])
+def test_decisions_are_those_of_the_kernel_machine(load, kernel):
+    train, test, y, _ = split(load)
+    theirs = SVC(kernel="precomputed", tol=TIGHT).fit(kernel(train), y)
+    ours = svm.KernelSVC(kernel, tol=TIGHT).fit(train, y)
+    gram = kernel(test, train)
+    assert np.array_equal(ours.predict(test), theirs.predict(gram))
+    np.testing.assert_allclose(ours.decision_function(test), theirs.decision_function(gram), rtol=1e-3, atol=1e-6)
+    assert ours.machine_.n_support_.tolist() == theirs.n_support_.tolist()
+
+
+@pytest.mark.parametrize("kernel", KERNELS, ids=repr)
+@pytest.mark.parametrize(
+    ("own", "theirs"),
+    [
+        (svm.KernelSVR(C=10.0, epsilon=5.0), SVR(C=10.0, epsilon=5.0)),
+        (svm.KernelNuSVR(C=10.0, nu=0.4), NuSVR(C=10.0, nu=0.4)),
+    ],
+    ids=["SVR", "NuSVR"],
+)
+def test_values_are_those_of_the_kernel_machine(own, theirs, kernel):
+    train, test, y, _ = split(load_diabetes)
+    wanted = theirs.set_params(kernel="precomputed", tol=TIGHT).fit(kernel(train), y).predict(kernel(test, train))
+    np.testing.assert_allclose(own.set_params(kernel=kernel, tol=TIGHT).fit(train, y).predict(test), wanted, rtol=1e-3)
+
+
+def test_truncated_features_decide_nearly_as_well():
+    train, test, y, y_test = split(load_breast_cancer)
+    machine = svm.KernelSVC(svm.RBF(0.01), rank=30).fit(train, y)
+    assert machine.factorization_.eigenvectors_.shape == (len(train), 30)
+    assert machine.score(test, y_test) > 0.95
+
+
+def test_weights_reach_the_machine():
+    train, test, y, _ = split(load_breast_cancer)
+    weight = np.where(y == 0, 5.0, 1.0)
+    by_class = svm.KernelSVC(class_weight={0: 5.0, 1: 1.0}, tol=TIGHT).fit(train, y).decision_function(test)
+    by_point = svm.KernelSVC(tol=TIGHT).fit(train, y, sample_weight=weight).decision_function(test)
+    np.testing.assert_allclose(by_class, by_point, atol=1e-6)
+
+
+def test_grid_search_over_kernels_and_their_parameters():
+    train, _, y, _ = split(load_iris)
+    grid = [
+        {"kernel": [svm.RBF()], "kernel__gamma": [1e-6, 0.1]},
+        {"kernel": [svm.Matern()], "kernel__p": [0, 2], "C": [1.0, 100.0]},
+        {"kernel": ["linear"]},
+    ]
+    search = GridSearchCV(svm.KernelSVC(), grid, cv=3).fit(train, y)
+    assert len(search.cv_results_["params"]) == 7 and search.best_score_ > 0.93
+
+
+@pytest.mark.parametrize(
+    ("machine", "error", "match"),
+    [
+        (svm.KernelSVC("sigmoid"), DataError, "'sigmoid'"),
+        (svm.KernelSVC("poly"), DataError, "'poly'"),
+        (svm.KernelSVC(rank=0), DataError, "got 0"),
+        (svm.KernelSVC(C=-1.0), ValueError, r"-1\.0"),
+        (svm.KernelSVR(epsilon=-1.0), ValueError, r"-1\.0"),
+        (svm.KernelNuSVR(nu=1.5), ValueError, r"1\.5"),
+    ],
+)
+def test_bad_parameters(machine, error, match):
+    with pytest.raises(error, match=match):
+        machine.fit([[0.0], [1.0], [2.0]], [0, 1, 1])
