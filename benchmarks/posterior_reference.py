@@ -42,8 +42,8 @@ def summary(values: np.ndarray) -> tuple[float, float, float, float]:
     """Mean, standard deviation, and their Monte Carlo standard errors."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        mcse_mean = float(arviz().mcse(values, method="mean"))
-        mcse_sd = float(arviz().mcse(values, method="sd"))
+        mcse_mean = np.asarray(arviz().mcse(values, method="mean")).item()
+        mcse_sd = np.asarray(arviz().mcse(values, method="sd")).item()
     return float(values.mean()), float(values.std(ddof=1)), mcse_mean, mcse_sd
 
 

@@ -95,6 +95,25 @@ def doctor(
         raise typer.Exit(EXIT_TOOLCHAIN)
 
 
+toolchain = typer.Typer(no_args_is_help=True, rich_markup_mode=None, help=manual.TOOLCHAIN)
+app.add_typer(toolchain, name="toolchain", short_help="Compile everything now, so that nothing waits for it later.")
+
+
+@toolchain.command(help=manual.BUILD, short_help="Compile every program, on all cores.")
+def build(
+    jobs: Annotated[
+        int | None, typer.Option("--jobs", "-j", min=1, help="Compilers at a time; default: one a core.")
+    ] = None,
+) -> None:
+    """Compile every program, on all cores."""
+    from slayr_py.inference.programs import build as build_programs
+    from slayr_py.inference.programs import program_names
+
+    typer.echo(f"compiling {', '.join(program_names())} and what they are linked with (a minute or two, once)")
+    for name, seconds in build_programs(jobs):
+        typer.echo(f"{name:<16}  {'already compiled' if seconds < 1 else f'{seconds:.0f} s'}")
+
+
 @app.command(help=manual.OPTIMIZE, short_help="Run a study as a configuration file says.")
 def optimize(
     config: Annotated[Path, typer.Argument(metavar="CONFIG", help="What to optimise: see above.")],

@@ -32,6 +32,20 @@ Examples:
   slayr doctor --build    (a minute or two, once)
 """
 
+TOOLCHAIN = """\
+What compiles Stan programs here.
+"""
+
+BUILD = """\
+Compile every program of the suite, side by side, and what all of them are linked with.
+
+Otherwise each is compiled when it is first fitted. Executables are kept in the cache: a second call does nothing.
+
+\b
+Example, for a container image or before a flight:
+  slayr toolchain build
+"""
+
 OPTIMIZE = """\
 Minimise (or maximise) an objective as a configuration file says.
 

@@ -15,7 +15,7 @@ from slayr_py.inference.diagnostics import Diagnostics
 from slayr_py.inference.model import Model
 from slayr_py.inference.output import Run
 from slayr_py.inference.start import WarmStart
-from slayr_py.toolchain import CompiledProgram
+from slayr_py.toolchain import CompiledProgram, processor_name
 
 _PACKAGES = ("cmdstanpy", "numpy", "scipy", "arviz", "xarray", "ConfigSpace")
 
@@ -37,6 +37,8 @@ def make_record(
             "source_sha256": program.source_hash,
             "likelihood": "accelerated" if program.header else "readable",
             "flags": list(program.flags),
+            # A hash of sources, header, flags and compiler, and of the processor where the code is for this one only.
+            "executable": program.key,
         },
         "cmdstan": {
             "version": program.cmdstan.version,
@@ -45,7 +47,7 @@ def make_record(
         },
         "machine": {
             "system": platform.platform(),
-            "processor": platform.machine(),
+            "processor": processor_name(),
             "python": platform.python_version(),
         },
         "packages": {name: version(name) for name in _PACKAGES},

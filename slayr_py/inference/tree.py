@@ -69,7 +69,8 @@ def standard_error(values: FloatArray) -> float:
         return 0.0
     with warnings.catch_warnings(), np.errstate(all="ignore"):
         warnings.simplefilter("ignore")
-        return float(arviz().mcse(values, method="mean"))
+        # Where numba is installed, ArviZ 0.23 gives an array with one entry.
+        return float(np.asarray(arviz().mcse(values, method="mean")).item())
 
 
 def energy_fractions(energy: FloatArray) -> FloatArray:

@@ -293,6 +293,12 @@ def processor_options(cmdstan: CmdStan) -> dict[str, str]:
     return {} if apple or cmdstan.origin != "assembled" else {"CXXFLAGS_OPTIM": "-march=native"}
 
 
+def processor_name() -> str:
+    """What the processor calls itself."""
+    names = [line.partition(":")[2].strip() for line in _processor().splitlines() if line.startswith("model name")]
+    return names[0] if names else f"{platform.machine()} {platform.processor()}".strip()
+
+
 def _processor() -> str:
     """What tells this processor's instructions from another's, for code compiled with -march=native."""
     try:

@@ -15,12 +15,34 @@ from slayr_py.study.record import STUDY_KEY
 
 
 def test_help_teaches(slayr):
-    for command in ([], ["doctor"], ["optimize"], ["inspect"], ["fit"]):
+    for command in ([], ["doctor"], ["toolchain"], ["toolchain", "build"], ["optimize"], ["inspect"], ["fit"]):
         code, out, _ = slayr(*command, "--help")
         assert code == 0 and "slayr" in out and "\b" not in out
     code, out, _ = slayr("--help")
     assert "Exit codes:\n" in out and "  3    no usable compiler" in out  # line breaks are kept
     assert slayr("--version") == (0, f"slayr {slayr_py.__version__}\n", "")
+
+
+def test_the_toolchain_is_built_once(slayr, monkeypatch):
+    from slayr_py.inference import programs
+
+    asked = []
+    monkeypatch.setattr(programs, "compiled", asked.append)
+    code, out, _ = slayr("toolchain", "build", "--jobs", "2")
+    assert code == 0 and sorted(asked) == ["fm_gp", "hierarchical_gp", "matern_gp"]
+    assert all(f"{name:<16}  already compiled" in out for name in asked)
+
+
+def test_what_does_not_compile_is_said(slayr, monkeypatch):
+    from slayr_py.errors import CompileError
+    from slayr_py.inference import programs
+
+    def fails(name):
+        raise CompileError(f"{name}: no such instruction")
+
+    monkeypatch.setattr(programs, "compiled", fails)
+    code, _, err = slayr("toolchain", "build")
+    assert code == 3 and "no such instruction" in err
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,307 @@
+r"""Simulation-based calibration: whether a program samples the posterior of the model it is said to be of.
+
+Hyperparameters theta are drawn from their priors and data y from the model, both by NumPy; the program fits y. Then
+theta is one more draw of that posterior, and its rank among the L draws of the program is uniform on 0..L (Talts et al.
+2018). A mistake in priors, Jacobians, likelihood or sampler bends the distribution of ranks. Functions of theta and y
+tell more than theta alone, the likelihood before all (Modrák et al. 2023).
+
+Symbols
+-------
+N : replications; L : draws, nearly independent, among which ranks are taken
+c_i : number of ranks below i, of i = 1..L. Under uniformity c_i ~ Binomial(N, i / (L + 1)), and, as a Markov chain,
+    c_i - c_{i-1} ~ Binomial(N - c_{i-1}, 1 / (L + 2 - i)).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import ArrayLike
+from scipy.special import gammaln
+from scipy.stats import binom
+
+from slayr_py.errors import DataError
+from slayr_py.inference.model import Model
+from slayr_py.inference.prediction import Predictor
+from slayr_py.inference.programs import compiled
+from slayr_py.inference.run import run
+from slayr_py.inference.tree import convergence
+from slayr_py.kernels import Beta, Dirichlet, FrequencyModulated, Hierarchical, LogNormal, Normal, Prior, Separable
+from slayr_py.kernels.modulators import Diffusion, Laplacian
+from slayr_py.kernels.tree import Tree
+from slayr_py.space import Encoded
+from slayr_py.space.dimension import FloatArray
+from slayr_py.toolchain import CompiledProgram
+
+_FIRST_ROUND = 6  # iterations for each draw that is kept; the sampler goes on where its draws are correlated
+
+
+@dataclass(frozen=True)
+class Calibration:
+    """Ranks of what the data were made from among posterior draws.
+
+    Attributes
+    ----------
+    ranks : DataFrame of int, N rows
+        One column for each entry of a hyperparameter, ``log_likelihood``, and ``f``, the function where nothing was
+        observed; from 0 to ``draws``.
+    draws : int
+        L.
+    fits : DataFrame, N rows
+        ``ess``, the smallest bulk effective sample size (of all draws, from which L were taken evenly),
+        ``divergences`` and ``seconds``.
+    """
+
+    ranks: pd.DataFrame
+    draws: int
+    fits: pd.DataFrame
+
+    def p_values(self) -> pd.Series[float]:
+        """Of every quantity, by :func:`ecdf_p_value`."""
+        return pd.Series({str(name): ecdf_p_value(ranks, self.draws) for name, ranks in self.ranks.items()})
+
+    def p_value(self) -> float:
+        """Of all quantities together: the smallest times their number (Bonferroni), at most 1."""
+        return min(1.0, float(self.p_values().min()) * self.ranks.shape[1])
+
+
+def calibrate(
+    model: Model,
+    configs: Encoded | Iterable[Mapping[str, Any]] | Any,
+    replications: int = 500,
+    draws: int = 99,
+    seed: int = 1,
+    *,
+    first: int = 0,
+    program: CompiledProgram | None = None,
+    data: Mapping[str, Any] | None = None,
+    warmup: int = 300,
+    target_acceptance: float = 0.9,
+    progress: Callable[[int], None] | None = None,
+) -> Calibration:
+    """Simulation-based calibration of a model's program under its priors.
+
+    Parameters
+    ----------
+    model : GaussianProcess
+        Kernel and priors. Data are what the model makes, not standardised.
+    configs : iterable of configurations
+        At least two; the last is not observed.
+    replications : int
+        N. A few hundred show a share of the posterior's mass of some percent in the wrong place.
+    draws : int
+        L; the sampler goes on, up to 48 L iterations, until the effective sample size is that large.
+    seed : int
+        Replication i depends on (seed, i) alone.
+    first : int
+        Number of the first replication, to go on where another call ended.
+    program : CompiledProgram, optional
+        Another program than the kernel's own, such as an edited copy.
+    data : mapping, optional
+        Entries of the program's data in place of the model's own.
+    warmup, target_acceptance
+        See :meth:`GaussianProcess.fit`; one chain.
+    progress : callable, optional
+        Called with the number of replications done.
+
+    Raises
+    ------
+    DataError
+        With fewer than two configurations, or numbers that make no sense.
+    InferenceError
+        If Stan fails.
+
+    References
+    ----------
+    S. Talts, M. Betancourt, D. Simpson, A. Vehtari, A. Gelman (2018). Validating Bayesian inference algorithms with
+    simulation-based calibration. arXiv:1804.06788.
+
+    M. Modrák et al. (2023). Simulation-based calibration checking for Bayesian computation: the choice of test
+    quantities shapes sensitivity. Bayesian Analysis.
+    """
+    points = model.encoder.encode(configs)
+    if len(points) < 2 or replications < 1 or draws < 1:
+        raise DataError(
+            f"calibration needs 2 configurations, 1 replication and 1 draw at least; got {len(points)}, "
+            f"{replications} and {draws}"
+        )
+    program = program or compiled(model.kernel.program)
+    train, new = points[:-1], points[-1:]
+    ranks, fits = [], []
+    for i in range(first, first + replications):
+        rng = np.random.default_rng([seed, i])
+        truth = draw_from_prior(model, rng)
+        values = draw_values(model, train, new, truth, rng)
+        result = run(
+            program,
+            {**model.stan_data(train, values[:-1], new), **(data or {})},
+            "nuts",
+            seed=int(rng.integers(2**31)),
+            chains=1,
+            warmup=warmup,
+            draws=_FIRST_ROUND * draws,
+            target_acceptance=target_acceptance,
+            max_treedepth=10,
+            ess=draws,
+        )
+        rows = np.linspace(0, len(result.variables["mu"][0]) - 1, draws).round().astype(np.intp)
+        # Stan writes nothing of a vector without entries.
+        kept = {name: values[0, rows] for name, values in result.variables.items() if values.ndim == 3}
+        both = {
+            name: np.concatenate([value[None], kept.get(name, np.zeros(0)).reshape(draws, *value.shape)])
+            for name, value in truth.items()
+        }
+        f_new = kept["f_mean"][:, 0] + kept["f_sd"][:, 0] * rng.normal(size=draws)
+        quantities = _entries(model, both) | {
+            "log_likelihood": _log_likelihood(Predictor(model.kernel, train, values[:-1], both)),
+            "f": np.concatenate([values[-1:], f_new]),
+        }
+        ranks.append({name: int(np.sum(q[1:] < q[0])) for name, q in quantities.items()})
+        fits.append(
+            {
+                "ess": convergence(result.coordinates)["ess_bulk_min"],
+                "divergences": int(result.sampler["diverging"].sum()),
+                "seconds": result.seconds,
+            }
+        )
+        if progress:
+            progress(len(ranks))
+    return Calibration(pd.DataFrame(ranks), draws, pd.DataFrame(fits))
+
+
+def draw_from_prior(model: Model, rng: np.random.Generator) -> dict[str, FloatArray]:
+    """One draw of every hyperparameter from its prior; that of ``sigma_f`` is one of the function's deviation."""
+    labels = model.kernel.labels(model.encoder)
+    theta = {name: _prior_draw(prior, labels.get(name), rng) for name, prior in model.priors.items()}
+    theta["sigma_f"] = theta["sigma_f"] / np.sqrt(_mean_variance(model, theta))
+    return theta
+
+
+def draw_values(
+    model: Model, train: Encoded, new: Encoded, theta: Mapping[str, FloatArray], rng: np.random.Generator
+) -> FloatArray:
+    """Observations at ``train``, noise included, and the function at ``new``, from the model given ``theta``."""
+    points = train.concatenate(new)
+    covariance = model.kernel.gram(points, points, theta)
+    f = rng.multivariate_normal(np.full(len(points), theta["mu"]), covariance, method="eigh")
+    f[: len(train)] += theta["sigma_n"] * rng.normal(size=len(train))
+    return f
+
+
+def _prior_draw(prior: Prior, label: tuple[str, ...] | None, rng: np.random.Generator) -> FloatArray:
+    size = None if label is None else len(label)
+    match prior:
+        case Normal():
+            value = rng.normal(np.asarray(prior.mu, float), np.asarray(prior.sigma, float), size)
+        case LogNormal():
+            value = rng.lognormal(np.asarray(prior.mu, float), np.asarray(prior.sigma, float), size)
+        case Beta():
+            value = rng.beta(np.asarray(prior.a, float), np.asarray(prior.b, float), size)
+        case Dirichlet():
+            value = rng.dirichlet(np.broadcast_to(np.asarray(prior.concentration, float), (size or 1,)))
+        case _:
+            raise DataError(f"no draws from {prior!r}")
+    return np.asarray(value, dtype=np.float64)
+
+
+def _mean_variance(model: Model, theta: Mapping[str, FloatArray]) -> float:
+    """Mean of k(x, x) / sigma_f^2 over the vertices of all graphs, nothing being far from itself."""
+    kernel = model.kernel
+    if isinstance(kernel, Hierarchical):
+        return kernel.bound(Tree.of(model.encoder))
+    if isinstance(kernel, FrequencyModulated):
+        modulator = kernel.modulator
+    elif isinstance(kernel, Separable):
+        modulator = Diffusion() if kernel.graph == Diffusion.name else Laplacian()
+    else:
+        return 1.0
+    single = {name: value[None] for name, value in theta.items()}
+    mean = 1.0
+    for beta, spectrum in zip(theta["beta"], model.encoder.spectra.values(), strict=True):
+        z = beta * spectrum.eigenvalues[spectrum.group_of]
+        mean *= float(np.mean(modulator.response(z[None], np.zeros((1, len(z))), single)))
+    return 1 + mean if isinstance(kernel, Separable) and kernel.combine == "sum" else mean
+
+
+def _entries(model: Model, draws: Mapping[str, FloatArray]) -> dict[str, FloatArray]:
+    """Every entry of the hyperparameters under its label."""
+    labels = model.kernel.labels(model.encoder)
+    entries: dict[str, FloatArray] = {}
+    for name, values in draws.items():
+        label = labels.get(name)
+        entries |= {name: values} if label is None else {f"{name}[{x}]": values[:, j] for j, x in enumerate(label)}
+        if label is not None and len(label) > 1:
+            entries[f"{name}, all"] = np.log(values).sum(axis=1)
+    return entries
+
+
+def _log_likelihood(factors: Predictor) -> FloatArray:
+    """Log N(y | mu, K + sigma_n^2 I) of every draw, but for a constant."""
+    log_diagonal = np.log(np.diagonal(factors.factor, axis1=1, axis2=2))
+    return np.asarray(-0.5 * np.sum(np.square(factors.whitened), axis=1) - log_diagonal.sum(axis=1))
+
+
+def ecdf_p_value(ranks: ArrayLike, draws: int) -> float:
+    """P-value of the hypothesis that ranks are uniform on 0..draws.
+
+    The statistic is the smallest of the two-sided binomial tail probabilities of all c_i, i.e. the level of the
+    simultaneous band that the empirical distribution function just touches. Its distribution is exact.
+
+    References
+    ----------
+    T. Säilynoja, P.-C. Bürkner, A. Vehtari (2022). Graphical test for discrete uniformity and its applications in
+    goodness-of-fit evaluation and multiple sample comparison. Statistics and Computing 32:32. Section 2.2 for the
+    statistic, algorithm 1 for its distribution.
+    """
+    values = np.asarray(ranks)
+    if values.ndim != 1 or not len(values) or np.any((values < 0) | (values > draws)):
+        raise DataError(f"ranks must be integers from 0 to {draws}, got {values!r:.200}")
+    below = np.cumsum(np.bincount(values, minlength=draws + 1))[:-1]
+    levels = _levels(len(values), draws)
+    return _reached(levels, float(np.min(levels[np.arange(draws), below])))
+
+
+def ecdf_band(replications: int, draws: int, probability: float = 0.95) -> tuple[FloatArray, FloatArray]:
+    """Simultaneous band of the empirical distribution function of uniform ranks, divided by draws + 1.
+
+    Returns
+    -------
+    lower, upper : (draws,) float64
+        Smallest and largest share of ranks below i = 1..draws with which :func:`ecdf_p_value` exceeds
+        1 - ``probability``.
+    """
+    levels = _levels(replications, draws)
+    inside, outside = 0.0, 1 - probability  # the simultaneous level is never below that of one c_i
+    while outside - inside > 1e-6 * outside:
+        middle = (inside + outside) / 2
+        inside, outside = (middle, outside) if _reached(levels, middle) <= 1 - probability else (inside, middle)
+    allowed = levels > inside
+    return allowed.argmax(axis=1) / replications, 1 - allowed[:, ::-1].argmax(axis=1) / replications
+
+
+def _levels(n: int, draws: int) -> FloatArray:
+    """Two-sided tail probabilities of every value 0..n of every c_i; (draws, n + 1)."""
+    share = np.arange(1, draws + 1)[:, None] / (draws + 1)
+    counts = np.arange(n + 1)
+    return np.asarray(2 * np.minimum(binom.cdf(counts, n, share), binom.sf(counts - 1, n, share)))
+
+
+def _reached(levels: FloatArray, level: float) -> float:
+    """Probability that uniform ranks have a c_i with a tail probability of ``level`` or less."""
+    draws, n = levels.shape[0], levels.shape[1] - 1
+    log_factorial = gammaln(np.arange(n + 1) + 1)
+    before, weight = np.zeros(1, dtype=np.intp), np.ones(1)
+    for i in range(1, draws + 1):
+        now = np.flatnonzero(levels[i - 1] > level)
+        left, step = n - before[:, None], now[None, :] - before[:, None]
+        share = 1 / (draws + 2 - i)
+        possible = (step >= 0) & (step <= left)
+        step = np.where(possible, step, 0)
+        log_mass = log_factorial[left] - log_factorial[step] - log_factorial[left - step]
+        log_mass += step * np.log(share) + (left - step) * np.log1p(-share)
+        before, weight = now, weight @ np.where(possible, np.exp(log_mass), 0.0)
+    return float(np.clip(1 - weight.sum(), 0.0, 1.0))
