@@ -1,9 +1,12 @@
 """The same Gaussian process in the packages people would use instead, and what all of them are measured with.
 
-Every sampler draws from one posterior: Matérn-5/2 with one length-scale per dimension, constant mean, Gaussian noise and
-this suite's default priors, by standard-normal scores of the logarithms, as their users would write it. They hand back
-mu, log sigma_f, log sigma_n and log lengthscale, (chains, draws, 3 + D). NumPyro, PyMC, nutpie and BoTorch are installed
-with ``pip install numpyro pymc nutpie botorch pyro-ppl``.
+Every sampler draws from one posterior: Matérn-5/2 with one length-scale per dimension, constant mean, Gaussian noise,
+and this suite's default priors, by standard-normal scores of the logarithms, as their users would write it. They hand
+back mu, log sigma_f, log sigma_n and log lengthscale, (chains, draws, 3 + D). NumPyro, PyMC, nutpie and BoTorch are
+installed with ``pip install numpyro pymc nutpie botorch pyro-ppl``.
+
+A sampler has two methods: ``cold(n, seed)`` fits n observations from nothing, ``next(n, seed)`` within a loop where n
+grows.
 """
 
 from __future__ import annotations
@@ -75,7 +78,7 @@ def distance(draws: np.ndarray, reference: np.ndarray) -> float:
 
 
 class Slayr:
-    """This suite."""
+    """The suite itself."""
 
     def __init__(self) -> None:
         self.gp = sl.GaussianProcess(PROBLEMS["hartmann6"][0])
@@ -92,7 +95,7 @@ class Slayr:
     def next(self, n: int, seed: int) -> np.ndarray:
         """As in the loop: from where the fit to n - 1 observations ended, until there are enough."""
         start = self.last.warm_start() if self.last else None
-        self.last = self.fit(n, seed, warmup=300, draws=100, ess=100, start=start)
+        self.last = self.fit(n, seed, warmup=300, draws=50, ess=50, start=start)
         return logarithms(self.last)
 
     def reference(self, n: int, seed: int) -> np.ndarray:

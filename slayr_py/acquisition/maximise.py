@@ -1,10 +1,11 @@
 """Find the configuration that maximises a criterion on a mixed, possibly conditional space.
 
-1. Score candidates from the whole space, and from round the best observed configurations, under a few draws.
-2. Score the best of them again under more draws, and climb from the best of these.
+1. Score candidates from the whole space, and from round the best observed configurations, under very few draws, the
+   best of them under more, and the best of these under more again.
+2. Climb from the best under the same draws.
 3. Choose among the places reached under all draws, climb once more from the best few, and take the best.
 
-All draws are at most 512, and fewer where their Cholesky factors would not fit into half a gigabyte.
+All draws are at most 256, and fewer where their Cholesky factors would not fit into half a gigabyte.
 """
 
 from __future__ import annotations
@@ -27,9 +28,10 @@ from slayr_py.inference import Posterior
 from slayr_py.inference.prediction import mixture_moments
 from slayr_py.space.dimension import FloatArray
 
-_DRAWS = (16, 32, 512)  # thinned draws under which candidates are scored, the best climb, and the choice is made
-_FACTORS = 2**26  # doubles in the Cholesky factors of the last
-_SHORTLIST, _STARTS, _FINALISTS = 200, 40, 5  # candidates that are scored again; that climb; that climb once more
+_SCREENS = ((4, 2000), (16, 200), (32, 40))  # thinned draws under which candidates are scored, and how many go on
+_DRAWS = 256  # under which the choice is made
+_FACTORS = 2**26  # doubles in their Cholesky factors
+_FINALISTS = 5  # places reached from which to climb once more
 _APART = 3  # decimals within which two finalists must differ
 
 
@@ -112,15 +114,15 @@ def _suggest(
     new = ~members(pool.encoded, taken)
     # Of a space that has nothing new left, something old is suggested.
     pool, taken = (pool[new], taken) if new.any() else (pool, set())
-    most = max(_DRAWS[0], _FACTORS // len(posterior.train) ** 2)
-    few, more, all_draws = (
-        Landscape(encoder, posterior.predictor(min(n, most)).with_pending(running), criterion, state, taken)
-        for n in _DRAWS
-    )
 
-    shortlist = pool.genotypes[_descending(few.scores_of(pool.encoded))[:_SHORTLIST]]
-    starts = shortlist[_descending(more.scores(shortlist))[:_STARTS]]
-    reached, _ = refine(more, starts)
+    def landscape(draws: int) -> Landscape:
+        return Landscape(encoder, posterior.predictor(draws).with_pending(running), criterion, state, taken)
+
+    for draws, kept in _SCREENS:
+        screen = landscape(draws)
+        pool = pool[_descending(screen.scores_of(pool.encoded))[:kept]]
+    reached, _ = refine(screen, pool.genotypes)
+    all_draws = landscape(min(_DRAWS, max(_SCREENS[0][0], _FACTORS // len(posterior.train) ** 2)))
     reached = reached[_descending(all_draws.scores(reached))]
     finalists = reached[distinct(all_draws.place(reached)[0], _APART)[:_FINALISTS]]
     finalists, scores = refine(all_draws, finalists)

@@ -175,7 +175,9 @@ def fit(
     draws: Annotated[int, typer.Option(min=1, help="Kept iterations a chain.")] = 500,
     target_acceptance: Annotated[float, typer.Option(help="In (0, 1); higher: fewer divergences.")] = 0.8,
     max_treedepth: Annotated[int, typer.Option(min=1, help="Trajectories of 2^this steps at most.")] = 10,
-    ess: Annotated[int | None, typer.Option(min=1, help="Go on, up to 8 x draws, until so many are effective.")] = None,
+    ess: Annotated[
+        int | None, typer.Option(min=1, help="Go on, up to 16 x draws, until so many are effective.")
+    ] = None,
     seed: Annotated[int, typer.Option(min=0, help="Same seed, same draws.")] = 1,
     output: Annotated[
         Path | None, typer.Option(metavar="DIR", help="Folder for the posterior; default: <data>_posterior.")

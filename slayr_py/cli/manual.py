@@ -97,8 +97,8 @@ A configuration file:
   method = "nuts"                 # or "pathfinder", "laplace", "map"
   chains = 4
   warmup = 300                    # of a first fit; the others begin warm
-  draws = 100                     # a chain; more until there are enough
-  ess = 100                       # effective samples that are enough
+  draws = 50                      # a chain; more until there are enough
+  ess = 50                        # effective samples that are enough
   warm_starts = true
   target_acceptance = 0.8         # higher: smaller steps, fewer divergences
   max_treedepth = 10

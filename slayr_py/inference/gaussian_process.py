@@ -91,7 +91,7 @@ class GaussianProcess(Model):
         max_treedepth : int
             A trajectory has at most 2**max_treedepth steps.
         ess : int, optional
-            Go on drawing, up to eight times ``draws``, until the smallest bulk effective sample size of a
+            Go on drawing, up to 16 times ``draws``, until the smallest bulk effective sample size of a
             hyperparameter is this large and R-hat is within its limit.
         start : WarmStart, optional
             `Posterior.warm_start` of a fit to nearly the same data: the chains begin there with a short warm-up. If the

@@ -15,13 +15,13 @@ from slayr_py.inference.start import WarmStart
 from slayr_py.inference.tree import convergence
 from slayr_py.space.dimension import FloatArray
 
-SHORT_WARMUP = 19
-"""Iterations in which a warm start finds its step size and leaves where the last fit stood.
+SHORT_WARMUP = 20
+"""Iterations in which a warm start leaves where the last fit stood.
 
-Below 20 CmdStan leaves the metric alone, which comes from more draws than so few iterations have.
+They adapt nothing: so few say less of step size and metric than all draws of the last fit did.
 """
 
-_MOST = 8  # times the draws of the first round that all rounds together may have
+_MOST = 16  # times the draws of the first round that all rounds together may have
 _MARGIN = 1.1  # more draws than the effective sample size so far asks for: it is an estimate
 
 
@@ -70,7 +70,7 @@ def _beginning(arguments: dict[str, Any], start: WarmStart | None) -> dict[str, 
         "metric": "dense_e" if start.inverse_metric.ndim == 2 else "diag_e",
         "inv_metric": start.inverse_metric,
         "iter_warmup": SHORT_WARMUP,
-        "adapt_delta": arguments["target_acceptance"],
+        "adapt_engaged": False,
     }
 
 
@@ -87,12 +87,14 @@ def _continuation(run: Run) -> dict[str, Any]:
 
 
 def _adaptation(fit: cmdstanpy.CmdStanMCMC, start: WarmStart | None) -> list[dict[str, Any]]:
-    """Step size and inverse metric of each chain; the file has six digits of a metric, a warm start all."""
-    assert fit.inv_metric is not None and fit.step_size is not None
-    metrics = [start.inverse_metric] * fit.chains if start else list(fit.inv_metric)
+    """Step size and inverse metric of each chain: those it started with, or those that its file tells in six digits."""
+    if start:
+        sizes, metrics = start.step_size, [start.inverse_metric] * start.chains
+    else:
+        assert fit.inv_metric is not None and fit.step_size is not None
+        sizes, metrics = fit.step_size, list(fit.inv_metric)
     return [
-        {"step_size": float(size), "inv_metric": metric.tolist()}
-        for size, metric in zip(fit.step_size, metrics, strict=True)
+        {"step_size": float(size), "inv_metric": metric.tolist()} for size, metric in zip(sizes, metrics, strict=True)
     ]
 
 

@@ -181,7 +181,12 @@ class Posterior:
             name: stored[name].values.reshape(*stored[name].shape[:2], *shape)
             for name, shape in self.model.parameter_shapes.items()
         }
-        return WarmStart.after(draws, np.array([chain["step_size"] for chain in self.record["adaptation"]]))
+        return WarmStart.after(
+            draws,
+            np.array([chain["step_size"] for chain in self.record["adaptation"]]),
+            float(self.idata["sample_stats"]["acceptance_rate"].mean()),
+            self.record["arguments"]["target_acceptance"],
+        )
 
     def to_arviz(self) -> Any:
         """``idata`` as the installed ArviZ takes it: ``InferenceData`` before version 1, the tree itself after."""

@@ -13,6 +13,7 @@ Everything here is on the standardised scale on which the program was fitted.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from copy import copy
 from typing import NamedTuple
 
 import numpy as np
@@ -89,18 +90,18 @@ class Predictor:
     def __init__(self, kernel: Kernel, train: Encoded, y: FloatArray, draws: Mapping[str, FloatArray]) -> None:
         self.kernel, self.train, self.draws = kernel, train, draws
         s, n = len(draws["mu"]), len(train)
-        self.y = np.broadcast_to(y, (s, n))
         covariance = kernel.cross(train, train, draws)
         diagonal = np.arange(n)
         covariance[:, diagonal, diagonal] += np.square(draws["sigma_n"])[:, None]
         self.factor = _cholesky(covariance)
-        residual = self.y - draws["mu"][:, None]
-        self.whitened = np.empty((s, n))
-        self.weights = np.empty((s, n))
-        for i in range(s):
-            w = solve_lower(self.factor[i], residual[i][None])
-            self.whitened[i] = w[0]
-            self.weights[i] = solve_upper(self.factor[i], w)[0]
+        residual = np.broadcast_to(y, (s, n)) - draws["mu"][:, None]
+        self.whitened = np.stack([solve_lower(f, r[None])[0] for f, r in zip(self.factor, residual, strict=True)])
+        self._solve_weights()
+
+    def _solve_weights(self) -> None:
+        """Weights alpha of the covariances in the mean."""
+        pairs = zip(self.factor, self.whitened, strict=True)
+        self.weights = np.stack([solve_upper(f, w[None])[0] for f, w in pairs])
 
     def moments(self, new: Encoded) -> tuple[FloatArray, FloatArray]:
         """Mean and variance at m new configurations, both (s, m)."""
@@ -119,14 +120,26 @@ class Predictor:
         return Moments(mean, variance, mean_gradient, variance_gradient)
 
     def with_pending(self, pending: Encoded) -> Predictor:
-        """Condition every draw on its own mean at configurations still being evaluated.
+        r"""Condition every draw on its own mean at q configurations still being evaluated.
 
-        The mean stays what it was; the variance falls near the pending points (the "kriging believer").
+        The mean stays what it was; the variance falls near the pending points (the "kriging believer"). Only the last q
+        rows of each factor are computed, [L 0; V' chol(K_qq + sigma_n^2 I - V' V)] with V = L \ B.
         """
         if not len(pending):
             return self
-        mean, _ = self.moments(pending)
-        return Predictor(self.kernel, self.train.concatenate(pending), np.hstack([self.y, mean]), self.draws)
+        n, q = len(self.train), len(pending)
+        solved = self._solve(self.kernel.cross(pending, self.train, self.draws))
+        rest = self.kernel.cross(pending, pending, self.draws) - solved @ solved.transpose(0, 2, 1)
+        diagonal = np.arange(q)
+        rest[:, diagonal, diagonal] += np.square(self.draws["sigma_n"])[:, None]
+        factor = np.zeros((len(solved), n + q, n + q))
+        factor[:, :n, :n], factor[:, n:, :n], factor[:, n:, n:] = self.factor, solved, _cholesky(rest)
+        extended = copy(self)
+        extended.train, extended.factor = self.train.concatenate(pending), factor
+        # What is believed is the mean, so nothing of it is left when the factor's first rows have had their part.
+        extended.whitened = np.hstack([self.whitened, np.zeros((len(solved), q))])
+        extended._solve_weights()
+        return extended
 
     def _solve(self, cross: FloatArray) -> FloatArray:
         r"""V' = (L \ B)', (s, m, n)."""

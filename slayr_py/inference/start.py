@@ -12,6 +12,7 @@ from slayr_py.errors import DataError
 from slayr_py.space.dimension import FloatArray
 
 _DRAWS_FOR_DENSE = 10  # draws for each entry of a row of the metric, from which on correlations are taken over too
+_ACCEPTANCE_SLOPE = 0.7  # fall of the acceptance statistic with the logarithm of the step size, near 0.8
 _PRIOR_DRAWS, _PRIOR_VARIANCE = 5.0, 1e-3  # Stan's own shrinkage of an estimated metric
 
 
@@ -43,20 +44,26 @@ class WarmStart:
         return {name: values[chain].tolist() for name, values in self.points.items()}
 
     @classmethod
-    def after(cls, draws: Mapping[str, FloatArray], step_size: FloatArray) -> WarmStart:
-        """What a run leaves to the next: its last states, its step sizes, and a metric from all its draws.
+    def after(
+        cls, draws: Mapping[str, FloatArray], step_size: FloatArray, acceptance: float, target: float
+    ) -> WarmStart:
+        """What a run leaves to the next: its last states, a metric from all its draws, and a better step size.
 
-        The draws of all chains together say more of the posterior's covariance than the warm-up of one did.
+        The draws of all chains together say more of the posterior's covariance, and of how far a step may go, than the
+        warm-up of one did.
 
         Parameters
         ----------
         draws : mapping of str to (c, s, ...) float64
             The program's parameters in its own order.
         step_size : (c,) float64
+        acceptance, target : float
+            Mean acceptance statistic of the draws, and what it should have been.
         """
         points = {name: values[:, -1].copy() for name, values in draws.items()}
         flat = [values.reshape(values.shape[0] * values.shape[1], -1) for values in draws.values()]
-        return cls(points, step_size, estimated_metric(np.concatenate(flat, axis=1)))
+        better = np.exp(np.mean(np.log(step_size)) + (acceptance - target) / _ACCEPTANCE_SLOPE)
+        return cls(points, np.full(len(step_size), better), estimated_metric(np.concatenate(flat, axis=1)))
 
     def asdict(self) -> dict[str, Any]:
         """JSON-able form; no bit is lost."""

@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+import time
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 import optuna
 from ConfigSpace import ConfigurationSpace
 from optuna import Study, Trial
-from optuna.exceptions import StorageInternalError
 from optuna.storages import BaseStorage
 from optuna.trial import FrozenTrial, TrialState
 
 from slayr_py.acquisition import Acquisition
-from slayr_py.errors import DataError, NotFiniteError, ObjectiveError
+from slayr_py.errors import DataError, NotFiniteError, ObjectiveError, StorageError
 from slayr_py.inference.run import Method
 from slayr_py.space import Encoder
 from slayr_py.study.asktell import create_study, space_of, suggest_all
@@ -24,10 +23,19 @@ from slayr_py.study.progress import ProgressBar
 from slayr_py.study.record import FAILURE_KEY, describe_kernel, model_difference, study_record
 from slayr_py.study.result import Result
 from slayr_py.study.sampler import Phase, StanGPSampler
-from slayr_py.study.storage import open_storage, storage_failure
+from slayr_py.study.storage import (
+    failure_of_storage,
+    open_storage,
+    quiet_optuna,
+    storage_failures,
+    storage_reason,
+)
 
 FAILURES_IN_A_ROW = 3
 """So many failing trials one after another are taken for a mistake in the objective rather than in a configuration."""
+
+SECOND_TRIES = (1.0, 5.0)
+"""Seconds to wait before a value that the storage refused is offered to it once more."""
 
 Callback = Callable[[Study, FrozenTrial], None]
 """As Optuna's: called after every trial; ``study.stop()`` ends the loop."""
@@ -52,10 +60,10 @@ def minimize(
     method: Method = "nuts",
     chains: int = 4,
     warmup: int = 300,
-    draws: int = 100,
+    draws: int = 50,
     target_acceptance: float = 0.8,
     max_treedepth: int = 10,
-    ess: int | None = 100,
+    ess: int | None = 50,
     warm_starts: bool = True,
     priors: Mapping[str, Any] | None = None,
     noisy: bool = False,
@@ -130,33 +138,30 @@ def minimize(
     if timeout is not None and not timeout > 0:
         raise DataError(f"timeout must be a positive number of seconds, not {timeout!r}")
 
-    with _quiet_optuna():
-        try:
-            study = create_study(
-                space,
-                storage=open_storage(storage, heartbeat=True),
-                study_name=study_name,
-                direction=direction,
-                kernel=kernel,
-                acquisition=acquisition,
-                n_initial=n_initial,
-                seed=seed,
-                method=method,
-                chains=chains,
-                warmup=warmup,
-                draws=draws,
-                target_acceptance=target_acceptance,
-                max_treedepth=max_treedepth,
-                ess=ess,
-                warm_starts=warm_starts,
-                priors=priors,
-                initial_configs=initial_configs,
-                noisy=noisy,
-            )
-            if _trials(study) < budget:
-                _run(study, objective, int(budget), timeout, progress, callbacks)
-        except StorageInternalError as error:
-            raise storage_failure(error) from error
+    with quiet_optuna(), storage_failures():
+        study = create_study(
+            space,
+            storage=open_storage(storage, heartbeat=True),
+            study_name=study_name,
+            direction=direction,
+            kernel=kernel,
+            acquisition=acquisition,
+            n_initial=n_initial,
+            seed=seed,
+            method=method,
+            chains=chains,
+            warmup=warmup,
+            draws=draws,
+            target_acceptance=target_acceptance,
+            max_treedepth=max_treedepth,
+            ess=ess,
+            warm_starts=warm_starts,
+            priors=priors,
+            initial_configs=initial_configs,
+            noisy=noisy,
+        )
+        if _trials(study) < budget:
+            _run(study, objective, int(budget), timeout, progress, callbacks)
     return Result(study, space_of(study))
 
 
@@ -179,13 +184,18 @@ def _run(
             if budget > len(sampler.design(sampler.bind(study))):
                 sampler.prepare()
             loop = _Loop(objective, sampler, budget, bar)
-            study.optimize(
-                loop.evaluate,
-                n_trials=None,
-                timeout=timeout,
-                catch=(ObjectiveError,),
-                callbacks=[loop.after_trial, *callbacks],
-            )
+            try:
+                study.optimize(
+                    loop.evaluate,
+                    n_trials=None,
+                    timeout=timeout,
+                    catch=(ObjectiveError,),
+                    callbacks=[loop.after_trial, *callbacks],
+                )
+            except Exception as error:
+                if loop.unsaved is not None and (cause := failure_of_storage(error)) is not None:
+                    loop.save_late(study, cause)
+                raise
             if loop.stopped_by is not None:
                 raise loop.stopped_by
         finally:
@@ -201,7 +211,7 @@ def _model(study: Study, sampler: StanGPSampler) -> str:
 
 
 class _Loop:
-    """The state of one run: how many trials failed in a row, and with what."""
+    """The state of one run: how many trials failed in a row, and with what; the value that is not in the study yet."""
 
     def __init__(self, objective: Objective, sampler: StanGPSampler, budget: int, bar: ProgressBar) -> None:
         self.objective = objective
@@ -211,6 +221,7 @@ class _Loop:
         self.failures = 0
         self.last_failure: ObjectiveError | None = None
         self.stopped_by: ObjectiveError | None = None
+        self.unsaved: tuple[Trial, float] | None = None
 
     def evaluate(self, trial: Trial) -> float:
         try:
@@ -228,9 +239,34 @@ class _Loop:
             trial.set_user_attr(FAILURE_KEY, str(error) or type(error).__name__)
             raise
         self.last_failure = None
+        self.unsaved = trial, value
         return value
 
+    def save_late(self, study: Study, cause: Exception) -> None:
+        """Offer an evaluated value to a storage that has refused it; it may have cost a day.
+
+        Raises
+        ------
+        StorageError
+            It refuses again; the message has the value, and how to store it by hand.
+        """
+        assert self.unsaved is not None
+        trial, value = self.unsaved
+        for seconds in SECOND_TRIES:
+            time.sleep(seconds)
+            try:
+                study.tell(trial.number, value, skip_if_finished=True)
+                return
+            except Exception as error:
+                cause = failure_of_storage(error) or error
+        raise StorageError(
+            f"the study's storage failed: {storage_reason(cause)}. Everything is kept but the last value, {value!r} of "
+            f"trial {trial.number} at {dict(trial.params)}: store it with Optuna's study.tell({trial.number}, "
+            f"{value!r}), then run the same study again to go on"
+        ) from cause
+
     def after_trial(self, study: Study, trial: FrozenTrial) -> None:
+        self.unsaved = None
         self.bar.finished()
         broken = self.last_failure is not None and not isinstance(self.last_failure, NotFiniteError)
         self.failures = self.failures + 1 if broken else 0
@@ -249,14 +285,3 @@ class _Loop:
 def _trials(study: Study) -> int:
     """Count the trials that have begun; enqueued ones wait for their turn within the budget."""
     return sum(trial.state != TrialState.WAITING for trial in study.get_trials(deepcopy=False))
-
-
-@contextmanager
-def _quiet_optuna() -> Iterator[None]:
-    """Keep Optuna's own log lines, one or more a trial, out of the progress bar; its errors still show."""
-    before = optuna.logging.get_verbosity()
-    optuna.logging.set_verbosity(max(before, optuna.logging.ERROR))
-    try:
-        yield
-    finally:
-        optuna.logging.set_verbosity(before)

@@ -22,7 +22,7 @@ def test_nothing_on_a_fine_grid_is_much_better(branin_posterior, branin_data):
     grid = np.stack(np.meshgrid(axis, axis), axis=-1).reshape(-1, 2)
     encoder = branin_posterior.encoder
     encoded, _ = encoder.resolve(grid)
-    mean, variance = branin_posterior.predictor(512).moments(encoded)
+    mean, variance = branin_posterior.predictor(256).moments(encoded)
     best = (y.min() - branin_posterior.y_mean) / branin_posterior.y_sd
     assert found.value >= expected_improvement(mean, np.sqrt(variance), best).max() * (1 - 1e-6)
 
@@ -33,7 +33,7 @@ def test_no_random_configuration_is_better(mixed_posterior, acquisition):
     y = mixed_posterior.y_mean + mixed_posterior.y_sd * best
     found = suggest(mixed_posterior, acquisition, best=y, t=1, rng=np.random.default_rng(0))
     encoded, _ = encoder.resolve(encoder.from_uniform(np.random.default_rng(1).random((20_000, len(encoder.names)))))
-    predictor = mixed_posterior.predictor(512)
+    predictor = mixed_posterior.predictor(256)
     for rows in np.array_split(np.arange(20_000), 50):
         mean, variance = predictor.moments(encoded[rows])
         value = from_name(acquisition).value(mean, np.sqrt(variance), State(best, 1, len(encoder.names)))

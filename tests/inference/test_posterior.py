@@ -117,6 +117,19 @@ def test_gradients_of_the_moments(branin_posterior):
         np.testing.assert_allclose(variance_gradient[..., j], (above[1] - below[1]) / (2 * h), rtol=1e-5, atol=1e-5)
 
 
+@pytest.mark.parametrize("fixture", ["branin_posterior", "mixed_posterior"])
+def test_pending_points_extend_the_factor_exactly(fixture, request):
+    posterior = request.getfixturevalue(fixture)
+    encoder, predictor = posterior.encoder, posterior.predictor(20)
+    pending, elsewhere = encoder.encode(encoder.sobol(3, 50)), encoder.encode(encoder.sobol(6, 51))
+    quick = predictor.with_pending(pending)
+    believed = np.hstack([np.tile(posterior.data["y"], (len(predictor.factor), 1)), predictor.moments(pending)[0]])
+    whole = Predictor(posterior.kernel, posterior.train.concatenate(pending), believed, predictor.draws)
+    np.testing.assert_allclose(quick.factor, whole.factor, atol=1e-9)
+    for a, b in zip(quick.moments_with_gradient(elsewhere), whole.moments_with_gradient(elsewhere), strict=True):
+        np.testing.assert_allclose(a, b, rtol=1e-6, atol=1e-8)
+
+
 def test_pending_points_shrink_the_variance_and_keep_the_mean(branin_posterior):
     predictor = branin_posterior.predictor(5)
     encoder = branin_posterior.encoder
