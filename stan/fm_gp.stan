@@ -86,6 +86,9 @@ data {
   vector<lower=0>[modulator == HIERARCHICAL() && base == RATIONAL_QUADRATIC()] rq_alpha_scale;
 }
 transformed data {
+  int n_theta = 3 + D + n_alpha + P + size(weights_concentration)
+                + size(bias_location) + size(gamma_a) + size(rho_a)
+                + size(rq_alpha_location);
   int n_pairs = (N * (N - 1)) %/% 2; // and N points with themselves
   array[3] matrix[n_pairs + N, D] features = continuous_features(X, active,
                                                                  X, active,
@@ -165,6 +168,12 @@ model {
   }
 }
 generated quantities {
+  // Transformed parameters once more: CmdStan's generate_quantities leaves them out.
+  vector[n_theta] theta = stack(stack([mu, sigma_f, sigma_n]', lengthscale,
+                                      head(alpha, n_alpha)),
+                                stack(beta, head(weights, size(z_weights)),
+                                      bias),
+                                stack(gamma, rho, rq_alpha));
   vector[N] log_lik; // log p(y_i | y_-i, hyperparameters)
   vector[N] y_rep; // replicated observations
   vector[M] f_mean; // latent function at X_new: mean,

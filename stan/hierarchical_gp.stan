@@ -58,6 +58,7 @@ data {
   vector<lower=0>[base == RATIONAL_QUADRATIC()] rq_alpha_scale;
 }
 transformed data {
+  int n_theta = 3 + 3 * D + size(rq_alpha_location);
   int n_pairs = (N * (N - 1)) %/% 2;
   real variance = add ? D : 1; // of the function, in units of sigma_f^2
   array[3] matrix[n_pairs, D] features;
@@ -110,6 +111,9 @@ model {
   }
 }
 generated quantities {
+  // Transformed parameters once more: CmdStan's generate_quantities leaves them out.
+  vector[n_theta] theta = stack(stack([mu, sigma_f, sigma_n]', gamma, rho),
+                                lengthscale, rq_alpha);
   vector[N] log_lik; // log p(y_i | y_-i, hyperparameters)
   vector[N] y_rep; // replicated observations
   vector[M] f_mean; // latent function at X_new: mean,

@@ -77,6 +77,8 @@ model {
   }
 }
 generated quantities {
+  // Transformed parameters once more: CmdStan's generate_quantities leaves them out.
+  vector[3 + D] theta = append_row([mu, sigma_f, sigma_n]', lengthscale);
   vector[N] log_lik; // log p(y_i | y_-i, hyperparameters)
   vector[N] y_rep; // replicated observations
   vector[M] f_mean; // latent function at X_new: mean,

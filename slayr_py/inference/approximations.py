@@ -2,19 +2,25 @@
 
 from __future__ import annotations
 
+from functools import partial
+from math import prod
 from pathlib import Path
 from typing import Any
 
 import cmdstanpy
 import numpy as np
+import pandas as pd
 
+from slayr_py.inference.command import generated_quantities, log_densities
+from slayr_py.inference.diagnostics import PARETO_K_LIMIT, importance_ess_limit
 from slayr_py.inference.importance import smoothed_resample
 from slayr_py.inference.output import Run, columns_of, shapes_of, variables_of
+from slayr_py.inference.population import improve
 from slayr_py.space.dimension import FloatArray
 
 _MODE_STARTS = 4  # a posterior of length-scales can have several modes: the best of a few starts is reported
 _PATHS = 4
-_CANDIDATES = 2  # draws of all paths together for each that is kept
+_ELBO_DRAWS = 10  # to find the best approximation on a path: Stan's own 25 cost more than the paths
 
 
 def mode(model: cmdstanpy.CmdStanModel, common: dict[str, Any], arguments: dict[str, Any]) -> Run:
@@ -28,28 +34,64 @@ def laplace(model: cmdstanpy.CmdStanModel, common: dict[str, Any], arguments: di
     """Draws from a normal distribution at the mode."""
     at = _best_mode(model, common)
     fit = model.laplace_sample(**_in_folder(common, "laplace"), mode=at, draws=arguments["draws"], jacobian=True)
-    return _reweighted(fit.draws(), fit.column_names, ("log_p__", "log_q__"), arguments)
+    return _reweighted(model, fit, ("log_p__", "log_q__"), common, arguments)
 
 
 def pathfinder(model: cmdstanpy.CmdStanModel, common: dict[str, Any], arguments: dict[str, Any]) -> Run:
     """Draws from the best normal distributions on the way to the mode (Zhang et al. 2022)."""
+    single = -(-arguments["draws"] // _PATHS)
     fit = model.pathfinder(
         **common,
         num_paths=_PATHS,
-        num_single_draws=-(-_CANDIDATES * arguments["draws"] // _PATHS),
-        draws=-(-_CANDIDATES * arguments["draws"] // _PATHS) * _PATHS,
+        num_elbo_draws=_ELBO_DRAWS,
+        num_single_draws=single,
+        draws=_PATHS * single,
         psis_resample=False,
         calculate_lp=True,
     )
-    return _reweighted(fit.draws(), fit.column_names, ("lp__", "lp_approx__"), arguments)
+    return _reweighted(model, fit, ("lp__", "lp_approx__"), common, arguments)
 
 
-def _reweighted(table: FloatArray, names: tuple[str, ...], ratio: tuple[str, str], arguments: dict[str, Any]) -> Run:
-    """Resample an approximation's draws by their Pareto-smoothed importance ratios."""
-    columns = columns_of(names)
+def _reweighted(
+    model: cmdstanpy.CmdStanModel,
+    fit: cmdstanpy.CmdStanLaplace | cmdstanpy.CmdStanPathfinder,
+    ratio: tuple[str, str],
+    common: dict[str, Any],
+    arguments: dict[str, Any],
+) -> Run:
+    """Resample an approximation's draws by Pareto-smoothed importance ratios, after improving them if these are bad."""
+    table, names = fit.draws(), fit.column_names
+    columns, rng = columns_of(names), np.random.default_rng(arguments["seed"])
     log_ratio = table[:, columns[ratio[0]][0]] - table[:, columns[ratio[1]][0]]
-    rows, pareto_k = smoothed_resample(log_ratio, arguments["draws"], np.random.default_rng(arguments["seed"]))
-    return Run(variables_of(table[None, rows], names), shapes_of(names), arguments, pareto_k=pareto_k)
+    wanted = arguments["draws"]
+
+    def good(pareto_k: float, ess: float) -> bool:
+        return pareto_k <= PARETO_K_LIMIT and ess >= importance_ess_limit(wanted)
+
+    rows, pareto_k, ess = smoothed_resample(log_ratio, wanted, rng)
+    run = Run(variables_of(table[None, rows], names), shapes_of(names), arguments, {}, pareto_k, ess)
+    if good(pareto_k, ess):
+        return run
+    exe, data = str(model.exe_file), Path(common["data"])
+    coordinates = np.concatenate([values[0] for values in run.coordinates.values()], axis=1)
+    try:
+        better = improve(partial(log_densities, exe, data), coordinates, wanted, good, rng)
+    except (ValueError, np.linalg.LinAlgError):
+        return run  # its Pareto shape says it all
+    header = [f"{name}.{i + 1}" if shape else name for name, shape in run.shapes.items() for i in range(prod(shape))]
+    generated = generated_quantities(exe, data, pd.DataFrame(better.draws, columns=header), common["seed"])
+    both = variables_of(np.hstack([better.draws, generated])[None], [*header, *generated.columns])
+    return Run(_named(both), run.shapes, arguments | {"improved": True}, {}, better.pareto_k, better.ess)
+
+
+def _named(variables: dict[str, FloatArray]) -> dict[str, FloatArray]:
+    """Give hyperparameters their names, in the place of ``theta``."""
+    theta, begin = variables.pop("theta"), 0
+    for name in [name for name in variables if name.startswith("z_")]:
+        end = begin + variables[name].shape[-1]
+        variables[name.removeprefix("z_")] = theta[..., begin:end]
+        begin = end
+    return variables
 
 
 def _best_mode(model: cmdstanpy.CmdStanModel, common: dict[str, Any]) -> cmdstanpy.CmdStanMLE:

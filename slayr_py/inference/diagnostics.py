@@ -33,6 +33,11 @@ def rhat_limit(chains: int, ess: int) -> float:
     return float(np.sqrt(1 + 3 * chains / ess))
 
 
+def importance_ess_limit(draws: int) -> float:
+    """Effective number of different draws that importance resampling has to leave."""
+    return min(50.0, draws / 8)
+
+
 @dataclass(frozen=True)
 class Diagnostics:
     """Diagnostics of one fit, computed by ArviZ over all hyperparameters; NaN where a method has no such number.
@@ -42,7 +47,8 @@ class Diagnostics:
     rhat_max : float
         Largest rank-normalised split R-hat (Vehtari et al. 2021); 1 when the chains agree.
     ess_bulk_min, ess_tail_min : float
-        Smallest effective sample sizes of the centre and of the 5% and 95% quantiles.
+        Smallest effective sample sizes of the centre and of the 5% and 95% quantiles; of Pathfinder and Laplace the
+        effective number of different draws.
     divergences : int
         Transitions at which the integrator lost the energy.
     max_treedepth_hits : int
@@ -95,13 +101,18 @@ def diagnose(run: Run, hyperparameters: dict[str, FloatArray]) -> Diagnostics:
     method = run.arguments["method"]
     if method != "nuts":
         messages = []
-        if np.isfinite(run.pareto_k) and run.pareto_k > PARETO_K_LIMIT:
+        if run.pareto_k > PARETO_K_LIMIT:
             messages.append(
                 f"Pareto k {run.pareto_k:.2f} > {PARETO_K_LIMIT}: the {method} approximation misses part of the "
                 "posterior; use method='nuts'"
             )
+        least = importance_ess_limit(run.arguments.get("draws", 0))
+        if run.importance_ess < least:
+            messages.append(
+                f"only {run.importance_ess:.0f} < {least:.0f} effective draws of the {method} approximation"
+            )
         nan = float("nan")
-        return Diagnostics(nan, nan, nan, 0, 0, nan, run.pareto_k, not messages, tuple(messages))
+        return Diagnostics(nan, run.importance_ess, nan, 0, 0, nan, run.pareto_k, not messages, tuple(messages))
     worst = convergence(hyperparameters)
     chains, draws = run.sampler["energy"].shape
     divergences = int(run.sampler["diverging"].sum())

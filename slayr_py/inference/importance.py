@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -9,11 +11,33 @@ from slayr_py.inference.tree import pareto_smooth
 from slayr_py.space.dimension import FloatArray
 
 
-def smoothed_resample(log_ratio: FloatArray, n: int, rng: np.random.Generator) -> tuple[NDArray[np.intp], float]:
-    """Rows to keep of draws with log importance ratios (s,), and the Pareto shape k of the ratios' tail.
+class Resampled(NamedTuple):
+    """Rows to keep, and how good they are.
+
+    Attributes
+    ----------
+    rows : (n,) int
+    pareto_k : float
+        Shape of the tail of the importance ratios: above 0.7 the approximation misses part of the posterior.
+    ess : float
+        Effective number of different draws, 1 / sum(weights^2).
+    """
+
+    rows: NDArray[np.intp]
+    pareto_k: float
+    ess: float
+
+
+def smoothed_resample(log_ratio: FloatArray, n: int, rng: np.random.Generator) -> Resampled:
+    """Keep n of the draws with log importance ratios (s,).
 
     Systematic resampling: the number of copies of a draw differs from its expectation by less than one. Draws with an
-    infinite or undefined ratio are dropped. k above 0.7 means the approximation misses part of the posterior.
+    infinite or undefined ratio are dropped.
+
+    Raises
+    ------
+    ValueError
+        If fewer than five ratios are finite.
     """
     finite = np.flatnonzero(np.isfinite(log_ratio))
     if len(finite) < 5:
@@ -21,4 +45,4 @@ def smoothed_resample(log_ratio: FloatArray, n: int, rng: np.random.Generator) -
     weights, pareto_k = pareto_smooth(log_ratio[finite])
     positions = (rng.random() + np.arange(n)) / n
     rows = np.searchsorted(np.cumsum(weights) / weights.sum(), positions, side="right")
-    return finite[np.minimum(rows, len(finite) - 1)], pareto_k
+    return Resampled(finite[np.minimum(rows, len(finite) - 1)], pareto_k, float(1 / np.sum(np.square(weights))))

@@ -44,8 +44,9 @@ class Run:
         What the method was asked, JSON-able.
     sampler : dict of str to (c, s) float64
         NUTS statistics under ArviZ' names; empty for other methods.
-    pareto_k : float
-        Shape of the tail of the importance ratios of an approximation; NaN for other methods.
+    pareto_k, importance_ess : float
+        Shape of the tail of the importance ratios of an approximation, and the effective number of different draws
+        among those resampled by them; NaN for other methods.
     adaptation : list of dict
         Step size and inverse metric of each chain.
     seconds : float
@@ -57,6 +58,7 @@ class Run:
     arguments: dict[str, Any]
     sampler: dict[str, FloatArray] = field(default_factory=dict)
     pareto_k: float = float("nan")
+    importance_ess: float = float("nan")
     adaptation: list[dict[str, Any]] = field(default_factory=list)
     seconds: float = 0.0
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import subprocess
 import time
 import warnings
 from collections.abc import Callable, Iterator, Mapping
@@ -18,15 +17,14 @@ from cmdstanpy.utils import get_logger
 
 from slayr_py.errors import DataError, InferenceError, did_you_mean
 from slayr_py.inference import approximations, nuts
+from slayr_py.inference.command import DIGITS, generated_quantities, last_words
 from slayr_py.inference.folder import run_folder
-from slayr_py.inference.output import Run, read_csv
+from slayr_py.inference.output import Run
 from slayr_py.inference.seeds import stan_seed
 from slayr_py.inference.start import WarmStart
 from slayr_py.toolchain import CompiledProgram
 
 Method = Literal["nuts", "pathfinder", "laplace", "map"]
-
-_DIGITS = 18  # enough for a double to survive the way through a text file
 
 
 def check_options(
@@ -101,7 +99,7 @@ def run(
                 "data": str(data_file),
                 "seed": arguments["stan_seed"],
                 "output_dir": str(folder),
-                "sig_figs": _DIGITS,
+                "sig_figs": DIGITS,
             }
             model = program.model()
             if method == "nuts":
@@ -110,7 +108,7 @@ def run(
                 result = _APPROXIMATIONS[method](model, common, arguments)
             return replace(result, seconds=time.perf_counter() - begun)
     except (RuntimeError, ValueError, OSError) as error:
-        raise InferenceError(f"Stan's {method} run of {program.name} failed: {_last_words(str(error))}") from error
+        raise InferenceError(f"Stan's {method} run of {program.name} failed: {last_words(str(error))}") from error
 
 
 _APPROXIMATIONS: dict[str, Callable[[cmdstanpy.CmdStanModel, dict[str, Any], dict[str, Any]], Run]] = {
@@ -129,18 +127,9 @@ def generate(program: CompiledProgram, data: Mapping[str, Any], parameters: pd.D
         One row a draw, columns named as Stan names them (``z_lengthscale[1]`` is ``z_lengthscale.1``).
     """
     with run_folder() as folder, _quiet_cmdstanpy():
-        data_file, draws_file = folder / "data.json", folder / "draws.csv"
+        data_file = folder / "data.json"
         cmdstanpy.write_stan_json(str(data_file), dict(data))
-        parameters.to_csv(draws_file, index=False, float_format="%.17g")
-        output = folder / "generated.csv"
-        command = [str(program.exe), "id=1", "generate_quantities", f"fitted_params={draws_file}"]
-        command += ["data", f"file={data_file}", "random", f"seed={stan_seed(seed)}"]
-        command += ["output", f"file={output}", f"sig_figs={_DIGITS}"]
-        done = subprocess.run(command, capture_output=True, text=True, check=False)
-        if done.returncode:
-            words = _last_words(done.stdout + done.stderr)
-            raise InferenceError(f"Stan's generated quantities of {program.name} failed: {words}")
-        return read_csv(output)
+        return generated_quantities(str(program.exe), data_file, parameters, stan_seed(seed))
 
 
 @contextmanager
@@ -156,9 +145,3 @@ def _quiet_cmdstanpy() -> Iterator[None]:
     finally:
         logger.setLevel(level)
         logger.disabled = disabled
-
-
-def _last_words(text: str) -> str:
-    """What Stan said, each line once, without CmdStanPy's description of its files."""
-    lines = [line.strip() for line in text.split("Command and output files")[0].splitlines() if line.strip()]
-    return "\n".join(list(dict.fromkeys(lines))[-12:]) or "no message"

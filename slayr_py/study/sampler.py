@@ -66,6 +66,11 @@ LARGEST_ERROR = 0.1
 improvement, or of a standard deviation of the targets for the bound."""
 
 
+NUTS_LIMIT = 1000
+"""Observations above which the loop fits the mode instead of sampling: a NUTS fit takes minutes there and grows with
+the cube of their number, and so many leave little of the hyperparameters' uncertainty."""
+
+
 class Phase(NamedTuple):
     """What the sampler is doing, for a progress display."""
 
@@ -255,14 +260,12 @@ class StanGPSampler(BaseSampler):
         # Not of the trial itself, which is a copy made before the suggestion.
         attributes = study._storage.get_trial_user_attrs(trial._trial_id)
         suggested = attributes.get(SUGGESTION_KEY, {}).get("config", {})
-        if param_name in suggested and param_name not in self._warned:
-            self._warned.add(param_name)
-            warnings.warn(
+        if param_name in suggested:
+            self._warn_once(
                 f"parameter {param_name!r} was declared as {self.distributions[param_name]} and is asked for as "
                 f"{param_distribution}, which does not contain the suggested {suggested[param_name]!r}: it is drawn at "
                 "random. Ask for it as the space declares it",
-                UserWarning,
-                stacklevel=2,
+                about=param_name,
             )
         stream = np.random.SeedSequence([seed, trial.number, zlib.crc32(param_name.encode())])
         draw = RandomSampler(seed=int(stream.generate_state(1)[0]))
@@ -434,6 +437,12 @@ class StanGPSampler(BaseSampler):
         """Fit and maximise; once more with four times the draws where these leave too much to chance."""
         (of_fit, of_acquisition), options, seconds = streams, dict(self.fit_options), {"fit": 0.0, "acquisition": 0.0}
         abandoned: list[dict[str, Any]] = []
+        if len(observed.y) > NUTS_LIMIT and options["method"] != "map":
+            options["method"] = "map"
+            self._warn_once(
+                f"{len(observed.y)} observations are more than the {NUTS_LIMIT} up to which hyperparameters are "
+                "sampled: from here on their mode is fitted, in seconds instead of minutes"
+            )
         start = last_start(study, trial, self.gp, options["chains"]) if self.warm_starts else None
         for seed in (of_fit, *of_fit.spawn(1)):
             self._tell(Phase("fitting", trial.number))
@@ -504,6 +513,11 @@ class StanGPSampler(BaseSampler):
 
     def _record(self, study: Study, trial: FrozenTrial, record: Mapping[str, Any]) -> None:
         study._storage.set_trial_user_attr(trial._trial_id, SUGGESTION_KEY, jsonable(record))
+
+    def _warn_once(self, text: str, about: str = "") -> None:
+        if about not in self._warned:
+            self._warned.add(about)
+            warnings.warn(text, UserWarning, stacklevel=3)
 
     def _tell(self, phase: Phase) -> None:
         if self.on_progress is not None:

@@ -45,3 +45,10 @@ real logit_beta_lpdf(vector z, data vector a, data vector b) {
 real log_gamma_lpdf(vector z, data vector shape) {
   return dot_product(shape, z) - sum(exp(z)) - sum(lgamma(shape));
 }
+
+/**
+ * Three vectors one below the other.
+ */
+vector stack(vector a, vector b, vector c) {
+  return append_row(append_row(a, b), c);
+}

@@ -242,7 +242,7 @@ def test_resampling_follows_the_weights():
     rng = np.random.default_rng(0)
     draws = rng.normal(0.5, 1.2, 20_000)
     log_ratio = norm(0, 1).logpdf(draws) - norm(0.5, 1.2).logpdf(draws)
-    rows, pareto_k = smoothed_resample(log_ratio, 20_000, rng)
+    rows, pareto_k, _ = smoothed_resample(log_ratio, 20_000, rng)
     assert pareto_k < 0.7
     assert draws[rows].mean() == pytest.approx(0, abs=0.04)
     assert draws[rows].std() == pytest.approx(1, abs=0.04)

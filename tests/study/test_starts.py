@@ -96,6 +96,15 @@ def test_a_point_estimate_has_neither_start_nor_error(plane):
     assert record["fit"]["start"] is None and record["acquisition"]["error"] is None
 
 
+def test_of_many_observations_the_mode_is_fitted_and_the_user_told(plane, monkeypatch):
+    monkeypatch.setattr(sampler, "NUTS_LIMIT", 5)
+    study = go_on(create_study(plane, **OPTIONS), 6)
+    with pytest.warns(UserWarning, match="6 observations are more than the 5") as told:
+        go_on(study, 2)
+    assert len(told) == 1
+    assert [t.user_attrs[SUGGESTION_KEY].get("method") for t in study.trials[4:]] == ["nuts", "nuts", "map", "map"]
+
+
 @pytest.mark.parametrize("wrong", [1, "yes", None])
 def test_warm_starts_are_wanted_or_not(plane, wrong):
     from slayr_py.errors import DataError
