@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 
 import matplotlib
 import numpy as np
 import pytest
 from ConfigSpace import ConfigurationSpace
 from testing_spaces import SPACES, branin, mixed_space
+from typer.testing import CliRunner
 
 import slayr_py as sl
+from slayr_py.cli.app import app
 from slayr_py.space import Encoder
 
 matplotlib.use("Agg")
@@ -43,3 +46,16 @@ def mixed_posterior() -> sl.Posterior:
     configs = Encoder(space).sobol(12, 3)
     y = [np.log(c["lr"]) + c["layers"] + (c["act"] == "relu") + 0.1 * len(c["size"]) for c in configs]
     return sl.GaussianProcess(space).fit(configs, y, chains=2, warmup=150, draws=100, seed=2)
+
+
+@pytest.fixture
+def slayr() -> Callable[..., tuple[int, str, str]]:
+    """Call the command line as a person does; exit code, standard output and standard error come back."""
+
+    def call(*arguments: object) -> tuple[int, str, str]:
+        result = CliRunner().invoke(app, [str(argument) for argument in arguments])
+        if result.exception is not None and not isinstance(result.exception, SystemExit):
+            raise result.exception
+        return result.exit_code, result.stdout, result.stderr
+
+    return call

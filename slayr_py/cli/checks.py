@@ -42,6 +42,27 @@ def check_names(keys: Iterable[str], known: Iterable[str], where: str) -> None:
             raise ConfigError(f"unknown key {key!r} in {where}{did_you_mean(key, known)}")
 
 
+def check_file_name(name: str) -> str:
+    """Check that a study's name can begin the names of its files, which then lie in its folder and nowhere else.
+
+    Raises
+    ------
+    ConfigError
+        A name that is empty or long, begins with a dot or a dash, or has a separator of paths, a control character, or
+        what has a meaning in a URL.
+    """
+    odd = [character for character in name if character in "/\\?%" or not character.isprintable()]
+    if odd or not name or name[0] in ".-" or len(name.encode(errors="replace")) > _LONGEST_NAME:
+        why = f"it has {odd[0]!r}" if odd else "it is empty, begins with a dot or a dash, or is too long"
+        raise ConfigError(
+            f"the study's name {name!r:.100} cannot begin the names of its files: {why}; "
+            "give it a plain one by name in [study] or --study-name"
+        )
+    return name
+
+
+_LONGEST_NAME = 200  # bytes; file systems take 255 with the ending
+
 _TOML_NAMES: dict[type, str] = {
     str: "a string",
     int: "an integer",

@@ -93,12 +93,14 @@ def load_config(path: Path) -> Config:
         An unknown kernel or acquisition, or an illegal option of one.
     """
     try:
-        document = tomllib.loads(path.read_text(encoding="utf-8"))
+        document = tomllib.loads(path.read_text(encoding="utf-8-sig"))  # editors on Windows begin a file with a mark
     except FileNotFoundError:
         raise ConfigError(f"there is no configuration file {path}") from None
-    except (OSError, UnicodeDecodeError) as error:
+    except UnicodeDecodeError as error:
+        raise ConfigError(f"{path} cannot be read: {error}; save it as UTF-8") from error
+    except OSError as error:
         raise ConfigError(f"{path} cannot be read: {error}") from error
-    except tomllib.TOMLDecodeError as error:
+    except (ValueError, RecursionError) as error:  # a number of 5000 digits and a list in a list in a list, too
         raise ConfigError(f"{path} is not valid TOML: {error}") from error
 
     check_keys(document, _SECTIONS, f"{path.name}")

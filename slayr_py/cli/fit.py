@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pandas as pd
 import typer
 from ConfigSpace import (
@@ -87,8 +88,11 @@ def run(
     folder = output or Path(f"{data.stem}_posterior")
     post.save(folder)
     typer.echo(f"\nposterior  {folder}  (slayr_py.Posterior.load reads it)")
-    for figure in save_posterior_figures(post, folder):
-        typer.echo(f"figure     {figure}")
+    try:
+        for figure in save_posterior_figures(post, folder):
+            typer.echo(f"figure     {figure}")
+    except OSError as error:  # the posterior is saved: what can be drawn from it again is not worth an error
+        typer.echo(f"figure     none: {error}")
     return trusted
 
 
@@ -120,6 +124,8 @@ def _parameter(name: str, values: pd.Series[Any]) -> Hyperparameter[Any, Any]:
         )
     if pd.api.types.is_bool_dtype(values) or not pd.api.types.is_numeric_dtype(values):
         return CategoricalHyperparameter(name, sorted((_python(value) for value in distinct), key=str))
+    if not np.isfinite(values).all():
+        raise DataError(f"column {name!r} has the value {values[~np.isfinite(values)].iloc[0]}: drop such rows")
     # An empty cell makes pandas read a column of integers as floats.
     if (values == values.round()).all():
         return UniformIntegerHyperparameter(name, int(values.min()), int(values.max()))

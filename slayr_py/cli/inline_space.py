@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import math
+import sys
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -32,6 +34,8 @@ _KEYS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     "constant": (("value",), ()),
 }
 
+_LARGEST_INTEGER = 10**18  # ConfigSpace counts in 64 bits
+
 
 def read_space(path: Path) -> ConfigurationSpace:
     """Read a space that ``ConfigurationSpace.to_json`` wrote.
@@ -45,8 +49,10 @@ def read_space(path: Path) -> ConfigurationSpace:
         serialised = json.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
         raise SpaceError(f"there is no space file {path}") from None
-    except (OSError, ValueError) as error:
-        raise SpaceError(f"the space file {path} cannot be read as JSON: {error}") from error
+    except (OSError, ValueError, RecursionError) as error:
+        raise SpaceError(
+            f"the space file {path} cannot be read as JSON: {error}; write it with ConfigurationSpace.to_json"
+        ) from error
     if not isinstance(serialised, dict):
         raise SpaceError(f"the space file {path} holds no space: write it with ConfigurationSpace.to_json")
     space = space_from_json(serialised)
@@ -99,7 +105,7 @@ def _parameter(name: str, entry: Any) -> Hyperparameter[Any, Any]:
             f'parameter {name!r} must be a table such as {{ type = "float", lower = 0.0, upper = 1.0 }}, not {entry!r}'
         )
     kind = entry.get("type")
-    if kind not in _KEYS:
+    if not isinstance(kind, str) or kind not in _KEYS:
         hint = did_you_mean(str(kind), _KEYS)
         raise SpaceError(
             f"parameter {name!r} has the type {kind!r}{hint}"
@@ -131,8 +137,9 @@ def _parameter(name: str, entry: Any) -> Hyperparameter[Any, Any]:
         if kind == "ordinal":
             return OrdinalHyperparameter(name, entry["sequence"], **default)
         return Constant(name, entry["value"])
-    except (ValueError, TypeError) as error:
-        raise SpaceError(f"the {kind} parameter {name!r} is illegal: {error}") from error
+    except (ValueError, TypeError, OverflowError) as error:
+        # ConfigSpace says "illegal settings", and in the cause which ones.
+        raise SpaceError(f"the {kind} parameter {name!r} is illegal: {error.__cause__ or error}") from error
 
 
 def _check_values(name: str, kind: str, entry: Mapping[str, Any]) -> None:
@@ -141,9 +148,20 @@ def _check_values(name: str, kind: str, entry: Mapping[str, Any]) -> None:
         value = entry.get(key, 0)
         if isinstance(value, bool) or not isinstance(value, number):
             raise SpaceError(f"{key} of the {kind} parameter {name!r} must be a number of its type, not {value!r}")
+        limit = _LARGEST_INTEGER if kind == "integer" else sys.float_info.max
+        if not abs(value) <= limit:
+            raise SpaceError(
+                f"{key} of the {kind} parameter {name!r} must lie between {-limit:.3g} and {limit:.3g}, "
+                f"not {value!r:.50}"
+            )
     if "lower" in entry and not entry["lower"] < entry["upper"]:
         raise SpaceError(
             f"the {kind} parameter {name!r} needs lower < upper, not {entry['lower']} and {entry['upper']}"
+        )
+    if "lower" in entry and not math.isfinite(float(entry["upper"]) - float(entry["lower"])):
+        raise SpaceError(
+            f"the {kind} parameter {name!r} spans more than a float can hold, from {entry['lower']} to "
+            f"{entry['upper']}; tune its logarithm, or a multiple of it, instead"
         )
     if not isinstance(entry.get("log", False), bool):
         raise SpaceError(f"log of the parameter {name!r} must be true or false, not {entry['log']!r}")

@@ -13,7 +13,8 @@ from slayr_py.errors import DataError, StorageError
 from slayr_py.study import Result, convergence_figure, space_of, suggestion_table
 from slayr_py.study.record import FAILURE_KEY, describe_kernel, study_record
 from slayr_py.study.result import trials_table
-from slayr_py.study.storage import open_storage, study_names
+from slayr_py.study.storage import open_storage, quiet_optuna, study_names
+from slayr_py.study.stored import check_stored
 
 
 def run(study: str, *, study_name: str | None, n_trials: int, figure: Path | None) -> None:
@@ -33,11 +34,12 @@ def run(study: str, *, study_name: str | None, n_trials: int, figure: Path | Non
     Raises
     ------
     StorageError
-        The storage does not open, or holds no study.
+        The storage does not open, holds no study, or a damaged one.
     DataError
         No study of that name, or several and no name.
     """
-    loaded = _load(study, study_name)
+    with quiet_optuna():
+        loaded = _load(study, study_name)
     record = study_record(loaded)
     trials = loaded.get_trials(deepcopy=False)
     typer.echo(f"study {loaded.study_name}: {len(trials)} trials, {loaded.direction.name.lower()}")
@@ -107,7 +109,9 @@ def _load(study: str, study_name: str | None) -> optuna.Study:
     try:
         names = study_names(storage)
     except Exception as error:  # whatever the driver makes of a file that is no study
-        raise StorageError(f"{study} opens, but holds no studies of Optuna's") from error
+        raise StorageError(
+            f"{study} opens, but holds no studies of Optuna's that can be read: restore a copy, or name another"
+        ) from error
     if not names:
         raise StorageError(f"{study} holds no study yet")
     if study_name is None and len(names) > 1:
@@ -115,8 +119,7 @@ def _load(study: str, study_name: str | None) -> optuna.Study:
     if study_name is not None and study_name not in names:
         raise DataError(f"{study} has no study {study_name!r}; it holds {', '.join(names)}")
     loaded = optuna.load_study(study_name=study_name or names[0], storage=storage)
-    if len(loaded.directions) != 1:
-        raise DataError(f"study {loaded.study_name!r} has {len(loaded.directions)} objectives; only one is shown here")
+    check_stored(loaded)
     return loaded
 
 

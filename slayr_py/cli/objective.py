@@ -5,10 +5,13 @@ from __future__ import annotations
 import importlib
 import json
 import os
+import selectors
 import signal
 import string
 import subprocess
 import sys
+import threading
+import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -20,6 +23,9 @@ from slayr_py.study.objective import Objective, as_value
 BUILT_IN = ("config", "python")
 """Placeholders besides the parameters: the whole configuration as JSON, and the running Python interpreter."""
 
+_KEPT = 2**16  # bytes of the end of each output
+_LONGEST_LINE = 500  # characters of a line that is quoted
+
 
 def function_objective(reference: str, folder: Path) -> Objective:
     """Find ``module:function``; the module may lie in `folder`.
@@ -30,7 +36,8 @@ def function_objective(reference: str, folder: Path) -> Objective:
         No such module or function, or the module does not import.
     """
     module_name, colon, attribute = reference.partition(":")
-    if not (module_name and colon and attribute):
+    # Relative names too would be looked for, in a package that nobody has named.
+    if not (module_name and colon and attribute) or not all(part.isidentifier() for part in module_name.split(".")):
         raise ConfigError(f'function in [objective] must read "module:function", not {reference!r}')
     if str(folder) not in sys.path:
         sys.path.insert(0, str(folder))
@@ -42,7 +49,7 @@ def function_objective(reference: str, folder: Path) -> Objective:
         raise ConfigError(
             f"the module {module_name!r} needs another one that is not installed: {error.name}"
         ) from error
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         raise ConfigError(f"importing the module {module_name!r} raised {type(error).__name__}: {error}") from error
     found = getattr(module, attribute, None)
     if not callable(found):
@@ -85,7 +92,9 @@ def command_objective(
     """
     if not command or not all(isinstance(part, str) for part in command):
         raise ConfigError(f"command in [objective] must be a list of strings, program first, not {command!r}")
-    if timeout is not None and timeout <= 0:
+    if not command[0] or any("\0" in part for part in command):
+        raise ConfigError(f"command in [objective] must begin with a program and have no null character: {command!r}")
+    if timeout is not None and not 0 < timeout < threading.TIMEOUT_MAX:
         raise ConfigError(f"timeout in [objective] must be a positive number of seconds, not {timeout!r}")
     for argument in command:
         _check_placeholders(argument, names)
@@ -144,28 +153,62 @@ def _run(command: list[str], folder: Path, timeout: float | None) -> str:
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
-            text=True,
-            errors="replace",
             start_new_session=True,
         )
-    except OSError as error:
-        raise ObjectiveError(f"the command {command[0]!r} does not start: {error.strerror or error}") from error
+    except (OSError, ValueError) as error:  # a ValueError for a null character in a parameter's value
+        reason = getattr(error, "strerror", None) or error
+        raise ObjectiveError(f"the command {command[0]!r:.200} does not start: {reason}") from error
     with process:
         try:
-            output, complaints = process.communicate(timeout=timeout)
+            output, complaints = _read(process, timeout)
         except subprocess.TimeoutExpired:
             _kill(process)
             raise ObjectiveError(f"the command took longer than {timeout:g} s and was killed") from None
         except BaseException:
             _kill(process)
             raise
-    if process.returncode != 0:
+    status = process.returncode
+    if status != 0:
         last = _last_lines(complaints) or _last_lines(output) or "it wrote nothing"
-        raise ObjectiveError(f"the command ended with status {process.returncode}: {last}")
+        ended = f"ended with status {status}" if status > 0 else f"was killed by {_signal_name(-status)}"
+        raise ObjectiveError(f"the command {ended}: {last}")
     return output
 
 
-def _kill(process: subprocess.Popen[str]) -> None:
+def _read(process: subprocess.Popen[bytes], timeout: float | None) -> tuple[str, str]:
+    """Ends of what a command writes to its two outputs; one that never stops writing must not fill the memory."""
+    deadline = None if timeout is None else time.monotonic() + timeout
+
+    def left() -> float | None:
+        return None if deadline is None else max(deadline - time.monotonic(), 0.0)
+
+    assert process.stdout is not None and process.stderr is not None
+    ends = {process.stdout.fileno(): b"", process.stderr.fileno(): b""}
+    with selectors.DefaultSelector() as selector:
+        for pipe in ends:
+            selector.register(pipe, selectors.EVENT_READ)
+        while selector.get_map():
+            ready = selector.select(left())
+            if left() == 0.0:
+                raise subprocess.TimeoutExpired(process.args, timeout or 0.0)
+            for key, _ in ready:
+                chunk = os.read(key.fd, _KEPT)
+                ends[key.fd] = (ends[key.fd] + chunk)[-_KEPT:]
+                if not chunk:
+                    selector.unregister(key.fd)
+    process.wait(left())
+    output, complaints = (end.decode(errors="replace") for end in ends.values())
+    return output, complaints
+
+
+def _signal_name(number: int) -> str:
+    try:
+        return signal.Signals(number).name
+    except ValueError:  # a real-time signal
+        return f"signal {number}"
+
+
+def _kill(process: subprocess.Popen[bytes]) -> None:
     try:
         os.killpg(process.pid, signal.SIGKILL)
     except ProcessLookupError:
@@ -173,7 +216,7 @@ def _kill(process: subprocess.Popen[str]) -> None:
 
 
 def _last_lines(text: str, count: int = 3) -> str:
-    return " / ".join(line.strip() for line in text.strip().splitlines()[-count:])
+    return " / ".join(line.strip()[-_LONGEST_LINE:] for line in text.strip().splitlines()[-count:])
 
 
 def _last_line_value(output: str) -> float:

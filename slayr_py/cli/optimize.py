@@ -7,13 +7,14 @@ from typing import Any
 
 import typer
 
-from slayr_py.cli.checks import ConfigError
+from slayr_py.cli.checks import ConfigError, check_file_name
 from slayr_py.cli.config import load_config
 from slayr_py.cli.tables import config_lines
 from slayr_py.errors import DataError, ObjectiveError
 from slayr_py.study import Result, minimize, suggestion_table
 from slayr_py.study.record import describe_kernel
 from slayr_py.study.sampler import sampler_of
+from slayr_py.study.storage import url_without_password
 
 
 def run(
@@ -33,14 +34,16 @@ def run(
         Whatever `load_config` or `minimize` raises.
     """
     config = load_config(path)
-    name = study_name or config.name
+    name = check_file_name(config.name if study_name is None else study_name)
     folder = output or config.output
     try:
         folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise ConfigError(f"the output folder {folder} cannot be made: {error.strerror or error}") from error
+    except (OSError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or error
+        raise ConfigError(f"the output folder {str(folder)!r} cannot be made: {reason}; name another") from error
     url = storage or config.storage or f"sqlite:///{(folder / name).as_posix()}.db"
-    again = _again(path, storage, study_name, output)
+    shown = url_without_password(url)
+    again = _again(path, storage and shown, study_name, output)
     try:
         result = minimize(
             config.objective,
@@ -51,11 +54,11 @@ def run(
             progress=not quiet,
         )
     except ObjectiveError as error:
-        raise type(error)(f"{error}: {url}. Once it is mended, go on with: {again}") from error.__cause__
+        raise type(error)(f"{error}: {shown}. Once it is mended, go on with: {again}") from error.__cause__
     except KeyboardInterrupt:
-        typer.echo(f"stopped; everything evaluated is kept in {url}. Go on with: {again}", err=True)
+        typer.echo(f"stopped; everything evaluated is kept in {shown}. Go on with: {again}", err=True)
         raise
-    _report(result, name, folder, url, again)
+    _report(result, name, folder, shown, again)
 
 
 def _report(result: Result, name: str, folder: Path, url: str, again: str) -> None:
@@ -64,8 +67,6 @@ def _report(result: Result, name: str, folder: Path, url: str, again: str) -> No
     except DataError as error:
         # Every trial answered NaN or failed: a study that ran and found nothing.
         raise ObjectiveError(str(error)) from None
-    figure = folder / f"{name}_convergence.png"
-    result.plot_convergence().savefig(figure, dpi=150)
     trials = result.trials
     failed = int((trials["state"] == "FAIL").sum())
     typer.echo(
@@ -76,10 +77,19 @@ def _report(result: Result, name: str, folder: Path, url: str, again: str) -> No
     assert sampler is not None
     typer.echo(f"kernel      {describe_kernel(sampler.kernel_record)}")
     typer.echo(_trust(result))
-    typer.echo(f"figure      {figure}")
+    typer.echo(f"figure      {_draw(result, folder / f'{name}_convergence.png')}")
     typer.echo(f"study       {url}")
     typer.echo(f"look at it  slayr inspect {url.removeprefix('sqlite:///')} --study-name {name}")
     typer.echo(f"go on       {again} --budget {2 * len(trials)}")
+
+
+def _draw(result: Result, path: Path) -> str:
+    """Draw the convergence; a disk that is full by now does not take back what was found."""
+    try:
+        result.plot_convergence().savefig(path, dpi=150)
+    except OSError as error:
+        return f"none: {path} cannot be written: {error.strerror or error}"
+    return str(path)
 
 
 def _trust(result: Result) -> str:

@@ -29,8 +29,10 @@ def rows_of(configs: pd.DataFrame | Iterable[Any] | NDArray[Any], dimensions: tu
                 f"got {configs.shape}"
             )
         table = [dict(zip(names, row, strict=True)) for row in configs]
-    else:
+    elif isinstance(configs, Iterable):
         return list(configs)
+    else:
+        raise SpaceError(f"expected configurations (mappings, a DataFrame, an array), got {configs!r:.200}")
     levels = {d.name: d.levels for d in dimensions}
     return [{k: v for k, v in row.items() if not _is_empty(v) or v in levels.get(k, ())} for row in table]
 

@@ -17,7 +17,8 @@ from slayr_py.space import Encoder, space_from_json
 from slayr_py.study.distributions import is_active, space_to_distributions
 from slayr_py.study.record import study_record
 from slayr_py.study.sampler import StanGPSampler, sampler_of
-from slayr_py.study.storage import open_storage
+from slayr_py.study.storage import open_storage, storage_failures
+from slayr_py.study.stored import check_stored
 
 
 def create_study(
@@ -51,7 +52,7 @@ def create_study(
     Raises
     ------
     StorageError
-        The storage does not open.
+        The storage does not open or cannot be written, or its study is damaged.
     DataError
         An illegal option, or a study of that name with another direction or seed.
     SpaceError
@@ -66,19 +67,21 @@ def create_study(
     if direction not in ("minimize", "maximize"):
         raise DataError(f'direction must be "minimize" or "maximize", not {direction!r}')
     sampler = StanGPSampler(space, **options)
-    study = optuna.create_study(
-        storage=open_storage(storage),
-        study_name=study_name,
-        direction=StudyDirection[direction.upper()],
-        sampler=sampler,
-        load_if_exists=True,
-    )
-    if study.direction.name.lower() != direction:
-        raise DataError(
-            f"study {study.study_name!r} was started with direction {study.direction.name.lower()!r}, "
-            f"not {direction!r}; choose another study name"
+    with storage_failures():
+        study = optuna.create_study(
+            storage=open_storage(storage),
+            study_name=study_name,
+            direction=StudyDirection[direction.upper()],
+            sampler=sampler,
+            load_if_exists=True,
         )
-    sampler.bind(study)
+        check_stored(study)
+        if study.direction.name.lower() != direction:
+            raise DataError(
+                f"study {study.study_name!r} was started with direction {study.direction.name.lower()!r}, "
+                f"not {direction!r}; choose another study name"
+            )
+        sampler.bind(study)
     return study
 
 
@@ -107,9 +110,15 @@ def ask(study: Study) -> Trial:
     -------
     optuna.Trial
         `config_of` reads its configuration; `tell` (Optuna's) finishes it.
+
+    Raises
+    ------
+    StorageError
+        The storage failed.
     """
-    trial = study.ask()
-    suggest_all(trial, space_of(study))
+    with storage_failures():
+        trial = study.ask()
+        suggest_all(trial, space_of(study))
     return trial
 
 
@@ -142,5 +151,12 @@ def tell(
     value: float | None = None,
     state: optuna.trial.TrialState | None = None,
 ) -> FrozenTrial:
-    """Finish a trial: Optuna's own `Study.tell`, under the name one looks for beside `ask`."""
-    return study.tell(trial, value, state)
+    """Finish a trial: Optuna's own `Study.tell`, under the name one looks for beside `ask`.
+
+    Raises
+    ------
+    StorageError
+        The storage failed: `value` is not stored, and may be told again.
+    """
+    with storage_failures():
+        return study.tell(trial, value, state)

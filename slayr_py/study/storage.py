@@ -5,15 +5,17 @@ from __future__ import annotations
 import re
 import time
 import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import optuna
 import sqlalchemy
-from optuna.exceptions import ExperimentalWarning
+from optuna.exceptions import ExperimentalWarning, StorageInternalError
 from optuna.storages import BaseStorage, RDBStorage
 
-from slayr_py.errors import StorageError
+from slayr_py.errors import SlayrError, StorageError
 
 HEARTBEAT_SECONDS = 60
 """A worker that has been silent for twice this long is taken for dead and its running trial fails, so a killed process
@@ -21,6 +23,22 @@ neither blocks the budget nor stays in the model as pending for ever."""
 
 _MET_ANOTHER_WORKER = re.compile(r"already exists|alembic_version|version_info|duplicate key")
 _LOOKS_LIKE = "a storage URL looks like sqlite:///study.db (a file) or postgresql://user:password@host/name (a server)"
+_REMEDIES = (
+    (r"malformed|not a database|no such (table|column)", "restore a copy of it, or name another storage"),
+    (r"readonly|unable to open|[Pp]ermission", "make the file and its folder readable and writable, or name another"),
+    (r"disk I/O|is full|No space|too large", "make room on its disk"),
+    (r"no longer compatible", "or name another storage"),  # Optuna has said which of the two is to be upgraded
+)
+
+
+class _Storage(RDBStorage):
+    """Optuna's, but a heartbeat that cannot be written is one missed, and no thread's traceback in the terminal."""
+
+    def record_heartbeat(self, trial_id: int) -> None:
+        try:
+            super().record_heartbeat(trial_id)
+        except StorageInternalError:
+            pass  # whatever is wrong, the trial's own writes will meet it and say so
 
 
 def open_storage(
@@ -54,6 +72,8 @@ def open_storage(
     engine: dict[str, Any] = {}
     if url.get_backend_name() == "sqlite":
         _check_file(url, shown, must_exist)
+        # Every thread, so the heart too, would have a database of its own.
+        heartbeat = heartbeat and not _is_in_memory(url)
         # Several workers share one file: wait for another's write rather than fail after SQLite's five seconds.
         engine["connect_args"] = {"timeout": 60}
     attempts = 5
@@ -62,7 +82,7 @@ def open_storage(
         try:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore", ExperimentalWarning)  # the heartbeat, chosen on purpose
-                return RDBStorage(
+                return _Storage(
                     url.render_as_string(hide_password=False),
                     engine_kwargs=engine,
                     heartbeat_interval=HEARTBEAT_SECONDS if heartbeat else None,
@@ -73,20 +93,50 @@ def open_storage(
             if attempts > 0 and _MET_ANOTHER_WORKER.search(str(error)):
                 time.sleep(0.2)
                 continue
-            # The driver's own message comes first; SQLAlchemy's goes on about statements and web pages.
-            reason = str(getattr(error, "orig", None) or error).strip().splitlines()
+            reason = _reason(error)
             raise StorageError(
-                f"the storage {shown} does not open: {reason[0] if reason else type(error).__name__}; {_LOOKS_LIKE}"
+                f"the storage {shown} does not open: {reason}; {_remedy(reason, _LOOKS_LIKE)}"
             ) from error
 
 
-def storage_failure(error: Exception) -> StorageError:
-    """Turn a failure of an open storage into the suite's own error."""
-    cause = error.__cause__
-    return StorageError(
-        f"the study's storage failed: {str(getattr(cause, 'orig', None) or cause or error).strip()}; "
-        "what was evaluated before is kept: run the same study again to go on"
-    )
+@contextmanager
+def storage_failures() -> Iterator[None]:
+    """Turn failures of an open storage into `StorageError`."""
+    try:
+        yield
+    except Exception as error:
+        if (cause := failure_of_storage(error)) is None:
+            raise
+        raise StorageError(
+            f"the study's storage failed: {storage_reason(cause)}. What was evaluated before is kept: run the same "
+            "study again to go on"
+        ) from cause
+
+
+def failure_of_storage(error: Exception) -> Exception | None:
+    """Give what the storage raised, if it is to blame for an error that Optuna let through, or None."""
+    # Optuna asserts that a trial has ended, even when the storage has just refused its end.
+    cause = error.__context__ if isinstance(error, AssertionError) else error
+    if isinstance(cause, StorageInternalError | OSError) and not isinstance(cause, SlayrError):
+        return cause
+    return None
+
+
+def storage_reason(error: Exception) -> str:
+    """Say why a storage failed, and what to do about it."""
+    reason = _reason(error)
+    return f"{reason}; {_remedy(reason, 'make sure that it can be reached and written')}"
+
+
+@contextmanager
+def quiet_optuna() -> Iterator[None]:
+    """Keep Optuna's own log lines, one or more a trial, out of the progress bar; its errors still show."""
+    before = optuna.logging.get_verbosity()
+    optuna.logging.set_verbosity(max(before, optuna.logging.ERROR))
+    try:
+        yield
+    finally:
+        optuna.logging.set_verbosity(before)
 
 
 def study_names(storage: BaseStorage) -> list[str]:
@@ -94,20 +144,51 @@ def study_names(storage: BaseStorage) -> list[str]:
     return list(optuna.study.get_all_study_names(storage))
 
 
+def url_without_password(text: str) -> str:
+    """Write a storage URL as it may be shown on a screen or kept in a log."""
+    return _parse(text).render_as_string(hide_password=True)
+
+
 def _parse(text: str) -> sqlalchemy.URL:
     try:
         return sqlalchemy.make_url(text)
-    except sqlalchemy.exc.ArgumentError:
-        raise StorageError(f"{text!r} is not a storage URL; {_LOOKS_LIKE}") from None
+    except (sqlalchemy.exc.ArgumentError, ValueError):  # a port that is no number is a ValueError
+        # Not the text itself where it may hold a password.
+        raise StorageError(f"{_unparsed(text)} is not a storage URL; {_LOOKS_LIKE}") from None
+
+
+def _unparsed(text: str) -> str:
+    return repr(re.sub(r"//.*@", "//***@", text))
+
+
+def _reason(error: Exception) -> str:
+    """First line of what the driver itself said; SQLAlchemy and Optuna go on about statements and web pages."""
+    cause = error.__cause__ if isinstance(error, StorageInternalError) and error.__cause__ is not None else error
+    lines = str(getattr(cause, "orig", None) or cause).strip().splitlines()
+    return lines[0].rstrip(".") if lines else type(cause).__name__
+
+
+def _remedy(reason: str, otherwise: str) -> str:
+    return next((remedy for pattern, remedy in _REMEDIES if re.search(pattern, reason)), otherwise)
+
+
+def _is_in_memory(url: sqlalchemy.URL) -> bool:
+    return not url.database or url.database == ":memory:"
 
 
 def _check_file(url: sqlalchemy.URL, shown: str, must_exist: bool) -> None:
-    if not url.database or url.database == ":memory:":
+    if _is_in_memory(url):
         return
-    path = Path(url.database)
-    if not path.parent.is_dir():
-        raise StorageError(f"the storage {shown} does not open: there is no folder {path.parent}; create it first")
-    if path.is_dir():
-        raise StorageError(f"the storage {shown} does not open: {path} is a folder; {_LOOKS_LIKE}")
-    if must_exist and not path.is_file():
-        raise StorageError(f"there is no study file {path}; {_LOOKS_LIKE}")
+    path = Path(url.database or "")
+    try:
+        if not path.parent.is_dir():
+            raise StorageError(f"the storage {shown} does not open: there is no folder {path.parent}; create it first")
+        if path.is_dir():
+            raise StorageError(f"the storage {shown} does not open: {path} is a folder; {_LOOKS_LIKE}")
+        if must_exist and not path.is_file():
+            raise StorageError(f"there is no study file {path}; {_LOOKS_LIKE}")
+    except StorageError:
+        raise
+    except (OSError, ValueError) as error:  # a name that no file can have: too long, or with a null character
+        reason = getattr(error, "strerror", None) or error
+        raise StorageError(f"the storage {shown:.200} does not open: {reason}; name another file") from error

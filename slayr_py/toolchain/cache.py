@@ -31,13 +31,40 @@ def cache_error(error: OSError) -> ToolchainError:
     )
 
 
+def check_owner() -> None:
+    """Check that nobody else can put programs into the cache, which are run from it without being looked at.
+
+    Raises
+    ------
+    ToolchainError
+        When the cache folder belongs to another user (but root), or everybody may write it.
+    """
+    try:
+        stat = cache_dir().stat()
+    except OSError:
+        return  # there is none yet, or it cannot be used at all, which whoever needs it says
+    if os.name == "nt":
+        return
+    if stat.st_uid not in (os.geteuid(), 0):
+        trouble = f"belongs to user {stat.st_uid}, you are {os.geteuid()}"
+    elif stat.st_mode & 0o002:
+        trouble = f"may be written by everybody (mode {stat.st_mode & 0o7777:o})"
+    else:
+        return
+    raise ToolchainError(
+        f"the cache folder {cache_dir()} {trouble}: others could put programs there that you would run. "
+        "Set SLAYR_CACHE_DIR to a folder of your own, or make this one yours alone (chown, chmod go-w)."
+    )
+
+
 @contextlib.contextmanager
 def locked(name: str) -> Iterator[None]:
     """Hold the cache's lock of that name; other processes wait, and a process that dies lets go."""
     path = _lock_path(name)
     lock = FileLock(path)
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
+        _make_cache()
+        path.parent.mkdir(exist_ok=True)
         lock.acquire()
     except OSError as error:
         raise cache_error(error) from error
@@ -85,8 +112,8 @@ def publish(folder: Path, target: Path) -> None:
 
 
 def write_text(path: Path, text: str) -> None:
-    """Write a small file so that readers see the old text or the new, never a part."""
-    path.parent.mkdir(parents=True, exist_ok=True)
+    """Write a small file of the cache so that readers see the old text or the new, never a part."""
+    _make_cache()
     descriptor, temporary = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
     try:
         with os.fdopen(descriptor, "w", encoding="utf-8") as file:
@@ -106,6 +133,11 @@ def remove_leftovers() -> None:
         lock = FileLock(_lock_path(folder.name.rsplit(".", 1)[0]))
         with contextlib.suppress(Timeout), lock.acquire(timeout=0):
             shutil.rmtree(folder, ignore_errors=True)
+
+
+def _make_cache() -> None:
+    # Whatever the umask says, nobody else may write where programs are run from.
+    cache_dir().mkdir(mode=0o755, parents=True, exist_ok=True)
 
 
 def _lock_path(name: str) -> Path:

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Literal
 
 from slayr_py.errors import ToolchainError
+from slayr_py.toolchain.cache import check_owner
 from slayr_py.toolchain.compiler import Compiler, find_compiler, find_make
 from slayr_py.toolchain.home import assemble, home_path, is_assembled, is_complete
 from slayr_py.toolchain.wheel import find_wheel
@@ -53,9 +54,10 @@ def ensure_cmdstan(on_progress: Callable[[str], None] | None = None) -> CmdStan:
     ------
     ToolchainError
         When ``CMDSTAN`` is set to what cannot be used, when there is no compiler, no make, neither CmdStan nor
-        httpstan, or a cache that cannot be written.
+        httpstan, or a cache that cannot be written or belongs to another user.
     """
     find_make()
+    check_owner()
     found = find_cmdstan()
     if found is not None:
         return found
@@ -126,5 +128,9 @@ def _trouble(path: Path) -> str | None:
 
 
 def _version(path: Path) -> str:
-    match = re.search(r"^CMDSTAN_VERSION := (\S+)", (path / "makefile").read_text(encoding="utf-8"), flags=re.MULTILINE)
+    try:
+        makefile = (path / "makefile").read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        return ""
+    match = re.search(r"^CMDSTAN_VERSION := (\S+)", makefile, flags=re.MULTILINE)
     return match.group(1) if match else ""

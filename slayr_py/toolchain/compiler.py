@@ -50,7 +50,10 @@ def find_compiler() -> Compiler:
     """
     chosen = os.environ.get("CXX", "").strip()
     for name in [chosen] if chosen else ["g++", "clang++"]:
-        words = shlex.split(name)
+        try:
+            words = shlex.split(name)
+        except ValueError as error:
+            raise ToolchainError(f"CXX={chosen} is no command: {error}. Unset CXX, or correct it.") from error
         path = shutil.which(words[0])
         if path is not None:
             return Compiler(Path(path), name, _version(Path(path), words))
@@ -78,17 +81,34 @@ def _version(path: Path, words: list[str]) -> str:
     """Ask the compiler once; then remember the answer as long as its file stays the same."""
     stat = path.stat()
     identity = f"{shlex.join(words)}:{path}:{stat.st_size}:{stat.st_mtime_ns}"
-    remembered = cache_dir() / "compilers.json"
-    known: dict[str, str] = {}
-    with suppress(OSError, ValueError):
-        known = json.loads(remembered.read_text(encoding="utf-8"))
+    known = _remembered()
     if identity in known:
         return known[identity]
     try:
-        answer = subprocess.run([*words, "--version"], capture_output=True, text=True, check=True, timeout=60)
+        answer = subprocess.run(
+            [*words, "--version"], capture_output=True, text=True, errors="replace", check=False, timeout=60
+        )
     except (OSError, subprocess.SubprocessError) as error:
         raise ToolchainError(f"the C++ compiler {path} does not run: {error}. {INSTALL_COMPILER}") from error
+    if answer.returncode != 0:
+        said = (answer.stderr or answer.stdout).strip().splitlines()
+        raise ToolchainError(
+            f"the C++ compiler {path} does not run: {shlex.join(words)} --version ended with status "
+            f"{answer.returncode}: {said[-1] if said else 'it said nothing'}. {INSTALL_COMPILER}"
+        )
     version = (answer.stdout.splitlines() or ["unknown version"])[0].strip()
     with suppress(OSError):
-        write_text(remembered, json.dumps(known | {identity: version}, indent=1))
+        write_text(_memory(), json.dumps(known | {identity: version}, indent=1))
     return version
+
+
+def _memory() -> Path:
+    return cache_dir() / "compilers.json"
+
+
+def _remembered() -> dict[str, str]:
+    """What compilers have answered; a memory that cannot be read is none."""
+    known: object = None
+    with suppress(OSError, ValueError, RecursionError):
+        known = json.loads(_memory().read_text(encoding="utf-8"))
+    return {key: text for key, text in known.items() if isinstance(text, str)} if isinstance(known, dict) else {}

@@ -36,7 +36,18 @@ def is_assembled(home: Path) -> bool:
 
 def is_complete(home: Path) -> bool:
     """Tell whether a home can be used: it is whole, and the wheel its headers are in still exists."""
-    return is_assembled(home) and (home / "include" / "stan" / "version.hpp").is_file()
+    return _is_whole(home) and (home / "include" / "stan" / "version.hpp").is_file()
+
+
+def _is_whole(home: Path) -> bool:
+    """Tell whether all that was copied is still there: what cleans temporary folders may have taken old files."""
+    files = [home / _MARK, home / "bin" / "stanc", home / "make" / "local", *(home / name for name in _copies())]
+    return all(file.is_file() and file.stat().st_size > 0 for file in files) and any((home / "lib").glob("*"))
+
+
+def _copies() -> list[str]:
+    """Where the sources of the front end stand in a home."""
+    return [name if name == "makefile" else f"frontend/{name}" for name in _frontend()]
 
 
 def assemble(wheel: Wheel, compiler: Compiler) -> Path:
@@ -56,7 +67,7 @@ def assemble(wheel: Wheel, compiler: Compiler) -> Path:
     with locked(home.name):
         if is_complete(home):
             return home
-        if is_assembled(home):
+        if _is_whole(home):
             _link_headers(home, wheel)
             return home
         with staging(home.name) as folder:
@@ -67,8 +78,8 @@ def assemble(wheel: Wheel, compiler: Compiler) -> Path:
             shutil.copytree(wheel.folder / "lib", fresh / "lib")
             (fresh / "include").symlink_to(wheel.folder / "include")
             (fresh / "frontend").mkdir()
-            for name, text in _frontend().items():
-                (fresh / name if name == "makefile" else fresh / "frontend" / name).write_bytes(text)
+            for name, text in zip(_copies(), _frontend().values(), strict=True):
+                (fresh / name).write_bytes(text)
             (fresh / "make").mkdir()
             (fresh / "make" / "local").write_text(f"CXX := {compiler.name}\n", encoding="utf-8")
             (fresh / _MARK).write_text(f"httpstan {wheel.version}\n{compiler.version}\n", encoding="utf-8")

@@ -1,14 +1,10 @@
-"""Running ``slayr`` as a person does, in a folder of its own."""
+"""A folder to run ``slayr`` in."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from typer.testing import CliRunner
-
-from slayr_py.cli.app import app
 
 MODULE = """
 def bowl(config):
@@ -45,16 +41,3 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     (tmp_path / "bowls.py").write_text(MODULE)
     (tmp_path / "bowl.toml").write_text(CONFIG)
     return tmp_path
-
-
-@pytest.fixture
-def slayr() -> Callable[..., tuple[int, str, str]]:
-    """Call the command line; exit code, standard output and standard error come back."""
-
-    def call(*arguments: object) -> tuple[int, str, str]:
-        result = CliRunner().invoke(app, [str(argument) for argument in arguments])
-        if result.exception is not None and not isinstance(result.exception, SystemExit):
-            raise result.exception
-        return result.exit_code, result.stdout, result.stderr
-
-    return call

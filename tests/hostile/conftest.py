@@ -1,0 +1,47 @@
+"""What the tables share: a small space and a sound study, with the quickest of fits."""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from ConfigSpace import ConfigurationSpace
+from testing_hostility import MAP
+
+import slayr_py as sl
+
+
+@pytest.fixture
+def plane() -> ConfigurationSpace:
+    return ConfigurationSpace({"x": (-5.0, 10.0), "y": (0.0, 15.0)})
+
+
+@pytest.fixture
+def go_on(plane) -> Callable[..., sl.study.Result]:
+    """Run, or go on with, the study "s" in an SQLite file; every trial is of the initial design unless said."""
+
+    def run(path: Path, budget: int, objective: Callable[[Any], Any] = lambda c: c["x"], **options: Any) -> Any:
+        options = {"n_initial": 20, "seed": 1, **MAP, **options}
+        return sl.minimize(objective, plane, budget=budget, storage=f"sqlite:///{path}", study_name="s", **options)
+
+    return run
+
+
+@pytest.fixture
+def study_file(tmp_path, go_on) -> Path:
+    """A sound study of three trials."""
+    go_on(tmp_path / "study.db", 3)
+    return tmp_path / "study.db"
+
+
+@pytest.fixture
+def open_folder() -> Iterator[Path]:
+    """A folder that an ordinary user can enter, which pytest's own are not for another user than root."""
+    folder = Path(tempfile.mkdtemp(prefix="slayr-hostile-"))
+    folder.chmod(0o755)
+    yield folder
+    shutil.rmtree(folder)

@@ -1,0 +1,429 @@
+"""Configuration files, study files and disks that are not as they should be: one message, and nothing lost."""
+
+from __future__ import annotations
+
+import os
+import re
+import resource
+import shutil
+import sqlite3
+import subprocess
+import sys
+import textwrap
+from pathlib import Path
+
+import pytest
+from testing_hostility import changed, disk_with_room_for, ordinary_user, stored_values
+
+import slayr_py as sl
+from slayr_py.cli.checks import ConfigError
+from slayr_py.cli.config import load_config
+from slayr_py.errors import DataError, ObjectiveError, SpaceError, StorageError
+from slayr_py.study.stored import FORMAT
+
+MODULE = "def bowl(config):\n    return (config['x'] - 0.3) ** 2\n"
+CONFIG = """
+[study]
+budget = 3
+n_initial = 3
+seed = 1
+[objective]
+function = "bowls:bowl"
+[space]
+x = { type = "float", lower = 0.0, upper = 1.0 }
+"""
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch) -> Path:
+    """The working directory, with a configuration that takes no fit."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("sys.path", list(sys.path))
+    for module in ("bowls", "leaving"):
+        monkeypatch.delitem(sys.modules, module, raising=False)
+    (tmp_path / "bowls.py").write_text(MODULE)
+    (tmp_path / "leaving.py").write_text("import sys\nsys.exit('not a module')\n")
+    return tmp_path
+
+
+def said(old: str, new: str) -> bytes:
+    assert old in CONFIG
+    return CONFIG.replace(old, new).encode()
+
+
+def command(text: str) -> bytes:
+    return said('function = "bowls:bowl"', f"command = {text}")
+
+
+CONFIGS = [
+    ("UTF-16", CONFIG.encode("utf-16"), ConfigError, "study.toml cannot be read: .*utf-8.*; save it as UTF-8"),
+    ("Latin-1", CONFIG.encode() + b"# caf\xe9\n", ConfigError, "study.toml cannot be read: .*0xe9.*; save it as UTF-8"),
+    ("a null character", CONFIG.encode() + b"\0", ConfigError, "study.toml is not valid TOML: .*line 10"),
+    ("nothing", b"", ConfigError, r"study.toml has no \[objective\] section"),
+    ("five thousand lists", b"a = " + b"[" * 5000, ConfigError, "study.toml is not valid TOML: .*recursion"),
+    ("a number of 5000 digits", said("budget = 3", "budget = " + "9" * 5000), ConfigError, "not valid TOML: .*4300"),
+    ("a key twice", said("seed = 1", "seed = 1\nseed = 2"), ConfigError, "not valid TOML: .*line 6"),
+    (
+        "a number for a section",
+        said("[objective]\n", "[objective]\ncommand = 3\n"),
+        ConfigError,
+        "must be a list, not 3",
+    ),
+    (
+        "a section for a number",
+        said("seed = 1", "seed = {}"),
+        ConfigError,
+        "seed in .study. must be an integer, not {}",
+    ),
+    ("a relative module", said("bowls:bowl", "..os:system"), ConfigError, r"\"module:function\", not '..os:system'"),
+    ("a module that leaves", said("bowls:bowl", "leaving:f"), ConfigError, "'leaving' raised SystemExit: not a mod"),
+    ("an attribute's attribute", said("bowls:bowl", "bowls:bowl.x"), ConfigError, "'bowls' has no function 'bowl.x'"),
+    ("a command without a program", command('["", "a"]'), ConfigError, r"must begin with a program.*\['', 'a'\]"),
+    ("a null character in it", command(r'["a\u0000"]'), ConfigError, "no null character"),
+    ("a timeout of NaN", command('["true"]\ntimeout = nan'), ConfigError, "positive number of seconds, not nan"),
+    ("a timeout without end", command('["true"]\ntimeout = inf'), ConfigError, "positive number of seconds, not inf"),
+    ("an endless range", said("upper = 1.0", "upper = inf"), SpaceError, "upper of the float parameter 'x' .* not inf"),
+    ("a space file that is a folder", said("x = {", 'file = "."\n# {'), SpaceError, "cannot be read as JSON: .*direct"),
+]
+
+
+@pytest.mark.parametrize(("content", "error", "words"), [row[1:] for row in CONFIGS], ids=[row[0] for row in CONFIGS])
+def test_configurations_that_mean_nothing_are_named(folder, slayr, content, error, words):
+    (folder / "study.toml").write_bytes(content)
+    with pytest.raises(error, match=words) as caught:
+        load_config(folder / "study.toml")
+    assert type(caught.value) is error
+    code, out, err = slayr("optimize", "study.toml", "-q")
+    assert (code, out) == (2, "") and err.startswith("slayr: ") and "Traceback" not in err
+    assert not list(folder.glob("*.db"))
+
+
+def test_a_mark_of_the_byte_order_is_read_over(folder):
+    (folder / "study.toml").write_bytes(b"\xef\xbb\xbf" + CONFIG.encode())
+    assert load_config(folder / "study.toml").options["budget"] == 3
+
+
+STORAGES = [
+    ("study.db", "'study.db' is not a storage URL; a storage URL looks like sqlite:///study.db"),
+    ("postgresql://me:secret@host:port/x", r"'postgresql://\*\*\*@host:port/x' is not a storage URL"),
+    ("redis://localhost", "redis://localhost does not open: .*; a storage URL looks like"),
+    ("sqlite:///" + "n" * 300, "does not open: File name too long; name another file"),
+    ("sqlite:///a\0b.db", "does not open: .*null.*; name another file"),
+    ("sqlite:///absent/study.db", "there is no folder absent; create it first"),
+    ("sqlite:///.", r"\. is a folder; a storage URL looks like"),
+]
+
+
+@pytest.mark.parametrize(("url", "words"), STORAGES, ids=[ascii(url)[:40] for url, _ in STORAGES])
+def test_storages_that_cannot_be_are_named(folder, plane, url, words):
+    with pytest.raises(StorageError, match=words) as caught:
+        sl.minimize(lambda config: pytest.fail("evaluated"), plane, budget=2, n_initial=2, storage=url, progress=False)
+    assert type(caught.value) is StorageError and "secret" not in str(caught.value)
+
+
+def test_sqlite_in_memory_works(plane):
+    result = sl.minimize(lambda c: c["x"], plane, budget=3, n_initial=3, seed=1, storage="sqlite://", progress=False)
+    assert len(result.trials) == 3
+
+
+def set_record(path: str, value: str) -> str:
+    return f"UPDATE study_user_attributes SET value_json = json_set(value_json, '$.{path}', json('{value}'))"
+
+
+def set_suggestion(value: str) -> str:
+    return f"UPDATE trial_user_attributes SET value_json = '{value}'"
+
+
+DAMAGED = [
+    # what is done to the study file, the error of `minimize` and of `slayr inspect`, and its words
+    (
+        "a schema to come",
+        ["UPDATE alembic_version SET version_num = 'v99.a'"],
+        "does not open: .*updating optuna to the",
+    ),
+    ("a table is gone", ["DROP TABLE study_directions"], "does not|damaged"),
+    (
+        "a column is gone",
+        ["ALTER TABLE trials RENAME COLUMN state TO s"],
+        "no such column: trials.state; restore a copy",
+    ),
+    ("values are gone", ["DELETE FROM trial_values"], "trial 0 is complete and has the value None. Restore a copy"),
+    ("a value is a text", ["UPDATE trial_values SET value = 'abc'"], "trial 0 is complete and has the value 'abc'"),
+    ("a value is missing", ["UPDATE trial_values SET value = NULL"], "is damaged: AssertionError.*Restore a copy"),
+    ("a state to come", ["UPDATE trials SET state = 'DREAMING'"], "is damaged: LookupError: 'DREAMING' is not"),
+    ("a distribution is no JSON", ["UPDATE trial_params SET distribution_json = '{'"], "is damaged: JSONDecodeError"),
+    (
+        "a choice beyond the choices",
+        [
+            """UPDATE trial_params SET distribution_json =
+        '{"name": "CategoricalDistribution", "attributes": {"choices": ["a"]}}', param_value = 5"""
+        ],
+        "IndexError",
+    ),
+    ("our record is no JSON", ["UPDATE study_user_attributes SET value_json = '{'"], "damaged: JSONDecodeError"),
+    (
+        "our record is a list",
+        ["UPDATE study_user_attributes SET value_json = '[1]'"],
+        "its record 'slayr:study', TypeE",
+    ),
+    ("our record is empty", ["UPDATE study_user_attributes SET value_json = '{}'"], "its record .*KeyError: 'space'"),
+    ("our record is deep", [f"UPDATE study_user_attributes SET value_json = '{'[' * 99999}'"], "RecursionError"),
+    ("our record is of a version to come", [set_record("format", str(FORMAT + 1))], "format 2, this .*pip install -U"),
+    ("the space is a text", [set_record("space", '"x"')], "its record .*not a ConfigSpace space"),
+    ("the space is empty", [set_record("space", "{}")], "its record .*KeyError: 'hyperparameters'"),
+    ("the seed is a text", [set_record("seed", '"x"')], "its record .*seed is 'x'"),
+    ("the kernel is a number", [set_record("kernel", "5")], "its record .*TypeError"),
+    ("a suggestion is no JSON", [set_suggestion("zzz")], "is damaged: JSONDecodeError"),
+    ("a suggestion is a list", [set_suggestion("[]")], r"trial 0 was suggested by \[\], which is no record. Restore"),
+    ("a part of it is a number", [set_suggestion('{"config": 7}')], "trial 0 was suggested with the config 7. Restore"),
+]
+
+
+@pytest.mark.parametrize(("statements", "words"), [row[1:] for row in DAMAGED], ids=[row[0] for row in DAMAGED])
+def test_a_damaged_study_is_named_at_once_and_left_as_it_is(study_file, go_on, slayr, statements, words):
+    changed(study_file, *statements)
+    before = study_file.read_bytes()
+    with pytest.raises(StorageError, match=words) as caught:
+        go_on(study_file, 5, lambda config: pytest.fail("evaluated"))
+    assert type(caught.value) is StorageError
+    code, _, err = slayr("inspect", study_file)
+    assert code == 4 and err.startswith("slayr: ") and "Traceback" not in err
+    assert trials_in(study_file) == 3 or "DROP TABLE" in statements[0], "the trials are still there"
+    assert len(study_file.read_bytes()) == len(before)
+
+
+def trials_in(path: Path) -> int:
+    database = sqlite3.connect(path)
+    try:
+        (count,) = database.execute("SELECT count(*) FROM trials").fetchone()
+    finally:
+        database.close()
+    return int(count)
+
+
+BYTES = [
+    ("half of it", lambda old: old[: len(old) // 2], "malformed; restore a copy"),
+    ("a page overwritten", lambda old: old[:4096] + bytes(4096 * 4) + old[4096 * 5 :], "malformed|damaged"),
+    ("another kind of file", lambda old: b"\x1f\x8b" + bytes(2000), "not a database; restore a copy"),
+]
+
+
+@pytest.mark.parametrize(("change", "words"), [row[1:] for row in BYTES], ids=[row[0] for row in BYTES])
+def test_a_file_that_is_no_database_is_named_and_left_as_it_is(study_file, go_on, slayr, change, words):
+    before = change(study_file.read_bytes())
+    study_file.write_bytes(before)
+    with pytest.raises(StorageError, match=words) as caught:
+        go_on(study_file, 5, lambda config: pytest.fail("evaluated"))
+    assert type(caught.value) is StorageError
+    code, _, err = slayr("inspect", study_file)
+    assert code == 4 and re.search(words, err), err
+    assert study_file.read_bytes() == before
+
+
+def test_several_objectives_are_named(study_file, go_on):
+    changed(study_file, "INSERT INTO study_directions(direction, study_id, objective) VALUES ('MINIMIZE', 1, 1)")
+    with pytest.raises(DataError, match="study 's' has 2 objectives; only one is supported"):
+        go_on(study_file, 5)
+
+
+def test_parameters_beside_their_ranges_are_kept_and_never_fitted(study_file, go_on):
+    changed(study_file, "UPDATE trial_params SET param_value = 1e9 WHERE trial_id = 1")
+    result = go_on(study_file, 6, n_initial=4)
+    assert result.trials["state"].tolist() == ["COMPLETE"] * 6
+    assert result.study.trials[5].user_attrs["slayr:suggestion"]["observations"] == 4
+
+
+def test_a_file_that_may_only_be_read_can_be_looked_at_but_not_gone_on_with(open_folder, go_on, slayr):
+    path = open_folder / "study.db"
+    go_on(path, 3)
+    assert slayr("inspect", path)[0] == 0  # whatever is imported late is imported now, as root
+    path.chmod(0o444)
+    with ordinary_user():
+        with pytest.raises(StorageError, match="readonly database; make the file and its folder .*writable") as caught:
+            go_on(path, 5, lambda config: pytest.fail("evaluated"))
+        code, out, _ = slayr("inspect", path)
+        finished = go_on(path, 3)
+    assert type(caught.value) is StorageError
+    assert code == 0 and "3 trials" in out and len(finished.trials) == 3
+    assert len(stored_values(path)) == 3
+
+
+def test_a_file_that_may_not_be_read_is_named(open_folder, go_on):
+    path = open_folder / "study.db"
+    go_on(path, 3)
+    path.chmod(0)
+    with ordinary_user():
+        with pytest.raises(StorageError, match="unable to open database file; make the file .* readable") as caught:
+            go_on(path, 5)
+        with pytest.raises(StorageError, match="new.db does not open: .*; make the file and its folder"):
+            go_on(open_folder / "new.db", 5)
+    assert type(caught.value) is StorageError
+    path.chmod(0o600)
+    assert len(stored_values(path)) == 3
+
+
+def test_a_full_disk_before_the_study_is_named(tmp_path, go_on):
+    with (
+        disk_with_room_for(20_000),
+        pytest.raises(StorageError, match="does not open: .*make room on its disk") as error,
+    ):
+        go_on(tmp_path / "study.db", 3, lambda config: pytest.fail("evaluated"))
+    assert type(error.value) is StorageError
+
+
+def test_a_full_disk_during_the_study_loses_no_value(study_file, go_on, monkeypatch):
+    monkeypatch.setattr("slayr_py.study.loop.SECOND_TRIES", (0.0,))
+    hard = resource.getrlimit(resource.RLIMIT_FSIZE)[1]
+    calls = []
+
+    def objective(config):
+        calls.append(config["x"])
+        if len(calls) == 2:
+            resource.setrlimit(resource.RLIMIT_FSIZE, (1000, hard))
+        return config["x"]
+
+    with disk_with_room_for(-1), pytest.raises(StorageError) as caught:
+        go_on(study_file, 8, objective)
+    assert type(caught.value) is StorageError
+    # The one value that could not be stored is in the message, with the way to store it.
+    tell = re.search(rf"the last value, {calls[1]!r} of trial 4 at .*study\.tell\((4, .*?)\)", str(caught.value))
+    assert tell and "make room on its disk" in str(caught.value)
+    assert stored_values(study_file)[3] == calls[0] and stored_values(study_file)[4] is None
+    sl.study.tell(go_on(study_file, 4).study, 4, calls[1])
+    go_on(study_file, 8)
+    assert stored_values(study_file)[3:5] == calls[:2] and len(stored_values(study_file)) == 8
+
+
+def test_a_disk_that_is_full_for_a_moment_loses_nothing(study_file, go_on, monkeypatch):
+    hard = resource.getrlimit(resource.RLIMIT_FSIZE)[1]
+    calls = []
+
+    def objective(config):
+        calls.append(config["x"])
+        resource.setrlimit(resource.RLIMIT_FSIZE, (1000, hard))
+        return config["x"]
+
+    # The wait before the second try is when somebody makes room.
+    room = resource.getrlimit(resource.RLIMIT_FSIZE)
+    monkeypatch.setattr("slayr_py.study.loop.time.sleep", lambda s: resource.setrlimit(resource.RLIMIT_FSIZE, room))
+    with disk_with_room_for(-1), pytest.raises(StorageError, match="is kept: run the same study again to go on"):
+        go_on(study_file, 8, objective)
+    assert stored_values(study_file)[3:] == calls
+
+
+def test_a_full_run_folder_costs_a_fit_and_no_evaluation(study_file, go_on, monkeypatch, tmp_path):
+    (tmp_path / "file").write_text("")
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path / "file"))  # nothing can be written there
+    with pytest.warns(RuntimeWarning, match="the fit failed, so a space-filling point is taken instead"):
+        go_on(study_file, 5, n_initial=3)
+    assert None not in stored_values(study_file) and len(stored_values(study_file)) == 5
+
+
+@pytest.mark.skipif(
+    os.geteuid() != 0 or shutil.which("unshare") is None, reason="only root can mount a disk of its own to fill"
+)
+def test_a_disk_that_is_really_full(tmp_path):
+    script = textwrap.dedent(f"""
+        import os, tempfile
+        import slayr_py as sl
+        from ConfigSpace import ConfigurationSpace
+        plane = ConfigurationSpace({{"x": (-5.0, 10.0), "y": (0.0, 15.0)}})
+        sl.study.loop.SECOND_TRIES = (0.0,)
+        calls = []
+        def objective(config):
+            calls.append(config["x"])
+            if len(calls) == 3:
+                with open("{tmp_path}/filler", "wb", buffering=0) as filler:
+                    while filler.write(bytes(512)) == 512:
+                        pass
+            return config["x"]
+        def fill(config):
+            try:
+                return objective(config)
+            except OSError:
+                return config["x"]
+        try:
+            sl.minimize(fill, plane, budget=8, n_initial=8, seed=1, progress=False, storage="sqlite:///{tmp_path}/s.db",
+                        study_name="s")
+        except sl.StorageError as error:
+            print(type(error).__name__, error)
+        os.remove("{tmp_path}/filler")
+        print(len(sl.minimize(fill, plane, budget=2, n_initial=8, seed=1, progress=False,
+              storage="sqlite:///{tmp_path}/s.db", study_name="s").trials), calls)
+    """)
+    mounted = subprocess.run(
+        ["unshare", "-m", "sh", "-c", 'mount -t tmpfs -o size=1m tmpfs "$1" && exec "$2" -c "$3"', "sh"]
+        + [str(tmp_path), sys.executable, script],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    if "mount" in mounted.stderr or "unshare" in mounted.stderr:
+        pytest.skip(f"no disk can be mounted here: {mounted.stderr.strip()}")
+    assert re.search("^StorageError .*make room on its disk.*the last value, .* of trial 2", mounted.stdout), mounted
+    assert re.search(r"^3 \[", mounted.stdout, flags=re.MULTILINE), mounted
+
+
+def test_a_figure_that_cannot_be_written_costs_no_study(folder, slayr):
+    (folder / "study.toml").write_text(CONFIG)
+    (folder / "study_convergence.png").mkdir()
+    code, out, _ = slayr("optimize", "study.toml", "-q")
+    assert code == 0 and "figure      none: study_convergence.png cannot be written: Is a directory" in out
+    assert "best value" in out
+
+
+def test_a_password_is_never_shown(folder, slayr, monkeypatch):
+    def failing(*arguments, **options):
+        raise ObjectiveError("no data")
+
+    monkeypatch.setattr("slayr_py.cli.optimize.minimize", failing)
+    (folder / "study.toml").write_text(CONFIG)
+    code, out, err = slayr("optimize", "study.toml", "-q", "--storage", "postgresql://me:secret@host/x")
+    assert code == 1 and "secret" not in out + err and err.count("postgresql://me:***@host/x") == 2
+
+
+NAMES = [
+    "../evil",
+    "/tmp/evil",
+    "a/b",
+    "..",
+    ".hidden",
+    "-q",
+    "",
+    "a\0b",
+    "a\nb",
+    "a?mode=ro",
+    "%2e%2e",
+    "n" * 300,
+    "a\\b",
+]
+
+
+@pytest.mark.parametrize("name", NAMES, ids=[ascii(name)[:20] for name in NAMES])
+def test_a_study_keeps_to_its_folder(folder, slayr, name):
+    inner = folder / "inner"
+    inner.mkdir()
+    text = CONFIG.replace("[study]", f"[study]\nname = {quoted(name)}\noutput = 'inner'")
+    (folder / "study.toml").write_text(text)
+    before = sorted(folder.rglob("*"))
+    code, _, err = slayr("optimize", "study.toml", "-q")
+    assert code == 2 and re.search(
+        "the study's name .* cannot begin the names of its files: .*give it a plain one", err
+    )
+    assert [path for path in sorted(folder.rglob("*")) if "__pycache__" not in path.parts] == before
+
+
+def quoted(name: str) -> str:
+    return '"' + "".join(c if c.isalnum() or c in " .-/?%=" else f"\\u{ord(c):04x}" for c in name) + '"'
+
+
+def test_odd_names_that_stay_in_the_folder_are_names(folder, slayr):
+    (folder / "study.toml").write_text(CONFIG)
+    assert slayr("optimize", "study.toml", "-q", "--study-name", "é è [1] (b), c=2")[0] == 0
+    assert (folder / "é è [1] (b), c=2.db").is_file()
+
+
+def test_an_output_that_no_folder_can_be_is_named(folder, slayr):
+    (folder / "study.toml").write_text(CONFIG.replace("[study]", '[study]\noutput = "a\\u0000"'))
+    code, _, err = slayr("optimize", "study.toml", "-q")
+    assert code == 2 and r"the output folder 'a\x00' cannot be made: embedded null byte; name another" in err

@@ -1,0 +1,189 @@
+"""Objectives that misbehave: their trial fails with a reason, and what was evaluated before and after is kept."""
+
+from __future__ import annotations
+
+import decimal
+import math
+import re
+import subprocess
+import sys
+import textwrap
+import time
+
+import numpy as np
+import optuna
+import pytest
+from testing_hostility import stored_values
+
+import slayr_py as sl
+from slayr_py.cli.objective import command_objective
+from slayr_py.errors import NotFiniteError, ObjectiveError
+from slayr_py.study.objective import evaluate
+from slayr_py.study.record import FAILURE_KEY
+
+
+class Unprintable(Exception):
+    def __str__(self):
+        raise RuntimeError("no words")
+
+
+class Poser:
+    """Has what a NumPy scalar has, and no value."""
+
+    shape = 3
+
+    def item(self):
+        raise RuntimeError("nothing inside")
+
+
+class Mute:
+    def __repr__(self):
+        raise RuntimeError("no face")
+
+
+ANSWERS = [
+    ("raises", ValueError("bad lr"), ObjectiveError, "raised ValueError: bad lr"),
+    ("raises without words", MemoryError(), ObjectiveError, "raised MemoryError"),
+    ("recurses for ever", RecursionError("too deep"), ObjectiveError, "raised RecursionError: too deep"),
+    ("raises StopIteration", StopIteration(), ObjectiveError, "raised StopIteration"),
+    ("raises an error of ours", sl.DataError("mine"), ObjectiveError, "raised DataError: mine"),
+    ("raises what cannot be printed", Unprintable(), ObjectiveError, "raised Unprintable: .*cannot be printed"),
+    ("raises three megabytes", ValueError("x" * 3_000_000), ObjectiveError, r"ValueError: x{2000}\.\.\.$"),
+    ("raises bytes that are no text", ValueError("\udcff\0"), ObjectiveError, "raised ValueError: \udcff\0"),
+    ("leaves Python", SystemExit(3), ObjectiveError, r"called sys\.exit\(3\); it must return a number or raise"),
+    ("returns None", None, ObjectiveError, "NoneType None; does it end without a return statement"),
+    ("returns a text", "0.3", ObjectiveError, "must return one number and returned str '0.3'"),
+    ("returns a long text", "x" * 10_000, ObjectiveError, r"returned str 'x{199}\.\.\.$"),
+    ("returns a truth value", True, ObjectiveError, "must return one number and returned bool True"),
+    ("returns a table", {"loss": 1.0}, ObjectiveError, "must return one number and returned dict {'loss': 1.0}"),
+    ("returns a pair", (1.0, 2.0), ObjectiveError, r"must return one number and returned tuple \(1.0, 2.0\)"),
+    ("returns an array", np.zeros(2), ObjectiveError, r"must return one number and returned an array of shape \(2,\)"),
+    ("returns a complex number", 1j, ObjectiveError, "must return one number and returned complex 1j"),
+    ("returns a decimal", decimal.Decimal("0.1"), ObjectiveError, "must return one number and returned Decimal"),
+    ("returns a poser", Poser(), ObjectiveError, "returned Poser, whose value cannot be read: nothing inside"),
+    (
+        "returns what cannot be printed",
+        type("Mute", (), {"__repr__": Poser.__repr__})(),
+        ObjectiveError,
+        "Mute.*cannot",
+    ),
+    ("returns NaN", math.nan, NotFiniteError, "returned nan, which is not a finite number"),
+    ("returns infinity", np.float64(np.inf), NotFiniteError, "returned inf, which is not a finite number"),
+    ("returns 400 digits", 10**400, NotFiniteError, r"returned 10{199}\.\.\., which is too large for a float"),
+    ("returns 5000 digits", 10**5000, NotFiniteError, "returned .*int that cannot be printed.*, which is too large"),
+]
+
+
+def give(answer):
+    if isinstance(answer, BaseException):
+        raise answer
+    return answer
+
+
+@pytest.mark.parametrize(("answer", "error", "words"), [row[1:] for row in ANSWERS], ids=[row[0] for row in ANSWERS])
+def test_a_wrong_answer_is_named(answer, error, words):
+    with pytest.raises(error, match=words) as caught:
+        evaluate(lambda config: give(answer), {})
+    assert type(caught.value) is error
+
+
+def test_wrong_answers_fail_their_trials_and_nothing_else_is_lost(tmp_path, go_on):
+    given = [answer for i, (_, wrong, _, _) in enumerate(ANSWERS) for answer in (float(i), wrong)]
+    answers = iter(given)
+    path = tmp_path / "study.db"
+    go_on(path, len(given), lambda config: give(next(answers)), n_initial=len(given))
+    trials = optuna.load_study(study_name="s", storage=f"sqlite:///{path}").trials
+    assert [trial.value for trial in trials[::2]] == given[::2]
+    for (_, _, _, words), trial in zip(ANSWERS, trials[1::2], strict=True):
+        assert trial.state.name == "FAIL" and trial.value is None
+        assert re.search(words, trial.user_attrs[FAILURE_KEY])
+
+
+@pytest.mark.parametrize("end", [KeyboardInterrupt(), GeneratorExit()], ids=repr)
+def test_what_is_no_error_ends_the_study_and_keeps_it(tmp_path, go_on, end):
+    answers = iter([1.0, 2.0, end])
+    with pytest.raises(type(end)):
+        go_on(tmp_path / "study.db", 4, lambda config: give(next(answers)))
+    assert stored_values(tmp_path / "study.db")[:2] == [1.0, 2.0]
+
+
+def shell(script: str) -> list[str]:
+    return ["sh", "-c", script.replace("{", "{{").replace("}", "}}")]
+
+
+COMMANDS = [
+    ("hangs", shell("echo 1; sleep 60"), ObjectiveError, "took longer than 0.3 s and was killed"),
+    ("hangs with its outputs closed", shell("exec >&- 2>&-; sleep 60"), ObjectiveError, "longer than 0.3 s and was"),
+    ("never stops writing", ["yes"], ObjectiveError, "took longer than 0.3 s and was killed"),
+    ("leaves a child that holds its output", shell("sleep 60 & echo 1"), ObjectiveError, "longer than 0.3 s and was"),
+    ("kills itself", shell("echo 0.5; kill -9 $$"), ObjectiveError, "was killed by SIGKILL: 0.5"),
+    ("crashes", shell("kill -SEGV $$"), ObjectiveError, "was killed by SIGSEGV: it wrote nothing"),
+    (
+        "fails",
+        shell("echo 0.5; echo 'out of memory' >&2; exit 3"),
+        ObjectiveError,
+        "ended with status 3: out of memory",
+    ),
+    ("is not there", ["no-such-program"], ObjectiveError, "command 'no-such-program' does not start: No such file"),
+    ("is a folder", ["/"], ObjectiveError, "command '/' does not start: Permission denied"),
+    ("gets a null character", ["echo", "{k}"], ObjectiveError, "command 'echo' does not start: embedded null"),
+    ("writes nothing", ["true"], ObjectiveError, "wrote nothing; its last line of output must be the value"),
+    ("writes words", ["echo", "loss", "1"], ObjectiveError, "last line of output must be the value, and is 'loss 1'"),
+    ("writes two numbers", ["echo", "1", "2"], ObjectiveError, "must be the value, and is '1 2'"),
+    ("writes ten megabytes in a line", shell("head -c 10000000 /dev/zero"), ObjectiveError, "must be the value, and"),
+    ("writes NaN", ["echo", "nan"], NotFiniteError, "returned nan, which is not a finite number"),
+    ("writes 1e999", ["echo", "1e999"], NotFiniteError, "returned inf, which is not a finite number"),
+]
+
+
+@pytest.mark.parametrize(("command", "error", "words"), [row[1:] for row in COMMANDS], ids=[row[0] for row in COMMANDS])
+def test_commands_that_misbehave_fail_their_trial(tmp_path, command, error, words):
+    objective = command_objective(command, ["k"], tmp_path, timeout=0.3 if "longer" in words else 30)
+    start = time.monotonic()
+    with pytest.raises(error, match=words) as caught:
+        evaluate(objective, {"k": "a\0b"})
+    assert type(caught.value) is error and len(str(caught.value)) < 1000
+    assert time.monotonic() - start < 10
+
+
+COMMANDS_THAT_WORK = [
+    ("bytes that are no text before the value", shell(r"printf '\377\376\n0.25\n'"), 0.25),
+    (
+        "much before the value, on both outputs",
+        shell("head -c 300000 /dev/zero | tee /dev/stderr; echo; echo 0.5"),
+        0.5,
+    ),
+    ("waits for input that nobody gives", shell("cat; echo 1e-3"), 1e-3),
+    ("a value without a line's end", ["printf", "7"], 7.0),
+]
+
+
+@pytest.mark.parametrize(
+    ("command", "value"), [row[1:] for row in COMMANDS_THAT_WORK], ids=[row[0] for row in COMMANDS_THAT_WORK]
+)
+def test_awkward_commands_are_read(tmp_path, command, value):
+    assert command_objective(command, ["k"], tmp_path, timeout=30)({"k": "a"}) == value
+
+
+@pytest.mark.parametrize("death", ["os.kill(os.getpid(), signal.SIGKILL)", "os._exit(0)"])
+def test_an_objective_that_kills_its_process_loses_one_trial(tmp_path, go_on, death):
+    path = tmp_path / "study.db"
+    script = textwrap.dedent(f"""
+        import os, signal, sys
+        from ConfigSpace import ConfigurationSpace
+        import slayr_py as sl
+        calls = []
+        def objective(config):
+            calls.append(config)
+            if len(calls) == 3:
+                {death}
+            return config["x"]
+        sl.minimize(objective, ConfigurationSpace({{"x": (-5.0, 10.0), "y": (0.0, 15.0)}}), budget=5, n_initial=20,
+                    seed=1, progress=False, storage="sqlite:///{path}", study_name="s")
+    """)
+    assert subprocess.run([sys.executable, "-c", script], timeout=60, check=False).returncode in (-9, 0)
+    before = stored_values(path)
+    assert len(before) == 3 and before[2] is None and None not in before[:2]
+    go_on(path, 5)
+    after = stored_values(path)
+    assert after[:2] == before[:2] and None not in after[3:] and len(after) == 5
