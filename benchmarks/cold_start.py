@@ -1,10 +1,11 @@
-"""Seconds from nothing to the first fit, and again when everything is cached.
+"""Seconds from nothing to the first fit, what they are spent on, and again when everything is cached.
 
     python benchmarks/cold_start.py
 
-Cold: an empty cache folder; assembling CmdStan together with compiling the program, then the first fit of 50 points of
-Hartmann6 (default options of ``GaussianProcess.fit``). Warm: a new process with the same cache. Each phase runs in a
-process of its own, so imports count.
+Cold: an empty cache folder; ``slayr toolchain build`` on all cores, then the first fit of 50 points of Hartmann6 with the
+default options of ``GaussianProcess.fit``. Then each program alone, removed and compiled again where the front end is
+there: first and second use. Warm: a new process with the same cache. Phases run in processes of their own, so imports
+count.
 """
 
 from __future__ import annotations
@@ -15,27 +16,44 @@ import sys
 import tempfile
 from pathlib import Path
 
-PHASES = """
-import sys, time
+BEGIN = """
+import shutil, sys, time
 start = time.perf_counter()
 import numpy as np
 import slayr_py as sl
+from slayr_py.inference.programs import build, compiled, program_names
 from slayr_py.space import Encoder
+from slayr_py.toolchain import ensure_cmdstan
 from problems import PROBLEMS
 space, objective, _ = PROBLEMS["hartmann6"]
 configs = Encoder(space).sobol(50, 0)
 y = np.array([objective(config) for config in configs])
 gp = sl.GaussianProcess(space)
-from slayr_py.toolchain import ensure_cmdstan
 imported = time.perf_counter()
+"""
+
+FIT = """
 ensure_cmdstan()
 assembled = time.perf_counter()
-gp.prepare()
-compiled = time.perf_counter()
+each = ", ".join(f"{name} {seconds:.0f} s" for name, seconds in build())
+compiled_all = time.perf_counter()
 gp.fit(configs, y)
 fitted = time.perf_counter()
-print(f"{sys.argv[1]}: import {imported - start:.2f} s, toolchain {assembled - imported:.2f} s, "
-      f"compile {compiled - assembled:.2f} s, fit {fitted - compiled:.2f} s, all {fitted - start:.2f} s", flush=True)
+print(f"{sys.argv[1]}: import {imported - start:.2f} s, CmdStan {assembled - imported:.2f} s, "
+      f"compile {compiled_all - assembled:.2f} s, fit {fitted - compiled_all:.2f} s, all {fitted - start:.2f} s")
+if sys.argv[1] == "cold":
+    print(f"      done after: {each}")
+"""
+
+PROGRAMS = """
+for name in program_names():
+    shutil.rmtree(compiled(name).exe.parent)
+    times = []
+    for _ in range(2):
+        begun = time.perf_counter()
+        compiled(name)
+        times.append(time.perf_counter() - begun)
+    print(f"{name}: first use {times[0]:.1f} s, second {times[1]:.3f} s")
 """
 
 
@@ -43,8 +61,8 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as cache:
         environment = {**os.environ, "SLAYR_CACHE_DIR": cache}
         environment.pop("CMDSTAN", None)
-        for phase in ("cold", "warm"):
-            command = [sys.executable, "-c", PHASES, phase]
+        for phase, text in (("cold", FIT), ("programs", PROGRAMS), ("warm", FIT)):
+            command = [sys.executable, "-c", BEGIN + text, phase]
             subprocess.run(command, check=True, env=environment, cwd=Path(__file__).parent)
 
 
