@@ -2,10 +2,10 @@
 
     python benchmarks/cold_start.py
 
-Cold: an empty cache folder; ``slayr toolchain build`` on all cores, then the first fit of 50 points of Hartmann6 with the
-default options of ``GaussianProcess.fit``. Then each program alone, removed and compiled again where the front end is
-there: first and second use. Warm: a new process with the same cache. Phases run in processes of their own, so imports
-count.
+Cold: an empty cache folder; ``slayr toolchain build`` on all cores, then the first fit of 50 points of Hartmann6 with
+the default options of ``GaussianProcess.fit``. Then each program alone, removed and compiled again where the front end
+is there: first and second use. Warm: a new process with the same cache. Phases run in processes of their own, so
+imports count.
 """
 
 from __future__ import annotations

@@ -94,6 +94,8 @@ def table() -> pd.DataFrame:
 
 
 def run() -> None:
+    for levels in (0, 2):
+        problem(2, 2, levels)[0].prepare()  # here and not in the measured processes: compilers take more memory
     for sweep, sizes in SWEEPS.items():
         for size in sizes:
             done = table()
@@ -103,7 +105,7 @@ def run() -> None:
             with ProcessPoolExecutor(1, get_context("spawn"), one_core) as pool:
                 row = pool.submit(measure, **BASE | {sweep: size}).result()
             print(sweep, size, {name: round(value, 3) for name, value in row.items()}, flush=True)
-            pd.DataFrame([{"sweep": sweep, "size": size, **row}]).to_csv(
+            pd.DataFrame([{"sweep": sweep, "size": size, **row}], columns=["sweep", "size", *NAMES]).to_csv(
                 STORED, mode="a", header=not STORED.exists(), index=False, float_format="%.4g"
             )
 

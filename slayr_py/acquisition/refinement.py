@@ -10,7 +10,7 @@ from slayr_py.acquisition.landscape import Landscape
 from slayr_py.acquisition.neighbourhood import Neighbourhood
 from slayr_py.space.dimension import FloatArray
 
-_ROUNDS = 100
+_ROUNDS = 200
 _GAIN = 1e-9  # of the score in a round (log EI, log PI, or the bound in standard deviations of y), to go on
 
 
@@ -35,7 +35,11 @@ def refine(landscape: Landscape, starts: FloatArray) -> tuple[FloatArray, FloatA
 
 
 def _alternate(landscape: Landscape, starts: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """One quasi-Newton step and one hill-climbing step in turn, for every start that gains by one of them."""
+    """Quasi-Newton steps for every start that gains by them; a discrete step for one that no longer does.
+
+    A discrete step looks at every neighbour, hundreds of them where categories have many levels, and so is left for
+    when the numbers beside it are as good as they get.
+    """
     neighbourhood = Neighbourhood(landscape.encoder)
     upper = np.array([1.0 if d.is_real else d.upper for d in landscape.encoder.dimensions])
     ascent = Ascent(landscape.scores_and_gradients, starts, upper)
@@ -43,8 +47,10 @@ def _alternate(landscape: Landscape, starts: FloatArray) -> tuple[FloatArray, Fl
     for _ in range(_ROUNDS):
         before = ascent.values[moving]
         ascent.step(moving)
-        _hop(landscape, neighbourhood, ascent, moving)
-        moving = moving[ascent.values[moving] > before + _GAIN]
+        arrived = moving[~(ascent.values[moving] > before + _GAIN)]
+        before = ascent.values[arrived]
+        _hop(landscape, neighbourhood, ascent, arrived)
+        moving = np.setdiff1d(moving, arrived[~(ascent.values[arrived] > before + _GAIN)])
         if not len(moving):
             break
     return ascent.points, ascent.values
@@ -52,7 +58,7 @@ def _alternate(landscape: Landscape, starts: FloatArray) -> tuple[FloatArray, Fl
 
 def _hop(landscape: Landscape, neighbourhood: Neighbourhood, ascent: Ascent, rows: NDArray[np.intp]) -> None:
     """Put each of these climbers on its best discrete neighbour, if that is better."""
-    if landscape.continuous.all():
+    if landscape.continuous.all() or not len(rows):
         return
     encoded, _ = landscape.place(ascent.points[rows])
     owners, neighbours = neighbourhood.of(ascent.points[rows], encoded.active & ~landscape.continuous)

@@ -41,7 +41,7 @@ class Spectrum:
         complement = helmert(m).T if m > 1 else np.empty((1, 0))
         values, vectors = np.linalg.eigh(complement.T @ laplacian @ complement)
         values = np.concatenate([[0.0], np.maximum(values, 0.0)])
-        basis = np.column_stack([np.full(m, 1 / np.sqrt(m)), _signed(complement @ vectors)])
+        basis = np.column_stack([np.full(m, 1 / np.sqrt(m)), signed(complement @ vectors)])
         # Each computed eigenvalue is off by a small multiple of m eps |L|: closer ones cannot be told apart.
         tolerance = 10 * m * np.finfo(np.float64).eps * values[-1]
         group_of = np.concatenate([[0], np.cumsum(np.diff(values) > tolerance)]).astype(np.int64)
@@ -63,7 +63,7 @@ def with_inactive(weights: FloatArray) -> FloatArray:
     return extended
 
 
-def _signed(vectors: FloatArray) -> FloatArray:
+def signed(vectors: FloatArray) -> FloatArray:
     """Columns with the first of their large entries positive: an eigenvector's sign is anybody's choice."""
     large = np.abs(vectors) > 0.5 * np.abs(vectors).max(axis=0, initial=0.0)
     first = np.take_along_axis(vectors, np.argmax(large, axis=0)[None], axis=0)

@@ -22,6 +22,7 @@ from scipy.sparse.linalg import ArpackError, eigsh
 
 from slayr_py.errors import DataError
 from slayr_py.space.dimension import FloatArray
+from slayr_py.space.spectrum import signed
 
 _EPS = float(np.finfo(np.float64).eps)
 _FEW = 8  # Lanczos is the faster one up to about n / 8 eigenpairs
@@ -80,7 +81,7 @@ def keep(pairs: Eigenpairs, rank: float | None, trace: float) -> Eigenpairs:
         r = min(r, int(rank))
     elif rank is not None:
         r = min(r, 1 + int(np.searchsorted(np.cumsum(values), rank * trace)))
-    return Eigenpairs(np.array(values[:r]), _signed(vectors[:, :r]))
+    return Eigenpairs(np.array(values[:r]), np.ascontiguousarray(signed(vectors[:, :r])))
 
 
 def largest(matrix: Any, k: int, **options: Any) -> Eigenpairs | None:
@@ -161,10 +162,3 @@ def _indefinite(smallest: float, greatest: float) -> DataError:
         f"the kernel is indefinite: its Gram matrix has the eigenvalue {smallest:.6g} (the largest is {greatest:.6g}), "
         "so it is no inner product of features; take a Mercer kernel, or raise tol if this is rounding"
     )
-
-
-def _signed(vectors: FloatArray) -> FloatArray:
-    """Columns with the first of their large entries positive: an eigenvector's sign is anybody's choice."""
-    large = np.abs(vectors) > 0.5 * np.abs(vectors).max(axis=0)
-    first = np.take_along_axis(vectors, np.argmax(large, axis=0)[None], axis=0)
-    return np.ascontiguousarray(vectors * np.sign(first))

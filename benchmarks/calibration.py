@@ -1,0 +1,170 @@
+"""Simulation-based calibration of every Stan program.
+
+    python benchmarks/calibration.py --replications 500
+
+Ranks go to results/calibration.csv as they are made, one row a replication: an interrupted command goes on where it
+was, and more replications continue what is there. ``--report`` only prints the table. Exits with status 1 if the ranks
+of a model are not uniform: a p-value below 0.001 over all its quantities.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+
+import matplotlib.pyplot as plt
+import numpy as np
+import pandas as pd
+from ConfigSpace import Categorical, ConfigurationSpace, EqualsCondition, Float
+
+import slayr_py as sl
+from slayr_py.inference.calibration import Calibration, calibrate, ecdf_band
+from slayr_py.inference.programs import compiled
+from slayr_py.kernels import FrequencyModulated, Hierarchical, Kernel, Matern, Separable
+
+LIMIT = 0.001
+DRAWS = 99
+OBSERVED = 10
+CHUNK = 10
+FITS = ("case", "ess", "divergences", "seconds")
+
+# Under the default priors ten observations say little of some hyperparameters: the ranks of those test priors more than
+# the likelihood. Under these, function and noise are both seen.
+TIGHT = {"sigma_n": sl.LogNormal(-1.2, 0.5), "sigma_f": sl.LogNormal(0.0, 0.4), "lengthscale": sl.LogNormal(-0.7, 0.5)}
+
+
+def plain() -> ConfigurationSpace:
+    return ConfigurationSpace({"x": (0.0, 1.0), "z": (0.0, 1.0)})
+
+
+def conditional() -> ConfigurationSpace:
+    space = ConfigurationSpace()
+    kind, depth = Categorical("kind", ["flat", "deep"]), Float("depth", (0.0, 1.0))
+    space.add(kind, depth, Float("x", (0.0, 1.0)), EqualsCondition(depth, kind, "deep"))
+    return space
+
+
+def mixed() -> ConfigurationSpace:
+    space = ConfigurationSpace()
+    space.add(
+        Float("x", (0.0, 1.0)),
+        Categorical("act", ["relu", "tanh", "gelu"]),
+        Categorical("size", ["s", "m", "l"], ordered=True),
+    )
+    return space
+
+
+CASES: dict[str, tuple[ConfigurationSpace, Kernel, dict[str, sl.kernels.Prior]]] = {
+    "matern, default priors": (plain(), Matern(2), {}),
+    "matern p = 0": (plain(), Matern(0), TIGHT),
+    "hierarchical se product, default priors": (conditional(), Hierarchical("se", "product"), {}),
+    "hierarchical rq sum": (conditional(), Hierarchical("rq", "sum"), TIGHT),
+    "fm laplacian, default priors": (mixed(), FrequencyModulated("laplacian"), {}),
+    "fm power": (mixed(), FrequencyModulated("power", orders=3, tau=1.2), TIGHT),
+    "fm neural": (mixed(), FrequencyModulated("neural"), TIGHT),
+    "fm by hierarchical": (conditional(), FrequencyModulated(Hierarchical("matern")), TIGHT),
+    "separable laplacian sum": (mixed(), Separable("laplacian", "sum"), TIGHT),
+}
+
+
+def calibrated(case: str, path: Path, replications: int, seed: int) -> None:
+    """Replications of one case that the file does not have yet."""
+    space, kernel, priors = CASES[case]
+    gp = sl.GaussianProcess(space, kernel, priors)
+    configs = gp.encoder.sobol(OBSERVED + 1, 0)
+    program = compiled(kernel.program)
+    table = pd.read_csv(path) if path.exists() else pd.DataFrame(columns=list(FITS))
+    done = int((table["case"] == case).sum())
+    print(f"{case}: {max(replications - done, 0)} replications to do", flush=True)
+    while done < replications:
+        n = min(CHUNK, replications - done)
+        result = calibrate(gp, configs, n, DRAWS, seed, first=done, program=program)
+        rows = pd.concat([result.fits.round(3), result.ranks], axis=1)
+        rows.insert(0, "case", case)
+        # Hyperparameters that other kernels lack stay empty.
+        table = pd.concat([table, rows], ignore_index=True) if len(table) else rows
+        ranks = table.columns.difference(FITS)
+        table[ranks] = table[ranks].astype("Int64")
+        table.to_csv(path, index=False)
+        done += n
+
+
+def stored(path: Path) -> dict[str, Calibration]:
+    table = pd.read_csv(path)
+    results = {}
+    for case in CASES:
+        rows = table[table["case"] == case]
+        if len(rows):
+            ranks = rows.drop(columns=list(FITS)).dropna(axis=1).astype(int)
+            results[case] = Calibration(ranks, DRAWS, rows[["ess", "divergences", "seconds"]])
+    return results
+
+
+def report(results: dict[str, Calibration]) -> bool:
+    """Print a row a case; whether all are uniform."""
+    print("| model | replications | quantities | smallest p-value | of | times their number | ESS | divergences | s |")
+    print("|---|---|---|---|---|---|---|---|---|")
+    uniform = True
+    for case, result in results.items():
+        p, together, fits = result.p_values(), result.p_value(), result.fits
+        uniform &= together >= LIMIT
+        print(
+            f"| {case} | {len(result.ranks)} | {len(p)} | {p.min():.3g} | `{p.idxmin()}` | {together:.2g} "
+            f"| {fits['ess'].min():.0f} to {fits['ess'].max():.0f} | {fits['divergences'].sum()} "
+            f"| {fits['seconds'].sum():.0f} |"
+        )
+    return uniform
+
+
+def draw(results: dict[str, Calibration], path: Path) -> None:
+    """Empirical distribution functions of the ranks less the uniform one, in their simultaneous 95% band."""
+    columns = 3
+    rows = -(-len(results) // columns)
+    figure, axes = plt.subplots(rows, columns, figsize=(10, 2.5 * rows), sharex=True, sharey=True, squeeze=False)
+    share = np.arange(1, DRAWS + 1) / (DRAWS + 1)
+    for axis, (case, result) in zip(axes.flat, results.items(), strict=False):
+        n = len(result.ranks)
+        lower, upper = ecdf_band(n, DRAWS)
+        axis.fill_between(share, lower - share, upper - share, color="0.88", linewidth=0)
+        p = result.p_values()
+        for name, ranks in result.ranks.items():
+            below = np.cumsum(np.bincount(ranks, minlength=DRAWS + 1))[:-1] / n
+            lowest = name == p.idxmin()
+            label = f"{name}, p = {p[name]:.2g}" if lowest else None
+            axis.plot(share, below - share, label=label, color="C3" if lowest else "C0", lw=1.3 if lowest else 0.6)
+        axis.set_title(case, fontsize=9)
+        axis.legend(fontsize=7, loc="lower center", frameon=False)
+    for axis in axes.flat[len(results) :]:
+        axis.axis("off")
+    figure.supxlabel("rank / (L + 1)", fontsize=9)
+    figure.supylabel("difference of distribution functions", fontsize=9)
+    figure.tight_layout()
+    path.parent.mkdir(parents=True, exist_ok=True)
+    figure.savefig(path, dpi=80)
+    plt.close(figure)
+
+
+def main(arguments: list[str] | None = None) -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--replications", type=int, default=500)
+    parser.add_argument("--cases", nargs="+", choices=list(CASES), default=list(CASES))
+    parser.add_argument("--seed", type=int, default=1, help="of a file that does not exist yet")
+    parser.add_argument("--output", type=Path, default=Path(__file__).parent / "results")
+    parser.add_argument("--figure", type=Path)
+    parser.add_argument("--report", action="store_true", help="only print what is there")
+    given = parser.parse_args(arguments)
+    given.output.mkdir(parents=True, exist_ok=True)
+    path = given.output / "calibration.csv"
+    if not given.report:
+        for case in given.cases:
+            calibrated(case, path, given.replications, given.seed)
+    results = stored(path)
+    uniform = report(results)
+    if given.figure:
+        draw(results, given.figure)
+    return int(not uniform)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
