@@ -18,6 +18,7 @@
 # first cell that fits also compiles the Stan program, once per machine.
 
 # %%
+# %matplotlib inline
 import os
 
 import matplotlib.pyplot as plt
@@ -58,7 +59,6 @@ result.trials.tail()
 
 # %%
 result.plot_convergence()
-plt.show()
 
 # %% [markdown]
 # ## The posterior

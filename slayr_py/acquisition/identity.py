@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from slayr_py.space import Encoded
 
-_DECIMALS = 12  # of a coordinate; encoding a decoded configuration again changes later ones
+_DECIMALS = 9  # of a coordinate: what is closer than a billionth of a range would be evaluated twice for nothing
 
 
 def keys(encoded: Encoded, decimals: int = _DECIMALS) -> list[bytes]:
