@@ -8,7 +8,7 @@ import optuna
 import typer
 
 from slayr_py.cli.checks import ConfigError
-from slayr_py.cli.tables import config_lines, table_text
+from slayr_py.cli.tables import config_lines, printable, table_text
 from slayr_py.errors import DataError, StorageError
 from slayr_py.study import Result, convergence_figure, space_of, suggestion_table
 from slayr_py.study.record import FAILURE_KEY, describe_kernel, study_record
@@ -42,46 +42,50 @@ def run(study: str, *, study_name: str | None, n_trials: int, figure: Path | Non
         loaded = _load(study, study_name)
     record = study_record(loaded)
     trials = loaded.get_trials(deepcopy=False)
-    typer.echo(f"study {loaded.study_name}: {len(trials)} trials, {loaded.direction.name.lower()}")
+    _say(f"study {loaded.study_name}: {len(trials)} trials, {loaded.direction.name.lower()}")
     if record is not None:
         noise = ", noisy objective" if record.get("noisy") else ""
-        typer.echo(f"kernel: {describe_kernel(record['kernel'])}")
-        typer.echo(f"acquisition {record['acquisition']}, seed {record['seed']}{noise}")
+        _say(f"kernel: {describe_kernel(record['kernel'])}")
+        _say(f"acquisition {record['acquisition']}, seed {record['seed']}{noise}")
         space = space_of(loaded)
     else:
         space = None
     try:
         result = Result(loaded, space) if space is not None else None
         value, config = (result.best_value, result.best_config) if result else (loaded.best_value, loaded.best_params)
-        typer.echo(f"\nbest value {value:.6g}, at\n{config_lines(config)}")
+        _say(f"\nbest value {value:.6g}, at\n{config_lines(config)}")
     except (DataError, ValueError) as error:
-        typer.echo(f"\nno best trial: {error}")
+        _say(f"\nno best trial: {error}")
 
     table = trials_table(loaded, space)
     table.columns = table.columns.str.removeprefix("params_")
-    typer.echo(f"\ntrials{_last(len(table), n_trials)}\n{table_text(table.tail(n_trials) if n_trials else table[:0])}")
+    _say(f"\ntrials{_last(len(table), n_trials)}\n{table_text(table.tail(n_trials) if n_trials else table[:0])}")
     for trial in trials[len(trials) - n_trials :] if n_trials < len(trials) else trials:
         if reason := trial.user_attrs.get(FAILURE_KEY):
-            typer.echo(f"  trial {trial.number} failed: {reason}")
+            _say(f"  trial {trial.number} failed: {reason}")
 
     fits = suggestion_table(loaded)
     if not fits.empty:
         fits = fits[fits["phase"].isin(["model", "random"])]
-    typer.echo(f"\nfits{_last(len(fits), n_trials)}")
+    _say(f"\nfits{_last(len(fits), n_trials)}")
     if fits.empty:
-        typer.echo("  none yet: every trial is of the initial design")
+        _say("  none yet: every trial is of the initial design")
     elif n_trials:
         shown = fits.tail(n_trials)[list(_FIT_COLUMNS)].rename(columns=_FIT_COLUMNS)
-        typer.echo(table_text(shown))
+        _say(table_text(shown))
         for number, reason in fits.tail(n_trials)[["number", "error"]].itertuples(index=False):
             if isinstance(reason, str):
-                typer.echo(f"  trial {number} has no fit: {reason}")
+                _say(f"  trial {number} has no fit: {reason}")
     if figure is not None:
         try:
             convergence_figure(loaded).savefig(figure, dpi=150)
         except (OSError, ValueError) as error:
             raise ConfigError(f"the figure {figure} cannot be written: {error}") from error
-        typer.echo(f"\nfigure {figure}")
+        _say(f"\nfigure {figure}")
+
+
+def _say(text: str) -> None:
+    typer.echo(printable(text))
 
 
 _FIT_COLUMNS = {

@@ -21,6 +21,11 @@ def cell(value: Any) -> str:
     return f"{value:.6g}" if isinstance(value, float) else str(value)
 
 
+def printable(text: str) -> str:
+    """Spell out what would steer a terminal, or could not be printed at all, in a text that somebody else wrote."""
+    return "".join(c if c.isprintable() or c == "\n" else ascii(c)[1:-1] for c in text)
+
+
 def table_text(table: pd.DataFrame) -> str:
     """Write a table with aligned columns and no index."""
     if table.empty:

@@ -47,8 +47,9 @@ class Calibration:
     Attributes
     ----------
     ranks : DataFrame of int, N rows
-        One column for each entry of a hyperparameter, ``log_likelihood``, and ``f``, the function where nothing was
-        observed; from 0 to ``draws``.
+        One column for each entry of a hyperparameter; "NAME, all" for the product of a vector's entries, which shows
+        what moves them together; ``log_likelihood``; and ``f``, the function where nothing was observed. From 0 to
+        ``draws``.
     draws : int
         L.
     fits : DataFrame, N rows
@@ -235,7 +236,7 @@ def _entries(model: Model, draws: Mapping[str, FloatArray]) -> dict[str, FloatAr
         label = labels.get(name)
         entries |= {name: values} if label is None else {f"{name}[{x}]": values[:, j] for j, x in enumerate(label)}
         if label is not None and len(label) > 1:
-            entries[f"{name}, all"] = np.log(values).sum(axis=1)
+            entries[f"{name}, all"] = np.log(values).sum(axis=1)  # vectors have positive entries
     return entries
 
 

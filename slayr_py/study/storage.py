@@ -21,12 +21,16 @@ HEARTBEAT_SECONDS = 60
 """A worker that has been silent for twice this long is taken for dead and its running trial fails, so a killed process
 neither blocks the budget nor stays in the model as pending for ever."""
 
+LOCK_SECONDS = 60
+"""Several workers share one SQLite file: each waits so long for another's write, rather than SQLite's five seconds."""
+
 _MET_ANOTHER_WORKER = re.compile(r"already exists|alembic_version|version_info|duplicate key")
 _LOOKS_LIKE = "a storage URL looks like sqlite:///study.db (a file) or postgresql://user:password@host/name (a server)"
 _REMEDIES = (
     (r"malformed|not a database|no such (table|column)", "restore a copy of it, or name another storage"),
     (r"readonly|unable to open|[Pp]ermission", "make the file and its folder readable and writable, or name another"),
     (r"disk I/O|is full|No space|too large", "make room on its disk"),
+    (r"locked", "another program holds it: let that one finish or end it"),
     (r"no longer compatible", "or name another storage"),  # Optuna has said which of the two is to be upgraded
 )
 
@@ -74,8 +78,7 @@ def open_storage(
         _check_file(url, shown, must_exist)
         # Every thread, so the heart too, would have a database of its own.
         heartbeat = heartbeat and not _is_in_memory(url)
-        # Several workers share one file: wait for another's write rather than fail after SQLite's five seconds.
-        engine["connect_args"] = {"timeout": 60}
+        engine["connect_args"] = {"timeout": LOCK_SECONDS}
     attempts = 5
     while True:
         attempts -= 1
@@ -89,11 +92,12 @@ def open_storage(
                     skip_table_creation=must_exist,
                 )
         except Exception as error:  # SQLAlchemy, the driver, a missing driver, Optuna: any of them
-            # Two workers that create the tables of a new database at the same moment trip over each other once.
-            if attempts > 0 and _MET_ANOTHER_WORKER.search(str(error)):
+            reason = _reason(error)
+            # Two workers that create the tables of a new database at the same moment trip over each other once. For a
+            # lock the driver has waited already.
+            if attempts > 0 and _MET_ANOTHER_WORKER.search(str(error)) and "locked" not in reason:
                 time.sleep(0.2)
                 continue
-            reason = _reason(error)
             raise StorageError(
                 f"the storage {shown} does not open: {reason}; {_remedy(reason, _LOOKS_LIKE)}"
             ) from error

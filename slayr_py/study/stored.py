@@ -39,7 +39,9 @@ def check_stored(study: Study) -> None:
     except Exception as error:  # JSON, enumerations, assertions: whatever Optuna trips over
         cause = failure_of_storage(error)
         raise _damaged(study, storage_reason(cause) if cause else f"{type(error).__name__}: {error}") from error
-    if len(directions) != 1:
+    if not directions:
+        raise _damaged(study, "it has no direction")
+    if len(directions) > 1:
         raise DataError(f"study {study.study_name!r} has {len(directions)} objectives; only one is supported")
     if STUDY_KEY in attributes:
         _check_record(study, attributes[STUDY_KEY])

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
@@ -104,7 +105,9 @@ def ignored_cmdstans() -> list[str]:
 
 def _cmdstanpy_folders() -> list[Path]:
     """List the installations of cmdstanpy's ``install_cmdstan`` (newest first), then conda's."""
-    folders = [path for path in (Path.home() / ".cmdstan").glob("cmdstan-*") if path.is_dir()]
+    folders: list[Path] = []
+    with suppress(OSError, RuntimeError):  # a home of another user's, as under sudo, or none at all
+        folders = [path for path in (Path.home() / ".cmdstan").glob("cmdstan-*") if path.is_dir()]
     folders.sort(key=lambda path: ([int(part) for part in re.findall(r"\d+", path.name)], path.name), reverse=True)
     conda = os.environ.get("CONDA_PREFIX")
     if conda and (Path(conda) / "bin" / "cmdstan").is_dir():
@@ -114,6 +117,13 @@ def _cmdstanpy_folders() -> list[Path]:
 
 def _trouble(path: Path) -> str | None:
     """Say why a CmdStan cannot be used; ``None`` when it can."""
+    try:
+        return _lack(path)
+    except OSError as error:
+        return f"it cannot be read: {error.strerror}"
+
+
+def _lack(path: Path) -> str | None:
     if not path.is_dir():
         return "there is no such folder"
     if not (path / "makefile").is_file():

@@ -31,7 +31,7 @@ def home_path(wheel: Wheel, compiler: Compiler) -> Path:
 
 def is_assembled(home: Path) -> bool:
     """Tell whether the folder was made by :func:`assemble`."""
-    return (home / _MARK).is_file()
+    return _has(home / _MARK)
 
 
 def is_complete(home: Path) -> bool:
@@ -42,7 +42,14 @@ def is_complete(home: Path) -> bool:
 def _is_whole(home: Path) -> bool:
     """Tell whether all that was copied is still there: what cleans temporary folders may have taken old files."""
     files = [home / _MARK, home / "bin" / "stanc", home / "make" / "local", *(home / name for name in _copies())]
-    return all(file.is_file() and file.stat().st_size > 0 for file in files) and any((home / "lib").glob("*"))
+    return all(map(_has, files)) and any((home / "lib").glob("*"))
+
+
+def _has(file: Path) -> bool:
+    try:
+        return file.is_file() and file.stat().st_size > 0
+    except OSError:  # in a folder that this user may not enter
+        return False
 
 
 def _copies() -> list[str]:

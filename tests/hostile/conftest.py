@@ -15,12 +15,12 @@ from testing_hostility import MAP
 import slayr_py as sl
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
 def plane() -> ConfigurationSpace:
     return ConfigurationSpace({"x": (-5.0, 10.0), "y": (0.0, 15.0)})
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
 def go_on(plane) -> Callable[..., sl.study.Result]:
     """Run, or go on with, the study "s" in an SQLite file; every trial is of the initial design unless said."""
 
@@ -31,11 +31,17 @@ def go_on(plane) -> Callable[..., sl.study.Result]:
     return run
 
 
+@pytest.fixture(scope="session")
+def sound_study(tmp_path_factory, go_on) -> Path:
+    path = tmp_path_factory.mktemp("sound") / "study.db"
+    go_on(path, 3)
+    return path
+
+
 @pytest.fixture
-def study_file(tmp_path, go_on) -> Path:
-    """A sound study of three trials."""
-    go_on(tmp_path / "study.db", 3)
-    return tmp_path / "study.db"
+def study_file(tmp_path, sound_study) -> Path:
+    """A sound study of three trials, to be spoilt."""
+    return Path(shutil.copy(sound_study, tmp_path / "study.db"))
 
 
 @pytest.fixture

@@ -21,6 +21,10 @@ def floats(lower, upper, **more):
     return {"type": "float", "lower": lower, "upper": upper, **more}
 
 
+def integers(lower, upper):
+    return {"type": "integer", "lower": lower, "upper": upper}
+
+
 ENTRIES = [
     ("no upper bound", floats(0.0, math.inf), "upper of the float parameter 'x' must lie between .*, not inf"),
     ("no lower bound", floats(-math.inf, 0.0), "lower of the float parameter 'x' must lie between .*, not -inf"),

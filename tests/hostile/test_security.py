@@ -1,0 +1,230 @@
+"""What must not be in the package at all, and what a file from a stranger must not be able to do."""
+
+from __future__ import annotations
+
+import ast
+import json
+import os
+import shutil
+import sqlite3
+import sys
+import tempfile
+from pathlib import Path
+
+import pytest
+
+import slayr_py as sl
+from slayr_py.cli.config import load_config
+from slayr_py.cli.objective import command_objective
+from slayr_py.inference.folder import run_folder
+from slayr_py.toolchain.cache import staging
+
+PACKAGE = Path(sl.__file__).parent
+SOURCES = sorted(PACKAGE.rglob("*.py"))
+
+FORBIDDEN_MODULES = {"pickle", "cloudpickle", "dill", "joblib", "shelve", "marshal", "yaml", "pty", "commands"}
+FORBIDDEN_CALLS = {
+    *("eval", "exec", "compile", "__import__", "os.system", "os.popen", "subprocess.getoutput", "tempfile.mktemp"),
+    *("subprocess.getstatusoutput", "pd.read_pickle", "pandas.read_pickle", "np.fromfile", "torch.load"),
+}
+RUNS = {"subprocess.run", "subprocess.Popen", "subprocess.call", "subprocess.check_call", "subprocess.check_output"}
+IMPORTS = {"slayr_py/__init__.py", "slayr_py/cli/objective.py"}
+"""The two places where a module is imported by name: our own rooms, and the objective of a configuration file."""
+
+
+def dotted(node: ast.expr) -> str:
+    if isinstance(node, ast.Attribute):
+        return f"{dotted(node.value)}.{node.attr}"
+    return node.id if isinstance(node, ast.Name) else ""
+
+
+def offences(source: str, name: str) -> list[str]:
+    found = []
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.Import | ast.ImportFrom):
+            modules = [node.module or ""] if isinstance(node, ast.ImportFrom) else [alias.name for alias in node.names]
+            found += [f"imports {module}" for module in modules if module.split(".")[0] in FORBIDDEN_MODULES]
+        if not isinstance(node, ast.Call):
+            continue
+        called, options = dotted(node.func), {keyword.arg: keyword.value for keyword in node.keywords}
+        if called in FORBIDDEN_CALLS:
+            found.append(f"calls {called}")
+        if called == "importlib.import_module" and name not in IMPORTS:
+            found.append(f"calls {called}")
+        if "shell" in options or (called in RUNS and not node.args):
+            found.append(f"{called} is given a shell, or its command by name")
+        if called in RUNS and node.args and isinstance(node.args[0], ast.Constant | ast.JoinedStr | ast.BinOp):
+            found.append(f"{called} is given a string for a command")
+        if "allow_pickle" in options:
+            found.append(f"{called} is given allow_pickle")
+    return found
+
+
+@pytest.mark.parametrize("path", SOURCES, ids=[str(path.relative_to(PACKAGE)) for path in SOURCES])
+def test_nothing_is_unpickled_evaluated_or_given_to_a_shell(path):
+    assert offences(path.read_text(encoding="utf-8"), path.relative_to(PACKAGE.parent).as_posix()) == []
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "import pickle",
+        "from joblib import load",
+        "eval('1')",
+        "os.system('true')",
+        "subprocess.run('true')",
+        "subprocess.run(f'rm {x}')",
+        "subprocess.run(['true'], shell=True)",
+        "np.load('x', allow_pickle=True)",
+        "importlib.import_module(name)",
+    ],
+)
+def test_the_search_finds_what_it_looks_for(source):
+    assert len(offences(source, "slayr_py/new.py")) == 1
+
+
+EVIL = "__import__('pathlib').Path('evil').touch()"
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("sys.path", list(sys.path))
+    return tmp_path
+
+
+def test_reading_a_configuration_runs_only_the_module_that_it_names(folder):
+    (folder / "study.toml").write_text(
+        f"""
+        [study]
+        name = "{EVIL}"
+        [objective]
+        command = ["true", "{{x}}"]
+        [space]
+        x = {{ type = "categorical", choices = ["{EVIL}", "$(touch evil)", "; touch evil", "`touch evil`"] }}
+        """
+    )
+    config = load_config(folder / "study.toml")
+    for choice in config.space.dimensions[0].levels:
+        with pytest.raises(sl.errors.ObjectiveError, match="wrote nothing"):
+            config.objective({"x": choice})
+    assert [path.name for path in folder.iterdir()] == ["study.toml"]
+
+
+@pytest.mark.parametrize("placeholder", ["{x.__class__}", "{x[0]}", "{__import__}", "{0}", "{}"])
+def test_placeholders_reach_parameters_only(folder, placeholder):
+    with pytest.raises(sl.DataError, match="placeholder"):
+        command_objective(["echo", placeholder], ["x"], folder)
+
+
+def test_a_value_is_one_argument_whatever_is_in_it(folder):
+    code = "import sys; open('seen', 'w').write(repr(sys.argv[1:])); print(1)"
+    command = ["{python}", "-c", code, "--name={x}", "{config}"]
+    value = "a b'\"$HOME;|&\n*{y}"
+    assert command_objective(command, ["x"], folder)({"x": value}) == 1.0
+    assert (folder / "seen").read_text() == repr([f"--name={value}", json.dumps({"x": value})])
+
+
+def test_temporary_folders_are_private(tmp_path, monkeypatch):
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    monkeypatch.setenv("SLAYR_CACHE_DIR", str(tmp_path / "cache"))
+    before = os.umask(0)
+    try:
+        with run_folder() as run, staging("program") as build:
+            assert [path.stat().st_mode & 0o777 for path in (run, build)] == [0o700, 0o700]
+    finally:
+        os.umask(before)
+    assert not run.exists() and not build.exists()
+
+
+def test_a_link_in_the_way_of_a_run_folder_is_not_followed(tmp_path, monkeypatch):
+    """The temporary folder is everybody's: another user can put links there, with the names of dead processes."""
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "tmp"))
+    mine = tmp_path / "mine"
+    mine.mkdir()
+    (mine / "thesis").write_text("chapter 1")
+    os.utime(mine / "thesis", (0, 0))
+    os.utime(mine, (0, 0))
+    (tmp_path / "tmp").mkdir()
+    (tmp_path / "tmp" / f"slayr-run-{2**22 - 1}-x").symlink_to(mine)
+    with run_folder():
+        pass
+    assert (mine / "thesis").read_text() == "chapter 1"
+
+
+@pytest.fixture(scope="session")
+def saved(tmp_path_factory, plane) -> Path:
+    fit = sl.GaussianProcess(plane).fit([{"x": 1.0, "y": 2.0}, {"x": 3.0, "y": 4.0}], [1.0, 2.0], method="map")
+    return fit.save(tmp_path_factory.mktemp("saved") / "fit")
+
+
+def edited(change):
+    def edit(folder: Path) -> None:
+        record = json.loads((folder / "record.json").read_text())
+        change(record)
+        (folder / "record.json").write_text(json.dumps(record))
+
+    return edit
+
+
+def linked(name: str, target: str):
+    def link(folder: Path) -> None:
+        (folder / name).unlink()
+        (folder / name).symlink_to(target)
+
+    return link
+
+
+POSTERIORS = [
+    ("a record that is a list", lambda folder: (folder / "record.json").write_text("[1]")),
+    ("a record that is no text", lambda folder: (folder / "record.json").write_bytes(b"\xff\xfe")),
+    ("a kernel to come", edited(lambda record: record["kernel"].update(name="quantum"))),
+    ("an option of no kernel", edited(lambda record: record["kernel"].update(options={"code": EVIL}))),
+    ("an option beyond reason", edited(lambda record: record["kernel"].update(options={"p": 10**9}))),
+    ("a prior of no family", edited(lambda record: record["priors"]["mu"].update(family="os.system"))),
+    ("a space of no kind", edited(lambda record: record["space"]["space"].update(hyperparameters=[3]))),
+    ("a record that is a device", linked("record.json", "/dev/null")),
+    ("a record that is another file", linked("record.json", "/etc/passwd")),
+    ("draws that are another file", linked("posterior.nc", "/etc/passwd")),
+    ("draws that are noise", lambda folder: (folder / "posterior.nc").write_bytes(os.urandom(4096))),
+    ("draws that are a pickle", lambda folder: (folder / "posterior.nc").write_bytes(b"\x80\x04cos\nsystem\n.")),
+    ("half of the draws", lambda folder: os.truncate(folder / "posterior.nc", 5000)),
+    ("no draws", lambda folder: (folder / "posterior.nc").unlink()),
+    ("no data", lambda folder: (folder / "data.json").unlink()),
+]
+
+
+@pytest.mark.parametrize("change", [row[1] for row in POSTERIORS], ids=[row[0] for row in POSTERIORS])
+def test_a_saved_posterior_that_is_none_is_named(tmp_path, saved, change):
+    folder = tmp_path / "fit"
+    shutil.copytree(saved, folder)
+    change(folder)
+    with pytest.raises(sl.StorageError, match=".*/fit is not a readable saved posterior") as caught:
+        sl.Posterior.load(folder)
+    assert type(caught.value) is sl.StorageError and "root:" not in str(caught.value)
+
+
+def test_a_study_holds_nothing_but_json_and_numbers(study_file, go_on):
+    """Some of Optuna's samplers leave pickles in a study, and load them again; ours leaves none."""
+    go_on(study_file, 5, n_initial=3)
+    database = sqlite3.connect(study_file)
+    tables = [name for (name,) in database.execute("SELECT name FROM sqlite_master WHERE type = 'table'")]
+    for table in tables:
+        rows = database.execute(f"SELECT * FROM {table}")
+        names = [column[0] for column in rows.description]
+        for name, cell in ((name, cell) for row in rows for name, cell in zip(names, row, strict=True)):
+            assert cell is None or isinstance(cell, int | float | str), (table, name)
+            if name.endswith("_json"):
+                json.loads(cell)
+    database.close()
+    assert len(tables) > 5
+
+
+def test_a_study_cannot_steer_the_terminal(tmp_path, go_on, slayr):
+    def objective(config):
+        raise ValueError("\x1b]0;owned\x07 \x9b2J \udcff \r done")
+
+    with pytest.raises(sl.errors.ObjectiveError):
+        go_on(tmp_path / "study.db", 3, objective)
+    code, out, _ = slayr("inspect", tmp_path / "study.db")
+    assert code == 0 and r"raised ValueError: \x1b]0;owned\x07 \x9b2J \udcff \r done" in out

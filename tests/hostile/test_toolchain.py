@@ -1,0 +1,288 @@
+"""Machines without a usable compiler or cache: said before anything is evaluated, with what to do."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from testing_hostility import NOBODY, disk_with_room_for, ordinary_user, stored_values
+
+from slayr_py.errors import CompileError, ToolchainError
+from slayr_py.toolchain import compile_program, ensure_cmdstan, find_cmdstan
+from slayr_py.toolchain.compiler import find_compiler
+from slayr_py.toolchain.home import is_complete
+
+pytest.importorskip("httpstan", reason="no wheel of httpstan for this Python")
+
+
+@pytest.fixture(autouse=True)
+def alone(tmp_path, monkeypatch) -> Path:
+    """No CmdStan but what would be assembled in a cache of the test's own."""
+    for name in ("CMDSTAN", "CONDA_PREFIX", "CXX", "MAKE"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("HOME", str(tmp_path / "home"))
+    monkeypatch.setenv("SLAYR_CACHE_DIR", str(tmp_path / "cache"))
+    return tmp_path / "cache"
+
+
+@pytest.fixture
+def script(tmp_path) -> Callable[[str], str]:
+    """Make a program of shell commands."""
+
+    def write(text: str) -> str:
+        path = tmp_path / "bin" / "tool"
+        path.parent.mkdir()
+        path.write_text(f"#!/bin/sh\n{text}\n")
+        path.chmod(0o755)
+        return str(path)
+
+    return write
+
+
+COMPILERS = [
+    ("fails", "echo 'license expired' >&2; exit 1", "--version ended with status 1: license expired. Install a C"),
+    ("fails without a word", "exit 7", "--version ended with status 7: it said nothing. Install a C"),
+    ("is killed", "kill -9 $$", "--version ended with status -9: it said nothing. Install a C"),
+    ("is no program", None, "the C.. compiler .*/tool does not run: .*Exec format error.* Install a C"),
+]
+
+
+@pytest.mark.parametrize(("text", "words"), [row[1:] for row in COMPILERS], ids=[row[0] for row in COMPILERS])
+def test_a_compiler_that_does_not_run_is_named(script, monkeypatch, text, words):
+    tool = script(text or "")
+    if text is None:
+        Path(tool).write_bytes(b"\x7fELF nonsense")
+    monkeypatch.setenv("CXX", tool)
+    with pytest.raises(ToolchainError, match=words) as caught:
+        ensure_cmdstan()
+    assert type(caught.value) is ToolchainError
+    assert tool in str(caught.value) and "apt-get install g++ make" in str(caught.value)
+
+
+NAMES = [
+    ("CXX", "no-such-compiler", "CXX=no-such-compiler names no program on the PATH. Unset CXX, or correct it"),
+    ("CXX", "g++ '", "CXX=g.. ' is no command: No closing quotation. Unset CXX, or correct it"),
+    ("CXX", "''", "CXX='' names no program on the PATH. Unset CXX, or correct it"),
+    ("MAKE", "no-such-make", "no make found: no-such-make is not on the PATH. Install a C"),
+    ("PATH", "", "no make found: make is not on the PATH. Install a C"),
+    ("CMDSTAN", "/dev/null", "CMDSTAN=/dev/null cannot be used: there is no such folder. Correct it, or unset"),
+    ("CMDSTAN", "/", "CMDSTAN=/ cannot be used: it has no makefile, so it is no CmdStan. Correct it, or unset"),
+]
+
+
+@pytest.mark.parametrize(("variable", "value", "words"), NAMES, ids=[f"{row[0]}={row[1]}" for row in NAMES])
+def test_a_variable_that_names_nothing_usable_is_named(monkeypatch, variable, value, words):
+    monkeypatch.setenv(variable, value)
+    with pytest.raises(ToolchainError, match=words) as caught:
+        ensure_cmdstan()
+    assert type(caught.value) is ToolchainError
+
+
+def test_homes_that_may_not_be_entered_are_passed_over_or_named(open_folder, monkeypatch):
+    closed = open_folder / "closed"
+    closed.mkdir(mode=0)
+    monkeypatch.setenv("HOME", str(closed))
+    monkeypatch.setenv("SLAYR_CACHE_DIR", str(closed / "cache"))
+    with ordinary_user(), pytest.raises(ToolchainError, match="cannot write the cache folder .*Permission denied"):
+        ensure_cmdstan()
+    monkeypatch.setenv("CMDSTAN", str(closed / "cmdstan"))
+    with ordinary_user(), pytest.raises(ToolchainError, match="CMDSTAN=.* cannot be used: .*Permission denied"):
+        ensure_cmdstan()
+
+
+@pytest.mark.parametrize("content", [b"CMDSTAN_VERSION := \xff\xfe", b"", b"CMDSTAN_VERSION := 2.34.9"], ids=repr)
+def test_a_cmdstan_without_a_version_that_will_do_is_named(tmp_path, monkeypatch, content):
+    (tmp_path / "makefile").write_bytes(content)
+    monkeypatch.setenv("CMDSTAN", str(tmp_path))
+    with pytest.raises(ToolchainError, match=r"its version is .*, 2\.35 or newer is needed. Correct it") as caught:
+        ensure_cmdstan()
+    assert type(caught.value) is ToolchainError
+
+
+def test_a_compiler_with_an_unreadable_version_is_a_compiler(script, monkeypatch):
+    monkeypatch.setenv("CXX", script(r"printf '\377\376 1.0\n'"))
+    assert "1.0" in find_compiler().version
+
+
+MEMORIES = [b"garbage", b"[]", b"3", b"null", b'"x"', b'{"a": 3}', b"\xff\xfe", b"[" * 100_000]
+
+
+@pytest.mark.parametrize("content", MEMORIES, ids=[ascii(content)[:12] for content in MEMORIES])
+def test_a_damaged_memory_of_compilers_is_none(alone, script, monkeypatch, content):
+    alone.mkdir()
+    (alone / "compilers.json").write_bytes(content)
+    monkeypatch.setenv("CXX", script("echo my++ 1.0"))
+    assert find_compiler().version == "my++ 1.0"
+    assert "my++ 1.0" in (alone / "compilers.json").read_text()
+
+
+PIECES = ["bin/stanc", "makefile", "make/local", "frontend/main.cpp", "assembled_by_slayr"]
+
+
+@pytest.mark.parametrize("piece", PIECES)
+@pytest.mark.parametrize("left", [None, b""], ids=["gone", "emptied"])
+def test_a_home_of_which_a_piece_is_gone_is_assembled_again(piece, left):
+    home = ensure_cmdstan().path
+    path = home / piece if (home / piece).exists() else next((home / "frontend").iterdir())
+    whole = path.read_bytes()
+    path.unlink()
+    if left is not None:
+        path.write_bytes(left)
+    assert not is_complete(home) and find_cmdstan() is None
+    assert ensure_cmdstan().path == home and is_complete(home)
+    assert path.read_bytes() == whole
+
+
+def test_what_a_killed_build_left_is_removed(alone):
+    staging = alone / ".staging" / "cmdstan-2.35.0-0123456789ab.killed"
+    staging.mkdir(parents=True)
+    (staging / "half").write_text("a library")
+    assert is_complete(ensure_cmdstan().path)
+    assert not staging.exists()
+
+
+CACHES = [
+    ("a file", "file", "cannot write the cache folder .*/file: "),
+    ("below a file", "file/cache", "cannot write the cache folder .*/file/cache: Not a directory"),
+    ("where nobody can write", "/proc/cache", "cannot write the cache folder /proc/cache: "),
+]
+
+
+@pytest.mark.parametrize(("cache", "words"), [row[1:] for row in CACHES], ids=[row[0] for row in CACHES])
+def test_a_cache_that_cannot_be_written_is_named(tmp_path, monkeypatch, cache, words):
+    (tmp_path / "file").write_text("")
+    monkeypatch.setenv("SLAYR_CACHE_DIR", str(tmp_path / cache))
+    with pytest.raises(ToolchainError, match=words + ".*or set SLAYR_CACHE_DIR") as caught:
+        ensure_cmdstan()
+    assert type(caught.value) is ToolchainError
+
+
+def test_a_full_disk_leaves_no_half_of_a_home(alone):
+    with (
+        disk_with_room_for(100_000),
+        pytest.raises(ToolchainError, match="Make room .* or set SLAYR_CACHE_DIR") as full,
+    ):
+        ensure_cmdstan()
+    assert type(full.value) is ToolchainError
+    assert not list(alone.glob("cmdstan-*")) and not list((alone / ".staging").iterdir())
+    assert is_complete(ensure_cmdstan().path)
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can give a folder to another user")
+def test_a_cache_of_another_user_is_not_used(open_folder, monkeypatch):
+    monkeypatch.setenv("SLAYR_CACHE_DIR", str(open_folder))
+    os.chown(open_folder, NOBODY, NOBODY)
+    with pytest.raises(ToolchainError, match=rf"belongs to user {NOBODY}, you are 0: .*Set SLAYR_CACHE_DIR") as caught:
+        ensure_cmdstan()
+    assert type(caught.value) is ToolchainError
+    os.chown(open_folder, 12345, 12345)
+    with (
+        ordinary_user(),
+        pytest.raises(ToolchainError, match=f"belongs to user 12345, you are {NOBODY}: .*Set SLAYR_C"),
+    ):
+        ensure_cmdstan()
+    # What an administrator has prepared may be used by everybody; what is missing there cannot be added.
+    os.chown(open_folder, 0, 0)
+    with ordinary_user(), pytest.raises(ToolchainError, match="cannot write the cache folder .*Permission denied"):
+        ensure_cmdstan()
+
+
+def test_a_cache_that_everybody_may_write_is_not_used(tmp_path, monkeypatch):
+    tmp_path.chmod(0o777)
+    monkeypatch.setenv("SLAYR_CACHE_DIR", str(tmp_path))
+    with pytest.raises(ToolchainError, match=r"may be written by everybody \(mode 777\): .*chmod go-w") as caught:
+        ensure_cmdstan()
+    assert type(caught.value) is ToolchainError
+
+
+def test_a_new_cache_is_its_owners_whatever_the_umask(alone):
+    before = os.umask(0)
+    try:
+        ensure_cmdstan()
+    finally:
+        os.umask(before)
+    assert alone.stat().st_mode & 0o022 == 0
+
+
+@pytest.fixture
+def cmdstan(tmp_path, monkeypatch) -> Path:
+    """A CmdStan whose stanc and make do as they are told."""
+    home = tmp_path / "cmdstan"
+    (home / "bin").mkdir(parents=True)
+    (home / "makefile").write_text("CMDSTAN_VERSION := 2.36.0\n%: %.hpp\n\t@sh compile\n")
+    monkeypatch.setenv("CMDSTAN", str(home))
+    return home
+
+
+TOOLS = [
+    ("stanc is gone", None, "", ToolchainError, "bin/stanc|not built"),
+    ("stanc is no program", "\x7fELF", "", ToolchainError, "cannot run .*bin/stanc: Exec format error"),
+    (
+        "stanc refuses",
+        "#!/bin/sh\necho 'Syntax error in line 1'; exit 1",
+        "",
+        CompileError,
+        "stanc refused .*p.stan:\nSyn",
+    ),
+    ("stanc is killed", "#!/bin/sh\nkill -9 $$", "", CompileError, "stanc refused .*p.stan"),
+    (
+        "the compiler fails",
+        "#!/bin/sh\ntouch ../*/p*/p.hpp",
+        "echo 'ice: out of memory'; exit 4",
+        CompileError,
+        "out of mem",
+    ),
+]
+
+
+@pytest.mark.parametrize(
+    ("stanc", "compiler", "error", "words"), [row[1:] for row in TOOLS], ids=[row[0] for row in TOOLS]
+)
+def test_tools_that_fail_are_quoted(tmp_path, alone, cmdstan, stanc, compiler, error, words):
+    if stanc is not None:
+        (cmdstan / "bin" / "stanc").write_text(stanc.replace("touch ../*/p*/p.hpp", "touch p.hpp"))
+        (cmdstan / "bin" / "stanc").chmod(0o755)
+    (cmdstan / "compile").write_text(compiler)
+    (tmp_path / "p.stan").write_text("parameters { real z; }\nmodel { z ~ std_normal(); }\n")
+    with pytest.raises(error, match=words) as caught:
+        compile_program(tmp_path / "p.stan")
+    assert type(caught.value) is error
+    assert not list(alone.glob("programs/*")) and not list(alone.glob(".staging/*"))
+
+
+SOURCES = [
+    ("bytes that are no text", b"model { // \xff\n}", r"cannot read .*p\.stan: .*utf-8"),
+    ("includes what is not there", b"#include nowhere.stan\n", r"p\.stan includes nowhere\.stan, which is in none of"),
+    ("includes itself", b"#include p.stan\n", r"p\.stan includes itself"),
+]
+
+
+@pytest.mark.parametrize(("content", "words"), [row[1:] for row in SOURCES], ids=[row[0] for row in SOURCES])
+def test_programs_that_cannot_be_read_are_named(tmp_path, cmdstan, content, words):
+    (cmdstan / "bin" / "stanc").write_text("")
+    (tmp_path / "p.stan").write_bytes(content)
+    with pytest.raises(CompileError, match=words) as caught:
+        compile_program(tmp_path / "p.stan")
+    assert type(caught.value) is CompileError
+
+
+def test_a_study_without_a_compiler_says_so_before_it_evaluates_anything_more(study_file, go_on, monkeypatch):
+    before = stored_values(study_file)
+    monkeypatch.setenv("PATH", "")
+    with pytest.raises(ToolchainError, match="no make found: .*Install a C") as caught:
+        go_on(study_file, 9, lambda config: pytest.fail("evaluated"), n_initial=3)
+    assert type(caught.value) is ToolchainError and stored_values(study_file) == before
+
+
+def test_a_study_with_a_compiler_that_fails_says_so_too(study_file, go_on, script, monkeypatch):
+    before = stored_values(study_file)
+    monkeypatch.setenv("CXX", script("case $1 in --version) echo c 1;; *) echo out of luck >&2; exit 1;; esac"))
+    monkeypatch.setattr("slayr_py.inference.programs._refused", {})
+    with (
+        pytest.warns(RuntimeWarning, match="the accelerated likelihood of matern_gp does not compile here"),
+        pytest.raises(CompileError, match="(?s)the C.. compiler failed on .*matern_gp.stan:.*out of luck") as caught,
+    ):
+        go_on(study_file, 9, lambda config: pytest.fail("evaluated"), n_initial=3)
+    assert type(caught.value) is CompileError and stored_values(study_file) == before

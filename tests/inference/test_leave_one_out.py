@@ -1,0 +1,60 @@
+"""`Posterior.loo` against as many fits as there are observations, each without one of them.
+
+The function is integrated out exactly in both; hyperparameters are integrated out by importance sampling there and by
+refitting here. Targets stay on the scale of all observations: a fit of its own would standardise those that are left
+anew, which changes what the priors mean.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from ConfigSpace import Categorical, ConfigurationSpace, Float
+from scipy.stats import norm
+
+import slayr_py as sl
+from slayr_py.inference.programs import compiled
+from slayr_py.inference.run import run
+from slayr_py.inference.tree import standard_error
+
+N = 8
+OPTIONS = {"warmup": 500, "draws": 1000, "target_acceptance": 0.95}
+
+
+def real_space() -> ConfigurationSpace:
+    return ConfigurationSpace({"x": (0.0, 1.0)})
+
+
+def mixed_space() -> ConfigurationSpace:
+    space = ConfigurationSpace()
+    space.add(Float("x", (0.0, 1.0)), Categorical("act", ["relu", "tanh", "gelu"]))
+    return space
+
+
+@pytest.mark.parametrize(("kernel", "space"), [("matern", real_space()), ("fm", mixed_space())], ids=["matern", "fm"])
+def test_against_refits(kernel, space):
+    gp = sl.GaussianProcess(space, kernel, {"sigma_n": sl.LogNormal(-1.2, 0.5)})
+    points = gp.encoder.encode(gp.encoder.sobol(N, 2))
+    y = 1000 + 20 * np.sin(5 * points.values[:, 0]) + 10 * np.random.default_rng(1).normal(size=N)
+    posterior = gp.fit(points, y, chains=4, seed=3, **OPTIONS)
+    loo = posterior.loo()
+    density = np.exp(posterior.idata["log_likelihood"]["y"].values)
+    standardised = (y - posterior.y_mean) / posterior.y_sd
+
+    z = []
+    for i in range(N):
+        left = np.delete(np.arange(N), i)
+        data = gp.stan_data(points[left], standardised[left], points[[i]])
+        refit = run(
+            compiled(gp.kernel.program), data, "nuts", seed=10 + i, chains=4, max_treedepth=10, ess=None, **OPTIONS
+        ).variables
+        sd = np.hypot(refit["f_sd"], refit["sigma_n"])[..., 0]
+        held_out = norm.pdf(y[i], posterior.y_mean + posterior.y_sd * refit["f_mean"][..., 0], posterior.y_sd * sd)
+        # Relative errors: of the mean density here, of the mean of its inverse there.
+        inverse = 1 / density[..., i]
+        error = np.hypot(standard_error(held_out) / held_out.mean(), standard_error(inverse) / inverse.mean())
+        assert error < 0.1
+        z.append((float(loo[i]) - np.log(held_out.mean())) / error)
+    assert np.all(loo["pareto_k"] < 0.7)
+    assert np.max(np.abs(z)) < 4, z
+    assert loo.attrs["elpd"] == pytest.approx(float(loo.sum()))

@@ -1,0 +1,134 @@
+"""Simulation-based calibration of every program, reduced; all of it is ``benchmarks/calibration.py``.
+
+A program with a mistake must fail where the right one passes: one that takes a variance for a standard deviation, and
+one whose density lacks a Jacobian. The first shows where points coincide, so that the data determine the noise; the
+second moves what the data leave to its prior: hence four points in six dimensions, observed twice, under wide priors.
+"""
+
+from __future__ import annotations
+
+import shutil
+from itertools import product
+
+import numpy as np
+import pytest
+from ConfigSpace import Categorical, ConfigurationSpace, EqualsCondition, Float
+
+import slayr_py as sl
+from slayr_py.inference.calibration import calibrate, ecdf_band, ecdf_p_value
+from slayr_py.inference.programs import program_folder
+from slayr_py.kernels import FrequencyModulated, Hierarchical
+from slayr_py.toolchain import compile_program, ensure_cmdstan, processor_options
+
+LIMIT = 0.001
+REPLICATIONS, DRAWS = 60, 19
+
+
+def conditional_space() -> ConfigurationSpace:
+    space = ConfigurationSpace()
+    kind, depth = Categorical("kind", ["flat", "deep"]), Float("depth", (0.0, 1.0))
+    space.add(kind, depth, EqualsCondition(depth, kind, "deep"))
+    return space
+
+
+def mixed_space() -> ConfigurationSpace:
+    space = ConfigurationSpace()
+    space.add(Float("x", (0.0, 1.0)), Categorical("act", ["relu", "tanh", "gelu"]))
+    return space
+
+
+def calibration(gp, n, **options):
+    """Of n points observed twice and one that is not."""
+    *observed, new = gp.encoder.sobol(n + 1, 1)
+    return calibrate(gp, [*observed, *observed, new], REPLICATIONS, DRAWS, warmup=200, **options)
+
+
+@pytest.fixture
+def wide() -> sl.GaussianProcess:
+    space = ConfigurationSpace({f"x{i}": (0.0, 1.0) for i in range(6)})
+    priors = {"sigma_n": sl.LogNormal(-1.2, 1.5), "lengthscale": sl.LogNormal(0.0, 3.0)}
+    return sl.GaussianProcess(space, priors=priors)
+
+
+def test_matern(wide):
+    result = calibration(wide, 4)
+    assert list(result.ranks) == [
+        "mu",
+        "sigma_f",
+        "sigma_n",
+        *(f"lengthscale[x{i}]" for i in range(6)),
+        "lengthscale, all",
+        "log_likelihood",
+        "f",
+    ]
+    assert result.ranks.shape == (REPLICATIONS, 12) and result.fits["ess"].median() > DRAWS
+    assert result.p_value() > LIMIT, result.p_values()
+
+
+@pytest.mark.parametrize(
+    ("kernel", "space"),
+    [(Hierarchical(), conditional_space()), (FrequencyModulated(), mixed_space())],
+    ids=["hierarchical", "fm"],
+)
+def test_other_programs_under_default_priors(kernel, space):
+    result = calibration(sl.GaussianProcess(space, kernel), 4)
+    assert result.p_value() > LIMIT, result.p_values()
+
+
+def test_a_missing_jacobian_is_found(wide):
+    result = calibration(wide, 4, data={"of_scores": 1})
+    assert result.p_value() < LIMIT, result.p_values()
+
+
+def test_a_variance_for_a_standard_deviation_is_found(wide, tmp_path):
+    copy = tmp_path / "stan"
+    shutil.copytree(program_folder(), copy)
+    algebra = copy / "functions" / "gp_posterior.stan"
+    right, wrong = "variance + square(sigma_n)", "variance + sigma_n"
+    assert algebra.read_text().count(right) == 1
+    algebra.write_text(algebra.read_text().replace(right, wrong))
+    program = compile_program(
+        copy / "matern_gp.stan", include_paths=(copy,), cpp_options=processor_options(ensure_cmdstan())
+    )
+    result = calibration(wide, 4, program=program)
+    assert result.p_value() < LIMIT, result.p_values()
+
+
+def test_replications_depend_on_their_number_alone():
+    gp = sl.GaussianProcess(ConfigurationSpace({"x": (0.0, 1.0)}))
+    configs = gp.encoder.sobol(4, 0)
+    counts = []
+    whole = calibrate(gp, configs, 3, 9, seed=5, progress=counts.append)
+    assert counts == [1, 2, 3] and whole.ranks.to_numpy().min() >= 0 and whole.ranks.to_numpy().max() <= 9
+    rest = calibrate(gp, configs, 2, 9, seed=5, first=1)
+    assert rest.ranks.to_numpy().tolist() == whole.ranks[1:].to_numpy().tolist()
+
+
+@pytest.mark.parametrize(("n", "replications", "draws"), [(1, 5, 9), (3, 0, 9), (3, 5, 0)])
+def test_too_little_to_calibrate(n, replications, draws):
+    gp = sl.GaussianProcess(ConfigurationSpace({"x": (0.0, 1.0)}))
+    with pytest.raises(sl.DataError, match=f"got {n}, {replications} and {draws}"):
+        calibrate(gp, gp.encoder.sobol(n, 0), replications, draws)
+
+
+@pytest.mark.parametrize(("n", "draws"), [(1, 3), (4, 3), (6, 2)])
+def test_p_values_against_all_possible_ranks(n, draws):
+    outcomes = list(product(range(draws + 1), repeat=n))
+    p_values = np.array([ecdf_p_value(ranks, draws) for ranks in outcomes])
+    # The outcomes are equally likely; the p-value of each is the share of those that are no less extreme.
+    shares = [np.mean(p_values <= p + 1e-9) for p in p_values]
+    np.testing.assert_allclose(p_values, shares, atol=1e-9)
+
+
+def test_band_is_where_the_p_value_turns():
+    n, draws, outcomes = 5, 3, list(product(range(4), repeat=5))
+    lower, upper = ecdf_band(n, draws, probability=0.8)
+    below = np.array([np.cumsum(np.bincount(ranks, minlength=draws + 1))[:-1] / n for ranks in outcomes])
+    inside = np.all((below >= lower - 1e-9) & (below <= upper + 1e-9), axis=1)
+    np.testing.assert_array_equal(inside, [ecdf_p_value(ranks, draws) > 0.2 for ranks in outcomes])
+    assert 0.8 <= inside.mean() < 1
+
+
+def test_ranks_out_of_range():
+    with pytest.raises(sl.DataError, match="from 0 to 9"):
+        ecdf_p_value([3, 10], 9)
