@@ -135,7 +135,8 @@ Show a study: the best configuration, its trials, and the diagnostics of every f
 
 \b
 What the diagnostics mean:
-  rhat    near 1: the chains agree; above 1.03: do not trust the fit
+  rhat    near 1: the chains agree; above 1.03, in a loop 1.11: do not
+          trust the fit
   ess     effective number of draws, in the bulk and in the tails: hundreds
   div     divergent transitions: many, and a corner may be missing
   ebfmi   energy fraction: below 0.2 the sampler moves badly

@@ -55,7 +55,7 @@ class KernelFunction(BaseEstimator, ABC):  # type: ignore[misc]  # scikit-learn 
 
         For kernels with ``needs_factorization = False`` only.
         """
-        raise NotImplementedError(f"{type(self).__name__} needs factorisation")
+        raise TypeError(f"{type(self).__name__} has no eigenpairs of its own: its Gram matrix needs factorisation")
 
     def __call__(self, X: Any, Y: Any = None) -> FloatArray:
         """Gram matrix.

@@ -10,7 +10,6 @@ from testing_spaces import conditional_space, mixed_space
 import slayr_py as sl
 from slayr_py.acquisition import expected_improvement, from_name, suggest
 from slayr_py.acquisition.criteria import State
-from slayr_py.acquisition.identity import keys
 from slayr_py.space import Encoder
 
 QUICK = {"chains": 2, "warmup": 100, "draws": 50}
@@ -88,15 +87,6 @@ def test_where_hardly_anything_is_allowed():
     posterior = sl.GaussianProcess(space).fit(configs, y, **QUICK)
     found = suggest(posterior, best=min(y), t=1, rng=np.random.default_rng(0), exclude=configs)
     found.config.check_valid_configuration()
-
-
-def test_a_configuration_beside_an_evaluated_one_is_the_same():
-    encoder = Encoder(ConfigurationSpace([Float("x", (1e-3, 1e3), log=True)]))
-    same, other = (
-        keys(encoder.encode([{"x": 1e-3}, {"x": 1e-3 * (1 + 1e-10)}])),
-        keys(encoder.encode([{"x": 1.001e-3}])),
-    )
-    assert same[0] == same[1] != other[0]
 
 
 def test_evaluated_configurations_are_not_repeated_until_none_is_left():
