@@ -9,6 +9,7 @@ import typer
 from typer.core import TyperGroup
 
 from slayr_py.cli import manual
+from slayr_py.cli.tables import printable
 from slayr_py.errors import DataError, SlayrError, SpaceError, StorageError, ToolchainError
 
 EXIT_FAILED = 1
@@ -35,7 +36,8 @@ class _Commands(TyperGroup):
         except SlayrError as error:
             if ctx.params.get("traceback"):
                 raise
-            typer.echo(f"slayr: {error}", err=True)
+            # An error quotes files and studies, whose texts must not steer the terminal.
+            typer.echo(printable(f"slayr: {error}"), err=True)
             raise typer.Exit(next(code for kind, code in _CODES if isinstance(error, kind))) from None
         except KeyboardInterrupt:
             typer.echo("slayr: interrupted", err=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
@@ -184,9 +185,14 @@ def check_targets(y: ArrayLike, n: int) -> FloatArray:
         For another shape or length, no values, or values that are not finite numbers.
     """
     try:
-        values = np.array(y, dtype=np.float64)
-    except (TypeError, ValueError) as error:
+        given = np.asarray(y)
+        if given.dtype.kind not in "biufO":  # dates, durations and texts would become numbers that nobody meant
+            raise TypeError(f"y is of type {given.dtype}")
+        values = np.array(given, dtype=np.float64)
+    except (TypeError, ValueError, OverflowError) as error:
         raise DataError(f"y must be numbers, got {y!r:.200}") from error
+    if isinstance(y, np.ma.MaskedArray):
+        values[np.ma.getmaskarray(y)] = np.nan
     if values.ndim != 1 or len(values) != n:
         raise DataError(f"y has shape {values.shape} for {n} configurations; one number each is needed")
     if n == 0:
@@ -199,7 +205,12 @@ def check_targets(y: ArrayLike, n: int) -> FloatArray:
 
 def standardisation(y: FloatArray) -> tuple[float, float]:
     """Mean and sample standard deviation (n - 1); scale 1 for a single or constant y."""
-    centre = float(np.mean(y))
-    scale = float(np.std(y, ddof=1)) if len(y) > 1 else 0.0
+    largest = float(np.max(np.abs(y)))
+    if largest == 0:
+        return 0.0, 1.0
+    # The square of 1e200 is infinite, that of 1e-200 zero. With a power of two as the unit no other digit changes.
+    unit = math.ldexp(1.0, math.frexp(largest)[1] - 1)
+    centre = unit * float(np.mean(y / unit))
+    scale = min(unit * float(np.std(y / unit, ddof=1)), float(np.finfo(float).max)) if len(y) > 1 else 0.0
     # Rounding alone leaves a constant of size c a spread of about c times machine epsilon.
-    return centre, scale if scale > 4 * np.finfo(float).eps * float(np.max(np.abs(y))) else 1.0
+    return centre, scale if scale > 4 * np.finfo(float).eps * largest else 1.0

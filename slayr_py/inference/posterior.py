@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+import tempfile
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
@@ -117,7 +119,7 @@ class Posterior:
             mean, sd = self._predict_in_stan(new)
         else:
             raise DataError(f"unknown engine {engine!r}; known: 'numpy', 'stan'")
-        return Prediction.from_draws(self.y_mean + self.y_sd * mean, self.y_sd * sd)
+        return Prediction.from_draws(mean, sd).in_units(self.y_mean, self.y_sd)
 
     def predictor(self, n_draws: int | None = None) -> Predictor:
         """Factors of at most ``n_draws`` draws (all by default), on the standardised scale.
@@ -201,14 +203,21 @@ class Posterior:
             If it cannot be written.
         """
         path = Path(folder)
+        plain = {k: v.tolist() if isinstance(v, np.ndarray) else v for k, v in self.data.items()}
         try:
             path.mkdir(parents=True, exist_ok=True)
-            plain = {k: v.tolist() if isinstance(v, np.ndarray) else v for k, v in self.data.items()}
-            (path / "data.json").write_text(json.dumps(plain) + "\n")
-            self.idata.to_netcdf(path / "posterior.nc")
-            (path / "record.json").write_text(json.dumps(self.record, indent=2) + "\n")
-        except OSError as error:
-            raise StorageError(f"cannot save the posterior to {path}: {error}") from error
+            # Written beside and moved when all of it is on the disk: a full one leaves an older posterior as it was.
+            with tempfile.TemporaryDirectory(prefix=".slayr-save-", dir=path) as beside:
+                (Path(beside) / "data.json").write_text(json.dumps(plain) + "\n", encoding="utf-8")
+                self.idata.to_netcdf(Path(beside) / "posterior.nc")
+                record = json.dumps(self.record, indent=2) + "\n"
+                (Path(beside) / "record.json").write_text(record, encoding="utf-8")
+                for name in ("data.json", "posterior.nc", "record.json"):
+                    os.replace(Path(beside) / name, path / name)
+        except (OSError, RuntimeError) as error:  # the NetCDF library tells of a full disk by a RuntimeError
+            raise StorageError(
+                f"cannot save the posterior to {path}: {error}; make room there, or choose another folder"
+            ) from error
         return path
 
     @classmethod
@@ -222,17 +231,37 @@ class Posterior:
         """
         path = Path(folder)
         try:
-            record = json.loads((path / "record.json").read_text())
-            data = json.loads((path / "data.json").read_text())
+            record = json.loads((path / "record.json").read_text(encoding="utf-8"))
+            data = json.loads((path / "data.json").read_text(encoding="utf-8"))
             with xr.open_datatree(path / "posterior.nc") as stored:
                 idata = stored.load()
             model = Model.fromdict(record)
             constant = idata["constant_data"].to_dataset()
             active = constant["active"].values.astype(np.bool_)
             train = Encoded(constant["values"].values, active, model.encoder)
-            return cls(model, train, data, idata, record, Diagnostics.fromdict(record["diagnostics"]))
-        except (OSError, ValueError, KeyError, TypeError) as error:
-            raise StorageError(f"{path} is not a readable saved posterior: {error!r}") from error
+            posterior = cls(model, train, data, idata, record, Diagnostics.fromdict(record["diagnostics"]))
+            posterior._check_shapes()
+            return posterior
+        except Exception as error:  # what a damaged file can lead to has no end: AttributeError, RecursionError, ...
+            raise StorageError(
+                f"{path} is not a readable saved posterior: {type(error).__name__}: {error}; "
+                "save it again, or restore a copy of the folder"
+            ) from error
+
+    def _check_shapes(self) -> None:
+        """Raise `ValueError` unless draws, targets and configurations fit the model and each other."""
+        stored = self.idata["posterior"].to_dataset()
+        labels = self.kernel.labels(self.encoder)
+        for name in self.model.priors:
+            label = labels.get(name)
+            wanted = () if label is None else (len(label),)
+            if wanted != (0,) and (name not in stored or stored[name].shape[2:] != wanted):
+                raise ValueError(f"its draws of {name!r} are missing, or not of shape (chain, draw, *{wanted})")
+        n, dimensions = len(self._targets), len(self.encoder.dimensions)
+        if self.train.values.shape != (n, dimensions) or self.train.active.shape != (n, dimensions):
+            raise ValueError(f"it has {n} targets and configurations of shape {self.train.values.shape}")
+        if not (np.isfinite(self.y_mean) and self.y_sd > 0):
+            raise ValueError(f"its targets have the mean {self.y_mean} and the standard deviation {self.y_sd}")
 
     @property
     def _targets(self) -> FloatArray:

@@ -50,6 +50,12 @@ class Prediction(NamedTuple):
         mixture_mean, mixture_sd = mixture_moments(mean, sd)
         return cls(mixture_mean, mixture_sd, mean, sd)
 
+    def in_units(self, y_mean: float, y_sd: float) -> Prediction:
+        """The same in the units of targets of that mean and standard deviation, which may be of any size."""
+        return Prediction(
+            y_mean + y_sd * self.mean, y_sd * self.sd, y_mean + y_sd * self.draw_mean, y_sd * self.draw_sd
+        )
+
 
 class Moments(NamedTuple):
     """The latent function under s draws at m points, on the standardised scale, and how it changes.
@@ -157,7 +163,7 @@ def predict_all(
     """Mean and standard deviation of all s draws at m configurations, (s, m), in blocks that fit into memory."""
     s, n, m = len(draws["mu"]), len(train), len(new)
     mean, sd = np.empty((s, m)), np.empty((s, m))
-    columns = min(m, max(1, _BLOCK // max(n, 1) // 8))
+    columns = max(1, min(m, _BLOCK // max(n, 1) // 8))
     rows = max(1, _BLOCK // (max(n, 1) * max(n, columns, 1)))
     for i in range(0, s, rows):
         predictor = Predictor(kernel, train, y, {k: v[i : i + rows] for k, v in draws.items()})

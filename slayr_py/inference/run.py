@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import tempfile
 import time
 import warnings
 from collections.abc import Callable, Iterator, Mapping
@@ -107,7 +108,12 @@ def run(
             else:
                 result = _APPROXIMATIONS[method](model, common, arguments)
             return replace(result, seconds=time.perf_counter() - begun)
-    except (RuntimeError, ValueError, OSError) as error:
+    except OSError as error:
+        raise InferenceError(
+            f"Stan's {method} run of {program.name} failed: {error.strerror or error}, in the temporary folder "
+            f"{tempfile.gettempdir()}; make room there, or set TMPDIR to another"
+        ) from error
+    except (RuntimeError, ValueError) as error:
         raise InferenceError(f"Stan's {method} run of {program.name} failed: {last_words(str(error))}") from error
 
 

@@ -21,7 +21,8 @@ STUDY_KEY = "slayr:study"
 """Study attribute: {"space", "graphs", "seed", "kernel", "acquisition", "n_initial", "noisy"} as at the study's start.
 
 The kernel is {"name", "options", "description", "chosen", "reason"}: chosen by "auto", for a reason, or by the "user".
-Older studies have its name alone, and no graphs.
+Older studies have its name alone, and no graphs. A later version of slayr_py that changes this writes a higher
+``"format"`` than `slayr_py.study.stored.FORMAT`, so that this one refuses the study; without one it is 1.
 """
 
 SUGGESTION_KEY = "slayr:suggestion"

@@ -464,8 +464,9 @@ class StanGPSampler(BaseSampler):
             seconds["acquisition"] += time.perf_counter() - fitted
             abandoned += post.record["abandoned"]
             arguments = post.record["arguments"]
-            if arguments["method"] == "nuts":
-                start = post.warm_start()
+            if arguments["method"] != "nuts":
+                break  # what a draft leaves to chance is of its kind
+            start = post.warm_start()
             if options["ess"] is None or not suggestion.error > LARGEST_ERROR or seed is not of_fit:
                 break
             options["ess"] *= 4

@@ -126,11 +126,16 @@ def compile_program(
         source, tuple(folders), _stanc_arguments(options, cpp_options), _make_arguments(cpp_options), cmdstan
     )
     program = build.program()
-    if not program.exe.is_file():
+    if not _can_run(program.exe):
         with locked(program.key):
-            if not program.exe.is_file():
+            if not _can_run(program.exe):
                 build.run(program, on_progress)
     return program
+
+
+def _can_run(exe: Path) -> bool:
+    """Tell whether an executable is there, and still is one: what is put into the cache is whole, at first."""
+    return exe.is_file() and exe.stat().st_size > 0 and os.access(exe, os.X_OK)
 
 
 @dataclass(frozen=True)

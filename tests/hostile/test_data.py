@@ -30,6 +30,10 @@ REFUSED = [
     ("y is complex", {"y": [1j, 2.0, 3.0]}, sl.DataError, "y must be numbers, got .*1j"),
     ("y has an object", {"y": [1.0, {"loss": 2}, 3.0]}, sl.DataError, "y must be numbers, got .*loss"),
     ("y is a mapping", {"y": {"a": 1.0}}, sl.DataError, "y must be numbers, got {'a': 1.0}"),
+    ("y is texts", {"y": ["1", "2", "3"]}, sl.DataError, r"y must be numbers, got \['1', '2', '3'\]"),
+    ("y is dates", {"y": np.array(["2020-01-01"] * 3, dtype="M8[D]")}, sl.DataError, "y must be numbers, got .*2020"),
+    ("y has 400 digits", {"y": [10**400, 1, 2]}, sl.DataError, "y must be numbers, got .*1000"),
+    ("y is masked", {"y": np.ma.array([1.0, 2.0, 3.0], mask=[0, 1, 0])}, sl.DataError, r"y\[1\] is nan; drop failed"),
     ("y has a None", {"y": [1.0, None, 3.0]}, sl.DataError, r"y\[1\] is nan; drop failed evaluations"),
     ("y is minus infinity", {"y": [1.0, 2.0, -math.inf]}, sl.DataError, r"y\[2\] is -inf; drop failed evaluations"),
     ("more y than configurations", {"y": [1.0] * 4}, sl.DataError, r"shape \(4,\) for 3 configurations"),
@@ -86,6 +90,10 @@ WORKS = [
     ("steps of 1e-12 at 1", THREE, [1.0, 1.0 + 1e-12, 1.0 + 2e-12]),
     ("values of 1e-8", THREE, [1e-8, 2e-8, 3e-8]),
     ("values of 1e100", THREE, [1e100, -1e100, 2e100]),
+    ("values of 1e200", THREE, [1e200, -1e200, 2e200]),
+    ("values of 1e308", THREE, [8e307, -8e307, 0.0]),
+    ("values of 1e-200", THREE, [1e-200, 2e-200, 3e-200]),
+    ("three hundred decades", THREE, [1e-150, 1e150, 0.0]),
     ("integers beyond 64 bits", THREE, [2**70, 1, 2]),
     ("a constant column", [{"x": 0.5, "z": c["z"]} for c in THREE], [1.0, 2.0, 3.0]),
     ("configurations at the corners", [{"x": 0.0, "z": -1.0}, {"x": 1.0, "z": 1.0}, {"x": 0, "z": 1}], [1.0, 2.0, 3.0]),
@@ -123,3 +131,8 @@ def test_tables_that_cannot_be_fitted_are_named(tmp_path, monkeypatch, slayr, co
     (tmp_path / "t.csv").write_bytes(content)
     code, _, err = slayr("fit", "t.csv", "--target", "loss", "--method", "map")
     assert code == 2 and err.startswith("slayr: ") and re.search(words, err), err
+
+
+def test_no_configuration_has_an_empty_prediction():
+    prediction = sl.GaussianProcess(SPACE).fit(THREE, [1.0, 2.0, 3.0], method="map").predict([])
+    assert prediction.mean.shape == prediction.sd.shape == (0,)

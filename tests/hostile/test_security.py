@@ -12,6 +12,8 @@ import tempfile
 from pathlib import Path
 
 import pytest
+import xarray as xr
+from testing_hostility import disk_with_room_for
 
 import slayr_py as sl
 from slayr_py.cli.config import load_config
@@ -175,9 +177,34 @@ def linked(name: str, target: str):
     return link
 
 
+def regrouped(change):
+    def regroup(folder: Path) -> None:
+        with xr.open_datatree(folder / "posterior.nc") as tree:
+            groups = {name: child.to_dataset().load() for name, child in tree.children.items()}
+        change(groups)
+        (folder / "posterior.nc").unlink()
+        xr.DataTree.from_dict(groups).to_netcdf(folder / "posterior.nc")
+
+    return regroup
+
+
+def drop(groups, group: str, name: str) -> None:
+    groups[group] = groups[group].drop_vars(name)
+
+
+def shorten(groups, group: str) -> None:
+    groups[group] = groups[group].isel(observation=slice(1))
+
+
 POSTERIORS = [
     ("a record that is a list", lambda folder: (folder / "record.json").write_text("[1]")),
     ("a record that is no text", lambda folder: (folder / "record.json").write_bytes(b"\xff\xfe")),
+    ("a record a hundred thousand deep", lambda folder: (folder / "record.json").write_text("[" * 100_000)),
+    ("priors that are a list", edited(lambda record: record.update(priors=[1]))),
+    ("diagnostics that are a list", edited(lambda record: record.update(diagnostics=[1]))),
+    ("draws without a posterior", regrouped(lambda groups: groups.pop("posterior"))),
+    ("draws without length-scales", regrouped(lambda groups: drop(groups, "posterior", "lengthscale"))),
+    ("targets that are one too few", regrouped(lambda groups: shorten(groups, "observed_data"))),
     ("a kernel to come", edited(lambda record: record["kernel"].update(name="quantum"))),
     ("an option of no kernel", edited(lambda record: record["kernel"].update(options={"code": EVIL}))),
     ("an option beyond reason", edited(lambda record: record["kernel"].update(options={"p": 10**9}))),
@@ -202,6 +229,19 @@ def test_a_saved_posterior_that_is_none_is_named(tmp_path, saved, change):
     with pytest.raises(sl.StorageError, match=".*/fit is not a readable saved posterior") as caught:
         sl.Posterior.load(folder)
     assert type(caught.value) is sl.StorageError and "root:" not in str(caught.value)
+    assert "restore a copy" in str(caught.value)
+
+
+def test_a_full_disk_leaves_an_older_posterior_as_it_was(tmp_path, saved):
+    folder = tmp_path / "fit"
+    shutil.copytree(saved, folder)
+    fit = sl.Posterior.load(folder)
+    before = {path.name: path.read_bytes() for path in folder.iterdir()}
+    for room in (10, 20_000):
+        with disk_with_room_for(room), pytest.raises(sl.StorageError, match="cannot save .*/fit: .*make room") as full:
+            fit.save(folder)
+        assert type(full.value) is sl.StorageError
+    assert {path.name: path.read_bytes() for path in folder.iterdir()} == before
 
 
 def test_a_study_holds_nothing_but_json_and_numbers(study_file, go_on):

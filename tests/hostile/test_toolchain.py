@@ -252,6 +252,20 @@ def test_tools_that_fail_are_quoted(tmp_path, alone, cmdstan, stanc, compiler, e
     assert not list(alone.glob("programs/*")) and not list(alone.glob(".staging/*"))
 
 
+@pytest.mark.parametrize(
+    "spoil", [lambda exe: exe.write_bytes(b""), lambda exe: exe.chmod(0o644)], ids=["empty", "data"]
+)
+def test_a_program_that_can_run_no_more_is_compiled_again(tmp_path, cmdstan, spoil):
+    (cmdstan / "bin" / "stanc").write_text("#!/bin/sh\ntouch p.hpp")
+    (cmdstan / "bin" / "stanc").chmod(0o755)
+    (cmdstan / "makefile").write_text("CMDSTAN_VERSION := 2.36.0\n%: %.hpp\n\t@echo run > $@; chmod +x $@\n")
+    (tmp_path / "p.stan").write_text("parameters { real z; }\nmodel { z ~ std_normal(); }\n")
+    exe = compile_program(tmp_path / "p.stan").exe
+    spoil(exe)
+    assert compile_program(tmp_path / "p.stan").exe == exe
+    assert exe.read_text() == "run\n" and os.access(exe, os.X_OK)
+
+
 SOURCES = [
     ("bytes that are no text", b"model { // \xff\n}", r"cannot read .*p\.stan: .*utf-8"),
     ("includes what is not there", b"#include nowhere.stan\n", r"p\.stan includes nowhere\.stan, which is in none of"),
