@@ -90,7 +90,18 @@ class GraphKernel(KernelFunction):
         return np.asarray((vectors[a] * values) @ vectors[b].T)
 
 
-class Diffusion(GraphKernel):
+class _Smoothing(GraphKernel):
+    """Kernels with one parameter beta, the larger the smoother."""
+
+    def __init__(self, graph: Any, beta: float = 1.0, normalized: bool = False) -> None:
+        self.graph, self.beta, self.normalized = graph, beta, normalized
+
+    @override
+    def check(self) -> None:
+        self._check_positive("beta")
+
+
+class Diffusion(_Smoothing):
     """exp(-beta L) (Kondor & Lafferty 2002).
 
     Parameters
@@ -103,19 +114,12 @@ class Diffusion(GraphKernel):
         Whether L is D^(-1/2) (D - A) D^(-1/2) instead of D - A.
     """
 
-    def __init__(self, graph: Any, beta: float = 1.0, normalized: bool = False) -> None:
-        self.graph, self.beta, self.normalized = graph, beta, normalized
-
-    @override
-    def check(self) -> None:
-        self._check_positive("beta")
-
     @override
     def response(self, spectrum: LaplacianSpectrum) -> FloatArray:
         return np.exp(-self.beta * spectrum.values)
 
 
-class RegularizedLaplacian(GraphKernel):
+class RegularizedLaplacian(_Smoothing):
     """(I + beta L)^-1 (Smola & Kondor 2003).
 
     Parameters
@@ -125,13 +129,6 @@ class RegularizedLaplacian(GraphKernel):
     beta : float
         Positive.
     """
-
-    def __init__(self, graph: Any, beta: float = 1.0, normalized: bool = False) -> None:
-        self.graph, self.beta, self.normalized = graph, beta, normalized
-
-    @override
-    def check(self) -> None:
-        self._check_positive("beta")
 
     @override
     def response(self, spectrum: LaplacianSpectrum) -> FloatArray:

@@ -68,7 +68,14 @@ class Polynomial(VectorKernel):
             return np.asarray(polynomial_kernel(a, b, degree=self.degree, gamma=self.gamma, coef0=self.coef0))
 
 
-class RBF(VectorKernel):
+class _OfDistance(VectorKernel):
+    """Kernels of a distance scaled by gamma."""
+
+    def __init__(self, gamma: float | None = None) -> None:
+        self.gamma = gamma
+
+
+class RBF(_OfDistance):
     """exp(-gamma |x - y|^2), the squared exponential.
 
     Parameters
@@ -77,15 +84,12 @@ class RBF(VectorKernel):
         Positive; one over the number of columns by default.
     """
 
-    def __init__(self, gamma: float | None = None) -> None:
-        self.gamma = gamma
-
     @override
     def between(self, a: FloatArray, b: FloatArray) -> FloatArray:
         return np.asarray(rbf_kernel(a, b, gamma=self.gamma))
 
 
-class Laplacian(VectorKernel):
+class Laplacian(_OfDistance):
     """exp(-gamma sum_i |x_i - y_i|), the exponential of the city-block distance.
 
     That of the Euclidean distance is ``Matern(p=0)``.
@@ -95,9 +99,6 @@ class Laplacian(VectorKernel):
     gamma : float, optional
         Positive; one over the number of columns by default.
     """
-
-    def __init__(self, gamma: float | None = None) -> None:
-        self.gamma = gamma
 
     @override
     def between(self, a: FloatArray, b: FloatArray) -> FloatArray:
