@@ -20,8 +20,9 @@ from ConfigSpace import Categorical, ConfigurationSpace, EqualsCondition, Float
 from PIL import Image
 
 import slayr_py as sl
-from slayr_py.inference.calibration import Calibration, calibrate, ecdf_band
+from slayr_py.inference import Calibration, calibrate
 from slayr_py.inference.programs import compiled
+from slayr_py.inference.uniformity import ecdf_band
 from slayr_py.kernels import FrequencyModulated, Hierarchical, Kernel, Matern, Separable
 
 LIMIT = 0.001

@@ -22,7 +22,7 @@ import numpy as np
 from problems import PROBLEMS
 
 import slayr_py as sl
-from slayr_py.inference.gaussian_process import standardisation
+from slayr_py.inference.observed import standardisation
 from slayr_py.inference.tree import arviz, standard_error
 from slayr_py.space import Encoder
 

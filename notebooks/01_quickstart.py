@@ -18,7 +18,6 @@
 # first cell that fits also compiles the Stan program, once per machine.
 
 # %%
-# %matplotlib inline
 import os
 
 import matplotlib.pyplot as plt

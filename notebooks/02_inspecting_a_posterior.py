@@ -24,7 +24,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 from ConfigSpace import ConfigurationSpace, Float
-from scipy.stats import beta, norm
+from scipy.stats import beta
 
 import slayr_py as sl
 
@@ -109,16 +109,16 @@ plt.show()
 # ## What did the data add to the prior?
 #
 # Priors are on the scale on which the model is fitted: inputs on the unit cube, values with mean 0 and standard
-# deviation 1. They are ordinary distributions, `gp.priors`, so NumPy can draw from them. (The Stan program can as well:
-# `prior_only` in its data leaves the likelihood out, see `stan/README.md`.)
+# deviation 1. `with_prior` runs the program that was fitted once more, its likelihood off, and puts the draws beside
+# those of the posterior: three more groups of the tree, which ArviZ knows how to compare.
 
 # %%
 gp.priors
 
 # %%
-rng = np.random.default_rng(0)
-prior = {name: rng.lognormal(gp.priors[name].mu, gp.priors[name].sigma, 4000) for name in ("lengthscale", "sigma_n")}
-panels = {name: (prior["lengthscale"], posterior.draws["lengthscale"][:, i]) for i, name in enumerate(encoder.names)}
+both = posterior.with_prior(draws=sampling.get("draws", 1000))
+prior = {name: values.stack(sample=("chain", "draw")).values for name, values in both.idata["prior"].items()}
+panels = {name: (prior["lengthscale"][i], posterior.draws["lengthscale"][:, i]) for i, name in enumerate(encoder.names)}
 panels["noise, sigma_n"] = prior["sigma_n"], posterior.draws["sigma_n"]
 
 figure, axes = plt.subplots(1, 5, figsize=(12, 2.6), layout="constrained")
@@ -136,7 +136,7 @@ plt.show()
 # 100 look alike on a cube of width 1. That is no failure of the sampler: it is what is known.
 
 # %%
-log_sd = np.log10(posterior.draws["lengthscale"]).std(axis=0) / np.log10(prior["lengthscale"]).std()
+log_sd = np.log10(posterior.draws["lengthscale"]).std(axis=0) / np.log10(prior["lengthscale"]).std(axis=1)
 share = pd.Series(log_sd, encoder.names, name="posterior width / prior width")
 assert share.idxmax() == "humidity"
 share.round(2)
@@ -217,21 +217,13 @@ print(f"hardest to predict: number {worst}, k = {float(loo['pareto_k'][worst]):.
 print({name: round(value, 1) for name, value in configs[worst].items()})
 
 # %% [markdown]
-# **LOO-PIT.** Where does each observation fall in its own leave-one-out prediction? With `P` the inverse of the
-# covariance of all observations, that prediction is normal with precision `P[i, i]`, and the residual over it is
-# `weights[i] / P[i, i]` (Sundararajan & Keerthi 2001). The draws are weighted by one over the density that each gives
-# to `y[i]`, so that they are draws of the posterior without it.
-#
-# The replicates in `posterior_predictive` are of no use here: they are made by a function that has seen all
-# observations, and so come out too close to them.
+# **LOO-PIT.** Where does each observation fall in its own leave-one-out prediction? The replicates in
+# `posterior_predictive` are draws of each observation given all others, so that none has seen the value it is compared
+# with, and `log_likelihood` has their densities. From these ArviZ weights the draws of the hyperparameters as if that
+# observation had not been there either.
 
 # %%
-predictor = posterior.predictor()
-precision = np.linalg.inv(predictor.factor @ predictor.factor.transpose(0, 2, 1))
-own = np.diagonal(precision, axis1=1, axis2=2)
-score = predictor.weights / np.sqrt(own)
-weights = 1 / (norm.pdf(score) * np.sqrt(own))
-pit = np.sum(weights * norm.cdf(score), axis=0) / weights.sum(axis=0)
+pit = np.asarray(az.loo_pit(posterior.to_arviz(), y="y"))
 
 # %% [markdown]
 # If the predictions are calibrated, these numbers are uniform, and each of them, in order, leaves the band with a

@@ -80,7 +80,7 @@ generated quantities {
   // Transformed parameters once more: CmdStan's generate_quantities leaves them out.
   vector[3 + D] theta = append_row([mu, sigma_f, sigma_n]', lengthscale);
   vector[N] log_lik; // log p(y_i | y_-i, hyperparameters)
-  vector[N] y_rep; // replicated observations
+  vector[N] y_rep; // y_i replicated given y_-i; all at once if prior_only
   vector[M] f_mean; // latent function at X_new: mean,
   vector[M] f_sd; // standard deviation,
   matrix[want_cov ? M : 0, want_cov ? M : 0] f_cov; // and covariance
@@ -92,9 +92,10 @@ generated quantities {
                                      sigma_f, lengthscale, p);
     vector[M] variance = rep_vector(square(sigma_f), M);
     matrix[N, M] V = gp_solve(L, cross, M, prior_only);
-    matrix[N, N] precision = gp_precision(L);
-    log_lik = gp_leave_one_out(precision, y - mu);
-    y_rep = gp_replicate_rng(L, precision, y, mu, sigma_n, prior_only);
+    tuple(vector[N], vector[N]) others = gp_leave_one_out(gp_precision(
+                                                          L), y, mu);
+    log_lik = gp_log_lik(y, others);
+    y_rep = gp_replicate_rng(L, mu, others, prior_only);
     f_mean = gp_mean(V, L, y - mu, mu);
     f_sd = gp_sd(V, variance);
     if (want_cov) {

@@ -180,6 +180,7 @@ def fit(
     ess: Annotated[
         int | None, typer.Option(min=1, help="Go on, up to 16 x draws, until so many are effective.")
     ] = None,
+    retries: Annotated[int, typer.Option(min=0, help="Fit again so often if the diagnostics object.")] = 0,
     seed: Annotated[int, typer.Option(min=0, help="Same seed, same draws.")] = 1,
     output: Annotated[
         Path | None, typer.Option(metavar="DIR", help="Folder for the posterior; default: <data>_posterior.")
@@ -201,9 +202,25 @@ def fit(
             "target_acceptance": target_acceptance,
             "max_treedepth": max_treedepth,
             "ess": ess,
+            "retries": retries,
             "seed": seed,
         },
         output=output,
     )
     if not trusted:
         raise typer.Exit(EXIT_FAILED)
+
+
+@app.command(help=manual.REPLAY, short_help="Make a recorded fit again and compare.")
+def replay(
+    record: Annotated[
+        str, typer.Argument(metavar="RECORD", help="A record.json or its folder; an SQLite file or a storage URL.")
+    ],
+    trial: Annotated[int | None, typer.Option(min=0, help="Of a study; default: the last with a fit.")] = None,
+    study_name: Annotated[str | None, typer.Option(metavar="NAME", help="Which study, if there are several.")] = None,
+) -> None:
+    """Make a recorded fit again and compare."""
+    from slayr_py.cli.replay import run
+
+    if code := run(record, trial=trial, study_name=study_name):
+        raise typer.Exit(code)

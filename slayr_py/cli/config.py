@@ -67,6 +67,7 @@ _GP: dict[str, Types] = {
     "target_acceptance": (int, float),
     "max_treedepth": int,
     "ess": int,
+    "retries": int,
     "warm_starts": bool,
     "priors": dict,
 }

@@ -18,6 +18,7 @@ from ConfigSpace.hyperparameters import Hyperparameter
 
 from slayr_py.cli.checks import ConfigError
 from slayr_py.cli.figures import save_posterior_figures
+from slayr_py.cli.fits import attempts_text, limits_text, wrapped
 from slayr_py.cli.inline_space import read_space
 from slayr_py.cli.tables import table_text
 from slayr_py.errors import DataError, did_you_mean
@@ -174,9 +175,13 @@ def _print(post: Posterior) -> bool:
         f"{table_text(summary(post))}"
     )
     diagnostics = post.check()
+    stored = diagnostics.asdict()
     typer.echo(f"\ndiagnostics  {diagnostics}  {'ok' if diagnostics.ok else 'NOT OK'}")
-    for message in diagnostics.messages:
-        typer.echo(f"  {message}")
+    told = [attempts_text(post.record["abandoned"], stored)] if post.record["abandoned"] else []
+    limits = limits_text(stored)
+    for text in (*diagnostics.messages, *told, *diagnostics.notes, f"limits: {limits}" if limits else None):
+        if text:
+            typer.echo(wrapped(text))
     return diagnostics.ok
 
 

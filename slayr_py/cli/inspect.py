@@ -2,19 +2,25 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
-import optuna
+import pandas as pd
 import typer
 
 from slayr_py.cli.checks import ConfigError
-from slayr_py.cli.tables import config_lines, printable, table_text
-from slayr_py.errors import DataError, StorageError
+from slayr_py.cli.fits import attempts_text, limits_text, wrapped
+from slayr_py.cli.studies import load_study
+from slayr_py.cli.tables import cell, config_lines, printable, table_text
+from slayr_py.errors import DataError
+from slayr_py.inference.diagnostics import INFLUENTIAL
 from slayr_py.study import Result, convergence_figure, space_of, suggestion_table
-from slayr_py.study.record import FAILURE_KEY, describe_kernel, study_record
+from slayr_py.study.record import FAILURE_KEY, describe_kernel, study_record, suggestion_record
+from slayr_py.study.report import given_up
 from slayr_py.study.result import trials_table
-from slayr_py.study.storage import open_storage, quiet_optuna, study_names
-from slayr_py.study.stored import check_stored
+from slayr_py.study.storage import quiet_optuna
 
 
 def run(study: str, *, study_name: str | None, n_trials: int, figure: Path | None) -> None:
@@ -39,7 +45,7 @@ def run(study: str, *, study_name: str | None, n_trials: int, figure: Path | Non
         No study of that name, or several and no name.
     """
     with quiet_optuna():
-        loaded = _load(study, study_name)
+        loaded = load_study(study, study_name)
     record = study_record(loaded)
     trials = loaded.get_trials(deepcopy=False)
     _say(f"study {loaded.study_name}: {len(trials)} trials, {loaded.direction.name.lower()}")
@@ -71,11 +77,7 @@ def run(study: str, *, study_name: str | None, n_trials: int, figure: Path | Non
     if fits.empty:
         _say("  none yet: every trial is of the initial design")
     elif n_trials:
-        shown = fits.tail(n_trials)[list(_FIT_COLUMNS)].rename(columns=_FIT_COLUMNS)
-        _say(table_text(shown))
-        for number, reason in fits.tail(n_trials)[["number", "error"]].itertuples(index=False):
-            if isinstance(reason, str):
-                _say(f"  trial {number} has no fit: {reason}")
+        _say_fits(fits.tail(n_trials), {trial.number: suggestion_record(trial) for trial in trials})
     if figure is not None:
         try:
             convergence_figure(loaded).savefig(figure, dpi=150)
@@ -88,43 +90,62 @@ def _say(text: str) -> None:
     typer.echo(printable(text))
 
 
+def _say_fits(fits: pd.DataFrame, records: Mapping[int, Mapping[str, Any]]) -> None:
+    """Print a row a fit, and below them what was done about those that failed."""
+    drafts = fits["pareto_k"].notna().any()
+    columns = {name: column for name, column in _FIT_COLUMNS.items() if name != "pareto_k" or drafts}
+    cells = {title: [_cell(value, form) for value in fits[name]] for name, (title, form) in columns.items()}
+    doubtful = [trusted is False for trusted in fits["trusted"].tolist()]
+    cells["number"] = [f"{n}{'*' if mark else ' '}" for n, mark in zip(cells["number"], doubtful, strict=True)]
+    _say(table_text(pd.DataFrame(cells)))
+    if any(doubtful):
+        _say("  * no fit within its limits stands behind this suggestion")
+    influential, limits = [], None
+    for number in fits["number"]:
+        record = records[number]
+        diagnostics = record.get("diagnostics", {})
+        if record.get("error"):
+            typer.echo(wrapped(f"trial {number} has no fit: {record['error']}"))
+        elif text := attempts_text(given_up(record), diagnostics):
+            typer.echo(wrapped(f"trial {number}: {text}"))
+        if diagnostics.get("loo_influential"):
+            influential.append(number)
+        if kept := limits_text(diagnostics):
+            limits = f"limits, as of trial {number}: {kept}"
+    if limits:
+        typer.echo(wrapped(limits))
+    if influential:
+        numbers = ", ".join(map(str, influential))
+        typer.echo(wrapped(f"influential observations (k_loo above its limit) in trial {numbers}: {INFLUENTIAL}"))
+
+
+def _cell(value: Any, form: str) -> str:
+    """Write a number in a form, and what is none as it is, in one line: a stored study may hold anything."""
+    if form and isinstance(value, float) and math.isfinite(value):
+        return f"{value:{form}}"
+    return " ".join(cell(value).split())
+
+
 _FIT_COLUMNS = {
-    "number": "number",
-    "phase": "phase",
-    "kernel": "kernel",
-    "method": "method",
-    "observations": "n",
-    "rhat_max": "rhat",
-    "ess_bulk_min": "ess_bulk",
-    "ess_tail_min": "ess_tail",
-    "divergences": "div",
-    "max_treedepth_hits": "treedepth",
-    "ebfmi_min": "ebfmi",
-    "ok": "ok",
-    "seconds_fit": "fit [s]",
-    "seconds_acquisition": "acq [s]",
+    "number": ("number", ""),
+    "phase": ("phase", ""),
+    "kernel": ("kernel", ""),
+    "method": ("method", ""),
+    "observations": ("n", ""),
+    "rhat_max": ("rhat", ".3f"),
+    "ess_bulk_min": ("ess_bulk", ".0f"),
+    "ess_tail_min": ("ess_tail", ".0f"),
+    "divergences": ("div", ""),
+    "max_treedepth_hits": ("treedepth", ""),
+    "ebfmi_min": ("ebfmi", ".2f"),
+    "loo_pareto_k_max": ("k_loo", ".2f"),
+    "pareto_k": ("k_draft", ".2f"),
+    "start": ("start", ""),
+    "attempts": ("attempts", ""),
+    "ok": ("ok", ""),
+    "seconds_fit": ("fit [s]", ".1f"),
+    "seconds_acquisition": ("acq [s]", ".1f"),
 }
-
-
-def _load(study: str, study_name: str | None) -> optuna.Study:
-    url = study if "://" in study else f"sqlite:///{Path(study).as_posix()}"
-    storage = open_storage(url, must_exist=True)
-    assert storage is not None
-    try:
-        names = study_names(storage)
-    except Exception as error:  # whatever the driver makes of a file that is no study
-        raise StorageError(
-            f"{study} opens, but holds no studies of Optuna's that can be read: restore a copy, or name another"
-        ) from error
-    if not names:
-        raise StorageError(f"{study} holds no study yet")
-    if study_name is None and len(names) > 1:
-        raise DataError(f"{study} holds several studies: choose one with --study-name: {', '.join(names)}")
-    if study_name is not None and study_name not in names:
-        raise DataError(f"{study} has no study {study_name!r}; it holds {', '.join(names)}")
-    loaded = optuna.load_study(study_name=study_name or names[0], storage=storage)
-    check_stored(loaded)
-    return loaded
 
 
 def _last(count: int, shown: int) -> str:

@@ -17,8 +17,9 @@ Exit codes:
   1    a study, an objective or a fit failed
   2    a wrong option, configuration file or table
   3    no usable compiler or CmdStan (slayr doctor says more)
-  4    a study's storage that does not open
+  4    a study's storage, or a record, that does not open
   130  interrupted; what was evaluated is kept
+slayr replay has its own 1 and 2: see slayr replay --help
 """
 
 DOCTOR = """\
@@ -102,6 +103,8 @@ A configuration file:
   warm_starts = true
   target_acceptance = 0.8         # higher: smaller steps, fewer divergences
   max_treedepth = 10
+  retries = 1                     # how often a fit that fails its diagnostics
+                                  # is made again, with what they ask for
   priors = { sigma_n = { family = "LogNormal", mu = -2.0, sigma = 1.0 } }
 
 \b
@@ -139,8 +142,13 @@ What the diagnostics mean:
           trust the fit
   ess     effective number of draws, in the bulk and in the tails: hundreds
   div     divergent transitions: many, and a corner may be missing
+  treedepth  trajectories that were cut short
   ebfmi   energy fraction: below 0.2 the sampler moves badly
-  ok      all of them within their limits
+  k_draft    whether an approximation covers the posterior: at most 0.7
+  k_loo   how much hangs on a single observation; a note, not a failure
+  start, attempts  where the chains began, and how many fits it took
+  ok      all but k_loo within their limits, which stand below the table
+  *       beside the number: the suggestion does not come from such a fit
 
 \b
 Examples:
@@ -160,4 +168,26 @@ should not be trusted.
 Examples:
   slayr fit runs.csv --target loss
   slayr fit runs.csv --target loss --space space.json --method pathfinder
+"""
+
+REPLAY = """\
+Make a recorded fit again and compare: that of a saved posterior, from record.json and the data.json
+beside it, or the one behind a suggestion, from its study.
+
+On the same machine with the same compiler and packages every bit of every draw is the same. Elsewhere it says what
+differs, and whether means and standard deviations of the hyperparameters agree within their Monte Carlo errors.
+
+\b
+Exit codes:
+  0  identical, bit for bit
+  1  not identical, but the summaries agree
+  2  the summaries disagree, or Stan fails; also a wrong option, or a trial without a fit
+  3  no usable compiler or CmdStan
+  4  no readable record, or the data are not those of the record
+
+\b
+Examples:
+  slayr replay runs_posterior
+  slayr replay runs_posterior/record.json
+  slayr replay study.db --trial 14
 """

@@ -14,27 +14,29 @@ import pandas as pd
 from slayr_py.inference.command import generated_quantities, log_densities
 from slayr_py.inference.diagnostics import PARETO_K_LIMIT, importance_ess_limit
 from slayr_py.inference.importance import smoothed_resample
-from slayr_py.inference.output import Run, columns_of, shapes_of, variables_of
+from slayr_py.inference.output import Run, call, columns_of, shapes_of, variables_of
 from slayr_py.inference.population import improve
 from slayr_py.space.dimension import FloatArray
 
 _MODE_STARTS = 4  # a posterior of length-scales can have several modes: the best of a few starts is reported
 _PATHS = 4
 _ELBO_DRAWS = 10  # to find the best approximation on a path: Stan's own 25 cost more than the paths
+_MODE = {"mode_starts": _MODE_STARTS}
 
 
 def mode(model: cmdstanpy.CmdStanModel, common: dict[str, Any], arguments: dict[str, Any]) -> Run:
     """The mode, as a single draw."""
-    fit = _best_mode(model, common)
+    fit, calls = _best_mode(model, common)
     table = np.asarray(fit.optimized_params_np)[None, None, :]
-    return Run(variables_of(table, fit.column_names), shapes_of(fit.column_names), arguments)
+    return Run(variables_of(table, fit.column_names), shapes_of(fit.column_names), arguments | _MODE, calls=calls)
 
 
 def laplace(model: cmdstanpy.CmdStanModel, common: dict[str, Any], arguments: dict[str, Any]) -> Run:
     """Draws from a normal distribution at the mode."""
-    at = _best_mode(model, common)
+    at, calls = _best_mode(model, common)
     fit = model.laplace_sample(**_in_folder(common, "laplace"), mode=at, draws=arguments["draws"], jacobian=True)
-    return _reweighted(model, fit, ("log_p__", "log_q__"), common, arguments)
+    calls.append(call(fit, mode="the best mode"))
+    return _reweighted(model, fit, ("log_p__", "log_q__"), common, arguments | _MODE, calls)
 
 
 def pathfinder(model: cmdstanpy.CmdStanModel, common: dict[str, Any], arguments: dict[str, Any]) -> Run:
@@ -49,7 +51,8 @@ def pathfinder(model: cmdstanpy.CmdStanModel, common: dict[str, Any], arguments:
         psis_resample=False,
         calculate_lp=True,
     )
-    return _reweighted(model, fit, ("lp__", "lp_approx__"), common, arguments)
+    told = {"paths": _PATHS, "elbo_draws": _ELBO_DRAWS}
+    return _reweighted(model, fit, ("lp__", "lp_approx__"), common, arguments | told, [call(fit)])
 
 
 def _reweighted(
@@ -58,6 +61,7 @@ def _reweighted(
     ratio: tuple[str, str],
     common: dict[str, Any],
     arguments: dict[str, Any],
+    calls: list[dict[str, Any]],
 ) -> Run:
     """Resample an approximation's draws by Pareto-smoothed importance ratios, after improving them if these are bad."""
     table, names = fit.draws(), fit.column_names
@@ -69,7 +73,8 @@ def _reweighted(
         return pareto_k <= PARETO_K_LIMIT and ess >= importance_ess_limit(wanted)
 
     rows, pareto_k, ess = smoothed_resample(log_ratio, wanted, rng)
-    run = Run(variables_of(table[None, rows], names), shapes_of(names), arguments, {}, pareto_k, ess)
+    variables = variables_of(table[None, rows], names)
+    run = Run(variables, shapes_of(names), arguments | {"improved": False}, {}, pareto_k, ess, calls=calls)
     if good(pareto_k, ess):
         return run
     exe, data = str(model.exe_file), Path(common["data"])
@@ -81,7 +86,8 @@ def _reweighted(
     header = [f"{name}.{i + 1}" if shape else name for name, shape in run.shapes.items() for i in range(prod(shape))]
     generated = generated_quantities(exe, data, pd.DataFrame(better.draws, columns=header), common["seed"])
     both = variables_of(np.hstack([better.draws, generated])[None], [*header, *generated.columns])
-    return Run(_named(both), run.shapes, arguments | {"improved": True}, {}, better.pareto_k, better.ess)
+    told = arguments | {"improved": True}
+    return Run(_named(both), run.shapes, told, {}, better.pareto_k, better.ess, calls=calls)
 
 
 def _named(variables: dict[str, FloatArray]) -> dict[str, FloatArray]:
@@ -94,9 +100,12 @@ def _named(variables: dict[str, FloatArray]) -> dict[str, FloatArray]:
     return variables
 
 
-def _best_mode(model: cmdstanpy.CmdStanModel, common: dict[str, Any]) -> cmdstanpy.CmdStanMLE:
+def _best_mode(
+    model: cmdstanpy.CmdStanModel, common: dict[str, Any]
+) -> tuple[cmdstanpy.CmdStanMLE, list[dict[str, Any]]]:
+    """The best of some modes, and the calls that found them."""
     seeds = np.random.default_rng(common["seed"]).integers(1, 2**31 - 300, _MODE_STARTS)
-    best, failure = None, None
+    best, failure, calls = None, None, []
     for i, seed in enumerate(seeds):
         try:
             # A line search that cannot improve any more has arrived as closely as rounding allows.
@@ -110,11 +119,12 @@ def _best_mode(model: cmdstanpy.CmdStanModel, common: dict[str, Any]) -> cmdstan
         except RuntimeError as error:
             failure = error
             continue
+        calls.append(call(fit))
         if best is None or fit.optimized_params_dict["lp__"] > best.optimized_params_dict["lp__"]:
             best = fit
     if best is None:
         raise RuntimeError(f"no mode found from {_MODE_STARTS} starts; {failure}")
-    return best
+    return best, calls
 
 
 def _in_folder(common: dict[str, Any], name: str) -> dict[str, Any]:

@@ -5,11 +5,7 @@ theta is one more draw of that posterior, and its rank among the L draws of the 
 2018). A mistake in priors, Jacobians, likelihood or sampler bends the distribution of ranks. Functions of theta and y
 tell more than theta alone, the likelihood before all (Modrák et al. 2023).
 
-Symbols
--------
-N : replications; L : draws, nearly independent, among which ranks are taken
-c_i : number of ranks below i, of i = 1..L. Under uniformity c_i ~ Binomial(N, i / (L + 1)), and, as a Markov chain,
-    c_i - c_{i-1} ~ Binomial(N - c_{i-1}, 1 / (L + 2 - i)).
+Symbols: N replications; L draws, nearly independent, among which ranks are taken.
 """
 
 from __future__ import annotations
@@ -20,9 +16,6 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from numpy.typing import ArrayLike
-from scipy.special import gammaln
-from scipy.stats import binom
 
 from slayr_py.errors import DataError
 from slayr_py.inference.model import Model
@@ -30,9 +23,7 @@ from slayr_py.inference.prediction import Predictor
 from slayr_py.inference.programs import compiled
 from slayr_py.inference.run import run
 from slayr_py.inference.tree import convergence
-from slayr_py.kernels import Beta, Dirichlet, FrequencyModulated, Hierarchical, LogNormal, Normal, Prior, Separable
-from slayr_py.kernels.modulators import Diffusion, Laplacian
-from slayr_py.kernels.tree import Tree
+from slayr_py.inference.uniformity import ecdf_p_value
 from slayr_py.space import Encoded
 from slayr_py.space.dimension import FloatArray
 from slayr_py.toolchain import CompiledProgram
@@ -175,10 +166,14 @@ def calibrate(
 
 
 def draw_from_prior(model: Model, rng: np.random.Generator) -> dict[str, FloatArray]:
-    """One draw of every hyperparameter from its prior; that of ``sigma_f`` is one of the function's deviation."""
+    """One draw of every hyperparameter from its prior; that of ``sigma_f`` is one of the function's deviation.
+
+    NumPy's own, not the program's of :meth:`Posterior.with_prior`, which is among what calibration puts to the test.
+    """
     labels = model.kernel.labels(model.encoder)
-    theta = {name: _prior_draw(prior, labels.get(name), rng) for name, prior in model.priors.items()}
-    theta["sigma_f"] = theta["sigma_f"] / np.sqrt(_mean_variance(model, theta))
+    theta = {name: prior.draw(labels.get(name), rng) for name, prior in model.priors.items()}
+    single = {name: value[None] for name, value in theta.items()}
+    theta["sigma_f"] = theta["sigma_f"] / np.sqrt(model.kernel.reference_variance(model.encoder, single)[0])
     return theta
 
 
@@ -191,41 +186,6 @@ def draw_values(
     f = rng.multivariate_normal(np.full(len(points), theta["mu"]), covariance, method="eigh")
     f[: len(train)] += theta["sigma_n"] * rng.normal(size=len(train))
     return f
-
-
-def _prior_draw(prior: Prior, label: tuple[str, ...] | None, rng: np.random.Generator) -> FloatArray:
-    size = None if label is None else len(label)
-    match prior:
-        case Normal():
-            value = rng.normal(np.asarray(prior.mu, float), np.asarray(prior.sigma, float), size)
-        case LogNormal():
-            value = rng.lognormal(np.asarray(prior.mu, float), np.asarray(prior.sigma, float), size)
-        case Beta():
-            value = rng.beta(np.asarray(prior.a, float), np.asarray(prior.b, float), size)
-        case Dirichlet():
-            value = rng.dirichlet(np.broadcast_to(np.asarray(prior.concentration, float), (size or 1,)))
-        case _:
-            raise DataError(f"no draws from {prior!r}")
-    return np.asarray(value, dtype=np.float64)
-
-
-def _mean_variance(model: Model, theta: Mapping[str, FloatArray]) -> float:
-    """Mean of k(x, x) / sigma_f^2 over the vertices of all graphs, nothing being far from itself."""
-    kernel = model.kernel
-    if isinstance(kernel, Hierarchical):
-        return kernel.bound(Tree.of(model.encoder))
-    if isinstance(kernel, FrequencyModulated):
-        modulator = kernel.modulator
-    elif isinstance(kernel, Separable):
-        modulator = Diffusion() if kernel.graph == Diffusion.name else Laplacian()
-    else:
-        return 1.0
-    single = {name: value[None] for name, value in theta.items()}
-    mean = 1.0
-    for beta, spectrum in zip(theta["beta"], model.encoder.spectra.values(), strict=True):
-        z = beta * spectrum.eigenvalues[spectrum.group_of]
-        mean *= float(np.mean(modulator.response(z[None], np.zeros((1, len(z))), single)))
-    return 1 + mean if isinstance(kernel, Separable) and kernel.combine == "sum" else mean
 
 
 def _entries(model: Model, draws: Mapping[str, FloatArray]) -> dict[str, FloatArray]:
@@ -244,65 +204,3 @@ def _log_likelihood(factors: Predictor) -> FloatArray:
     """Log N(y | mu, K + sigma_n^2 I) of every draw, but for a constant."""
     log_diagonal = np.log(np.diagonal(factors.factor, axis1=1, axis2=2))
     return np.asarray(-0.5 * np.sum(np.square(factors.whitened), axis=1) - log_diagonal.sum(axis=1))
-
-
-def ecdf_p_value(ranks: ArrayLike, draws: int) -> float:
-    """P-value of the hypothesis that ranks are uniform on 0..draws.
-
-    The statistic is the smallest of the two-sided binomial tail probabilities of all c_i, i.e. the level of the
-    simultaneous band that the empirical distribution function just touches. Its distribution is exact.
-
-    References
-    ----------
-    T. Säilynoja, P.-C. Bürkner, A. Vehtari (2022). Graphical test for discrete uniformity and its applications in
-    goodness-of-fit evaluation and multiple sample comparison. Statistics and Computing 32:32. Section 2.2 for the
-    statistic, algorithm 1 for its distribution.
-    """
-    values = np.asarray(ranks)
-    if values.ndim != 1 or not len(values) or np.any((values < 0) | (values > draws)):
-        raise DataError(f"ranks must be integers from 0 to {draws}, got {values!r:.200}")
-    below = np.cumsum(np.bincount(values, minlength=draws + 1))[:-1]
-    levels = _levels(len(values), draws)
-    return _reached(levels, float(np.min(levels[np.arange(draws), below])))
-
-
-def ecdf_band(replications: int, draws: int, probability: float = 0.95) -> tuple[FloatArray, FloatArray]:
-    """Simultaneous band of the empirical distribution function of uniform ranks, divided by draws + 1.
-
-    Returns
-    -------
-    lower, upper : (draws,) float64
-        Smallest and largest share of ranks below i = 1..draws with which :func:`ecdf_p_value` exceeds
-        1 - ``probability``.
-    """
-    levels = _levels(replications, draws)
-    inside, outside = 0.0, 1 - probability  # the simultaneous level is never below that of one c_i
-    while outside - inside > 1e-6 * outside:
-        middle = (inside + outside) / 2
-        inside, outside = (middle, outside) if _reached(levels, middle) <= 1 - probability else (inside, middle)
-    allowed = levels > inside
-    return allowed.argmax(axis=1) / replications, 1 - allowed[:, ::-1].argmax(axis=1) / replications
-
-
-def _levels(n: int, draws: int) -> FloatArray:
-    """Two-sided tail probabilities of every value 0..n of every c_i; (draws, n + 1)."""
-    share = np.arange(1, draws + 1)[:, None] / (draws + 1)
-    counts = np.arange(n + 1)
-    return np.asarray(2 * np.minimum(binom.cdf(counts, n, share), binom.sf(counts - 1, n, share)))
-
-
-def _reached(levels: FloatArray, level: float) -> float:
-    """Probability that uniform ranks have a c_i with a tail probability of ``level`` or less."""
-    draws, n = levels.shape[0], levels.shape[1] - 1
-    log_factorial = gammaln(np.arange(n + 1) + 1)
-    before, weight = np.zeros(1, dtype=np.intp), np.ones(1)
-    for i in range(1, draws + 1):
-        now = np.flatnonzero(levels[i - 1] > level)
-        left, step = n - before[:, None], now[None, :] - before[:, None]
-        share = 1 / (draws + 2 - i)
-        possible = (step >= 0) & (step <= left)
-        step = np.where(possible, step, 0)
-        log_mass = log_factorial[left] - log_factorial[step] - log_factorial[left - step]
-        log_mass += step * np.log(share) + (left - step) * np.log1p(-share)
-        before, weight = now, weight @ np.where(possible, np.exp(log_mass), 0.0)
-    return float(np.clip(1 - weight.sum(), 0.0, 1.0))

@@ -1,28 +1,35 @@
-"""Private folders for Stan runs, of which nothing stays behind."""
+"""Private folders for Stan runs and for files that are not whole yet, of which nothing stays behind."""
 
 from __future__ import annotations
 
 import contextlib
-import os
 import shutil
 import tempfile
 import time
 from collections.abc import Iterator
+from contextlib import AbstractContextManager
 from pathlib import Path
 
-_PREFIX = "slayr-run-"
-_ABANDONED = 3600.0  # seconds without a write after which the folder of a dead process goes
+from slayr_py.processes import Process, end_processes_about, this_process
+
+_ABANDONED = 3600.0  # seconds without a write after which the folder goes of a process that cannot be seen from here
 _REMOVALS = 50  # attempts, a tenth of a second apart
 
 
+def run_folder() -> AbstractContextManager[Path]:
+    """A folder for a run, among the system's temporary ones."""
+    return private_folder("slayr-run-", Path(tempfile.gettempdir()))
+
+
 @contextlib.contextmanager
-def run_folder() -> Iterator[Path]:
+def private_folder(prefix: str, where: Path) -> Iterator[Path]:
     """A folder that only this user reads, removed whatever happens.
 
-    Only a killed process leaves one behind; the next run, of any process, removes it after an hour.
+    Only a killed process leaves one behind, and chains that still run; the next one to make such a folder there ends
+    them and removes it.
     """
-    remove_abandoned()
-    folder = Path(tempfile.mkdtemp(prefix=f"{_PREFIX}{os.getpid()}-"))
+    _remove_abandoned(prefix, where)
+    folder = Path(tempfile.mkdtemp(prefix=f"{prefix}{this_process()}-", dir=where))
     try:
         yield folder
     finally:
@@ -34,23 +41,15 @@ def run_folder() -> Iterator[Path]:
             time.sleep(0.1)
 
 
-def remove_abandoned() -> None:
-    """Remove run folders of processes that are gone and have written nothing for an hour."""
-    for folder in Path(tempfile.gettempdir()).glob(f"{_PREFIX}*"):
+def _remove_abandoned(prefix: str, where: Path) -> None:
+    for folder in where.glob(f"{prefix}*"):
         with contextlib.suppress(OSError, ValueError):
-            process = int(folder.name.removeprefix(_PREFIX).split("-")[0])
-            written = max(path.stat().st_mtime for path in [folder, *folder.rglob("*")])
-            if not _alive(process) and time.time() - written > _ABANDONED:
-                shutil.rmtree(folder, ignore_errors=True)
+            owner = Process.parse(folder.name.removeprefix(prefix).rpartition("-")[0])
+            if not owner.is_gone and (owner.is_local or _last_write(folder) > time.time() - _ABANDONED):
+                continue
+            end_processes_about(folder)
+            shutil.rmtree(folder, ignore_errors=True)
 
 
-def _alive(process: int) -> bool:
-    if os.name == "nt":  # signal 0 would interrupt the process there; its folders are left to the system
-        return True
-    try:
-        os.kill(process, 0)
-    except ProcessLookupError:
-        return False
-    except PermissionError:
-        pass
-    return True
+def _last_write(folder: Path) -> float:
+    return max(path.stat().st_mtime for path in [folder, *folder.rglob("*")])

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import math
+import time
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
@@ -10,13 +10,16 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from slayr_py.errors import DataError, InferenceError
+from slayr_py.inference.build import build_posterior
+from slayr_py.inference.diagnostics import reason
 from slayr_py.inference.model import Model
-from slayr_py.inference.posterior import Posterior, build_posterior
+from slayr_py.inference.observed import observe
+from slayr_py.inference.posterior import Posterior
 from slayr_py.inference.programs import compiled
+from slayr_py.inference.remedies import again, check_retries, planned
 from slayr_py.inference.run import Method, check_options, run
 from slayr_py.inference.start import WarmStart
 from slayr_py.space import Encoded
-from slayr_py.space.dimension import FloatArray
 
 
 class GaussianProcess(Model):
@@ -69,6 +72,7 @@ class GaussianProcess(Model):
         max_treedepth: int = 10,
         ess: int | None = None,
         start: WarmStart | None = None,
+        retries: int = 0,
         progress: Callable[[str], None] | None = None,
     ) -> Posterior:
         """Fit to observed values.
@@ -97,13 +101,17 @@ class GaussianProcess(Model):
         start : WarmStart, optional
             `Posterior.warm_start` of a fit to nearly the same data: the chains begin there with a short warm-up. If the
             diagnostics object to what comes out, a full warm-up follows.
+        retries : int
+            How often a NUTS fit whose diagnostics object is made again, from another seed and with what they ask for:
+            twice the warm-up, a target acceptance halfway to 1, or trees of one more level.
         progress : callable, optional
             Called with the name of each phase.
 
         Returns
         -------
         Posterior
-            ``record["abandoned"]`` says what was given up before it, and why.
+            Of the last attempt, within its limits or not: `Posterior.check` says. ``record["abandoned"]`` has what was
+            given up before it, why, and what followed.
 
         Raises
         ------
@@ -114,10 +122,7 @@ class GaussianProcess(Model):
         InferenceError
             If Stan fails.
         """
-        train = self.encoder.encode(configs)
-        targets = check_targets(y, len(train))
-        centre, scale = standardisation(targets)
-        data = self.stan_data(train, (targets - centre) / scale, train[:0], of_scores=method == "map")
+        observed = observe(self, configs, y, of_scores=method == "map")
         options: dict[str, Any] = {
             "chains": chains,
             "warmup": warmup,
@@ -126,29 +131,48 @@ class GaussianProcess(Model):
             "max_treedepth": max_treedepth,
             "ess": ess,
         }
-        check_options(method, **options)
+        options = check_options(method, **options)
+        retries = check_retries(retries)
         if start is not None:
             self.check_start(start, chains)
         program = compiled(self.kernel.program, progress)
 
-        def attempt(how: Method, begin: WarmStart | None) -> Posterior:
-            result = run(program, data, how, seed=seed, start=begin, progress=progress, **options)
-            return build_posterior(self, program, train, data, result, centre, scale, begin, abandoned)
-
         abandoned: list[dict[str, Any]] = []
-        *first, last = _attempts(method, start)
-        for how, begin in first:
-            given_up = {"method": how, "start": "warm" if begin else "cold"}
+        attempts, retried = planned(method, start, seed, options), 0
+        while True:
+            attempt, begun = attempts.pop(0), time.perf_counter()
             try:
-                posterior = attempt(how, begin)
+                result = run(
+                    program,
+                    observed.data,
+                    attempt.method,
+                    seed=attempt.seed,
+                    start=attempt.start,
+                    progress=progress,
+                    **attempt.options,
+                )
+                posterior = build_posterior(self, program, observed, result, attempt.start, abandoned)
             except InferenceError as error:
-                abandoned.append(given_up | {"why": [str(error)]})
-                continue
-            if posterior.check().ok:
-                return posterior
-            why = list(posterior.check().messages)
-            abandoned.append(given_up | {"why": why, "seconds": posterior.record["seconds"]})
-        return attempt(*last)
+                if not attempts:
+                    raise
+                why = [str(error)]
+            else:
+                check = posterior.check()
+                if check.ok or (not attempts and retried == retries):
+                    return posterior
+                why = [reason(message) for message in check.messages]
+                if not attempts:
+                    retried += 1
+                    attempts.append(again(attempt, check.outside, seed, retried))
+            abandoned.append(
+                {
+                    "method": attempt.method,
+                    "start": attempt.kind,
+                    "why": why,
+                    "then": attempts[0].after(attempt),
+                    "seconds": round(time.perf_counter() - begun, 3),
+                }
+            )
 
     def check_start(self, start: WarmStart, chains: int) -> None:
         """Check that so many chains of this model can begin there.
@@ -166,51 +190,3 @@ class GaussianProcess(Model):
                 f"the warm start has states of shapes {shapes} for {len(start.step_size)} chains; this model with "
                 f"{chains} chains has {wanted}: take it from a fit of the same kernel with as many chains"
             )
-
-
-def _attempts(method: Method, start: WarmStart | None) -> list[tuple[Method, WarmStart | None]]:
-    """What is tried in turn until the diagnostics are content."""
-    if method == "map":
-        return [(method, None)]
-    sampled: list[tuple[Method, WarmStart | None]] = [("nuts", start), ("nuts", None)] if start else [("nuts", None)]
-    return sampled if method == "nuts" else [(method, None), *sampled]
-
-
-def check_targets(y: ArrayLike, n: int) -> FloatArray:
-    """Observed values as (n,) float64.
-
-    Raises
-    ------
-    DataError
-        For another shape or length, no values, or values that are not finite numbers.
-    """
-    try:
-        given = np.asarray(y)
-        if given.dtype.kind not in "biufO":  # dates, durations and texts would become numbers that nobody meant
-            raise TypeError(f"y is of type {given.dtype}")
-        values = np.array(given, dtype=np.float64)
-    except (TypeError, ValueError, OverflowError) as error:
-        raise DataError(f"y must be numbers, got {y!r:.200}") from error
-    if isinstance(y, np.ma.MaskedArray):
-        values[np.ma.getmaskarray(y)] = np.nan
-    if values.ndim != 1 or len(values) != n:
-        raise DataError(f"y has shape {values.shape} for {n} configurations; one number each is needed")
-    if n == 0:
-        raise DataError("there is nothing to fit: y is empty; at least one observation is needed")
-    if not np.all(np.isfinite(values)):
-        bad = int(np.flatnonzero(~np.isfinite(values))[0])
-        raise DataError(f"y[{bad}] is {values[bad]}; drop failed evaluations before fitting")
-    return values
-
-
-def standardisation(y: FloatArray) -> tuple[float, float]:
-    """Mean and sample standard deviation (n - 1); scale 1 for a single or constant y."""
-    largest = float(np.max(np.abs(y)))
-    if largest == 0:
-        return 0.0, 1.0
-    # The square of 1e200 is infinite, that of 1e-200 zero. With a power of two as the unit no other digit changes.
-    unit = math.ldexp(1.0, math.frexp(largest)[1] - 1)
-    centre = unit * float(np.mean(y / unit))
-    scale = min(unit * float(np.std(y / unit, ddof=1)), float(np.finfo(float).max)) if len(y) > 1 else 0.0
-    # Rounding alone leaves a constant of size c a spread of about c times machine epsilon.
-    return centre, scale if scale > 4 * np.finfo(float).eps * largest else 1.0

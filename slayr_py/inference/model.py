@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import cached_property
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from ConfigSpace import ConfigurationSpace
@@ -48,7 +48,7 @@ class Model:
         }
 
     @classmethod
-    def fromdict(cls, values: Mapping[str, Any]) -> Model:
+    def fromdict(cls, values: Mapping[str, Any]) -> Self:
         """Read what :meth:`asdict` wrote."""
         priors = {name: prior_from_dict(prior) for name, prior in values["priors"].items()}
         encoder = encoder_from_json(values["space"])

@@ -9,7 +9,7 @@ import cmdstanpy
 import numpy as np
 
 from slayr_py.inference.diagnostics import rhat_limit
-from slayr_py.inference.output import SAMPLER_COLUMNS, Run, columns_of, shapes_of, variables_of
+from slayr_py.inference.output import SAMPLER_COLUMNS, Run, call, columns_of, shapes_of, variables_of
 from slayr_py.inference.seeds import stan_seed
 from slayr_py.inference.start import WarmStart
 from slayr_py.inference.tree import convergence
@@ -21,7 +21,9 @@ SHORT_WARMUP = 20
 They adapt nothing: so few say less of step size and metric than all draws of the last fit did.
 """
 
-_MOST = 16  # times the draws of the first round that all rounds together may have
+MOST = 16
+"""Times the draws of the first round that all rounds together may have."""
+
 _MARGIN = 1.1  # more draws than the effective sample size so far asks for: it is an estimate
 
 
@@ -34,7 +36,9 @@ def sample(
     ``arguments["rounds"]`` tells afterwards how many draws a chain each of them had.
     """
     tables: list[FloatArray] = []
+    calls: list[dict[str, Any]] = []
     how, draws, wanted = _beginning(arguments, start), arguments["draws"], arguments["ess"]
+    told = dict.fromkeys(("init", "stepsize", "metric_file"), "start") if start else {}
     rounds: list[int] = []
     while True:
         fit = model.sample(
@@ -48,13 +52,16 @@ def sample(
         )
         tables.append(np.transpose(fit.draws(), (1, 0, 2)))
         rounds.append(draws)
+        calls.append(call(fit, **told))
         if len(rounds) == 1:
             adaptation = _adaptation(fit, start)
-        run = _run(np.concatenate(tables, axis=1), fit.column_names, arguments | {"rounds": rounds}, adaptation)
-        draws = _missing(run, wanted, most=_MOST * arguments["draws"]) if wanted else 0
+            arguments = arguments | {"chain_ids": [int(chain) for chain in fit.chain_ids]}
+        run = _run(np.concatenate(tables, axis=1), fit.column_names, arguments | {"rounds": rounds}, adaptation, calls)
+        draws = _missing(run, wanted, most=MOST * arguments["draws"]) if wanted else 0
         if not draws:
             return run
         how = _continuation(run)
+        told = {"init": "the last draws", "stepsize": "adaptation", "metric_file": "start" if start else "adaptation"}
 
 
 def _folder(common: dict[str, Any], rounds: list[int]) -> str:
@@ -98,10 +105,16 @@ def _adaptation(fit: cmdstanpy.CmdStanMCMC, start: WarmStart | None) -> list[dic
     ]
 
 
-def _run(table: FloatArray, names: tuple[str, ...], arguments: dict[str, Any], adaptation: list[dict[str, Any]]) -> Run:
+def _run(
+    table: FloatArray,
+    names: tuple[str, ...],
+    arguments: dict[str, Any],
+    adaptation: list[dict[str, Any]],
+    calls: list[dict[str, Any]],
+) -> Run:
     columns = columns_of(names)
     sampler = {label: table[..., columns[name][0]] for name, label in SAMPLER_COLUMNS.items()}
-    return Run(variables_of(table, names), shapes_of(names), arguments, sampler, adaptation=adaptation)
+    return Run(variables_of(table, names), shapes_of(names), arguments, sampler, adaptation=adaptation, calls=calls)
 
 
 def _missing(run: Run, wanted: int, most: int) -> int:

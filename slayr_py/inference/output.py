@@ -29,6 +29,11 @@ SAMPLER_COLUMNS = {
 }
 """CmdStan's sampler columns and the names ArviZ gives them."""
 
+_NO_ARGUMENTS = re.compile(
+    r"stan_version_.*|model|start_datetime|stan.*flags|stanc_version|.*_file|.* .*|raw_header|"
+    r"column_names|draws_warmup|draws_sampling|ct_.*|time"
+)
+
 
 @dataclass(frozen=True)
 class Run:
@@ -49,6 +54,8 @@ class Run:
         among those resampled by them; NaN for other methods.
     adaptation : list of dict
         Step size and inverse metric of each chain.
+    calls : list of dict
+        Arguments of each run of the program, CmdStan's defaults included, by :func:`call`.
     seconds : float
         Wall-clock time of the run.
     """
@@ -60,6 +67,7 @@ class Run:
     pareto_k: float = float("nan")
     importance_ess: float = float("nan")
     adaptation: list[dict[str, Any]] = field(default_factory=list)
+    calls: list[dict[str, Any]] = field(default_factory=list)
     seconds: float = 0.0
 
     @property
@@ -71,6 +79,15 @@ class Run:
     def coordinates(self) -> dict[str, FloatArray]:
         """What the program samples: its parameters, (c, s, size)."""
         return {name: self.variables[name] for name in self.shapes}
+
+
+def call(fit: Any, **given: str) -> dict[str, Any]:
+    """Arguments that CmdStan says it ran with.
+
+    Files are left out: they are gone after the run. ``given`` says where in the record their content is.
+    """
+    said = fit.metadata.cmdstan_config.items()
+    return {name: value for name, value in said if not _NO_ARGUMENTS.fullmatch(name)} | given
 
 
 def columns_of(names: Sequence[str]) -> dict[str, list[int]]:

@@ -2,32 +2,28 @@
 
 from __future__ import annotations
 
-import json
-import os
-import tempfile
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
-import pandas as pd
 import xarray as xr
 
 from slayr_py.errors import DataError, StorageError
-from slayr_py.inference.diagnostics import Diagnostics, diagnose
+from slayr_py.inference import saved
+from slayr_py.inference.data_tree import prior_groups
+from slayr_py.inference.diagnostics import Diagnostics
 from slayr_py.inference.model import Model
-from slayr_py.inference.output import Run
 from slayr_py.inference.prediction import Prediction, Predictor, predict_all
-from slayr_py.inference.programs import compiled
-from slayr_py.inference.record import make_record
-from slayr_py.inference.run import generate
+from slayr_py.inference.program_runs import draw_prior, predict_in_stan
+from slayr_py.inference.record import as_text
+from slayr_py.inference.saved import Format
 from slayr_py.inference.start import WarmStart
 from slayr_py.inference.tree import leave_one_out, to_arviz
 from slayr_py.kernels import Kernel
 from slayr_py.space import Encoded, Encoder
 from slayr_py.space.dimension import FloatArray
-from slayr_py.toolchain import CompiledProgram
 
 
 class Posterior:
@@ -38,8 +34,28 @@ class Posterior:
     model : Model
         What was fitted: kernel, priors, encoder.
     idata : xarray.DataTree
-        ``posterior``, ``unconstrained_posterior``, ``sample_stats``, ``log_likelihood``, ``posterior_predictive``,
-        ``observed_data`` and ``constant_data``, on standardised targets; ``constant_data`` has ``y_mean``, ``y_sd``.
+        Everything on standardised targets, in groups that ArviZ knows; vectors are labelled by the space's names.
+
+        ``posterior``
+            Hyperparameters (chain, draw), those of a vector (chain, draw, ...).
+        ``unconstrained_posterior``
+            What the program samples, ``z_`` before each name.
+        ``sample_stats``
+            Of NUTS: ``lp``, ``acceptance_rate``, ``step_size``, ``tree_depth``, ``n_steps``, ``diverging``, ``energy``.
+            Of another method only ``lp``, or nothing.
+        ``log_likelihood``
+            ``y`` (chain, draw, observation): the log density of each observation given all others, exact in the
+            function; see ``docs/decisions/leave-one-out.md``.
+        ``posterior_predictive``
+            ``y`` (chain, draw, observation): a draw of each observation given all others, so that it has not seen what
+            it is compared with. The entries of one draw are not a joint draw.
+        ``observed_data``
+            ``y`` (observation).
+        ``constant_data``
+            ``X`` (observation, column), ``values`` and ``active`` (observation, parameter): the configurations as the
+            kernel sees them and as the encoder makes them; ``y_mean`` and ``y_sd``, in the user's units.
+        ``prior``, ``sample_stats_prior``, ``prior_predictive``
+            Only of :meth:`with_prior`: the same without the likelihood. ``prior_predictive`` has joint draws.
     record : dict
         How to run this again; JSON-able.
     """
@@ -116,7 +132,8 @@ class Posterior:
         if engine == "numpy":
             mean, sd = predict_all(self.kernel, self.train, self._targets, self.draws, new)
         elif engine == "stan":
-            mean, sd = self._predict_in_stan(new)
+            stored, seed = self.idata["unconstrained_posterior"].to_dataset(), self.record["arguments"]["seed"]
+            mean, sd = predict_in_stan(self.model, self.train, self._targets, stored, new, seed)
         else:
             raise DataError(f"unknown engine {engine!r}; known: 'numpy', 'stan'")
         return Prediction.from_draws(mean, sd).in_units(self.y_mean, self.y_sd)
@@ -145,25 +162,29 @@ class Posterior:
         Returns
         -------
         (n,) DataArray
-            Coordinate ``pareto_k`` (n,): above 0.7 the value is unreliable. Attributes ``elpd``, the sum, and ``se``.
+            Coordinate ``pareto_k`` (n,): above ``pareto_k_limit``, one of the attributes, the value is unreliable. The
+            others are ``elpd``, the sum, and its standard error ``se``.
 
         Raises
         ------
         DataError
             With fewer than five draws, such as a point estimate.
         """
-        if self.n_draws < 5:
-            raise DataError(f"leave-one-out needs posterior draws; this fit has {self.n_draws}")
         result = leave_one_out(self.idata)
-        values = np.asarray(result.loo_i if hasattr(result, "loo_i") else result.elpd_i) - np.log(self.y_sd)
-        pareto_k = np.asarray(result.pareto_k)
+        if result is None:
+            raise DataError(f"leave-one-out needs posterior draws; this fit has {self.n_draws}")
+        values = result.elpd - np.log(self.y_sd)
         n = len(values)
         return xr.DataArray(
             values,
             dims="observation",
-            coords={"pareto_k": ("observation", pareto_k)},
+            coords={"pareto_k": ("observation", result.pareto_k)},
             name="elpd_loo",
-            attrs={"elpd": float(values.sum()), "se": float(np.sqrt(n * np.var(values)))},
+            attrs={
+                "elpd": float(values.sum()),
+                "se": float(np.sqrt(n * np.var(values))),
+                "pareto_k_limit": result.pareto_k_limit,
+            },
         )
 
     def warm_start(self) -> WarmStart:
@@ -190,39 +211,66 @@ class Posterior:
             self.record["arguments"]["target_acceptance"],
         )
 
+    def with_prior(self, draws: int = 500, chains: int = 4, warmup: int = 500, seed: int = 1) -> Posterior:
+        """The same posterior with the prior beside it: three more groups in ``idata``.
+
+        The program that was fitted runs once more by NUTS with its likelihood off, at the same configurations:
+        ``prior`` has the hyperparameters, ``prior_predictive`` the observations that they give, and
+        ``sample_stats_prior`` how it went. Groups that are there already are replaced.
+
+        Parameters
+        ----------
+        draws, chains, warmup : int
+            Chains, and iterations of each.
+        seed : int
+            Fixes every draw.
+
+        Returns
+        -------
+        Posterior
+            A new one; this one stays as it is. ``record["prior"]`` has the arguments of the run.
+
+        Raises
+        ------
+        DataError
+            If a number makes no sense.
+        InferenceError
+            If Stan fails.
+        """
+        result = draw_prior(self.model, self.train, self._targets, draws=draws, chains=chains, warmup=warmup, seed=seed)
+        groups = {name: group.to_dataset() for name, group in self.idata.children.items()}
+        groups |= prior_groups(self.model, self.train, result)
+        record = self.record | {"prior": result.arguments}
+        return Posterior(self.model, self.train, self.data, xr.DataTree.from_dict(groups), record, self._diagnostics)
+
     def to_arviz(self) -> Any:
         """``idata`` as the installed ArviZ takes it: ``InferenceData`` before version 1, the tree itself after."""
         return to_arviz(self.idata)
 
-    def save(self, folder: str | Path) -> Path:
-        """Write ``record.json``, ``data.json`` and ``posterior.nc`` into a folder, which is made if need be.
+    def save(self, folder: str | Path, format: Format = "netcdf") -> Path:
+        """Write ``record.json``, ``data.json`` and ``posterior.nc`` or ``posterior.zarr`` into a folder.
+
+        The folder is made if need be; an older posterior in it is replaced, whichever format it is in.
+
+        Parameters
+        ----------
+        format : {"netcdf", "zarr"}
+            Of ``idata``. Zarr needs the package zarr: ``pip install 'slayr-py[zarr]'``.
 
         Raises
         ------
+        DataError
+            For an unknown format.
         StorageError
-            If it cannot be written.
+            If it cannot be written, or zarr is missing.
         """
         path = Path(folder)
-        plain = {k: v.tolist() if isinstance(v, np.ndarray) else v for k, v in self.data.items()}
-        try:
-            path.mkdir(parents=True, exist_ok=True)
-            # Written beside and moved when all of it is on the disk: a full one leaves an older posterior as it was.
-            with tempfile.TemporaryDirectory(prefix=".slayr-save-", dir=path) as beside:
-                (Path(beside) / "data.json").write_text(json.dumps(plain) + "\n", encoding="utf-8")
-                self.idata.to_netcdf(Path(beside) / "posterior.nc")
-                record = json.dumps(self.record, indent=2) + "\n"
-                (Path(beside) / "record.json").write_text(record, encoding="utf-8")
-                for name in ("data.json", "posterior.nc", "record.json"):
-                    os.replace(Path(beside) / name, path / name)
-        except (OSError, RuntimeError) as error:  # the NetCDF library tells of a full disk by a RuntimeError
-            raise StorageError(
-                f"cannot save the posterior to {path}: {error}; make room there, or choose another folder"
-            ) from error
+        saved.save(path, as_text(self.record), self.data, self.idata, format)
         return path
 
     @classmethod
     def load(cls, folder: str | Path) -> Posterior:
-        """Read what :meth:`save` wrote.
+        """Read what :meth:`save` wrote, in either format.
 
         Raises
         ------
@@ -231,114 +279,20 @@ class Posterior:
         """
         path = Path(folder)
         try:
-            record = json.loads((path / "record.json").read_text(encoding="utf-8"))
-            data = json.loads((path / "data.json").read_text(encoding="utf-8"))
-            with xr.open_datatree(path / "posterior.nc") as stored:
-                idata = stored.load()
+            record, data, idata = saved.load(path)
             model = Model.fromdict(record)
+            saved.check(model, idata)
             constant = idata["constant_data"].to_dataset()
-            active = constant["active"].values.astype(np.bool_)
-            train = Encoded(constant["values"].values, active, model.encoder)
-            posterior = cls(model, train, data, idata, record, Diagnostics.fromdict(record["diagnostics"]))
-            posterior._check_shapes()
-            return posterior
+            train = Encoded(constant["values"].values, constant["active"].values.astype(np.bool_), model.encoder)
+            return cls(model, train, data, idata, record, Diagnostics.fromdict(record["diagnostics"]))
+        except StorageError:
+            raise
         except Exception as error:  # what a damaged file can lead to has no end: AttributeError, RecursionError, ...
             raise StorageError(
                 f"{path} is not a readable saved posterior: {type(error).__name__}: {error}; "
                 "save it again, or restore a copy of the folder"
             ) from error
 
-    def _check_shapes(self) -> None:
-        """Raise `ValueError` unless draws, targets and configurations fit the model and each other."""
-        stored = self.idata["posterior"].to_dataset()
-        labels = self.kernel.labels(self.encoder)
-        for name in self.model.priors:
-            label = labels.get(name)
-            wanted = () if label is None else (len(label),)
-            if wanted != (0,) and (name not in stored or stored[name].shape[2:] != wanted):
-                raise ValueError(f"its draws of {name!r} are missing, or not of shape (chain, draw, *{wanted})")
-        n, dimensions = len(self._targets), len(self.encoder.dimensions)
-        if self.train.values.shape != (n, dimensions) or self.train.active.shape != (n, dimensions):
-            raise ValueError(f"it has {n} targets and configurations of shape {self.train.values.shape}")
-        if not (np.isfinite(self.y_mean) and self.y_sd > 0):
-            raise ValueError(f"its targets have the mean {self.y_mean} and the standard deviation {self.y_sd}")
-
     @property
     def _targets(self) -> FloatArray:
         return np.asarray(self.idata["observed_data"]["y"].values, dtype=np.float64)
-
-    def _predict_in_stan(self, new: Encoded) -> tuple[FloatArray, FloatArray]:
-        raw = self.idata["unconstrained_posterior"].to_dataset()
-        table: dict[str, FloatArray] = {}
-        for name, shape in self.model.parameter_shapes.items():
-            values = raw[name].values.reshape(self.n_draws, -1)
-            table |= {f"{name}.{i + 1}" if shape else name: values[:, i] for i in range(values.shape[1])}
-        data = self.model.stan_data(self.train, self._targets, new)
-        program = compiled(self.kernel.program)
-        output = generate(program, data, pd.DataFrame(table), self.record["arguments"]["seed"])
-        mean = output[[f"f_mean.{i + 1}" for i in range(len(new))]].to_numpy()
-        sd = output[[f"f_sd.{i + 1}" for i in range(len(new))]].to_numpy()
-        return mean, sd
-
-
-def build_posterior(
-    model: Model,
-    program: CompiledProgram,
-    train: Encoded,
-    data: dict[str, Any],
-    run: Run,
-    y_mean: float,
-    y_sd: float,
-    start: WarmStart | None = None,
-    abandoned: Sequence[Mapping[str, Any]] = (),
-) -> Posterior:
-    """Label a run's arrays with the space's names and put the record beside them."""
-    labels = {name: model.kernel.labels(model.encoder).get(name) for name in model.priors}
-    dims = model.kernel.dims
-    posterior: dict[str, Any] = {}
-    scores: dict[str, Any] = {}
-    coords: dict[str, list[str]] = {}
-    for name, label in labels.items():
-        for key, store in ((name, posterior), (f"z_{name}", scores)):
-            if key not in run.variables:
-                continue
-            array = run.variables[key]
-            if label is None:
-                store[key] = (("chain", "draw"), array[..., 0])
-            else:
-                store[key] = (("chain", "draw", dims[name]), array)
-                coords[dims[name]] = list(label)
-    observed = {"observation": np.arange(len(train))}
-    pointwise = ("chain", "draw", "observation")
-    constant = {
-        "y_mean": y_mean,
-        "y_sd": y_sd,
-        "X": (("observation", "column"), train.columns),
-        "values": (("observation", "parameter"), train.values),
-        "active": (("observation", "parameter"), train.active),
-    }
-    names = {"column": list(model.encoder.column_names), "parameter": list(model.encoder.names)}
-    statistics = {name: (("chain", "draw"), values) for name, values in _typed(run).items()}
-    groups = {
-        "posterior": xr.Dataset(posterior, coords),
-        "unconstrained_posterior": xr.Dataset(scores, coords),
-        "sample_stats": xr.Dataset(statistics),
-        "log_likelihood": xr.Dataset({"y": (pointwise, run.variables["log_lik"])}, observed),
-        "posterior_predictive": xr.Dataset({"y": (pointwise, run.variables["y_rep"])}, observed),
-        "observed_data": xr.Dataset({"y": ("observation", np.asarray(data["y"]))}, observed),
-        "constant_data": xr.Dataset(constant, observed | names),
-    }
-    idata = xr.DataTree.from_dict(groups)
-    diagnostics = diagnose(run, {name: run.variables[name] for name in labels if name in run.variables})
-    record = make_record(model, program, data, run, diagnostics, start, abandoned)
-    return Posterior(model, train, data, idata, record, diagnostics)
-
-
-def _typed(run: Run) -> dict[str, Any]:
-    """Sampler statistics with the types that ArviZ expects; the log density of methods without a sampler."""
-    if not run.sampler:
-        return {"lp": run.variables["lp__"]} if "lp__" in run.variables else {}
-    typed: dict[str, Any] = dict(run.sampler)
-    typed["diverging"] = run.sampler["diverging"] > 0
-    typed |= {name: run.sampler[name].astype(np.int64) for name in ("tree_depth", "n_steps")}
-    return typed

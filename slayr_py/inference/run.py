@@ -15,6 +15,7 @@ import cmdstanpy
 import numpy as np
 import pandas as pd
 from cmdstanpy.utils import get_logger
+from threadpoolctl import threadpool_limits
 
 from slayr_py.errors import DataError, InferenceError, did_you_mean
 from slayr_py.inference import approximations, nuts
@@ -69,6 +70,9 @@ def run(
 ) -> Run:
     """Run ``program`` on ``data``; the run folder is removed whatever happens.
 
+    All that is random follows from the seed, and BLAS works on one thread, so that the last bits do not depend on the
+    number of cores.
+
     Parameters
     ----------
     start : WarmStart, optional
@@ -93,7 +97,7 @@ def run(
         progress("fitting")
     begun = time.perf_counter()
     try:
-        with run_folder() as folder, _quiet_cmdstanpy():
+        with run_folder() as folder, _quiet_cmdstanpy(), threadpool_limits(limits=1, user_api="blas"):
             data_file = folder / "data.json"
             cmdstanpy.write_stan_json(str(data_file), dict(data))
             common: dict[str, Any] = {

@@ -7,6 +7,7 @@ import numpy as np
 from slayr_py.errors import DataError
 
 _LARGEST = 2_147_483_398
+_RETRIES = 1000  # a run has fewer parts than that, so that no retry shares the seed of one
 
 
 def stan_seed(seed: int, part: int = 0) -> int:
@@ -25,3 +26,8 @@ def stan_seed(seed: int, part: int = 0) -> int:
     if seed < _LARGEST and not part:
         return int(seed) + 1
     return int(np.random.SeedSequence([int(seed), part] if part else int(seed)).generate_state(1)[0] % _LARGEST) + 1
+
+
+def retry_seed(seed: int, retry: int) -> int:
+    """Seed of a run that is made again for the ``retry``-th time: another run, with seeds of its own."""
+    return stan_seed(seed, part=_RETRIES + retry)

@@ -96,6 +96,14 @@ class Kernel(ABC):
         """Variances k(x, x) for every draw, (s, n_a); ``sigma_f**2`` for a stationary kernel."""
         return np.repeat(np.square(draws["sigma_f"])[:, None], len(a), axis=1)
 
+    def reference_variance(self, encoder: Encoder, draws: Mapping[str, FloatArray]) -> FloatArray:
+        """Mean of k(x, x) / sigma_f^2 for every draw, (s,): over the vertices of all graphs, nothing far from itself.
+
+        The prior of ``sigma_f`` is one of the function's standard deviation, divided by the root of this; 1 where
+        ``sigma_f`` is that standard deviation.
+        """
+        return np.ones(len(next(iter(draws.values()))))
+
     def diagonal_gradient(self, a: Encoded, draws: Mapping[str, FloatArray]) -> FloatArray:
         """Derivatives of :meth:`diagonal` by the real coordinates, (s, n_a, D_real); 0 for a stationary kernel."""
         return np.zeros((len(draws["sigma_f"]), len(a), len(a.encoder.real_names)))

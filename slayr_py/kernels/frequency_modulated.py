@@ -19,7 +19,7 @@ from typing_extensions import override
 from slayr_py.errors import DataError, did_you_mean
 from slayr_py.kernels.base import Kernel
 from slayr_py.kernels.hierarchical import Hierarchical
-from slayr_py.kernels.modulators import ByHierarchical, Diffusion, Laplacian, Modulator, Neural, Power
+from slayr_py.kernels.modulators import ByHierarchical, Diffusion, Laplacian, Modulator, Neural, Power, mean_response
 from slayr_py.kernels.priors import Prior
 from slayr_py.kernels.spectral import beta_prior, graph_data, own_weights, vertex_weights
 from slayr_py.kernels.tree import product_and_others
@@ -152,6 +152,10 @@ class FrequencyModulated(Kernel):
     @override
     def diagonal(self, a: Encoded, draws: Mapping[str, FloatArray]) -> FloatArray:
         return self._covariance(own_weights(a), self.modulator.own_distance(a, draws), draws)
+
+    @override
+    def reference_variance(self, encoder: Encoder, draws: Mapping[str, FloatArray]) -> FloatArray:
+        return mean_response(encoder, draws, self.modulator)
 
     @override
     def diagonal_gradient(self, a: Encoded, draws: Mapping[str, FloatArray]) -> FloatArray:

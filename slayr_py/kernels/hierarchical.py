@@ -150,6 +150,10 @@ class Hierarchical(Kernel):
     def diagonal(self, a: Encoded, draws: Mapping[str, FloatArray]) -> FloatArray:
         return super().diagonal(a, draws) * self.bound(Tree.of(a.encoder))
 
+    @override
+    def reference_variance(self, encoder: Encoder, draws: Mapping[str, FloatArray]) -> FloatArray:
+        return self.bound(Tree.of(encoder)) * super().reference_variance(encoder, draws)
+
     # The same on a tree of some dimensions only, for kernels that modulate with this one.
 
     def bound(self, tree: Tree) -> float:

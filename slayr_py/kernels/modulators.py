@@ -325,6 +325,15 @@ _PRIOR_DATA = {
 """Prior data of the hyperparameters that not every modulator has."""
 
 
+def mean_response(encoder: Encoder, draws: Draws, modulator: Modulator) -> FloatArray:
+    """Mean of prod_p sum_g W_pg(v, v) f(lambda_pg, 0) over the vertices v of all graphs for every draw, (s,)."""
+    mean = np.ones(len(draws["beta"]))
+    for p, spectrum in enumerate(encoder.spectra.values()):
+        z = draws["beta"][:, p, None] * spectrum.eigenvalues[spectrum.group_of]
+        mean *= modulator.response(z, np.zeros_like(z), draws).mean(axis=1)
+    return mean
+
+
 def squared_distance(a: Encoded, b: Encoded, lengthscale: FloatArray) -> FloatArray:
     """r^2 of the real coordinates, (s, n_a, n_b); length-scales (s, D_c)."""
     squares = np.square(a.real[:, None, :] - b.real[None, :, :])

@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import astuple, dataclass, fields
 from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike
+from typing_extensions import override
 
 from slayr_py.errors import DataError
 from slayr_py.space.dimension import FloatArray
 
 
 @dataclass(frozen=True)
-class Prior:
+class Prior(ABC):
     """A family and its parameters, each a number or one number for each dimension."""
 
     support: ClassVar[str]
@@ -57,6 +59,15 @@ class Prior:
                 entries[f"{name}_{suffix}"] = np.array(np.broadcast_to(array, (len(labels),)))
         return entries
 
+    def draw(self, labels: Sequence[str] | None, rng: np.random.Generator) -> FloatArray:
+        """One draw of a scalar, or of a vector with an entry for each label."""
+        size = None if labels is None else len(labels)
+        return self._sample(rng, size)
+
+    @abstractmethod
+    def _sample(self, rng: np.random.Generator, size: int | None) -> FloatArray:
+        """One draw of that size; None for a scalar."""
+
     def asdict(self) -> dict[str, Any]:
         """JSON-able description, read back by :func:`prior_from_dict`."""
         return {"family": type(self).__name__} | {f.name: getattr(self, f.name) for f in fields(self)}
@@ -72,6 +83,10 @@ class Normal(Prior):
     stan_names: ClassVar[tuple[str, ...]] = ("location", "scale")
     _positive: ClassVar[tuple[str, ...]] = ("sigma",)
 
+    @override
+    def _sample(self, rng: np.random.Generator, size: int | None) -> FloatArray:
+        return np.asarray(rng.normal(np.asarray(self.mu, np.float64), np.asarray(self.sigma, np.float64), size))
+
 
 @dataclass(frozen=True)
 class LogNormal(Prior):
@@ -82,6 +97,10 @@ class LogNormal(Prior):
     support: ClassVar[str] = "positive"
     stan_names: ClassVar[tuple[str, ...]] = ("location", "scale")
     _positive: ClassVar[tuple[str, ...]] = ("sigma",)
+
+    @override
+    def _sample(self, rng: np.random.Generator, size: int | None) -> FloatArray:
+        return np.asarray(rng.lognormal(np.asarray(self.mu, np.float64), np.asarray(self.sigma, np.float64), size))
 
 
 @dataclass(frozen=True)
@@ -94,6 +113,10 @@ class Beta(Prior):
     stan_names: ClassVar[tuple[str, ...]] = ("a", "b")
     _positive: ClassVar[tuple[str, ...]] = ("a", "b")
 
+    @override
+    def _sample(self, rng: np.random.Generator, size: int | None) -> FloatArray:
+        return np.asarray(rng.beta(np.asarray(self.a, np.float64), np.asarray(self.b, np.float64), size))
+
 
 @dataclass(frozen=True)
 class Dirichlet(Prior):
@@ -103,6 +126,10 @@ class Dirichlet(Prior):
     support: ClassVar[str] = "simplex"
     stan_names: ClassVar[tuple[str, ...]] = ("concentration",)
     _positive: ClassVar[tuple[str, ...]] = ("concentration",)
+
+    @override
+    def _sample(self, rng: np.random.Generator, size: int | None) -> FloatArray:
+        return rng.dirichlet(np.broadcast_to(np.asarray(self.concentration, np.float64), (size or 1,)))
 
 
 _FAMILIES: dict[str, type[Prior]] = {family.__name__: family for family in (Normal, LogNormal, Beta, Dirichlet)}

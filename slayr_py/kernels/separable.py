@@ -15,7 +15,14 @@ from typing_extensions import override
 
 from slayr_py.errors import DataError, did_you_mean
 from slayr_py.kernels.base import Kernel
-from slayr_py.kernels.modulators import Diffusion, Laplacian, Modulator, squared_distance, squared_distance_gradient
+from slayr_py.kernels.modulators import (
+    Diffusion,
+    Laplacian,
+    Modulator,
+    mean_response,
+    squared_distance,
+    squared_distance_gradient,
+)
 from slayr_py.kernels.priors import Prior, lengthscale_prior
 from slayr_py.kernels.spectral import beta_prior, graph_data, own_weights, vertex_weights
 from slayr_py.space import Encoded, Encoder
@@ -105,6 +112,11 @@ class Separable(Kernel):
     def diagonal(self, a: Encoded, draws: Mapping[str, FloatArray]) -> FloatArray:
         on_graphs = self._on_graphs(own_weights(a), (len(a),), draws)
         return self._combined(np.ones_like(on_graphs), on_graphs, draws)
+
+    @override
+    def reference_variance(self, encoder: Encoder, draws: Mapping[str, FloatArray]) -> FloatArray:
+        on_graphs = mean_response(encoder, draws, self._response)
+        return on_graphs if self.combine == "product" else 1 + on_graphs
 
     def _on_graphs(
         self,

@@ -3,6 +3,7 @@
 from slayr_py.study.asktell import ask, config_of, create_study, space_of, tell
 from slayr_py.study.distributions import space_to_distributions
 from slayr_py.study.loop import minimize
+from slayr_py.study.refit import posterior_of, replay_trial
 from slayr_py.study.report import convergence_figure, suggestion_table
 from slayr_py.study.result import Result
 from slayr_py.study.sampler import Phase, StanGPSampler
@@ -16,6 +17,8 @@ __all__ = [
     "convergence_figure",
     "create_study",
     "minimize",
+    "posterior_of",
+    "replay_trial",
     "space_of",
     "space_to_distributions",
     "suggestion_table",

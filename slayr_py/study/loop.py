@@ -20,7 +20,7 @@ from slayr_py.space import Encoder
 from slayr_py.study.asktell import create_study, space_of, suggest_all
 from slayr_py.study.objective import Objective, evaluate
 from slayr_py.study.progress import ProgressBar
-from slayr_py.study.record import FAILURE_KEY, describe_kernel, model_difference, study_record
+from slayr_py.study.record import EVALUATIONS_KEY, FAILURE_KEY, describe_kernel, model_difference, study_record
 from slayr_py.study.result import Result
 from slayr_py.study.sampler import Phase, StanGPSampler
 from slayr_py.study.storage import (
@@ -30,6 +30,7 @@ from slayr_py.study.storage import (
     storage_failures,
     storage_reason,
 )
+from slayr_py.study.workers import at_work, worker_storage
 
 FAILURES_IN_A_ROW = 3
 """So many failing trials one after another are taken for a mistake in the objective rather than in a configuration."""
@@ -64,6 +65,7 @@ def minimize(
     target_acceptance: float = 0.8,
     max_treedepth: int = 10,
     ess: int | None = 50,
+    retries: int = 1,
     warm_starts: bool = True,
     priors: Mapping[str, Any] | None = None,
     noisy: bool = False,
@@ -83,9 +85,11 @@ def minimize(
         the trials of a study that is resumed. Workers that share a study share its budget.
     n_initial : int, default 10
         Size of the scrambled Sobol design that comes first.
-    kernel, acquisition, method, chains, warmup, draws, target_acceptance, max_treedepth, ess, warm_starts, priors
-        Of the model and its fits: see `StanGPSampler` and `GaussianProcess`. The progress display says once which
-        kernel "auto" has chosen and why; the study keeps it.
+    kernel, acquisition, warm_starts, priors
+        Of the model: see `StanGPSampler` and `GaussianProcess`. The progress display says once which kernel "auto" has
+        chosen and why; the study keeps it.
+    method, chains, warmup, draws, target_acceptance, max_treedepth, ess, retries
+        Of its fits: see `GaussianProcess.fit`.
     seed : int, optional
         Same seed, same trials, also across interruptions. Without one the study draws and keeps its own.
     progress : bool, default True
@@ -141,7 +145,7 @@ def minimize(
     with quiet_optuna(), storage_failures():
         study = create_study(
             space,
-            storage=open_storage(storage, heartbeat=True),
+            storage=open_storage(storage, worker=True),
             study_name=study_name,
             direction=direction,
             kernel=kernel,
@@ -155,12 +159,13 @@ def minimize(
             target_acceptance=target_acceptance,
             max_treedepth=max_treedepth,
             ess=ess,
+            retries=retries,
             warm_starts=warm_starts,
             priors=priors,
             initial_configs=initial_configs,
             noisy=noisy,
         )
-        if _trials(study) < budget:
+        if _begun(study) < budget:
             _run(study, objective, int(budget), timeout, progress, callbacks)
     return Result(study, space_of(study))
 
@@ -175,7 +180,7 @@ def _run(
 ) -> None:
     sampler = study.sampler
     assert isinstance(sampler, StanGPSampler)
-    with ProgressBar(study, budget, progress) as bar:
+    with at_work(study), ProgressBar(study, budget, progress) as bar:
         sampler.on_progress = bar.phase
         bar.announce(_model(study, sampler))
         try:
@@ -192,6 +197,8 @@ def _run(
                     catch=(ObjectiveError,),
                     callbacks=[loop.after_trial, *callbacks],
                 )
+            except _Interrupted:
+                raise KeyboardInterrupt from None
             except Exception as error:
                 if loop.unsaved is not None and (cause := failure_of_storage(error)) is not None:
                     loop.save_late(study, cause)
@@ -200,6 +207,10 @@ def _run(
                 raise loop.stopped_by
         finally:
             sampler.on_progress = None
+
+
+class _Interrupted(BaseException):
+    """The person at the keyboard ends the run; Optuna, which does not know this error, leaves the trial as it is."""
 
 
 def _model(study: Study, sampler: StanGPSampler) -> str:
@@ -227,6 +238,7 @@ class _Loop:
         try:
             config = suggest_all(trial, self.sampler.space)
             self.bar.phase(Phase("evaluating", trial.number))
+            trial.set_user_attr(EVALUATIONS_KEY, trial.user_attrs.get(EVALUATIONS_KEY, 0) + 1)
             value = evaluate(self.objective, config)
         except optuna.TrialPruned:
             self.last_failure = None
@@ -235,7 +247,13 @@ class _Loop:
             trial.set_user_attr(FAILURE_KEY, str(error))
             self.last_failure = error
             raise
-        except (Exception, KeyboardInterrupt) as error:  # of the sampler, or of the person at the keyboard
+        except KeyboardInterrupt as error:
+            if (storage := worker_storage(trial.study)) is not None:
+                storage.release(trial._trial_id)  # the next run begins with this trial
+                raise _Interrupted from None
+            trial.set_user_attr(FAILURE_KEY, type(error).__name__)
+            raise
+        except Exception as error:  # of the sampler
             trial.set_user_attr(FAILURE_KEY, str(error) or type(error).__name__)
             raise
         self.last_failure = None
@@ -278,10 +296,15 @@ class _Loop:
             )
             self.stopped_by.__cause__ = last.__cause__ if last is not None and last.__cause__ is not None else last
             study.stop()
-        elif _trials(study) >= self.budget:
+        elif _begun(study) >= self.budget:
             study.stop()
 
 
-def _trials(study: Study) -> int:
-    """Count the trials that have begun; enqueued ones wait for their turn within the budget."""
-    return sum(trial.state != TrialState.WAITING for trial in study.get_trials(deepcopy=False))
+def _begun(study: Study) -> int:
+    """Count the trials that are done or being done.
+
+    Enqueued ones wait for their turn within the budget, and so do those that a killed process has left.
+    """
+    storage = worker_storage(study)
+    left = len(storage.abandoned(study._study_id)) if storage is not None else 0
+    return sum(trial.state != TrialState.WAITING for trial in study.get_trials(deepcopy=False)) - left

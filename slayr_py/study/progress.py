@@ -14,6 +14,13 @@ from tqdm import tqdm
 from slayr_py.study.report import finite_trials
 from slayr_py.study.sampler import Phase
 
+_SHOWN = (
+    ("rhat_max", "rhat", ".2f"),
+    ("pareto_k", "k-hat", ".2f"),
+    ("ess_bulk_min", "ess", ".0f"),
+    ("divergences", "div", "d"),
+)
+
 
 class ProgressBar:
     """A bar with one step a trial, to be used in a ``with`` block.
@@ -85,10 +92,15 @@ class ProgressBar:
 
 
 def describe_diagnostics(diagnostics: Mapping[str, Any]) -> str:
-    """Put a fit's diagnostics into a few words: ``rhat 1.01 ess 412 div 0``; what a method has not is left out."""
+    """Put a fit's diagnostics into a few words: ``rhat 1.31 ess 12 div 0, fit doubtful``.
+
+    What a method has not is left out.
+    """
     parts = []
-    for name, label, form in (("rhat_max", "rhat", ".2f"), ("ess_bulk_min", "ess", ".0f"), ("divergences", "div", "d")):
+    for name, label, form in _SHOWN:
         value = diagnostics.get(name)
         if value is not None:
             parts.append(f"{label} {value:{form}}")
-    return " ".join(parts) or ("fit ok" if diagnostics.get("ok") else "fit doubtful")
+    if not diagnostics.get("ok"):
+        return f"{' '.join(parts)}, fit doubtful" if parts else "fit doubtful"
+    return " ".join(parts) or "fit ok"

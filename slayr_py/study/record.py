@@ -31,8 +31,21 @@ SUGGESTION_KEY = "slayr:suggestion"
 START_KEY = "slayr:start"
 """Trial attribute: where the chains of the next fit begin, a `WarmStart` as a dictionary."""
 
+FIT_KEY = "slayr:fit"
+"""Trial attribute: `Posterior.record` of the fit behind its suggestion. It has the ranges of ``trials`` that were
+fitted, and not the space where that is the study's; ``{"trial": number}`` stands for the start that this trial left."""
+
 FAILURE_KEY = "slayr:failure"
 """Trial attribute: why the trial failed, in one line."""
+
+WORKER_KEY = "slayr:worker"
+"""Trial attribute: the process of `minimize` that evaluates it, or has; empty where it was left to others."""
+
+EVALUATIONS_KEY = "slayr:evaluations"
+"""Trial attribute: how often its evaluation was begun."""
+
+TURN_KEY = "slayr:turn"
+"""Study system attribute: the process that searches for a configuration; empty while none does."""
 
 
 def space_difference(stored: Mapping[str, Any], space: ConfigurationSpace) -> str | None:

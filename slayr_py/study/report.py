@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
@@ -16,7 +17,17 @@ from slayr_py.study.record import suggestion_record
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-DIAGNOSTICS = ("rhat_max", "ess_bulk_min", "ess_tail_min", "divergences", "max_treedepth_hits", "ebfmi_min", "ok")
+DIAGNOSTICS = (
+    "rhat_max",
+    "ess_bulk_min",
+    "ess_tail_min",
+    "divergences",
+    "max_treedepth_hits",
+    "ebfmi_min",
+    "loo_pareto_k_max",
+    "pareto_k",
+    "ok",
+)
 """The columns of `suggestion_table` that come from `Posterior.check`."""
 
 
@@ -37,19 +48,25 @@ def suggestion_table(study: Study) -> pd.DataFrame:
     Returns
     -------
     pandas.DataFrame
-        number, phase, kernel, method, observations (number fitted), rhat_max, ess_bulk_min, ess_tail_min,
-        divergences, max_treedepth_hits, ebfmi_min, ok, predicted_mean, predicted_sd (in the objective's units),
-        acquisition, seconds_fit, seconds_acquisition, error.
+        number, phase, kernel, method, observations (number fitted); rhat_max, ess_bulk_min, ess_tail_min,
+        divergences, max_treedepth_hits, ebfmi_min, loo_pareto_k_max (of leave-one-out), pareto_k (of an approximation)
+        and ok, as in `Diagnostics`; start ("warm" or "cold") of the fit's chains, attempts (how many fits it took),
+        trusted (whether a fit within its limits stands behind the suggestion; empty where none was due);
+        predicted_mean, predicted_sd (in the objective's units), acquisition, seconds_fit, seconds_acquisition, error.
     """
     rows = []
     for trial in study.get_trials(deepcopy=False):
         record = suggestion_record(trial)
         diagnostics = record.get("diagnostics", {})
+        phase, fit = record.get("phase"), record.get("fit", {})
         rows.append(
             {
                 "number": trial.number,
                 **{name: record.get(name) for name in ("phase", "kernel", "method", "observations")},
                 **{name: diagnostics.get(name) for name in DIAGNOSTICS},
+                "start": fit.get("start"),
+                "attempts": 1 + len(given_up(record)) if fit else None,
+                "trusted": diagnostics.get("ok") is True if phase in ("model", "random") else None,
                 "predicted_mean": record.get("predicted", {}).get("mean"),
                 "predicted_sd": record.get("predicted", {}).get("sd"),
                 "acquisition": record.get("acquisition", {}).get("value"),
@@ -59,6 +76,12 @@ def suggestion_table(study: Study) -> pd.DataFrame:
             }
         )
     return pd.DataFrame(rows)
+
+
+def given_up(record: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    """Give the attempts at a fit that a suggestion's record tells of before the one that counts."""
+    abandoned = record.get("fit", {}).get("abandoned")
+    return [entry for entry in abandoned if isinstance(entry, Mapping)] if isinstance(abandoned, list) else []
 
 
 def convergence_figure(study: Study) -> Figure:
@@ -72,12 +95,14 @@ def convergence_figure(study: Study) -> Figure:
     Returns
     -------
     matplotlib.figure.Figure
-        Drawn without pyplot, so it needs no display and is nowhere kept open; ``figure.savefig(path)`` stores it.
+        Drawn without pyplot, so it needs no display and is nowhere kept open; ``figure.savefig(path)`` stores it, and a
+        notebook shows it.
     """
-    from matplotlib.figure import Figure
     from matplotlib.ticker import MaxNLocator
 
-    figure = Figure(figsize=(7.0, 4.0), layout="constrained")
+    from slayr_py.study.figure import ShownFigure
+
+    figure = ShownFigure(figsize=(7.0, 4.0), layout="constrained")
     axes = figure.add_subplot()
     trials = study.get_trials(deepcopy=False)
     finished = finite_trials(study)

@@ -85,7 +85,10 @@ class Result:
         return sampler.fit(self.study)
 
     def plot_convergence(self) -> Figure:
-        """Draw every trial's value and the best so far: see `slayr_py.study.report.convergence_figure`."""
+        """Draw every trial's value and the best so far: see `slayr_py.study.report.convergence_figure`.
+
+        A notebook shows the figure if it is the value of a cell.
+        """
         return convergence_figure(self.study)
 
     def __repr__(self) -> str:

@@ -13,7 +13,7 @@ config         the suggested parameters, active ones only; other workers read a 
 kernel         name of the kernel                                                            (model only)
 method         "nuts", "pathfinder", "laplace" or "map"                                      (model only)
 fit            {"start", "draws", "abandoned"}: whether the chains began "warm" or "cold" (None without chains),
-               how many draws they made in all, and what was given up before, and why         (model only)
+               how many draws they made in all, and what was given up before, why, and what followed
 acquisition    {"name", its options, "best", "value", "error"}: what was to be improved on, in the objective's
                units and sign, what the criterion reached, and its Monte Carlo error         (model only)
 predicted      {"mean", "sd"}: the latent function there, in the objective's units and sign  (model only)
@@ -40,13 +40,15 @@ from optuna import Study
 from optuna.distributions import BaseDistribution
 from optuna.samplers import BaseSampler, RandomSampler
 from optuna.study import StudyDirection
-from optuna.trial import FrozenTrial, TrialState
+from optuna.trial import FrozenTrial
 from threadpoolctl import threadpool_limits
 
 from slayr_py.acquisition import Acquisition, Suggestion, suggest
 from slayr_py.acquisition import from_name as acquisition_from_name
 from slayr_py.errors import DataError, InferenceError, SpaceError
 from slayr_py.inference import GaussianProcess, Posterior
+from slayr_py.inference.nuts import MOST
+from slayr_py.inference.remedies import check_retries
 from slayr_py.inference.run import Method, check_options
 from slayr_py.kernels import from_name as kernel_from_name
 from slayr_py.space import Encoder, encoder_to_json, jsonable
@@ -59,7 +61,9 @@ from slayr_py.study.record import (
     study_record,
     suggestion_record,
 )
-from slayr_py.study.starts import last_start, leave_start
+from slayr_py.study.starts import last_start, leave_fit
+from slayr_py.study.trials import Observations, excluded, observations, pending
+from slayr_py.study.workers import turn
 
 LARGEST_ERROR = 0.1
 """Monte Carlo standard error of the acquisition at its maximum, above which more draws are made: a tenth of an
@@ -87,26 +91,6 @@ class Phase(NamedTuple):
     """What the toolchain says of a step that takes long."""
 
 
-class Observations(NamedTuple):
-    """The finished trials a model can learn from, in the order of their numbers."""
-
-    configs: list[Configuration]
-    """n configurations."""
-
-    y: np.ndarray[Any, np.dtype[np.float64]]
-    """Shape (n,): values, negated where the study maximises, so that less is better."""
-
-
-class _Found(NamedTuple):
-    """What a fit and a search came to."""
-
-    posterior: Posterior
-    suggestion: Suggestion
-    best: float
-    abandoned: list[dict[str, Any]]
-    seconds: dict[str, float]
-
-
 class StanGPSampler(BaseSampler):
     """Suggest configurations of a declared space by a Gaussian process fitted with Stan.
 
@@ -125,7 +109,7 @@ class StanGPSampler(BaseSampler):
     seed : int, optional
         Non-negative; everything random follows from it. Without one the study keeps the seed it has, and a new study
         draws one and stores it.
-    method, chains, warmup, draws, target_acceptance, max_treedepth, ess, priors
+    method, chains, warmup, draws, target_acceptance, max_treedepth, ess, retries, priors
         As in `GaussianProcess` and its `fit`.
     warm_starts : bool, default True
         Each fit begins where that of the last trial ended, whose posterior lacks one observation only.
@@ -169,6 +153,7 @@ class StanGPSampler(BaseSampler):
         target_acceptance: float = 0.8,
         max_treedepth: int = 10,
         ess: int | None = 50,
+        retries: int = 1,
         warm_starts: bool = True,
         priors: Mapping[str, Any] | None = None,
         initial_configs: Sequence[Mapping[str, Any]] | None = None,
@@ -196,6 +181,7 @@ class StanGPSampler(BaseSampler):
                 max_treedepth=max_treedepth,
                 ess=ess,
             ),
+            "retries": check_retries(retries),
         }
         self.initial_configs: list[Configuration] | None = None
         if initial_configs is not None:
@@ -247,8 +233,10 @@ class StanGPSampler(BaseSampler):
         if not search_space:
             return {}
         with self._lock:
-            record = self._suggest(study, trial, self.bind(study))
-            self._record(study, trial, record)
+            seed, record = self.bind(study), suggestion_record(trial)
+            # A trial that a killed process has left may have its suggestion already.
+            if "config" not in record or record.get("phase") == "enqueued":
+                record = self._suggest(study, trial, seed)
         return {name: value for name, value in record["config"].items() if name in search_space}
 
     def sample_independent(
@@ -334,18 +322,6 @@ class StanGPSampler(BaseSampler):
             self._designs[seed] = list(distinct.values())
         return self._designs[seed]
 
-    def observations(self, study: Study) -> Observations:
-        """Give the trials to fit: complete, finite, and configurations of the space."""
-        sign = -1.0 if study.direction == StudyDirection.MAXIMIZE else 1.0
-        configs: list[Configuration] = []
-        y: list[float] = []
-        for trial in study.get_trials(deepcopy=False, states=(TrialState.COMPLETE,)):
-            config = self._config_of(trial)
-            if config is not None and trial.value is not None and np.isfinite(trial.value):
-                configs.append(config)
-                y.append(sign * trial.value)
-        return Observations(configs, np.array(y, dtype=np.float64))
-
     def fit(self, study: Study, seed: int | None = None) -> Posterior:
         """Fit the model to a study's finished trials.
 
@@ -368,7 +344,7 @@ class StanGPSampler(BaseSampler):
         InferenceError
             Stan failed.
         """
-        observed = self.observations(study)
+        observed = observations(study, self.space)
         if not observed.configs:
             raise DataError(f"study {study.study_name!r} has no finished trial with a finite value: nothing to fit")
         self.prepare()
@@ -377,54 +353,32 @@ class StanGPSampler(BaseSampler):
         return self.gp.fit(observed.configs, observed.y, seed=seed, **self.fit_options)
 
     def _suggest(self, study: Study, trial: FrozenTrial, seed: int) -> dict[str, Any]:
+        """Suggest a configuration and leave in the trial how it came about."""
         t = trial.number
         design = self.design(seed)
         if t < len(design):
-            return {"phase": "initial", "config": to_params(design[t])}
+            return self._record(study, trial, {"phase": "initial", "config": to_params(design[t])})
 
         of_fit, of_acquisition, of_filling = np.random.SeedSequence([seed, t]).spawn(3)
         space_filling = {
             "phase": "random",
             "config": to_params(self.encoder.sobol(1, _stan_seed(of_filling))[0]),
         }
-        observed = self.observations(study)
+        observed = observations(study, self.space)
         if not observed.configs:
-            return space_filling | {"error": "no finished trial with a finite value yet"}
+            why = {"error": "no finished trial with a finite value yet"}
+            return self._record(study, trial, space_filling | why)
 
         try:
             self.prepare()
-            found = self._fit_and_maximise(study, trial, observed, t + 1 - len(design), (of_fit, of_acquisition))
+            return self._fit_and_maximise(study, trial, observed, t + 1 - len(design), (of_fit, of_acquisition))
         except InferenceError as error:
             warnings.warn(
                 f"trial {t}: the fit failed, so a space-filling point is taken instead: {error}",
                 RuntimeWarning,
                 stacklevel=2,
             )
-            return space_filling | {"error": str(error)}
-        sign = -1.0 if study.direction == StudyDirection.MAXIMIZE else 1.0
-        post, suggestion = found.posterior, found.suggestion
-        return {
-            "phase": "model",
-            "config": to_params(self.encoder.configuration(suggestion.config)),
-            "kernel": self.kernel.name,
-            "method": post.record["arguments"]["method"],
-            "fit": {
-                "start": post.record["arguments"].get("start"),
-                "draws": post.n_draws,
-                "abandoned": found.abandoned,
-            },
-            "acquisition": {
-                "name": self.acquisition.name,
-                **self.acquisition.options(),
-                "best": sign * found.best,
-                "value": float(suggestion.value),
-                "error": suggestion.error if np.isfinite(suggestion.error) else None,
-            },
-            "predicted": {"mean": sign * float(suggestion.mean), "sd": float(suggestion.sd)},
-            "diagnostics": post.check().asdict(),
-            "observations": len(observed.configs),
-            "seconds": found.seconds,
-        }
+            return self._record(study, trial, space_filling | {"error": str(error)})
 
     def _fit_and_maximise(
         self,
@@ -433,7 +387,7 @@ class StanGPSampler(BaseSampler):
         observed: Observations,
         iteration: int,
         streams: tuple[np.random.SeedSequence, np.random.SeedSequence],
-    ) -> _Found:
+    ) -> dict[str, Any]:
         """Fit and maximise; once more with four times the draws where these leave too much to chance."""
         (of_fit, of_acquisition), options, seconds = streams, dict(self.fit_options), {"fit": 0.0, "acquisition": 0.0}
         abandoned: list[dict[str, Any]] = []
@@ -448,49 +402,79 @@ class StanGPSampler(BaseSampler):
             self._tell(Phase("fitting", trial.number))
             begun = time.perf_counter()
             post = self.gp.fit(observed.configs, observed.y, seed=_stan_seed(seed), start=start, **options)
-            fitted = time.perf_counter()
-            self._tell(Phase("maximising", trial.number, jsonable(post.check().asdict())))
-            best = self._to_beat(post, observed)
-            suggestion = suggest(
-                post,
-                self.acquisition,
-                best=best,
-                t=iteration,
-                rng=np.random.default_rng(of_acquisition),
-                pending=self._running(study, trial),
-                exclude=self._excluded(study, observed),
-            )
-            seconds["fit"] += fitted - begun
-            seconds["acquisition"] += time.perf_counter() - fitted
+            seconds["fit"] += time.perf_counter() - begun
             abandoned += post.record["abandoned"]
             arguments = post.record["arguments"]
-            if arguments["method"] != "nuts":
-                break  # what a draft leaves to chance is of its kind
-            start = post.warm_start()
-            if options["ess"] is None or not suggestion.error > LARGEST_ERROR or seed is not of_fit:
-                break
-            options["ess"] *= 4
-            why = f"Monte Carlo error {suggestion.error:.2g} > {LARGEST_ERROR} of the acquisition at its maximum"
-            abandoned.append({"method": arguments["method"], "start": arguments.get("start"), "why": [why]})
-        if self.warm_starts and start is not None:
-            leave_start(study, trial, start)
-        return _Found(post, suggestion, best, abandoned, seconds)
+            self._tell(Phase("maximising", trial.number, jsonable(post.check().asdict())))
+            best = self._to_beat(post, observed)
+            # Other processes may fit meanwhile, but not search: each has to see what the others have been given.
+            with turn(study):
+                begun = time.perf_counter()
+                found = suggest(
+                    post,
+                    self.acquisition,
+                    best=best,
+                    t=iteration,
+                    rng=np.random.default_rng(of_acquisition),
+                    pending=pending(study, self.space, trial),
+                    # The model never learns of a failure: it would ask for the same configuration for ever.
+                    exclude=excluded(study, self.space, observed.configs if self.noisy else ()),
+                )
+                seconds["acquisition"] += time.perf_counter() - begun
+                more = self._more_draws(post) if seed is of_fit and found.error > LARGEST_ERROR else 0
+                if not more:
+                    leave_fit(study, trial, post, observed.numbers, self.warm_starts)
+                    record = self._describe(study, post, found, best, abandoned, seconds)
+                    return self._record(study, trial, record)
+            start, options["draws"] = post.warm_start(), more
+            why = f"Monte Carlo error {found.error:.2g} > {LARGEST_ERROR} of the acquisition at its maximum"
+            then = {"then": f"from there with {more} draws a chain", "seconds": post.record["seconds"]}
+            abandoned.append({"method": arguments["method"], "start": arguments["start"], "why": [why], **then})
+        raise AssertionError("the second fit is the last")
 
-    def _running(self, study: Study, current: FrozenTrial) -> list[Configuration]:
-        trials = study.get_trials(deepcopy=False, states=(TrialState.RUNNING,))
-        configs = [self._config_of(trial) for trial in trials if trial.number != current.number]
-        return [config for config in configs if config is not None]
+    def _more_draws(self, post: Posterior) -> int:
+        """Give how many draws a chain a second fit should have, or 0 where it would not help.
 
-    def _excluded(self, study: Study, observed: Observations) -> list[Configuration]:
-        """Give the configurations that shall not be suggested again."""
-        states = (TrialState.COMPLETE, TrialState.FAIL, TrialState.PRUNED)
-        configs = [self._config_of(trial) for trial in study.get_trials(deepcopy=False, states=states)]
-        finished = [config for config in configs if config is not None]
-        if not self.noisy:
-            return finished
-        # The model never learns of a failure: it would ask for the same configuration for ever.
-        valued = {repr(to_params(config)) for config in observed.configs}
-        return [config for config in finished if repr(to_params(config)) not in valued]
+        What a draft leaves to chance is of its kind, and where the diagnostics object, the draws have been spent.
+        """
+        arguments, first = post.record["arguments"], self.fit_options["draws"]
+        if arguments["method"] != "nuts" or arguments["ess"] is None or not post.check().ok:
+            return 0
+        drawn = sum(arguments["rounds"])
+        return min(4 * drawn, MOST * first) if drawn < MOST * first else 0
+
+    def _describe(
+        self,
+        study: Study,
+        post: Posterior,
+        found: Suggestion,
+        best: float,
+        abandoned: list[dict[str, Any]],
+        seconds: dict[str, float],
+    ) -> dict[str, Any]:
+        sign = -1.0 if study.direction == StudyDirection.MAXIMIZE else 1.0
+        return {
+            "phase": "model",
+            "config": to_params(self.encoder.configuration(found.config)),
+            "kernel": self.kernel.name,
+            "method": post.record["arguments"]["method"],
+            "fit": {
+                "start": post.record["arguments"].get("start"),
+                "draws": post.n_draws,
+                "abandoned": abandoned,
+            },
+            "acquisition": {
+                "name": self.acquisition.name,
+                **self.acquisition.options(),
+                "best": sign * best,
+                "value": float(found.value),
+                "error": found.error if np.isfinite(found.error) else None,
+            },
+            "predicted": {"mean": sign * float(found.mean), "sd": float(found.sd)},
+            "diagnostics": post.check().asdict(),
+            "observations": len(post.train),
+            "seconds": seconds,
+        }
 
     def _to_beat(self, post: Posterior, observed: Observations) -> float:
         """Give the value that an improvement improves on."""
@@ -504,16 +488,9 @@ class StanGPSampler(BaseSampler):
         with threadpool_limits(limits=1, user_api="blas"):
             return float(post.predict(observed.configs).mean.min())
 
-    def _config_of(self, trial: FrozenTrial) -> Configuration | None:
-        # A trial that has not suggested all of its parameters yet, or never will, still stands for what it was given.
-        config = to_configuration(self.space, trial.params) if trial.params else None
-        if config is not None:
-            return config
-        suggested = suggestion_record(trial).get("config")
-        return to_configuration(self.space, {**suggested, **trial.params}) if suggested else None
-
-    def _record(self, study: Study, trial: FrozenTrial, record: Mapping[str, Any]) -> None:
+    def _record(self, study: Study, trial: FrozenTrial, record: dict[str, Any]) -> dict[str, Any]:
         study._storage.set_trial_user_attr(trial._trial_id, SUGGESTION_KEY, jsonable(record))
+        return record
 
     def _warn_once(self, text: str, about: str = "") -> None:
         if about not in self._warned:

@@ -1,21 +1,36 @@
-"""Warm starts in the loop: what the fit of one trial leaves in the study for that of the next.
+"""What the fit of one trial leaves in the study: how to run it again, and where that of the next trial can begin.
 
 A stored start is all a process needs to go on where another one stopped, bit for bit.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import Any
+
 from optuna import Study
 from optuna.trial import FrozenTrial
 
 from slayr_py.errors import DataError
-from slayr_py.inference import GaussianProcess, WarmStart
-from slayr_py.study.record import START_KEY
+from slayr_py.inference import GaussianProcess, Posterior, WarmStart
+from slayr_py.space import jsonable
+from slayr_py.study.record import FIT_KEY, START_KEY, study_record
+from slayr_py.study.trials import to_ranges
 
 
-def leave_start(study: Study, trial: FrozenTrial, start: WarmStart) -> None:
-    """Store where the next fit can begin."""
-    study._storage.set_trial_user_attr(trial._trial_id, START_KEY, start.asdict())
+def leave_fit(study: Study, trial: FrozenTrial, post: Posterior, observed: Sequence[int], warm_starts: bool) -> None:
+    """Store the record of a fit, and where the next one can begin; what the study has already is not stored again."""
+    record: dict[str, Any] = {**post.record, "trials": to_ranges(observed)}
+    about = study_record(study) or {}
+    if record["space"] == {key: about.get(key) for key in record["space"]}:
+        del record["space"]
+    for earlier in study.get_trials(deepcopy=False):
+        if record["start"] is not None and earlier.user_attrs.get(START_KEY) == record["start"]:
+            record["start"] = {"trial": earlier.number}
+            break
+    study._storage.set_trial_user_attr(trial._trial_id, FIT_KEY, jsonable(record))
+    if warm_starts and record["arguments"]["method"] == "nuts":
+        study._storage.set_trial_user_attr(trial._trial_id, START_KEY, post.warm_start().asdict())
 
 
 def last_start(study: Study, trial: FrozenTrial, gp: GaussianProcess, chains: int) -> WarmStart | None:

@@ -16,16 +16,16 @@ from optuna.exceptions import ExperimentalWarning, StorageInternalError
 from optuna.storages import BaseStorage, RDBStorage
 
 from slayr_py.errors import SlayrError, StorageError
-
-HEARTBEAT_SECONDS = 60
-"""A worker that has been silent for twice this long is taken for dead and its running trial fails, so a killed process
-neither blocks the budget nor stays in the model as pending for ever."""
+from slayr_py.study import workers
+from slayr_py.study.workers import WorkerStorage
 
 LOCK_SECONDS = 60
 """Several workers share one SQLite file: each waits so long for another's write, rather than SQLite's five seconds."""
 
 _MET_ANOTHER_WORKER = re.compile(r"already exists|alembic_version|version_info|duplicate key")
-_LOOKS_LIKE = "a storage URL looks like sqlite:///study.db (a file) or postgresql://user:password@host/name (a server)"
+_LOOKS_LIKE = (
+    "a storage URL looks like sqlite:///study.db (a file) or postgresql+psycopg://user:password@host/name (a server)"
+)
 _REMEDIES = (
     (r"malformed|not a database|no such (table|column)", "restore a copy of it, or name another storage"),
     (r"readonly|unable to open|[Pp]ermission", "make the file and its folder readable and writable, or name another"),
@@ -35,18 +35,8 @@ _REMEDIES = (
 )
 
 
-class _Storage(RDBStorage):
-    """Optuna's, but a heartbeat that cannot be written is one missed, and no thread's traceback in the terminal."""
-
-    def record_heartbeat(self, trial_id: int) -> None:
-        try:
-            super().record_heartbeat(trial_id)
-        except StorageInternalError:
-            pass  # whatever is wrong, the trial's own writes will meet it and say so
-
-
 def open_storage(
-    storage: str | BaseStorage | None, *, must_exist: bool = False, heartbeat: bool = False
+    storage: str | BaseStorage | None, *, must_exist: bool = False, worker: bool = False
 ) -> BaseStorage | None:
     """Open a storage by its URL.
 
@@ -56,8 +46,9 @@ def open_storage(
         A URL as SQLAlchemy knows them; an opened storage and None (the study lives in memory) pass through.
     must_exist : bool
         Refuse, rather than create, an SQLite file that is not there or has no tables of Optuna's.
-    heartbeat : bool
-        Let trials beat while they run, which Optuna's own loop does and ask and tell cannot.
+    worker : bool
+        Trials carry the name of this process and beat while they run, and those that killed processes left are taken up
+        again: for Optuna's own loop, which ask and tell are not.
 
     Returns
     -------
@@ -77,7 +68,7 @@ def open_storage(
     if url.get_backend_name() == "sqlite":
         _check_file(url, shown, must_exist)
         # Every thread, so the heart too, would have a database of its own.
-        heartbeat = heartbeat and not _is_in_memory(url)
+        worker = worker and not _is_in_memory(url)
         engine["connect_args"] = {"timeout": LOCK_SECONDS}
     attempts = 5
     while True:
@@ -85,10 +76,10 @@ def open_storage(
         try:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore", ExperimentalWarning)  # the heartbeat, chosen on purpose
-                return _Storage(
+                return (WorkerStorage if worker else RDBStorage)(
                     url.render_as_string(hide_password=False),
                     engine_kwargs=engine,
-                    heartbeat_interval=HEARTBEAT_SECONDS if heartbeat else None,
+                    heartbeat_interval=workers.HEARTBEAT_SECONDS if worker else None,
                     skip_table_creation=must_exist,
                 )
         except Exception as error:  # SQLAlchemy, the driver, a missing driver, Optuna: any of them

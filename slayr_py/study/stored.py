@@ -14,7 +14,7 @@ from optuna.trial import FrozenTrial, TrialState
 
 from slayr_py.errors import DataError, StorageError
 from slayr_py.space import space_from_json
-from slayr_py.study.record import STUDY_KEY, SUGGESTION_KEY, describe_kernel, space_difference
+from slayr_py.study.record import EVALUATIONS_KEY, STUDY_KEY, SUGGESTION_KEY, describe_kernel, space_difference
 from slayr_py.study.storage import failure_of_storage, storage_reason
 
 FORMAT = 1
@@ -72,6 +72,8 @@ def _trouble(trial: FrozenTrial) -> str | None:
     record = trial.user_attrs.get(SUGGESTION_KEY, {})
     if not isinstance(record, Mapping):
         return f"was suggested by {record!r:.50}, which is no record"
+    if not isinstance(count := trial.user_attrs.get(EVALUATIONS_KEY, 0), int):
+        return f"was evaluated {count!r:.50} times"
     odd = (key for key in _TABLES if not isinstance(record.get(key, {}), Mapping))
     return next((f"was suggested with the {key} {record[key]!r:.50}" for key in odd), None)
 

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 Options = Mapping[str, Any]
 
 _LAST_LINES = 30
+_ARITHMETIC = re.compile(r"s?sse.*|avx.*|fma.*|f16c|amx.*|asimd.*|neon|sve.*")
 
 
 @dataclass(frozen=True)
@@ -302,6 +303,12 @@ def processor_name() -> str:
     """What the processor calls itself."""
     names = [line.partition(":")[2].strip() for line in _processor().splitlines() if line.startswith("model name")]
     return names[0] if names else f"{platform.machine()} {platform.processor()}".strip()
+
+
+def processor_features() -> tuple[str, ...]:
+    """Instructions for floating-point numbers that this processor has, on Linux; their choice decides last bits."""
+    words = {word for line in _processor().splitlines() for word in line.partition(":")[2].split()}
+    return tuple(sorted(word for word in words if _ARITHMETIC.fullmatch(word)))
 
 
 def _processor() -> str:

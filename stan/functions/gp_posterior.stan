@@ -88,49 +88,46 @@ matrix gp_precision(matrix L) {
 }
 
 /**
- * Log predictive density of each observation given all others, the function
+ * Predictive distribution of each observation given all others, the function
  * integrated out (Sundararajan & Keerthi 2001; Rasmussen & Williams 2006,
  * eqs. 5.10-5.12): mean_i = y_i - [K^-1 (y - mu)]_i / [K^-1]_ii,
  * var_i = 1 / [K^-1]_ii.
  *
  * @param precision K^-1; N x N
- * @param residual y - mu; N
- * @return N
+ * @param y observations; N
+ * @param mu constant mean
+ * @return means and standard deviations; N, N
  */
-vector gp_leave_one_out(matrix precision, vector residual) {
-  int N = size(residual);
-  vector[N] weights = precision * residual;
-  vector[N] out;
-  for (i in 1 : N) {
-    out[i] = normal_lpdf(weights[i] / precision[i, i] | 0, inv_sqrt(precision[i, i]));
-  }
-  return out;
+tuple(vector, vector) gp_leave_one_out(matrix precision, vector y, real mu) {
+  vector[size(y)] variance = inv(diagonal(precision));
+  return (y - variance .* (precision * (y - mu)), sqrt(variance));
 }
 
 /**
- * One joint draw of replicated observations at the observed points; of the
- * prior predictive distribution if nothing has been observed.
+ * Log predictive density of each observation given all others.
  *
- * Given y, a replicate has mean y - sigma_n^2 K^-1 (y - mu) and covariance
- * 2 sigma_n^2 I - sigma_n^4 K^-1 (latent function plus new noise). Divided by
- * sigma_n^2 its eigenvalues lie in [1, 2], so its factor needs no jitter.
+ * @param y observations; N
+ * @param others their means and standard deviations by gp_leave_one_out
+ * @return N
+ */
+vector gp_log_lik(vector y, tuple(vector, vector) others) {
+  return -0.5 * square((y - others.1) ./ others.2) - log(others.2)
+         - 0.5 * log(2 * pi());
+}
+
+/**
+ * Replicated observations: each from its predictive distribution given all
+ * others, so that it has not seen the one it is compared with; or one joint
+ * draw of the prior predictive distribution if nothing has been observed.
  *
  * @param L Cholesky factor of the covariance of the observations; N x N
- * @param precision K^-1; N x N
- * @param y observations; N
  * @param mu constant mean
- * @param sigma_n noise standard deviation
+ * @param others means and standard deviations by gp_leave_one_out; N, N
  * @param prior_only 1: no observations
  * @return N
  */
-vector gp_replicate_rng(matrix L, matrix precision, vector y, real mu,
-                        real sigma_n, int prior_only) {
-  int N = size(y);
-  vector[N] z = to_vector(normal_rng(rep_vector(0, N), 1));
-  if (prior_only) {
-    return mu + L * z;
-  }
-  matrix[N, N] S = add_diag(-square(sigma_n) * precision, 2);
-  return y - square(sigma_n) * (precision * (y - mu))
-         + sigma_n * (cholesky_decompose(S) * z);
+vector gp_replicate_rng(matrix L, real mu, tuple(vector, vector) others,
+                        int prior_only) {
+  vector[rows(L)] z = to_vector(normal_rng(rep_vector(0, rows(L)), 1));
+  return prior_only ? mu + L * z : others.1 + others.2 .* z;
 }

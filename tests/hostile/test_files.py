@@ -130,8 +130,12 @@ def set_record(path: str, value: str) -> str:
     return f"UPDATE study_user_attributes SET value_json = json_set(value_json, '$.{path}', json('{value}'))"
 
 
-def set_suggestion(value: str) -> str:
-    return f"UPDATE trial_user_attributes SET value_json = '{value}'"
+def set_attribute(key: str, text: str) -> str:
+    return f"UPDATE trial_user_attributes SET value_json = '{text}' WHERE trial_id = 1 AND key = 'slayr:{key}'"
+
+
+def set_suggestion(text: str) -> str:
+    return set_attribute("suggestion", text)
 
 
 DAMAGED = [
@@ -175,6 +179,11 @@ DAMAGED = [
     ("a suggestion is no JSON", [set_suggestion("zzz")], "is damaged: JSONDecodeError"),
     ("a suggestion is a list", [set_suggestion("[]")], r"trial 0 was suggested by \[\], which is no record. Restore"),
     ("a part of it is a number", [set_suggestion('{"config": 7}')], "trial 0 was suggested with the config 7. Restore"),
+    (
+        "a count that is a word",
+        [set_attribute("evaluations", '"often"')],
+        "trial 0 was evaluated 'often' times. Restore",
+    ),
 ]
 
 

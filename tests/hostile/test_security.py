@@ -19,6 +19,7 @@ import slayr_py as sl
 from slayr_py.cli.config import load_config
 from slayr_py.cli.objective import command_objective
 from slayr_py.inference.folder import run_folder
+from slayr_py.processes import this_process
 from slayr_py.toolchain.cache import staging
 
 PACKAGE = Path(sl.__file__).parent
@@ -148,7 +149,8 @@ def test_a_link_in_the_way_of_a_run_folder_is_not_followed(tmp_path, monkeypatch
     os.utime(mine / "thesis", (0, 0))
     os.utime(mine, (0, 0))
     (tmp_path / "tmp").mkdir()
-    (tmp_path / "tmp" / f"slayr-run-{2**22 - 1}-x").symlink_to(mine)
+    dead = this_process()._replace(pid=2**22 - 1)
+    (tmp_path / "tmp" / f"slayr-run-{dead}-x").symlink_to(mine)
     with run_folder():
         pass
     assert (mine / "thesis").read_text() == "chapter 1"

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from slayr_py.inference.folder import run_folder
+from slayr_py.processes import Process, _started, this_process
 
 
 @pytest.fixture(autouse=True)
@@ -17,10 +18,10 @@ def own_temporary_folder(tmp_path, monkeypatch):
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
 
 
-def gone_process() -> int:
+def gone_process() -> Process:
     child = subprocess.Popen([sys.executable, "-c", ""])
     child.wait()
-    return child.pid
+    return this_process()._replace(pid=child.pid)
 
 
 def age(folder: Path, seconds: float) -> Path:
@@ -40,13 +41,65 @@ def test_a_folder_is_private_and_goes_even_after_an_error(tmp_path):
     assert not list(tmp_path.iterdir())
 
 
-def test_only_what_a_dead_process_left_long_ago_is_removed(tmp_path):
-    dead = gone_process()
-    abandoned = age(tmp_path / f"slayr-run-{dead}-a", 7200)
-    recent = age(tmp_path / f"slayr-run-{dead}-b", 60)
-    living = age(tmp_path / f"slayr-run-{os.getpid()}-c", 7200)
-    others = age(tmp_path / "slayr-run-notes", 7200)
+def test_what_a_dead_process_left_is_removed_at_once(tmp_path):
+    dead, me = gone_process(), this_process()
+    abandoned = [
+        age(tmp_path / f"slayr-run-{dead}-a", 0),
+        age(tmp_path / f"slayr-run-{me._replace(started=me.started - 1)}-b", 0),  # its number was given out again
+        age(tmp_path / f"slayr-run-{me._replace(host='elsewhere')}-c", 7200),
+    ]
+    kept = [
+        age(tmp_path / f"slayr-run-{me}-d", 7200),
+        age(tmp_path / f"slayr-run-{dead._replace(host='elsewhere')}-e", 60),  # its process may live
+        age(tmp_path / "slayr-run-notes", 7200),
+    ]
     with run_folder():
         pass
-    assert not abandoned.exists()
-    assert recent.exists() and living.exists() and others.exists()
+    assert not any(folder.exists() for folder in abandoned)
+    assert all(folder.exists() for folder in kept)
+
+
+def test_chains_that_a_dead_process_left_running_are_ended(tmp_path):
+    folder = age(tmp_path / f"slayr-run-{gone_process()}-a", 0)
+    sleep = "import time; time.sleep(60)"
+    chain = subprocess.Popen([sys.executable, "-c", sleep, f"file={folder}/draws.csv"])
+    other = subprocess.Popen([sys.executable, "-c", sleep, f"{folder}-of-mine"])
+    try:
+        with run_folder():
+            pass
+        assert chain.poll() is not None
+        assert other.poll() is None
+    finally:
+        chain.kill()
+        other.kill()
+        chain.wait()
+        other.wait()
+
+
+class TestProcess:
+    def test_a_name_is_read_back(self):
+        assert Process.parse(str(this_process())) == this_process()
+
+    @pytest.mark.parametrize("text", ["", "a-b", "a-1-b", "a-1-2-3"])
+    def test_other_texts_are_refused(self, text):
+        with pytest.raises(ValueError):
+            Process.parse(text)
+
+    def test_it_is_gone_when_it_has_ended(self):
+        child = subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE)
+        started = _started(child.pid)
+        assert started is not None
+        process = this_process()._replace(pid=child.pid, started=started)
+        assert not process.is_gone and not this_process().is_gone
+        child.communicate()
+        assert process.is_gone
+        assert not process._replace(host="elsewhere").is_gone  # nobody can know
+
+    def test_one_that_waits_for_its_parent_is_gone(self):
+        child = subprocess.Popen([sys.executable, "-c", ""])
+        started = _started(child.pid)
+        end = time.monotonic() + 30
+        while _started(child.pid) is not None and time.monotonic() < end:
+            time.sleep(0.01)
+        assert started is not None and _started(child.pid) is None
+        child.wait()

@@ -10,7 +10,7 @@ from testing_spaces import branin, plain_space
 
 import slayr_py as sl
 from slayr_py.inference import diagnostics
-from slayr_py.inference.gaussian_process import standardisation
+from slayr_py.inference.observed import standardisation
 from slayr_py.inference.seeds import stan_seed
 from slayr_py.space import Encoder
 

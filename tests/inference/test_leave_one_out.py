@@ -1,4 +1,4 @@
-"""`Posterior.loo` against as many fits as there are observations, each without one of them.
+"""`Posterior.loo` and ArviZ' LOO-PIT against as many fits as there are observations, each without one of them.
 
 The function is integrated out exactly in both; hyperparameters are integrated out by importance sampling there and by
 refitting here. Targets stay on the scale of all observations: a fit of its own would standardise those that are left
@@ -6,6 +6,8 @@ anew, which changes what the priors mean.
 """
 
 from __future__ import annotations
+
+import warnings
 
 import numpy as np
 import pytest
@@ -15,7 +17,7 @@ from scipy.stats import norm
 import slayr_py as sl
 from slayr_py.inference.programs import compiled
 from slayr_py.inference.run import run
-from slayr_py.inference.tree import standard_error
+from slayr_py.inference.tree import arviz, standard_error
 
 N = 8
 OPTIONS = {"warmup": 500, "draws": 1000, "target_acceptance": 0.95}
@@ -41,7 +43,12 @@ def test_against_refits(kernel, space):
     density = np.exp(posterior.idata["log_likelihood"]["y"].values)
     standardised = (y - posterior.y_mean) / posterior.y_sd
 
-    z = []
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # ArviZ uses what its dependencies will drop
+        pit = np.asarray(arviz().loo_pit(posterior.to_arviz(), y="y"))
+    below = posterior.idata["posterior_predictive"]["y"].values <= standardised
+
+    z, z_pit = [], []
     for i in range(N):
         left = np.delete(np.arange(N), i)
         data = gp.stan_data(points[left], standardised[left], points[[i]])
@@ -55,6 +62,10 @@ def test_against_refits(kernel, space):
         error = np.hypot(standard_error(held_out) / held_out.mean(), standard_error(inverse) / inverse.mean())
         assert error < 0.1
         z.append((float(loo[i]) - np.log(held_out.mean())) / error)
+        shares = norm.cdf(standardised[i], refit["f_mean"][..., 0], sd)
+        weighted = inverse / inverse.mean() * (below[..., i] - pit[i])
+        z_pit.append((pit[i] - shares.mean()) / np.hypot(standard_error(shares), standard_error(weighted)))
     assert np.all(loo["pareto_k"] < 0.7)
     assert np.max(np.abs(z)) < 4, z
+    assert np.max(np.abs(z_pit)) < 4, z_pit
     assert loo.attrs["elpd"] == pytest.approx(float(loo.sum()))

@@ -1,7 +1,10 @@
 from __future__ import annotations
 
+from dataclasses import astuple
+
 import numpy as np
 import pytest
+from scipy.stats import beta, kstest, lognorm, norm
 from testing_spaces import mixed_space
 
 import slayr_py as sl
@@ -21,6 +24,23 @@ def test_scalars_spread_over_dimensions():
 @pytest.mark.parametrize("prior", [sl.Normal(0, 1), sl.LogNormal([0.0, 1.0], 2.0), sl.Beta(2, (3, 4))])
 def test_round_trip(prior):
     assert prior_from_dict(prior.asdict()) == prior
+
+
+@pytest.mark.parametrize(
+    ("prior", "marginal"),
+    [
+        (sl.Normal([9.0, 1.0], 2), norm(1, 2)),
+        (sl.LogNormal([9.0, 1.0], 2), lognorm(2, scale=np.e)),
+        (sl.Beta(2, [1.0, 3.0]), beta(2, 3)),
+        (sl.Dirichlet([1.5, 2.5]), beta(2.5, 1.5)),
+    ],
+)
+def test_draws_follow_the_distribution(prior, marginal):
+    rng = np.random.default_rng(5)
+    draws = np.array([prior.draw(("a", "b"), rng) for _ in range(1000)])
+    assert draws.shape == (1000, 2) and kstest(draws[:, 1], marginal.cdf).pvalue > 0.001
+    if not isinstance(prior, sl.Dirichlet):
+        assert type(prior)(*[np.ravel(value)[-1] for value in astuple(prior)]).draw(None, rng).shape == ()
 
 
 @pytest.mark.parametrize(

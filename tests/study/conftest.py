@@ -2,9 +2,17 @@
 
 from __future__ import annotations
 
+import os
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
+from uuid import uuid4
 
 import pytest
+import sqlalchemy
 from ConfigSpace import (
     Categorical,
     ConfigurationSpace,
@@ -42,3 +50,48 @@ def mixed() -> ConfigurationSpace:
     space.add(EqualsCondition(degree, kernel, "poly"))
     space.add(ForbiddenAndConjunction(ForbiddenEqualsClause(size, "l"), ForbiddenEqualsClause(flag, False)))
     return space
+
+
+@pytest.fixture(scope="session")
+def postgresql() -> Iterator[str]:
+    """The URL of a PostgreSQL server of our own, to which a database's name is to be added at the question mark."""
+    found = [shutil.which("initdb"), *sorted(Path("/usr/lib/postgresql").glob("*/bin/initdb"))]
+    programs = [Path(str(path)).resolve().parent for path in found if path]
+    if not programs:
+        message = "no PostgreSQL server is installed (on Debian: apt-get install postgresql)"
+        pytest.fail(message) if os.environ.get("CI") else pytest.skip(message)
+    folder = Path(tempfile.mkdtemp(prefix="slayr-postgresql-"))
+    # The server refuses to be run by root.
+    ordinary: dict[str, Any] = {}
+    if os.geteuid() == 0:
+        shutil.chown(folder, "nobody")
+        ordinary = {"user": "nobody", "group": "nogroup", "extra_groups": []}
+
+    def call(program: str, *arguments: str) -> None:
+        command = [str(programs[0] / program), "-D", str(folder / "data"), *arguments]
+        subprocess.run(command, check=True, cwd=folder, stdout=subprocess.DEVNULL, timeout=120, **ordinary)
+
+    try:
+        call("initdb", "--auth=trust", "--username=slayr", "--no-sync")
+        options = f"-c listen_addresses= -c unix_socket_directories={folder} -c fsync=off"
+        call("pg_ctl", "start", "--wait", f"--log={folder / 'log'}", "--options", options)
+        try:
+            yield f"postgresql+psycopg://slayr@/?host={folder}"
+        finally:
+            call("pg_ctl", "stop", "--mode=immediate")
+    finally:
+        shutil.rmtree(folder)
+
+
+@pytest.fixture(params=["sqlite", "postgresql"])
+def database(request: pytest.FixtureRequest, tmp_path: Path) -> str:
+    """The URL of an empty database."""
+    if request.param == "sqlite":
+        return f"sqlite:///{tmp_path / 'study.db'}"
+    server = sqlalchemy.make_url(request.getfixturevalue("postgresql"))
+    name = f"study_{uuid4().hex}"
+    engine = sqlalchemy.create_engine(server.set(database="postgres"), isolation_level="AUTOCOMMIT")
+    with engine.connect() as connection:
+        connection.execute(sqlalchemy.text(f"CREATE DATABASE {name}"))
+    engine.dispose()
+    return server.set(database=name).render_as_string(hide_password=False)

@@ -134,9 +134,8 @@ def test_an_interrupt_leaves_a_consistent_study(plane, tmp_path):
     with pytest.raises(KeyboardInterrupt):
         minimize(objective, plane, **arguments)
     stored = optuna.load_study(study_name="s", storage=url)
-    assert [t.state for t in stored.trials] == [TrialState.COMPLETE, TrialState.COMPLETE, TrialState.FAIL]
-    assert stored.trials[2].user_attrs[FAILURE_KEY] == "KeyboardInterrupt"
-    assert len(minimize(lambda c: 1.0, plane, **arguments).trials) == 5
+    assert [t.state for t in stored.trials] == [TrialState.COMPLETE, TrialState.COMPLETE, TrialState.RUNNING]
+    assert minimize(lambda c: 1.0, plane, **arguments).trials["state"].tolist() == ["COMPLETE"] * 5
 
 
 def test_a_missing_compiler_is_told_before_anything_is_evaluated(plane, monkeypatch):

@@ -2,11 +2,16 @@ from __future__ import annotations
 
 import optuna
 import pytest
+from IPython.core.formatters import DisplayFormatter
 from matplotlib.figure import Figure
 
-from slayr_py.study import ask, convergence_figure, create_study, suggestion_table
-from slayr_py.study.progress import describe_diagnostics
+from slayr_py.errors import DataError
+from slayr_py.inference import GaussianProcess
+from slayr_py.study import ask, convergence_figure, create_study, minimize, suggestion_table
+from slayr_py.study.progress import ProgressBar, describe_diagnostics
+from slayr_py.study.record import SUGGESTION_KEY
 from slayr_py.study.result import trials_table
+from slayr_py.study.sampler import Phase
 
 
 @pytest.fixture
@@ -63,8 +68,54 @@ def test_tables_of_studies_made_elsewhere():
 
 
 def test_diagnostics_in_a_few_words():
-    assert (
-        describe_diagnostics({"rhat_max": 1.0123, "ess_bulk_min": 411.7, "divergences": 0}) == "rhat 1.01 ess 412 div 0"
-    )
+    numbers = {"rhat_max": 1.0123, "ess_bulk_min": 411.7, "divergences": 0}
+    assert describe_diagnostics(numbers | {"ok": True}) == "rhat 1.01 ess 412 div 0"
+    assert describe_diagnostics(numbers | {"ok": False}) == "rhat 1.01 ess 412 div 0, fit doubtful"
+    assert describe_diagnostics({"pareto_k": 0.55, "ess_bulk_min": 60.0, "ok": True}) == "k-hat 0.55 ess 60"
     assert describe_diagnostics({"rhat_max": None, "ok": True}) == "fit ok"
     assert describe_diagnostics({"ok": False}) == "fit doubtful"
+
+
+def test_the_bar_says_that_a_fit_failed(study, capsys):
+    with ProgressBar(study, budget=5, enabled=True) as bar:
+        bar.phase(Phase("maximising", 3, {"rhat_max": 1.31, "ess_bulk_min": 31.0, "divergences": 0, "ok": False}))
+    assert "rhat 1.31 ess 31 div 0, fit doubtful" in capsys.readouterr().err
+
+
+def test_the_table_says_which_suggestions_may_be_believed(plane):
+    study = create_study(plane, n_initial=1, seed=1)
+    warm = {"start": "warm", "abandoned": []}
+    cold = {"start": "cold", "abandoned": [{"start": "warm", "why": ["bulk ESS 31 < 50"]}]}
+    for record in (
+        {"phase": "initial"},
+        {"phase": "model", "fit": warm, "diagnostics": {"ok": True, "loo_pareto_k_max": 0.4, "pareto_k": None}},
+        {"phase": "model", "fit": cold, "diagnostics": {"ok": False}},
+        {"phase": "model", "fit": {"abandoned": "?"}, "diagnostics": {"ok": "yes"}},
+        {"phase": "random", "error": "Stan died"},
+        {"phase": "enqueued"},
+    ):
+        study.add_trial(optuna.trial.create_trial(value=1.0, user_attrs={SUGGESTION_KEY: {"config": {}, **record}}))
+    table = suggestion_table(study)
+    assert table["trusted"].tolist() == [None, True, False, False, False, None]
+    assert table["attempts"].tolist()[1:4] == [1, 2, 1] and table["attempts"].isna().tolist()[4:] == [True, True]
+    assert table["start"].tolist()[1:3] == ["warm", "cold"] and table["loo_pareto_k_max"][1] == 0.4
+
+
+def test_every_fit_of_a_loop_is_made_again_as_often_as_is_asked_for(plane, quick, monkeypatch):
+    asked, fit = [], GaussianProcess.fit
+
+    def spy(self, *arguments, **options):
+        asked.append(options["retries"])
+        return fit(self, *arguments, **options)
+
+    monkeypatch.setattr(GaussianProcess, "fit", spy)
+    minimize(lambda config: config["x"] ** 2, plane, 4, n_initial=3, seed=1, progress=False, retries=2, **quick)
+    assert asked == [2]
+    with pytest.raises(DataError, match="retries must be an integer >= 0, got -1"):
+        create_study(plane, retries=-1)
+
+
+def test_a_notebook_shows_the_figure_by_itself(plane):
+    figure = convergence_figure(create_study(plane, n_initial=1, seed=1))
+    shown, _ = DisplayFormatter().format(figure)
+    assert shown["image/png"].startswith(b"\x89PNG")

@@ -18,6 +18,7 @@ from slayr_py.space import Encoder, space_from_json
 from slayr_py.study import StanGPSampler, ask, config_of, create_study
 from slayr_py.study.distributions import to_params
 from slayr_py.study.record import STUDY_KEY, SUGGESTION_KEY, describe_kernel, model_difference
+from slayr_py.study.trials import pending
 
 
 def suggestion(trial):
@@ -139,7 +140,7 @@ def test_a_running_trial_is_pending_before_it_suggested_anything(plane):
     assert trial.params == {}
     other = study.ask()
     frozen = study.trials[other.number]
-    assert [to_params(c) for c in study.sampler._running(study, frozen)] == [suggested]
+    assert [to_params(c) for c in pending(study, plane, frozen)] == [suggested]
 
 
 def test_a_failing_fit_is_said_aloud_and_filled_in(plane, monkeypatch, quick):

@@ -1,71 +1,288 @@
-"""Two processes on one SQLite file."""
+"""Several processes on one study, and what killed ones leave, on SQLite and on PostgreSQL."""
 
 from __future__ import annotations
 
+import json
 import subprocess
 import sys
+import threading
 import time
+from collections.abc import Callable
+from pathlib import Path
 
 import optuna
+import pytest
+from ConfigSpace import ConfigurationSpace
 
-from slayr_py.study import minimize
+from slayr_py.processes import this_process
+from slayr_py.study import Result, create_study, minimize, workers
+from slayr_py.study.distributions import to_params
+from slayr_py.study.record import TURN_KEY, WORKER_KEY
+from slayr_py.study.storage import open_storage
+from slayr_py.study.workers import WorkerStorage, turn
 
-WORKER = """
-import sys
+SMALL = """
+import json, os, sys, time
 from ConfigSpace import ConfigurationSpace
 import slayr_py as sl
-space = ConfigurationSpace({"x": (-5.0, 10.0), "y": (0.0, 15.0)})
-sl.minimize(lambda c: (c["x"] - 1) ** 2 + c["y"], space, budget=12, n_initial=8, seed=3, progress=False,
-            storage=sys.argv[1], study_name="shared", method="map", chains=1, warmup=50, draws=50)
+space = ConfigurationSpace({"a": [0, 1, 2, 3], "b": [0, 1, 2], "c": [0, 1]})
+def objective(config):
+    with open(sys.argv[2], "a") as file:
+        file.write(json.dumps([os.getpid(), dict(config)]) + "\\n")
+    time.sleep(0.1)
+    return (config["a"] - 1) ** 2 + config["b"] + config["c"]
+sl.minimize(objective, space, budget=12, n_initial=4, seed=3, progress=False, storage=sys.argv[1], study_name="shared",
+            method="map", chains=1, warmup=50, draws=50)
 """
 
 
-def test_workers_share_design_budget_and_study(tmp_path):
-    url = f"sqlite:///{tmp_path / 'study.db'}"
-    workers = [
-        subprocess.Popen([sys.executable, "-c", WORKER, url], stderr=subprocess.PIPE, text=True) for _ in range(2)
+def test_two_processes_share_budget_and_study_and_repeat_nothing(database, tmp_path):
+    """Both want the best of 24 configurations next, all the time."""
+    log = tmp_path / "evaluations"
+    processes = [
+        subprocess.Popen([sys.executable, "-c", SMALL, database, str(log)], stderr=subprocess.PIPE, text=True)
+        for _ in range(2)
     ]
     try:
-        for worker in workers:
-            complaints = worker.communicate(timeout=300)[1]
-            assert worker.returncode == 0, complaints
+        for process in processes:
+            complaints = process.communicate(timeout=300)[1]
+            assert process.returncode == 0, complaints
     finally:
-        for worker in workers:
-            worker.kill()
-            worker.communicate()
-    trials = optuna.load_study(study_name="shared", storage=url).trials
+        for process in processes:
+            process.kill()
+            process.communicate()
+    trials = optuna.load_study(study_name="shared", storage=database).trials
     assert 12 <= len(trials) <= 13  # both may begin the last trial at once
     assert {trial.state.name for trial in trials} == {"COMPLETE"}
     assert len({tuple(trial.params.items()) for trial in trials}) == len(trials)
     phases = [trial.user_attrs["slayr:suggestion"]["phase"] for trial in trials]
-    assert phases[:8] == ["initial"] * 8 and set(phases[8:]) == {"model"}
+    assert set(phases[:3]) == {"initial"} and set(phases[4:]) == {"model"}
+    evaluated = [json.loads(line) for line in log.read_text().splitlines()]
+    assert len(evaluated) == len(trials)
+    assert len({process for process, _ in evaluated}) == 2
 
 
-KILLED = """
+def test_what_another_process_evaluates_is_pending(database, tmp_path, plane, quick, monkeypatch):
+    stop = tmp_path / "stop"
+    holding = f"""
 import os, sys, time
 from ConfigSpace import ConfigurationSpace
 import slayr_py as sl
-import slayr_py.study.storage as storage
-storage.HEARTBEAT_SECONDS = 1
+calls = []
+def objective(config):
+    calls.append(config)
+    while len(calls) == 3 and not os.path.exists({str(stop)!r}):
+        time.sleep(0.02)
+    return config["x"]
+space = ConfigurationSpace({{"x": (-5.0, 10.0), "y": (0.0, 15.0)}})
+sl.minimize(objective, space, budget=3, n_initial=2, seed=3, progress=False, storage={database!r}, study_name="shared",
+            method="map", chains=1, warmup=50, draws=50)
+"""
+    other = subprocess.Popen([sys.executable, "-c", holding])
+    try:
+
+        def third() -> list[optuna.trial.FrozenTrial]:
+            try:
+                trials = optuna.load_study(study_name="shared", storage=database).trials
+            except Exception:  # the other process is about to create it
+                return []
+            return [trial for trial in trials[2:] if len(trial.params) == 2]
+
+        wait_for(third)
+        seen = []
+
+        def spy(posterior, acquisition, **options):
+            seen.append([to_params(config) for config in options["pending"]])
+            return suggest(posterior, acquisition, **options)
+
+        from slayr_py.acquisition import suggest
+
+        monkeypatch.setattr("slayr_py.study.sampler.suggest", spy)
+        minimize(
+            lambda config: 1.0, plane, 4, 2, seed=3, storage=database, study_name="shared", progress=False, **quick
+        )
+        assert seen == [[third()[0].params]]
+    finally:
+        stop.touch()
+        assert other.wait(timeout=60) == 0
+
+
+def wait_for(condition: Callable[[], object], seconds: float = 120.0) -> None:
+    end = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < end
+        time.sleep(0.05)
+
+
+KILLED = """
+import os, sys
+from ConfigSpace import ConfigurationSpace
+import slayr_py as sl
 space = ConfigurationSpace({"x": (-5.0, 10.0), "y": (0.0, 15.0)})
 calls = []
 def objective(config):
     calls.append(config)
-    if len(calls) == 2:
-        time.sleep(2)  # let the heart beat once: Optuna never takes a trial for dead that has not
+    if len(calls) == 5:
         os._exit(9)
-    return 1.0
-sl.minimize(objective, space, budget=4, n_initial=4, seed=3, progress=False, storage=sys.argv[1], study_name="killed")
+    return config["x"] ** 2 + config["y"]
+sl.minimize(objective, space, budget=6, n_initial=3, seed=3, progress=False, storage=sys.argv[1], study_name="killed",
+            method="map", chains=1, warmup=50, draws=50)
 """
 
 
-def test_the_trial_of_a_killed_worker_fails_once_its_heart_is_silent(tmp_path, plane, monkeypatch):
+def resumed(url: str, plane: ConfigurationSpace, **options) -> Result:
+    return minimize(
+        lambda config: config["x"] ** 2 + config["y"],
+        plane,
+        budget=6,
+        n_initial=3,
+        seed=3,
+        storage=url,
+        study_name="killed",
+        progress=False,
+        **options,
+    )
+
+
+def test_the_trial_of_a_killed_process_is_gone_on_with(database, tmp_path, plane, quick):
+    assert subprocess.run([sys.executable, "-c", KILLED, database], timeout=120).returncode == 9
+    states = [trial.state.name for trial in optuna.load_study(study_name="killed", storage=database).trials]
+    assert states == ["COMPLETE"] * 4 + ["RUNNING"]
+    result = resumed(database, plane, **quick)
+    undisturbed = resumed(f"sqlite:///{tmp_path / 'other.db'}", plane, **quick)
+    assert result.trials["state"].tolist() == ["COMPLETE"] * 6
+    assert result.trials.equals(undisturbed.trials)
+
+
+def test_an_objective_that_always_ends_its_process_fails_in_the_end(tmp_path, plane, quick):
     url = f"sqlite:///{tmp_path / 'study.db'}"
-    assert subprocess.run([sys.executable, "-c", KILLED, url], timeout=120).returncode == 9
+    deadly = KILLED.replace("len(calls) == 5", "config['x'] > 0")
+    runs = [subprocess.run([sys.executable, "-c", deadly, url], timeout=120).returncode for _ in range(6)]
     states = [trial.state.name for trial in optuna.load_study(study_name="killed", storage=url).trials]
-    assert states == ["COMPLETE", "RUNNING"]
-    time.sleep(3)
-    monkeypatch.setattr("slayr_py.study.storage.HEARTBEAT_SECONDS", 1)
-    arguments = {"budget": 4, "n_initial": 4, "seed": 3, "progress": False, "storage": url, "study_name": "killed"}
-    result = minimize(lambda config: 1.0, plane, **arguments)
-    assert result.trials["state"].tolist() == ["COMPLETE", "FAIL", "COMPLETE", "COMPLETE"]
+    dead = states.index("FAIL")
+    assert runs == [9] * 6 and states == ["COMPLETE"] * dead + ["FAIL", *states[dead + 1 :]]
+    failed = resumed(url, plane, **quick).study.trials[dead]
+    assert failed.user_attrs["slayr:failure"] == "its process ended 5 times while it was being evaluated"
+
+
+def test_a_budget_that_only_the_killed_trial_is_missing_from_is_filled(database, plane, quick):
+    subprocess.run([sys.executable, "-c", KILLED.replace("budget=6", "budget=5"), database], timeout=120)
+    result = minimize(lambda config: 0.0, plane, 5, 3, seed=3, storage=database, study_name="killed", **quick)
+    assert result.trials["state"].tolist() == ["COMPLETE"] * 5
+
+
+def test_an_interrupted_trial_is_gone_on_with(tmp_path, plane, quick):
+    def impatient(config):
+        if config != first:
+            raise KeyboardInterrupt
+        return config["x"] ** 2 + config["y"]
+
+    url = f"sqlite:///{tmp_path / 'study.db'}"
+    undisturbed = resumed(f"sqlite:///{tmp_path / 'other.db'}", plane, **quick)
+    first = undisturbed.study.trials[0].params
+    with pytest.raises(KeyboardInterrupt):
+        minimize(impatient, plane, 6, 3, seed=3, storage=url, study_name="killed", progress=False, **quick)
+    assert optuna.load_study(study_name="killed", storage=url).trials[1].user_attrs[WORKER_KEY] == ""
+    assert resumed(url, plane, **quick).trials.equals(undisturbed.trials)
+
+
+def test_a_trial_of_a_machine_out_of_sight_is_taken_up_when_its_heart_is_silent(database, plane, monkeypatch):
+    monkeypatch.setattr(workers, "HEARTBEAT_SECONDS", 1)
+    subprocess.run([sys.executable, "-c", KILLED, database], timeout=120)
+    study = optuna.load_study(study_name="killed", storage=database)
+    elsewhere = f"{this_process()._replace(host='elsewhere')} 1"
+    study._storage.set_trial_user_attr(study.trials[4]._trial_id, WORKER_KEY, elsewhere)
+    storage = open_storage(database, worker=True)
+    storage.record_heartbeat(study.trials[4]._trial_id)
+    assert storage.abandoned(study._study_id) == []
+    wait_for(lambda: [trial.number for trial in storage.abandoned(study._study_id)] == [4], seconds=20)
+
+
+def test_only_one_of_many_takes_up_a_trial(database, plane):
+    subprocess.run([sys.executable, "-c", KILLED, database], timeout=120)
+    study = optuna.load_study(study_name="killed", storage=database)
+    storages = [open_storage(database, worker=True) for _ in range(8)]
+    begin, taken = threading.Barrier(8), []
+
+    def take(storage: WorkerStorage) -> None:
+        workers._at_work.add(storage.worker)
+        begin.wait()
+        taken.append(storage.create_new_trial(study._study_id))
+
+    threads = [threading.Thread(target=take, args=(storage,)) for storage in storages]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    workers._at_work.difference_update(storage.worker for storage in storages)
+    assert study.trials[4]._trial_id in taken
+    assert len(set(taken)) == 8 and len(study.trials) == 4 + 8
+
+
+def test_trials_of_ask_and_tell_stay_with_those_who_asked(database, plane):
+    asked = create_study(plane, n_initial=3, seed=3, storage=database, study_name="killed").ask()
+    result = minimize(lambda config: 0.0, plane, 3, 3, seed=3, storage=database, study_name="killed", progress=False)
+    assert [trial.state.name for trial in result.study.trials] == ["RUNNING", "COMPLETE", "COMPLETE"]
+    assert asked.number == 0
+
+
+class TestTurn:
+    def test_nobody_else_has_it_meanwhile(self, database, plane):
+        study = create_study(plane, seed=1, storage=database, study_name="s")
+        inside, most = [], []
+
+        def work() -> None:
+            own = optuna.load_study(study_name="s", storage=database)
+            for _ in range(5):
+                with turn(own):
+                    inside.append(1)
+                    most.append(len(inside))
+                    time.sleep(0.01)
+                    inside.pop()
+
+        threads = [threading.Thread(target=work) for _ in range(4)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        assert most == [1] * 20
+        assert study._storage.get_study_system_attrs(study._study_id)[TURN_KEY] == ""
+
+    def test_it_is_given_back_after_an_error(self, database, plane):
+        study = create_study(plane, seed=1, storage=database, study_name="s")
+        with pytest.raises(ZeroDivisionError), turn(study):
+            raise ZeroDivisionError
+        with turn(study):
+            pass
+
+    @pytest.mark.parametrize("holder", ["", "nonsense", 7])
+    def test_it_is_free_if_it_belongs_to_nobody(self, plane, tmp_path, holder):
+        study = create_study(plane, seed=1, storage=f"sqlite:///{tmp_path / 'study.db'}", study_name="s")
+        study._storage.set_study_system_attr(study._study_id, TURN_KEY, holder)
+        with turn(study):
+            pass
+
+    def test_a_dead_process_loses_it_at_once_and_one_out_of_sight_in_the_end(self, database, plane, monkeypatch):
+        study = create_study(plane, seed=1, storage=database, study_name="s")
+        me = this_process()
+        study._storage.set_study_system_attr(study._study_id, TURN_KEY, f"{me._replace(started=1)} x")
+        with turn(study):
+            pass
+        study._storage.set_study_system_attr(study._study_id, TURN_KEY, f"{me._replace(host='elsewhere')} x")
+        monkeypatch.setattr(workers, "LONGEST_TURN", 1.0)
+        begun = time.monotonic()
+        with turn(study):
+            assert time.monotonic() - begun >= 1.0
+
+    def test_a_study_in_memory_needs_none(self, plane):
+        with turn(create_study(plane, seed=1)):
+            pass
+
+
+def test_kills_at_random_moments(tmp_path):
+    """A few of what ``benchmarks/kills.py`` does a hundred times."""
+    command = [sys.executable, str(Path(__file__).resolve().parents[2] / "benchmarks" / "kills.py")]
+    arguments = "--kills 5 --trials 7 --initial 4 --longest 2.5 --output".split()
+    done = subprocess.run([*command, *arguments, str(tmp_path)], capture_output=True, text=True, timeout=600)
+    assert done.returncode == 0, done.stderr
+    assert "5 of 5 kills survived" in done.stdout

@@ -1,0 +1,91 @@
+"""``slayr replay``: a recorded run made again."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import typer
+
+from slayr_py.cli.studies import is_study, load_study
+from slayr_py.cli.tables import printable
+from slayr_py.errors import DataError, InferenceError
+from slayr_py.inference import Replay, replay_folder
+from slayr_py.study import replay_trial
+from slayr_py.study.refit import last_fitted
+from slayr_py.study.storage import quiet_optuna
+
+IDENTICAL, AGREES, DISAGREES = 0, 1, 2
+
+
+def run(source: str, *, trial: int | None, study_name: str | None) -> int:
+    """Replay a saved posterior, or the fit behind a trial's suggestion, and print what came out.
+
+    Parameters
+    ----------
+    source : str
+        A ``record.json`` or its folder; an SQLite file or a storage URL.
+    trial : int or None
+        Of a study; None takes the last one with a fit.
+    study_name : str or None
+        Needed when the storage holds several.
+
+    Returns
+    -------
+    int
+        The exit code.
+
+    Raises
+    ------
+    StorageError, DataError, ToolchainError
+        As the replay raises them.
+    """
+    try:
+        record, again = _replay(source, trial, study_name)
+    except InferenceError as error:  # a run that once went well: nothing of it agrees
+        typer.echo(printable(f"slayr: {error}"), err=True)
+        return DISAGREES
+    typer.echo(printable(_report(record, again)))
+    if not again.agrees:
+        return DISAGREES
+    return IDENTICAL if again.identical else AGREES
+
+
+def _replay(source: str, trial: int | None, study_name: str | None) -> tuple[dict[str, Any], Replay]:
+    def say(phase: str) -> None:
+        typer.echo(f"{phase} ...", err=True)
+
+    if not is_study(source):
+        if trial is not None or study_name is not None:
+            raise DataError(
+                f"{source} is no study, which --trial and --study-name are for: name an SQLite file or a URL"
+            )
+        return replay_folder(source, say)
+    with quiet_optuna():
+        study = load_study(source, study_name)
+        number = last_fitted(study) if trial is None else trial
+        typer.echo(printable(f"study        {study.study_name}, trial {number}"))
+        return replay_trial(study, number, say)
+
+
+def _report(record: dict[str, Any], again: Replay) -> str:
+    arguments = record["arguments"]
+    lines = [
+        f"record       {arguments['method']} of {record['program']['name']}, seed {arguments['seed']}, "
+        f"made {record.get('made')} in {record.get('seconds')} s; again in {again.seconds:.3f} s",
+        f"draws        {'identical, bit for bit' if again.identical else 'not identical'}",
+    ]
+    if again.worst == 0:
+        lines.append("summaries    the same")
+    else:
+        errors = "relative" if arguments["method"] == "map" else "Monte Carlo errors"
+        verdict = "agree" if again.agrees else "DISAGREE"
+        lines.append(
+            f"summaries    {verdict}: largest difference {again.worst:.3g} {errors} "
+            f"({again.worst_of}), limit {again.limit:.3g}"
+        )
+    if again.differences:
+        return "\n".join([*lines, "differs", *(f"  {line}" for line in again.differences)])
+    same = "environment  as recorded"
+    if not again.identical:
+        same += ", as far as a record knows: the sources of slayr_py, or the record itself, have changed"
+    return "\n".join([*lines, same])

@@ -1,0 +1,243 @@
+"""Replays: a recorded run made again, and what came out otherwise.
+
+A record is a file from somebody else. Its entries choose among our own programs, methods and kernels, and are numbers
+for these; whatever else they are is refused before anything runs.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, TypeVar, get_args
+
+from slayr_py.errors import CompileError, StorageError
+from slayr_py.inference.build import build_posterior
+from slayr_py.inference.environment import differences, environment
+from slayr_py.inference.gaussian_process import GaussianProcess
+from slayr_py.inference.observed import Observed
+from slayr_py.inference.output import Run
+from slayr_py.inference.posterior import Posterior
+from slayr_py.inference.programs import Likelihood, compiled, program_names
+from slayr_py.inference.record import FORMAT, digest
+from slayr_py.inference.run import Method, check_options, run
+from slayr_py.inference.seeds import stan_seed
+from slayr_py.inference.start import WarmStart
+from slayr_py.inference.summary import compare, entries, summarise
+from slayr_py.toolchain import CompiledProgram
+
+_Read = TypeVar("_Read")
+
+_OPTIONS = {"chains": 1, "warmup": 1, "draws": 1, "target_acceptance": 0.8, "max_treedepth": 10, "ess": None}
+"""Of a run; those that its method does not know are not in its record, and anything."""
+
+_NEEDED = (
+    *("slayr_py", "program", "cmdstan", "machine", "packages", "kernel", "priors", "space"),
+    *("arguments", "start", "summary", "data_sha256", "draws_sha256"),
+)
+
+
+@dataclass(frozen=True)
+class Replay:
+    """A recorded run made again.
+
+    Attributes
+    ----------
+    identical : bool
+        Whether every bit of every draw is as recorded.
+    agrees : bool
+        Whether means and standard deviations of all hyperparameters agree within their Monte Carlo errors.
+    differences : tuple of str
+        What differs in toolchain, machine, packages and arguments: "cmdstan.version: was 2.35.0, is 2.36.0".
+    worst : float
+        Largest difference of a mean or standard deviation, in joint Monte Carlo errors; of a mode, relative.
+    worst_of : str
+        What differs so much: "mean of lengthscale[x]".
+    limit : float
+        Up to which such a difference is left to chance: one right replay in a thousand has a larger one.
+    draws_sha256 : str
+        Hash of the new draws.
+    seconds : float
+        Wall-clock time of the new run.
+    """
+
+    identical: bool
+    agrees: bool
+    differences: tuple[str, ...]
+    worst: float
+    worst_of: str
+    limit: float
+    draws_sha256: str
+    seconds: float
+
+
+def replay(record: Mapping[str, Any], data: Mapping[str, Any], progress: Callable[[str], None] | None = None) -> Replay:
+    """Run again what a record tells of: the run that counted, not what was given up before it.
+
+    Parameters
+    ----------
+    record : mapping
+        `Posterior.record`, or what `Posterior.save` wrote as ``record.json``.
+    data : mapping
+        The program's data: `Posterior.data`, or ``data.json``.
+    progress : callable, optional
+        Called with the name of each phase.
+
+    Returns
+    -------
+    Replay
+
+    Raises
+    ------
+    StorageError
+        If this is not a record, one of an earlier or later version, or if the data are not those of the record.
+    ToolchainError, CompileError
+        If the program cannot be compiled.
+    InferenceError
+        If Stan fails.
+    """
+    asked = _read(record, data)
+    program, result = asked.run(data, progress)
+    draws = digest(result.variables)
+    agreement = compare(record["summary"], summarise(asked.model, result))
+    now = environment(program) | {"arguments": result.arguments}
+    return Replay(
+        identical=draws == record["draws_sha256"],
+        agrees=agreement.holds,
+        differences=differences({name: record[name] for name in now}, now),
+        worst=agreement.worst,
+        worst_of=agreement.of,
+        limit=agreement.limit,
+        draws_sha256=draws,
+        seconds=result.seconds,
+    )
+
+
+def posterior_again(
+    record: Mapping[str, Any], observed: Observed, progress: Callable[[str], None] | None = None
+) -> Posterior:
+    """Run again what a record tells of and build its posterior, whether or not it is the same.
+
+    Parameters and errors as of :func:`replay`.
+    """
+    asked = _read(record, observed.data)
+    program, result = asked.run(observed.data, progress)
+    return build_posterior(asked.model, program, observed, result, asked.start, record.get("abandoned", ()))
+
+
+def recorded_model(record: Mapping[str, Any]) -> GaussianProcess:
+    """The model of a record, all of which is checked first but the data.
+
+    Raises
+    ------
+    StorageError
+        If it is not a record, or one of another format.
+    """
+    return _checked(_asked, record).model
+
+
+def replay_folder(path: str | Path, progress: Callable[[str], None] | None = None) -> tuple[dict[str, Any], Replay]:
+    """Replay a saved posterior; the record comes back too.
+
+    Parameters
+    ----------
+    path : path
+        The folder that `Posterior.save` wrote, or the ``record.json`` in it, with ``data.json`` beside it.
+
+    Raises
+    ------
+    StorageError
+        If the files cannot be read, besides what :func:`replay` raises.
+    """
+    record_file = Path(path) / "record.json" if Path(path).is_dir() else Path(path)
+    record, data = _json(record_file), _json(record_file.with_name("data.json"))
+    try:
+        return record, replay(record, data, progress)
+    except StorageError as error:
+        raise StorageError(f"{record_file} cannot be replayed: {error}") from error
+
+
+@dataclass(frozen=True)
+class _Asked:
+    """What a record asks for, checked."""
+
+    model: GaussianProcess
+    program: str
+    likelihood: Likelihood
+    method: Method
+    options: dict[str, Any]
+    seed: int
+    start: WarmStart | None
+
+    def run(
+        self, data: Mapping[str, Any], progress: Callable[[str], None] | None = None
+    ) -> tuple[CompiledProgram, Run]:
+        """Run it, with the readable likelihood where the recorded one does not compile."""
+        try:
+            program = compiled(self.program, progress, self.likelihood)
+        except CompileError:
+            if self.likelihood == "readable":
+                raise
+            program = compiled(self.program, progress, "readable")
+        result = run(program, data, self.method, seed=self.seed, start=self.start, progress=progress, **self.options)
+        return program, result
+
+
+def _read(record: Mapping[str, Any], data: Mapping[str, Any]) -> _Asked:
+    asked, found = _checked(_asked, record), _checked(digest, data)
+    if found != record["data_sha256"]:
+        raise StorageError(
+            f"the data are not those of the record: their SHA-256 is {found}, the record's "
+            f"{record['data_sha256']!r:.80}; put the data.json of the same fit beside it"
+        )
+    return asked
+
+
+def _checked(read: Callable[[Mapping[str, Any]], _Read], values: Mapping[str, Any]) -> _Read:
+    try:
+        return read(values)
+    except StorageError:
+        raise
+    except Exception as error:  # what a damaged record can lead to has no end: AttributeError, RecursionError, ...
+        raise StorageError(
+            f"this is not a readable run record: {type(error).__name__}: {error}; restore a copy of it, or fit again"
+        ) from error
+
+
+def _asked(record: Mapping[str, Any]) -> _Asked:
+    if record.get("format") != FORMAT:
+        raise StorageError(
+            f"its format is {record.get('format')!r:.80}, and this version of slayr_py replays {FORMAT}; use the "
+            f"version that made it ({record.get('slayr_py')!r:.80}), or fit again"
+        )
+    if missing := [name for name in _NEEDED if name not in record]:
+        raise KeyError(", ".join(missing))
+    model = GaussianProcess.fromdict(record)
+    program, likelihood, arguments = record["program"]["name"], record["program"]["likelihood"], record["arguments"]
+    if program not in program_names() or program != model.kernel.program:
+        raise ValueError(f"{program!r:.80} is not the program of its kernel, {model.kernel.program}")
+    if likelihood not in get_args(Likelihood):
+        raise ValueError(f"no likelihood {likelihood!r:.80}; known: {', '.join(get_args(Likelihood))}")
+    method = arguments["method"]
+    options = check_options(method, **{name: arguments.get(name, value) for name, value in _OPTIONS.items()})
+    stan_seed(arguments["seed"])
+    start = None if record["start"] is None else WarmStart.fromdict(record["start"])
+    if start is not None:
+        model.check_start(start, options["chains"])
+    if record["summary"].keys() != entries(model).keys():
+        raise ValueError(f"its summary is of {', '.join(record['summary'])}, its model of {', '.join(entries(model))}")
+    compare(record["summary"], record["summary"])
+    return _Asked(model, program, likelihood, method, options, arguments["seed"], start)
+
+
+def _json(path: Path) -> dict[str, Any]:
+    try:
+        values = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError, RecursionError) as error:
+        raise StorageError(
+            f"{path} cannot be read: {error}; name the folder of a saved posterior, or the record.json in it"
+        ) from error
+    if not isinstance(values, dict):
+        raise StorageError(f"{path} is no JSON object; restore a copy of it, or fit again")
+    return values

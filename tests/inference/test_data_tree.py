@@ -1,0 +1,231 @@
+"""Groups of the tree against the model they are of, and stock ArviZ on them."""
+
+from __future__ import annotations
+
+import warnings
+
+import matplotlib.pyplot as plt
+import numpy as np
+import pytest
+from ConfigSpace import ConfigurationSpace
+from scipy.linalg import solve_triangular
+from scipy.stats import beta, kstest, lognorm, norm
+from testing_spaces import conditional_space, mixed_space, plain_space
+
+import slayr_py as sl
+from slayr_py.inference.build import build_posterior
+from slayr_py.inference.calibration import draw_from_prior, draw_values
+from slayr_py.inference.observed import Observed
+from slayr_py.inference.programs import compiled
+from slayr_py.inference.run import run
+from slayr_py.inference.tree import arviz, standard_error
+from slayr_py.inference.uniformity import ecdf_p_value
+from slayr_py.kernels import FrequencyModulated, Hierarchical
+from slayr_py.space import Encoder
+
+SPACES = {"matern": plain_space, "hierarchical": conditional_space, "fm": mixed_space}
+LABELS = {
+    "matern": ["lengthscale[x]", "lengthscale[z]"],
+    "hierarchical": ["gamma[degree]", "rho[kernel]", "lengthscale[C]"],
+    "fm": ["lengthscale[lr]", "alpha[act]", "beta[size]"],
+}
+PLOTS = {
+    "plot_trace": {},
+    "plot_rank": {},
+    "plot_pair": {"var_names": ["mu", "sigma_f", "sigma_n"], "divergences": True},
+    "plot_forest": {},
+    "plot_energy": {},
+    "plot_ppc": {},
+    "plot_loo_pit": {"y": "y"},
+    "plot_posterior": {},
+}
+LIMIT = 0.001  # of p-values of right results
+DATA_SETS, RANKS = 60, 19
+
+
+def fitted(kernel, seed=2, **options):
+    encoder = Encoder(SPACES[kernel]())
+    y = np.random.default_rng(0).normal(size=10)
+    options = {"chains": 2, "warmup": 150, "draws": 100} | options
+    return sl.GaussianProcess(encoder, kernel).fit(encoder.sobol(10, 3), y, seed=seed, **options)
+
+
+@pytest.fixture(scope="module", params=sorted(SPACES))
+def posterior(request):
+    return fitted(request.param).with_prior(draws=100, chains=2, warmup=150)
+
+
+@pytest.fixture
+def az():
+    """ArviZ, which itself uses what its dependencies will drop; figures are closed."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        yield arviz()
+    plt.close("all")
+
+
+def test_the_summary_has_the_names_of_the_space(posterior, az):
+    summary = az.summary(posterior.to_arviz())
+    assert {"mu", "sigma_f", "sigma_n", *LABELS[posterior.kernel.name]} <= set(summary.index)
+    assert np.all(summary["ess_bulk"] > 0)
+
+
+@pytest.mark.parametrize("name", PLOTS)
+def test_stock_plots_draw_something(posterior, az, name):
+    drawn = np.ravel(getattr(az, name)(posterior.to_arviz(), **PLOTS[name]))
+    assert any(axes.lines or axes.collections or axes.patches for axes in drawn)
+
+
+def test_the_prior_can_be_plotted_beside_the_posterior(posterior, az):
+    tree = posterior.to_arviz()
+    drawn = np.ravel(az.plot_dist_comparison(tree, var_names=["sigma_n", "lengthscale"]))
+    # Prior, posterior and both, in a row for each entry.
+    assert len(drawn) == 3 * (1 + posterior.draws["lengthscale"].shape[1])
+    assert np.ravel(az.plot_ppc(tree, group="prior"))[0].lines
+
+
+def test_leave_one_out_and_comparison_of_models(posterior, az):
+    loo = az.loo(posterior.to_arviz(), pointwise=True)
+    assert float(loo.elpd_loo) == pytest.approx(float(loo.loo_i.sum()))
+    ours = posterior.loo()
+    np.testing.assert_allclose(ours.values, loo.loo_i - np.log(posterior.y_sd))
+    other = fitted(posterior.kernel.name, seed=3)
+    table = az.compare({"one": posterior.to_arviz(), "other": other.to_arviz()})
+    assert set(table.index) == {"one", "other"} and table["weight"].sum() == pytest.approx(1)
+
+
+@pytest.mark.parametrize("method", ["pathfinder", "map"])
+def test_what_a_method_has_works_and_what_it_lacks_is_said_by_arviz(az, method):
+    tree = fitted("matern", method=method).to_arviz()
+    assert list(az.summary(tree).index)[:3] == ["mu", "sigma_f", "sigma_n"]
+    for name in ("plot_forest", "plot_ppc", "plot_posterior"):
+        assert np.ravel(getattr(az, name)(tree))[0].figure
+    with pytest.raises(AttributeError, match="energy"):
+        az.plot_energy(tree)
+    if method == "pathfinder":
+        assert np.isfinite(az.loo(tree).elpd_loo)
+    else:
+        with pytest.raises(IndexError):  # one draw has no tail
+            az.loo(tree)
+
+
+# The prior
+
+
+def marginals(model):
+    """The prior's own distribution of every entry; that of ``sigma_f`` is one of the function's deviation."""
+    labels = model.kernel.labels(model.encoder)
+    for name, prior in model.priors.items():
+        label = labels.get(name)
+        values = prior.stan_data(name, label)
+        for j in range(1 if label is None else len(label)):
+            a, *b = (np.ravel(v)[j] for v in values.values())
+            total = np.sum(list(values.values()))
+            yield (
+                name,
+                None if label is None else j,
+                {
+                    "Normal": lambda a=a, b=b: norm(a, *b),
+                    "LogNormal": lambda a=a, b=b: lognorm(*b, scale=np.exp(a)),
+                    "Beta": lambda a=a, b=b: beta(a, *b),
+                    "Dirichlet": lambda a=a, total=total: beta(a, total - a),
+                }[type(prior).__name__](),
+            )
+
+
+@pytest.mark.parametrize(
+    ("kernel", "space"),
+    [
+        ("matern", plain_space()),
+        (Hierarchical("rq", "sum"), conditional_space()),
+        (FrequencyModulated("power", orders=3), mixed_space()),
+    ],
+    ids=["matern", "hierarchical", "fm-power"],
+)
+def test_the_prior_group_is_the_priors_own_distribution(kernel, space):
+    encoder = Encoder(space)
+    configs = encoder.sobol(6, 3)
+    fit = sl.GaussianProcess(encoder, kernel).fit(configs, np.arange(6.0), method="map")
+    posterior = fit.with_prior(draws=500, chains=4, warmup=300, seed=4)
+    assert "prior" not in fit.idata.children and posterior.record["prior"]["seed"] == 4
+    prior = {name: np.asarray(values) for name, values in posterior.idata["prior"].to_dataset().items()}
+    assert set(prior) == set(posterior.model.priors)
+    flat = {name: values.reshape(-1, *values.shape[2:]) for name, values in prior.items()}
+    reference = np.sqrt(posterior.kernel.reference_variance(encoder, flat)).reshape(4, 500)
+    z = []
+    for name, j, distribution in marginals(posterior.model):
+        values = prior[name] if j is None else prior[name][..., j]
+        for p in (0.1, 0.5, 0.9):
+            below = (values * (reference if name == "sigma_f" else 1) < distribution.ppf(p)).astype(float)
+            z.append((below.mean() - p) / standard_error(below))
+    assert np.max(np.abs(z)) < 4.5, z
+    # Given its hyperparameters every draw of the observations is a joint one.
+    covariance = posterior.kernel.cross(posterior.train, posterior.train, flat)
+    covariance += np.square(flat["sigma_n"])[:, None, None] * np.eye(6)
+    residual = posterior.idata["prior_predictive"]["y"].values.reshape(-1, 6) - flat["mu"][:, None]
+    factors = zip(np.linalg.cholesky(covariance), residual, strict=True)
+    white = np.concatenate([solve_triangular(factor, row, lower=True) for factor, row in factors])
+    assert kstest(white, "norm").pvalue > LIMIT
+
+
+def test_the_prior_does_not_depend_on_the_values(mixed_posterior):
+    one = mixed_posterior.with_prior(draws=20, chains=1, warmup=20, seed=1)
+    again = one.with_prior(draws=20, chains=1, warmup=20, seed=1)
+    assert again.idata.identical(one.idata)
+    other = sl.GaussianProcess(mixed_posterior.encoder).fit(mixed_posterior.train, np.arange(12.0) ** 2, method="map")
+    for group in ("prior", "prior_predictive"):
+        assert other.with_prior(draws=20, chains=1, warmup=20, seed=1).idata[group].identical(one.idata[group])
+    with pytest.raises(sl.DataError, match="draws"):
+        mixed_posterior.with_prior(draws=0)
+
+
+# Leave-one-out probability integral transforms
+
+
+@pytest.fixture(scope="module")
+def simulated():
+    """Posteriors of data from the model itself, on the scale they were made: one observation of each is looked at.
+
+    The noise is much smaller than what the others leave open of an observation, which is where a replicate that has
+    seen it keeps close to it.
+    """
+    priors = {"sigma_n": sl.LogNormal(-3.0, 0.3), "lengthscale": sl.LogNormal(-1.2, 0.4)}
+    model = sl.GaussianProcess(ConfigurationSpace({"x": (0.0, 1.0)}), priors=priors)
+    program = compiled(model.kernel.program)
+    points = model.encoder.encode(model.encoder.sobol(7, 1))
+    train, new = points[:6], points[6:]
+    options = {"chains": 2, "warmup": 150, "draws": 200, "target_acceptance": 0.8, "max_treedepth": 10, "ess": None}
+    posteriors = []
+    for i in range(DATA_SETS):
+        rng = np.random.default_rng([7, i])
+        y = draw_values(model, train, new, draw_from_prior(model, rng), rng)[:6]
+        data = model.stan_data(train, y, train[:0])
+        result = run(program, data, "nuts", seed=i, **options)
+        posteriors.append(build_posterior(model, program, Observed(train, data, 0.0, 1.0), result))
+    return posteriors
+
+
+def rank(pit):
+    """A uniform number as a uniform rank from 0 to RANKS."""
+    return min(int(pit * (RANKS + 1)), RANKS)
+
+
+def test_the_stock_loo_pit_is_uniform_for_data_from_the_model(simulated, az):
+    # Observations of one data set depend on each other; those of different ones do not.
+    ranks = [rank(float(az.loo_pit(posterior.to_arviz(), y="y")[i % 6])) for i, posterior in enumerate(simulated)]
+    assert ecdf_p_value(ranks, RANKS) > LIMIT, ranks
+
+
+def test_replicates_that_have_seen_the_observation_are_not(simulated, az):
+    ranks = []
+    for i, posterior in enumerate(simulated):
+        factors, sigma_n, y = posterior.predictor(), posterior.draws["sigma_n"][:, None], posterior.data["y"]
+        inverse = np.linalg.inv(factors.factor @ factors.factor.transpose(0, 2, 1))
+        variance = 2 * sigma_n**2 - sigma_n**4 * np.diagonal(inverse, axis1=1, axis2=2)
+        seen = y - sigma_n**2 * factors.weights
+        seen += np.sqrt(variance) * np.random.default_rng(i).normal(size=variance.shape)
+        tree = posterior.to_arviz()
+        stored = tree.posterior_predictive["y"]
+        replaced = stored.copy(data=seen.reshape(stored.shape))
+        ranks.append(rank(float(az.loo_pit(tree, y="y", y_hat=replaced.stack(__sample__=("chain", "draw")))[i % 6])))
+    assert ecdf_p_value(ranks, RANKS) < LIMIT, ranks

@@ -1,0 +1,159 @@
+"""Posteriors on the disk: both formats, one replaced by the other, and what is not one of ours."""
+
+from __future__ import annotations
+
+import json
+import os
+import pickle
+
+import numpy as np
+import pytest
+import xarray as xr
+
+import slayr_py as sl
+from slayr_py.inference import saved
+from slayr_py.processes import this_process
+
+FILES = {"netcdf": "posterior.nc", "zarr": "posterior.zarr"}
+
+
+@pytest.fixture(scope="module")
+def posterior(mixed_posterior):
+    return mixed_posterior.with_prior(draws=30, chains=2, warmup=30)
+
+
+@pytest.mark.parametrize("form", FILES)
+def test_every_group_is_read_back_bit_for_bit(posterior, tmp_path, form):
+    folder = posterior.save(tmp_path / "fit", format=form)
+    assert {path.name for path in folder.iterdir()} == {"data.json", "record.json", FILES[form]}
+    again = sl.Posterior.load(folder)
+    assert again.idata.identical(posterior.idata) and again.record == json.loads(json.dumps(posterior.record))
+    assert {"prior", "prior_predictive", "sample_stats_prior"} < set(again.idata.children)
+    for name, group in posterior.idata.children.items():
+        for key, values in group.variables.items():
+            read = again.idata[name].variables[key]
+            assert read.dtype == values.dtype and read.values.tobytes() == values.values.tobytes(), (name, key)
+    # The files are nobody's but ArviZ' and xarray's own.
+    with xr.open_datatree(folder / FILES[form]) as tree:
+        assert tree.identical(posterior.idata)
+
+
+@pytest.mark.parametrize("older", FILES)
+@pytest.mark.parametrize("newer", FILES)
+def test_a_folder_has_the_posterior_saved_last(posterior, mixed_posterior, tmp_path, older, newer):
+    mixed_posterior.save(tmp_path, format=older)
+    posterior.save(tmp_path, format=newer)
+    assert {path.name for path in tmp_path.iterdir()} == {"data.json", "record.json", FILES[newer]}
+    assert sl.Posterior.load(tmp_path).idata.identical(posterior.idata)
+
+
+@pytest.mark.parametrize("form", FILES)
+def test_a_save_that_fails_leaves_the_older_posterior(posterior, mixed_posterior, tmp_path, monkeypatch, form):
+    mixed_posterior.save(tmp_path, format="zarr")
+
+    def full(*_, **__):
+        raise OSError("no space left")
+
+    monkeypatch.setattr(xr.DataTree, f"to_{form}", full)
+    with pytest.raises(sl.StorageError, match="no space left"):
+        posterior.save(tmp_path, format=form)
+    assert sl.Posterior.load(tmp_path).idata.identical(mixed_posterior.idata)
+    assert len(list(tmp_path.iterdir())) == 3
+
+
+def test_what_a_killed_save_left_goes_with_the_next(mixed_posterior, tmp_path):
+    gone = tmp_path / f".slayr-save-{this_process()._replace(started=1)}-x"
+    gone.mkdir()
+    (gone / "data.json").write_text("{")
+    mixed_posterior.save(tmp_path)
+    assert {path.name for path in tmp_path.iterdir()} == {"data.json", "record.json", "posterior.nc"}
+
+
+def test_an_unknown_format(posterior, tmp_path):
+    with pytest.raises(sl.DataError, match="unknown format 'zar'.*'zarr'"):
+        posterior.save(tmp_path, format="zar")
+
+
+def test_without_zarr_the_error_names_the_extra(posterior, tmp_path, monkeypatch):
+    posterior.save(tmp_path, format="zarr")
+    monkeypatch.setattr(saved, "find_spec", lambda name: None)
+    for call in (lambda: posterior.save(tmp_path, format="zarr"), lambda: sl.Posterior.load(tmp_path)):
+        with pytest.raises(sl.StorageError, match=r"pip install 'slayr-py\[zarr\]'"):
+            call()
+
+
+class Bomb:
+    """Leaves a file behind when it is unpickled."""
+
+    def __init__(self, path):
+        self.path = path
+
+    def __reduce__(self):
+        return os.mkdir, (str(self.path),)
+
+
+def decoded_by_a_pickle(tree, trace, **about):
+    """Numbers of which the description says that they are to be unpickled."""
+    array = tree / "posterior" / "mu"
+    (array / ".zarray").write_text(json.dumps(json.loads((array / ".zarray").read_text()) | about))
+    (array / "0.0").write_bytes(pickle.dumps(Bomb(trace)))
+
+
+def pickled(tree, trace):
+    decoded_by_a_pickle(tree, trace, dtype="|O", filters=[{"id": "pickle", "protocol": 5}], compressor=None)
+
+
+def filtered(tree, trace):
+    decoded_by_a_pickle(tree, trace, filters=[{"id": "pickle", "protocol": 5}], compressor=None)
+
+
+def compressed(tree, trace):
+    decoded_by_a_pickle(tree, trace, compressor={"id": "pickle", "protocol": 5})
+
+
+def of_another_version(tree, trace):
+    (tree / "posterior" / "zarr.json").write_text('{"zarr_format": 3, "node_type": "group"}')
+
+
+def linked(tree, trace):
+    (tree / "posterior" / "mu" / "0.0").unlink()
+    (tree / "posterior" / "mu" / "0.0").symlink_to("/etc/passwd")
+
+
+def truncated(tree, trace):
+    chunk = tree / "posterior" / "mu" / "0.0"
+    chunk.write_bytes(chunk.read_bytes()[:20])
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        (pickled, "'mu' is of the type '|O'"),
+        (filtered, "'mu' is encoded in a way that is not ours"),
+        (compressed, "'mu' is encoded in a way that is not ours"),
+        (of_another_version, "version 3"),
+        (linked, "neither a file nor a folder"),
+        (truncated, "RuntimeError"),
+    ],
+    ids=lambda value: getattr(value, "__name__", None),
+)
+def test_arrays_that_are_not_numbers_or_texts_in_plain_files_are_refused(posterior, tmp_path, change, said):
+    folder, trace = posterior.save(tmp_path / "fit", format="zarr"), tmp_path / "trace"
+    change(folder / "posterior.zarr", trace)
+    with pytest.raises(sl.StorageError, match="not a readable saved posterior") as caught:
+        sl.Posterior.load(folder)
+    assert said in str(caught.value) and not trace.exists()
+
+
+def test_two_trees_are_one_too_many(posterior, tmp_path):
+    posterior.save(tmp_path / "a", format="zarr")
+    folder = posterior.save(tmp_path / "b")
+    (tmp_path / "a" / "posterior.zarr").rename(folder / "posterior.zarr")
+    with pytest.raises(sl.StorageError, match=r"posterior.nc and posterior.zarr"):
+        sl.Posterior.load(folder)
+
+
+def test_a_zarr_posterior_predicts_as_before(posterior, tmp_path):
+    again = sl.Posterior.load(posterior.save(tmp_path, format="zarr"))
+    new = posterior.encoder.sobol(3, 4)
+    np.testing.assert_array_equal(again.predict(new).mean, posterior.predict(new).mean)

@@ -1,0 +1,179 @@
+"""Fits behind suggestions, run again from what the study keeps."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+import sys
+
+import numpy as np
+import optuna
+import pytest
+import sqlalchemy
+from ConfigSpace import ConfigurationSpace
+
+import slayr_py as sl
+from slayr_py.errors import DataError, StorageError
+from slayr_py.study import minimize, posterior_of, replay_trial
+from slayr_py.study.record import FIT_KEY, START_KEY, STUDY_KEY
+from slayr_py.study.trials import from_ranges, to_ranges
+
+FITS = {"chains": 2, "warmup": 100, "draws": 50, "ess": 20}
+
+
+def objective(config):
+    if config["c"] == "b" and config["x"] > 0.9:
+        raise ValueError("there is no answer here")
+    return (config["x"] - 0.3) ** 2 + 0.2 * (config["c"] == "a")
+
+
+@pytest.fixture(scope="module")
+def space() -> ConfigurationSpace:
+    return ConfigurationSpace({"x": (0.0, 1.0), "c": ["a", "b", "c"]})
+
+
+@pytest.fixture(scope="module")
+def url(tmp_path_factory, space) -> str:
+    """A study of ten trials, of which the first four are the design."""
+    url = f"sqlite:///{tmp_path_factory.mktemp('refit') / 'study.db'}"
+    encoder = sl.space.Encoder(space, graphs={"c": "path"})
+    minimize(objective, encoder, 10, n_initial=4, seed=5, storage=url, study_name="s", progress=False, **FITS)
+    return url
+
+
+@pytest.fixture
+def study(url) -> optuna.Study:
+    return optuna.load_study(study_name="s", storage=url)
+
+
+def test_every_fit_of_a_study_is_replayed_bit_for_bit(study):
+    starts = set()
+    for number in range(4, 10):
+        record, again = replay_trial(study, number)
+        assert again.identical and again.differences == ()
+        starts.add(record["arguments"]["start"])
+    assert starts == {"cold", "warm"}
+
+
+def test_the_posterior_behind_a_suggestion(study):
+    suggestions = {trial.number: trial.user_attrs["slayr:suggestion"] for trial in study.trials[4:]}
+    # The search looks at no more than 256 draws; a fit with as few is compared.
+    number = next(number for number, made in suggestions.items() if made["fit"]["draws"] <= 256)
+    posterior, suggestion = posterior_of(study, number), suggestions[number]
+    at = posterior.predict([study.trials[number].params])
+    assert float(at.mean[0]) == pytest.approx(suggestion["predicted"]["mean"], rel=1e-9)
+    assert len(posterior.train) == suggestion["observations"]
+    assert posterior.check().asdict() == suggestion["diagnostics"]
+
+
+def test_values_that_are_maximised_are_fitted_negated(tmp_path, space):
+    result = minimize(
+        lambda config: -objective(config),
+        space,
+        6,
+        n_initial=4,
+        seed=5,
+        progress=False,
+        direction="maximize",
+        initial_configs=[{"x": x, "c": "a"} for x in (0.1, 0.4, 0.5, 0.8)],
+        method="map",
+    )
+    posterior = posterior_of(result.study, 5)
+    assert float(posterior.idata["constant_data"]["y_mean"]) > 0
+    assert replay_trial(result.study, 5)[1].identical
+
+
+def test_what_the_study_has_is_not_stored_twice(study):
+    first, *_, last = (trial for trial in study.trials if FIT_KEY in trial.user_attrs)
+    assert "space" not in last.user_attrs[FIT_KEY]
+    warm = [trial for trial in study.trials if (trial.user_attrs.get(FIT_KEY) or {}).get("start")]
+    for trial in warm:
+        start = trial.user_attrs[FIT_KEY]["start"]
+        if "trial" in start:
+            assert START_KEY in study.trials[start["trial"]].user_attrs
+    assert any("trial" in trial.user_attrs[FIT_KEY]["start"] for trial in warm)
+    assert first.user_attrs[FIT_KEY]["trials"] == [[0, 3]]
+
+
+@pytest.fixture
+def copied(url, tmp_path) -> str:
+    shutil.copy(url.removeprefix("sqlite:///"), tmp_path / "study.db")
+    return f"sqlite:///{tmp_path / 'study.db'}"
+
+
+def test_graphs_that_changed_are_kept_with_the_fit(copied, space):
+    minimize(objective, space, 11, n_initial=4, seed=5, storage=copied, study_name="s", progress=False, **FITS)
+    study = optuna.load_study(study_name="s", storage=copied)
+    assert study.trials[10].user_attrs[FIT_KEY]["space"]["graphs"] == {}
+    assert study.user_attrs[STUDY_KEY]["graphs"] == {"c": "path"}
+    assert all(replay_trial(study, number)[1].identical for number in (9, 10))
+
+
+@pytest.mark.parametrize(
+    ("number", "words"),
+    [
+        (2, "has no fit .its phase: initial.; trials with one: 4 to 9"),
+        (10, "has no trial 10; it has 10"),
+        (-1, "no tr"),
+    ],
+)
+def test_trials_without_a_fit(study, number, words):
+    with pytest.raises(DataError, match=words):
+        posterior_of(study, number)
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        (lambda record: record.pop("summary"), "summary"),
+        (lambda record: record.update(trials="all"), "damaged"),
+        (lambda record: record.update(trials=[[0, 99]]), "does not have any more"),
+        (lambda record: record.update(trials=[[0, 1]]), "the data are not those of the record"),
+        (lambda record: record.update(start={"trial": 1}), "damaged"),
+        (lambda record: record["program"].update(name="../../x"), "is not the program of its kernel"),
+        (lambda record: record.update(kernel={"name": "os.system", "options": {}}), "unknown kernel"),
+        (lambda record: record.update(space={"space": 3}), "not a readable run record"),
+    ],
+)
+def test_damaged_records_are_refused(copied, change, words):
+    study = optuna.load_study(study_name="s", storage=copied)
+    record = study.trials[8].user_attrs[FIT_KEY]
+    change(record)
+    engine = sqlalchemy.create_engine(copied)
+    with engine.begin() as connection:
+        statement = sqlalchemy.text("UPDATE trial_user_attributes SET value_json = :v WHERE trial_id = :t AND key = :k")
+        connection.execute(statement, {"v": json.dumps(record), "t": study.trials[8]._trial_id, "k": FIT_KEY})
+    engine.dispose()
+    with pytest.raises(StorageError, match=words):
+        replay_trial(optuna.load_study(study_name="s", storage=copied), 8)
+
+
+def test_a_posterior_that_is_not_the_same_is_told(study, monkeypatch):
+    from slayr_py.study import refit
+
+    def other(record, observed, progress):
+        return original({**record, "arguments": {**record["arguments"], "seed": 1}}, observed, progress)
+
+    original = refit.posterior_again
+    monkeypatch.setattr(refit, "posterior_again", other)
+    with pytest.warns(RuntimeWarning, match="not that of its suggestion to the last bit"):
+        posterior_of(study, 6)
+
+
+def test_the_command_replays_a_trial_in_a_process_of_its_own(url):
+    path = url.removeprefix("sqlite:///")
+
+    def slayr(*arguments: str) -> subprocess.CompletedProcess[str]:
+        command = [sys.executable, "-c", "from slayr_py.cli import main; main()", "replay", path, *arguments]
+        return subprocess.run(command, capture_output=True, text=True, timeout=300)
+
+    last = slayr()
+    assert last.returncode == 0 and "trial 9" in last.stdout and "identical, bit for bit" in last.stdout
+    none = slayr("--trial", "1")
+    assert none.returncode == 2 and "has no fit" in none.stderr
+
+
+@pytest.mark.parametrize("numbers", [[], [3], [0, 1, 2, 5, 7, 8]])
+def test_ranges(numbers):
+    assert from_ranges(to_ranges(np.random.default_rng(0).permutation(numbers).tolist())) == numbers
