@@ -34,11 +34,11 @@ LONGEST_TURN = 600.0
 """Seconds after which a turn is taken from a worker that cannot be seen. A search takes seconds."""
 
 MOST_EVALUATIONS = 5
-"""Times that a trial is evaluated before it is given up: an objective that ends its process would do so for ever."""
+"""Times that an evaluation is begun before its trial is given up: an objective that ends its process would do so for
+ever."""
 
 _POLL = 0.05
 _NOBODY = ""
-
 
 _at_work: set[str] = set()  # of this process; a name of it that is not here belongs to a run that has ended
 
@@ -59,7 +59,7 @@ class WorkerStorage(RDBStorage):
                 self.record_heartbeat(trial._trial_id)
                 if trial.user_attrs.get(EVALUATIONS_KEY, 0) < MOST_EVALUATIONS:
                     return self.get_trial(trial._trial_id)
-                why = f"its process ended {MOST_EVALUATIONS} times while it was being evaluated"
+                why = f"its evaluation was begun {MOST_EVALUATIONS} times and never ended"
                 self.set_trial_user_attr(trial._trial_id, FAILURE_KEY, why)
                 self.set_trial_state_values(trial._trial_id, TrialState.FAIL)
         # Its owner's name is stored with the trial or not at all: no moment is too short to be killed in.

@@ -162,7 +162,7 @@ def test_an_objective_that_always_ends_its_process_fails_in_the_end(tmp_path, pl
     dead = states.index("FAIL")
     assert runs == [9] * 6 and states == ["COMPLETE"] * dead + ["FAIL", *states[dead + 1 :]]
     failed = resumed(url, plane, **quick).study.trials[dead]
-    assert failed.user_attrs["slayr:failure"] == "its process ended 5 times while it was being evaluated"
+    assert failed.user_attrs["slayr:failure"] == "its evaluation was begun 5 times and never ended"
 
 
 def test_a_budget_that_only_the_killed_trial_is_missing_from_is_filled(database, plane, quick):
