@@ -25,6 +25,7 @@ MOST = 16
 """Times the draws of the first round that all rounds together may have."""
 
 _MARGIN = 1.1  # more draws than the effective sample size so far asks for: it is an estimate
+_STUCK_SHARE = 0.1  # of transitions that diverged, above which the step sizes of a warm start do not fit
 
 
 def sample(
@@ -57,8 +58,10 @@ def sample(
             adaptation = _adaptation(fit, start)
             arguments = arguments | {"chain_ids": [int(chain) for chain in fit.chain_ids]}
         run = _run(np.concatenate(tables, axis=1), fit.column_names, arguments | {"rounds": rounds}, adaptation, calls)
-        draws = _missing(run, wanted, most=MOST * arguments["draws"]) if wanted else 0
-        if not draws:
+        most = MOST * arguments["draws"]
+        draws = _missing(run, wanted, most) if wanted else 0
+        # A cold fit follows a warm one that fails, so what is hopeless is not gone on with.
+        if not draws or (start and _hopeless(run, wanted, most)):
             return run
         how = _continuation(run)
         told = {"init": "the last draws", "stepsize": "adaptation", "metric_file": "start" if start else "adaptation"}
@@ -127,3 +130,11 @@ def _missing(run: Run, wanted: int, most: int) -> int:
         return 0
     factor = _MARGIN * wanted / ess - 1 if 0 < ess < wanted else 0.5
     return int(np.clip(factor * drawn, 0.5 * drawn, min(2 * drawn, most - drawn)))
+
+
+def _hopeless(run: Run, wanted: int, most: int) -> bool:
+    """Whether so many transitions diverge, or the chains mix so badly, that all draws allowed would hardly do."""
+    if np.mean(run.sampler["diverging"]) > _STUCK_SHARE:
+        return True
+    ess = convergence(run.coordinates)["ess_bulk_min"]
+    return bool(ess * most / sum(run.arguments["rounds"]) < wanted / 2)

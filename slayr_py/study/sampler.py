@@ -427,7 +427,7 @@ class StanGPSampler(BaseSampler):
                     record = self._describe(study, post, found, best, abandoned, seconds)
                     return self._record(study, trial, record)
             start, options["draws"] = post.warm_start(), more
-            why = f"Monte Carlo error {found.error:.2g} > {LARGEST_ERROR} of the acquisition at its maximum"
+            why = f"Monte Carlo error {found.error:.3g} > {LARGEST_ERROR} of the acquisition at its maximum"
             then = {"then": f"from there with {more} draws a chain", "seconds": post.record["seconds"]}
             abandoned.append({"method": arguments["method"], "start": arguments["start"], "why": [why], **then})
         raise AssertionError("the second fit is the last")

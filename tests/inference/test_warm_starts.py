@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -10,6 +11,8 @@ from testing_spaces import branin, mixed_space
 
 import slayr_py as sl
 from slayr_py.inference import WarmStart, diagnostics
+from slayr_py.inference.nuts import _hopeless
+from slayr_py.inference.output import Run
 from slayr_py.inference.start import estimated_metric
 from slayr_py.inference.tree import convergence, standard_error
 
@@ -163,3 +166,31 @@ def test_metrics_from_many_and_from_few_draws():
 def test_limits_of_rhat():
     assert diagnostics.rhat_limit(4, 200) == pytest.approx(1.03, abs=5e-4)
     assert diagnostics.rhat_limit(4, 100) > diagnostics.rhat_limit(4, 200) > diagnostics.rhat_limit(4, 4000) > 1
+
+
+def sampled(chains: np.ndarray, diverging: float = 0.0) -> Run:
+    """A run whose one coordinate has these draws (c, s)."""
+    statistics = {"diverging": np.broadcast_to(np.arange(chains.shape[1]) < diverging * chains.shape[1], chains.shape)}
+    return Run({"z_mu": chains[..., None]}, {"z_mu": ()}, {"rounds": [chains.shape[1]]}, statistics)
+
+
+def test_a_warm_start_that_leads_nowhere_is_given_up_early():
+    rng = np.random.default_rng(0)
+    good = rng.normal(size=(4, 100))
+    stuck = good * 1e-6 + np.arange(4)[:, None]
+    assert not _hopeless(sampled(good), wanted=50, most=1600)
+    assert not _hopeless(sampled(good, diverging=0.05), wanted=50, most=1600)
+    assert _hopeless(sampled(good, diverging=0.25), wanted=50, most=1600)
+    assert not _hopeless(sampled(stuck), wanted=50, most=1600)  # 4 effective draws could become 64
+    assert _hopeless(sampled(stuck), wanted=50, most=400)
+
+
+def test_such_a_start_costs_one_round(branin_data):
+    space, configs, y = branin_data
+    gp = sl.GaussianProcess(space)
+    start = gp.fit(configs, y, seed=1, chains=2, warmup=200, draws=100).warm_start()
+    wild = replace(start, step_size=start.step_size * 50)
+    posterior = gp.fit(configs, y, seed=2, chains=2, warmup=200, draws=50, ess=20, start=wild)
+    (given_up,) = posterior.record["abandoned"]
+    assert given_up["start"] == "warm" and any("of 100 transitions diverged" in why for why in given_up["why"])
+    assert posterior.record["arguments"]["start"] == "cold"
