@@ -2,17 +2,20 @@
 
     python benchmarks/kills.py                                  # 100 kills of studies of 40 trials, some ten minutes
     python benchmarks/kills.py --kills 20 --trials 15
+    python benchmarks/kills.py --writes                         # inside transactions of the storage, before they commit
 
 A process of its own runs `minimize` on an SQLite file and is ended by SIGKILL after a random time, again and again; the
 next one goes on. After every kill it is checked that each finished trial is still in the storage as it was, and in the
 end that trials, suggestions and diagnostics are those of the undisturbed study to the last bit, that no evaluation was
 repeated whose value had reached the storage, and that nothing is left of the killed runs. A study that ends before all
-kills are done is followed by another with the next seed. Rows go to ``results/kills.csv``, one a kill.
+kills are done is followed by another with the next seed. Rows go to ``results/kills.csv``, or to
+``results/kills_in_writes.csv``, one a kill.
 """
 
 from __future__ import annotations
 
 import argparse
+import itertools
 import json
 import os
 import signal
@@ -26,12 +29,14 @@ from typing import Any
 import numpy as np
 import optuna
 import pandas as pd
+import sqlalchemy
 from ConfigSpace import Categorical, ConfigurationSpace, Float
 
 import slayr_py as sl
 
 RESULTS = Path(__file__).resolve().parent / "results"
 NAME = "killed"
+_TRANSACTIONS = 100  # of a process, in one of which it dies; reading counts too
 
 
 def space() -> ConfigurationSpace:
@@ -41,10 +46,20 @@ def space() -> ConfigurationSpace:
     return made
 
 
-def run_study(folder: str, seed: int, trials: int, seconds: float, options: dict[str, Any]) -> None:
-    """Begin or go on; every evaluation is written down when it begins and when it ends."""
+def run_study(folder: str, seed: int, trials: int, seconds: float, options: dict[str, Any], die_in: int = 0) -> None:
+    """Begin or go on; every evaluation is written down when it begins and when it ends.
+
+    With ``die_in`` the process kills itself when that transaction of the storage is about to be committed.
+    """
     os.environ["TMPDIR"] = str(Path(folder) / "tmp")
     tempfile.tempdir = None
+    transactions = itertools.count(1)
+
+    def commit(_: sqlalchemy.Connection) -> None:
+        if next(transactions) == die_in:
+            os.kill(os.getpid(), signal.SIGKILL)
+
+    sqlalchemy.event.listen(sqlalchemy.Engine, "commit", commit)
 
     def objective(config: dict[str, Any]) -> float:
         write(folder, "begins", config)
@@ -113,7 +128,14 @@ def moment(folder: Path, trials: list[optuna.trial.FrozenTrial]) -> str:
 
 
 def killed_study(
-    folder: Path, seed: int, trials: int, kills: int, longest: float, seconds: float, options: dict[str, Any]
+    folder: Path,
+    seed: int,
+    trials: int,
+    kills: int,
+    longest: float,
+    writes: bool,
+    seconds: float,
+    options: dict[str, Any],
 ) -> tuple[list[dict[str, Any]], int]:
     """Run a study with at most so many kills; give a row for each, and how many evaluations were repeated.
 
@@ -128,22 +150,25 @@ def killed_study(
     rows: list[dict[str, Any]] = []
     before: list[str] = []
     while True:
-        process = context.Process(target=run_study, args=(str(folder), seed, trials, seconds, options))
+        last = len(rows) == kills
+        delay, die_in = rng.uniform(0, longest), 0 if last or not writes else int(rng.integers(1, _TRANSACTIONS))
+        process = context.Process(target=run_study, args=(str(folder), seed, trials, seconds, options, die_in))
         process.start()
-        delay = rng.uniform(0, longest)
-        process.join(None if len(rows) == kills else delay)
-        if process.exitcode is not None:
+        process.join(None if last or writes else delay)
+        if process.exitcode is None:
+            os.kill(process.pid, signal.SIGKILL)
+            process.join()
+        elif process.exitcode != -signal.SIGKILL:
             assert process.exitcode == 0, f"minimize ended with {process.exitcode}"
             break
-        os.kill(process.pid, signal.SIGKILL)
-        process.join()
         now = stored_trials(folder)
         assert written(now)[: len(before)] == before, "a finished trial was lost or altered"
         before = written(now)
         if (folder / "study.db").exists():
             with sqlite3.connect(folder / "study.db") as connection:
                 assert connection.execute("PRAGMA integrity_check").fetchone() == ("ok",)
-        rows.append({"seed": seed, "delay": delay, "finished": len(before), "moment": moment(folder, now)})
+        how = {"transaction": die_in} if writes else {"seconds": delay}
+        rows.append({"seed": seed, **how, "finished": len(before), "moment": moment(folder, now)})
     ended = evaluations(folder, "ends")
     # A value that was on its way to the storage when the process was killed is the one thing that may be asked again.
     repeated = len(ended) - len(set(ended))
@@ -180,6 +205,7 @@ def main(arguments: list[str] | None = None) -> None:
     parser.add_argument("--trials", type=int, default=40)
     parser.add_argument("--initial", type=int, default=10)
     parser.add_argument("--longest", type=float, default=3.0, help="seconds until a kill, at most")
+    parser.add_argument("--writes", action="store_true", help="kill inside the storage's transactions")
     parser.add_argument("--seconds", type=float, default=0.2, help="that an evaluation takes")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--method", default="nuts")
@@ -193,7 +219,9 @@ def main(arguments: list[str] | None = None) -> None:
     with tempfile.TemporaryDirectory() as place:
         while len(rows) < given.kills:
             folder, left = Path(place) / str(seed), given.kills - len(rows)
-            more, again = killed_study(folder, seed, given.trials, left, given.longest, given.seconds, options)
+            more, again = killed_study(
+                folder, seed, given.trials, left, given.longest, given.writes, given.seconds, options
+            )
             alone = compare(folder, seed, given.trials, given.seconds, options)
             sizes = [(one / "study.db").stat().st_size for one in (folder, alone)]
             print(
@@ -205,7 +233,7 @@ def main(arguments: list[str] | None = None) -> None:
             rows, repeated, seed = rows + more, repeated + again, seed + 1
     table = pd.DataFrame(rows)
     given.output.mkdir(parents=True, exist_ok=True)
-    table.to_csv(given.output / "kills.csv", index=False)
+    table.to_csv(given.output / ("kills_in_writes.csv" if given.writes else "kills.csv"), index=False)
     print(f"\n{len(rows)} of {len(rows)} kills survived, {repeated} evaluations repeated\n")
     print(table["moment"].value_counts().to_string())
 

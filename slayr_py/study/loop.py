@@ -20,9 +20,10 @@ from slayr_py.space import Encoder
 from slayr_py.study.asktell import create_study, space_of, suggest_all
 from slayr_py.study.objective import Objective, evaluate
 from slayr_py.study.progress import ProgressBar
+from slayr_py.study.proposal import Phase
 from slayr_py.study.record import EVALUATIONS_KEY, FAILURE_KEY, describe_kernel, model_difference, study_record
 from slayr_py.study.result import Result
-from slayr_py.study.sampler import Phase, StanGPSampler
+from slayr_py.study.sampler import StanGPSampler
 from slayr_py.study.storage import (
     failure_of_storage,
     open_storage,

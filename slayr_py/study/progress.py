@@ -11,8 +11,8 @@ from optuna import Study
 from optuna.study import StudyDirection
 from tqdm import tqdm
 
+from slayr_py.study.proposal import Phase
 from slayr_py.study.report import finite_trials
-from slayr_py.study.sampler import Phase
 
 _SHOWN = (
     ("rhat_max", "rhat", ".2f"),

@@ -2,6 +2,25 @@
 
 Everything a person or a later process needs to go on is here, so nothing has to be pickled: the study carries the space
 and the seed, each trial says where it came from and what the model thought of it.
+
+What a suggestion leaves in its trial (``trial.user_attrs["slayr:suggestion"]``):
+
+=============  =========================================================================================
+phase          "initial" (the design), "model" (a fitted model), "random" (nothing to fit, or the fit failed),
+               "enqueued" (the user fixed every parameter)
+config         the suggested parameters, active ones only; other workers read a running trial's here
+kernel         name of the kernel                                                            (model only)
+method         "nuts", "pathfinder", "laplace" or "map"                                      (model only)
+fit            {"start", "draws", "abandoned"}: whether the chains began "warm" or "cold" (None without chains),
+               how many draws they made in all, and what was given up before, why, and what followed
+acquisition    {"name", its options, "best", "value", "error"}: what was to be improved on, in the objective's
+               units and sign, what the criterion reached, and its Monte Carlo error         (model only)
+predicted      {"mean", "sd"}: the latent function there, in the objective's units and sign  (model only)
+diagnostics    what `Posterior.check` says                                                   (model only)
+observations   number of trials fitted                                                       (model only)
+seconds        {"fit", "acquisition"}                                                        (model only)
+error          why there is no model                                                         (random only)
+=============  =========================================================================================
 """
 
 from __future__ import annotations
@@ -26,7 +45,7 @@ Older studies have its name alone, and no graphs. A later version of slayr_py th
 """
 
 SUGGESTION_KEY = "slayr:suggestion"
-"""Trial attribute: {"phase", "config"} and, for phase "model", what `slayr_py.study.sampler` lists."""
+"""Trial attribute: {"phase", "config"} and, for phase "model", what is listed above."""
 
 START_KEY = "slayr:start"
 """Trial attribute: where the chains of the next fit begin, a `WarmStart` as a dictionary."""
@@ -114,3 +133,9 @@ def suggestion_record(trial: FrozenTrial) -> dict[str, Any]:
     """Read how a trial was suggested; empty for a trial that another sampler made."""
     record = trial.user_attrs.get(SUGGESTION_KEY)
     return record if isinstance(record, dict) else {}
+
+
+def leave_suggestion(study: Study, trial: FrozenTrial, record: dict[str, Any]) -> dict[str, Any]:
+    """Store how a trial was suggested, and give it back."""
+    study._storage.set_trial_user_attr(trial._trial_id, SUGGESTION_KEY, jsonable(record))
+    return record

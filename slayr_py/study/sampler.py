@@ -3,35 +3,15 @@
 Trial number t draws everything from the stream (seed, t), and its place in the initial design is t itself. So several
 workers on one storage never hand out the same point of the design, and a study that was stopped goes on with the very
 suggestions it would have made.
-
-What a suggestion leaves in its trial (``trial.user_attrs["slayr:suggestion"]``):
-
-=============  =========================================================================================
-phase          "initial" (the design), "model" (a fitted model), "random" (nothing to fit, or the fit failed),
-               "enqueued" (the user fixed every parameter)
-config         the suggested parameters, active ones only; other workers read a running trial's here
-kernel         name of the kernel                                                            (model only)
-method         "nuts", "pathfinder", "laplace" or "map"                                      (model only)
-fit            {"start", "draws", "abandoned"}: whether the chains began "warm" or "cold" (None without chains),
-               how many draws they made in all, and what was given up before, why, and what followed
-acquisition    {"name", its options, "best", "value", "error"}: what was to be improved on, in the objective's
-               units and sign, what the criterion reached, and its Monte Carlo error         (model only)
-predicted      {"mean", "sd"}: the latent function there, in the objective's units and sign  (model only)
-diagnostics    what `Posterior.check` says                                                   (model only)
-observations   number of trials fitted                                                       (model only)
-seconds        {"fit", "acquisition"}                                                        (model only)
-error          why there is no model                                                         (random only)
-=============  =========================================================================================
 """
 
 from __future__ import annotations
 
 import threading
-import time
 import warnings
 import zlib
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import optuna
@@ -39,56 +19,28 @@ from ConfigSpace import Configuration, ConfigurationSpace
 from optuna import Study
 from optuna.distributions import BaseDistribution
 from optuna.samplers import BaseSampler, RandomSampler
-from optuna.study import StudyDirection
 from optuna.trial import FrozenTrial
-from threadpoolctl import threadpool_limits
 
-from slayr_py.acquisition import Acquisition, Suggestion, suggest
+from slayr_py.acquisition import Acquisition
 from slayr_py.acquisition import from_name as acquisition_from_name
 from slayr_py.errors import DataError, InferenceError, SpaceError
 from slayr_py.inference import GaussianProcess, Posterior
-from slayr_py.inference.nuts import MOST
 from slayr_py.inference.remedies import check_retries
 from slayr_py.inference.run import Method, check_options
 from slayr_py.kernels import from_name as kernel_from_name
-from slayr_py.space import Encoder, encoder_to_json, jsonable
+from slayr_py.space import Encoder, encoder_to_json
 from slayr_py.study.distributions import space_to_distributions, to_configuration, to_params
+from slayr_py.study.proposal import Phase, Proposer, as_stan_seed
 from slayr_py.study.record import (
     STUDY_KEY,
     SUGGESTION_KEY,
     kernel_record,
+    leave_suggestion,
     space_difference,
     study_record,
     suggestion_record,
 )
-from slayr_py.study.starts import last_start, leave_fit
-from slayr_py.study.trials import Observations, excluded, observations, pending
-from slayr_py.study.workers import turn
-
-LARGEST_ERROR = 0.1
-"""Monte Carlo standard error of the acquisition at its maximum, above which more draws are made: a tenth of an
-improvement, or of a standard deviation of the targets for the bound."""
-
-
-NUTS_LIMIT = 1000
-"""Observations above which the loop fits the mode instead of sampling: a NUTS fit takes minutes there and grows with
-the cube of their number, and so many leave little of the hyperparameters' uncertainty."""
-
-
-class Phase(NamedTuple):
-    """What the sampler is doing, for a progress display."""
-
-    name: str
-    """"compiling", "fitting" or "maximising"; `minimize` adds "evaluating"."""
-
-    trial: int | None
-    """Number of the trial it is done for; None before the first."""
-
-    diagnostics: Mapping[str, Any] | None = None
-    """Of the fit just made, while maximising; else None."""
-
-    detail: str = ""
-    """What the toolchain says of a step that takes long."""
+from slayr_py.study.trials import observations
 
 
 class StanGPSampler(BaseSampler):
@@ -193,6 +145,9 @@ class StanGPSampler(BaseSampler):
         self.noisy, self.warm_starts = noisy, warm_starts
         self.on_progress = on_progress
         self.gp = GaussianProcess(self.encoder, kernel=self.kernel, priors=priors)
+        self._proposer = Proposer(
+            self.gp, self.acquisition, self.fit_options, self.warm_starts, self.noisy, self._tell, self._warn_once
+        )
         self._prepared = False
         self._warned: set[str] = set()
         self._designs: dict[int, list[Configuration]] = {}
@@ -219,7 +174,7 @@ class StanGPSampler(BaseSampler):
         config = to_configuration(self.space, fixed) if fixed else None
         if config is not None:
             # Optuna asks for no suggestion then, so this is the only moment to say what other workers must not repeat.
-            self._record(study, trial, {"phase": "enqueued", "config": to_params(config)})
+            leave_suggestion(study, trial, {"phase": "enqueued", "config": to_params(config)})
 
     def infer_relative_search_space(self, study: Study, trial: FrozenTrial) -> dict[str, BaseDistribution]:
         """Give the declared space, whatever other trials suggested."""
@@ -349,7 +304,7 @@ class StanGPSampler(BaseSampler):
             raise DataError(f"study {study.study_name!r} has no finished trial with a finite value: nothing to fit")
         self.prepare()
         if seed is None:
-            seed = _stan_seed(np.random.SeedSequence(self.bind(study)))
+            seed = as_stan_seed(np.random.SeedSequence(self.bind(study)))
         return self.gp.fit(observed.configs, observed.y, seed=seed, **self.fit_options)
 
     def _suggest(self, study: Study, trial: FrozenTrial, seed: int) -> dict[str, Any]:
@@ -357,140 +312,28 @@ class StanGPSampler(BaseSampler):
         t = trial.number
         design = self.design(seed)
         if t < len(design):
-            return self._record(study, trial, {"phase": "initial", "config": to_params(design[t])})
+            return leave_suggestion(study, trial, {"phase": "initial", "config": to_params(design[t])})
 
         of_fit, of_acquisition, of_filling = np.random.SeedSequence([seed, t]).spawn(3)
         space_filling = {
             "phase": "random",
-            "config": to_params(self.encoder.sobol(1, _stan_seed(of_filling))[0]),
+            "config": to_params(self.encoder.sobol(1, as_stan_seed(of_filling))[0]),
         }
         observed = observations(study, self.space)
         if not observed.configs:
             why = {"error": "no finished trial with a finite value yet"}
-            return self._record(study, trial, space_filling | why)
+            return leave_suggestion(study, trial, space_filling | why)
 
         try:
             self.prepare()
-            return self._fit_and_maximise(study, trial, observed, t + 1 - len(design), (of_fit, of_acquisition))
+            return self._proposer(study, trial, observed, t + 1 - len(design), (of_fit, of_acquisition))
         except InferenceError as error:
             warnings.warn(
                 f"trial {t}: the fit failed, so a space-filling point is taken instead: {error}",
                 RuntimeWarning,
                 stacklevel=2,
             )
-            return self._record(study, trial, space_filling | {"error": str(error)})
-
-    def _fit_and_maximise(
-        self,
-        study: Study,
-        trial: FrozenTrial,
-        observed: Observations,
-        iteration: int,
-        streams: tuple[np.random.SeedSequence, np.random.SeedSequence],
-    ) -> dict[str, Any]:
-        """Fit and maximise; once more with four times the draws where these leave too much to chance."""
-        (of_fit, of_acquisition), options, seconds = streams, dict(self.fit_options), {"fit": 0.0, "acquisition": 0.0}
-        abandoned: list[dict[str, Any]] = []
-        if len(observed.y) > NUTS_LIMIT and options["method"] != "map":
-            options["method"] = "map"
-            self._warn_once(
-                f"{len(observed.y)} observations are more than the {NUTS_LIMIT} up to which hyperparameters are "
-                "sampled: from here on their mode is fitted, in seconds instead of minutes"
-            )
-        start = last_start(study, trial, self.gp, options["chains"]) if self.warm_starts else None
-        for seed in (of_fit, *of_fit.spawn(1)):
-            self._tell(Phase("fitting", trial.number))
-            begun = time.perf_counter()
-            post = self.gp.fit(observed.configs, observed.y, seed=_stan_seed(seed), start=start, **options)
-            seconds["fit"] += time.perf_counter() - begun
-            abandoned += post.record["abandoned"]
-            arguments = post.record["arguments"]
-            self._tell(Phase("maximising", trial.number, jsonable(post.check().asdict())))
-            best = self._to_beat(post, observed)
-            # Other processes may fit meanwhile, but not search: each has to see what the others have been given.
-            with turn(study):
-                begun = time.perf_counter()
-                found = suggest(
-                    post,
-                    self.acquisition,
-                    best=best,
-                    t=iteration,
-                    rng=np.random.default_rng(of_acquisition),
-                    pending=pending(study, self.space, trial),
-                    # The model never learns of a failure: it would ask for the same configuration for ever.
-                    exclude=excluded(study, self.space, observed.configs if self.noisy else ()),
-                )
-                seconds["acquisition"] += time.perf_counter() - begun
-                more = self._more_draws(post) if seed is of_fit and found.error > LARGEST_ERROR else 0
-                if not more:
-                    leave_fit(study, trial, post, observed.numbers, self.warm_starts)
-                    record = self._describe(study, post, found, best, abandoned, seconds)
-                    return self._record(study, trial, record)
-            start, options["draws"] = post.warm_start(), more
-            why = f"Monte Carlo error {found.error:.3g} > {LARGEST_ERROR} of the acquisition at its maximum"
-            then = {"then": f"from there with {more} draws a chain", "seconds": post.record["seconds"]}
-            abandoned.append({"method": arguments["method"], "start": arguments["start"], "why": [why], **then})
-        raise AssertionError("the second fit is the last")
-
-    def _more_draws(self, post: Posterior) -> int:
-        """Give how many draws a chain a second fit should have, or 0 where it would not help.
-
-        What a draft leaves to chance is of its kind, and where the diagnostics object, the draws have been spent.
-        """
-        arguments, first = post.record["arguments"], self.fit_options["draws"]
-        if arguments["method"] != "nuts" or arguments["ess"] is None or not post.check().ok:
-            return 0
-        drawn = sum(arguments["rounds"])
-        return min(4 * drawn, MOST * first) if drawn < MOST * first else 0
-
-    def _describe(
-        self,
-        study: Study,
-        post: Posterior,
-        found: Suggestion,
-        best: float,
-        abandoned: list[dict[str, Any]],
-        seconds: dict[str, float],
-    ) -> dict[str, Any]:
-        sign = -1.0 if study.direction == StudyDirection.MAXIMIZE else 1.0
-        return {
-            "phase": "model",
-            "config": to_params(self.encoder.configuration(found.config)),
-            "kernel": self.kernel.name,
-            "method": post.record["arguments"]["method"],
-            "fit": {
-                "start": post.record["arguments"].get("start"),
-                "draws": post.n_draws,
-                "abandoned": abandoned,
-            },
-            "acquisition": {
-                "name": self.acquisition.name,
-                **self.acquisition.options(),
-                "best": sign * best,
-                "value": float(found.value),
-                "error": found.error if np.isfinite(found.error) else None,
-            },
-            "predicted": {"mean": sign * float(found.mean), "sd": float(found.sd)},
-            "diagnostics": post.check().asdict(),
-            "observations": len(post.train),
-            "seconds": seconds,
-        }
-
-    def _to_beat(self, post: Posterior, observed: Observations) -> float:
-        """Give the value that an improvement improves on."""
-        if not self.noisy:
-            return float(observed.y.min())
-        # The smallest of noisy values belongs to a lucky configuration rather than to the best one, and to beat it
-        # would be to beat an error of measurement. The smallest mean of the latent function at an observed
-        # configuration is put in its place: the plug-in incumbent of Vazquez et al. (2008, J. Phys. Conf. Ser. 135) and
-        # of Picheny, Wagner & Ginsbourger (2013, Struct. Multidiscip. Optim. 48).
-        # One thread, so that the last bits do not depend on the machine, as in the search that follows.
-        with threadpool_limits(limits=1, user_api="blas"):
-            return float(post.predict(observed.configs).mean.min())
-
-    def _record(self, study: Study, trial: FrozenTrial, record: dict[str, Any]) -> dict[str, Any]:
-        study._storage.set_trial_user_attr(trial._trial_id, SUGGESTION_KEY, jsonable(record))
-        return record
+            return leave_suggestion(study, trial, space_filling | {"error": str(error)})
 
     def _warn_once(self, text: str, about: str = "") -> None:
         if about not in self._warned:
@@ -500,11 +343,6 @@ class StanGPSampler(BaseSampler):
     def _tell(self, phase: Phase) -> None:
         if self.on_progress is not None:
             self.on_progress(phase)
-
-
-def _stan_seed(stream: np.random.SeedSequence) -> int:
-    """Draw a seed that CmdStan takes: a positive 31-bit integer."""
-    return 1 + int(stream.generate_state(1)[0]) % (2**31 - 2)
 
 
 def _checked_seed(seed: int | None) -> int | None:

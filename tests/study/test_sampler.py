@@ -107,7 +107,7 @@ def test_only_complete_finite_trials_are_fitted_and_all_running_ones_are_pending
         seen.update(options, n=len(post.train))
         raise InferenceError("enough")
 
-    monkeypatch.setattr("slayr_py.study.sampler.suggest", spy)
+    monkeypatch.setattr("slayr_py.study.proposal.suggest", spy)
     with pytest.warns(RuntimeWarning, match="enough"):
         ask(study)
     assert seen["n"] == 1 and seen["best"] == 1.0 and seen["t"] == 1
@@ -126,7 +126,7 @@ def test_a_noisy_study_improves_on_the_mean_and_repeats_all_but_failures(plane, 
         seen.update(options, smallest_mean=post.predict(post.train).mean.min())
         return suggest(post, acquisition, **options)
 
-    monkeypatch.setattr("slayr_py.study.sampler.suggest", spy)
+    monkeypatch.setattr("slayr_py.study.proposal.suggest", spy)
     ask(study)
     assert seen["best"] == seen["smallest_mean"] > -3.0  # the values are negated, and their means shrunk together
     assert [to_params(config) for config in seen["exclude"]] == [study.trials[2].params]

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from optuna.trial import TrialState
 
-from slayr_py.study import ask, config_of, create_study, sampler, tell
+from slayr_py.study import ask, config_of, create_study, proposal, tell
 from slayr_py.study.record import START_KEY, SUGGESTION_KEY
 from slayr_py.study.starts import last_start
 
@@ -17,7 +17,7 @@ OPTIONS = {"n_initial": 4, "seed": 3, "chains": 2, "warmup": 100, "draws": 40, "
 
 @pytest.fixture(autouse=True)
 def _never_too_much_to_chance(monkeypatch):
-    monkeypatch.setattr(sampler, "LARGEST_ERROR", np.inf)
+    monkeypatch.setattr(proposal, "LARGEST_ERROR", np.inf)
 
 
 def bowl(config):
@@ -78,7 +78,7 @@ def test_a_failed_trial_leaves_its_start_all_the_same(plane):
 
 
 def test_more_draws_where_chance_decides(plane, monkeypatch):
-    monkeypatch.setattr(sampler, "LARGEST_ERROR", 1e-6)
+    monkeypatch.setattr(proposal, "LARGEST_ERROR", 1e-6)
     study = go_on(create_study(plane, **OPTIONS), 5)
     record = study.trials[-1].user_attrs[SUGGESTION_KEY]["fit"]
     assert record["start"] == "warm" and record["draws"] >= 80
@@ -97,7 +97,7 @@ def test_a_point_estimate_has_neither_start_nor_error(plane):
 
 
 def test_of_many_observations_the_mode_is_fitted_and_the_user_told(plane, monkeypatch):
-    monkeypatch.setattr(sampler, "NUTS_LIMIT", 5)
+    monkeypatch.setattr(proposal, "NUTS_LIMIT", 5)
     study = go_on(create_study(plane, **OPTIONS), 6)
     with pytest.warns(UserWarning, match="6 observations are more than the 5") as told:
         go_on(study, 2)

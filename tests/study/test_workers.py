@@ -97,7 +97,7 @@ sl.minimize(objective, space, budget=3, n_initial=2, seed=3, progress=False, sto
 
         from slayr_py.acquisition import suggest
 
-        monkeypatch.setattr("slayr_py.study.sampler.suggest", spy)
+        monkeypatch.setattr("slayr_py.study.proposal.suggest", spy)
         minimize(
             lambda config: 1.0, plane, 4, 2, seed=3, storage=database, study_name="shared", progress=False, **quick
         )
@@ -279,9 +279,10 @@ class TestTurn:
             pass
 
 
-def test_kills_at_random_moments(tmp_path):
+@pytest.mark.parametrize("where", [(), ("--writes",)])
+def test_kills_at_random_moments(tmp_path, where):
     """A few of what ``benchmarks/kills.py`` does a hundred times."""
-    command = [sys.executable, str(Path(__file__).resolve().parents[2] / "benchmarks" / "kills.py")]
+    command = [sys.executable, str(Path(__file__).resolve().parents[2] / "benchmarks" / "kills.py"), *where]
     arguments = "--kills 5 --trials 7 --initial 4 --longest 2.5 --output".split()
     done = subprocess.run([*command, *arguments, str(tmp_path)], capture_output=True, text=True, timeout=600)
     assert done.returncode == 0, done.stderr
