@@ -139,6 +139,7 @@ class GaussianProcess(Model):
 
         abandoned: list[dict[str, Any]] = []
         attempts, retried = planned(method, start, seed, options), 0
+        failed: Posterior | None = None
         while True:
             attempt, begun = attempts.pop(0), time.perf_counter()
             try:
@@ -153,7 +154,7 @@ class GaussianProcess(Model):
                 )
                 posterior = build_posterior(self, program, observed, result, attempt.start, abandoned)
             except InferenceError as error:
-                if not attempts:
+                if not attempts and failed is None:
                     raise
                 why = [str(error)]
             else:
@@ -162,17 +163,20 @@ class GaussianProcess(Model):
                     return posterior
                 why = [reason(message) for message in check.messages]
                 if not attempts:
-                    retried += 1
+                    retried, failed = retried + 1, posterior
                     attempts.append(again(attempt, check.outside, seed, retried))
             abandoned.append(
                 {
                     "method": attempt.method,
                     "start": attempt.kind,
                     "why": why,
-                    "then": attempts[0].after(attempt),
+                    "then": attempts[0].after(attempt) if attempts else "back to the fit before",
                     "seconds": round(time.perf_counter() - begun, 3),
                 }
             )
+            if not attempts and failed is not None:  # a retry in which Stan fails is worse than what it was to mend
+                failed.record["abandoned"] = abandoned
+                return failed
 
     def check_start(self, start: WarmStart, chains: int) -> None:
         """Check that so many chains of this model can begin there.

@@ -41,16 +41,24 @@ def sample(
     how, draws, wanted = _beginning(arguments, start), arguments["draws"], arguments["ess"]
     told = dict.fromkeys(("init", "stepsize", "metric_file"), "start") if start else {}
     rounds: list[int] = []
+    run: Run | None = None
     while True:
-        fit = model.sample(
-            **common | {"seed": stan_seed(arguments["seed"], part=len(rounds)), "output_dir": _folder(common, rounds)},
-            **how,
-            chains=arguments["chains"],
-            parallel_chains=min(arguments["chains"], os.cpu_count() or 1),
-            iter_sampling=draws,
-            max_treedepth=arguments["max_treedepth"],
-            show_progress=False,
-        )
+        try:
+            fit = model.sample(
+                **common
+                | {"seed": stan_seed(arguments["seed"], part=len(rounds)), "output_dir": _folder(common, rounds)},
+                **how,
+                chains=arguments["chains"],
+                parallel_chains=min(arguments["chains"], os.cpu_count() or 1),
+                iter_sampling=draws,
+                max_treedepth=arguments["max_treedepth"],
+                show_progress=False,
+            )
+        except RuntimeError:
+            # Where the covariance is singular but for rounding, a chain may stop at a point at which none can begin.
+            if run is None:
+                raise
+            return run
         tables.append(np.transpose(fit.draws(), (1, 0, 2)))
         rounds.append(draws)
         calls.append(call(fit, **told))

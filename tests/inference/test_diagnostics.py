@@ -251,6 +251,24 @@ def test_what_stan_says_of_a_given_up_attempt_is_kept_and_of_the_last_is_raised(
         small(retries=1)
 
 
+def test_a_retry_in_which_stan_fails_gives_way_to_the_fit_before(small, monkeypatch):
+    diverging, broken = Faulty(9), Faulty(9, "chain 1: died")
+    calls = []
+
+    def run(*arguments, **options):
+        calls.append(options["seed"])
+        return (diverging if len(calls) == 1 else broken)(*arguments, **options)
+
+    monkeypatch.setattr(gaussian_process, "run", run)
+    posterior = small(retries=3)
+    assert len(calls) == 2 and not posterior.check().ok
+    assert posterior.record["arguments"]["target_acceptance"] == 0.8
+    assert [(a["why"][0][:6], a["then"]) for a in posterior.record["abandoned"]] == [
+        (posterior.record["abandoned"][0]["why"][0][:6], "again with target acceptance 0.9"),
+        ("chain ", "back to the fit before"),
+    ]
+
+
 def test_a_real_run_whose_warm_up_was_too_short_is_cured(small):
     posterior = small(warmup=2, retries=6)
     abandoned = posterior.record["abandoned"]

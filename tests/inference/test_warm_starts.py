@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from dataclasses import replace
 
+import cmdstanpy
 import numpy as np
 import pytest
 from testing_spaces import branin, mixed_space
@@ -194,3 +195,19 @@ def test_such_a_start_costs_one_round(branin_data):
     (given_up,) = posterior.record["abandoned"]
     assert given_up["start"] == "warm" and any("of 100 transitions diverged" in why for why in given_up["why"])
     assert posterior.record["arguments"]["start"] == "cold"
+
+
+def test_a_round_that_cannot_begin_ends_the_run_with_those_before(branin_data, monkeypatch):
+    space, configs, y = branin_data
+    sample, calls = cmdstanpy.CmdStanModel.sample, []
+
+    def breaking(self, **options):
+        calls.append(options)
+        if len(calls) == 3:
+            raise RuntimeError("initialization failed")
+        return sample(self, **options)
+
+    monkeypatch.setattr(cmdstanpy.CmdStanModel, "sample", breaking)
+    posterior = sl.GaussianProcess(space).fit(configs, y, seed=1, chains=2, warmup=150, draws=30, ess=5000)
+    assert len(calls) == 3 and len(posterior.record["arguments"]["rounds"]) == 2
+    assert posterior.n_draws == 2 * sum(posterior.record["arguments"]["rounds"]) and not posterior.check().ok
