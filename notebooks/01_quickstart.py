@@ -79,8 +79,7 @@ import arviz as az
 az.summary(posterior.to_arviz(), round_to=2)
 
 # %%
-az.plot_trace(posterior.to_arviz(), compact=True)
-plt.tight_layout()
+az.plot_trace(posterior.to_arviz())
 plt.show()
 
 # %% [markdown]

@@ -88,12 +88,12 @@ az.summary(idata, var_names=names, round_to=2)
 
 # %% [markdown]
 # **Rank plots.** Rank all draws of a quantity over all chains together. If the chains sample the same distribution, the
-# ranks of each are spread evenly: flat bars. A chain that is stuck piles up at one side, which the wiggles of a trace
-# plot hide easily.
+# ranks of each are spread evenly: flat bars, or in ArviZ 1, which draws by how much their cumulative shares differ from
+# even ones, lines within the band. A chain that is stuck piles up at one side, which the wiggles of a trace plot hide
+# easily.
 
 # %%
 az.plot_rank(idata, var_names=["log10_lengthscale"])
-plt.tight_layout()
 plt.show()
 
 # %% [markdown]
@@ -145,7 +145,7 @@ share.round(2)
 # ## What the length-scales say about the objective
 #
 # A length-scale is how far one has to go, in widths of the cube, until the function has forgotten its value. Short
-# means winding, long means nearly straight. The forest plot has the medians and 94% intervals.
+# means winding, long means nearly straight. The forest plot has a point and two intervals for each.
 
 # %%
 az.plot_forest(idata, var_names=["log10_lengthscale"], combined=True)
@@ -197,7 +197,7 @@ table.sort_values("length-scale").round(2)
 
 # %%
 idata.posterior["log10_sigma_f"] = np.log10(idata.posterior["sigma_f"])
-idata.posterior["log10_stirring"] = idata.posterior["log10_lengthscale"].sel(column="stirring", drop=True)
+idata.posterior["log10_stirring"] = idata.posterior["log10_lengthscale"].sel(encoded_column="stirring", drop=True)
 az.plot_pair(idata, var_names=["log10_sigma_f", "log10_stirring", "log10_sigma_n"])
 plt.show()
 
@@ -223,7 +223,10 @@ print({name: round(value, 1) for name, value in configs[worst].items()})
 # observation had not been there either.
 
 # %%
-pit = np.asarray(az.loo_pit(posterior.to_arviz(), y="y"))
+if az.__version__ < "1":
+    pit = np.asarray(az.loo_pit(posterior.to_arviz(), y="y"))
+else:  # a Dataset of all variables
+    pit = az.loo_pit(posterior.to_arviz())["y"].values
 
 # %% [markdown]
 # If the predictions are calibrated, these numbers are uniform, and each of them, in order, leaves the band with a

@@ -50,8 +50,9 @@ def save_posterior_figures(post: Posterior, folder: Path) -> list[Path]:
     before = matplotlib.get_backend()
     matplotlib.use("Agg")
     try:
-        # ArviZ tells of versions to come and of fonts it lacks; none of it is about this posterior.
-        with warnings.catch_warnings():
+        # ArviZ tells of versions to come and of fonts it lacks; none of it is about this posterior. Beyond 40 panels
+        # it draws a part of them, or since version 1 nothing.
+        with warnings.catch_warnings(), module.rc_context({"plot.max_subplots": None}):
             warnings.simplefilter("ignore")
             for name, (plot, variables) in figures.items():
                 path = folder / f"{name}.png"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
 from typing import Any
 
@@ -130,7 +131,10 @@ def _parameter(name: str, values: pd.Series[Any]) -> Hyperparameter[Any, Any]:
     # An empty cell makes pandas read a column of integers as floats.
     if (values == values.round()).all():
         return UniformIntegerHyperparameter(name, int(values.min()), int(values.max()))
-    return UniformFloatHyperparameter(name, float(values.min()), float(values.max()))
+    low, high = float(values.min()), float(values.max())
+    # ConfigSpace rounds bounds; rounded outwards to fewer digits than it keeps, they hold every value.
+    unit = 10.0 ** (math.floor(math.log10(high - low)) - 6)
+    return UniformFloatHyperparameter(name, math.floor(low / unit) * unit, math.ceil(high / unit) * unit)
 
 
 def _rows(columns: pd.DataFrame, space: ConfigurationSpace) -> list[dict[str, Any]]:

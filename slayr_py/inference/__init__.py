@@ -1,5 +1,6 @@
 """Fitting Gaussian processes with Stan: runs, posteriors, predictions, diagnostics, records."""
 
+from slayr_py.inference import temporary as temporary  # before anything imports cmdstanpy
 from slayr_py.inference.calibration import Calibration, calibrate
 from slayr_py.inference.diagnostics import Diagnostics
 from slayr_py.inference.gaussian_process import GaussianProcess

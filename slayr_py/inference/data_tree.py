@@ -20,11 +20,11 @@ def posterior_groups(
     constant = {
         "y_mean": y_mean,
         "y_sd": y_sd,
-        "X": (("observation", "column"), train.columns),
+        "X": (("observation", "encoded_column"), train.columns),
         "values": (("observation", "parameter"), train.values),
         "active": (("observation", "parameter"), train.active),
     }
-    names = {"column": _texts(model.encoder.column_names), "parameter": _texts(model.encoder.names)}
+    names = {"encoded_column": _texts(model.encoder.column_names), "parameter": _texts(model.encoder.names)}
     observed = _observed(train)
     return {
         "posterior": _hyperparameters(model, run),

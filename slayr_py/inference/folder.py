@@ -12,13 +12,16 @@ from pathlib import Path
 
 from slayr_py.processes import Process, end_processes_about, this_process
 
+RUNS = "slayr-run-"
+"""How the names of folders begin that go when their process has ended."""
+
 _ABANDONED = 3600.0  # seconds without a write after which the folder goes of a process that cannot be seen from here
 _REMOVALS = 50  # attempts, a tenth of a second apart
 
 
 def run_folder() -> AbstractContextManager[Path]:
     """A folder for a run, among the system's temporary ones."""
-    return private_folder("slayr-run-", Path(tempfile.gettempdir()))
+    return private_folder(RUNS, Path(tempfile.gettempdir()))
 
 
 @contextlib.contextmanager

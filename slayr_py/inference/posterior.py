@@ -244,7 +244,7 @@ class Posterior:
         return Posterior(self.model, self.train, self.data, xr.DataTree.from_dict(groups), record, self._diagnostics)
 
     def to_arviz(self) -> Any:
-        """``idata`` as the installed ArviZ takes it: ``InferenceData`` before version 1, the tree itself after."""
+        """``idata`` as the installed ArviZ takes it: ``InferenceData`` before version 1, a tree after."""
         return to_arviz(self.idata)
 
     def save(self, folder: str | Path, format: Format = "netcdf") -> Path:

@@ -100,7 +100,8 @@ def replay(record: Mapping[str, Any], data: Mapping[str, Any], progress: Callabl
     asked = _read(record, data)
     program, result = asked.run(data, progress)
     draws = digest(result.variables)
-    agreement = compare(record["summary"], summarise(asked.model, result))
+    summary = summarise(asked.model, result)
+    agreement = _checked(lambda was: compare(was, summary), record["summary"])
     now = environment(program) | {"arguments": result.arguments}
     return Replay(
         identical=draws == record["draws_sha256"],

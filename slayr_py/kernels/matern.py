@@ -56,7 +56,8 @@ class Matern(Kernel):
 
     name: ClassVar[str] = "matern"
     program: ClassVar[str] = "matern_gp"
-    dims: ClassVar[Mapping[str, str]] = {"lengthscale": "column"}
+    # Not "column", which is the name of one of its own dimensions in the figures of ArviZ 1.
+    dims: ClassVar[Mapping[str, str]] = {"lengthscale": "encoded_column"}
 
     def __init__(self, p: int = 2) -> None:
         self.p = checked_order(p)

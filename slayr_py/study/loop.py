@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+import warnings
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -191,13 +192,7 @@ def _run(
                 sampler.prepare()
             loop = _Loop(objective, sampler, budget, bar)
             try:
-                study.optimize(
-                    loop.evaluate,
-                    n_trials=None,
-                    timeout=timeout,
-                    catch=(ObjectiveError,),
-                    callbacks=[loop.after_trial, *callbacks],
-                )
+                loop.optimize(study, timeout, callbacks)
             except _Interrupted:
                 raise KeyboardInterrupt from None
             except Exception as error:
@@ -208,6 +203,10 @@ def _run(
                 raise loop.stopped_by
         finally:
             sampler.on_progress = None
+
+
+class _TakenOver(BaseException):
+    """The trial is another process's by now; Optuna, which does not know this error, leaves it to that one."""
 
 
 class _Interrupted(BaseException):
@@ -235,6 +234,21 @@ class _Loop:
         self.stopped_by: ObjectiveError | None = None
         self.unsaved: tuple[Trial, float] | None = None
 
+    def optimize(self, study: Study, timeout: float | None, callbacks: Sequence[Callback]) -> None:
+        """Run Optuna's loop, and once more whenever a trial was lost to another process."""
+        end = None if timeout is None else time.monotonic() + timeout
+        while _begun(study) < self.budget:
+            try:
+                return study.optimize(
+                    self.evaluate,
+                    n_trials=None,
+                    timeout=None if end is None else max(0.0, end - time.monotonic()),
+                    catch=(ObjectiveError,),
+                    callbacks=[self.after_trial, *callbacks],
+                )
+            except _TakenOver as lost:
+                warnings.warn(str(lost), RuntimeWarning, stacklevel=2)
+
     def evaluate(self, trial: Trial) -> float:
         try:
             config = suggest_all(trial, self.sampler.space)
@@ -250,6 +264,8 @@ class _Loop:
             raise
         except KeyboardInterrupt as error:
             if (storage := worker_storage(trial.study)) is not None:
+                if (begun := trial.user_attrs.get(EVALUATIONS_KEY, 0)) > 0:  # ended by a person, not by the objective
+                    trial.set_user_attr(EVALUATIONS_KEY, begun - 1)
                 storage.release(trial._trial_id)  # the next run begins with this trial
                 raise _Interrupted from None
             trial.set_user_attr(FAILURE_KEY, type(error).__name__)
@@ -258,6 +274,11 @@ class _Loop:
             trial.set_user_attr(FAILURE_KEY, str(error) or type(error).__name__)
             raise
         self.last_failure = None
+        if (storage := worker_storage(trial.study)) is not None and not storage.holds(trial._trial_id):
+            raise _TakenOver(
+                f"the value {value!r} of trial {trial.number} is not kept: this process was silent for so long that "
+                "another has taken the trial over"
+            )
         self.unsaved = trial, value
         return value
 

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
+from ConfigSpace import Configuration
 from optuna import Study
 from optuna.study import StudyDirection
 from optuna.trial import FrozenTrial
@@ -78,7 +79,7 @@ class Proposer:
         study: Study,
         trial: FrozenTrial,
         observed: Observations,
-        iteration: int,
+        design: Sequence[Configuration],
         streams: tuple[np.random.SeedSequence, np.random.SeedSequence],
     ) -> dict[str, Any]:
         """Fit and maximise; once more with four times the draws where these leave too much to chance."""
@@ -107,9 +108,9 @@ class Proposer:
                     post,
                     self.acquisition,
                     best=best,
-                    t=iteration,
+                    t=trial.number + 1 - len(design),
                     rng=np.random.default_rng(of_acquisition),
-                    pending=pending(study, self.gp.encoder.space, trial),
+                    pending=pending(study, self.gp.encoder.space, trial, design),
                     # The model never learns of a failure: it would ask for the same configuration for ever.
                     exclude=excluded(study, self.gp.encoder.space, observed.configs if self.noisy else ()),
                 )

@@ -12,6 +12,7 @@ from optuna.trial import FrozenTrial
 from slayr_py.errors import DataError, StorageError
 from slayr_py.inference import Posterior, Replay
 from slayr_py.inference.observed import Observed, observe
+from slayr_py.inference.record import digest
 from slayr_py.inference.replay import posterior_again, recorded_model, replay
 from slayr_py.study.record import FIT_KEY, START_KEY, study_record, suggestion_record
 from slayr_py.study.trials import from_ranges, observations, to_ranges
@@ -80,7 +81,13 @@ def recorded_fit(study: Study, number: int) -> tuple[dict[str, Any], Observed]:
         record: dict[str, Any] = {"space": _space(study), **stored}
         if set(record["start"] or ()) == {"trial"}:
             record["start"] = _trial(study, record["start"]["trial"]).user_attrs[START_KEY]
-        numbers = from_ranges(record.pop("trials"))
+        ranges = record.pop("trials")
+        if any(last >= len(study.get_trials(deepcopy=False)) for _, last in ranges):
+            raise StorageError(
+                f"trial {number} was suggested from a fit to trials {ranges!r:.200}, which study {study.study_name!r} "
+                "does not have: restore a copy of it"
+            )
+        numbers = from_ranges(ranges)
         model = recorded_model(record)
         values = observations(study, model.encoder.space, numbers)
         if missing := sorted(set(numbers).difference(values.numbers)):
@@ -88,7 +95,13 @@ def recorded_fit(study: Study, number: int) -> tuple[dict[str, Any], Observed]:
                 f"trial {number} was suggested from a fit to trials {', '.join(map(str, missing))} among others, which "
                 f"study {study.study_name!r} does not have any more, or not as finished ones: restore a copy of it"
             )
-        return record, observe(model, values.configs, values.y, of_scores=record["arguments"]["method"] == "map")
+        observed = observe(model, values.configs, values.y, of_scores=record["arguments"]["method"] == "map")
+        if digest(observed.data) != record["data_sha256"]:
+            raise StorageError(
+                f"the configurations or values of trials {ranges} of study {study.study_name!r} are not those that "
+                f"trial {number} was suggested from: restore a copy of it"
+            )
+        return record, observed
     except StorageError:
         raise
     except Exception as error:  # what a damaged record can lead to has no end

@@ -40,7 +40,10 @@ from slayr_py.study.record import (
     study_record,
     suggestion_record,
 )
-from slayr_py.study.trials import observations
+from slayr_py.study.trials import excluded, observations, pending
+from slayr_py.study.workers import turn
+
+_FILLING = 64  # points among which one is looked for that was not tried yet
 
 
 class StanGPSampler(BaseSampler):
@@ -310,30 +313,44 @@ class StanGPSampler(BaseSampler):
     def _suggest(self, study: Study, trial: FrozenTrial, seed: int) -> dict[str, Any]:
         """Suggest a configuration and leave in the trial how it came about."""
         t = trial.number
+        of_fit, of_acquisition, of_filling = np.random.SeedSequence([seed, t]).spawn(3)
         design = self.design(seed)
         if t < len(design):
-            return leave_suggestion(study, trial, {"phase": "initial", "config": to_params(design[t])})
+            # Somebody may have enqueued the very point; whoever gives a design of their own wants it as it is.
+            repeated = self.initial_configs is None and to_params(design[t]) in self._taken(study, trial)
+            config = self._space_filling(study, trial, of_filling) if repeated else to_params(design[t])
+            return leave_suggestion(study, trial, {"phase": "initial", "config": config})
 
-        of_fit, of_acquisition, of_filling = np.random.SeedSequence([seed, t]).spawn(3)
-        space_filling = {
-            "phase": "random",
-            "config": to_params(self.encoder.sobol(1, as_stan_seed(of_filling))[0]),
-        }
         observed = observations(study, self.space)
-        if not observed.configs:
-            why = {"error": "no finished trial with a finite value yet"}
-            return leave_suggestion(study, trial, space_filling | why)
+        why = "no finished trial with a finite value yet"
+        if observed.configs:
+            try:
+                self.prepare()
+                return self._proposer(study, trial, observed, design, (of_fit, of_acquisition))
+            except InferenceError as error:
+                why = str(error)
+                warnings.warn(
+                    f"trial {t}: the fit failed, so a space-filling point is taken instead: {why}",
+                    RuntimeWarning,
+                    stacklevel=2,
+                )
+        with turn(study):
+            config = self._space_filling(study, trial, of_filling)
+            return leave_suggestion(study, trial, {"phase": "random", "config": config, "error": why})
 
+    def _space_filling(self, study: Study, trial: FrozenTrial, stream: np.random.SeedSequence) -> dict[str, Any]:
+        """Give a point of another Sobol sequence, the first of some that was not tried yet."""
         try:
-            self.prepare()
-            return self._proposer(study, trial, observed, t + 1 - len(design), (of_fit, of_acquisition))
-        except InferenceError as error:
-            warnings.warn(
-                f"trial {t}: the fit failed, so a space-filling point is taken instead: {error}",
-                RuntimeWarning,
-                stacklevel=2,
-            )
-            return leave_suggestion(study, trial, space_filling | {"error": str(error)})
+            points = self.encoder.sobol(_FILLING, as_stan_seed(stream))
+        except SpaceError:  # forbidden clauses leave hardly any
+            points = self.encoder.sobol(1, as_stan_seed(stream))
+        taken = self._taken(study, trial)
+        return to_params(next((point for point in points if to_params(point) not in taken), points[0]))
+
+    def _taken(self, study: Study, trial: FrozenTrial) -> list[dict[str, Any]]:
+        """Give what is evaluated now and, unless it may be asked again, what was."""
+        tried = [] if self.noisy else excluded(study, self.space)
+        return [to_params(config) for config in (*pending(study, self.space, trial), *tried)]
 
     def _warn_once(self, text: str, about: str = "") -> None:
         if about not in self._warned:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -47,10 +47,15 @@ def observations(study: Study, space: ConfigurationSpace, numbers: Iterable[int]
     )
 
 
-def pending(study: Study, space: ConfigurationSpace, current: FrozenTrial) -> list[Configuration]:
-    """Give the configurations of running trials but the current one."""
-    trials = study.get_trials(deepcopy=False, states=(TrialState.RUNNING,))
-    configs = [given_config(trial, space) for trial in trials if trial.number != current.number]
+def pending(
+    study: Study, space: ConfigurationSpace, current: FrozenTrial, design: Sequence[Configuration] = ()
+) -> list[Configuration]:
+    """Give the configurations of running trials but the current one; one that has none yet will get its design's."""
+    configs = []
+    for trial in study.get_trials(deepcopy=False, states=(TrialState.RUNNING,)):
+        if trial.number != current.number:
+            own = given_config(trial, space)
+            configs.append(design[trial.number] if own is None and trial.number < len(design) else own)
     return [config for config in configs if config is not None]
 
 

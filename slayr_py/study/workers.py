@@ -12,7 +12,7 @@ from __future__ import annotations
 import json
 import time
 import uuid
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -48,6 +48,7 @@ class WorkerStorage(RDBStorage):
 
     def __init__(self, *arguments: Any, **options: Any) -> None:
         self.worker = _new_name()
+        self.study_id: int | None = None  # of the run's study, once it has begun
         super().__init__(*arguments, **options)
 
     def _create_new_trial(self, study_id: int, template_trial: FrozenTrial | None = None) -> FrozenTrial:
@@ -64,7 +65,24 @@ class WorkerStorage(RDBStorage):
                 self.set_trial_state_values(trial._trial_id, TrialState.FAIL)
         # Its owner's name is stored with the trial or not at all: no moment is too short to be killed in.
         begun = optuna.trial.create_trial(state=TrialState.RUNNING, user_attrs={WORKER_KEY: self.worker})
-        return super()._create_new_trial(study_id, begun)
+        created = super()._create_new_trial(study_id, begun)
+        self.record_heartbeat(created._trial_id)
+        return created
+
+    def set_trial_state_values(self, trial_id: int, state: TrialState, values: Sequence[float] | None = None) -> bool:
+        """Set a trial's state; an enqueued one that is begun is this run's, and comes after those that were left."""
+        if state != TrialState.RUNNING:
+            return super().set_trial_state_values(trial_id, state, values)
+        if self.study_id is not None and self.abandoned(self.study_id):
+            return False
+        begun = super().set_trial_state_values(trial_id, state, values)
+        if begun:
+            self.set_trial_user_attr(trial_id, WORKER_KEY, self.worker)
+        return begun
+
+    def holds(self, trial_id: int) -> bool:
+        """Whether a trial is still this run's: one that was silent for too long may have been given to another."""
+        return self.get_trial(trial_id).user_attrs.get(WORKER_KEY) == self.worker
 
     def abandoned(self, study_id: int) -> list[FrozenTrial]:
         """Running trials of `minimize` that nobody works on any more, in the order of their numbers."""
@@ -108,6 +126,7 @@ def at_work(study: Study) -> Iterator[None]:
     if storage is None:
         yield
         return
+    storage.study_id = study._study_id
     _at_work.add(storage.worker)
     try:
         yield

@@ -5,12 +5,14 @@ import subprocess
 import sys
 from types import SimpleNamespace
 
+import numpy as np
 import optuna
 import pandas as pd
 import pytest
 from ConfigSpace import ConfigurationSpace
 
 import slayr_py
+from slayr_py.cli.fit import infer_space
 from slayr_py.errors import DataError, InferenceError
 from slayr_py.study.record import STUDY_KEY, SUGGESTION_KEY
 
@@ -333,6 +335,16 @@ def test_fit_prints_and_saves_a_posterior(slayr, folder, table):
     assert {p.name for p in folder.iterdir()} == {"record.json", "data.json", "posterior.nc", "trace.png", "pair.png"}
     post = slayr_py.Posterior.load(folder)
     assert post.predict([{"x": 0.5, "n": 2, "k": "a"}]).mean.shape == (1,)
+
+
+@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("scale", [1.0, 1e-7, 1e9])
+def test_a_table_s_own_ranges_hold_all_its_values(seed, scale):
+    columns = pd.DataFrame({"a": scale * np.random.default_rng(seed).normal(size=40) + 3 * scale})
+    (parameter,) = infer_space(columns).values()
+    assert parameter.lower <= columns["a"].min() and columns["a"].max() <= parameter.upper
+    spread = float(np.ptp(columns["a"]))
+    assert parameter.upper - parameter.lower <= spread * (1 + 1e-4)
 
 
 def test_fit_says_what_it_gave_up_and_which_limits_it_had(slayr, table, monkeypatch):

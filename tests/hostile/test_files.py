@@ -443,4 +443,8 @@ def test_odd_names_that_stay_in_the_folder_are_names(folder, slayr):
 def test_an_output_that_no_folder_can_be_is_named(folder, slayr):
     (folder / "study.toml").write_text(CONFIG.replace("[study]", '[study]\noutput = "a\\u0000"'))
     code, _, err = slayr("optimize", "study.toml", "-q")
-    assert code == 2 and r"the output folder 'a\x00' cannot be made: embedded null byte; name another" in err
+    # In Python 3.13 a character, after the name of the function.
+    wanted = (
+        r"the output folder 'a\\x00' cannot be made: (embedded null byte|mkdir: embedded null character in path); name"
+    )
+    assert code == 2 and re.search(wanted, err)

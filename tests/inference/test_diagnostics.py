@@ -19,7 +19,7 @@ from slayr_py.inference.output import Run
 from slayr_py.inference.remedies import Attempt, again, planned
 from slayr_py.inference.run import run
 from slayr_py.inference.seeds import retry_seed, stan_seed
-from slayr_py.inference.tree import LeaveOneOut, arviz, leave_one_out
+from slayr_py.inference.tree import LeaveOneOut, arviz, convergence, leave_one_out, pareto_smooth
 from slayr_py.space import Encoder
 
 CHAINS, DRAWS = 4, 200
@@ -119,6 +119,31 @@ def test_so_few_draws_say_nothing_of_an_observation(chains, n, branin_posterior)
 def test_a_few_draws_a_chain_are_enough_and_quiet(branin_posterior, capfd):
     assert leave_one_out(branin_posterior.idata.isel(draw=slice(3))).elpd.shape == (20,)
     assert capfd.readouterr() == ("", "")
+
+
+def test_an_observation_without_a_tail_leaves_the_others_alone(branin_posterior):
+    tree = branin_posterior.idata.copy(deep=True)
+    tree["log_likelihood"]["y"][..., 3] = -2.5
+    changed, whole = leave_one_out(tree), leave_one_out(branin_posterior.idata)
+    assert changed.pareto_k[3] == np.inf and changed.elpd[3] == pytest.approx(-2.5)
+    others = np.arange(20) != 3
+    np.testing.assert_array_equal(changed.elpd[others], whole.elpd[others])
+    np.testing.assert_array_equal(changed.pareto_k[others], whole.pareto_k[others])
+
+
+@pytest.mark.parametrize("k", [0.2, 0.5, 1.0])
+def test_the_shape_of_pareto_ratios_is_found(k):
+    # Ratios u^-k have the shape k; that of 190 of 4000 has a standard error of (1 + k) / sqrt(190), less for the prior.
+    log_ratio = k * np.random.default_rng(0).exponential(size=4000)
+    weights, shape = pareto_smooth(log_ratio)
+    assert shape == pytest.approx(k, abs=3 * (1 + k) / np.sqrt(190))
+    assert weights.sum() == pytest.approx(1) and weights[log_ratio.argmax()] == weights.max()
+
+
+def test_tails_are_those_of_the_5_and_95_percent_quantiles():
+    x = np.random.default_rng(0).normal(size=(4, 200))
+    quantiles = [float(arviz().ess(x, method="quantile", prob=p)) for p in (0.05, 0.95)]
+    assert convergence({"x": x})["ess_tail_min"] == pytest.approx(min(quantiles), rel=1e-12)
 
 
 def test_diagnostics_are_read_back_and_so_are_those_of_an_earlier_version():

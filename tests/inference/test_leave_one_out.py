@@ -13,11 +13,12 @@ import numpy as np
 import pytest
 from ConfigSpace import Categorical, ConfigurationSpace, Float
 from scipy.stats import norm
+from testing_arviz import loo_pit
 
 import slayr_py as sl
 from slayr_py.inference.programs import compiled
 from slayr_py.inference.run import run
-from slayr_py.inference.tree import arviz, standard_error
+from slayr_py.inference.tree import standard_error
 
 N = 8
 OPTIONS = {"warmup": 500, "draws": 1000, "target_acceptance": 0.95}
@@ -45,7 +46,7 @@ def test_against_refits(kernel, space):
 
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # ArviZ uses what its dependencies will drop
-        pit = np.asarray(arviz().loo_pit(posterior.to_arviz(), y="y"))
+        pit = loo_pit(posterior.to_arviz())
     below = posterior.idata["posterior_predictive"]["y"].values <= standardised
 
     z, z_pit = [], []

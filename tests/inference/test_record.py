@@ -140,7 +140,7 @@ def test_the_summary_is_that_of_the_draws(rounds):
     summary = rounds.record["summary"]
     assert list(summary) == ["mu", "sigma_f", "sigma_n", "lengthscale[x]", "lengthscale[z]"]
     for name, entry in summary.items():
-        draws = posterior["lengthscale"].sel(column=name[-2]) if "[" in name else posterior[name]
+        draws = posterior["lengthscale"].sel(encoded_column=name[-2]) if "[" in name else posterior[name]
         assert entry["mean"] == pytest.approx(float(draws.mean()), rel=1e-9)
         assert entry["sd"] == pytest.approx(float(draws.values.std(ddof=1)), rel=1e-9)
         assert entry["mcse_mean"] == pytest.approx(float(arviz().mcse(draws.values, method="mean")), rel=1e-9)

@@ -128,8 +128,8 @@ def test_trials_without_a_fit(study, number, words):
     [
         (lambda record: record.pop("summary"), "summary"),
         (lambda record: record.update(trials="all"), "damaged"),
-        (lambda record: record.update(trials=[[0, 99]]), "does not have any more"),
-        (lambda record: record.update(trials=[[0, 1]]), "the data are not those of the record"),
+        (lambda record: record.update(trials=[[0, 99]]), "does not have: restore"),
+        (lambda record: record.update(trials=[[0, 1]]), "are not those that trial 8 was suggested from"),
         (lambda record: record.update(start={"trial": 1}), "damaged"),
         (lambda record: record["program"].update(name="../../x"), "is not the program of its kernel"),
         (lambda record: record.update(kernel={"name": "os.system", "options": {}}), "unknown kernel"),

@@ -295,3 +295,32 @@ def test_a_sampler_can_be_copied(plane):
 def test_illegal_options_are_named_at_once(plane, options, words):
     with pytest.raises(DataError, match=words):
         StanGPSampler(plane, **options)
+
+
+SMALL = {"a": ["p", "q", "r"], "b": ["u", "v", "w"]}
+
+
+def test_space_filling_points_are_not_repeated():
+    study = create_study(ConfigurationSpace(SMALL), n_initial=2, seed=1)
+    for _ in range(9):
+        study.tell(ask(study), state=TrialState.FAIL)
+    assert len({tuple(trial.params.items()) for trial in study.trials}) == 9
+    assert [suggestion(trial)["phase"] for trial in study.trials[2:]] == ["random"] * 7
+
+
+def test_a_point_of_the_design_that_was_enqueued_is_not_repeated(quick):
+    space = ConfigurationSpace(SMALL)
+    study = create_study(space, n_initial=5, seed=1, **quick)
+    study.enqueue_trial(to_params(study.sampler.design(1)[2]))
+    for value in range(6):
+        study.tell(study.ask() if value == 0 else ask(study), float(value))
+    tried = [suggestion(trial)["config"] for trial in study.trials]
+    assert len({tuple(config.items()) for config in tried}) == 6
+
+
+def test_a_trial_without_a_record_yet_stands_for_its_point_of_the_design(plane):
+    study = create_study(plane, n_initial=3, seed=2)
+    study._storage.create_new_trial(study._study_id)  # begun by a process that has not come further
+    design = study.sampler.design(2)
+    current = study.ask()._trial_id
+    assert pending(study, plane, study._storage.get_trial(current), design) == [design[0]]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 import threading
@@ -186,6 +187,46 @@ def test_an_interrupted_trial_is_gone_on_with(tmp_path, plane, quick):
     assert resumed(url, plane, **quick).trials.equals(undisturbed.trials)
 
 
+def test_an_interrupt_is_no_attempt(tmp_path, plane, quick):
+    url = f"sqlite:///{tmp_path / 'study.db'}"
+
+    def impatient(config):
+        raise KeyboardInterrupt
+
+    for _ in range(workers.MOST_EVALUATIONS + 1):
+        with pytest.raises(KeyboardInterrupt):
+            minimize(impatient, plane, 6, 3, seed=3, storage=url, study_name="killed", progress=False, **quick)
+    assert resumed(url, plane, **quick).trials["state"].tolist() == ["COMPLETE"] * 6
+
+
+def test_an_enqueued_trial_is_gone_on_with_before_those_that_wait(database, plane, quick):
+    study = create_study(plane, seed=3, n_initial=3, storage=database, study_name="killed", **quick)
+    study.enqueue_trial({"x": 1.0, "y": 2.0})
+    study.enqueue_trial({"x": 3.0, "y": 4.0})
+    deadly = KILLED.replace("len(calls) == 5", "len(calls) == 1")
+    assert subprocess.run([sys.executable, "-c", deadly, database], timeout=120).returncode == 9
+    result = resumed(database, plane, **quick)
+    assert result.trials["state"].tolist() == ["COMPLETE"] * 6
+    assert result.trials["params_x"].tolist()[:2] == [1.0, 3.0]
+
+
+def test_a_trial_that_another_process_took_over_is_left_to_it(tmp_path, plane, quick):
+    url = f"sqlite:///{tmp_path / 'study.db'}"
+    calls = []
+
+    def slow(config):
+        calls.append(config)
+        if len(calls) == 2:
+            study = optuna.load_study(study_name="killed", storage=url)
+            another = f"{this_process()._replace(started=1)} 1"  # which has died meanwhile
+            study._storage.set_trial_user_attr(study.trials[1]._trial_id, WORKER_KEY, another)
+        return config["x"] ** 2 + config["y"]
+
+    with pytest.warns(RuntimeWarning, match="the value .* of trial 1 is not kept: this process was silent"):
+        result = minimize(slow, plane, 6, 3, seed=3, storage=url, study_name="killed", progress=False, **quick)
+    assert calls[1] == calls[2] and result.trials["state"].tolist() == ["COMPLETE"] * 6
+
+
 def test_a_trial_of_a_machine_out_of_sight_is_taken_up_when_its_heart_is_silent(database, plane, monkeypatch):
     monkeypatch.setattr(workers, "HEARTBEAT_SECONDS", 1)
     subprocess.run([sys.executable, "-c", KILLED, database], timeout=120)
@@ -224,6 +265,18 @@ def test_trials_of_ask_and_tell_stay_with_those_who_asked(database, plane):
     result = minimize(lambda config: 0.0, plane, 3, 3, seed=3, storage=database, study_name="killed", progress=False)
     assert [trial.state.name for trial in result.study.trials] == ["RUNNING", "COMPLETE", "COMPLETE"]
     assert asked.number == 0
+
+
+def test_a_killed_process_leaves_no_folder_of_cmdstanpy(tmp_path):
+    script = "import os, slayr_py.inference; os._exit(9)"
+    for _ in range(2):
+        environment = {**os.environ, "TMPDIR": str(tmp_path)}
+        assert subprocess.run([sys.executable, "-c", script], env=environment, timeout=60).returncode == 9
+    (left, again) = tmp_path.iterdir()
+    assert left.name.startswith("slayr-run-") and again.name.startswith("slayr-run-")
+    tidy = "from slayr_py.inference.folder import run_folder\nwith run_folder(): pass"
+    subprocess.run([sys.executable, "-c", tidy], env=environment, check=True, timeout=60)
+    assert not list(tmp_path.iterdir())
 
 
 class TestTurn:
