@@ -82,7 +82,10 @@ class WorkerStorage(RDBStorage):
 
     def holds(self, trial_id: int) -> bool:
         """Whether a trial is still this run's: one that was silent for too long may have been given to another."""
-        return self.get_trial(trial_id).user_attrs.get(WORKER_KEY) == self.worker
+        try:
+            return self.get_trial(trial_id).user_attrs.get(WORKER_KEY) == self.worker
+        except StorageInternalError:
+            return True  # its value is not lost for that: the write that follows meets the same failure, and says so
 
     def abandoned(self, study_id: int) -> list[FrozenTrial]:
         """Running trials of `minimize` that nobody works on any more, in the order of their numbers."""
