@@ -28,10 +28,8 @@ def run(study: str, *, study_name: str | None, n_trials: int, figure: Path | Non
 
     Parameters
     ----------
-    study : str
-        An SQLite file or a storage URL.
-    study_name : str or None
-        Needed when the storage holds several.
+    study, study_name
+        As of `load_study`.
     n_trials : int
         How many of the last trials, and of the last fits, to print.
     figure : Path or None
@@ -39,10 +37,8 @@ def run(study: str, *, study_name: str | None, n_trials: int, figure: Path | Non
 
     Raises
     ------
-    StorageError
-        The storage does not open, holds no study, or a damaged one.
-    DataError
-        No study of that name, or several and no name.
+    StorageError, DataError
+        As of `load_study`.
     """
     with quiet_optuna():
         loaded = load_study(study, study_name)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
 from typing import Any
 
 import cmdstanpy
@@ -66,10 +67,12 @@ def sample(
             adaptation = _adaptation(fit, start)
             arguments = arguments | {"chain_ids": [int(chain) for chain in fit.chain_ids]}
         run = _run(np.concatenate(tables, axis=1), fit.column_names, arguments | {"rounds": rounds}, adaptation, calls)
-        most = MOST * arguments["draws"]
-        draws = _missing(run, wanted, most) if wanted else 0
+        if not wanted:
+            return run
+        worst, most = convergence(run.coordinates), MOST * arguments["draws"]
+        draws = _missing(run, worst, wanted, most)
         # A cold fit follows a warm one that fails, so what is hopeless is not gone on with.
-        if not draws or (start and _hopeless(run, wanted, most)):
+        if not draws or (start and _hopeless(run, worst, wanted, most)):
             return run
         how = _continuation(run)
         told = {"init": "the last draws", "stepsize": "adaptation", "metric_file": "start" if start else "adaptation"}
@@ -128,9 +131,8 @@ def _run(
     return Run(variables_of(table, names), shapes_of(names), arguments, sampler, adaptation=adaptation, calls=calls)
 
 
-def _missing(run: Run, wanted: int, most: int) -> int:
+def _missing(run: Run, worst: Mapping[str, float], wanted: int, most: int) -> int:
     """Draws a chain that are to follow: 0 where there are enough, or too many already."""
-    worst = convergence(run.coordinates)
     drawn = sum(run.arguments["rounds"])
     ess = worst["ess_bulk_min"]
     agreed = worst["rhat_max"] <= rhat_limit(run.chains, wanted)
@@ -140,9 +142,8 @@ def _missing(run: Run, wanted: int, most: int) -> int:
     return int(np.clip(factor * drawn, 0.5 * drawn, min(2 * drawn, most - drawn)))
 
 
-def _hopeless(run: Run, wanted: int, most: int) -> bool:
+def _hopeless(run: Run, worst: Mapping[str, float], wanted: int, most: int) -> bool:
     """Whether so many transitions diverge, or the chains mix so badly, that all draws allowed would hardly do."""
     if np.mean(run.sampler["diverging"]) > _STUCK_SHARE:
         return True
-    ess = convergence(run.coordinates)["ess_bulk_min"]
-    return bool(ess * most / sum(run.arguments["rounds"]) < wanted / 2)
+    return bool(worst["ess_bulk_min"] * most / sum(run.arguments["rounds"]) < wanted / 2)

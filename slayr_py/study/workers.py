@@ -31,7 +31,7 @@ HEARTBEAT_SECONDS = 60
 """A worker that has been silent for twice this long is taken for dead, if it is on a machine that cannot be seen."""
 
 LONGEST_TURN = 600.0
-"""Seconds after which a turn is taken from a worker that cannot be seen. A search takes seconds."""
+"""Seconds after which a turn is taken from a worker, whether it can be seen or not. A search takes seconds."""
 
 MOST_EVALUATIONS = 5
 """Times that an evaluation is begun before its trial is given up: an objective that ends its process would do so for

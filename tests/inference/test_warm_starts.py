@@ -176,14 +176,17 @@ def sampled(chains: np.ndarray, diverging: float = 0.0) -> Run:
 
 
 def test_a_warm_start_that_leads_nowhere_is_given_up_early():
+    def hopeless(run, most):
+        return _hopeless(run, convergence(run.coordinates), wanted=50, most=most)
+
     rng = np.random.default_rng(0)
     good = rng.normal(size=(4, 100))
     stuck = good * 1e-6 + np.arange(4)[:, None]
-    assert not _hopeless(sampled(good), wanted=50, most=1600)
-    assert not _hopeless(sampled(good, diverging=0.05), wanted=50, most=1600)
-    assert _hopeless(sampled(good, diverging=0.25), wanted=50, most=1600)
-    assert not _hopeless(sampled(stuck), wanted=50, most=1600)  # 4 effective draws could become 64
-    assert _hopeless(sampled(stuck), wanted=50, most=400)
+    assert not hopeless(sampled(good), most=1600)
+    assert not hopeless(sampled(good, diverging=0.05), most=1600)
+    assert hopeless(sampled(good, diverging=0.25), most=1600)
+    assert not hopeless(sampled(stuck), most=1600)  # 4 effective draws could become 64
+    assert hopeless(sampled(stuck), most=400)
 
 
 def test_such_a_start_costs_one_round(branin_data):
