@@ -21,8 +21,8 @@ from PIL import Image
 
 import slayr_py as sl
 from slayr_py.inference import Calibration, calibrate
-from slayr_py.inference.programs import compiled
-from slayr_py.inference.uniformity import ecdf_band
+from slayr_py.inference.sampling.programs import compiled
+from slayr_py.inference.validation.uniformity import ecdf_band
 from slayr_py.kernels import FrequencyModulated, Hierarchical, Kernel, Matern, Separable
 
 LIMIT = 0.001

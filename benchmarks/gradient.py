@@ -24,7 +24,7 @@ from scipy.linalg.lapack import dpotrf, dpotri
 from threadpoolctl import threadpool_limits
 
 import slayr_py as sl
-from slayr_py.inference.programs import Likelihood, compiled
+from slayr_py.inference.sampling.programs import Likelihood, compiled
 
 _DEPTH = 8  # 255 gradients a draw: what else a draw costs is a hundredth of them
 

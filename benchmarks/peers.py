@@ -22,8 +22,8 @@ import numpy as np
 from problems import PROBLEMS
 
 import slayr_py as sl
+from slayr_py.inference.diagnostics.arviz_bridge import arviz, standard_error
 from slayr_py.inference.observed import standardisation
-from slayr_py.inference.tree import arviz, standard_error
 from slayr_py.space import Encoder
 
 CHAINS, WARMUP, DRAWS = 4, 500, 500

@@ -22,8 +22,8 @@ import pandas as pd
 from problems import PROBLEMS
 
 import slayr_py as sl
-from slayr_py.inference.nuts import SHORT_WARMUP
-from slayr_py.inference.tree import convergence, standard_error
+from slayr_py.inference.diagnostics.arviz_bridge import convergence, standard_error
+from slayr_py.inference.sampling.nuts import SHORT_WARMUP
 from slayr_py.study import StanGPSampler
 
 ERRORS, DEVIATIONS = 4.0, 0.15

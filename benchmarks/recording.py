@@ -28,7 +28,7 @@ from peers import cpu_seconds, hartmann6, one_core
 from problems import PROBLEMS, tree
 
 import slayr_py as sl
-from slayr_py.inference.record import as_text, make_record
+from slayr_py.inference.records.record import as_text, make_record
 from slayr_py.space import Encoder
 
 METHODS = ("nuts", "nuts, rounds", "nuts, warm", "pathfinder", "laplace", "map")
@@ -53,7 +53,7 @@ def overhead(n: int, methods: Sequence[str], repeats: int) -> Iterator[dict[str,
         spent.append(cpu_seconds() - begun)
         return record
 
-    with tempfile.TemporaryDirectory() as folder, patch("slayr_py.inference.build.make_record", timed):
+    with tempfile.TemporaryDirectory() as folder, patch("slayr_py.inference.posterior.make_record", timed):
         start = gp.fit(configs[:-1], y[:-1], seed=0, **options("nuts", 500)).warm_start()
         for method, seed in product(methods, range(repeats)):
             spent.clear()

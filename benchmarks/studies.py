@@ -29,7 +29,7 @@ from threadpoolctl import threadpool_limits
 import slayr_py as sl
 from slayr_py.study import StanGPSampler, space_to_distributions
 from slayr_py.study.asktell import suggest_all
-from slayr_py.study.record import suggestion_record
+from slayr_py.study.storage.attributes import suggestion_record
 
 Sampler = Callable[[ConfigurationSpace, int], optuna.samplers.BaseSampler]
 

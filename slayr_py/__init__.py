@@ -9,7 +9,7 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING, Any
 
-__version__ = "0.1.0"
+from slayr_py.version import __version__ as __version__
 
 if TYPE_CHECKING:
     from slayr_py import acquisition, errors, inference, kernels, space, study, svm, toolchain

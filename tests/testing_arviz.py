@@ -9,7 +9,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 import xarray as xr
 
-from slayr_py.inference.tree import arviz
+from slayr_py.inference.diagnostics.arviz_bridge import arviz
 
 # Of these, each on the left has the place of the one on the right since version 1.
 SINCE_VERSION_1 = {

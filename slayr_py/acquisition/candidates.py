@@ -60,7 +60,7 @@ def candidates(posterior: Posterior, rng: np.random.Generator) -> Candidates:
     times = np.where(np.arange(len(best)) == 0, _INCUMBENT, _OTHER)
     observed = posterior.train[np.concatenate([best, np.repeat(best, times)])]
     # What is inactive in a configuration may lie anywhere in its genotype.
-    genotypes = np.where(observed.active, observed.values, _uniform(encoder, len(observed), rng))
+    genotypes = np.where(observed.active, observed.unit_values, _uniform(encoder, len(observed), rng))
     genotypes[len(best) :] = spray(encoder, genotypes[len(best) :], rng)
     found = Candidates.of(encoder, genotypes)
     everything = enumeration(encoder)

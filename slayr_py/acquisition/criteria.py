@@ -27,8 +27,8 @@ from slayr_py.acquisition.functions import (
     probability_of_improvement,
 )
 from slayr_py.errors import DataError, did_you_mean
+from slayr_py.inference.diagnostics.arviz_bridge import standard_error
 from slayr_py.inference.prediction import Moments
-from slayr_py.inference.tree import standard_error
 from slayr_py.space.dimension import FloatArray
 
 _SMALLEST_VARIANCE = 1e-20  # of targets with variance 1: keeps the logarithm finite at an observed point

@@ -15,7 +15,7 @@ _DECIMALS = 9  # of a coordinate: what is closer than a billionth of a range wou
 def keys(encoded: Encoded, decimals: int = _DECIMALS) -> list[bytes]:
     """Identities of the configurations that would be evaluated, up to rounding of their coordinates."""
     dimensions = encoded.encoder.dimensions
-    evaluated = [d.coordinates(d.rounded(d.numbers(x))) for d, x in zip(dimensions, encoded.values.T, strict=True)]
+    evaluated = [d.coordinates(d.rounded(d.numbers(x))) for d, x in zip(dimensions, encoded.unit_values.T, strict=True)]
     # Adding 0 turns -0 into 0, which is another sequence of bytes.
     rounded = np.round(np.column_stack(evaluated), decimals) + 0.0
     return [row.tobytes() for row in np.column_stack([rounded, encoded.active])]

@@ -63,7 +63,7 @@ class Landscape:
         """Configurations of the genotypes, conditions applied, and which of them may be visited, (m,)."""
         encoded, allowed = self.encoder.resolve(genotypes)
         if self.relaxed:
-            values = np.where(self.continuous & encoded.active, np.clip(genotypes, 0.0, 1.0), encoded.values)
+            values = np.where(self.continuous & encoded.active, np.clip(genotypes, 0.0, 1.0), encoded.unit_values)
             return Encoded(values, encoded.active, self.encoder), allowed
         return encoded, allowed & ~members(encoded, self.taken)
 

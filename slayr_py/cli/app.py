@@ -81,7 +81,7 @@ def doctor(
     ] = False,
 ) -> None:
     """Check the compiler, CmdStan and the cache, and say what to install."""
-    from slayr_py.inference.programs import likelihood_in_use
+    from slayr_py.inference.sampling.programs import likelihood_in_use
     from slayr_py.toolchain import Check
     from slayr_py.toolchain import doctor as examine
 
@@ -108,8 +108,8 @@ def build(
     ] = None,
 ) -> None:
     """Compile every program, on all cores."""
-    from slayr_py.inference.programs import build as build_programs
-    from slayr_py.inference.programs import program_names
+    from slayr_py.inference.sampling.programs import build as build_programs
+    from slayr_py.inference.sampling.programs import program_names
 
     typer.echo(f"compiling {', '.join(program_names())} and what they are linked with (a minute or two, once)")
     for name, seconds in build_programs(jobs):

@@ -11,7 +11,7 @@ import numpy as np
 import xarray as xr
 
 from slayr_py.inference import Posterior
-from slayr_py.inference.tree import arviz, to_arviz
+from slayr_py.inference.diagnostics.arviz_bridge import arviz, to_arviz
 
 _MOST_IN_PAIRS = 8  # beyond that a figure of all pairs shows nothing
 

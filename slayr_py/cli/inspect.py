@@ -11,16 +11,16 @@ import pandas as pd
 import typer
 
 from slayr_py.cli.checks import ConfigError
-from slayr_py.cli.fits import attempts_text, limits_text, wrapped
+from slayr_py.cli.fit_text import attempts_text, limits_text, wrapped
 from slayr_py.cli.studies import load_study
 from slayr_py.cli.tables import cell, config_lines, printable, table_text
 from slayr_py.errors import DataError
-from slayr_py.inference.diagnostics import INFLUENTIAL
+from slayr_py.inference.diagnostics.checks import INFLUENTIAL
 from slayr_py.study import Result, convergence_figure, space_of, suggestion_table
-from slayr_py.study.record import FAILURE_KEY, describe_kernel, study_record, suggestion_record
-from slayr_py.study.report import given_up
-from slayr_py.study.result import trials_table
-from slayr_py.study.storage import quiet_optuna
+from slayr_py.study.results.result import trials_table
+from slayr_py.study.results.tables import given_up
+from slayr_py.study.storage.attributes import FAILURE_KEY, describe_kernel, study_record, suggestion_record
+from slayr_py.study.storage.opening import quiet_optuna
 
 
 def run(study: str, *, study_name: str | None, n_trials: int, figure: Path | None) -> None:

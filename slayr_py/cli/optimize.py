@@ -12,9 +12,9 @@ from slayr_py.cli.config import load_config
 from slayr_py.cli.tables import config_lines
 from slayr_py.errors import DataError, ObjectiveError
 from slayr_py.study import Result, minimize, suggestion_table
-from slayr_py.study.record import describe_kernel
 from slayr_py.study.sampler import sampler_of
-from slayr_py.study.storage import url_without_password
+from slayr_py.study.storage.attributes import describe_kernel
+from slayr_py.study.storage.opening import url_without_password
 
 
 def run(

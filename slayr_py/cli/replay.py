@@ -11,8 +11,8 @@ from slayr_py.cli.tables import printable
 from slayr_py.errors import DataError, InferenceError
 from slayr_py.inference import Replay, replay_folder
 from slayr_py.study import replay_trial
-from slayr_py.study.refit import last_fitted
-from slayr_py.study.storage import quiet_optuna
+from slayr_py.study.results.refits import last_fitted
+from slayr_py.study.storage.opening import quiet_optuna
 
 IDENTICAL, AGREES, DISAGREES = 0, 1, 2
 

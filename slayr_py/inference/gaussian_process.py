@@ -10,15 +10,14 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from slayr_py.errors import DataError, InferenceError
-from slayr_py.inference.build import build_posterior
-from slayr_py.inference.diagnostics import reason
+from slayr_py.inference.diagnostics.checks import reason
 from slayr_py.inference.model import Model
 from slayr_py.inference.observed import observe
 from slayr_py.inference.posterior import Posterior
-from slayr_py.inference.programs import compiled
-from slayr_py.inference.remedies import again, check_retries, planned
-from slayr_py.inference.run import Method, check_options, run
-from slayr_py.inference.start import WarmStart
+from slayr_py.inference.sampling.attempts import again, check_retries, planned
+from slayr_py.inference.sampling.programs import compiled
+from slayr_py.inference.sampling.run import Method, check_options, run
+from slayr_py.inference.sampling.warm_start import WarmStart
 from slayr_py.space import Encoded
 
 
@@ -152,7 +151,7 @@ class GaussianProcess(Model):
                     progress=progress,
                     **attempt.options,
                 )
-                posterior = build_posterior(self, program, observed, result, attempt.start, abandoned)
+                posterior = Posterior.from_run(self, program, observed, result, attempt.start, abandoned)
             except InferenceError as error:
                 if not attempts and failed is None:
                     raise

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal
@@ -11,19 +11,23 @@ import numpy as np
 import xarray as xr
 
 from slayr_py.errors import DataError, StorageError
-from slayr_py.inference import saved
-from slayr_py.inference.data_tree import prior_groups
-from slayr_py.inference.diagnostics import Diagnostics
+from slayr_py.inference.diagnostics.arviz_bridge import leave_one_out, to_arviz
+from slayr_py.inference.diagnostics.checks import Diagnostics, diagnose
 from slayr_py.inference.model import Model
-from slayr_py.inference.prediction import Prediction, Predictor, predict_all
-from slayr_py.inference.program_runs import draw_prior, predict_in_stan
-from slayr_py.inference.record import as_text
-from slayr_py.inference.saved import Format
-from slayr_py.inference.start import WarmStart
-from slayr_py.inference.tree import leave_one_out, to_arviz
+from slayr_py.inference.observed import Observed
+from slayr_py.inference.prediction import Prediction, Predictor, predict_all, predict_in_stan
+from slayr_py.inference.records import saved
+from slayr_py.inference.records.data_tree import posterior_groups, prior_groups
+from slayr_py.inference.records.record import as_text, make_record
+from slayr_py.inference.records.saved import Format
+from slayr_py.inference.sampling.output import Run
+from slayr_py.inference.sampling.programs import compiled
+from slayr_py.inference.sampling.run import run
+from slayr_py.inference.sampling.warm_start import WarmStart
 from slayr_py.kernels import Kernel
 from slayr_py.space import Encoded, Encoder
 from slayr_py.space.dimension import FloatArray
+from slayr_py.toolchain import CompiledProgram
 
 
 class Posterior:
@@ -71,6 +75,41 @@ class Posterior:
     ) -> None:
         self.model, self.train, self.data = model, train, data
         self.idata, self.record, self._diagnostics = idata, record, diagnostics
+
+    @classmethod
+    def from_run(
+        cls,
+        model: Model,
+        program: CompiledProgram,
+        observed: Observed,
+        result: Run,
+        start: WarmStart | None = None,
+        abandoned: Sequence[Mapping[str, Any]] = (),
+    ) -> Posterior:
+        """Label the arrays of a run, check them, and record how the run was made.
+
+        Parameters
+        ----------
+        model : Model
+        program : CompiledProgram
+            The program that ran.
+        observed : Observed
+            Observations that were fitted.
+        result : Run
+            Output of the program.
+        start : WarmStart, optional
+            Where the chains started.
+        abandoned : sequence of mappings
+            Earlier attempts, for ``record["abandoned"]``.
+        """
+        y = np.asarray(observed.data["y"], dtype=np.float64)
+        idata = xr.DataTree.from_dict(
+            posterior_groups(model, observed.train, y, result, observed.y_mean, observed.y_sd)
+        )
+        hyperparameters = {name: result.variables[name] for name in model.priors if name in result.variables}
+        diagnostics = diagnose(result, hyperparameters, leave_one_out(idata))
+        record = make_record(model, program, observed.data, result, diagnostics, start, abandoned)
+        return cls(model, observed.train, observed.data, idata, record, diagnostics)
 
     @property
     def kernel(self) -> Kernel:
@@ -237,7 +276,18 @@ class Posterior:
         InferenceError
             If Stan fails.
         """
-        result = draw_prior(self.model, self.train, self._targets, draws=draws, chains=chains, warmup=warmup, seed=seed)
+        result = run(
+            compiled(self.model.kernel.program),
+            self.model.stan_data(self.train, self._targets, self.train[:0], prior_only=True),
+            "nuts",
+            seed=seed,
+            chains=chains,
+            warmup=warmup,
+            draws=draws,
+            target_acceptance=0.8,
+            max_treedepth=10,
+            ess=None,
+        )
         groups = {name: group.to_dataset() for name, group in self.idata.children.items()}
         groups |= prior_groups(self.model, self.train, result)
         record = self.record | {"prior": result.arguments}

@@ -17,9 +17,14 @@ from copy import copy
 from typing import NamedTuple
 
 import numpy as np
+import pandas as pd
+import xarray as xr
 from scipy.linalg.blas import dtrsm
 
 from slayr_py.errors import InferenceError
+from slayr_py.inference.model import Model
+from slayr_py.inference.sampling.programs import compiled
+from slayr_py.inference.sampling.run import generate
 from slayr_py.kernels import Kernel
 from slayr_py.space import Encoded
 from slayr_py.space.dimension import FloatArray
@@ -171,6 +176,26 @@ def predict_all(
             block_mean, variance = predictor.moments(new[j : j + columns])
             mean[i : i + rows, j : j + columns] = block_mean
             sd[i : i + rows, j : j + columns] = np.sqrt(variance)
+    return mean, sd
+
+
+def predict_in_stan(
+    model: Model, train: Encoded, y: FloatArray, stored: xr.Dataset, new: Encoded, seed: int
+) -> tuple[FloatArray, FloatArray]:
+    """Means and standard deviations (s, m) of the latent function by the program's generated quantities.
+
+    Parameters
+    ----------
+    stored : Dataset
+        Draws of the program's parameters, (chain, draw, ...).
+    """
+    table: dict[str, FloatArray] = {}
+    for name, shape in model.parameter_shapes.items():
+        values = stored[name].values.reshape(stored.sizes["chain"] * stored.sizes["draw"], -1)
+        table |= {f"{name}.{i + 1}" if shape else name: np.asarray(v) for i, v in enumerate(values.T)}
+    output = generate(compiled(model.kernel.program), model.stan_data(train, y, new), pd.DataFrame(table), seed)
+    mean = output[[f"f_mean.{i + 1}" for i in range(len(new))]].to_numpy()
+    sd = output[[f"f_sd.{i + 1}" for i in range(len(new))]].to_numpy()
     return mean, sd
 
 

@@ -13,18 +13,17 @@ from pathlib import Path
 from typing import Any, TypeVar, get_args
 
 from slayr_py.errors import CompileError, StorageError
-from slayr_py.inference.build import build_posterior
-from slayr_py.inference.environment import differences, environment
 from slayr_py.inference.gaussian_process import GaussianProcess
 from slayr_py.inference.observed import Observed
-from slayr_py.inference.output import Run
 from slayr_py.inference.posterior import Posterior
-from slayr_py.inference.programs import Likelihood, compiled, program_names
-from slayr_py.inference.record import FORMAT, digest
-from slayr_py.inference.run import Method, check_options, run
-from slayr_py.inference.seeds import stan_seed
-from slayr_py.inference.start import WarmStart
-from slayr_py.inference.summary import compare, entries, summarise
+from slayr_py.inference.records.environment import differences, environment
+from slayr_py.inference.records.record import FORMAT, digest
+from slayr_py.inference.records.summary import compare, entries, summarise
+from slayr_py.inference.sampling.output import Run
+from slayr_py.inference.sampling.programs import Likelihood, compiled, program_names
+from slayr_py.inference.sampling.run import Method, check_options, run
+from slayr_py.inference.sampling.seeds import stan_seed
+from slayr_py.inference.sampling.warm_start import WarmStart
 from slayr_py.toolchain import CompiledProgram
 
 _Read = TypeVar("_Read")
@@ -124,7 +123,7 @@ def posterior_again(
     """
     asked = _read(record, observed.data)
     program, result = asked.run(observed.data, progress)
-    return build_posterior(asked.model, program, observed, result, asked.start, record.get("abandoned", ()))
+    return Posterior.from_run(asked.model, program, observed, result, asked.start, record.get("abandoned", ()))
 
 
 def recorded_model(record: Mapping[str, Any]) -> GaussianProcess:

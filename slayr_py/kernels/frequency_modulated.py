@@ -18,11 +18,11 @@ from typing_extensions import override
 
 from slayr_py.errors import DataError, did_you_mean
 from slayr_py.kernels.base import Kernel
+from slayr_py.kernels.conditional_tree import product_and_others
 from slayr_py.kernels.hierarchical import Hierarchical
 from slayr_py.kernels.modulators import ByHierarchical, Diffusion, Laplacian, Modulator, Neural, Power, mean_response
 from slayr_py.kernels.priors import Prior
 from slayr_py.kernels.spectral import beta_prior, graph_data, own_weights, vertex_weights
-from slayr_py.kernels.tree import product_and_others
 from slayr_py.space import Encoded, Encoder
 from slayr_py.space.dimension import FloatArray
 

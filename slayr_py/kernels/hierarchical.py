@@ -29,9 +29,9 @@ from typing_extensions import override
 from slayr_py.errors import DataError, did_you_mean
 from slayr_py.kernels.base import Kernel
 from slayr_py.kernels.base_kernels import CODES, Base, correlation, slope
+from slayr_py.kernels.conditional_tree import Tree, product_and_others
 from slayr_py.kernels.matern import checked_order
 from slayr_py.kernels.priors import Beta, LogNormal, Prior, lengthscale_prior
-from slayr_py.kernels.tree import Tree, product_and_others
 from slayr_py.space import Encoded, Encoder
 from slayr_py.space.dimension import FloatArray
 

@@ -28,9 +28,9 @@ import numpy as np
 from typing_extensions import override
 
 from slayr_py.errors import DataError
+from slayr_py.kernels.conditional_tree import Tree
 from slayr_py.kernels.hierarchical import Hierarchical
 from slayr_py.kernels.priors import Dirichlet, LogNormal, Prior, lengthscale_prior
-from slayr_py.kernels.tree import Tree
 from slayr_py.space import Encoded, Encoder
 from slayr_py.space.dimension import FloatArray
 

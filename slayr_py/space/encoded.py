@@ -21,27 +21,27 @@ class Encoded:
 
     Attributes
     ----------
-    values : (n, D) float64
+    unit_values : (n, D) float64
         Coordinates; real parameters in [0, 1], others the index of their level, 0 where inactive.
     active : (n, D) bool
     encoder : Encoder
         The encoder that made them.
     raw : (n, D) float64, optional
         Real parameters in the user's units, which a logarithmic coordinate cannot carry to the last digit; without it
-        they are computed from ``values``.
+        they are computed from ``unit_values``.
     """
 
-    values: FloatArray
+    unit_values: FloatArray
     active: NDArray[np.bool_]
     encoder: Encoder
     raw: FloatArray | None = None
 
     def __len__(self) -> int:
-        return len(self.values)
+        return len(self.unit_values)
 
     def __getitem__(self, rows: slice | NDArray[Any] | list[int]) -> Encoded:
         raw = None if self.raw is None else self.raw[rows]
-        return Encoded(self.values[rows], self.active[rows], self.encoder, raw)
+        return Encoded(self.unit_values[rows], self.active[rows], self.encoder, raw)
 
     @cached_property
     def columns(self) -> FloatArray:
@@ -52,7 +52,7 @@ class Encoded:
         """
         parts = []
         for i, dimension in enumerate(self.encoder.dimensions):
-            column, on = self.values[:, i], self.active[:, i]
+            column, on = self.unit_values[:, i], self.active[:, i]
             if dimension.kind == "categorical":
                 parts.append((column[:, None] == np.arange(len(dimension.levels))) & on[:, None])
             else:
@@ -63,7 +63,7 @@ class Encoded:
     @cached_property
     def real(self) -> FloatArray:
         """Coordinates of real parameters, (n, D_c), in the order of ``encoder.real_names``; 1/2 where inactive."""
-        values = self.values[:, self._positions(real=True)]
+        values = self.unit_values[:, self._positions(real=True)]
         return np.ascontiguousarray(np.where(self.real_active, values, 0.5))
 
     @cached_property
@@ -79,14 +79,14 @@ class Encoded:
         """
         positions = self._positions(real=False)
         inactive = np.array([len(self.encoder.dimensions[j].levels) for j in positions], dtype=np.int64)
-        levels = self.values[:, positions].astype(np.int64)
+        levels = self.unit_values[:, positions].astype(np.int64)
         return np.ascontiguousarray(np.where(self.active[:, positions], levels, inactive))
 
     def concatenate(self, other: Encoded) -> Encoded:
         """These configurations followed by ``other``."""
         raw = None if self.raw is None or other.raw is None else np.vstack([self.raw, other.raw])
         return Encoded(
-            np.vstack([self.values, other.values]), np.vstack([self.active, other.active]), self.encoder, raw
+            np.vstack([self.unit_values, other.unit_values]), np.vstack([self.active, other.active]), self.encoder, raw
         )
 
     def _positions(self, real: bool) -> list[int]:

@@ -3,7 +3,7 @@
 Symbols
 -------
 n : number of configurations; D : number of parameters that vary, in the order of the space's own keys.
-values (n, D) : coordinates, see :class:`~slayr_py.space.dimension.Dimension`; 0 where a parameter is inactive.
+unit_values (n, D) : coordinates, see :class:`~slayr_py.space.dimension.Dimension`; 0 where a parameter is inactive.
 raw (n, D) : values of real parameters in the user's units, so that decoding gives back every digit.
 active (n, D) : whether the parameter has a value in the configuration.
 genotype (n, D) : coordinates of all parameters, active or not; what search moves through.
@@ -255,12 +255,12 @@ class Encoder:
 
     def _numbers(self, encoded: Encoded) -> FloatArray:
         """Level indices and real values, (n, D), with the digits that ConfigSpace keeps; any legal one if inactive."""
-        numbers = np.empty(encoded.values.shape)
+        numbers = np.empty(encoded.unit_values.shape)
         for j, d in enumerate(self.dimensions):
             if d.is_real and encoded.raw is not None:
                 numbers[:, j] = np.where(encoded.active[:, j], encoded.raw[:, j], d.lower)
             else:
-                numbers[:, j] = d.rounded(d.numbers(encoded.values[:, j]))
+                numbers[:, j] = d.rounded(d.numbers(encoded.unit_values[:, j]))
         return numbers
 
     def _encode(self, rows: list[Any], where: str) -> Encoded:

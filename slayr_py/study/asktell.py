@@ -15,10 +15,10 @@ from optuna.trial import FrozenTrial
 from slayr_py.errors import DataError, SpaceError
 from slayr_py.space import Encoder, space_from_json
 from slayr_py.study.distributions import is_active, space_to_distributions
-from slayr_py.study.record import study_record
 from slayr_py.study.sampler import StanGPSampler, sampler_of
-from slayr_py.study.storage import open_storage, storage_failures
-from slayr_py.study.stored import check_stored
+from slayr_py.study.storage.attributes import study_record
+from slayr_py.study.storage.integrity import check_stored
+from slayr_py.study.storage.opening import open_storage, storage_failures
 
 
 def create_study(

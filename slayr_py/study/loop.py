@@ -16,23 +16,29 @@ from optuna.trial import FrozenTrial, TrialState
 
 from slayr_py.acquisition import Acquisition
 from slayr_py.errors import DataError, NotFiniteError, ObjectiveError, StorageError
-from slayr_py.inference.run import Method
+from slayr_py.inference.sampling.run import Method
 from slayr_py.space import Encoder
 from slayr_py.study.asktell import create_study, space_of, suggest_all
 from slayr_py.study.objective import Objective, evaluate
 from slayr_py.study.progress import ProgressBar
 from slayr_py.study.proposal import Phase
-from slayr_py.study.record import EVALUATIONS_KEY, FAILURE_KEY, describe_kernel, model_difference, study_record
-from slayr_py.study.result import Result
+from slayr_py.study.results.result import Result
 from slayr_py.study.sampler import StanGPSampler
-from slayr_py.study.storage import (
+from slayr_py.study.storage.attributes import (
+    EVALUATIONS_KEY,
+    FAILURE_KEY,
+    describe_kernel,
+    model_difference,
+    study_record,
+)
+from slayr_py.study.storage.opening import (
     failure_of_storage,
     open_storage,
     quiet_optuna,
     storage_failures,
     storage_reason,
 )
-from slayr_py.study.workers import at_work, worker_storage
+from slayr_py.study.storage.workers import at_work, worker_storage
 
 FAILURES_IN_A_ROW = 3
 """So many failing trials one after another are taken for a mistake in the objective rather than in a configuration."""

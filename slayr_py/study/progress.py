@@ -12,7 +12,7 @@ from optuna.study import StudyDirection
 from tqdm import tqdm
 
 from slayr_py.study.proposal import Phase
-from slayr_py.study.report import finite_trials
+from slayr_py.study.results.tables import finite_trials
 
 _SHOWN = (
     ("rhat_max", "rhat", ".2f"),

@@ -16,13 +16,13 @@ from threadpoolctl import threadpool_limits
 
 from slayr_py.acquisition import Acquisition, Suggestion, suggest
 from slayr_py.inference import GaussianProcess, Posterior
-from slayr_py.inference.nuts import MOST
+from slayr_py.inference.sampling.nuts import MOST
 from slayr_py.space import jsonable
 from slayr_py.study.distributions import to_params
-from slayr_py.study.record import leave_suggestion
-from slayr_py.study.starts import last_start, leave_fit
-from slayr_py.study.trials import Observations, excluded, pending
-from slayr_py.study.workers import turn
+from slayr_py.study.storage.attributes import leave_suggestion
+from slayr_py.study.storage.fit_records import last_start, leave_fit
+from slayr_py.study.storage.trials import Observations, excluded, pending
+from slayr_py.study.storage.workers import turn
 
 LARGEST_ERROR = 0.1
 """Monte Carlo standard error of the acquisition at its maximum, above which more draws are made: a tenth of an

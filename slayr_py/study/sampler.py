@@ -25,13 +25,13 @@ from slayr_py.acquisition import Acquisition
 from slayr_py.acquisition import from_name as acquisition_from_name
 from slayr_py.errors import DataError, InferenceError, SpaceError
 from slayr_py.inference import GaussianProcess, Posterior
-from slayr_py.inference.remedies import check_retries
-from slayr_py.inference.run import Method, check_options
+from slayr_py.inference.sampling.attempts import check_retries
+from slayr_py.inference.sampling.run import Method, check_options
 from slayr_py.kernels import from_name as kernel_from_name
 from slayr_py.space import Encoder, encoder_to_json
 from slayr_py.study.distributions import space_to_distributions, to_configuration, to_params
 from slayr_py.study.proposal import Phase, Proposer, as_stan_seed
-from slayr_py.study.record import (
+from slayr_py.study.storage.attributes import (
     STUDY_KEY,
     SUGGESTION_KEY,
     kernel_record,
@@ -40,8 +40,8 @@ from slayr_py.study.record import (
     study_record,
     suggestion_record,
 )
-from slayr_py.study.trials import excluded, observations, pending
-from slayr_py.study.workers import turn
+from slayr_py.study.storage.trials import excluded, observations, pending
+from slayr_py.study.storage.workers import turn
 
 _FILLING = 64  # points among which one is looked for that was not tried yet
 

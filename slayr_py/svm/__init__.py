@@ -5,9 +5,9 @@ from slayr_py.svm.factorization import KernelFactorization
 from slayr_py.svm.gp_kernel import GPKernel
 from slayr_py.svm.graph_kernels import Diffusion, GraphKernel, InverseCosine, RandomWalk, RegularizedLaplacian
 from slayr_py.svm.kernel_function import KernelFunction
+from slayr_py.svm.kernel_names import from_name, names
 from slayr_py.svm.machines import KernelNuSVR, KernelSVC, KernelSVR
 from slayr_py.svm.precomputed import Precomputed
-from slayr_py.svm.registry import from_name, names
 from slayr_py.svm.vector_kernels import RBF, Laplacian, Linear, Matern, Polynomial
 
 __all__ = [

@@ -95,7 +95,7 @@ def cross_validate(
         raise DataError(f"level must be a probability between 0 and 1, got {level!r}")
     wanted, points = _checked_scores(scoring), estimator.encoder.encode(X)
     targets = _checked_targets(y, len(points))
-    folds = list(check_cv(cv).split(points.values, targets))
+    folds = list(check_cv(cv).split(points.unit_values, targets))
     rows = []
     with tqdm(folds, unit="fold", disable=not progress) as bar:
         for fold, (train, test) in enumerate(bar):

@@ -16,8 +16,8 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from slayr_py.space.dimension import FloatArray
 from slayr_py.svm.eigenpairs import decompose
 from slayr_py.svm.kernel_function import KernelFunction
+from slayr_py.svm.kernel_names import from_name
 from slayr_py.svm.precomputed import Precomputed
-from slayr_py.svm.registry import from_name
 
 
 class KernelFactorization(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc]

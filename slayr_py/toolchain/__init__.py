@@ -4,7 +4,7 @@ from slayr_py.toolchain.cache import cache_dir
 from slayr_py.toolchain.cmdstan import CmdStan, ensure_cmdstan, find_cmdstan
 from slayr_py.toolchain.compiler import Compiler
 from slayr_py.toolchain.doctor import Check, doctor
-from slayr_py.toolchain.programs import CompiledProgram, compile_program, processor_name, processor_options
+from slayr_py.toolchain.executables import CompiledProgram, compile_program, processor_name, processor_options
 
 __all__ = [
     "Check",

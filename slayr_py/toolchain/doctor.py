@@ -15,7 +15,7 @@ from slayr_py.errors import ToolchainError
 from slayr_py.toolchain.cache import cache_dir
 from slayr_py.toolchain.cmdstan import ensure_cmdstan, find_cmdstan, ignored_cmdstans
 from slayr_py.toolchain.compiler import find_compiler, find_make
-from slayr_py.toolchain.programs import compile_program, processor_options
+from slayr_py.toolchain.executables import compile_program, processor_options
 from slayr_py.toolchain.wheel import find_wheel
 
 _PROGRAM = "parameters { real z; }\nmodel { z ~ std_normal(); }\n"

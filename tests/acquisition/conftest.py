@@ -22,11 +22,11 @@ class KnownFunction:
 
     def moments(self, encoded):
         self.visited += encoded.encoder.decode(encoded)
-        mean = -self.f(encoded.values, encoded.active)[None]
+        mean = -self.f(encoded.unit_values, encoded.active)[None]
         return mean, np.ones_like(mean)
 
     def moments_with_gradient(self, encoded):
-        gradient = -self.slope(encoded.values, encoded.active)[None]
+        gradient = -self.slope(encoded.unit_values, encoded.active)[None]
         return Moments(*self.moments(encoded), gradient, np.zeros_like(gradient))
 
 

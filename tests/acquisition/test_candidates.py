@@ -24,7 +24,7 @@ def test_candidates_are_valid_different_and_many(any_space):
     assert 10_000 <= len(found) < 21_000
     encoded, allowed = posterior.encoder.resolve(found.genotypes)
     assert allowed.all() and len(distinct(found.encoded)) == len(found)
-    assert np.array_equal(encoded.values, found.encoded.values)
+    assert np.array_equal(encoded.unit_values, found.encoded.unit_values)
     assert np.array_equal(encoded.active, found.encoded.active)
     for config in posterior.encoder.decode(found.encoded[:200]):
         config.check_valid_configuration()
@@ -35,7 +35,7 @@ def test_some_are_the_incumbent_and_many_lie_close():
     found = candidates(posterior, np.random.default_rng(0))
     best = posterior.train[[-1]]
     alike = np.all(found.encoded.active == best.active, axis=1)
-    distance = np.abs(found.encoded.values - best.values)[alike].max(axis=1)
+    distance = np.abs(found.encoded.unit_values - best.unit_values)[alike].max(axis=1)
     assert np.sum(distance < 1e-9) == 1 and np.sum(distance < 0.1) >= 10
 
 

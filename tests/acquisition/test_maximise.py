@@ -61,7 +61,7 @@ def test_pending_points_are_avoided(branin_posterior, branin_data):
     _, _, y = branin_data
     first = suggest(branin_posterior, best=y.min(), t=1, rng=np.random.default_rng(0))
     second = suggest(branin_posterior, best=y.min(), t=1, rng=np.random.default_rng(0), pending=[first.config])
-    a, b = branin_posterior.encoder.encode([first.config, second.config]).values
+    a, b = branin_posterior.encoder.encode([first.config, second.config]).unit_values
     assert np.linalg.norm(a - b) > 0.02
 
 

@@ -14,7 +14,7 @@ from ConfigSpace import ConfigurationSpace
 import slayr_py
 from slayr_py.cli.fit import infer_space
 from slayr_py.errors import DataError, InferenceError
-from slayr_py.study.record import STUDY_KEY, SUGGESTION_KEY
+from slayr_py.study.storage.attributes import STUDY_KEY, SUGGESTION_KEY
 
 
 def test_help_teaches(slayr):
@@ -27,7 +27,7 @@ def test_help_teaches(slayr):
 
 
 def test_the_toolchain_is_built_once(slayr, monkeypatch):
-    from slayr_py.inference import programs
+    from slayr_py.inference.sampling import programs
 
     asked = []
     monkeypatch.setattr(programs, "compiled", asked.append)
@@ -38,7 +38,7 @@ def test_the_toolchain_is_built_once(slayr, monkeypatch):
 
 def test_what_does_not_compile_is_said(slayr, monkeypatch):
     from slayr_py.errors import CompileError
-    from slayr_py.inference import programs
+    from slayr_py.inference.sampling import programs
 
     def fails(name):
         raise CompileError(f"{name}: no such instruction")
@@ -348,7 +348,7 @@ def test_a_table_s_own_ranges_hold_all_its_values(seed, scale):
 
 
 def test_fit_says_what_it_gave_up_and_which_limits_it_had(slayr, table, monkeypatch):
-    from slayr_py.inference import diagnostics
+    from slayr_py.inference.diagnostics import checks as diagnostics
 
     monkeypatch.setattr(diagnostics, "EBFMI_LIMIT", 5.0)
     options = ("--chains", "2", "--warmup", "100", "--draws", "60", "--ess", "10", "--retries", "1")

@@ -19,7 +19,7 @@ import slayr_py as sl
 from slayr_py.cli.checks import ConfigError
 from slayr_py.cli.config import load_config
 from slayr_py.errors import DataError, ObjectiveError, SpaceError, StorageError
-from slayr_py.study.stored import FORMAT
+from slayr_py.study.storage.integrity import FORMAT
 
 MODULE = "def bowl(config):\n    return (config['x'] - 0.3) ** 2\n"
 CONFIG = """
@@ -229,7 +229,7 @@ def test_a_file_that_is_no_database_is_named_and_left_as_it_is(study_file, go_on
 
 
 def test_a_file_that_another_program_holds_is_named(study_file, go_on, monkeypatch):
-    monkeypatch.setattr("slayr_py.study.storage.LOCK_SECONDS", 0.1)
+    monkeypatch.setattr("slayr_py.study.storage.opening.LOCK_SECONDS", 0.1)
     other = sqlite3.connect(study_file, isolation_level=None)
     other.execute("BEGIN EXCLUSIVE")
     with pytest.raises(StorageError, match="database is locked; another program holds it") as caught:

@@ -19,7 +19,7 @@ import slayr_py as sl
 from slayr_py.cli.objective import command_objective
 from slayr_py.errors import NotFiniteError, ObjectiveError
 from slayr_py.study.objective import evaluate
-from slayr_py.study.record import FAILURE_KEY
+from slayr_py.study.storage.attributes import FAILURE_KEY
 
 
 class Unprintable(Exception):

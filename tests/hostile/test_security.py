@@ -18,7 +18,7 @@ from testing_hostility import disk_with_room_for
 import slayr_py as sl
 from slayr_py.cli.config import load_config
 from slayr_py.cli.objective import command_objective
-from slayr_py.inference.folder import run_folder
+from slayr_py.inference.sampling.run_folder import run_folder
 from slayr_py.processes import this_process
 from slayr_py.toolchain.cache import staging
 

@@ -293,7 +293,7 @@ def test_a_study_without_a_compiler_says_so_before_it_evaluates_anything_more(st
 def test_a_study_with_a_compiler_that_fails_says_so_too(study_file, go_on, script, monkeypatch):
     before = stored_values(study_file)
     monkeypatch.setenv("CXX", script("case $1 in --version) echo c 1;; *) echo out of luck >&2; exit 1;; esac"))
-    monkeypatch.setattr("slayr_py.inference.programs._refused", {})
+    monkeypatch.setattr("slayr_py.inference.sampling.programs._refused", {})
     with (
         pytest.warns(RuntimeWarning, match="the accelerated likelihood of matern_gp does not compile here"),
         pytest.raises(CompileError, match="(?s)the C.. compiler failed on .*matern_gp.stan:.*out of luck") as caught,

@@ -14,13 +14,13 @@ from testing_arviz import elpd_loo, loo_pit, panels, pointwise
 from testing_spaces import conditional_space, mixed_space, plain_space
 
 import slayr_py as sl
-from slayr_py.inference.build import build_posterior
-from slayr_py.inference.calibration import draw_from_prior, draw_values
+from slayr_py.inference.diagnostics.arviz_bridge import arviz, standard_error
 from slayr_py.inference.observed import Observed
-from slayr_py.inference.programs import compiled
-from slayr_py.inference.run import run
-from slayr_py.inference.tree import arviz, standard_error
-from slayr_py.inference.uniformity import ecdf_p_value
+from slayr_py.inference.posterior import Posterior
+from slayr_py.inference.sampling.programs import compiled
+from slayr_py.inference.sampling.run import run
+from slayr_py.inference.validation.calibration import draw_from_prior, draw_values
+from slayr_py.inference.validation.uniformity import ecdf_p_value
 from slayr_py.kernels import FrequencyModulated, Hierarchical
 from slayr_py.space import Encoder
 
@@ -202,7 +202,7 @@ def simulated():
         y = draw_values(model, train, new, draw_from_prior(model, rng), rng)[:6]
         data = model.stan_data(train, y, train[:0])
         result = run(program, data, "nuts", seed=i, **options)
-        posteriors.append(build_posterior(model, program, Observed(train, data, 0.0, 1.0), result))
+        posteriors.append(Posterior.from_run(model, program, Observed(train, data, 0.0, 1.0), result))
     return posteriors
 
 

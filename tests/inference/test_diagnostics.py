@@ -14,12 +14,12 @@ from testing_spaces import plain_space
 import slayr_py as sl
 from slayr_py.errors import InferenceError
 from slayr_py.inference import Diagnostics, gaussian_process
-from slayr_py.inference.diagnostics import diagnose, divergence_limit, reason
-from slayr_py.inference.output import Run
-from slayr_py.inference.remedies import Attempt, again, planned
-from slayr_py.inference.run import run
-from slayr_py.inference.seeds import retry_seed, stan_seed
-from slayr_py.inference.tree import LeaveOneOut, arviz, convergence, leave_one_out, pareto_smooth
+from slayr_py.inference.diagnostics.arviz_bridge import LeaveOneOut, arviz, convergence, leave_one_out, pareto_smooth
+from slayr_py.inference.diagnostics.checks import diagnose, divergence_limit, reason
+from slayr_py.inference.sampling.attempts import Attempt, again, planned
+from slayr_py.inference.sampling.output import Run
+from slayr_py.inference.sampling.run import run
+from slayr_py.inference.sampling.seeds import retry_seed, stan_seed
 from slayr_py.space import Encoder
 
 CHAINS, DRAWS = 4, 200

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from slayr_py.inference.folder import run_folder
+from slayr_py.inference.sampling.run_folder import run_folder
 from slayr_py.processes import Process, _started, this_process
 
 

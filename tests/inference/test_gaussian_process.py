@@ -9,9 +9,9 @@ from ConfigSpace import Categorical, ConfigurationSpace
 from testing_spaces import branin, plain_space
 
 import slayr_py as sl
-from slayr_py.inference import diagnostics
+from slayr_py.inference.diagnostics import checks as diagnostics
 from slayr_py.inference.observed import standardisation
-from slayr_py.inference.seeds import stan_seed
+from slayr_py.inference.sampling.seeds import stan_seed
 from slayr_py.space import Encoder
 
 QUICK = {"chains": 2, "warmup": 100, "draws": 50}
@@ -139,7 +139,7 @@ def test_the_mode_is_a_mode(branin_data):
     posterior = sl.GaussianProcess(space).fit(configs, y, method="map", seed=4)
     assert posterior.n_draws == 1 and posterior.check().ok
     # The gradient of the log density vanishes there.
-    from slayr_py.inference.programs import compiled
+    from slayr_py.inference.sampling.programs import compiled
 
     scores = posterior.idata["unconstrained_posterior"].to_dataset()
     point = {name: scores[name].values[0, 0] for name in map(str, scores.data_vars)}

@@ -16,9 +16,9 @@ from scipy.stats import norm
 from testing_arviz import loo_pit
 
 import slayr_py as sl
-from slayr_py.inference.programs import compiled
-from slayr_py.inference.run import run
-from slayr_py.inference.tree import standard_error
+from slayr_py.inference.diagnostics.arviz_bridge import standard_error
+from slayr_py.inference.sampling.programs import compiled
+from slayr_py.inference.sampling.run import run
 
 N = 8
 OPTIONS = {"warmup": 500, "draws": 1000, "target_acceptance": 0.95}
@@ -38,7 +38,7 @@ def mixed_space() -> ConfigurationSpace:
 def test_against_refits(kernel, space):
     gp = sl.GaussianProcess(space, kernel, {"sigma_n": sl.LogNormal(-1.2, 0.5)})
     points = gp.encoder.encode(gp.encoder.sobol(N, 2))
-    y = 1000 + 20 * np.sin(5 * points.values[:, 0]) + 10 * np.random.default_rng(1).normal(size=N)
+    y = 1000 + 20 * np.sin(5 * points.unit_values[:, 0]) + 10 * np.random.default_rng(1).normal(size=N)
     posterior = gp.fit(points, y, chains=4, seed=3, **OPTIONS)
     loo = posterior.loo()
     density = np.exp(posterior.idata["log_likelihood"]["y"].values)

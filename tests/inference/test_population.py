@@ -7,9 +7,9 @@ import pytest
 from scipy.special import logsumexp
 
 import slayr_py as sl
-from slayr_py.inference import approximations
-from slayr_py.inference.importance import smoothed_resample
-from slayr_py.inference.population import improve
+from slayr_py.inference.diagnostics.importance import smoothed_resample
+from slayr_py.inference.sampling import approximations
+from slayr_py.inference.sampling.population import improve
 from slayr_py.space import Encoder
 
 

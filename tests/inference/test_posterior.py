@@ -12,9 +12,9 @@ from scipy.stats import multivariate_normal, norm
 from testing_spaces import mixed_space
 
 import slayr_py as sl
-from slayr_py.inference.importance import smoothed_resample
+from slayr_py.inference.diagnostics.arviz_bridge import arviz
+from slayr_py.inference.diagnostics.importance import smoothed_resample
 from slayr_py.inference.prediction import Predictor, mixture_moments
-from slayr_py.inference.tree import arviz
 from slayr_py.space import Encoder
 
 GROUPS = {

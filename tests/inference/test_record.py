@@ -19,11 +19,12 @@ from testing_spaces import plain_space
 from threadpoolctl import threadpool_info, threadpool_limits
 
 import slayr_py as sl
-from slayr_py.inference import approximations, environment, population
-from slayr_py.inference.programs import compiled, program_folder
-from slayr_py.inference.record import as_text, digest
-from slayr_py.inference.seeds import stan_seed
-from slayr_py.inference.tree import arviz
+from slayr_py.inference.diagnostics.arviz_bridge import arviz
+from slayr_py.inference.records import environment
+from slayr_py.inference.records.record import as_text, digest
+from slayr_py.inference.sampling import approximations, population
+from slayr_py.inference.sampling.programs import compiled, program_folder
+from slayr_py.inference.sampling.seeds import stan_seed
 from slayr_py.toolchain.source import expand_header, expand_stan
 
 Y = np.array([1.0, 3.0, 2.0, 5.0, 4.0])

@@ -19,9 +19,9 @@ from ConfigSpace import Categorical, ConfigurationSpace
 from scipy.stats import gamma, norm
 
 import slayr_py as sl
-from slayr_py.inference.programs import compiled
-from slayr_py.inference.run import run
-from slayr_py.inference.tree import pareto_smooth, standard_error
+from slayr_py.inference.diagnostics.arviz_bridge import pareto_smooth, standard_error
+from slayr_py.inference.sampling.programs import compiled
+from slayr_py.inference.sampling.run import run
 from slayr_py.kernels import FrequencyModulated, Matern
 
 FOLDER = Path(__file__).resolve().parents[3] / "shared" / "data" / "posteriordb"
@@ -160,7 +160,7 @@ def test_default_priors_against_a_grid(kernel, space, name):
     gp = sl.GaussianProcess(space, kernel)
     rng = np.random.default_rng(4)
     points = gp.encoder.encode(gp.encoder.sobol(8, 0))
-    y = np.sin(4 * points.values[:, 0]) + 0.4 * rng.normal(size=8)
+    y = np.sin(4 * points.unit_values[:, 0]) + 0.4 * rng.normal(size=8)
     # Long, since the tail of small noise is visited rarely.
     posterior = gp.fit(points, y, draws=10_000, target_acceptance=0.95, seed=2)
     fit = {key: values.values for key, values in posterior.idata["posterior"].to_dataset().items()}

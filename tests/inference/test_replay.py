@@ -15,7 +15,8 @@ from testing_spaces import branin, mixed_space
 
 import slayr_py as sl
 from slayr_py.errors import CompileError
-from slayr_py.inference import programs, replay, replay_folder
+from slayr_py.inference import replay, replay_folder
+from slayr_py.inference.sampling import programs
 from slayr_py.space import Encoder
 
 QUICK = {"chains": 2, "warmup": 200, "draws": 150}

@@ -11,7 +11,7 @@ import pytest
 import xarray as xr
 
 import slayr_py as sl
-from slayr_py.inference import saved
+from slayr_py.inference.records import saved
 from slayr_py.processes import this_process
 
 FILES = {"netcdf": "posterior.nc", "zarr": "posterior.zarr"}

@@ -12,10 +12,10 @@ from testing_spaces import branin, mixed_space
 
 import slayr_py as sl
 from slayr_py.inference import WarmStart, diagnostics
-from slayr_py.inference.nuts import _hopeless
-from slayr_py.inference.output import Run
-from slayr_py.inference.start import estimated_metric
-from slayr_py.inference.tree import convergence, standard_error
+from slayr_py.inference.diagnostics.arviz_bridge import convergence, standard_error
+from slayr_py.inference.sampling.nuts import _hopeless
+from slayr_py.inference.sampling.output import Run
+from slayr_py.inference.sampling.warm_start import estimated_metric
 
 OPTIONS = {"chains": 4, "draws": 100, "ess": 100}
 
@@ -177,7 +177,7 @@ def sampled(chains: np.ndarray, diverging: float = 0.0) -> Run:
 
 def test_a_warm_start_that_leads_nowhere_is_given_up_early():
     def hopeless(run, most):
-        return _hopeless(run, convergence(run.coordinates), wanted=50, most=most)
+        return _hopeless(run, convergence(run.unconstrained), wanted=50, most=most)
 
     rng = np.random.default_rng(0)
     good = rng.normal(size=(4, 100))

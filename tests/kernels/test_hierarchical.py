@@ -18,7 +18,7 @@ def embedding(points, i, theta):
     line = [encoder.names.index(n) for n in (*encoder.ancestors[name], name)]
     omega, rho = np.prod(theta["gamma"][line]), theta["rho"][i]
     rows = []
-    for x, on in zip(points.values[:, i], points.active[:, i], strict=True):
+    for x, on in zip(points.unit_values[:, i], points.active[:, i], strict=True):
         if dimension.kind == "categorical":
             row = np.full(len(dimension.levels), 1 - rho)
             row[int(x)] = 1.0

@@ -38,11 +38,11 @@ def test_gram_is_symmetric_and_positive_semidefinite(case):
 def test_nothing_writes_into_the_points(case):
     kernel, encoder = case
     points = random_points(encoder, 5, 0)
-    before = points.values.copy(), points.active.copy()
+    before = points.unit_values.copy(), points.active.copy()
     draws = draws_of(random_theta(kernel, encoder, np.random.default_rng(0)))
     kernel.cross_gradient(points, points, draws)
     kernel.diagonal_gradient(points, draws)
-    assert np.array_equal(before[0], points.values) and np.array_equal(before[1], points.active)
+    assert np.array_equal(before[0], points.unit_values) and np.array_equal(before[1], points.active)
 
 
 def test_diagonal_is_that_of_the_gram_matrix(case):
@@ -82,9 +82,9 @@ def test_gradients_are_those_of_finite_differences(case):
     h = 1e-6
     for position, name in enumerate(encoder.real_names):
         j = encoder.names.index(name)
-        step = np.zeros_like(a.values)
+        step = np.zeros_like(a.unit_values)
         step[:, j] = h * a.active[:, j]
-        up, down = (Encoded(a.values + sign * step, a.active, encoder) for sign in (1, -1))
+        up, down = (Encoded(a.unit_values + sign * step, a.active, encoder) for sign in (1, -1))
         wanted = (kernel.cross(up, b, draws) - kernel.cross(down, b, draws)) / (2 * h)
         # An inactive coordinate has no derivative that anyone asks for.
         on = a.active[:, j]

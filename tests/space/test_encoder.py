@@ -27,10 +27,10 @@ def test_decode_undoes_encode_to_the_last_digit(any_space):
 def test_encoded_values_lie_where_they_should(any_space):
     any_space.seed(2)
     encoded = Encoder(any_space).encode(any_space.sample_configuration(100))
-    assert encoded.values.flags.c_contiguous and encoded.values.dtype == np.float64
-    assert np.all(encoded.values[~encoded.active] == 0)
+    assert encoded.unit_values.flags.c_contiguous and encoded.unit_values.dtype == np.float64
+    assert np.all(encoded.unit_values[~encoded.active] == 0)
     for j, dimension in enumerate(encoded.encoder.dimensions):
-        column = encoded.values[encoded.active[:, j], j]
+        column = encoded.unit_values[encoded.active[:, j], j]
         upper = 1 if dimension.is_real else len(dimension.levels) - 1
         assert column.min() >= 0 and column.max() <= upper
     assert encoded.columns.shape == (100, len(encoded.encoder.column_names))
@@ -49,7 +49,7 @@ def test_names_follow_the_space_without_constants():
 def test_known_coordinates():
     encoder = Encoder(mixed_space())
     config = {"lr": 1e-4 * 1000**0.25, "layers": 2, "units": 64, "act": "tanh", "size": "large", "dataset": "iris"}
-    row = dict(zip(encoder.names, encoder.encode([config]).values[0], strict=True))
+    row = dict(zip(encoder.names, encoder.encode([config]).unit_values[0], strict=True))
     assert row["lr"] == pytest.approx(0.25)
     assert row["layers"] == pytest.approx(0.25)
     assert row["units"] == pytest.approx(0.5)
@@ -78,7 +78,7 @@ def test_resolve_agrees_with_configspace():
 def _unchecked(encoder, encoded):
     return [
         {d.name: d.value(v) for d, v, on in zip(encoder.dimensions, row, active, strict=True) if on}
-        for row, active in zip(encoded.values, encoded.active, strict=True)
+        for row, active in zip(encoded.unit_values, encoded.active, strict=True)
     ]
 
 
@@ -93,7 +93,7 @@ def test_sobol_is_seeded_nested_and_valid(any_space):
 
 def test_sobol_fills_the_cube_evenly():
     encoder = Encoder(plain_space())
-    values = encoder.encode(encoder.sobol(64, 0)).values
+    values = encoder.encode(encoder.sobol(64, 0)).unit_values
     counts, _ = np.histogram(values[:, 0], bins=8, range=(0, 1))
     assert np.all(counts == 8)
 
@@ -111,9 +111,9 @@ def test_integers_and_arrays_and_frames_give_the_same(any_space):
     configs = any_space.sample_configuration(10)
     encoder = Encoder(any_space)
     frame = pd.DataFrame([dict(c) for c in configs], dtype=object)
-    assert np.array_equal(encoder.encode(frame).values, encoder.encode(configs).values)
+    assert np.array_equal(encoder.encode(frame).unit_values, encoder.encode(configs).unit_values)
     array = np.array([[c.get(name) for name in encoder.names] for c in configs], dtype=object)
-    assert np.array_equal(encoder.encode(array).values, encoder.encode(configs).values)
+    assert np.array_equal(encoder.encode(array).unit_values, encoder.encode(configs).unit_values)
 
 
 def test_neighbours():
@@ -175,7 +175,7 @@ def test_configurations_of_another_space():
     other = plain_space().sample_configuration()
     with pytest.raises(SpaceError, match="configuration 0: there is no parameter 'x'"):
         Encoder(mixed_space()).encode([other])
-    assert Encoder(plain_space()).encode([other]).values.shape == (1, 2)  # an equal space will do
+    assert Encoder(plain_space()).encode([other]).unit_values.shape == (1, 2)  # an equal space will do
 
 
 def test_constants_may_be_left_out():
@@ -203,7 +203,7 @@ def test_none_is_a_level_or_a_gap():
     encoded = encoder.encode(rows)
     for table in (pd.DataFrame(rows, dtype=object), np.array([[None, None], ["a", "b"]], dtype=object)):
         again = encoder.encode(table)
-        assert np.array_equal(again.values, encoded.values) and np.array_equal(again.active, encoded.active)
+        assert np.array_equal(again.unit_values, encoded.unit_values) and np.array_equal(again.active, encoded.active)
 
 
 def test_wrong_arrays():

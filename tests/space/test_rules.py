@@ -57,7 +57,7 @@ def test_decode_undoes_encode(ruled_space):
     assert list(map(dict, encoder.decode(encoded))) == list(map(dict, configs))
     assert len(configs) > 1000
     again = encoder.encode([dict(config) for config in encoder.decode(encoded)])
-    assert np.array_equal(again.values, encoded.values) and np.array_equal(again.active, encoded.active)
+    assert np.array_equal(again.unit_values, encoded.unit_values) and np.array_equal(again.active, encoded.active)
 
 
 def test_activity_is_configspaces(ruled_space):
@@ -93,7 +93,9 @@ def test_resolve_does_not_depend_on_what_else_is_resolved(ruled_space):
     assert np.array_equal(genotype, before)
     for i in range(0, 200, 20):
         alone, alone_allowed = encoder.resolve(genotype[[i]])
-        assert np.array_equal(alone.values, encoded.values[[i]]) and np.array_equal(alone.active, encoded.active[[i]])
+        assert np.array_equal(alone.unit_values, encoded.unit_values[[i]]) and np.array_equal(
+            alone.active, encoded.active[[i]]
+        )
         assert alone_allowed[0] == allowed[i]
 
 
@@ -245,4 +247,7 @@ def test_decode_does_not_judge_again():
     encoder = Encoder(space)
     encoded, allowed = encoder.resolve(np.array([[0.0], [1.0]]))
     assert allowed.tolist() == [True, False]
-    assert [config["cat"] for config in encoder.decode(Encoded(encoded.values, encoded.active, encoder))] == ["a", "b"]
+    assert [config["cat"] for config in encoder.decode(Encoded(encoded.unit_values, encoded.active, encoder))] == [
+        "a",
+        "b",
+    ]

@@ -33,7 +33,7 @@ def test_spaces_come_back(name):
     assert list(map(dict, again.sobol(50, 1))) == list(map(dict, encoder.sobol(50, 1)))
     encoded = encoder.encode(encoder.sobol(5, 0))
     assert again.encode(encoded) is encoded
-    assert np.array_equal(again.encode(encoder.sobol(5, 0)).values, encoded.values)
+    assert np.array_equal(again.encode(encoder.sobol(5, 0)).unit_values, encoded.unit_values)
 
 
 def test_graphs_come_back():

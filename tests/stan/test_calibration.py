@@ -16,8 +16,8 @@ from ConfigSpace import Categorical, ConfigurationSpace, EqualsCondition, Float
 
 import slayr_py as sl
 from slayr_py.inference import calibrate
-from slayr_py.inference.programs import program_folder
-from slayr_py.inference.uniformity import ecdf_band, ecdf_p_value
+from slayr_py.inference.sampling.programs import program_folder
+from slayr_py.inference.validation.uniformity import ecdf_band, ecdf_p_value
 from slayr_py.kernels import FrequencyModulated, Hierarchical
 from slayr_py.toolchain import compile_program, ensure_cmdstan, processor_options
 

@@ -15,8 +15,8 @@ from scipy.special import gammaln
 from scipy.stats import beta as beta_distribution
 from scipy.stats import norm
 
-from slayr_py.inference.programs import program_folder
-from slayr_py.inference.run import generate
+from slayr_py.inference.sampling.programs import program_folder
+from slayr_py.inference.sampling.run import generate
 from slayr_py.kernels import Matern
 from slayr_py.space import Encoder
 from slayr_py.toolchain import compile_program, ensure_cmdstan, processor_options

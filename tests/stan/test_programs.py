@@ -10,9 +10,9 @@ from scipy.stats import multivariate_normal, norm
 from testing_kernels import CASES, random_points
 
 import slayr_py as sl
-from slayr_py.inference import programs
-from slayr_py.inference.programs import compiled
-from slayr_py.inference.run import generate
+from slayr_py.inference.sampling import programs
+from slayr_py.inference.sampling.programs import compiled
+from slayr_py.inference.sampling.run import generate
 from slayr_py.space import Encoded, Encoder
 
 NOISE = {"mu": sl.Normal(0.2, 0.7), "sigma_f": sl.LogNormal(0.1, 0.4), "sigma_n": sl.LogNormal(-1.0, 0.5)}

@@ -13,7 +13,7 @@ from optuna.trial import TrialState
 from slayr_py.errors import DataError, InferenceError, ObjectiveError, SpaceError, StorageError, ToolchainError
 from slayr_py.kernels import Matern
 from slayr_py.study import minimize
-from slayr_py.study.record import FAILURE_KEY
+from slayr_py.study.storage.attributes import FAILURE_KEY
 
 
 def branin(config):

@@ -16,8 +16,8 @@ from ConfigSpace import ConfigurationSpace
 import slayr_py as sl
 from slayr_py.errors import DataError, StorageError
 from slayr_py.study import minimize, posterior_of, proposal, replay_trial
-from slayr_py.study.record import FIT_KEY, START_KEY, STUDY_KEY
-from slayr_py.study.trials import from_ranges, to_ranges
+from slayr_py.study.storage.attributes import FIT_KEY, START_KEY, STUDY_KEY
+from slayr_py.study.storage.trials import from_ranges, to_ranges
 
 FITS = {"chains": 2, "warmup": 100, "draws": 50, "ess": 20}
 
@@ -151,7 +151,7 @@ def test_damaged_records_are_refused(copied, change, words):
 
 
 def test_a_posterior_that_is_not_the_same_is_told(study, monkeypatch):
-    from slayr_py.study import refit
+    from slayr_py.study.results import refits as refit
 
     def other(record, observed, progress):
         return original({**record, "arguments": {**record["arguments"], "seed": 1}}, observed, progress)

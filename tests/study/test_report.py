@@ -10,8 +10,8 @@ from slayr_py.inference import GaussianProcess
 from slayr_py.study import ask, convergence_figure, create_study, minimize, suggestion_table
 from slayr_py.study.progress import ProgressBar, describe_diagnostics
 from slayr_py.study.proposal import Phase
-from slayr_py.study.record import SUGGESTION_KEY
-from slayr_py.study.result import trials_table
+from slayr_py.study.results.result import trials_table
+from slayr_py.study.storage.attributes import SUGGESTION_KEY
 
 
 @pytest.fixture

@@ -17,8 +17,8 @@ from slayr_py.kernels import Hierarchical, Matern
 from slayr_py.space import Encoder, space_from_json
 from slayr_py.study import StanGPSampler, ask, config_of, create_study
 from slayr_py.study.distributions import to_params
-from slayr_py.study.record import STUDY_KEY, SUGGESTION_KEY, describe_kernel, model_difference
-from slayr_py.study.trials import pending
+from slayr_py.study.storage.attributes import STUDY_KEY, SUGGESTION_KEY, describe_kernel, model_difference
+from slayr_py.study.storage.trials import pending
 
 
 def suggestion(trial):

@@ -4,7 +4,7 @@ import optuna
 import pytest
 
 from slayr_py.errors import StorageError
-from slayr_py.study.storage import open_storage, study_names
+from slayr_py.study.storage.opening import open_storage, study_names
 
 
 @pytest.mark.parametrize(

@@ -18,9 +18,9 @@ from ConfigSpace import ConfigurationSpace
 from slayr_py.processes import this_process
 from slayr_py.study import Result, create_study, minimize, workers
 from slayr_py.study.distributions import to_params
-from slayr_py.study.record import TURN_KEY, WORKER_KEY
-from slayr_py.study.storage import open_storage
-from slayr_py.study.workers import WorkerStorage, turn
+from slayr_py.study.storage.attributes import TURN_KEY, WORKER_KEY
+from slayr_py.study.storage.opening import open_storage
+from slayr_py.study.storage.workers import WorkerStorage, turn
 
 SMALL = """
 import json, os, sys, time
@@ -274,7 +274,7 @@ def test_a_killed_process_leaves_no_folder_of_cmdstanpy(tmp_path):
         assert subprocess.run([sys.executable, "-c", script], env=environment, timeout=60).returncode == 9
     (left, again) = tmp_path.iterdir()
     assert left.name.startswith("slayr-run-") and again.name.startswith("slayr-run-")
-    tidy = "from slayr_py.inference.folder import run_folder\nwith run_folder(): pass"
+    tidy = "from slayr_py.inference.sampling.run_folder import run_folder\nwith run_folder(): pass"
     subprocess.run([sys.executable, "-c", tidy], env=environment, check=True, timeout=60)
     assert not list(tmp_path.iterdir())
 

@@ -133,7 +133,7 @@ def test_cache_that_cannot_be_written(scripted, source, tmp_path, monkeypatch):
 
 
 def test_full_disk(scripted, source, monkeypatch):
-    import slayr_py.toolchain.programs as programs
+    import slayr_py.toolchain.executables as programs
 
     def full(folder, target):
         raise OSError(28, "No space left on device")

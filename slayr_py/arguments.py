@@ -1,0 +1,41 @@
+"""Check single arguments: integers and flags, with errors that name the argument and its value."""
+
+from __future__ import annotations
+
+import operator
+from typing import Any
+
+import numpy as np
+
+from slayr_py.errors import DataError
+
+
+def check_integer(name: str, value: Any, minimum: int = 1, maximum: int | None = None) -> int:
+    """Return an integer argument as a plain ``int``.
+
+    Raises
+    ------
+    DataError
+        If the value is not an integer (a truth value is none) or lies outside ``minimum`` to ``maximum``.
+    """
+    wanted = f">= {minimum}" if maximum is None else f"from {minimum} to {maximum}"
+    try:
+        number = operator.index(value)
+    except TypeError:
+        number = minimum - 1
+    if isinstance(value, bool | np.bool_) or number < minimum or (maximum is not None and number > maximum):
+        raise DataError(f"{name} must be an integer {wanted}, got {value!r}")
+    return number
+
+
+def check_flag(name: str, value: Any) -> bool:
+    """Return a truth value.
+
+    Raises
+    ------
+    DataError
+        If the value is neither True nor False.
+    """
+    if not isinstance(value, bool):
+        raise DataError(f"{name} must be True or False, got {value!r}")
+    return value

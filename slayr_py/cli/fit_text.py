@@ -1,0 +1,81 @@
+"""What is said of a fit in words: what was given up for it and what followed, what it lacks, which limits it had.
+
+It is read from plain records: those of a posterior just made, and those of a study that somebody else may have written.
+"""
+
+from __future__ import annotations
+
+import shutil
+import textwrap
+from collections.abc import Mapping, Sequence
+from typing import Any, TypeGuard
+
+from slayr_py.cli.tables import printable
+from slayr_py.inference.diagnostics.checks import reason
+
+_LIMITS = {
+    "rhat_max": "rhat <= {:.3f}",
+    "ess_bulk_min": "ess_bulk >= {:.0f}",
+    "ess_tail_min": "ess_tail >= {:.0f}",
+    "divergences": "div <= {:.1f}",
+    "max_treedepth_hits": "treedepth <= {:.0f}",
+    "ebfmi_min": "ebfmi >= {:g}",
+    "pareto_k": "k_draft <= {:g}",
+    "loo_pareto_k_max": "k_loo <= {:.2f} (a note only)",
+}
+
+
+def attempts_text(abandoned: Sequence[Mapping[str, Any]], diagnostics: Mapping[str, Any]) -> str | None:
+    """Tell what was given up and why, what was done about it, and what came of that.
+
+    ``warm start: bulk ESS 31 < 50 (0.4 s), so a cold start with warm-up 300: ok``
+
+    Returns
+    -------
+    str or None
+        None for a fit that is all right at once.
+    """
+    text = f"{_name(abandoned[0])}: " if abandoned else ""
+    for entry in abandoned:
+        seconds, then = entry.get("seconds"), entry.get("then")
+        text += "; ".join(_texts(entry.get("why"))) or "given up"
+        text += f" ({seconds:.1f} s)" if _is_number(seconds) else ""
+        text += f", so {then}: " if then else ", then: "
+    if diagnostics.get("ok") is True:
+        return f"{text}ok" if text else None
+    lacks = "; ".join(reason(message) for message in _texts(diagnostics.get("messages")))
+    return f"{text}{lacks or 'outside its limits'}, not to be trusted"
+
+
+def limits_text(diagnostics: Mapping[str, Any]) -> str | None:
+    """List the limits of a fit; None where they were not kept, as by earlier versions."""
+    limits = diagnostics.get("limits")
+    if not isinstance(limits, Mapping):
+        return None
+    numbers = {name: limits.get(name) for name in _LIMITS}
+    return ", ".join(_LIMITS[name].format(n) for name, n in numbers.items() if _is_number(n)) or None
+
+
+def wrapped(text: str, indent: str = "  ") -> str:
+    """Fit a text of somebody's to the terminal, whatever is in it; further lines are set in."""
+    return textwrap.fill(
+        printable(" ".join(text.split())),
+        width=max(40, shutil.get_terminal_size().columns),
+        initial_indent=indent,
+        subsequent_indent=f"{indent}  ",
+        break_on_hyphens=False,
+    )
+
+
+def _name(entry: Mapping[str, Any]) -> str:
+    start = entry.get("start")
+    return f"{start} start" if start in ("warm", "cold") else f"{entry.get('method')} draft"
+
+
+def _is_number(value: Any) -> TypeGuard[float]:
+    """Whether this can be written with so many digits; JSON has integers that no float can hold."""
+    return isinstance(value, int | float) and abs(value) < 1e300
+
+
+def _texts(value: Any) -> list[str]:
+    return [str(text) for text in value] if isinstance(value, list | tuple) else []

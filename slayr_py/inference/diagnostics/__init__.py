@@ -1,0 +1,1 @@
+"""Judge a fit: limits, convergence, importance ratios, and the bridge to the installed ArviZ."""

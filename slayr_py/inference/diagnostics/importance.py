@@ -1,0 +1,48 @@
+"""Importance resampling of approximate posteriors (Vehtari et al. 2024, Pareto smoothed importance sampling)."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from slayr_py.inference.diagnostics.arviz_bridge import pareto_smooth
+from slayr_py.space.dimension import FloatArray
+
+
+class Resampled(NamedTuple):
+    """Rows to keep, and how good they are.
+
+    Attributes
+    ----------
+    rows : (n,) int
+    pareto_k : float
+        Shape of the tail of the importance ratios: above 0.7 the approximation misses part of the posterior.
+    ess : float
+        Effective number of different draws, 1 / sum(weights^2).
+    """
+
+    rows: NDArray[np.intp]
+    pareto_k: float
+    ess: float
+
+
+def smoothed_resample(log_ratio: FloatArray, n: int, rng: np.random.Generator) -> Resampled:
+    """Keep n of the draws with log importance ratios (s,).
+
+    Systematic resampling: the number of copies of a draw differs from its expectation by less than one. Draws with an
+    infinite or undefined ratio are dropped.
+
+    Raises
+    ------
+    ValueError
+        If fewer than five ratios are finite.
+    """
+    finite = np.flatnonzero(np.isfinite(log_ratio))
+    if len(finite) < 5:
+        raise ValueError(f"only {len(finite)} of {len(log_ratio)} approximate draws have a finite density")
+    weights, pareto_k = pareto_smooth(log_ratio[finite])
+    positions = (rng.random() + np.arange(n)) / n
+    rows = np.searchsorted(np.cumsum(weights) / weights.sum(), positions, side="right")
+    return Resampled(finite[np.minimum(rows, len(finite) - 1)], pareto_k, float(1 / np.sum(np.square(weights))))

@@ -1,0 +1,1 @@
+"""Describe and store a fit: run record, environment, summary, labelled arrays and saved folders."""

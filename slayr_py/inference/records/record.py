@@ -1,0 +1,92 @@
+"""The run record: one small readable JSON that says how a fit came about, and from which it can be run again."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
+from typing import Any
+
+import numpy as np
+
+from slayr_py.inference.diagnostics.checks import Diagnostics
+from slayr_py.inference.model import Model
+from slayr_py.inference.records.environment import environment
+from slayr_py.inference.records.summary import summarise
+from slayr_py.inference.sampling.output import Run
+from slayr_py.inference.sampling.warm_start import WarmStart
+from slayr_py.toolchain import CompiledProgram
+
+FORMAT = 1
+"""Of records; what changes the meaning of one counts it up."""
+
+_COLD = "drawn by CmdStan from (-2, 2), on the unconstrained scale, from seed and chain"
+_WARM = "the points of the start"
+
+
+def make_record(
+    model: Model,
+    program: CompiledProgram,
+    data: dict[str, Any],
+    run: Run,
+    diagnostics: Diagnostics,
+    start: WarmStart | None,
+    abandoned: Sequence[Mapping[str, Any]],
+) -> dict[str, Any]:
+    """Describe a run, where it started, and what was tried before it; JSON-able."""
+    return {
+        "format": FORMAT,
+        "made": datetime.now(UTC).isoformat(timespec="seconds"),
+        "seconds": round(run.seconds, 3),
+        **environment(program),
+        # A hash of sources, header, flags and compiler, and of the processor where the code is for this one only.
+        "executable": program.key,
+        **model.asdict(),
+        "data_sha256": digest(data),
+        "arguments": run.arguments,
+        "calls": _shortened(run.calls),
+        "inits": _WARM if start else _COLD,
+        "start": start.asdict() if start else None,
+        "abandoned": list(abandoned),
+        # The metric of a warm start is that of all its chains, and stands there.
+        "adaptation": [{"step_size": chain["step_size"]} for chain in run.adaptation] if start else run.adaptation,
+        "draws_sha256": digest(run.variables),
+        "summary": summarise(model, run),
+        "diagnostics": diagnostics.asdict(),
+    }
+
+
+def digest(arrays: Mapping[str, Any]) -> str:
+    """SHA-256 over names, shapes and the exact bits of numbers; the same after a way through JSON.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If an entry is not a number or a regular array of numbers.
+    """
+    total = hashlib.sha256()
+    for name in sorted(arrays):
+        array = np.ascontiguousarray(np.asarray(arrays[name], dtype=np.float64))
+        if not array.size:  # JSON keeps the outer axes of an empty array only
+            array = np.asarray(array.tolist(), dtype=np.float64)
+        total.update(f"{name}{array.shape}".encode())
+        total.update(array.tobytes())
+    return total.hexdigest()
+
+
+def as_text(record: Mapping[str, Any]) -> str:
+    """A record as JSON for people: one entry a line, and a list of numbers or words on one line."""
+    text = json.dumps(record, indent=2) + "\n"
+    # Texts in JSON hold no line breaks, so these brackets are those of lists.
+    return re.sub(r"\[\n\s*([^][{}]*?)\n\s*\]", lambda found: "[" + re.sub(r"\n\s*", " ", found[1]) + "]", text)
+
+
+def _shortened(calls: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """Calls of CmdStan, each after the first of its method with only what differs from the call before."""
+    short = []
+    for before, call in zip([{}, *calls], calls, strict=False):
+        same = before.get("method") == call["method"]
+        short.append({key: value for key, value in call.items() if not same or before.get(key, ...) != value})
+    return short

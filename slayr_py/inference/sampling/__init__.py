@@ -1,0 +1,1 @@
+"""Run Stan programs: fit options, NUTS, approximations, warm starts, attempts and retries."""

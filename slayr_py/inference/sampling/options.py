@@ -1,0 +1,92 @@
+"""Options of a fit, validated in one place."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields, replace
+from typing import Literal, TypedDict, get_args
+
+import numpy as np
+from typing_extensions import Unpack
+
+from slayr_py.arguments import check_integer
+from slayr_py.errors import DataError, did_you_mean
+
+Method = Literal["nuts", "pathfinder", "laplace", "map"]
+
+
+class FitKeywords(TypedDict, total=False):
+    """The fields of `FitOptions` as keyword arguments, all of them optional."""
+
+    method: Method
+    chains: int
+    warmup: int
+    draws: int
+    target_acceptance: float
+    max_treedepth: int
+    ess: int | None
+    retries: int
+
+
+@dataclass(frozen=True)
+class FitOptions:
+    """How to fit a model; see `GaussianProcess.fit` for what each option does.
+
+    Attributes
+    ----------
+    method : {"nuts", "pathfinder", "laplace", "map"}
+        NUTS, two approximations, or the posterior mode.
+    chains : int
+        Number of chains.
+    warmup, draws : int
+        Warm-up iterations and draws of each chain.
+    target_acceptance : float
+        Target of the acceptance statistic, in (0, 1).
+    max_treedepth : int
+        A trajectory has at most 2**max_treedepth leapfrog steps.
+    ess : int or None
+        Continue sampling until the effective sample size reaches this number.
+    retries : int
+        Number of retries if the diagnostics fail.
+
+    Raises
+    ------
+    DataError
+        For an unknown method or a number outside its range.
+    """
+
+    method: Method = "nuts"
+    chains: int = 4
+    warmup: int = 500
+    draws: int = 500
+    target_acceptance: float = 0.8
+    max_treedepth: int = 10
+    ess: int | None = None
+    retries: int = 0
+
+    def __post_init__(self) -> None:
+        if self.method not in get_args(Method):
+            raise DataError(f"unknown method {self.method!r}{did_you_mean(self.method, get_args(Method))}")
+        for name in ("chains", "warmup", "draws", "max_treedepth", "ess"):
+            if name != "ess" or self.ess is not None:
+                object.__setattr__(self, name, check_integer(name, getattr(self, name)))
+        target = self.target_acceptance
+        if not isinstance(target, int | float | np.number) or not 0 < target < 1:
+            raise DataError(f"target_acceptance must lie in (0, 1), got {target!r}")
+        object.__setattr__(self, "target_acceptance", float(target))
+        object.__setattr__(self, "retries", check_integer("retries", self.retries, minimum=0))
+
+    def updated(self, **changes: Unpack[FitKeywords]) -> FitOptions:
+        """Return these options with some of them replaced.
+
+        Raises
+        ------
+        TypeError
+            For an unknown name.
+        DataError
+            For an illegal value.
+        """
+        known = [field.name for field in fields(self)]
+        for name in changes:
+            if name not in known:
+                raise TypeError(f"unknown fit option {name!r}{did_you_mean(name, known)}")
+        return replace(self, **changes)

@@ -1,0 +1,1 @@
+"""Validate models: simulation-based calibration, tests of uniformity, cross-validation."""

@@ -1,0 +1,206 @@
+r"""Simulation-based calibration: whether a program samples the posterior of the model it is said to be of.
+
+Hyperparameters theta are drawn from their priors and data y from the model, both by NumPy; the program fits y. Then
+theta is one more draw of that posterior, and its rank among the L draws of the program is uniform on 0..L (Talts et al.
+2018). A mistake in priors, Jacobians, likelihood or sampler bends the distribution of ranks. Functions of theta and y
+tell more than theta alone, the likelihood before all (Modrák et al. 2023).
+
+Symbols: N replications; L draws, nearly independent, among which ranks are taken.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from slayr_py.errors import DataError
+from slayr_py.inference.diagnostics.arviz_bridge import convergence
+from slayr_py.inference.model import Model
+from slayr_py.inference.prediction import Predictor
+from slayr_py.inference.sampling.programs import compiled
+from slayr_py.inference.sampling.run import run
+from slayr_py.inference.validation.uniformity import ecdf_p_value
+from slayr_py.space import Encoded
+from slayr_py.space.dimension import FloatArray
+from slayr_py.toolchain import CompiledProgram
+
+_FIRST_ROUND = 6  # iterations for each draw that is kept; the sampler goes on where its draws are correlated
+
+
+@dataclass(frozen=True)
+class Calibration:
+    """Ranks of what the data were made from among posterior draws.
+
+    Attributes
+    ----------
+    ranks : DataFrame of int, N rows
+        One column for each entry of a hyperparameter; "NAME, all" for the product of a vector's entries, which shows
+        what moves them together; ``log_likelihood``; and ``f``, the function where nothing was observed. From 0 to
+        ``draws``.
+    draws : int
+        L.
+    fits : DataFrame, N rows
+        ``ess``, the smallest bulk effective sample size (of all draws, from which L were taken evenly),
+        ``divergences`` and ``seconds``.
+    """
+
+    ranks: pd.DataFrame
+    draws: int
+    fits: pd.DataFrame
+
+    def p_values(self) -> pd.Series[float]:
+        """Of every quantity, by :func:`ecdf_p_value`."""
+        return pd.Series({str(name): ecdf_p_value(ranks, self.draws) for name, ranks in self.ranks.items()})
+
+    def p_value(self) -> float:
+        """Of all quantities together: the smallest times their number (Bonferroni), at most 1."""
+        return min(1.0, float(self.p_values().min()) * self.ranks.shape[1])
+
+
+def calibrate(
+    model: Model,
+    configs: Encoded | Iterable[Mapping[str, Any]] | Any,
+    replications: int = 500,
+    draws: int = 99,
+    seed: int = 1,
+    *,
+    first: int = 0,
+    program: CompiledProgram | None = None,
+    data: Mapping[str, Any] | None = None,
+    warmup: int = 300,
+    target_acceptance: float = 0.9,
+    progress: Callable[[int], None] | None = None,
+) -> Calibration:
+    """Simulation-based calibration of a model's program under its priors.
+
+    Parameters
+    ----------
+    model : GaussianProcess
+        Kernel and priors. Data are what the model makes, not standardised.
+    configs : iterable of configurations
+        At least two; the last is not observed.
+    replications : int
+        N. A few hundred show a share of the posterior's mass of some percent in the wrong place.
+    draws : int
+        L; the sampler goes on, up to 48 L iterations, until the effective sample size is that large.
+    seed : int
+        Replication i depends on (seed, i) alone.
+    first : int
+        Number of the first replication, to go on where another call ended.
+    program : CompiledProgram, optional
+        Another program than the kernel's own, such as an edited copy.
+    data : mapping, optional
+        Entries of the program's data in place of the model's own.
+    warmup, target_acceptance
+        See :meth:`GaussianProcess.fit`; one chain.
+    progress : callable, optional
+        Called with the number of replications done.
+
+    Raises
+    ------
+    DataError
+        With fewer than two configurations, or numbers that make no sense.
+    InferenceError
+        If Stan fails.
+
+    References
+    ----------
+    S. Talts, M. Betancourt, D. Simpson, A. Vehtari, A. Gelman (2018). Validating Bayesian inference algorithms with
+    simulation-based calibration. arXiv:1804.06788.
+
+    M. Modrák et al. (2023). Simulation-based calibration checking for Bayesian computation: the choice of test
+    quantities shapes sensitivity. Bayesian Analysis.
+    """
+    points = model.encoder.encode(configs)
+    if len(points) < 2 or replications < 1 or draws < 1:
+        raise DataError(
+            f"calibration needs 2 configurations, 1 replication and 1 draw at least; got {len(points)}, "
+            f"{replications} and {draws}"
+        )
+    program = program or compiled(model.kernel.program)
+    train, new = points[:-1], points[-1:]
+    ranks, fits = [], []
+    for i in range(first, first + replications):
+        rng = np.random.default_rng([seed, i])
+        truth = draw_from_prior(model, rng)
+        values = draw_values(model, train, new, truth, rng)
+        result = run(
+            program,
+            {**model.stan_data(train, values[:-1], new), **(data or {})},
+            "nuts",
+            seed=int(rng.integers(2**31)),
+            chains=1,
+            warmup=warmup,
+            draws=_FIRST_ROUND * draws,
+            target_acceptance=target_acceptance,
+            max_treedepth=10,
+            ess=draws,
+        )
+        rows = np.linspace(0, len(result.variables["mu"][0]) - 1, draws).round().astype(np.intp)
+        # Stan writes nothing of a vector without entries.
+        kept = {name: values[0, rows] for name, values in result.variables.items() if values.ndim == 3}
+        both = {
+            name: np.concatenate([value[None], kept.get(name, np.zeros(0)).reshape(draws, *value.shape)])
+            for name, value in truth.items()
+        }
+        f_new = kept["f_mean"][:, 0] + kept["f_sd"][:, 0] * rng.normal(size=draws)
+        quantities = _entries(model, both) | {
+            "log_likelihood": _log_likelihood(Predictor(model.kernel, train, values[:-1], both)),
+            "f": np.concatenate([values[-1:], f_new]),
+        }
+        ranks.append({name: int(np.sum(q[1:] < q[0])) for name, q in quantities.items()})
+        fits.append(
+            {
+                "ess": convergence(result.unconstrained)["ess_bulk_min"],
+                "divergences": int(result.sampler["diverging"].sum()),
+                "seconds": result.seconds,
+            }
+        )
+        if progress:
+            progress(len(ranks))
+    return Calibration(pd.DataFrame(ranks), draws, pd.DataFrame(fits))
+
+
+def draw_from_prior(model: Model, rng: np.random.Generator) -> dict[str, FloatArray]:
+    """One draw of every hyperparameter from its prior; that of ``sigma_f`` is one of the function's deviation.
+
+    NumPy's own, not the program's of :meth:`Posterior.with_prior`, which is among what calibration puts to the test.
+    """
+    labels = model.kernel.labels(model.encoder)
+    theta = {name: prior.draw(labels.get(name), rng) for name, prior in model.priors.items()}
+    single = {name: value[None] for name, value in theta.items()}
+    theta["sigma_f"] = theta["sigma_f"] / np.sqrt(model.kernel.reference_variance(model.encoder, single)[0])
+    return theta
+
+
+def draw_values(
+    model: Model, train: Encoded, new: Encoded, theta: Mapping[str, FloatArray], rng: np.random.Generator
+) -> FloatArray:
+    """Observations at ``train``, noise included, and the function at ``new``, from the model given ``theta``."""
+    points = train.concatenate(new)
+    covariance = model.kernel.gram(points, points, theta)
+    f = rng.multivariate_normal(np.full(len(points), theta["mu"]), covariance, method="eigh")
+    f[: len(train)] += theta["sigma_n"] * rng.normal(size=len(train))
+    return f
+
+
+def _entries(model: Model, draws: Mapping[str, FloatArray]) -> dict[str, FloatArray]:
+    """Every entry of the hyperparameters under its label."""
+    labels = model.kernel.labels(model.encoder)
+    entries: dict[str, FloatArray] = {}
+    for name, values in draws.items():
+        label = labels.get(name)
+        entries |= {name: values} if label is None else {f"{name}[{x}]": values[:, j] for j, x in enumerate(label)}
+        if label is not None and len(label) > 1:
+            entries[f"{name}, all"] = np.log(values).sum(axis=1)  # vectors have positive entries
+    return entries
+
+
+def _log_likelihood(factors: Predictor) -> FloatArray:
+    """Log N(y | mu, K + sigma_n^2 I) of every draw, but for a constant."""
+    log_diagonal = np.log(np.diagonal(factors.factor, axis1=1, axis2=2))
+    return np.asarray(-0.5 * np.sum(np.square(factors.whitened), axis=1) - log_diagonal.sum(axis=1))

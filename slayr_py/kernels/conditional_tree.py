@@ -1,0 +1,112 @@
+"""The dimensions of a conditional space and the distances between configurations along each of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from slayr_py.space import Encoded, Encoder
+from slayr_py.space.dimension import FloatArray
+
+
+@dataclass(frozen=True)
+class Separation:
+    """Squared scaled distances of one dimension, (s, n_a, n_b), and their derivatives by a real coordinate of a."""
+
+    squared: FloatArray
+    gradient: FloatArray | None
+
+
+@dataclass(frozen=True, eq=False)
+class Tree:
+    """The dimensions of a space that take part in distances, and their weights.
+
+    Attributes
+    ----------
+    names : tuple of str
+        The n dimensions.
+    weight_names : tuple of str
+        Dimensions that have a gamma: those in ``names`` and their ancestors.
+    lineage : (n, len(weight_names)) float64
+        1 where a weight belongs to the dimension or to an ancestor, else 0.
+    levels : (n,) int64
+        Number of levels, 0 for what counts as real.
+    positions : (n,) int64
+        Where the dimensions stand in ``encoder.names``.
+    """
+
+    encoder: Encoder
+    names: tuple[str, ...]
+    weight_names: tuple[str, ...]
+    lineage: FloatArray
+    levels: NDArray[np.int64]
+    positions: NDArray[np.int64]
+
+    @classmethod
+    def of(cls, encoder: Encoder, real_only: bool = False) -> Tree:
+        """The whole space, or its real dimensions."""
+        names = encoder.real_names if real_only else encoder.names
+        lines = [{name, *encoder.ancestors[name]} for name in names]
+        weight_names = tuple(name for name in encoder.names if any(name in line for line in lines))
+        lineage = np.array([[float(w in line) for w in weight_names] for line in lines])
+        positions = np.array([encoder.names.index(name) for name in names], dtype=np.int64)
+        dimensions = [encoder.dimensions[i] for i in positions]
+        levels = np.array([len(d.levels) if d.kind == "categorical" else 0 for d in dimensions], dtype=np.int64)
+        return cls(encoder, names, weight_names, lineage.reshape(len(names), -1), levels, positions)
+
+    def coordinates(self, points: Encoded) -> FloatArray:
+        """Ranks of ordinals scaled to [0, 1]; other coordinates as they are, (n_points, n)."""
+        dimensions = [self.encoder.dimensions[i] for i in self.positions]
+        widths = np.array([max(len(d.levels) - 1, 1) if d.kind == "ordinal" else 1 for d in dimensions])
+        return np.ascontiguousarray(points.unit_values[:, self.positions] / widths)
+
+    def activity(self, points: Encoded) -> FloatArray:
+        """1 where active, else 0, (n_points, n)."""
+        return np.ascontiguousarray(points.active[:, self.positions], dtype=np.float64)
+
+    def separations(
+        self, a: Encoded, b: Encoded, draws: Mapping[str, FloatArray], gradient: bool = False
+    ) -> Iterator[Separation]:
+        """Squared distance over squared length-scale, dimension by dimension."""
+        omega = np.prod(np.where(self.lineage > 0, draws["gamma"][:, None, :], 1.0), axis=-1)
+        scale = np.square(omega / draws["lengthscale"])
+        x_a, x_b, on_a, on_b = self.coordinates(a), self.coordinates(b), self.activity(a), self.activity(b)
+        for i, m in enumerate(self.levels):
+            rho, weight = draws["rho"][:, i], scale[:, i, None, None]
+            one = np.abs(on_a[:, None, i] - on_b[None, :, i])
+            if m:
+                different = on_a[:, None, i] * on_b[None, :, i] * (x_a[:, None, i] != x_b[None, :, i])
+                jump = 2 * np.square(rho) / (1 + (m - 1) * np.square(1 - rho))
+                yield Separation(weight * (one + jump[:, None, None] * different), None)
+                continue
+            # Half angles, 0 where inactive. Unlike 1 - cos, the product form is exact to rounding at small
+            # differences and needs no trigonometric function of a pair.
+            sin_a, cos_a = _half_angles(rho, x_a[:, i], on_a[:, i])
+            sin_b, cos_b = _half_angles(rho, x_b[:, i], on_b[:, i])
+            sine = sin_a[:, :, None] * cos_b[:, None, :] - cos_a[:, :, None] * sin_b[:, None, :]
+            by_x = None
+            if gradient and self.encoder.dimensions[self.positions[i]].is_real:
+                cosine = cos_a[:, :, None] * cos_b[:, None, :] + sin_a[:, :, None] * sin_b[:, None, :]
+                by_x = 4 * np.pi * (weight * rho[:, None, None]) * sine * cosine
+            yield Separation(weight * (one + 4 * np.square(sine)), by_x)
+
+
+def _half_angles(rho: FloatArray, x: FloatArray, active: FloatArray) -> tuple[FloatArray, FloatArray]:
+    angle = 0.5 * np.pi * rho[:, None] * x
+    return np.sin(angle) * active, np.cos(angle) * active
+
+
+def product_and_others(factors: list[FloatArray], shape: tuple[int, ...]) -> tuple[FloatArray, list[FloatArray]]:
+    """Product of all factors, and for each the product of the others; none is divided by, since any may be 0."""
+    before = [np.ones(shape)]
+    for factor in factors:
+        before.append(before[-1] * factor)
+    after = np.ones(shape)
+    others = []
+    for i in range(len(factors) - 1, -1, -1):
+        others.append(before[i] * after)
+        after = after * factors[i]
+    return before[-1], others[::-1]

@@ -1,0 +1,1 @@
+"""Look at a study: its result, tables, figures, and the fits behind its suggestions."""

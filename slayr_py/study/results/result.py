@@ -1,0 +1,137 @@
+"""What `minimize` gives back."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import pandas as pd
+from ConfigSpace import ConfigurationSpace
+from optuna import Study
+from optuna.study import StudyDirection
+from optuna.trial import FrozenTrial, TrialState
+
+from slayr_py.errors import DataError
+from slayr_py.study.results.tables import convergence_figure, finite_trials
+from slayr_py.study.sampler import sampler_of
+from slayr_py.study.storage.attributes import FAILURE_KEY
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+    from slayr_py.inference import Posterior
+
+
+@dataclass(frozen=True)
+class Result:
+    """A finished (or stopped) optimisation: a reading of its study.
+
+    Attributes
+    ----------
+    study : optuna.Study
+        Everything that was evaluated; Optuna's plots, dashboards and callbacks take it.
+    space : ConfigurationSpace
+        The space it searched.
+    """
+
+    study: Study
+    space: ConfigurationSpace
+
+    @property
+    def best_config(self) -> dict[str, Any]:
+        """Active parameters of the best trial, by name.
+
+        Raises
+        ------
+        DataError
+            No trial finished with a finite value.
+        """
+        return dict(self._best().params)
+
+    @property
+    def best_value(self) -> float:
+        """Value of the best trial, as the objective returned it; of a noisy objective too, the best that was observed.
+
+        Raises
+        ------
+        DataError
+            No trial finished with a finite value.
+        """
+        value = self._best().value
+        assert value is not None
+        return value
+
+    @property
+    def trials(self) -> pd.DataFrame:
+        """One row a trial in order: number, value, state and a column params_<name> for every parameter.
+
+        The value of a trial without one is NaN, as is an inactive parameter.
+        """
+        return trials_table(self.study, self.space)
+
+    def posterior(self) -> Posterior:
+        """Fit the model once more, to all finished trials, and give its posterior.
+
+        Raises
+        ------
+        DataError
+            Nothing to fit, or the study's sampler is not a `StanGPSampler`.
+        InferenceError
+            Stan failed.
+        """
+        sampler = sampler_of(self.study)
+        if sampler is None:
+            raise DataError(f"the study's sampler is {self.study.sampler}: only a StanGPSampler has a posterior")
+        return sampler.fit(self.study)
+
+    def plot_convergence(self) -> Figure:
+        """Draw every trial's value and the best so far: see `slayr_py.study.results.tables.convergence_figure`.
+
+        A notebook shows the figure if it is the value of a cell.
+        """
+        return convergence_figure(self.study)
+
+    def __repr__(self) -> str:
+        """Say the study's name, its kernel and its best trial."""
+        finite = finite_trials(self.study)
+        best = f"best_value={self.best_value:.6g}, best_config={self.best_config}" if finite else "no finished trial"
+        trials = len(self.study.get_trials(deepcopy=False))
+        sampler = sampler_of(self.study)
+        kernel = f"kernel={sampler.kernel!r}, " if sampler is not None else ""
+        return f"Result({self.study.study_name!r}, {trials} trials, {kernel}{best})"
+
+    def _best(self) -> FrozenTrial:
+        finished = finite_trials(self.study)
+        if not finished:
+            reasons = [trial.user_attrs.get(FAILURE_KEY) for trial in self.study.get_trials(deepcopy=False)]
+            last = next((reason for reason in reversed(reasons) if reason), "nothing was evaluated")
+            raise DataError(f"study {self.study.study_name!r} has no trial with a finite value: {last}")
+        choose = max if self.study.direction == StudyDirection.MAXIMIZE else min
+        return choose(finished, key=lambda trial: trial.value if trial.value is not None else float("nan"))
+
+
+def trials_table(study: Study, space: ConfigurationSpace | None = None) -> pd.DataFrame:
+    """Tabulate a study's trials: number, value, state, params_<name>.
+
+    Parameters
+    ----------
+    study : optuna.Study
+        With one objective.
+    space : ConfigurationSpace, optional
+        Gives the order of the parameters, and a column to those that no trial has; others follow.
+    """
+    trials = study.get_trials(deepcopy=False)
+    declared = list(space) if space is not None else []
+    others = sorted({name for trial in trials for name in trial.params} - set(declared))
+    rows = [
+        {
+            "number": trial.number,
+            "value": trial.value if trial.state == TrialState.COMPLETE else None,
+            "state": trial.state.name,
+            **{f"params_{name}": trial.params.get(name) for name in [*declared, *others]},
+        }
+        for trial in trials
+    ]
+    columns = ["number", "value", "state", *(f"params_{name}" for name in [*declared, *others])]
+    table = pd.DataFrame(rows, columns=columns)
+    return table.astype({"number": "int64", "value": "float64"})

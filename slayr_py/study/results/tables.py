@@ -1,0 +1,132 @@
+"""Looking back at a study: how it converged and how its fits went."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas as pd
+from optuna import Study
+from optuna.study import StudyDirection
+from optuna.trial import FrozenTrial, TrialState
+
+from slayr_py.study.storage.attributes import suggestion_record
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+DIAGNOSTICS = (
+    "rhat_max",
+    "ess_bulk_min",
+    "ess_tail_min",
+    "divergences",
+    "max_treedepth_hits",
+    "ebfmi_min",
+    "loo_pareto_k_max",
+    "pareto_k",
+    "ok",
+)
+"""The columns of `suggestion_table` that come from `Posterior.check`."""
+
+
+def finite_trials(study: Study) -> list[FrozenTrial]:
+    """Give the complete trials with a finite value, in order."""
+    complete = study.get_trials(deepcopy=False, states=(TrialState.COMPLETE,))
+    return [trial for trial in complete if trial.value is not None and math.isfinite(trial.value)]
+
+
+def suggestion_table(study: Study) -> pd.DataFrame:
+    """Tabulate how every trial was suggested, one row a trial.
+
+    Parameters
+    ----------
+    study : optuna.Study
+        Any study; trials of other samplers have empty cells.
+
+    Returns
+    -------
+    pandas.DataFrame
+        number, phase, kernel, method, observations (number fitted); rhat_max, ess_bulk_min, ess_tail_min,
+        divergences, max_treedepth_hits, ebfmi_min, loo_pareto_k_max (of leave-one-out), pareto_k (of an approximation)
+        and ok, as in `Diagnostics`; start ("warm" or "cold") of the fit's chains, attempts (how many fits it took),
+        trusted (whether a fit within its limits stands behind the suggestion; empty where none was due);
+        predicted_mean, predicted_sd (in the objective's units), acquisition, seconds_fit, seconds_acquisition, error.
+    """
+    rows = []
+    for trial in study.get_trials(deepcopy=False):
+        record = suggestion_record(trial)
+        diagnostics = record.get("diagnostics", {})
+        phase, fit = record.get("phase"), record.get("fit", {})
+        rows.append(
+            {
+                "number": trial.number,
+                **{name: record.get(name) for name in ("phase", "kernel", "method", "observations")},
+                **{name: diagnostics.get(name) for name in DIAGNOSTICS},
+                "start": fit.get("start"),
+                "attempts": 1 + len(given_up(record)) if fit else None,
+                "trusted": diagnostics.get("ok") is True if phase in ("model", "random") else None,
+                "predicted_mean": record.get("predicted", {}).get("mean"),
+                "predicted_sd": record.get("predicted", {}).get("sd"),
+                "acquisition": record.get("acquisition", {}).get("value"),
+                "seconds_fit": record.get("seconds", {}).get("fit"),
+                "seconds_acquisition": record.get("seconds", {}).get("acquisition"),
+                "error": record.get("error"),
+            }
+        )
+    return pd.DataFrame(rows)
+
+
+def given_up(record: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    """Give the attempts at a fit that a suggestion's record tells of before the one that counts."""
+    abandoned = record.get("fit", {}).get("abandoned")
+    return [entry for entry in abandoned if isinstance(entry, Mapping)] if isinstance(abandoned, list) else []
+
+
+def convergence_figure(study: Study) -> Figure:
+    """Draw a study: every trial's value, the best so far, the initial design shaded, failures marked.
+
+    Parameters
+    ----------
+    study : optuna.Study
+        With one objective.
+
+    Returns
+    -------
+    matplotlib.figure.Figure
+        Drawn without pyplot, so it needs no display and is nowhere kept open; ``figure.savefig(path)`` stores it, and a
+        notebook shows it.
+    """
+    from matplotlib.ticker import MaxNLocator
+
+    from slayr_py.study.results.shown_figure import ShownFigure
+
+    figure = ShownFigure(figsize=(7.0, 4.0), layout="constrained")
+    axes = figure.add_subplot()
+    trials = study.get_trials(deepcopy=False)
+    finished = finite_trials(study)
+
+    initial = [trial.number for trial in trials if suggestion_record(trial).get("phase") == "initial"]
+    if initial:
+        axes.axvspan(-0.5, max(initial) + 0.5, color="0.92", zorder=0, label="initial design")
+    if finished:
+        number = np.array([trial.number for trial in finished])
+        value = np.array([trial.value for trial in finished], dtype=np.float64)
+        running = np.maximum if study.direction == StudyDirection.MAXIMIZE else np.minimum
+        best = running.accumulate(value)
+        axes.plot(number, value, "o", color="#4c72b0", markersize=4, alpha=0.7, label="trial")
+        axes.step(number, best, where="post", color="#c44e52", linewidth=1.8, label=f"best so far: {best[-1]:.6g}")
+        # A few hopeless trials must not squeeze what matters into one line.
+        if value.min() > 0 and value.max() > 1e3 * value.min():
+            axes.set_yscale("log")
+    failed = [trial.number for trial in trials if trial.state == TrialState.FAIL]
+    if failed:
+        axes.plot(failed, [0.02] * len(failed), "x", color="0.3", transform=axes.get_xaxis_transform(), label="failed")
+    axes.set_xlabel("trial")
+    axes.set_ylabel("objective")
+    axes.set_title(study.study_name)
+    axes.xaxis.set_major_locator(MaxNLocator(integer=True))
+    if axes.get_legend_handles_labels()[0]:
+        axes.legend(frameon=False)
+    return figure
