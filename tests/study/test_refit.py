@@ -151,13 +151,13 @@ def test_damaged_records_are_refused(copied, change, words):
 
 
 def test_a_posterior_that_is_not_the_same_is_told(study, monkeypatch):
-    from slayr_py.study.results import refits as refit
+    from slayr_py.study.results import refits
 
     def other(record, observed, progress):
         return original({**record, "arguments": {**record["arguments"], "seed": 1}}, observed, progress)
 
     original = refit.posterior_again
-    monkeypatch.setattr(refit, "posterior_again", other)
+    monkeypatch.setattr(refits, "posterior_again", other)
     with pytest.warns(RuntimeWarning, match="not that of its suggestion to the last bit"):
         posterior_of(study, 6)
 

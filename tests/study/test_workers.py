@@ -16,8 +16,9 @@ import pytest
 from ConfigSpace import ConfigurationSpace
 
 from slayr_py.processes import this_process
-from slayr_py.study import Result, create_study, minimize, workers
+from slayr_py.study import Result, create_study, minimize
 from slayr_py.study.distributions import to_params
+from slayr_py.study.storage import workers
 from slayr_py.study.storage.attributes import TURN_KEY, WORKER_KEY
 from slayr_py.study.storage.opening import open_storage
 from slayr_py.study.storage.workers import WorkerStorage, turn
