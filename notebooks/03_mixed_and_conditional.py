@@ -315,11 +315,11 @@ plt.show()
 # ## Correlations under the hierarchical kernel
 #
 # The distance between two configurations depends on the parameters that both have and on those that only one of them
-# has (Hutter & Osborne 2013). A parameter that only one of them has adds a constant, whatever its value. A linear
-# machine is therefore compared with the others by `alpha` only, apart from such constants. The figure shows machines
-# with the same `alpha`. The closer their `gamma`, the higher their correlation; the two linear machines are identical.
-# The model has learnt from the data that polynomial and rbf machines with the same `gamma` are similar, and that the
-# linear machines differ from both.
+# has (Hutter & Osborne 2013). A parameter that only one of them has adds a constant that does not depend on its value.
+# A linear machine is therefore compared with the others by `alpha` only, apart from such constants. The figure shows
+# machines with the same `alpha`. The closer their `gamma`, the higher their correlation; the two linear machines are
+# identical. The model has learnt from the data that polynomial and rbf machines with the same `gamma` are similar, and
+# that the linear machines differ from both.
 
 # %%
 posterior = result.posterior()
