@@ -1,4 +1,4 @@
-# Two commands: `make example` installs and tunes a real model, `make check` runs everything that CI runs.
+# `make example` installs the package and tunes a real model; `make check` runs everything that CI runs.
 
 PYTHON ?= python3
 VENV ?= .venv
@@ -17,7 +17,7 @@ check: $(VENV)/.developer
 	$(BIN)/python -m pytest
 
 $(VENV)/bin/python:
-	@$(PYTHON) -m venv $(VENV) || { echo "A virtual environment is needed; on Debian: apt-get install python3-venv"; exit 1; }
+	@$(PYTHON) -m venv $(VENV) || { echo "cannot create a virtual environment; on Debian: apt-get install python3-venv"; exit 1; }
 
 $(VENV)/.user: pyproject.toml | $(VENV)/bin/python
 	$(BIN)/python -m pip install --quiet --editable .

@@ -1,10 +1,10 @@
-"""Classify and rate the members of a karate club by whom they meet: support vector machines on the nodes of a graph.
+"""Classification and regression on the nodes of a graph, with Zachary's karate club.
 
-Zachary (1977) watched a club of 34 break apart over a quarrel between its instructor, Mr. Hi, and its officer; edges
-are weighted by the number of settings in which two members met. Two questions, both answered with a diffusion kernel:
+Zachary (1977) observed how a club of 34 members split after a dispute between its instructor, Mr. Hi, and its officer.
+Edge weights are the number of settings in which two members met. A diffusion kernel answers two questions:
 
-* Which side does a member take, when only the sides of the two rivals are known?
-* How much of a member's time goes to Mr. Hi's side, when that is known of every third member?
+* Classification: which side does each member take, given only the sides of the two rivals?
+* Regression: which share of each member's time is spent with Mr. Hi's side, given the shares of every third member?
 
 ::
 
@@ -33,19 +33,19 @@ KERNEL = svm.Diffusion(CLUB, beta=0.3)
 
 
 def decide() -> np.ndarray:
-    """Decision value of every member, positive on Mr. Hi's side, from the sides of the two rivals."""
+    """Compute every member's decision value (positive: Mr. Hi's side) from the sides of the two rivals."""
     machine = svm.KernelSVC(KERNEL, C=100.0).fit(RIVALS, SIDES[RIVALS])
     return machine.decision_function(MEMBERS)
 
 
 def rate() -> np.ndarray:
-    """Share of every member's time that is spent with Mr. Hi's side, from that of every third member."""
+    """Predict the share of time spent with Mr. Hi's side for all members, from the shares of every third member."""
     machine = svm.KernelSVR(KERNEL, C=10.0, epsilon=0.02).fit(MEMBERS[::3], TIMES[::3])
     return machine.predict(MEMBERS)
 
 
 def draw(decisions: np.ndarray, ratings: np.ndarray) -> Figure:
-    """Decisions on the graph; ratings of members who were not asked against the truth."""
+    """Plot the decision values on the graph, and the predicted against the true shares of time."""
     figure = Figure(figsize=(9.5, 4.2), layout="constrained")
     club, scatter = figure.subplots(1, 2, width_ratios=[1.4, 1])
     colours = {"cmap": "coolwarm", "vmin": -1, "vmax": 1}
@@ -73,9 +73,9 @@ def draw(decisions: np.ndarray, ratings: np.ndarray) -> Figure:
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Answer both questions, say how well, and draw."""
+    """Answer both questions, print the accuracy, and draw the figure."""
     parser = argparse.ArgumentParser(description="Support vector machines on the nodes of Zachary's karate club.")
-    parser.add_argument("--figure", help="file to draw into")
+    parser.add_argument("--figure", help="file for the figure")
     options = parser.parse_args(arguments)
 
     decisions, ratings = decide(), rate()

@@ -1,8 +1,8 @@
 """Tune a nu support vector regression on the diabetes data that scikit-learn ships.
 
-The objective of ``nusvr_diabetes.toml``: the root mean squared error on held-out data, averaged over five
+The objective of ``nusvr_diabetes.toml`` is the root mean squared error on held-out data, averaged over five
 cross-validation folds, in the target's units (a measure of disease progression after a year, between 25 and 346). It is
-deterministic and takes a small part of a second.
+deterministic and takes a fraction of a second.
 """
 
 from __future__ import annotations
@@ -23,10 +23,10 @@ FOLDS = KFold(n_splits=5, shuffle=True, random_state=0)
 
 
 def rmse(config: Mapping[str, Any]) -> float:
-    """Cross-validated test error of a configuration: kernel, gamma, shrinking, C, tol, nu.
+    """Compute the cross-validated test error of a configuration: kernel, gamma, shrinking, C, tol, nu.
 
-    Inputs are standardised on the training part of each fold. The solver stops after 20,000 iterations, since a large
-    C with a small tol would let it run for minutes; such a model is scored as it is.
+    Inputs are standardised on the training part of each fold. The solver stops after 20,000 iterations, because a large
+    C with a small tol could make it run for minutes; the unconverged model is scored.
     """
     model = make_pipeline(StandardScaler(), NuSVR(**config, max_iter=20_000))
     with warnings.catch_warnings():

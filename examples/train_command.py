@@ -1,6 +1,6 @@
-"""Stand in for a training program: arguments in, the loss on the last line of output.
+"""Simulate a training program that takes arguments and prints the loss on its last line.
 
-Any program in any language will do; ``train_command.toml`` shows how its arguments are filled in.
+A program in any language can be used instead; ``train_command.toml`` shows how its arguments are filled in.
 """
 
 import argparse

@@ -1,8 +1,8 @@
-"""Choose the kernel of a support vector machine, its parameters and C, all in one conditional space.
+"""Tune the kernel of a support vector machine, the kernel's parameters and C in one conditional space.
 
-Unlike in ``tune_svm_conditional.py`` the kernels are those of ``slayr_py.svm``: any of them becomes features for a
-linear machine. Each has parameters of its own, named as its arguments are, so a configuration *is* a machine. The
-objective is the cross-validated error on the breast cancer data that scikit-learn ships.
+Unlike ``tune_svm_conditional.py``, this example uses the kernels of ``slayr_py.svm``, which factor into features for a
+linear machine. The parameters of the space have the names of the kernels' arguments, so a configuration can be passed
+directly as arguments. The objective is the cross-validated error on the breast cancer data that scikit-learn ships.
 
     python examples/tune_kernel_svm.py --budget 30
 """
@@ -27,7 +27,7 @@ FOLDS = StratifiedKFold(n_splits=5, shuffle=True, random_state=0)
 
 
 def make_space() -> ConfigurationSpace:
-    """The kernel and C for every machine; ``gamma``, ``degree``, ``lengthscale`` and ``p`` for some."""
+    """Build the space: ``kernel`` and ``C``, and the conditional ``gamma``, ``degree``, ``lengthscale`` and ``p``."""
     kernel = Categorical("kernel", ["linear", "polynomial", "rbf", "laplacian", "matern"])
     gamma = Float("gamma", (1e-4, 1.0), log=True)
     degree = Integer("degree", (2, 4))
@@ -45,21 +45,21 @@ def make_space() -> ConfigurationSpace:
 
 
 def machine(C: float, kernel: str, **options: Any) -> Any:
-    """The machine that a configuration stands for."""
+    """Build the machine of a configuration."""
     return make_pipeline(StandardScaler(), svm.KernelSVC(svm.from_name(kernel, **options), C=C))
 
 
 def error(config: Mapping[str, Any]) -> float:
-    """Share of misclassified patients, averaged over five folds; ``config`` holds the active parameters only."""
+    """Compute the share of misclassified patients over five folds; ``config`` has only the active parameters."""
     return 1 - float(cross_val_score(machine(**config), X, y, cv=FOLDS).mean())
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Run the study and say what it found."""
+    """Run the study and print the best configuration."""
     parser = argparse.ArgumentParser(description="Choose kernel, parameters and C of a support vector machine.")
-    parser.add_argument("--budget", type=int, default=30, help="evaluations, the ten initial ones included")
+    parser.add_argument("--budget", type=int, default=30, help="number of evaluations, including ten initial ones")
     parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--method", default="nuts", help='how the model is fitted; "map" is quick and rough')
+    parser.add_argument("--method", default="nuts", help='fit method; "map" is fast but only a point estimate')
     options = parser.parse_args(arguments)
 
     result = sl.minimize(error, make_space(), budget=options.budget, seed=options.seed, method=options.method)

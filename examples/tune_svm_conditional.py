@@ -1,8 +1,8 @@
 """Tune a support vector machine whose parameters depend on its kernel.
 
-``degree`` has a meaning for the polynomial kernel only, ``gamma`` for the polynomial and the radial one. The space says
-so, and the model knows: two configurations are not told apart by parameters that neither of them has. The objective is
-the cross-validated error on the breast cancer data that scikit-learn ships.
+``degree`` applies only to the polynomial kernel, ``gamma`` only to the polynomial and the radial one. The space
+declares these conditions, and the model uses them: parameters that are inactive in two configurations do not affect the
+distance between them. The objective is the cross-validated error on the breast cancer data that scikit-learn ships.
 
     python examples/tune_svm_conditional.py --budget 30
 """
@@ -27,7 +27,7 @@ FOLDS = StratifiedKFold(n_splits=5, shuffle=True, random_state=0)
 
 
 def make_space() -> ConfigurationSpace:
-    """Four parameters, two of them conditional."""
+    """Build a space of four parameters, two of them conditional."""
     kernel = Categorical("kernel", ["linear", "poly", "rbf"])
     degree = Integer("degree", (2, 6))
     gamma = Float("gamma", (1e-4, 1.0), log=True)
@@ -38,17 +38,17 @@ def make_space() -> ConfigurationSpace:
 
 
 def error(config: Mapping[str, Any]) -> float:
-    """Share of misclassified patients, averaged over five folds; ``config`` holds the active parameters only."""
+    """Compute the share of misclassified patients over five folds; ``config`` has only the active parameters."""
     model = make_pipeline(StandardScaler(), SVC(**config))
     return 1 - float(cross_val_score(model, X, y, cv=FOLDS).mean())
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Run the study and say what it found."""
+    """Run the study and print the best configuration."""
     parser = argparse.ArgumentParser(description="Tune a support vector machine on the breast cancer data.")
-    parser.add_argument("--budget", type=int, default=30, help="evaluations, the ten initial ones included")
+    parser.add_argument("--budget", type=int, default=30, help="number of evaluations, including ten initial ones")
     parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--method", default="nuts", help='how the model is fitted; "map" is quick and rough')
+    parser.add_argument("--method", default="nuts", help='fit method; "map" is fast but only a point estimate')
     options = parser.parse_args(arguments)
 
     space = make_space()

@@ -1,6 +1,7 @@
 """Tune gradient-boosted trees on the handwritten digits that scikit-learn ships.
 
-The space of Oh, Gavves & Welling (2021), table 3: an ordered choice, three unordered ones, four numbers. Needs XGBoost:
+The space is that of Oh, Gavves & Welling (2021), table 3: one ordinal parameter, three categorical ones and four
+numbers. Requires XGBoost:
 
     pip install xgboost-cpu        # on macOS: pip install xgboost
     python examples/tune_xgboost.py --budget 30
@@ -37,18 +38,18 @@ SPACE.add(
 )
 
 ROUNDS = 50
-FIXED = {"num_class": 10, "eval_metric": "merror", "seed": 0, "nthread": 1}  # one thread is as fast on so few rows
+FIXED = {"num_class": 10, "eval_metric": "merror", "seed": 0, "nthread": 1}  # more threads gain nothing on so few rows
 
 
 def make_objective() -> Any:
-    """Hold the data, and give the function that is minimised."""
+    """Load the data and return the objective."""
     images, digits = load_digits(return_X_y=True)
     parts = train_test_split(images, digits, train_size=0.7, stratify=digits, random_state=0)
     train = xgboost.DMatrix(parts[0], label=parts[2])
     test = xgboost.DMatrix(parts[1], label=parts[3])
 
     def error(config: Mapping[str, Any]) -> float:
-        """Share of test images that are misclassified, in the best of 50 rounds."""
+        """Return the share of misclassified test images in the best of 50 rounds."""
         history: dict[str, dict[str, list[float]]] = {}
         xgboost.train(
             {**config, **FIXED}, train, ROUNDS, evals=[(test, "test")], evals_result=history, verbose_eval=False
@@ -59,11 +60,11 @@ def make_objective() -> Any:
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Run the study and say what it found."""
+    """Run the study and print the best configuration."""
     parser = argparse.ArgumentParser(description="Tune gradient-boosted trees on handwritten digits.")
-    parser.add_argument("--budget", type=int, default=30, help="evaluations, the ten initial ones included")
+    parser.add_argument("--budget", type=int, default=30, help="number of evaluations, including ten initial ones")
     parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--method", default="nuts", help='how the model is fitted; "map" is quick and rough')
+    parser.add_argument("--method", default="nuts", help='fit method; "map" is fast but only a point estimate')
     options = parser.parse_args(arguments)
 
     result = sl.minimize(make_objective(), SPACE, budget=options.budget, seed=options.seed, method=options.method)

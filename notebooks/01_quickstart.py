@@ -13,9 +13,9 @@
 # %% [markdown]
 # # Quick start
 #
-# Tune an expensive function, look at what the model has learnt, and decide whether to believe it. The function here is
-# cheap and known (Branin, with three global minima of 0.397887), so that the notebook runs in a minute or two. The
-# first cell that fits also compiles the Stan program, once per machine.
+# This notebook minimises a function, inspects the fitted model, and checks whether its fit can be trusted. The function
+# is cheap and known (Branin, with three global minima of 0.397887), so the notebook runs in a minute or two. The first
+# cell that fits also compiles the Stan program, once per machine.
 
 # %%
 import os
@@ -26,15 +26,15 @@ from ConfigSpace import ConfigurationSpace
 
 import slayr_py as sl
 
-quick = bool(os.environ.get("SLAYR_QUICK"))  # a few evaluations and draws: enough to see that everything runs
+quick = bool(os.environ.get("SLAYR_QUICK"))  # a few evaluations and draws, to test that the notebook runs
 budget = 12 if quick else 30
 sampling = {"chains": 2, "warmup": 100, "draws": 50} if quick else {}
 
 # %% [markdown]
 # ## A space and an objective
 #
-# The space is a [ConfigSpace](https://automl.github.io/ConfigSpace/); the objective takes a configuration and returns a
-# number, the smaller the better.
+# The space is a [ConfigSpace](https://automl.github.io/ConfigSpace/) object. The objective takes a configuration and
+# returns a number to be minimised.
 
 # %%
 space = ConfigurationSpace({"x1": (-5.0, 10.0), "x2": (0.0, 15.0)})
@@ -50,8 +50,8 @@ result = sl.minimize(branin, space, budget=budget, seed=1, progress=False, **sam
 result
 
 # %% [markdown]
-# Every evaluation is a trial of an ordinary Optuna study, and so is everything that Optuna does with one: storage,
-# resuming, dashboards, plots. `storage="sqlite:///study.db"` would have kept it on disk.
+# Every evaluation is a trial of an ordinary Optuna study, so Optuna's storage, resuming, dashboards and plots work.
+# With `storage="sqlite:///study.db"` the study is kept on disk.
 
 # %%
 result.trials.tail()
@@ -62,16 +62,17 @@ result.plot_convergence()
 # %% [markdown]
 # ## The posterior
 #
-# Before every suggestion the model was fitted by Hamiltonian Monte Carlo: the length-scales, signal and noise are not
-# point estimates but draws. Fit it once more, to everything that has been evaluated.
+# Before every suggestion the model was fitted by Hamiltonian Monte Carlo, which returns posterior draws of the
+# length-scales, signal and noise instead of point estimates. `result.posterior()` fits it once more, to all trials.
 
 # %%
 posterior = result.posterior()
 posterior.check()
 
 # %% [markdown]
-# `check()` is the first thing to look at: R-hat near 1 (the chains agree), an effective sample size in the hundreds, no
-# divergences. `ok` says whether all are within their limits, `messages` what to do when not. ArviZ shows the rest.
+# Look at `check()` first: R-hat should be near 1 (the chains agree), the effective sample size in the hundreds, and
+# there should be no divergences. `ok` is true if all diagnostics are within their limits; otherwise `messages` has
+# advice. ArviZ shows more detail.
 
 # %%
 import arviz as az
@@ -85,7 +86,8 @@ plt.show()
 # %% [markdown]
 # ## Predictions
 #
-# The latent function anywhere, with its uncertainty: `mean` and `sd` of the mixture over draws, and per draw.
+# `predict` returns the latent function at any configurations, with its uncertainty: `mean` and `sd` of the mixture over
+# draws, and the same for each draw.
 
 # %%
 axis = np.linspace(0, 1, 15 if quick else 40)
@@ -102,19 +104,20 @@ axes[0].set_ylabel("x2")
 plt.show()
 
 # %% [markdown]
-# ## How good are these predictions?
+# ## Leave-one-out cross-validation
 #
-# `loo()` gives the log predictive density of every observation from all others, exact in the function and importance-
-# sampled in the hyperparameters; a Pareto k above 0.7 marks a value that should not be trusted.
+# `loo()` returns the log predictive density of every observation given all others. It is exact in the function and
+# importance-sampled in the hyperparameters. A value with a Pareto k above 0.7 should not be trusted.
 
 # %%
 loo = posterior.loo()
 loo.attrs["elpd"], loo.attrs["se"], float(loo["pareto_k"].max())
 
 # %% [markdown]
-# ## Again, bit for bit
+# ## Reproducibility
 #
-# The record says how the fit came about: program, compiler, seeds, data, draws. The same seed gives the same draws.
+# The record contains everything needed to repeat the fit, bit for bit: program, compiler, seeds, and hashes of data and
+# draws. The same seed gives the same draws.
 
 # %%
 {key: posterior.record[key] for key in ("program", "cmdstan", "arguments", "draws_sha256")}

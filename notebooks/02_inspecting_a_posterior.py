@@ -13,9 +13,9 @@
 # %% [markdown]
 # # Inspecting a posterior
 #
-# A fitted model is not one curve with one set of hyperparameters but thousands of draws of them. Two questions come
-# before any use of it: did the sampler do its work, and does the model fit? Only then is it worth asking what the draws
-# say about the objective. This notebook takes one posterior through all of that, and breaks another one to mend it.
+# A fitted model consists of thousands of draws of the hyperparameters. Before using them, check that the sampler
+# converged and that the model fits the data. This notebook makes these checks for one posterior, interprets its
+# hyperparameters, and then provokes divergences in a second model and removes them.
 
 # %%
 import os
@@ -28,15 +28,15 @@ from scipy.stats import beta
 
 import slayr_py as sl
 
-quick = bool(os.environ.get("SLAYR_QUICK"))  # fewer draws: enough to see that everything runs
+quick = bool(os.environ.get("SLAYR_QUICK"))  # fewer draws, to test that the notebook runs
 sampling = {"chains": 2, "warmup": 200, "draws": 200} if quick else {}
 
 # %% [markdown]
-# ## An objective whose inputs differ
+# ## Example objective
 #
-# What is lost in a chemical reaction, in percent. The temperature has a sharp optimum, more time helps less and less,
-# stirring helps a little and evenly, and the humidity of the room does nothing at all. The model is told none of this;
-# it gets 48 measurements, each with a standard error of 2.
+# The objective is the loss of a chemical reaction, in percent. The temperature has a sharp optimum, time has
+# diminishing returns, stirring has a small linear effect, and the humidity of the room has none. The model does not
+# know this. It is given 48 measurements, each with a standard error of 2.
 
 # %%
 space = ConfigurationSpace()
@@ -64,18 +64,18 @@ posterior = gp.fit(configs, y, seed=1, **sampling)
 gp.kernel
 
 # %% [markdown]
-# ## Did the sampler do its work?
+# ## Convergence
 #
-# `check()` has the verdict over all hyperparameters at once: the chains agree (R-hat near 1), the draws are worth some
-# hundreds of independent ones, and no transition diverged.
+# `check()` summarises all hyperparameters: the chains agree (R-hat near 1), the effective sample size is some hundreds,
+# and no transition diverged.
 
 # %%
 posterior.check()
 
 # %% [markdown]
-# The same for each hyperparameter is ArviZ's summary. A length-scale can be anything from a fraction of the cube to
-# hundreds, so its logarithm is what one looks at. `to_arviz()` gives the installed ArviZ what it takes; a quantity of
-# our own is one more variable of its posterior.
+# ArviZ's summary has the same numbers for each hyperparameter. Length-scales range from a fraction of the cube to
+# hundreds, so we look at their logarithms. `to_arviz()` returns the format of the installed ArviZ version. Derived
+# quantities can be added as variables of its posterior.
 
 # %%
 import arviz as az
@@ -87,30 +87,30 @@ names = ["log10_lengthscale", "sigma_f", "log10_sigma_n", "mu"]
 az.summary(idata, var_names=names, round_to=2)
 
 # %% [markdown]
-# **Rank plots.** Rank all draws of a quantity over all chains together. If the chains sample the same distribution, the
-# ranks of each are spread evenly: flat bars, or in ArviZ 1, which draws by how much their cumulative shares differ from
-# even ones, lines within the band. A chain that is stuck piles up at one side, which the wiggles of a trace plot hide
-# easily.
+# **Rank plots.** All draws of a quantity are ranked over all chains together. If the chains sample the same
+# distribution, the ranks of each chain are uniform: flat bars, or in ArviZ 1, which plots the difference of the
+# cumulative distribution from uniform, lines within the band. The ranks of a chain that is stuck pile up at one side,
+# which is easily overlooked in a trace plot.
 
 # %%
 az.plot_rank(idata, var_names=["log10_lengthscale"])
 plt.show()
 
 # %% [markdown]
-# **Energy.** Hamiltonian Monte Carlo moves on a level of energy and draws a new level before each move. Where the steps
-# between levels are much narrower than the levels are spread, the sampler crawls through the tails. Here the two
-# distributions overlap widely: an E-BFMI (`ebfmi_min` above) far over the limit of 0.2.
+# **Energy.** Hamiltonian Monte Carlo moves within an energy level and draws a new level before each move. If the steps
+# between levels are much smaller than the spread of the levels, the sampler explores the tails slowly. Here the two
+# distributions overlap widely: E-BFMI (`ebfmi_min` above) is far above the limit of 0.2.
 
 # %%
 az.plot_energy(idata)
 plt.show()
 
 # %% [markdown]
-# ## What did the data add to the prior?
+# ## Prior and posterior
 #
-# Priors are on the scale on which the model is fitted: inputs on the unit cube, values with mean 0 and standard
-# deviation 1. `with_prior` runs the program that was fitted once more, its likelihood off, and puts the draws beside
-# those of the posterior: three more groups of the tree, which ArviZ knows how to compare.
+# Priors are on the scale of the fitted model: inputs on the unit cube, values with mean 0 and standard deviation 1.
+# `with_prior` runs the same program without its likelihood and adds the draws as three groups of the tree, which
+# ArviZ's functions can compare with the posterior.
 
 # %%
 gp.priors
@@ -131,9 +131,9 @@ axes[0].legend(frameon=False, fontsize="small")
 plt.show()
 
 # %% [markdown]
-# The data have pinned down `temperature`, `minutes` and `stirring`. Of `humidity` they have said only that its
-# length-scale is not short; above that the posterior follows the prior, for functions with length-scales of 30 and of
-# 100 look alike on a cube of width 1. That is no failure of the sampler: it is what is known.
+# The data determine the length-scales of `temperature`, `minutes` and `stirring`. For `humidity` they only exclude
+# short length-scales. Beyond that the posterior follows the prior, because functions with length-scales of 30 and of
+# 100 look alike on a cube of width 1. This is not a failure of the sampler: the posterior shows what is known.
 
 # %%
 log_sd = np.log10(posterior.draws["lengthscale"]).std(axis=0) / np.log10(prior["lengthscale"]).std(axis=1)
@@ -142,19 +142,20 @@ assert share.idxmax() == "humidity"
 share.round(2)
 
 # %% [markdown]
-# ## What the length-scales say about the objective
+# ## Interpretation of length-scales
 #
-# A length-scale is how far one has to go, in widths of the cube, until the function has forgotten its value. Short
-# means winding, long means nearly straight. The forest plot has a point and two intervals for each.
+# A length-scale is the distance, in widths of the cube, over which values of the function become nearly uncorrelated. A
+# short length-scale means a wiggly function, a long one a nearly straight function. The forest plot shows a point
+# estimate and two intervals for each.
 
 # %%
 az.plot_forest(idata, var_names=["log10_lengthscale"], combined=True)
 plt.show()
 
 # %% [markdown]
-# `temperature` comes first by far: its optimum fills about a quarter of the range. But beware of reading "long" as
-# "does not matter". A straight line is a function with a long length-scale, however steep it is. What an input does is
-# seen by moving it alone, with all others in their middle.
+# `temperature` has by far the shortest length-scale: its optimum covers about a quarter of the range. But a long
+# length-scale does not mean that an input is irrelevant. A straight line has a long length-scale, however steep it is.
+# To see the effect of an input, vary it alone and keep the others at the middle of their ranges.
 
 # %%
 middle = {"temperature": 75.0, "minutes": 10.0, "stirring": 550.0, "humidity": 50.0}
@@ -180,8 +181,8 @@ axes[0].legend(frameon=False, fontsize="small")
 plt.show()
 
 # %% [markdown]
-# `stirring` has a length-scale twice as long as the cube is wide and is worth about 25 percent all the same; `humidity`
-# has a longer one and is worth nothing. Both lines are nearly straight; only one of them is flat.
+# `stirring` has a length-scale of twice the width of the cube and still changes the loss by about 25 percent.
+# `humidity` has a longer length-scale and no effect. Both lines are nearly straight, but only one is flat.
 
 # %%
 table = pd.DataFrame({"length-scale": np.median(posterior.draws["lengthscale"], axis=0)}, encoder.names)
@@ -191,9 +192,9 @@ assert 20 < swing["stirring"] < 30 and swing["humidity"] < 5
 table.sort_values("length-scale").round(2)
 
 # %% [markdown]
-# **Pairs.** A pair plot shows what the data cannot tell apart. A function with a larger amplitude *and* longer
-# length-scales looks the same on the cube: `sigma_f` and the length-scale of `stirring` go together. A point estimate
-# would pick one spot of this cloud.
+# **Pair plots.** A pair plot shows which hyperparameters the data do not identify separately. A function with a larger
+# amplitude *and* longer length-scales looks the same on the cube, so `sigma_f` and the length-scale of `stirring` are
+# correlated. A point estimate would be a single point of this cloud.
 
 # %%
 idata.posterior["log10_sigma_f"] = np.log10(idata.posterior["sigma_f"])
@@ -202,12 +203,12 @@ az.plot_pair(idata, var_names=["log10_sigma_f", "log10_stirring", "log10_sigma_n
 plt.show()
 
 # %% [markdown]
-# ## Does the model fit?
+# ## Model fit
 #
 # `loo()` predicts every observation from all others: exactly in the function, by importance sampling in the
-# hyperparameters. Its Pareto k says for each observation whether that went well; above 0.7 the hyperparameters hang on
-# this one observation too much, and the value is a rough one. Such an observation deserves a look: is it a mistake, or
-# the only one of its region?
+# hyperparameters. The Pareto k of each observation measures the quality of the importance sampling. Above 0.7 the
+# hyperparameters depend too much on that observation, and its value is only approximate. Check such an observation: it
+# may be a mistake, or the only one in its region.
 
 # %%
 loo = posterior.loo()
@@ -217,10 +218,10 @@ print(f"hardest to predict: number {worst}, k = {float(loo['pareto_k'][worst]):.
 print({name: round(value, 1) for name, value in configs[worst].items()})
 
 # %% [markdown]
-# **LOO-PIT.** Where does each observation fall in its own leave-one-out prediction? The replicates in
-# `posterior_predictive` are draws of each observation given all others, so that none has seen the value it is compared
-# with, and `log_likelihood` has their densities. From these ArviZ weights the draws of the hyperparameters as if that
-# observation had not been there either.
+# **LOO-PIT.** The LOO-PIT is the cumulative probability of each observation under its leave-one-out prediction. The
+# replicates in `posterior_predictive` are draws of each observation given all others, so they do not depend on the
+# value with which they are compared. `log_likelihood` has the corresponding log densities. ArviZ uses them to re-weight
+# the draws of the hyperparameters as if that observation had been left out.
 
 # %%
 if az.__version__ < "1":
@@ -229,9 +230,9 @@ else:  # a Dataset of all variables
     pit = az.loo_pit(posterior.to_arviz())["y"].values
 
 # %% [markdown]
-# If the predictions are calibrated, these numbers are uniform, and each of them, in order, leaves the band with a
-# probability of 5%. Below the line at the left and above it at the right would be a model too sure of itself, the
-# reverse one that is too cautious.
+# If the predictions are calibrated, these numbers are uniform, and each order statistic is outside the band with a
+# probability of 5%. A curve below the line at the left and above it at the right indicates an overconfident model, the
+# reverse an underconfident one.
 
 # %%
 order = np.arange(1, len(pit) + 1)
@@ -255,13 +256,13 @@ assert outside < 0.1
 f"{outside:.0%} of the values are outside the band"
 
 # %% [markdown]
-# ## A divergence, found and cured
+# ## Divergences
 #
-# A divergence is a transition at which the integrator could not follow the posterior: the step size, fitting elsewhere,
-# was too large for the curvature there. It matters because it marks a place that the draws avoid.
+# A divergence is a transition at which the integrator could not follow the posterior: a step size suitable elsewhere
+# was too large for the curvature there. It matters because the draws may miss that region.
 #
-# Seven noiseless values of a function of one input, and somebody who wants to be "uninformative": a length-scale and a
-# signal of anything between 1/18000 and 18000 (the 95% interval of a LogNormal(0, 5)).
+# The example has seven noiseless values of a function of one input and a prior meant to be "uninformative":
+# length-scale and signal are between 1/18000 and 18000 (the 95% interval of a LogNormal(0, 5)).
 
 # %%
 line = ConfigurationSpace({"x": (0.0, 1.0)})
@@ -275,8 +276,8 @@ assert diverged.check().divergences > 20 and not diverged.check().ok
 diverged.check().messages
 
 # %% [markdown]
-# **The symptom.** A higher target acceptance asks for smaller steps, and those can follow. This is what the message
-# proposes, and always worth the first try.
+# **Treating the symptom.** A higher target acceptance means smaller steps, which can follow the curvature. The message
+# suggests it, and it is a good first attempt.
 
 # %%
 careful = sl.GaussianProcess(line, priors=vague).fit(few, wiggle, seed=1, target_acceptance=0.99)
@@ -284,10 +285,10 @@ assert careful.check().divergences < diverged.check().divergences / 10
 careful.check()
 
 # %% [markdown]
-# **The cause.** The observations are 0.15 apart. All length-scales far below that mean the same, "each value for
-# itself", and this prior has a plateau of them that no data can rule out. On the plateau large steps are right; at its
-# edge, where the length-scale begins to matter, they are not. The default prior knows that the inputs are on the unit
-# cube and the values standardised, and has hardly any mass out there.
+# **Removing the cause.** The observations are 0.15 apart. All length-scales far below that make the values independent
+# and have the same likelihood, so the posterior has a plateau there that no data can exclude. Large steps are suitable
+# on the plateau, but not at its edge, where the length-scale begins to affect the likelihood. The default prior assumes
+# inputs on the unit cube and standardised values, and puts hardly any mass on the plateau.
 
 # %%
 sensible = sl.GaussianProcess(line).fit(few, wiggle, seed=1)
@@ -295,9 +296,9 @@ assert sensible.check().ok and sensible.check().divergences < 10
 sensible.check()
 
 # %% [markdown]
-# Each red point is the draw of a trajectory that diverged on its way. Note the range of the length-scales: the plateau
-# is at the left, the ridge of functions through all points in the middle, and at the right, with a large `sigma_n`, the
-# explanation that everything is noise.
+# Each red point is the draw of a divergent trajectory. Note the range of the length-scales. The plateau is at the left.
+# In the middle is the ridge of functions through all points. At the right, with a large `sigma_n`, the data are
+# explained as noise.
 
 # %%
 fits = {"vague, 0.8": diverged, "vague, 0.99": careful, "default, 0.8": sensible}
@@ -312,9 +313,8 @@ axes[0].set_ylabel("sigma_n")
 plt.show()
 
 # %% [markdown]
-# Small steps have a price. The last column is what the computer's time buys: effective draws of the worst
-# hyperparameter for a thousand leapfrog steps. The better prior makes the posterior easier, not only the integrator
-# more careful.
+# Smaller steps cost time. The last column is the efficiency: effective draws of the worst hyperparameter per 1000
+# leapfrog steps. The better prior makes the posterior itself easier to sample.
 
 # %%
 costs = pd.DataFrame(
@@ -333,9 +333,8 @@ assert costs.loc["default, 0.8", "ESS for 1000 steps"] > 3 * costs.loc["vague, 0
 costs.round(2)
 
 # %% [markdown]
-# And the vague prior was not uninformative at all. Without a single divergence it still predicts a function that
-# forgets every value at once, since that is what most of its length-scales mean. The data, seven of them, are too few
-# to object.
+# The vague prior was also not uninformative. Even without divergences it predicts a function that is uncorrelated over
+# very short distances, because most of its length-scales are very short. Seven observations are too few to outweigh it.
 
 # %%
 between = [{"x": value} for value in np.linspace(0, 1, 101)]
@@ -354,6 +353,6 @@ assert uncertainty["vague, 0.99"] > uncertainty["default, 0.8"]
 plt.show()
 
 # %% [markdown]
-# In a study all of this happens by itself: every fit is checked, one that fails is made again, and `slayr inspect`
-# lists the diagnostics of every trial. What no program can do is choose priors for a problem; `gp.priors` shows them,
-# and `docs/decisions/default-priors.md` says why the defaults are what they are.
+# In a study these checks are automatic: every fit is checked, a fit that fails is retried, and `slayr inspect` lists
+# the diagnostics of every trial. No program can choose the right priors for a problem: `gp.priors` shows them, and
+# `docs/decisions/default-priors.md` gives the reasons for the defaults.

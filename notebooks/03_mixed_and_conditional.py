@@ -13,10 +13,10 @@
 # %% [markdown]
 # # Mixed and conditional spaces
 #
-# Much of what is tuned is not a number: a category, an order of levels, a parameter that exists only if another one
-# says so. The calls stay the same; what changes is when two configurations count as alike. That is the kernel's
-# business, and this notebook shows what each kernel assumes and how to find out whether it is right. (The text speaks
-# of the full run.)
+# Many tuned parameters are not numbers: they are categories, ordered levels, or parameters that exist only for some
+# values of another. The calls are the same as for numbers. What changes is the similarity of two configurations, which
+# the kernel defines. This notebook shows what each kernel assumes and how to test the assumptions. (The text describes
+# the full run.)
 
 # %%
 import os
@@ -42,14 +42,14 @@ from sklearn.preprocessing import StandardScaler
 
 import slayr_py as sl
 
-quick = bool(os.environ.get("SLAYR_QUICK"))  # fewer evaluations and draws: enough to see that everything runs
+quick = bool(os.environ.get("SLAYR_QUICK"))  # fewer evaluations and draws, to test that the notebook runs
 sampling = {"chains": 2, "warmup": 150, "draws": 120} if quick else {}
 
 # %% [markdown]
 # ## A mixed space
 #
-# A solar panel in the southern hemisphere: its tilt is a number, how often it is cleaned has an order, the colour of
-# its frame is a mere name. The direction it faces is something else again: eight names that lie on a circle.
+# The example is a solar panel in the southern hemisphere. Its tilt is a number, the frequency of cleaning is ordinal,
+# and the colour of its frame is categorical. The direction it faces is one of eight names on a circle.
 
 # %%
 directions = ["N", "NE", "E", "SE", "S", "SW", "W", "NW"]
@@ -64,7 +64,7 @@ space.add(
 
 
 def loss(config):
-    """Percent of the sunlight that is lost, on a site where afternoons are brighter; the frame plays no part."""
+    """Compute the percentage of sunlight lost, on a site with brighter afternoons; the frame has no effect."""
     tilt, off = np.radians(config["tilt"]), np.radians(45 * directions.index(config["facing"]) + 20)
     sun = np.radians(52)
     direct = np.cos(tilt) * np.cos(sun) + np.sin(tilt) * np.sin(sun) * np.cos(off)
@@ -73,14 +73,15 @@ def loss(config):
 
 
 # %% [markdown]
-# ## Graphs: what categories have in common
+# ## Graphs of categories
 #
-# Every discrete parameter is a graph, and its levels are the vertices. Levels that are joined are expected to behave
-# alike, and the more so the fewer steps there are between them. By default an ordinal is a path, each level beside the
-# next, and a category a complete graph: every level is as near to every other.
+# Every discrete parameter is a graph whose vertices are its levels. Connected levels are expected to behave alike; the
+# fewer steps between two levels, the more alike they are. By default an ordinal parameter is a path, in which each
+# level is connected to the next, and a categorical parameter is a complete graph, in which all levels are equally
+# close.
 #
-# For the directions neither is true. A path would have its ends, N and NW, farthest apart; a complete graph forgets
-# that NE lies between N and E. What we know is a circle, so say that.
+# Neither fits the directions. On a path the ends, N and NW, would be farthest apart; a complete graph ignores that NE
+# is between N and E. The right graph is a circle.
 
 # %%
 circle = nx.cycle_graph(directions)
@@ -99,11 +100,11 @@ for ax, (name, encoder) in zip(axes, encoders.items(), strict=True):
 plt.show()
 
 # %% [markdown]
-# ## Which kernel, and why
+# ## Automatic choice of the kernel
 #
-# `kernel="auto"` looks at the space and tells its reason. The frequency-modulated kernel (Oh, Gavves & Welling 2021)
-# has a length-scale for each number and, for each graph, `beta`, how alike its levels are, and `alpha`, how much moving
-# in the numbers changes that.
+# `kernel="auto"` chooses the kernel by the space and reports the reason. The frequency-modulated kernel (Oh, Gavves &
+# Welling 2021) has a length-scale for each number and two hyperparameters for each graph: `beta` sets how similar its
+# levels are, `alpha` how much a distance in the numbers changes that.
 
 # %%
 gp = sl.GaussianProcess(encoders["circle"])
@@ -112,10 +113,10 @@ print("because", sl.kernels.auto_reason(gp.encoder))
 gp.kernel.labels(gp.encoder)
 
 # %% [markdown]
-# ## A direction that was never tried
+# ## Predictions at an unobserved level
 #
-# 28 measurements, and none of a panel facing NW, which happens to be the best direction but one. Can the model know? It
-# depends on what it was told about directions. The same kernel, the same data, three graphs.
+# The data are 28 measurements, none of them facing NW, which is the second-best direction. Whether the model can
+# predict it depends on the graph. We fit the same kernel to the same data with three graphs.
 
 # %%
 configs = [config for config in encoders["circle"].sobol(48, seed=2) if config["facing"] != "NW"][:28]
@@ -141,9 +142,9 @@ axes[0].legend(frameon=False, fontsize="small")
 plt.show()
 
 # %% [markdown]
-# On the complete graph NW is one more name: the model answers with something like the average of all directions, and
-# knows little. On the path it has one neighbour, W. On the circle it has two, W and N; the guess is nearest to the
-# truth, and the least uncertain one. In a study it is such a guess that decides whether NW is tried at all.
+# On the complete graph all directions are equally close to NW, so the prediction is about their average, with a large
+# uncertainty. On the path NW has one neighbour, W. On the circle it has two, W and N; the prediction is closest to the
+# truth and has the smallest uncertainty. In a study such a prediction determines whether NW is evaluated at all.
 
 # %%
 guesses = pd.DataFrame(unseen).T
@@ -153,13 +154,14 @@ assert guesses["sd"].idxmin() == "circle" and (error < 3 * guesses["sd"]).all()
 guesses.round(1)
 
 # %% [markdown]
-# The reason is in the correlations between panels that differ in direction only, averaged over the draws. The complete
-# graph has one number for all pairs; the others let it fall with the distance, and the circle closes.
+# The correlations between panels that differ only in direction, averaged over the draws, explain the difference. On the
+# complete graph all pairs have the same correlation. On the other graphs it falls with the distance, and only the
+# circle connects N and NW.
 
 
 # %%
 def correlations(fit, configs, n_draws=40):
-    """Average correlation of the function at given configurations over evenly spaced draws."""
+    """Average the correlation matrix of the function at some configurations over evenly spaced draws."""
     points = fit.encoder.encode(configs)
     matrices = []
     for i in np.linspace(0, fit.n_draws - 1, n_draws).astype(int):
@@ -177,11 +179,11 @@ figure.colorbar(image, ax=axes, label="correlation")
 plt.show()
 
 # %% [markdown]
-# ## What matters
+# ## Importance of the discrete parameters
 #
-# The larger `beta`, the more alike the levels of a graph. What that means depends on the graph: the same `beta` joins
-# the ends of a long path less than those of a short one. So compare correlations, between the two levels that are
-# farthest apart: black and white frames behave alike, N and S do not.
+# The larger `beta`, the more alike are the levels of a graph. The scale depends on the graph: with the same `beta` the
+# ends of a long path are less alike than those of a short one. We therefore compare correlations, between the two
+# levels that are farthest apart: black and white frames behave alike, N and S do not.
 
 # %%
 fit = graphs["circle"]
@@ -198,7 +200,7 @@ summary.round(2)
 # %%
 import arviz as az
 
-# How sure is that? Each interval spans a factor of ten or more: 28 observations say no more.
+# Each interval of beta spans a factor of ten or more, since there are only 28 observations.
 idata = fit.to_arviz().copy()
 idata.posterior["log10_beta"] = np.log10(idata.posterior["beta"])
 az.plot_forest(idata, var_names=["log10_beta"], combined=True)
@@ -207,14 +209,15 @@ plt.show()
 # %% [markdown]
 # ## Comparing kernels
 #
-# Which assumption predicts better? `loo()` answers with the log predictive density of every observation from all
-# others. Two kernels are compared observation by observation, since what is hard for one is mostly hard for the other:
-# the standard error is that of the differences. Fewer than two of them are no difference.
+# `loo()` returns the log predictive density of every observation given all others, which measures how well a kernel
+# predicts. Two kernels are compared observation by observation, because observations that are hard to predict for one
+# are mostly hard for the other: the standard error is that of the differences. A difference of less than two standard
+# errors is not significant.
 
 
 # %%
 def compare(fits):
-    """Leave-one-out densities, their differences to the best, and the standard errors of these."""
+    """Tabulate leave-one-out densities, their differences from the best, and the standard errors of the differences."""
     loo = {name: fit.loo() for name, fit in fits.items()}
     best = max(loo, key=lambda name: loo[name].attrs["elpd"])
     rows = {}
@@ -237,15 +240,16 @@ assert table.loc["frequency-modulated, circle", "elpd"] > table.loc["frequency-m
 table
 
 # %% [markdown]
-# The circle beats the complete graph by seven, several standard errors. Between a modulated kernel and a plain product
-# of the two parts there is less to choose. The Matérn kernel has a column for each level of a category and takes an
-# ordinal for a number; it knows of no graph, and cannot be told from the best here, with a standard error as large as
-# the difference. Such a table is about these 28 observations. Where k is above 0.7 its entry is a rough one.
+# The circle is better than the complete graph by seven, which is several standard errors. The modulated kernel and the
+# plain product of the two parts differ less. The Matérn kernel has a column for each level of a category and treats an
+# ordinal as a number; it uses no graph. It cannot be distinguished from the best kernel here, since the standard error
+# is as large as the difference. The table is valid for these 28 observations only. Where k is above 0.7, the entry is
+# approximate.
 
 # %% [markdown]
 # ## A conditional space
 #
-# Now the parameters of a regression machine, whose kernel is a parameter itself:
+# The second example has the parameters of a kernel ridge regression, whose kernel is itself a parameter:
 #
 #     alpha
 #     kernel (linear, polynomial, rbf)
@@ -260,7 +264,7 @@ target = (target - target.mean()) / target.std()
 
 
 def error_of(config):
-    """Logarithm of the cross-validated share of the variance that is left: errors differ by orders of magnitude."""
+    """Compute the log10 of the cross-validated share of unexplained variance, which varies by orders of magnitude."""
     machine = make_pipeline(StandardScaler(), KernelRidge(**config))
     return np.log10(-cross_val_score(machine, X, target, cv=5, scoring="neg_mean_squared_error").mean())
 
@@ -279,7 +283,8 @@ print("conditional parameters:", *encoder.conditional)
 # %% [markdown]
 # ## A short study
 #
-# A design of eight or ten points, then suggestions. (`storage="sqlite:///study.db"` would keep the study on disk.)
+# The study starts with a design of eight or ten points, then follows the model's suggestions. With
+# `storage="sqlite:///study.db"` it would be kept on disk.
 
 # %%
 budget = {"budget": 9, "n_initial": 8, "chains": 2, "warmup": 150} if quick else {"budget": 24, "n_initial": 10}
@@ -307,13 +312,14 @@ ax.legend(frameon=False, fontsize="small", ncols=2)
 plt.show()
 
 # %% [markdown]
-# ## What the hierarchical kernel knows
+# ## Correlations under the hierarchical kernel
 #
-# Two configurations are as far apart as the parameters that they share, and those that only one of them has (Hutter &
-# Osborne 2013). So a linear machine is related to all others by `alpha`, and nothing else is asked of it. Below,
-# machines with the same `alpha`: the nearer their `gamma` the more they correlate, and the two linear ones are one and
-# the same. That polynomial and rbf machines of one `gamma` are so alike, and the linear ones so far from both, has been
-# learnt.
+# The distance between two configurations depends on the parameters that both have and on those that only one of them
+# has (Hutter & Osborne 2013). A parameter that only one of them has adds a constant that does not depend on its value.
+# A linear machine is therefore compared with the others by `alpha` only, apart from such constants. The figure shows
+# machines with the same `alpha`. The closer their `gamma`, the higher their correlation; the two linear machines are
+# identical. The model has learnt from the data that polynomial and rbf machines with the same `gamma` are similar, and
+# that the linear machines differ from both.
 
 # %%
 posterior = result.posterior()
@@ -339,12 +345,12 @@ figure.colorbar(image, label="correlation")
 plt.show()
 
 # %% [markdown]
-# ## Predictions, branch by branch
+# ## Predictions by branch
 #
-# A prediction is asked for as an evaluation is: with the active parameters. The linear machine has no `gamma`, so it is
-# a horizontal line. Around the minima the model is accurate, for that is where the search has been. Towards `gamma` = 1
-# the errors rise more steeply than anything it has seen, and the truth leaves the band: a model made by a search is to
-# be trusted where the search has been.
+# Predictions, like evaluations, take the active parameters only. The linear machine has no `gamma`, so its prediction
+# is a horizontal line. The model is accurate around the minima, where the search evaluated most configurations. Towards
+# `gamma` = 1 the errors rise more steeply than in any observed configuration, and the truth leaves the band. A model
+# fitted to the trials of a search is reliable only in the regions that were searched.
 
 # %%
 gammas = np.geomspace(1e-4, 1, 40)
@@ -366,13 +372,13 @@ axes[0].legend(frameon=False, fontsize="small")
 plt.show()
 
 # %% [markdown]
-# ## Is the hierarchy worth it?
+# ## Comparison with other kernels
 #
-# The same trials under three kernels. The Matérn kernel puts an inactive parameter at the middle of its range; the
-# third one modulates graphs by a hierarchical kernel, so that categories and conditions have both. All three are named
-# and used in the same way, `sl.minimize(..., kernel=...)` included.
+# We fit three kernels to the same trials. The Matérn kernel puts an inactive parameter at the middle of its range. The
+# frequency-modulated kernel is modulated by a hierarchical kernel, so it models both graphs and conditions. All of them
+# can be passed to `sl.minimize(..., kernel=...)`.
 #
-# On these trials the hierarchical kernel predicts best; but it has also chosen them.
+# On these trials the hierarchical kernel predicts best, but it was also used to choose them.
 
 # %%
 configs = [trial.params for trial in result.study.trials]
@@ -390,5 +396,5 @@ compare(
 )
 
 # %% [markdown]
-# One study of a few trials decides little; `benchmarks/` has many. What to take away: say what you know in the space
-# (conditions, orders, graphs), let "auto" choose, and look at `loo()` before believing anything about kernels.
+# One study with few trials is weak evidence; `benchmarks/` has many studies. In practice: declare what you know in the
+# space (conditions, orders, graphs), use `kernel="auto"`, and compare kernels with `loo()`.
