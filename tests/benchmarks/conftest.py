@@ -1,4 +1,4 @@
-"""The benchmarks are scripts beside each other; here they are imported. Their data are made up and small."""
+"""Import path of the benchmarks, and small synthetic data files for them."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ import numpy as np
 import pandas as pd
 import pytest
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "benchmarks"))
+sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 
 @pytest.fixture
 def data(tmp_path):
-    """A data folder with the columns of the real one."""
+    """Return a data folder whose files have the columns of the real ones."""
     rng = np.random.default_rng(0)
     folder = tmp_path / "data"
     (folder / "hpo").mkdir(parents=True)
@@ -36,3 +36,9 @@ def data(tmp_path):
     table["accuracy"] = np.linspace(0.5, 0.9, len(table))
     table.to_csv(folder / "hpo" / "svm_conditional_wistuba.csv", index=False)
     return folder
+
+
+@pytest.fixture
+def quick():
+    """Return arguments of short studies with point estimates."""
+    return ["--seeds", "2", "--budget", "12", "--method", "map"]

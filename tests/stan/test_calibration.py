@@ -1,4 +1,4 @@
-"""Simulation-based calibration of every program, reduced; all of it is ``benchmarks/calibration.py``.
+"""Reduced simulation-based calibration of every program; ``benchmarks.correctness.calibration`` is the full one.
 
 A program with a mistake must fail where the right one passes: one that takes a variance for a standard deviation, and
 one whose density lacks a Jacobian. The first shows where points coincide, so that the data determine the noise; the

@@ -1,0 +1,1 @@
+"""Test problems, peer packages and study runs that the benchmarks share."""

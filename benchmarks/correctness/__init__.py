@@ -1,0 +1,1 @@
+"""Calibration, accuracy of posteriors and predictions, records, and recovery after kills."""

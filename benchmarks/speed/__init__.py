@@ -1,0 +1,1 @@
+"""Time and memory of gradients, fits, suggestions, compilation and kernel features."""

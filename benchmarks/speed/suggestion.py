@@ -1,0 +1,124 @@
+"""Compare the time per suggestion (fit and search) with Optuna's GP sampler and BoTorch.
+
+    python -m benchmarks.speed.suggestion --sizes 25 50 100
+    python -m benchmarks.speed.suggestion --sizes 100 --botorch
+
+Hartmann6, Sobol designs, one core, wall-clock time. slayr_py starts warm from the fit to n - 1 observations with the
+defaults of the optimisation loop: NUTS, or Pathfinder approximations that fall back to NUTS if their importance ratios
+are bad. Optuna's GP sampler fits a point estimate. BoTorch fits its fully Bayesian model with its defaults and
+maximises qLogNoisyExpectedImprovement as in its tutorials. All take turns; ratios are of medians. ``kept`` is the share
+of fits that were not replaced by a cold fit or by another method. Optuna's sampler needs ``pip install torch``, BoTorch
+``pip install botorch pyro-ppl``.
+"""
+
+from __future__ import annotations
+
+import time
+import warnings
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import optuna
+import pandas as pd
+
+import slayr_py as sl
+from benchmarks.common.command_line import command_parser
+from benchmarks.common.peers import hartmann6, one_core
+from benchmarks.common.problems import PROBLEMS
+from slayr_py.acquisition import suggest
+from slayr_py.study import StanGPSampler, space_to_distributions
+
+
+class Slayr:
+    """Fit and search of the slayr_py sampler, warm-started from the fit to n - 1 observations."""
+
+    def __init__(self, method: str) -> None:
+        self.sampler = StanGPSampler(PROBLEMS["hartmann6"][0], method=method)
+        self.sampler.prepare()
+        self.options = self.sampler.fit_options
+
+    def __call__(self, n: int, seed: int) -> dict[str, Any]:
+        gp, (configs, y) = self.sampler.gp, hartmann6(n)
+        before = gp.fit(configs[:-1], y[:-1], seed=seed, **self.options | {"method": "nuts"})
+        start = before.warm_start()
+        started = time.perf_counter()
+        posterior = gp.fit(configs, y, seed=seed, start=start, **self.options)
+        fitted = time.perf_counter()
+        found = suggest(posterior, "ei", best=float(y.min()), t=1, rng=np.random.default_rng(seed), exclude=configs)
+        ended = time.perf_counter()
+        arguments = posterior.record["arguments"]
+        return {
+            "seconds": ended - started,
+            "fit": fitted - started,
+            "search": ended - fitted,
+            "kept": arguments["method"] == self.options["method"] and arguments.get("start") != "cold",
+            "error": found.error,
+        }
+
+
+def optuna_gp(n: int, seed: int) -> dict[str, Any]:
+    """Time one suggestion of Optuna's GP sampler."""
+    configs, y = hartmann6(n)
+    distributions = space_to_distributions(PROBLEMS["hartmann6"][0])
+    study = optuna.create_study(sampler=optuna.samplers.GPSampler(seed=seed, n_startup_trials=1))
+    for config, value in zip(configs, y, strict=True):
+        study.add_trial(optuna.trial.create_trial(params=dict(config), distributions=distributions, value=value))
+    started = time.perf_counter()
+    study.ask(distributions)
+    return {"seconds": time.perf_counter() - started}
+
+
+def botorch(n: int, seed: int) -> dict[str, Any]:
+    """Time one suggestion of BoTorch's fully Bayesian model with log noisy EI."""
+    import torch
+    from botorch.acquisition import qLogNoisyExpectedImprovement
+    from botorch.fit import fit_fully_bayesian_model_nuts
+    from botorch.models.fully_bayesian import SaasFullyBayesianSingleTaskGP
+    from botorch.models.transforms import Standardize
+    from botorch.optim import optimize_acqf
+
+    torch.manual_seed(seed)
+    configs, y = hartmann6(n)
+    x = torch.tensor(sl.space.Encoder(PROBLEMS["hartmann6"][0]).encode(configs).columns)
+    started = time.perf_counter()
+    model = SaasFullyBayesianSingleTaskGP(x, -torch.tensor(y)[:, None], outcome_transform=Standardize(1))
+    fit_fully_bayesian_model_nuts(model, disable_progbar=True)
+    fitted = time.perf_counter()
+    acquisition = qLogNoisyExpectedImprovement(model, X_baseline=x, prune_baseline=True)
+    bounds = torch.stack([torch.zeros(6), torch.ones(6)]).double()
+    optimize_acqf(acquisition, bounds, q=1, num_restarts=10, raw_samples=512)
+    ended = time.perf_counter()
+    return {"seconds": ended - started, "fit": fitted - started, "search": ended - fitted}
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    parser = command_parser(__file__, __doc__)
+    parser.add_argument("--repeats", type=int, default=5, help="suggestions per sampler and n")
+    parser.add_argument("--sizes", type=int, nargs="+", default=[25, 50, 100], help="values of n")
+    parser.add_argument(
+        "--botorch", action="store_true", help="also one suggestion of BoTorch per n, which takes minutes"
+    )
+    options = parser.parse_args(arguments)
+    one_core()
+    warnings.simplefilter("ignore")
+    optuna.logging.set_verbosity(optuna.logging.ERROR)
+    samplers = {"slayr, NUTS": Slayr("nuts"), "slayr, Pathfinder": Slayr("pathfinder"), "Optuna GP": optuna_gp}
+    optuna_gp(10, 99)  # imports and first calls are not measured
+    rows = []
+    for n in options.sizes:
+        for seed in range(options.repeats):
+            rows += [{"n": n, "sampler": name, **suggestion(n, seed)} for name, suggestion in samplers.items()]
+        if options.botorch:
+            rows.append({"n": n, "sampler": "BoTorch", **botorch(n, 0)})
+    groups = pd.DataFrame(rows).groupby(["n", "sampler"], sort=False)
+    table = groups["seconds"].agg(["median", "min", "max"])
+    table[["fit", "search", "error"]] = groups[["fit", "search", "error"]].median()
+    table["kept"] = groups["kept"].agg(lambda kept: kept.mean() if kept.notna().any() else np.nan)
+    for n in options.sizes:
+        table.loc[n, "to Optuna"] = (table.loc[n, "median"] / table.loc[(n, "Optuna GP"), "median"]).to_numpy()
+    print(table.astype(float).round(2).to_string())
+
+
+if __name__ == "__main__":
+    main()

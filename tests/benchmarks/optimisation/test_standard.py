@@ -1,0 +1,8 @@
+from __future__ import annotations
+
+from benchmarks.optimisation import standard
+
+
+def test_standard(tmp_path, capsys):
+    standard.main(["--seeds", "1", "--budget", "3", "--samplers", "random", "--output", str(tmp_path)])
+    assert "| hartmann6 | random |" in capsys.readouterr().out
