@@ -1,7 +1,7 @@
-"""Check that the Stan programs are formatted as ``stanc --auto-format`` would; ``--write`` formats them.
+"""Check that the Stan files are formatted as ``stanc --auto-format`` prints them; ``--write`` formats them.
 
-Function files are formatted as ``.stanfunctions``, which is what they are to stanc, with the others included before
-them, since they call each other.
+An included file is no program by itself. It is formatted in place of its ``#include`` line, between two marks, in the
+first program that includes it; a file that no program includes is an error.
 """
 
 from __future__ import annotations
@@ -9,31 +9,41 @@ from __future__ import annotations
 import subprocess
 import sys
 import tempfile
+import textwrap
 from pathlib import Path
 
 from slayr_py.toolchain import ensure_cmdstan
 
 STAN = Path(__file__).resolve().parents[1] / "stan"
+WIDTH = 100
+MARK = "// formatted file\n"
+
+
+def print_program(text: str, width: int, stanc: Path) -> str:
+    """Return the text of a program as stanc prints it."""
+    with tempfile.TemporaryDirectory() as folder:
+        copy = Path(folder) / "program.stan"
+        copy.write_text(text)
+        options = ["--auto-format", "--allow-undefined", f"--max-line-length={width}", f"--include-paths={STAN}"]
+        return subprocess.run([str(stanc), *options, str(copy)], check=True, stdout=subprocess.PIPE, text=True).stdout
 
 
 def formatted(path: Path, stanc: Path) -> str:
-    """The text as stanc prints it."""
-    with tempfile.TemporaryDirectory() as folder:
-        of_functions = path.parent.name == "functions"
-        definitions = STAN / "functions"
-        others = sorted(f for f in definitions.glob("*.stan") if f != path) if path.parent == definitions else []
-        includes = "".join(f"#include functions/{f.name}\n" for f in others)
-        copy = Path(folder) / f"{path.stem}{'.stanfunctions' if of_functions else '.stan'}"
-        copy.write_text(includes + path.read_text())
-        options = ["--auto-format", "--allow-undefined", "--max-line-length=78", f"--include-paths={STAN}"]
-        command = [str(stanc), *options, str(copy)]
-        text = subprocess.run(command, check=True, capture_output=True, text=True).stdout
-        lines = [line for line in text.splitlines() if not (of_functions and line.startswith("#include"))]
-        return "\n".join(lines).strip("\n") + "\n"
+    """Return the text of a file as stanc prints it."""
+    if path.parent == STAN:
+        return print_program(path.read_text(), WIDTH, stanc).strip("\n") + "\n"
+    include = f"#include {path.parent.name}/{path.name}\n"
+    programs = [text for text in map(Path.read_text, sorted(STAN.glob("*.stan"))) if include in text]
+    if not programs:
+        sys.exit(f"no program includes {path}; delete it, or include it")
+    program = programs[0]
+    indent = program.partition(include)[0].rpartition("\n")[2]
+    text = print_program(program.replace(include, MARK + path.read_text() + MARK), WIDTH + len(indent), stanc)
+    return textwrap.dedent(text.split(indent + MARK)[1]).strip("\n") + "\n"
 
 
 def main() -> int:
-    """Exit status: the number of files that differ."""
+    """Return the number of files whose format differs."""
     stanc = ensure_cmdstan(print).path / "bin" / "stanc"
     differing = []
     for path in sorted(STAN.rglob("*.stan")):

@@ -121,7 +121,7 @@ class GaussianProcess(Model):
         InferenceError
             If Stan fails.
         """
-        observed = observe(self, configs, y, of_scores=method == "map")
+        observed = observe(self, configs, y, omit_jacobian=method == "map")
         options: dict[str, Any] = {
             "chains": chains,
             "warmup": warmup,

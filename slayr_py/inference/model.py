@@ -55,19 +55,19 @@ class Model:
         return cls(encoder, from_name(values["kernel"]["name"], encoder, **values["kernel"]["options"]), priors)
 
     def stan_data(
-        self, train: Encoded, y: FloatArray, new: Encoded, prior_only: bool = False, of_scores: bool = False
+        self, train: Encoded, y: FloatArray, new: Encoded, prior_only: bool = False, omit_jacobian: bool = False
     ) -> dict[str, Any]:
         """Data of the Stan program: observations on the standardised scale, new configurations, priors.
 
-        ``of_scores`` leaves out the Jacobian of the coordinates that the program samples in: the mode of what remains
-        is that of the logarithms.
+        ``omit_jacobian`` omits the Jacobian of the coordinates that the program samples: the optimum is then the mode
+        on the log scale.
         """
         return {
             **self.kernel.stan_data(train, new),
             "y": y,
             "want_cov": 0,
             "prior_only": int(prior_only),
-            "of_scores": int(of_scores),
+            "omit_jacobian": int(omit_jacobian),
             **self._prior_data,
         }
 

@@ -37,9 +37,9 @@ class Observed:
 
 
 def observe(
-    model: Model, configs: Encoded | Iterable[Mapping[str, Any]] | Any, y: ArrayLike, of_scores: bool = False
+    model: Model, configs: Encoded | Iterable[Mapping[str, Any]] | Any, y: ArrayLike, omit_jacobian: bool = False
 ) -> Observed:
-    """Encode configurations and standardise their values; ``of_scores`` as in `Model.stan_data`.
+    """Encode configurations and standardise their values; ``omit_jacobian`` as in `Model.stan_data`.
 
     Raises
     ------
@@ -51,7 +51,8 @@ def observe(
     train = model.encoder.encode(configs)
     targets = check_targets(y, len(train))
     mean, sd = standardisation(targets)
-    return Observed(train, model.stan_data(train, (targets - mean) / sd, train[:0], of_scores=of_scores), mean, sd)
+    data = model.stan_data(train, (targets - mean) / sd, train[:0], omit_jacobian=omit_jacobian)
+    return Observed(train, data, mean, sd)
 
 
 def check_targets(y: ArrayLike, n: int) -> FloatArray:

@@ -1,10 +1,13 @@
-// Stationary kernels of one squared distance, functions/base_kernels.stan, and their derivatives.
+// Stationary kernels of one squared distance (functions/base_kernels.stan) and their derivatives.
 #ifndef SLAYR_BASE_KERNELS_HPP
 #define SLAYR_BASE_KERNELS_HPP
 
 #include "gaussian.hpp"
 
 namespace slayr {
+
+// Codes of functions/base_kernels.stan.
+enum class Base { SquaredExponential = 1, RationalQuadratic, Matern };
 
 // Matern correlation at scaled distances d = sqrt(2 nu h); see functions/matern.stan.
 inline ArrayXd matern(const ArrayXd& d, int p) {
@@ -16,7 +19,7 @@ inline ArrayXd matern(const ArrayXd& d, int p) {
   return k;
 }
 
-// Derivative of the same by d^2, 0 at the exponential kernel's kink.
+// Derivative of the Matern correlation with respect to d^2; 0 at d = 0 for p = 0, where it does not exist.
 inline ArrayXd matern_slope(const ArrayXd& d, int p) {
   if (p > 0) {
     return -matern(d, p - 1) / (2 * (2.0 * p - 1));
@@ -28,11 +31,11 @@ struct BaseKernel {
   ArrayXd value, by_distance, by_rq_alpha;
 
   // h: squared distances over squared length-scale.
-  BaseKernel(const ArrayXd& h, int base, int p, const VectorXd& rq_alpha) {
-    if (base == 1) {
+  BaseKernel(const ArrayXd& h, Base base, int p, const VectorXd& rq_alpha) {
+    if (base == Base::SquaredExponential) {
       value = (-0.5 * h).exp();
       by_distance = -0.5 * value;
-    } else if (base == 2) {
+    } else if (base == Base::RationalQuadratic) {
       const double alpha = rq_alpha(0);
       const ArrayXd ratio = h / (2 * alpha), logarithm = ratio.log1p();
       value = (-alpha * logarithm).exp();

@@ -1,4 +1,4 @@
-// The frequency-modulated kernel of functions/frequency_modulated.stan: log density and derivatives.
+// Log density with the kernel of functions/frequency_modulated.stan, and its derivatives.
 #ifndef SLAYR_FM_HPP
 #define SLAYR_FM_HPP
 
@@ -6,26 +6,34 @@
 
 namespace slayr {
 
-// The distance t that modulates, and its derivatives; codes of modulators as in the Stan functions.
+// Codes of functions/frequency_modulated.stan.
+enum class Modulator { Laplacian = 1, Power, Neural, Diffusion, Hierarchical };
+enum class Combine { Modulated, Product, Sum };
+
+// The distance t that modulates, and its derivatives.
 struct Modulation {
-  int modulator;
+  Modulator modulator;
   double tau;
   VectorXd lengthscale, bias;
   Hierarchical tree;
   VectorXd by_lengthscale, by_bias;
 
+  Modulation(Modulator modulator, double tau, const VectorXd& lengthscale, const VectorXd& bias,
+             const Hierarchical& tree)
+      : modulator(modulator), tau(tau), lengthscale(lengthscale), bias(bias), tree(tree) {}
+
   template <typename Features>
   ArrayXd forward(const Features& features) {
     const VectorXd weight = lengthscale.array().square().inverse().matrix();
-    if (modulator == 5) {
+    if (modulator == Modulator::Hierarchical) {
       const double bound = tree.add ? static_cast<double>(tree.rho.size()) : 1.0;
       return bound - tree.forward(features);
     }
     squared_ = (features[0] * weight).array();
-    if (modulator == 2 && tau < 2) {
+    if (modulator == Modulator::Power && tau < 2) {
       return squared_.pow(0.5 * tau);
     }
-    if (modulator == 3) {
+    if (modulator == Modulator::Neural) {
       left_ = bias(0) * bias(0) + (features[1] * weight).array();
       right_ = bias(0) * bias(0) + (features[2] * weight).array();
       inner_ = 0.5 * (left_ + right_ - squared_);
@@ -42,13 +50,13 @@ struct Modulation {
   template <typename Features>
   void backward(const Features& features, const ArrayXd& adjoint) {
     by_bias = VectorXd::Zero(bias.size());
-    if (modulator == 5) {
+    if (modulator == Modulator::Hierarchical) {
       tree.backward(features, -adjoint);
       by_lengthscale = tree.by_lengthscale;
       return;
     }
     VectorXd by_weight;
-    if (modulator == 3) {
+    if (modulator == Modulator::Neural) {
       // sin(angle) = 2 c / sqrt(A B), A = 1 + 2 a, B = 1 + 2 b, cos(angle) = root / sqrt(A B).
       const ArrayXd by_angle = -2 / stan::math::pi() * adjoint / root_;
       const ArrayXd by_inner = 2 * by_angle;
@@ -58,7 +66,7 @@ struct Modulation {
                   + features[2].transpose() * (by_right + 0.5 * by_inner).matrix()
                   - features[0].transpose() * (0.5 * by_inner).matrix();
       by_bias(0) = 2 * bias(0) * (by_left + by_right + by_inner).sum();
-    } else if (modulator == 2 && tau < 2) {
+    } else if (modulator == Modulator::Power && tau < 2) {
       const ArrayXd safe = (squared_ > 0).select(squared_, 1.0);
       const ArrayXd slope = (squared_ > 0).select(0.5 * tau * safe.pow(0.5 * tau - 1), 0.0);
       by_weight = features[0].transpose() * (adjoint * slope).matrix();
@@ -72,23 +80,23 @@ struct Modulation {
   ArrayXd squared_, left_, right_, inner_, root_;
 };
 
-// sum_g W_g f(lambda_g, alpha t) on one graph and its derivatives by y = alpha t, beta and the weights of the orders.
+// sum_g W_g f(lambda_g, y) on one graph, and its derivatives with respect to y = alpha t, beta and the weights.
 struct OnGraph {
   ArrayXd value, by_y, by_beta;
   ArrayXXd by_weights;
 
   template <typename W, typename Lambda>
   OnGraph(const W& vertex_weights, Index first, Index count, const Lambda& lambda, const ArrayXd& y, double beta,
-          const VectorXd& weights, int modulator) {
+          const VectorXd& weights, Modulator modulator) {
     const Index pairs = vertex_weights.rows(), N = weights.size();
     value = by_y = by_beta = ArrayXd::Zero(pairs);
-    if (modulator == 2) {
+    if (modulator == Modulator::Power) {
       by_weights = ArrayXXd::Zero(pairs, N);
     }
     for (Index g = first; g < first + count; ++g) {
       const auto weight = vertex_weights.col(g).array();
       const double z = beta * lambda(g);
-      if (modulator == 4) {
+      if (modulator == Modulator::Diffusion) {
         const ArrayXd term = weight * (-z * (1 + y)).exp();
         value += term;
         by_y -= z * term;
@@ -96,7 +104,7 @@ struct OnGraph {
         continue;
       }
       const ArrayXd u = (1 + z + y).inverse();
-      if (modulator != 2) {
+      if (modulator != Modulator::Power) {
         const ArrayXd term = weight * u, slope = -term * u;
         value += term;
         by_y += slope;
@@ -118,35 +126,29 @@ struct OnGraph {
 
 }  // namespace slayr
 
-template <typename T, typename Y, typename Features, typename W, typename Lambda, typename Lineage>
-T fm_log_marginal(const Y& y, const T& mu, const T& sigma_n, const Features& features, const W& vertex_weights,
-                  const T& sigma_f, const Eigen::Matrix<T, -1, 1>& lengthscale, const Eigen::Matrix<T, -1, 1>& alpha,
-                  const Eigen::Matrix<T, -1, 1>& beta, const Eigen::Matrix<T, -1, 1>& weights,
-                  const Eigen::Matrix<T, -1, 1>& bias, const Eigen::Matrix<T, -1, 1>& gamma,
-                  const Eigen::Matrix<T, -1, 1>& rho, const Eigen::Matrix<T, -1, 1>& rq_alpha, const Lambda& lambda,
-                  const std::vector<int>& graph_of, const Lineage& lineage, int modulator, int combine, double tau,
-                  int base, int p, int add, std::ostream*) {
+// pairs, hyper, structure: the tuples of the Stan function.
+template <typename T, typename Y, typename Pairs, typename Hyper, typename Structure>
+T fm_log_marginal(const Y& y, const T& mu, const T& sigma_n, const Pairs& pairs, const Hyper& hyper,
+                  const Structure& structure, std::ostream*) {
   using namespace slayr;
   using stan::math::value_of;
+  const auto& [features, vertex_weights] = pairs;
+  const auto& [sigma_f, distance, of_graphs] = hyper;
+  const auto& [lengthscale, bias, gamma, rho, rq_alpha] = distance;
+  const auto& [alpha, beta, weights] = of_graphs;
+  const auto& [modulator_code, tau, lineage, base, p, add] = std::get<0>(structure);
+  const auto& [graph_modulator, combine_code, lambda, graph_of] = std::get<1>(structure);
+  const Modulator modulator = static_cast<Modulator>(modulator_code);
+  const Combine combine = static_cast<Combine>(combine_code);
   const Index N = y.size(), rows = vertex_weights.rows(), P = beta.size();
 
-  Modulation modulation;
-  modulation.modulator = modulator;
-  modulation.tau = tau;
-  modulation.lengthscale = value_of(lengthscale);
-  modulation.bias = value_of(bias);
-  modulation.tree.gamma = value_of(gamma);
-  modulation.tree.rho = value_of(rho);
-  modulation.tree.lengthscale = modulation.lengthscale;
-  modulation.tree.rq_alpha = value_of(rq_alpha);
-  modulation.tree.lineage = lineage;
-  modulation.tree.levels.assign(rho.size(), 0);
-  modulation.tree.base = base;
-  modulation.tree.p = p;
-  modulation.tree.add = add;
+  const Hierarchical tree(value_of(gamma), value_of(rho), value_of(lengthscale), value_of(rq_alpha),
+                          std::vector<int>(rho.size(), 0), lineage, base, p, add);
+  Modulation modulation(modulator, tau, tree.lengthscale, value_of(bias), tree);
   const ArrayXd t = modulation.forward(features);
   const VectorXd strength = value_of(alpha), damping = value_of(beta), shares = value_of(weights);
-  const ArrayXd none = ArrayXd::Zero(combine ? rows : 0);
+  const bool modulated = combine == Combine::Modulated;
+  const ArrayXd zero = ArrayXd::Zero(modulated ? 0 : rows);
 
   std::vector<OnGraph> graphs;
   std::vector<ArrayXd> before{ArrayXd::Ones(rows)};  // products of the graphs before each
@@ -156,14 +158,15 @@ T fm_log_marginal(const Y& y, const T& mu, const T& sigma_n, const Features& fea
     while (first + count < static_cast<Index>(graph_of.size()) && graph_of[first + count] == q + 1) {
       ++count;
     }
-    graphs.emplace_back(vertex_weights, first, count, lambda, combine ? none : ArrayXd(strength(q) * t), damping(q),
+    graphs.emplace_back(vertex_weights, first, count, lambda, modulated ? ArrayXd(strength(q) * t) : zero, damping(q),
                         shares, modulator);
     before.push_back(before.back() * graphs.back().value);
     first += count;
   }
-  const ArrayXd smooth = combine ? ArrayXd((-0.5 * t).exp()) : ArrayXd();
-  const ArrayXd correlation
-      = combine == 0 ? before.back() : combine == 1 ? ArrayXd(before.back() * smooth) : ArrayXd(before.back() + smooth);
+  const ArrayXd smooth = modulated ? ArrayXd() : ArrayXd((-0.5 * t).exp());
+  const ArrayXd correlation = modulated ? before.back()
+                              : combine == Combine::Product ? ArrayXd(before.back() * smooth)
+                                                            : ArrayXd(before.back() + smooth);
   const double variance = value_of(sigma_f) * value_of(sigma_f);
   const ArrayXd k = variance * correlation;
   const VectorXd residual = (y.array() - value_of(mu)).matrix();
@@ -175,10 +178,10 @@ T fm_log_marginal(const Y& y, const T& mu, const T& sigma_n, const Features& fea
   ArrayXd adjoint(rows);
   adjoint << density.by_pair, density.by_variance;
   ArrayXd by_t = ArrayXd::Zero(rows);
-  ArrayXd after = variance * adjoint;  // of what comes after each graph
-  if (combine) {
-    by_t = -0.5 * after * smooth * (combine == 1 ? before.back() : ArrayXd::Ones(rows));
-    if (combine == 1) {
+  ArrayXd after = variance * adjoint;  // times the factors after each graph
+  if (!modulated) {
+    by_t = -0.5 * after * smooth * (combine == Combine::Product ? before.back() : ArrayXd::Ones(rows));
+    if (combine == Combine::Product) {
       after *= smooth;
     }
   }
@@ -186,12 +189,12 @@ T fm_log_marginal(const Y& y, const T& mu, const T& sigma_n, const Features& fea
   for (Index q = P - 1; q >= 0; --q) {
     const ArrayXd outer = after * before[q];
     by_beta(q) = (outer * graphs[q].by_beta).sum();
-    if (combine == 0) {
+    if (modulated) {
       const ArrayXd by_y = outer * graphs[q].by_y;
       by_alpha(q) = (by_y * t).sum();
       by_t += strength(q) * by_y;
     }
-    if (modulator == 2) {
+    if (modulator == Modulator::Power) {
       by_weights += (graphs[q].by_weights.matrix().transpose() * outer.matrix());
     }
     after *= graphs[q].value;

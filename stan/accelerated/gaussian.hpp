@@ -1,11 +1,11 @@
-// Log density of a Gaussian process at its observations and its derivatives, in double precision.
+// Log density of the observations of a Gaussian process, and its derivatives, in double precision.
 //
-// Stan's automatic differentiation records every operation on every pair of points. Here one node of the expression
-// graph holds the derivatives by the hyperparameters, computed with
+// Stan's automatic differentiation records each operation on each pair of points. Here, one node of the expression
+// graph holds the derivatives with respect to the hyperparameters, which follow from
 //
 //   d log N(y | mu, K) = 1/2 tr((a a' - K^-1) dK),   a = K^-1 (y - mu)
 //
-// (Rasmussen & Williams 2006, eq. 5.9), over the pairs of the lower triangle only.
+// (Rasmussen & Williams 2006, eq. 5.9). The sums run over the pairs of the lower triangle only.
 #ifndef SLAYR_GAUSSIAN_HPP
 #define SLAYR_GAUSSIAN_HPP
 
@@ -20,8 +20,8 @@
 namespace slayr {
 
 #ifdef __GLIBC__
-// Every gradient needs the same arrays again. By default glibc hands large ones back to the system each time, which
-// then clears their pages: half of all time for 200 points.
+// Each gradient allocates the same arrays again. By default glibc returns large arrays to the system, which clears
+// their pages: half of the run time for 200 points.
 inline const bool keeps_memory = mallopt(M_MMAP_THRESHOLD, 1 << 28) && mallopt(M_TRIM_THRESHOLD, 1 << 29);
 #endif
 
@@ -31,16 +31,16 @@ using Eigen::MatrixXd;
 using Eigen::VectorXd;
 using Eigen::Index;
 
-// Log density, and its derivatives by the entries of the covariance of the function and by mean and noise.
+// Log density, and its derivatives with respect to the covariance of the function, the mean and the noise.
 struct Marginal {
   double value;
-  ArrayXd by_pair;      // by K_ij and K_ji together, packed as lower_triangle does
+  ArrayXd by_pair;      // by K_ij and K_ji together, in the order of lower_triangle
   ArrayXd by_variance;  // by K_ii
   double by_mu;
   double by_sigma_n;
 };
 
-// Inverse of a lower triangular matrix in place, by halves: inv [A 0; B C] = [A^-1 0; -C^-1 B A^-1, C^-1].
+// Invert a lower triangular matrix in place, by halves: inv [A 0; B C] = [A^-1 0; -C^-1 B A^-1, C^-1].
 inline void invert_lower(Eigen::Ref<MatrixXd, 0, Eigen::OuterStride<>> L) {
   const Index n = L.rows();
   if (n <= 32) {
@@ -65,8 +65,8 @@ inline void invert_lower(Eigen::Ref<MatrixXd, 0, Eigen::OuterStride<>> L) {
   L.bottomLeftCorner(n - h, h).noalias() = -(B * L.topLeftCorner(h, h).triangularView<Eigen::Lower>());
 }
 
-// pair: covariances of the function, packed; variance: its variances; throws std::domain_error as Stan's
-// cholesky_decompose does, which makes the sampler reject the step.
+// pair: covariances of the function, in the order of lower_triangle; variance: its variances. Throws std::domain_error
+// if the matrix is not positive definite, as Stan's cholesky_decompose does: the sampler then rejects the step.
 inline Marginal marginal(const VectorXd& residual, double sigma_n, const Eigen::Ref<const ArrayXd>& pair,
                          const Eigen::Ref<const ArrayXd>& variance) {
   const Index n = residual.size();
@@ -86,7 +86,7 @@ inline Marginal marginal(const VectorXd& residual, double sigma_n, const Eigen::
   VectorXd whitened = K.triangularView<Eigen::Lower>() * residual;
   VectorXd a = K.triangularView<Eigen::Lower>().transpose() * whitened;
   out.value = -0.5 * whitened.squaredNorm() - log_root_determinant - 0.5 * n * std::log(2 * stan::math::pi());
-  // Lower triangle of K^-1 = W'W, block row by block row, leaving out what is zero in W.
+  // Lower triangle of K^-1 = W'W by block rows, without the products of zeros in W.
   MatrixXd inverse(n, n);
   const Index width = 48;
   for (Index i = 0; i < n; i += width) {
@@ -106,7 +106,7 @@ inline Marginal marginal(const VectorXd& residual, double sigma_n, const Eigen::
   return out;
 }
 
-// The operands of one node of the expression graph and the derivatives by them, in the same order.
+// Operands of one node of the expression graph, and the derivatives with respect to them in the same order.
 class Node {
  public:
   void add(const stan::math::var& operand, double derivative) {
@@ -123,7 +123,7 @@ class Node {
   template <typename Derivatives>
   void add(const VectorXd&, const Derivatives&) {}
 
-  // The value alone where nothing is differentiated.
+  // Return the value as T; for double there are no derivatives to record.
   template <typename T>
   T finish(double value) const {
     if constexpr (std::is_same_v<T, double>) {

@@ -1,4 +1,4 @@
-// The hierarchical kernel of functions/hierarchical.stan and its derivatives.
+// Log density with the hierarchical kernel of functions/hierarchical.stan, and its derivatives.
 #ifndef SLAYR_HIERARCHICAL_HPP
 #define SLAYR_HIERARCHICAL_HPP
 
@@ -7,16 +7,22 @@
 namespace slayr {
 
 struct Hierarchical {
-  // Hyperparameters as in the Stan function.
+  // Hyperparameters and structure of the Stan function.
   VectorXd gamma, rho, lengthscale, rq_alpha;
-  MatrixXd lineage;
   std::vector<int> levels;
-  int base, p, add;
+  MatrixXd lineage;
+  Base base;
+  int p, add;
 
-  // Derivatives of what is differentiated, by backward().
+  // Derivatives with respect to the hyperparameters; set by backward().
   VectorXd by_gamma, by_rho, by_lengthscale, by_rq_alpha;
 
-  // Correlations of pairs; features as in the Stan function.
+  Hierarchical(const VectorXd& gamma, const VectorXd& rho, const VectorXd& lengthscale, const VectorXd& rq_alpha,
+               const std::vector<int>& levels, const MatrixXd& lineage, int base, int p, int add)
+      : gamma(gamma), rho(rho), lengthscale(lengthscale), rq_alpha(rq_alpha), levels(levels), lineage(lineage),
+        base(static_cast<Base>(base)), p(p), add(add) {}
+
+  // Return the correlations of pairs; features as in the Stan function.
   template <typename Features>
   ArrayXd forward(const Features& features) {
     const Index pairs = features[0].rows(), D = rho.size();
@@ -46,7 +52,7 @@ struct Hierarchical {
     return k;
   }
 
-  // adjoint: derivatives by the correlations that forward() gave.
+  // adjoint: derivatives with respect to the correlations that forward() returned.
   template <typename Features>
   void backward(const Features& features, const ArrayXd& adjoint) {
     const Index pairs = features[0].rows(), D = rho.size();
@@ -54,7 +60,7 @@ struct Hierarchical {
     by_lengthscale = VectorXd::Zero(D);
     by_gamma = VectorXd::Zero(gamma.size());
     by_rq_alpha = VectorXd::Zero(rq_alpha.size());
-    // Products of the factors after each, so that none is divided by.
+    // Products of the factors after each one: dividing the full product by a factor fails if the factor is 0.
     ArrayXXd after = ArrayXXd::Ones(pairs, D);
     for (Index d = D - 2; d >= 0 && !add; --d) {
       after.col(d) = after.col(d + 1) * kernel_[d + 1].value;
@@ -91,30 +97,22 @@ struct Hierarchical {
   double spread(Index d) const { return 1 + (levels[d] - 1) * std::pow(1 - rho(d), 2); }
 
   VectorXd weight_;    // omega^2 / lengthscale^2
-  ArrayXXd distance_;  // squared distances without it, a column a dimension
+  ArrayXXd distance_;  // squared distances without weight_; one column per dimension
   std::vector<BaseKernel> kernel_;
 };
 
 }  // namespace slayr
 
-template <typename T, typename Y, typename Features, typename Lineage>
+// hyper, structure: the tuples of the Stan function.
+template <typename T, typename Y, typename Features, typename Hyper, typename Structure>
 T hierarchical_log_marginal(const Y& y, const T& mu, const T& sigma_n, const Features& features, const T& sigma_f,
-                            const Eigen::Matrix<T, -1, 1>& gamma, const Eigen::Matrix<T, -1, 1>& rho,
-                            const Eigen::Matrix<T, -1, 1>& lengthscale, const Eigen::Matrix<T, -1, 1>& rq_alpha,
-                            const std::vector<int>& levels, const Lineage& lineage, int base, int p, int add,
-                            std::ostream*) {
+                            const Hyper& hyper, const Structure& structure, std::ostream*) {
   using namespace slayr;
   using stan::math::value_of;
-  Hierarchical tree;
-  tree.gamma = value_of(gamma);
-  tree.rho = value_of(rho);
-  tree.lengthscale = value_of(lengthscale);
-  tree.rq_alpha = value_of(rq_alpha);
-  tree.lineage = lineage;
-  tree.levels = levels;
-  tree.base = base;
-  tree.p = p;
-  tree.add = add;
+  const auto& [gamma, rho, lengthscale, rq_alpha] = hyper;
+  const auto& [levels, lineage, base, p, add] = structure;
+  Hierarchical tree(value_of(gamma), value_of(rho), value_of(lengthscale), value_of(rq_alpha), levels, lineage, base,
+                    p, add);
   const double sd = value_of(sigma_f), own = add ? static_cast<double>(rho.size()) : 1.0;
   const ArrayXd correlation = tree.forward(features);
   const VectorXd residual = (y.array() - value_of(mu)).matrix();

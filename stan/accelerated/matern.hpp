@@ -1,4 +1,4 @@
-// The Matern kernel of functions/matern.stan: log density and derivatives.
+// Log density with the Matern kernel of functions/matern.stan, and its derivatives.
 #ifndef SLAYR_MATERN_HPP
 #define SLAYR_MATERN_HPP
 
@@ -12,7 +12,7 @@ T matern_log_marginal(const Y& y, const T& mu, const T& sigma_n, const Squared& 
   const VectorXd scales = value_of(lengthscale);
   const VectorXd weight = scales.array().square().inverse().matrix();
   const double variance = value_of(sigma_f) * value_of(sigma_f);
-  const BaseKernel kernel((sq * weight).array(), 3, p, VectorXd());
+  const BaseKernel kernel((sq * weight).array(), Base::Matern, p, VectorXd());
   const VectorXd residual = (y.array() - value_of(mu)).matrix();
   const Marginal density
       = marginal(residual, value_of(sigma_n), variance * kernel.value, ArrayXd::Constant(y.size(), variance));

@@ -1,4 +1,4 @@
-// The likelihoods that functions/*_marginal.stan declare in this folder: USER_HEADER of a program.
+// Definitions of the likelihoods declared in functions/*_marginal.stan in this folder: the USER_HEADER of each program.
 #include "fm.hpp"
 #include "hierarchical.hpp"
 #include "matern.hpp"

@@ -1,6 +1,5 @@
 /**
- * Stationary kernels of one squared distance, by the numbers that programs
- * take as data.
+ * Codes of the stationary kernels of one squared distance. Programs take them as data.
  */
 int SQUARED_EXPONENTIAL() {
   return 1;
@@ -18,10 +17,10 @@ int MATERN() {
  * Correlations of pairs at given squared distances.
  *
  * @param h squared distances, divided by the squared length-scale; n_pairs
- * @param base SQUARED_EXPONENTIAL, exp(-h / 2); RATIONAL_QUADRATIC,
- *   (1 + h / (2 alpha))^-alpha; or MATERN
- * @param p order of the Matern kernel
- * @param rq_alpha shape of the rational quadratic kernel; 1, else empty
+ * @param base SQUARED_EXPONENTIAL, exp(-h / 2); RATIONAL_QUADRATIC, (1 + h / (2 alpha))^-alpha; or
+ *   MATERN
+ * @param p order of the Matern kernel, nu = p + 1/2
+ * @param rq_alpha shape of the rational quadratic kernel; 1 for RATIONAL_QUADRATIC, else empty
  * @return correlations; n_pairs
  */
 vector base_kernel(vector h, data int base, data int p, vector rq_alpha) {

@@ -1,26 +1,25 @@
 /**
- * Coordinates in which a quantity is as wide where the data determine it as
- * where they leave it to its prior.
+ * Coordinates in which the posterior of a quantity is equally wide where the data determine the
+ * quantity and where they do not.
  *
- * Posteriors of length-scales and of the noise have two scales. A long
- * length-scale is not seen by the data and is as uncertain as its prior; of a
- * short one the data determine the logarithm to about 1 / sqrt(N). With the
- * noise it is the other way round. A sampler has one step size: it creeps
- * through the one part or misses the other. So the programs sample z, and
+ * Posteriors of length-scales and of the noise have two scales. The data do not determine a long
+ * length-scale, which stays as uncertain as its prior; they determine the logarithm of a short one
+ * to about 1 / sqrt(N). For the noise, large values are determined and small ones are not. A
+ * sampler has one step size: if it suits one part, it is too small or too large for the other.
+ * Therefore the programs sample a coordinate z, and
  *
  *   score(z) = origin + z / r + (1 - 1 / r) log(1 + exp(2 z)) / 2,
  *
- * which rises by 1 / r far below the origin and by 1 far above it, is the
- * standard-normal score of the logarithm. The prior stays what it is: the
- * density of z has the slope of the score as its Jacobian.
+ * is the standard-normal score of the logarithm. Its slope is 1 / r far below the origin and 1 far
+ * above it. The prior of the quantity is unchanged: the slope is the Jacobian in the density of z.
  *
- * r is the scale of the prior over that of the posterior of N observations,
- * and 1 under a prior that is narrow already. The constants decide how fast
- * the programs sample, not what; see docs/decisions/coordinates.md.
+ * r is the scale of the prior divided by the scale of the posterior of N observations. It is about
+ * 1 for a narrow prior. The constants affect the speed of sampling but not the distribution that is
+ * sampled; see docs/decisions/coordinates.md.
  */
 
 /**
- * Score of a quantity that is narrow below its origin; see above.
+ * Score of a quantity whose posterior is narrow below the origin; see above.
  *
  * @param z coordinates
  * @param origin scores at which the slope changes
@@ -36,26 +35,23 @@ vector narrow_below(vector z, data vector origin, data vector ratio) {
  *
  * @param z coordinates
  * @param origin, ratio see narrow_below
- * @param of_scores 1: the density of the scores themselves, whose mode is
- *   that of the logarithms
+ * @param omit_jacobian 1: density of the scores instead. Its mode is the mode of the logarithms.
  * @return log density
  */
-real narrow_below_lpdf(vector z, data vector origin, data vector ratio,
-                       data int of_scores) {
+real narrow_below_lpdf(vector z, data vector origin, data vector ratio, data int omit_jacobian) {
   real density = std_normal_lpdf(narrow_below(z, origin, ratio));
-  if (of_scores) {
+  if (omit_jacobian) {
     return density;
   }
-  return density
-         + sum(log(inv(ratio) + (1 - inv(ratio)) .* inv_logit(2 * z)));
+  return density + sum(log(inv(ratio) + (1 - inv(ratio)) .* inv_logit(2 * z)));
 }
 
 /**
- * Scales of the priors of length-scales over those of the posterior. One
- * observation tells 0.13 units of information of the logarithm of a short
- * length-scale: measured on test functions.
+ * Scales of the priors of length-scales divided by the scales of the posterior. The constant 0.13
+ * is the information that one observation has about the logarithm of a short length-scale, measured
+ * on test functions.
  *
- * @param scale of the priors of the logarithms; D
+ * @param scale scales of the priors of the logarithms; D
  * @param N number of observations
  * @return r; D
  */
@@ -64,34 +60,36 @@ vector lengthscale_ratio(data vector scale, data int N) {
 }
 
 /**
- * Scores of length-scales: narrow below 1, the width of the unit cube.
+ * Scores of length-scales. The posterior is narrow below 1, the width of the unit cube.
  *
  * @param z coordinates; D
- * @param location, scale of the priors of the logarithms; D
+ * @param location, scale priors of the logarithms; D
  * @param N number of observations
  * @return scores; D
  */
-vector lengthscale_score(vector z, data vector location, data vector scale,
-                         data int N) {
+vector lengthscale_score(vector z, data vector location, data vector scale, data int N) {
   return narrow_below(z, -location ./ scale, lengthscale_ratio(scale, N));
 }
 
 /**
  * Density of the coordinates of length-scales.
+ *
+ * @param z coordinates; D
+ * @param location, scale, N see lengthscale_score
+ * @param omit_jacobian see narrow_below
+ * @return log density
  */
-real lengthscale_coordinate_lpdf(vector z, data vector location,
-                                 data vector scale, data int N,
-                                 data int of_scores) {
-  return narrow_below_lpdf(z | -location ./ scale, lengthscale_ratio(scale,
-                                                                    N), of_scores);
+real lengthscale_coordinate_lpdf(vector z, data vector location, data vector scale, data int N,
+                                 data int omit_jacobian) {
+  return narrow_below_lpdf(z | -location ./ scale, lengthscale_ratio(scale, N), omit_jacobian);
 }
 
 /**
- * Where the noise turns from unseen to seen: at 0.3, a tenth of the variance
- * of standardised targets. Its coordinate is the mirror image of one that is
- * narrow below.
+ * Origin of the score of the noise. The data determine a noise standard deviation above about 0.3,
+ * a tenth of the variance of standardised targets. The posterior is narrow above the origin, so the
+ * score is the mirror image of one that is narrow below it.
  *
- * @param location, scale of the prior of the logarithm
+ * @param location, scale prior of the logarithm
  * @return origin of the mirror image; 1
  */
 vector noise_origin(data real location, data real scale) {
@@ -99,11 +97,10 @@ vector noise_origin(data real location, data real scale) {
 }
 
 /**
- * Scale of the prior of the noise over that of the posterior. One observation
- * tells up to 2 units of information of its logarithm, 0.5 where it is about
- * to be seen.
+ * Scale of the prior of the noise divided by the scale of the posterior. One observation has up to
+ * 2 units of information about the logarithm, and 0.5 near the origin.
  *
- * @param scale of the prior of the logarithm
+ * @param scale scale of the prior of the logarithm
  * @param N number of observations
  * @return r; 1
  */
@@ -115,20 +112,23 @@ vector noise_ratio(data real scale, data int N) {
  * Score of the noise.
  *
  * @param z coordinate
- * @param location, scale of the prior of the logarithm
+ * @param location, scale prior of the logarithm
  * @param N number of observations
  * @return score
  */
 real noise_score(real z, data real location, data real scale, data int N) {
-  return -narrow_below([-z]', noise_origin(location, scale),
-                       noise_ratio(scale, N))[1];
+  return -narrow_below([-z]', noise_origin(location, scale), noise_ratio(scale, N))[1];
 }
 
 /**
  * Density of the coordinate of the noise.
+ *
+ * @param z coordinate
+ * @param location, scale, N see noise_score
+ * @param omit_jacobian see narrow_below
+ * @return log density
  */
-real noise_coordinate_lpdf(real z, data real location, data real scale,
-                           data int N, data int of_scores) {
-  return narrow_below_lpdf([-z]' | noise_origin(location, scale), noise_ratio(scale,
-                                                                    N), of_scores);
+real noise_coordinate_lpdf(real z, data real location, data real scale, data int N,
+                           data int omit_jacobian) {
+  return narrow_below_lpdf([-z]' | noise_origin(location, scale), noise_ratio(scale, N), omit_jacobian);
 }

@@ -1,13 +1,13 @@
 /**
- * Pairs of points, and what about them does not depend on parameters.
+ * Pairs of points and their parameter-free differences.
  *
- * A list of pairs is an array of two rows of indices: pair k joins point
- * pairs[1, k] of the first set with point pairs[2, k] of the second.
+ * A list of pairs is an array of two rows of indices: pair k joins point pairs[1, k] of the first
+ * set with point pairs[2, k] of the second.
  */
 
 /**
- * Pairs of the strict lower triangle of a symmetric matrix, packed column by
- * column: (2,1), (3,1), ..., (N,1), (3,2), ..., (N,N-1).
+ * Pairs of the strict lower triangle of a symmetric matrix, packed column by column: (2,1), (3,1),
+ * ..., (N,1), (3,2), ..., (N,N-1).
  *
  * @param N number of points
  * @return indices; 2 x N (N - 1) / 2
@@ -26,8 +26,7 @@ array[,] int lower_triangle(int N) {
 }
 
 /**
- * Pairs of every one of N points with every one of M, in the column-major
- * order of the N x M matrix they belong to.
+ * All pairs of N points with M points, in the column-major order of an N x M matrix.
  *
  * @param N number of points in the first set
  * @param M number of points in the second
@@ -47,7 +46,7 @@ array[,] int rectangle(int N, int M) {
 }
 
 /**
- * Pairs of every point with itself.
+ * Pairs of each point with itself.
  *
  * @param N number of points
  * @return indices; 2 x N
@@ -70,29 +69,26 @@ array[,] int self_pairs(int N) {
 array[,] int triangle_and_diagonal(int N) {
   array[2, (N * (N - 1)) %/% 2] int triangle = lower_triangle(N);
   array[2, N] int own = self_pairs(N);
-  return {append_array(triangle[1], own[1]),
-          append_array(triangle[2], own[2])};
+  return {append_array(triangle[1], own[1]), append_array(triangle[2], own[2])};
 }
 
 /**
- * Squared coordinate differences of pairs.
+ * Squared differences of the inputs of pairs.
  *
- * @param A points, one a row; N x D
- * @param B points, one a row; M x D
+ * @param A points, one per row; N x D
+ * @param B points, one per row; M x D
  * @param pairs indices into A and B; 2 x n_pairs
- * @return (a_id - b_jd)^2; n_pairs x D
+ * @return (a_id - b_jd)^2 for pair (i, j); n_pairs x D
  */
-matrix squared_differences(data matrix A, data matrix B,
-                           data array[,] int pairs) {
+matrix squared_differences(data matrix A, data matrix B, data array[,] int pairs) {
   return square(A[pairs[1]] - B[pairs[2]]);
 }
 
 /**
  * Symmetric matrix from its packed strict lower triangle and its diagonal.
  *
- * @param packed strict lower triangle, packed as lower_triangle does;
- *   N (N - 1) / 2
- * @param diagonal the N diagonal entries
+ * @param packed strict lower triangle, in the order of lower_triangle; N (N - 1) / 2
+ * @param diagonal diagonal; N
  * @return N x N
  */
 matrix symmetric_matrix(vector packed, vector diagonal) {

@@ -1,12 +1,29 @@
 /**
- * Kernels for mixed spaces by frequency modulation (Oh, Gavves & Welling
- * 2021). Every discrete parameter is a graph whose Laplacian has eigenvalues
- * lambda_i and eigenvectors u_i; a function f of the frequency lambda and of
- * a distance t between the continuous parameters makes
+ * Kernels for mixed spaces by frequency modulation (Oh, Gavves & Welling 2021). Each discrete
+ * parameter is a graph whose Laplacian has eigenvalues lambda_i and eigenvectors u_i. With a
+ * function f of the frequency lambda and of a distance t between the continuous parameters,
  *
  *   k_p = sum_i u_i[v] u_i[v'] f(lambda_i, t),   k = prod_p k_p   (eq. 5).
  *
- * Equal eigenvalues share their f: a complete graph of any size has two.
+ * Equal eigenvalues share one evaluation of f: a complete graph of any size has two distinct ones.
+ *
+ * Tuple arguments:
+ *
+ *   pairs      features (three n_pairs x D, from continuous_features), W (n_pairs x G, from
+ *              vertex_weights)
+ *   hyper      sigma_f, signal standard deviation; distance; graphs
+ *   distance   lengthscale (D), length-scales
+ *              bias (1), standard deviation of the bias weight; empty unless NEURAL
+ *              gamma (H), rho (D), rq_alpha (0 or 1), see hierarchical; empty unless HIERARCHICAL
+ *   graphs     alpha (P), strengths of the modulation
+ *              beta (P), strengths of the frequency penalty
+ *              weights (1 unless POWER), weights of the orders, see graph_correlation
+ *   structure  of the distance: modulator; tau, exponent of the distance for POWER, in (0, 2];
+ *              lineage (D x H), base, p and add for HIERARCHICAL, see hierarchical
+ *              of the graphs: modulator; combine; lambda (G), distinct eigenvalues, graph after
+ *              graph; graph_of (G), the graph of each of them, ascending
+ *
+ * The next functions return the codes of the modulators. Programs take a code as data.
  */
 int LAPLACIAN() {
   return 1;
@@ -29,8 +46,8 @@ int HIERARCHICAL() {
 }
 
 /**
- * Frequency modulation, and the comparison kernels of the supplement: a
- * squared-exponential kernel times, or plus, a kernel of the graphs alone.
+ * Codes of the combinations: frequency modulation, and the comparison kernels of the supplement,
+ * which are a squared-exponential kernel times, or plus, a kernel of the graphs alone.
  */
 int MODULATED() {
   return 0;
@@ -45,19 +62,17 @@ int SUM() {
 }
 
 /**
- * Products of eigenvectors at the two vertices of every pair, added up over
- * equal eigenvalues.
+ * Products of eigenvectors at the two vertices of each pair, summed over equal eigenvalues.
  *
- * @param U_A eigenvectors at the vertices of the first set, the graphs side
- *   by side; N x (total number of vertices)
- * @param U_B the same for the second set
+ * @param U_A eigenvectors at the vertices of the first set, graphs side by side; N x (total number
+ *   of vertices)
+ * @param U_B the same for the second set; M x (total number of vertices)
  * @param group_of distinct eigenvalue of each eigenvector, 1..G
  * @param G number of distinct eigenvalues over all graphs
  * @param pairs indices into U_A and U_B; 2 x n_pairs
  * @return n_pairs x G
  */
-matrix vertex_weights(data matrix U_A, data matrix U_B,
-                      data array[] int group_of, data int G,
+matrix vertex_weights(data matrix U_A, data matrix U_B, data array[] int group_of, data int G,
                       data array[,] int pairs) {
   matrix[size(pairs[1]), G] W = rep_matrix(0, size(pairs[1]), G);
   for (i in 1 : size(group_of)) {
@@ -67,15 +82,14 @@ matrix vertex_weights(data matrix U_A, data matrix U_B,
 }
 
 /**
- * The same averaged over the vertices of every graph, for one pair of equal
- * points: each eigenvalue's share of the spectrum.
+ * Vertex weights of a pair of equal points, averaged over the vertices of each graph: the share of
+ * each distinct eigenvalue in the spectrum of its graph.
  *
  * @param graph_of graph of each distinct eigenvalue; G
  * @param group_of distinct eigenvalue of each eigenvector
  * @return 1 x G
  */
-matrix mean_vertex_weights(data array[] int graph_of,
-                           data array[] int group_of) {
+matrix mean_vertex_weights(data array[] int graph_of, data array[] int group_of) {
   int G = size(graph_of);
   row_vector[G] count = rep_row_vector(0, G);
   matrix[1, G] W;
@@ -93,44 +107,59 @@ matrix mean_vertex_weights(data array[] int graph_of,
 }
 
 /**
- * What the continuous distances need that does not depend on parameters.
+ * Parameter-free parts of the continuous distances.
  *
- * @param A, B continuous coordinates; N x D, M x D
+ * @param A, B continuous inputs; N x D, M x D
  * @param active_A, active_B 1 where active, else 0; N x D, M x D
  * @param modulator see above
  * @param pairs indices into A and B; 2 x n_pairs
- * @return three matrices, n_pairs x D: those of hierarchical_features for
- *   HIERARCHICAL, else squared differences and the squares of both sides
+ * @return three matrices, n_pairs x D: those of hierarchical_features for HIERARCHICAL; else
+ *   squared differences, squares of A and squares of B
  */
-array[] matrix continuous_features(data matrix A, data matrix active_A,
-                                   data matrix B, data matrix active_B,
-                                   data int modulator,
+array[] matrix continuous_features(data matrix A, data matrix active_A, data matrix B,
+                                   data matrix active_B, data int modulator,
                                    data array[,] int pairs) {
   if (modulator == HIERARCHICAL()) {
-    return hierarchical_features(A, active_A, B, active_B,
-                                 rep_array(0, cols(A)), pairs);
+    return hierarchical_features(A, active_A, B, active_B, rep_array(0, cols(A)), pairs);
   }
-  return {squared_differences(A, B, pairs), square(A)[pairs[1]],
-          square(B)[pairs[2]]};
+  return {squared_differences(A, B, pairs), square(A)[pairs[1]], square(B)[pairs[2]]};
 }
 
 /**
- * 1 - k_NN, with the arc-sine kernel of a neural network on inputs augmented
- * by 1 (Rasmussen & Williams 2006, eq. 4.29), S = diag(bias^2,
- * lengthscale^-2):
+ * Parameter-free parts of the covariances of pairs.
+ *
+ * @param A first set: continuous inputs (N x D), activity (N x D), eigenvectors (N x number of
+ *   vertices)
+ * @param B the same for the second set
+ * @param indices indices into A and B; 2 x n_pairs
+ * @param modulator see above
+ * @param group_of, G see vertex_weights
+ * @return pairs, see above
+ */
+tuple(array[] matrix, matrix) fm_pairs(data tuple(matrix, matrix, matrix) A,
+                                       data tuple(matrix, matrix, matrix) B,
+                                       data array[,] int indices, data int modulator,
+                                       data array[] int group_of, data int G) {
+  return (continuous_features(A.1, A.2, B.1, B.2, modulator, indices),
+          vertex_weights(A.3, B.3, group_of, G, indices));
+}
+
+/**
+ * 1 - k_NN, with the arc-sine kernel of a neural network on inputs augmented by 1 (Rasmussen &
+ * Williams 2006, eq. 4.29), S = diag(bias^2, lengthscale^-2):
  *
  *   k_NN = 2/pi asin(2 c'S c~ / sqrt((1 + 2 c'S c)(1 + 2 c~'S c~))).
  *
- * asin has no derivative at 1; the arctangent of 2 c'S c~ over the root of
- * (1 + 2 c'S c)(1 + 2 c~'S c~) - (2 c'S c~)^2 >= 1 is the same angle.
+ * asin has no derivative at 1. The same angle is the arctangent of 2 c'S c~ over the root of
  *
- * @param features squared differences, squares of both sides; n_pairs x D
+ *   (1 + 2 c'S c)(1 + 2 c~'S c~) - (2 c'S c~)^2 >= 1.
+ *
+ * @param features squared differences, squares of both sides; three n_pairs x D
  * @param lengthscale length-scales; D
  * @param bias standard deviation of the bias weight
  * @return n_pairs
  */
-vector neural_distance(data array[] matrix features, vector lengthscale,
-                       real bias) {
+vector neural_distance(data array[] matrix features, vector lengthscale, real bias) {
   int n_pairs = rows(features[1]);
   vector[size(lengthscale)] weight = inv_square(lengthscale);
   vector[n_pairs] a = square(bias) + features[2] * weight;
@@ -141,63 +170,56 @@ vector neural_distance(data array[] matrix features, vector lengthscale,
 }
 
 /**
- * Distance t that modulates: r^2 for LAPLACIAN and DIFFUSION, r^tau for
- * POWER, 1 - k_NN for NEURAL, u - k_H for HIERARCHICAL, with
- * r^2 = sum_d ((c_d - c~_d) / lengthscale_d)^2, k_H the hierarchical kernel
- * and u its upper bound.
+ * Distance t that modulates: r^2 for LAPLACIAN and DIFFUSION, r^tau for POWER, 1 - k_NN for NEURAL,
+ * u - k_H for HIERARCHICAL. Here r^2 = sum_d ((c_d - c~_d) / lengthscale_d)^2, k_H is the
+ * hierarchical kernel and u its upper bound.
  *
- * r^tau has no derivative at 0 for tau < 2: coinciding points are masked, and
- * their derivative is a large finite number times 0.
+ * r^tau has no derivative at 0 for tau < 2. Coinciding points are masked, so their derivative is a
+ * large finite number times 0.
  *
  * @param features from continuous_features; three n_pairs x D
- * @param lengthscale length-scales; D
- * @param bias see neural_distance; 1 for NEURAL, else empty
- * @param gamma, rho, rq_alpha, lineage, base, p, add see hierarchical; empty
- *   vectors except for HIERARCHICAL
- * @param modulator see above
- * @param tau exponent of the distance for POWER, in (0, 2]
+ * @param distance see above
+ * @param structure structure of the distance, see above
  * @return n_pairs
  */
-vector modulating_distance(data array[] matrix features, vector lengthscale,
-                           vector bias, vector gamma, vector rho,
-                           vector rq_alpha, data matrix lineage,
-                           data int modulator, data real tau, data int base,
-                           data int p, data int add) {
+vector modulating_distance(data array[] matrix features,
+                           tuple(vector, vector, vector, vector, vector) distance,
+                           data tuple(int, real, matrix, int, int, int) structure) {
+  int modulator = structure.1;
+  int add = structure.6;
   int n_pairs = rows(features[1]);
-  int D = size(lengthscale);
+  int D = size(distance.1);
   if (modulator == NEURAL()) {
-    return neural_distance(features, lengthscale, bias[1]);
+    return neural_distance(features, distance.1, distance.2[1]);
   }
   if (modulator == HIERARCHICAL()) {
     return (add ? D : 1)
-           - hierarchical(features, rep_array(0, D), lineage, gamma, rho,
-                          lengthscale, rq_alpha, base, p, add);
+           - hierarchical(features, (distance.3, distance.4, distance.1, distance.5),
+                          (rep_array(0, D), structure.3, structure.4, structure.5, add));
   }
-  if (modulator == POWER() && tau < 2) {
+  if (modulator == POWER() && structure.2 < 2) {
     vector[n_pairs] apart;
     for (k in 1 : n_pairs) {
       apart[k] = sum(features[1][k]) > 0;
     }
-    return apart
-           .* pow(features[1] * inv_square(lengthscale) + 1e-300, 0.5 * tau);
+    return apart .* pow(features[1] * inv_square(distance.1) + 1e-300, 0.5 * structure.2);
   }
-  return features[1] * inv_square(lengthscale);
+  return features[1] * inv_square(distance.1);
 }
 
 /**
  * Correlations of pairs on one graph: sum_g W_g f(lambda_g, t).
  *
- * @param W vertex weights of the graph's eigenvalues; n_pairs x G_p
- * @param lambda the graph's distinct eigenvalues; G_p
+ * @param W vertex weights of the eigenvalues of the graph; n_pairs x G_p
+ * @param lambda distinct eigenvalues of the graph; G_p
  * @param t modulating distances times alpha; n_pairs
  * @param beta strength of the frequency penalty
- * @param weights of the orders n = 1..N in
- *   f = sum_n weights_n (1 + beta lambda + t)^-n; N
+ * @param weights of the orders n = 1..N in f = sum_n weights_n (1 + beta lambda + t)^-n; N
  * @param modulator DIFFUSION: f = exp(-(1 + t) beta lambda) instead
  * @return n_pairs
  */
-vector graph_correlation(data matrix W, data vector lambda, vector t,
-                         real beta, vector weights, data int modulator) {
+vector graph_correlation(data matrix W, data vector lambda, vector t, real beta, vector weights,
+                         data int modulator) {
   int N = size(weights);
   vector[rows(W)] k = rep_vector(0, rows(W));
   for (g in 1 : size(lambda)) {
@@ -220,37 +242,31 @@ vector graph_correlation(data matrix W, data vector lambda, vector t,
 /**
  * Correlations of pairs on all graphs and continuous parameters.
  *
- * @param W vertex weights, the graphs side by side; n_pairs x G
- * @param t from modulating_distance; n_pairs
- * @param lambda distinct eigenvalues, the graphs one after another; G
- * @param graph_of graph of each eigenvalue, ascending; G
- * @param alpha strengths of the modulation; P
- * @param beta strengths of the frequency penalty; P
- * @param weights of the orders, see graph_correlation; 1 unless POWER
- * @param modulator, combine see above; for PRODUCT and SUM t is r^2 and
- *   does not modulate
+ * @param W vertex weights, graphs side by side; n_pairs x G
+ * @param t from modulating_distance; n_pairs. For PRODUCT and SUM it is r^2 and does not modulate.
+ * @param graphs see above
+ * @param structure structure of the graphs, see above
  * @return n_pairs
  */
-vector frequency_modulated(data matrix W, vector t, data vector lambda,
-                           data array[] int graph_of, vector alpha,
-                           vector beta, vector weights, data int modulator,
-                           data int combine) {
+vector frequency_modulated(data matrix W, vector t, tuple(vector, vector, vector) graphs,
+                           data tuple(int, int, vector, array[] int) structure) {
+  int modulator = structure.1;
+  int combine = structure.2;
+  int G = size(structure.4);
   int n_pairs = rows(W);
   vector[n_pairs] k = rep_vector(1, n_pairs);
   int start = 1;
-  for (p in 1 : size(beta)) {
+  for (p in 1 : size(graphs.2)) {
     int G_p = 0;
-    for (g in 1 : size(graph_of)) {
-      G_p += graph_of[g] == p;
+    for (g in 1 : G) {
+      G_p += structure.4[g] == p;
     }
     {
-      array[G_p] int of_graph = linspaced_int_array(G_p, start,
-                                                    start + G_p - 1);
-      vector[n_pairs] t_p = combine == MODULATED() ? alpha[p] * t
-                            : rep_vector(0, n_pairs);
+      array[G_p] int of_graph = linspaced_int_array(G_p, start, start + G_p - 1);
+      vector[n_pairs] t_p = combine == MODULATED() ? graphs.1[p] * t : rep_vector(0, n_pairs);
       k = k
-          .* graph_correlation(W[ : , of_graph], lambda[of_graph], t_p,
-                               beta[p], weights, modulator);
+          .* graph_correlation(W[ : , of_graph], structure.3[of_graph], t_p, graphs.2[p], graphs.3,
+                               modulator);
     }
     start += G_p;
   }
@@ -266,18 +282,14 @@ vector frequency_modulated(data matrix W, vector t, data vector lambda,
 /**
  * Covariances of pairs: modulating_distance, then frequency_modulated.
  *
+ * @param pairs, hyper, structure see above
  * @return n_pairs
  */
-vector fm_cov(data array[] matrix features, data matrix W, real sigma_f,
-              vector lengthscale, vector alpha, vector beta, vector weights,
-              vector bias, vector gamma, vector rho, vector rq_alpha,
-              data vector lambda, data array[] int graph_of,
-              data matrix lineage, data int modulator, data int combine,
-              data real tau, data int base, data int p, data int add) {
-  vector[rows(W)] t = modulating_distance(features, lengthscale, bias, gamma,
-                                          rho, rq_alpha, lineage, modulator,
-                                          tau, base, p, add);
-  return square(sigma_f)
-         * frequency_modulated(W, t, lambda, graph_of, alpha, beta, weights,
-                               modulator, combine);
+vector fm_cov(data tuple(array[] matrix, matrix) pairs,
+              tuple(real, tuple(vector, vector, vector, vector, vector),
+                    tuple(vector, vector, vector)) hyper,
+              data tuple(tuple(int, real, matrix, int, int, int),
+                         tuple(int, int, vector, array[] int)) structure) {
+  vector[rows(pairs.2)] t = modulating_distance(pairs.1, hyper.2, structure.1);
+  return square(hyper.1) * frequency_modulated(pairs.2, t, hyper.3, structure.2);
 }

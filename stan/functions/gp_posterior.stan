@@ -1,31 +1,41 @@
 /**
- * Posterior algebra of a Gaussian process with constant mean mu, covariance
- * K + sigma_n^2 I = L L' at the observed points and B between the observed
- * and the new points. Everything goes through two triangular solves,
+ * Posterior of a Gaussian process with constant mean mu, covariance K + sigma_n^2 I = L L' at the
+ * observed points and covariance B between the observed and the new points. It needs two triangular
+ * solves:
  *
  *   V = L \ B,   A = V' / L,   mean = mu + A (y - mu),   cov = K_new - V' V,
  *
- * (slayR notes, "Posterior predictions computation", with the correction
- * that the middle factor of the second term is the inverse of K).
+ * (slayR notes, "Posterior predictions computation", corrected: the middle factor of the second
+ * term of cov is the inverse of K).
  */
 
 /**
  * Cholesky factor of the covariance of the observations.
  *
- * @param packed covariances of the function, packed as lower_triangle does;
- *   N (N - 1) / 2
+ * @param packed covariances of the function, in the order of lower_triangle; N (N - 1) / 2
  * @param variance variances of the function at the observed points; N
  * @param sigma_n noise standard deviation
  * @return L; N x N
  */
 matrix gp_factor(vector packed, vector variance, real sigma_n) {
-  return cholesky_decompose(symmetric_matrix(packed,
-                                             variance + square(sigma_n)));
+  return cholesky_decompose(symmetric_matrix(packed, variance + square(sigma_n)));
 }
 
 /**
- * Whitened covariances between observed and new points. Without the
- * likelihood nothing has been observed: V = 0.
+ * Log density of the observations with the function integrated out: log N(y | mu, K + sigma_n^2 I).
+ *
+ * @param y observations; N
+ * @param mu constant mean
+ * @param packed, variance, sigma_n see gp_factor
+ * @return log density
+ */
+real gp_log_marginal(data vector y, real mu, vector packed, vector variance, real sigma_n) {
+  matrix[size(y), size(y)] L = gp_factor(packed, variance, sigma_n);
+  return multi_normal_cholesky_lpdf(y | rep_vector(mu, size(y)), L);
+}
+
+/**
+ * Whitened covariances between observed and new points; 0 without observations.
  *
  * @param L Cholesky factor of the covariance of the observations; N x N
  * @param cross covariances in the order of rectangle(N, M); N M
@@ -55,11 +65,11 @@ vector gp_mean(matrix V, matrix L, vector residual, real mu) {
 }
 
 /**
- * Standard deviation of the latent function at new points. Rounding may
- * leave a variance of size -1e-16 at a point without noise: it counts as 0.
+ * Standard deviation of the latent function at new points. A variance that rounding makes negative
+ * (about -1e-16, at an observed point without noise) is replaced by 0.
  *
  * @param V L \ B; N x M
- * @param prior_variance variances of the process at the new points; M
+ * @param prior_variance prior variances of the function at the new points; M
  * @return M
  */
 vector gp_sd(matrix V, vector prior_variance) {
@@ -70,7 +80,7 @@ vector gp_sd(matrix V, vector prior_variance) {
  * Covariance of the latent function at new points.
  *
  * @param V L \ B; N x M
- * @param K_new prior covariance of the new points; M x M
+ * @param K_new prior covariance of the function at the new points; M x M
  * @return M x M
  */
 matrix gp_cov(matrix V, matrix K_new) {
@@ -78,9 +88,9 @@ matrix gp_cov(matrix V, matrix K_new) {
 }
 
 /**
- * Inverse of the covariance of the observations; predictions do without.
+ * Inverse of the covariance of the observations, for leave-one-out. Predictions do not use it.
  *
- * @param L its Cholesky factor; N x N
+ * @param L Cholesky factor of the covariance; N x N
  * @return K^-1; N x N
  */
 matrix gp_precision(matrix L) {
@@ -88,15 +98,15 @@ matrix gp_precision(matrix L) {
 }
 
 /**
- * Predictive distribution of each observation given all others, the function
- * integrated out (Sundararajan & Keerthi 2001; Rasmussen & Williams 2006,
- * eqs. 5.10-5.12): mean_i = y_i - [K^-1 (y - mu)]_i / [K^-1]_ii,
- * var_i = 1 / [K^-1]_ii.
+ * Predictive distribution of each observation given all others, with the function integrated out
+ * (Sundararajan & Keerthi 2001; Rasmussen & Williams 2006, eqs. 5.10-5.12):
+ *
+ *   mean_i = y_i - [K^-1 (y - mu)]_i / [K^-1]_ii,   var_i = 1 / [K^-1]_ii.
  *
  * @param precision K^-1; N x N
  * @param y observations; N
  * @param mu constant mean
- * @return means and standard deviations; N, N
+ * @return (means, standard deviations); N, N
  */
 tuple(vector, vector) gp_leave_one_out(matrix precision, vector y, real mu) {
   vector[size(y)] variance = inv(diagonal(precision));
@@ -107,27 +117,25 @@ tuple(vector, vector) gp_leave_one_out(matrix precision, vector y, real mu) {
  * Log predictive density of each observation given all others.
  *
  * @param y observations; N
- * @param others their means and standard deviations by gp_leave_one_out
+ * @param others means and standard deviations from gp_leave_one_out; N, N
  * @return N
  */
 vector gp_log_lik(vector y, tuple(vector, vector) others) {
-  return -0.5 * square((y - others.1) ./ others.2) - log(others.2)
-         - 0.5 * log(2 * pi());
+  return -0.5 * square((y - others.1) ./ others.2) - log(others.2) - 0.5 * log(2 * pi());
 }
 
 /**
- * Replicated observations: each from its predictive distribution given all
- * others, so that it has not seen the one it is compared with; or one joint
- * draw of the prior predictive distribution if nothing has been observed.
+ * Replicated observations. Each is drawn from its predictive distribution given all others, so that
+ * it does not depend on the observation it is compared with. Without observations: one joint draw
+ * of the prior predictive distribution.
  *
  * @param L Cholesky factor of the covariance of the observations; N x N
  * @param mu constant mean
- * @param others means and standard deviations by gp_leave_one_out; N, N
+ * @param others means and standard deviations from gp_leave_one_out; N, N
  * @param prior_only 1: no observations
  * @return N
  */
-vector gp_replicate_rng(matrix L, real mu, tuple(vector, vector) others,
-                        int prior_only) {
+vector gp_replicate_rng(matrix L, real mu, tuple(vector, vector) others, int prior_only) {
   vector[rows(L)] z = to_vector(normal_rng(rep_vector(0, rows(L)), 1));
   return prior_only ? mu + L * z : others.1 + others.2 .* z;
 }

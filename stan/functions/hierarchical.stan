@@ -1,33 +1,39 @@
 /**
- * Kernel for conditional spaces (Hutter & Osborne 2013). Dimension i has the
- * squared distance
+ * Kernel for conditional spaces (Hutter & Osborne 2013). The squared distance in dimension i is
  *
- *   0                                     inactive in both points,
- *   omega_i^2                             active in exactly one,
- *   omega_i^2 (2 - 2 cos(pi rho_i dx))    active in both, real,
- *   omega_i^2 rho_i^2 2 / (1 + (m - 1) (1 - rho_i)^2)
- *                                         active in both, different of m
- *                                         levels,
+ *   0                                                      inactive in both points,
+ *   omega_i^2                                              active in exactly one,
+ *   omega_i^2 (2 - 2 cos(pi rho_i dx))                     active in both, real,
+ *   omega_i^2 rho_i^2 2 / (1 + (m - 1) (1 - rho_i)^2)      active in both, different of m levels,
  *
- * the last being that of the document's embedding (its distance omits rho),
- * with omega_i the product of gamma over i and its ancestors (eq. 6).
+ * where omega_i is the product of gamma over i and its ancestors (eq. 6). The last case is the
+ * distance of the embedding in the paper, whose distance formula omits rho.
+ *
+ * Tuple arguments:
+ *
+ *   hyper      gamma (G), weights in (0, 1)
+ *              rho (D), scale of a difference in value relative to one in activity, in (0, 1)
+ *              lengthscale (D), length-scales of the distances
+ *              rq_alpha (1 for RATIONAL_QUADRATIC, else 0), see base_kernel
+ *   structure  levels (D), number of levels of each dimension, 0 for a real one
+ *              lineage (D x G), 1 where a weight is of the dimension or of an ancestor of it
+ *              base, p, see base_kernel
+ *              add, 1: sum over dimensions, 0: product
  */
 
 /**
- * What the distances need that does not depend on parameters.
+ * Parameter-free parts of the distances.
  *
- * @param A real coordinates in [0, 1], or indices of levels; N x D
+ * @param A real inputs in [0, 1], or indices of levels; N x D
  * @param active_A 1 where a dimension is active, else 0; N x D
  * @param B, active_B the same for the second set; M x D
  * @param levels number of levels of each dimension, 0 for a real one; D
  * @param pairs indices into A and B; 2 x n_pairs
- * @return three matrices, n_pairs x D: 1 where active in exactly one; 1 where
- *   active in both with different levels; pi dx / 2 where active in both and
- *   real
+ * @return three matrices, n_pairs x D: 1 where active in exactly one; 1 where active in both with
+ *   different levels; pi dx / 2 where active in both and real
  */
-array[] matrix hierarchical_features(data matrix A, data matrix active_A,
-                                     data matrix B, data matrix active_B,
-                                     data array[] int levels,
+array[] matrix hierarchical_features(data matrix A, data matrix active_A, data matrix B,
+                                     data matrix active_B, data array[] int levels,
                                      data array[,] int pairs) {
   int n_pairs = size(pairs[1]);
   int D = cols(A);
@@ -53,41 +59,31 @@ array[] matrix hierarchical_features(data matrix A, data matrix active_A,
 }
 
 /**
- * Correlations of pairs: a base kernel of the distance in every dimension,
- * combined by product or by sum.
+ * Correlations of pairs: a base kernel of the distance in each dimension, combined by product or by
+ * sum.
  *
  * @param features from hierarchical_features; three n_pairs x D
- * @param levels number of levels of each dimension, 0 for a real one; D
- * @param lineage 1 where the G weights gamma belong to the dimension or to
- *   one of its ancestors, else 0; D x G
- * @param gamma weights in (0, 1); G
- * @param rho how much differing in value counts against differing in
- *   activity, in (0, 1); D
- * @param lengthscale length-scales of the distances; D
- * @param rq_alpha shape of the rational quadratic kernel; 1, else empty
- * @param base, p base kernel, see base_kernel
- * @param add 1: sum over dimensions, 0: product
+ * @param hyper, structure see above
  * @return correlations, at most 1 for the product, D for the sum; n_pairs
  */
-vector hierarchical(data array[] matrix features, data array[] int levels,
-                    data matrix lineage, vector gamma, vector rho,
-                    vector lengthscale, vector rq_alpha, data int base,
-                    data int p, data int add) {
+vector hierarchical(data array[] matrix features, tuple(vector, vector, vector, vector) hyper,
+                    data tuple(array[] int, matrix, int, int, int) structure) {
+  int add = structure.5;
   int n_pairs = rows(features[1]);
-  int D = size(rho);
-  vector[D] scale = square(exp(lineage * log(gamma)) ./ lengthscale);
+  int D = size(hyper.2);
+  vector[D] rho = hyper.2;
+  vector[D] scale = square(exp(structure.2 * log(hyper.1)) ./ hyper.3);
   vector[n_pairs] k = rep_vector(!add, n_pairs);
   for (d in 1 : D) {
+    int m = structure.1[d];
     vector[n_pairs] h;
     vector[n_pairs] k_d;
-    if (levels[d] == 0) {
+    if (m == 0) {
       h = 4 * square(sin(rho[d] * features[3][ : , d]));
     } else {
-      h = 2 * square(rho[d]) / (1 + (levels[d] - 1) * square(1 - rho[d]))
-          * features[2][ : , d];
+      h = 2 * square(rho[d]) / (1 + (m - 1) * square(1 - rho[d])) * features[2][ : , d];
     }
-    k_d = base_kernel(scale[d] * (features[1][ : , d] + h), base, p,
-                      rq_alpha);
+    k_d = base_kernel(scale[d] * (features[1][ : , d] + h), structure.3, structure.4, hyper.4);
     k = add ? k + k_d : k .* k_d;
   }
   return k;

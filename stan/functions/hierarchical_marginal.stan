@@ -1,29 +1,18 @@
 /**
- * Log density of the observations, the function integrated out:
- * log N(y | mu, K + sigma_n^2 I).
+ * Log density of the observations with the function integrated out: log N(y | mu, K + sigma_n^2 I).
  *
  * @param y observations; N
  * @param mu constant mean
  * @param sigma_n noise standard deviation
- * @param features of all pairs of lower_triangle(N)
- * @param ... hyperparameters and structure, see hierarchical
+ * @param features of the pairs of lower_triangle(N), from hierarchical_features; three n_pairs x D
+ * @param sigma_f signal standard deviation of one correlation
+ * @param hyper, structure see hierarchical
  * @return log density
  */
-real hierarchical_log_marginal(data vector y, real mu, real sigma_n,
-                               data array[] matrix features, real sigma_f,
-                               vector gamma, vector rho, vector lengthscale,
-                               vector rq_alpha, data array[] int levels,
-                               data matrix lineage, data int base,
-                               data int p, data int add) {
-  int N = size(y);
-  real variance = (add ? size(rho) : 1) * square(sigma_f);
-  vector[rows(features[1])] k = square(sigma_f)
-                                * hierarchical(features, levels, lineage,
-                                               gamma, rho, lengthscale,
-                                               rq_alpha, base, p, add);
-  return multi_normal_cholesky_lpdf(y | rep_vector(mu, N), gp_factor(k,
-                                                                    rep_vector(
-                                                                    variance,
-                                                                    N),
-                                                                    sigma_n));
+real hierarchical_log_marginal(data vector y, real mu, real sigma_n, data array[] matrix features,
+                               real sigma_f, tuple(vector, vector, vector, vector) hyper,
+                               data tuple(array[] int, matrix, int, int, int) structure) {
+  real variance = (structure.5 ? size(hyper.2) : 1) * square(sigma_f);
+  vector[rows(features[1])] k = square(sigma_f) * hierarchical(features, hyper, structure);
+  return gp_log_marginal(y, mu, k, rep_vector(variance, size(y)), sigma_n);
 }

@@ -1,23 +1,23 @@
 /**
- * Matern correlation of half-integer order nu = p + 1/2 (Rasmussen & Williams
- * 2006, eq. 4.16), as a function of the squared scaled distance h:
+ * Matern correlation of half-integer order nu = p + 1/2 (Rasmussen & Williams 2006, eq. 4.16), as a
+ * function of the squared scaled distance h:
  *
  *   d = sqrt(2 nu h),
- *   M_p(d) = exp(-d) p!/(2p)! sum_{k=0}^p (p + k)! / (k! (p - k)!)
- *            (2 d)^(p - k).
+ *   M_p(d) = exp(-d) p!/(2p)! sum_{k=0}^p (p + k)! / (k! (p - k)!) (2 d)^(p - k).
  *
- * The sum is nested as in Horner's rule, 1 + a_0 d (1 + a_1 d (1 + ...)) with
- * a_j = 2 (p - j) / ((2 p - j) (j + 1)), so a_0 = 1, and exp(-d) multiplies
- * every term from the innermost outwards, so that nothing overflows at any
+ * Horner's rule evaluates the sum as
+ *
+ *   1 + a_0 d (1 + a_1 d (1 + ...)),   a_j = 2 (p - j) / ((2 p - j) (j + 1)),   a_0 = 1.
+ *
+ * Each term is multiplied by exp(-d), starting with the innermost, so that nothing overflows at any
  * distance.
  *
- * sqrt has no derivative at 0. Adding 1e-300 under the root leaves every
- * value exact (it is below half a unit in the last place of any squared
- * distance above 1e-284) and turns the derivative at coinciding points into
- * a large finite number times a difference that is exactly 0.
+ * sqrt has no derivative at 0. Adding 1e-300 under the root changes no value (it is below half a
+ * unit in the last place of any squared distance above 1e-284). The derivative at coinciding points
+ * becomes a large finite number times a difference that is exactly 0.
  *
  * @param h squared distances, divided by the squared length-scale; n_pairs
- * @param p order, >= 0
+ * @param p order, >= 0; nu = p + 1/2
  * @return correlations; n_pairs
  */
 vector matern(vector h, data int p) {
@@ -37,13 +37,12 @@ vector matern(vector h, data int p) {
 /**
  * Matern covariance with one length-scale per dimension.
  *
- * @param sq squared coordinate differences of the pairs; n_pairs x D
+ * @param sq squared differences of the pairs; n_pairs x D
  * @param sigma_f signal standard deviation
  * @param lengthscale length-scales, in the units of the inputs; D
  * @param p order, >= 0
  * @return covariances of the pairs; n_pairs
  */
-vector matern_cov(data matrix sq, real sigma_f, vector lengthscale,
-                  data int p) {
+vector matern_cov(data matrix sq, real sigma_f, vector lengthscale, data int p) {
   return square(sigma_f) * matern(sq * inv_square(lengthscale), p);
 }

@@ -44,7 +44,7 @@ def gp_regr_data(x, y):
     for name, (location, scale) in PRIORS.items():
         values = {f"{name}_location": location, f"{name}_scale": scale}
         priors |= {key: [value] for key, value in values.items()} if name == "lengthscale" else values
-    switches = {"modulator": 1, "combine": 1, "want_cov": 0, "prior_only": 0, "of_scores": 0}
+    switches = {"modulator": 1, "combine": 1, "want_cov": 0, "prior_only": 0, "omit_jacobian": 0}
     return points | none_new | no_graphs | unused | dict.fromkeys(empty, []) | priors | switches | {"D": 1}
 
 

@@ -77,7 +77,7 @@ def test_other_programs_under_default_priors(kernel, space):
 
 
 def test_a_missing_jacobian_is_found(wide):
-    result = calibration(wide, 4, data={"of_scores": 1})
+    result = calibration(wide, 4, data={"omit_jacobian": 1})
     assert result.p_value() < LIMIT, result.p_values()
 
 

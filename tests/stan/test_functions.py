@@ -13,7 +13,7 @@ from ConfigSpace import ConfigurationSpace
 from scipy.linalg import cho_solve, solve_triangular
 from scipy.special import gammaln
 from scipy.stats import beta as beta_distribution
-from scipy.stats import norm
+from scipy.stats import multivariate_normal, norm
 
 from slayr_py.inference.sampling.programs import program_folder
 from slayr_py.inference.sampling.run import generate
@@ -121,6 +121,10 @@ TABLE = [
         Matern(1).gram(TRAIN, TRAIN, {"lengthscale": LENGTHSCALE})[PAIRS],
     ),
     (f"{WEIGHTS} * ones_vector(5)", np.einsum("ij,ij->i", U[PAIRS[0]], U[PAIRS[1]])),
+    (
+        f"fm_pairs((X, X, U), (X, X, U), lower_triangle(6), LAPLACIAN(), {SPECTRA}, 5).2 * ones_vector(5)",
+        np.einsum("ij,ij->i", U[PAIRS[0]], U[PAIRS[1]]),
+    ),
     (f"mean_vertex_weights({{1, 1, 1, 2, 2}}, {SPECTRA})", np.array([[1 / 3, 1 / 3, 1 / 3, 1 / 4, 3 / 4]])),
     (
         f"graph_correlation({WEIGHTS}[ : , 1 : 3], [0, 1, 3]', rep_vector(0.5, 15), sf, rep_vector(1, 1), LAPLACIAN())",
@@ -145,6 +149,10 @@ TABLE = [
     ),
     ("log_gamma_lpdf(y | shapes)", np.sum(SHAPES * Y - np.exp(Y) - gammaln(SHAPES))),
     ("gp_factor(packed, diagonal, sn)", np.linalg.cholesky(K + SIGMA_N**2 * np.eye(N))),
+    (
+        "gp_log_marginal(y, m, packed, diagonal, sn)",
+        multivariate_normal(np.full(N, MU), K + SIGMA_N**2 * np.eye(N)).logpdf(Y),
+    ),
     ("gp_solve(L, to_vector(B), 4, 0)", V),
     ("gp_solve(L, to_vector(B), 4, 1)", np.zeros((N, M))),
     ("symmetric_matrix(packed, diagonal)", K),

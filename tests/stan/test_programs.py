@@ -167,7 +167,7 @@ def test_log_density_and_gradient(name):
 def test_density_of_the_scores_has_no_jacobian(name):
     case = Case(name)
     points = np.random.default_rng(2).normal(size=(3, case.n_scores))
-    value, _ = case.stan_log_density(points, of_scores=1)
+    value, _ = case.stan_log_density(points, omit_jacobian=1)
     wanted = np.array([case.log_density(z, jacobian=0) for z in points])
     np.testing.assert_allclose(np.diff(value), np.diff(wanted), rtol=1e-8, atol=1e-8)
 

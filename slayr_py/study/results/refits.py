@@ -95,7 +95,7 @@ def recorded_fit(study: Study, number: int) -> tuple[dict[str, Any], Observed]:
                 f"trial {number} was suggested from a fit to trials {', '.join(map(str, missing))} among others, which "
                 f"study {study.study_name!r} does not have any more, or not as finished ones: restore a copy of it"
             )
-        observed = observe(model, values.configs, values.y, of_scores=record["arguments"]["method"] == "map")
+        observed = observe(model, values.configs, values.y, omit_jacobian=record["arguments"]["method"] == "map")
         if digest(observed.data) != record["data_sha256"]:
             raise StorageError(
                 f"the configurations or values of trials {ranges} of study {study.study_name!r} are not those that "

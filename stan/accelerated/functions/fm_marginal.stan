@@ -1,21 +1,18 @@
 /**
- * Log density of the observations, the function integrated out:
- * log N(y | mu, K + sigma_n^2 I).
+ * Log density of the observations with the function integrated out: log N(y | mu, K + sigma_n^2 I).
  *
- * Declared only: accelerated/fm.hpp defines it, with its derivatives.
+ * Declared only: accelerated/fm.hpp defines it together with its derivatives.
  *
  * @param y observations; N
  * @param mu constant mean
  * @param sigma_n noise standard deviation
- * @param features, W of all pairs of triangle_and_diagonal(N)
- * @param ... hyperparameters and structure, see fm_cov
+ * @param pairs of triangle_and_diagonal(N), from fm_pairs
+ * @param hyper, structure see fm_cov
  * @return log density
  */
 real fm_log_marginal(data vector y, real mu, real sigma_n,
-                     data array[] matrix features, data matrix W,
-                     real sigma_f, vector lengthscale, vector alpha,
-                     vector beta, vector weights, vector bias, vector gamma,
-                     vector rho, vector rq_alpha, data vector lambda,
-                     data array[] int graph_of, data matrix lineage,
-                     data int modulator, data int combine, data real tau,
-                     data int base, data int p, data int add);
+                     data tuple(array[] matrix, matrix) pairs,
+                     tuple(real, tuple(vector, vector, vector, vector, vector),
+                           tuple(vector, vector, vector)) hyper,
+                     data tuple(tuple(int, real, matrix, int, int, int),
+                                tuple(int, int, vector, array[] int)) structure);

@@ -1,19 +1,16 @@
 /**
- * Log density of the observations, the function integrated out:
- * log N(y | mu, K + sigma_n^2 I).
+ * Log density of the observations with the function integrated out: log N(y | mu, K + sigma_n^2 I).
  *
- * Declared only: accelerated/hierarchical.hpp defines it, with its derivatives.
+ * Declared only: accelerated/hierarchical.hpp defines it together with its derivatives.
  *
  * @param y observations; N
  * @param mu constant mean
  * @param sigma_n noise standard deviation
- * @param features of all pairs of lower_triangle(N)
- * @param ... hyperparameters and structure, see hierarchical
+ * @param features of the pairs of lower_triangle(N), from hierarchical_features; three n_pairs x D
+ * @param sigma_f signal standard deviation of one correlation
+ * @param hyper, structure see hierarchical
  * @return log density
  */
-real hierarchical_log_marginal(data vector y, real mu, real sigma_n,
-                               data array[] matrix features, real sigma_f,
-                               vector gamma, vector rho, vector lengthscale,
-                               vector rq_alpha, data array[] int levels,
-                               data matrix lineage, data int base,
-                               data int p, data int add);
+real hierarchical_log_marginal(data vector y, real mu, real sigma_n, data array[] matrix features,
+                               real sigma_f, tuple(vector, vector, vector, vector) hyper,
+                               data tuple(array[] int, matrix, int, int, int) structure);

@@ -1,16 +1,14 @@
 /**
- * Log density of the observations, the function integrated out:
- * log N(y | mu, K + sigma_n^2 I).
+ * Log density of the observations with the function integrated out: log N(y | mu, K + sigma_n^2 I).
  *
- * Declared only: accelerated/matern.hpp defines it, with its derivatives.
+ * Declared only: accelerated/matern.hpp defines it together with its derivatives.
  *
  * @param y observations; N
  * @param mu constant mean
  * @param sigma_n noise standard deviation
- * @param sq squared differences of all pairs of lower_triangle(N)
- * @param ... hyperparameters and structure, see matern_cov
+ * @param sq squared differences of the pairs of lower_triangle(N); n_pairs x D
+ * @param sigma_f, lengthscale, p see matern_cov
  * @return log density
  */
-real matern_log_marginal(data vector y, real mu, real sigma_n,
-                         data matrix sq, real sigma_f, vector lengthscale,
-                         data int p);
+real matern_log_marginal(data vector y, real mu, real sigma_n, data matrix sq, real sigma_f,
+                         vector lengthscale, data int p);

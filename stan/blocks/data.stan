@@ -1,0 +1,18 @@
+// Data of every program. The program declares the inputs X and X_new.
+int<lower=0> N; // observations
+int<lower=0> D; // columns of the inputs
+vector[N] y; // targets, standardised
+int<lower=0> M; // new points
+
+int<lower=0, upper=1> want_cov; // 1: also compute f_cov
+int<lower=0, upper=1> prior_only; // 1: skip the likelihood
+int<lower=0, upper=1> omit_jacobian; // 1: omit the Jacobian of the coordinates, for a mode
+
+real mu_location; // mu ~ Normal(location, scale), in units of y
+real<lower=0> mu_scale;
+real sigma_f_location; // signal sd ~ LogNormal(location, scale)
+real<lower=0> sigma_f_scale;
+real sigma_n_location; // sigma_n ~ LogNormal(location, scale)
+real<lower=0> sigma_n_scale;
+vector[D] lengthscale_location; // lengthscale ~ LogNormal(location, scale)
+vector<lower=0>[D] lengthscale_scale;
