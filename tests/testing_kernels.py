@@ -61,15 +61,13 @@ def random_points(encoder: Encoder, n: int, seed: int) -> Encoded:
 
 
 def random_theta(kernel: Kernel, encoder: Encoder, rng: np.random.Generator) -> dict[str, np.ndarray]:
-    """Hyperparameters all over their supports."""
+    """Draw hyperparameters from all over their supports."""
     theta = {"sigma_f": np.asarray(rng.lognormal())}
-    priors = kernel.kernel_priors(encoder)
-    for name, label in kernel.labels(encoder).items():
-        size = None if label is None else len(label)
-        if priors[name].support == "unit interval":
-            theta[name] = rng.random(size)
-        elif priors[name].support == "simplex":
-            theta[name] = rng.dirichlet(np.ones(size))
+    for h in kernel.hyperparameters(encoder):
+        if h.prior.support == "unit interval":
+            theta[h.name] = rng.random(h.shape)
+        elif h.prior.support == "simplex":
+            theta[h.name] = rng.dirichlet(np.ones(h.shape))
         else:
-            theta[name] = np.asarray(rng.lognormal(size=size))
+            theta[h.name] = np.asarray(rng.lognormal(size=h.shape))
     return theta
