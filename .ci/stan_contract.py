@@ -1,4 +1,4 @@
-"""Check that the tables in ``stan/README.md`` are those of ``slayr_py/kernels/contracts.py``; ``--write`` replaces them."""
+"""Check that the tables in ``stan/README.md`` follow ``slayr_py/kernels/contracts.py``; ``--write`` replaces them."""
 
 from __future__ import annotations
 
@@ -6,7 +6,15 @@ import sys
 from collections.abc import Iterable
 from pathlib import Path
 
-from slayr_py.kernels.contracts import COMMON_ENTRIES, COMMON_PARAMETERS, CONTRACTS, QUANTITIES, Entry, Parameter, Variable
+from slayr_py.kernels.contracts import (
+    COMMON_ENTRIES,
+    COMMON_PARAMETERS,
+    CONTRACTS,
+    QUANTITIES,
+    Entry,
+    Parameter,
+    Variable,
+)
 from slayr_py.kernels.priors import stan_names
 
 README = Path(__file__).resolve().parents[1] / "stan" / "README.md"

@@ -1,4 +1,4 @@
-"""Every kernel on a space that exercises it: what the laws are tested over."""
+"""Every kernel on a space that exercises it, and sums of two kernels: the cases of the laws."""
 
 from __future__ import annotations
 
@@ -9,6 +9,8 @@ from ConfigSpace import Categorical, ConfigurationSpace
 from testing_spaces import conditional_space, mixed_space, plain_space
 
 from slayr_py.kernels import FrequencyModulated, Hierarchical, Kernel, Matern, Separable
+from slayr_py.kernels.contracts import Contract, Parameter
+from slayr_py.kernels.hyperparameters import add_namespace, part_draws
 from slayr_py.space import Encoded, Encoder
 
 
@@ -50,6 +52,58 @@ CASES: dict[str, tuple[Kernel, ConfigurationSpace]] = {
         f"separable-{graph}-{combine}": (Separable(graph, combine), mixed_space())
         for graph, combine in product(["laplacian", "diffusion"], ["product", "sum"])
     },
+}
+
+
+class Sum(Kernel):
+    """The sum of two kernels, with one signal standard deviation."""
+
+    name = "sum"
+
+    def __init__(self, first, second):
+        self.parts = {"1:": first, "2:": second}
+        self.needs_graphs = first.needs_graphs or second.needs_graphs
+
+    @property
+    def contract(self):
+        parameters = [
+            Parameter(namespace + p.name, p.shape, p.meaning, support=p.support)
+            for namespace, part in self.parts.items()
+            for p in part.contract.own_parameters
+        ]
+        return Contract("sum_gp", (), tuple(parameters))
+
+    def options(self):
+        return dict(zip(("first", "second"), self.parts.values(), strict=True))
+
+    @property
+    def description(self):
+        return " + ".join(part.description for part in self.parts.values())
+
+    def hyperparameters(self, encoder):
+        return tuple(h for ns, part in self.parts.items() for h in add_namespace(ns, part.hyperparameters(encoder)))
+
+    def stan_data(self, train, new):
+        raise NotImplementedError("evaluated in NumPy only")
+
+    def cross(self, a, b, draws):
+        return sum(part.cross(a, b, part_draws(ns, draws)) for ns, part in self.parts.items())
+
+    def cross_gradient(self, a, b, draws):
+        pairs = [part.cross_gradient(a, b, part_draws(ns, draws)) for ns, part in self.parts.items()]
+        return tuple(sum(values) for values in zip(*pairs, strict=True))
+
+    def diagonal(self, a, draws):
+        return sum(part.diagonal(a, part_draws(ns, draws)) for ns, part in self.parts.items())
+
+    def diagonal_gradient(self, a, draws):
+        return sum(part.diagonal_gradient(a, part_draws(ns, draws)) for ns, part in self.parts.items())
+
+
+SUMS = {
+    "of one class": (Sum(Matern(1), Matern(2)), conditional_space()),
+    "of two programs": (Sum(Hierarchical("rq"), FrequencyModulated("power")), mixed_space()),
+    "of sums": (Sum(Sum(Matern(2), Separable()), FrequencyModulated("neural")), mixed_space()),
 }
 
 

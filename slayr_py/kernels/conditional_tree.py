@@ -74,9 +74,7 @@ class Tree:
         """Return 1 where a dimension is active, else 0, (n_points, n)."""
         return np.ascontiguousarray(points.active[:, self.positions], dtype=np.float64)
 
-    def separations(
-        self, a: Encoded, b: Encoded, draws: Draws, gradient: bool = False
-    ) -> Iterator[Separation]:
+    def separations(self, a: Encoded, b: Encoded, draws: Draws, gradient: bool = False) -> Iterator[Separation]:
         """Yield squared distance over squared length-scale for each dimension."""
         omega = np.prod(np.where(self.lineage > 0, draws["gamma"][:, None, :], 1.0), axis=-1)
         scale = np.square(omega / draws["lengthscale"])

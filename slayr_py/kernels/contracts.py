@@ -105,7 +105,13 @@ COMMON_ENTRIES = (
     Entry("X_new", ("M", "D"), "inputs of the new points, as `X`"),
     Entry("want_cov", (), "1 writes `f_cov` for every draw", "int", default=0),
     Entry("prior_only", (), "1 omits the likelihood: draws come from the prior", "int", default=0),
-    Entry("of_scores", (), "1 omits the Jacobian of the coordinates: the mode is the one on the log scale", "int", default=0),
+    Entry(
+        "of_scores",
+        (),
+        "1 omits the Jacobian of the coordinates: the mode is the one on the log scale",
+        "int",
+        default=0,
+    ),
 )
 COMMON_PARAMETERS = (
     Parameter("mu", (), "constant mean", support="real"),
@@ -222,12 +228,22 @@ class Contract:
             )
 
     def split(self, theta: FloatArray, lengths: Mapping[str, int]) -> dict[str, FloatArray]:
-        """Split ``theta`` (..., n_theta) into hyperparameters, given the lengths of those that have entries."""
+        """Split ``theta`` (..., n_theta) into hyperparameters, given the lengths of those that have entries.
+
+        Raises
+        ------
+        ValueError
+            If the lengths do not add up to n_theta.
+        """
         names = [parameter.name for parameter in self.parameters if parameter.name in lengths]
-        parts = np.split(theta, np.cumsum([lengths[name] for name in names])[:-1], axis=-1)
-        return dict(zip(names, parts, strict=True))
+        ends = np.cumsum([lengths[name] for name in names])
+        if ends[-1] != theta.shape[-1] or len(names) != len(lengths):
+            raise ValueError(f"theta of {self.program} has {theta.shape[-1]} entries, not those of {dict(lengths)}")
+        return dict(zip(names, np.split(theta, ends[:-1], axis=-1), strict=True))
 
 
+_RHO = "weight of a difference in value relative to a difference in activity"
+_RQ_ALPHA = "shape of the rational quadratic kernel"
 _LENGTHSCALE = Parameter("lengthscale", ("D",), "length-scales")
 _BASE = Entry("base", (), "kernel of the distance in one dimension", "int", codes=BASES)
 _ADD = Entry("add", (), "combination of the dimensions", "int", codes={"product": 0, "sum": 1})
@@ -250,12 +266,12 @@ HIERARCHICAL_GP = Contract(
     ),
     (
         Parameter("gamma", ("D",), "weights of the dimensions", support="unit interval"),
-        Parameter("rho", ("D",), "differing in value against differing in activity", support="unit interval"),
+        Parameter("rho", ("D",), _RHO, support="unit interval"),
         _LENGTHSCALE,
-        Parameter("rq_alpha", ("1",), "shape of the rational quadratic kernel", when={"base": BASES["rq"]}),
+        Parameter("rq_alpha", ("1",), _RQ_ALPHA, when={"base": BASES["rq"]}),
     ),
 )
-_BY_HIERARCHICAL = {"modulator": MODULATORS["hierarchical"]}
+_POWER, _NEURAL, _BY_HIERARCHICAL = ({"modulator": MODULATORS[name]} for name in ("power", "neural", "hierarchical"))
 FM_GP = Contract(
     "fm_gp",
     (
@@ -283,24 +299,11 @@ FM_GP = Contract(
         _LENGTHSCALE,
         Parameter("alpha", ("n_alpha",), "strength of the modulation of each graph"),
         Parameter("beta", ("P",), "damping of the frequencies of each graph"),
-        Parameter(
-            "weights", ("orders",), "weights of the orders", when={"modulator": MODULATORS["power"]}, support="simplex"
-        ),
-        Parameter("bias", ("1",), "bias of the neural network", when={"modulator": MODULATORS["neural"]}),
+        Parameter("weights", ("orders",), "weights of the orders", when=_POWER, support="simplex"),
+        Parameter("bias", ("1",), "bias of the neural network", when=_NEURAL),
         Parameter("gamma", ("H",), "weights of the dimensions and their ancestors", support="unit interval"),
-        Parameter(
-            "rho",
-            ("D",),
-            "differing in value against differing in activity",
-            when=_BY_HIERARCHICAL,
-            support="unit interval",
-        ),
-        Parameter(
-            "rq_alpha",
-            ("1",),
-            "shape of the rational quadratic kernel",
-            when={**_BY_HIERARCHICAL, "base": BASES["rq"]},
-        ),
+        Parameter("rho", ("D",), _RHO, when=_BY_HIERARCHICAL, support="unit interval"),
+        Parameter("rq_alpha", ("1",), _RQ_ALPHA, when=_BY_HIERARCHICAL | {"base": BASES["rq"]}),
     ),
 )
 CONTRACTS = {contract.program: contract for contract in (MATERN_GP, HIERARCHICAL_GP, FM_GP)}

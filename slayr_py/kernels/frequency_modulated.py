@@ -64,7 +64,7 @@ class FrequencyModulated(Kernel):
        (Schoenberg).
     2. 1/(delta + beta lambda + alpha (u - k_H)) = integral_0^inf exp(-s (delta + beta lambda)) exp(-s alpha (u - k_H))
        ds is a mixture of those with positive weights, hence positive definite; with alpha = 1 it is the form
-       1/(delta + u + beta lambda - k_H) of the paper's Proposition 3. We fix delta = 1: apart from ``sigma_f``, only its
+       1/(delta + u + beta lambda - k_H) of the paper's Proposition 3. We fix delta = 1: beside ``sigma_f`` only its
        ratios to alpha and beta matter.
     3. u_i[v] u_i[v'] is positive definite on the vertices; products, sums over i and products over graphs stay so.
 

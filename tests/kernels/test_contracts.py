@@ -50,6 +50,9 @@ def test_theta_is_split_in_the_order_of_the_program(model):
     assert list(parts) == [name for name in order if name in lengths]
     assert {name: part.shape for name, part in parts.items()} == {name: (2, n) for name, n in lengths.items()}
     assert np.array_equal(np.hstack(list(parts.values())), theta)
+    for wrong in (lengths | {"sigma_n": 2}, lengths | {"other": 0}):
+        with pytest.raises(ValueError, match=f"has {theta.shape[1]} entries"):
+            model.kernel.contract.split(theta, wrong)
 
 
 @pytest.mark.parametrize(
@@ -57,8 +60,8 @@ def test_theta_is_split_in_the_order_of_the_program(model):
     [
         ({"q": 1}, "unknown or missing entries ['q']"),
         ({"U": None}, "unknown or missing entries ['U']"),
-        ({"U": np.zeros((4, 1))}, "'U' is real of shape (4, 7)"),
-        ({"N": 5}, "'X' is real of shape (5, 2), got float64 of shape (4, 2)"),
+        ({"U": np.zeros((4, 1))}, "'U' is real of shape (4, 6)"),
+        ({"N": 5}, "'y' is real of shape (5,), got float64 of shape (4,)"),
         ({"P": 2.0}, "'P' is int of shape (), got float64"),
         ({"modulator": 6}, "'modulator' is int"),
         ({"modulator": 2}, "'weights_concentration' is real of shape (1,), got float64 of shape (0,)"),

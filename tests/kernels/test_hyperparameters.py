@@ -1,94 +1,15 @@
-"""A kernel made of two kernels, whose hyperparameters live in namespaces, and the laws that every kernel obeys."""
+"""Namespaces of the hyperparameters of a kernel made of two kernels."""
 
 from __future__ import annotations
 
 import numpy as np
-import pytest
-import test_laws as laws
-from testing_kernels import random_points, random_theta
+from testing_kernels import SUMS, random_points, random_theta
 from testing_spaces import conditional_space, mixed_space
 
 import slayr_py as sl
-from slayr_py.kernels import FrequencyModulated, Hierarchical, Hyperparameter, Kernel, Matern, Separable
-from slayr_py.kernels.contracts import Contract, Parameter
-from slayr_py.kernels.hyperparameters import add_namespace, part_draws
+from slayr_py.kernels import Hyperparameter, Matern
+from slayr_py.kernels.hyperparameters import add_namespace
 from slayr_py.space import Encoder
-
-
-class Sum(Kernel):
-    """The sum of two kernels, with one signal standard deviation."""
-
-    name = "sum"
-
-    def __init__(self, first, second):
-        self.parts = {"1:": first, "2:": second}
-        self.needs_graphs = first.needs_graphs or second.needs_graphs
-
-    @property
-    def contract(self):
-        parameters = [
-            Parameter(namespace + p.name, p.shape, p.meaning, support=p.support)
-            for namespace, part in self.parts.items()
-            for p in part.contract.own_parameters
-        ]
-        return Contract("sum_gp", (), tuple(parameters))
-
-    def options(self):
-        return dict(zip(("first", "second"), self.parts.values(), strict=True))
-
-    @property
-    def description(self):
-        return " + ".join(part.description for part in self.parts.values())
-
-    def hyperparameters(self, encoder):
-        return tuple(h for ns, part in self.parts.items() for h in add_namespace(ns, part.hyperparameters(encoder)))
-
-    def stan_data(self, train, new):
-        raise NotImplementedError("evaluated in NumPy only")
-
-    def cross(self, a, b, draws):
-        return sum(part.cross(a, b, part_draws(ns, draws)) for ns, part in self.parts.items())
-
-    def cross_gradient(self, a, b, draws):
-        pairs = [part.cross_gradient(a, b, part_draws(ns, draws)) for ns, part in self.parts.items()]
-        return tuple(sum(values) for values in zip(*pairs, strict=True))
-
-    def diagonal(self, a, draws):
-        return sum(part.diagonal(a, part_draws(ns, draws)) for ns, part in self.parts.items())
-
-    def diagonal_gradient(self, a, draws):
-        return sum(part.diagonal_gradient(a, part_draws(ns, draws)) for ns, part in self.parts.items())
-
-
-SUMS = {
-    "of one class": (Sum(Matern(1), Matern(2)), conditional_space()),
-    "of two programs": (Sum(Hierarchical("rq"), FrequencyModulated("power")), mixed_space()),
-    "of sums": (Sum(Sum(Matern(2), Separable()), FrequencyModulated("neural")), mixed_space()),
-}
-
-
-@pytest.fixture(params=sorted(SUMS))
-def case(request):
-    kernel, space = SUMS[request.param]
-    return kernel, Encoder(space)
-
-
-@pytest.mark.parametrize(
-    "law",
-    [
-        laws.test_gram_is_symmetric_and_positive_semidefinite,
-        laws.test_nothing_writes_into_the_points,
-        laws.test_diagonal_is_that_of_the_gram_matrix,
-        laws.test_equal_points_are_interchangeable,
-        laws.test_draws_are_computed_together,
-        laws.test_gradients_are_those_of_finite_differences,
-        laws.test_priors_fit_the_hyperparameters,
-        laws.test_bad_hyperparameters_are_named,
-    ],
-    ids=lambda law: law.__name__.removeprefix("test_"),
-)
-def test_laws_of_a_sum(law, case):
-    law(case)
 
 
 def test_a_sum_is_the_sum_of_its_parts():

@@ -1,19 +1,19 @@
-"""What every kernel must obey, over the registry of cases."""
+"""Laws that every kernel obeys, over all cases and over kernels made of kernels."""
 
 from __future__ import annotations
 
 import numpy as np
 import pytest
-from testing_kernels import CASES, random_points, random_theta
+from testing_kernels import CASES, SUMS, random_points, random_theta
 
 from slayr_py import DataError
 from slayr_py.kernels import FrequencyModulated, Hierarchical, Matern, Separable, from_name, names
 from slayr_py.space import Encoded, Encoder
 
 
-@pytest.fixture(params=sorted(CASES))
+@pytest.fixture(params=sorted(CASES | SUMS))
 def case(request):
-    kernel, space = CASES[request.param]
+    kernel, space = (CASES | SUMS)[request.param]
     return kernel, Encoder(space)
 
 
@@ -103,8 +103,9 @@ def test_priors_fit_the_hyperparameters(case):
         assert h.labels is None or h.dimension
 
 
-def test_options_make_the_kernel_again(case):
-    kernel, encoder = case
+@pytest.mark.parametrize("name", sorted(CASES))
+def test_options_make_the_kernel_again(name):
+    kernel, encoder = CASES[name][0], Encoder(CASES[name][1])
     again = from_name(kernel.name, encoder, **kernel.options())
     theta = random_theta(kernel, encoder, np.random.default_rng(12))
     points = random_points(encoder, 5, 13)

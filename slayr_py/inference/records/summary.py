@@ -25,8 +25,8 @@ _FALSE_ALARM = 0.001  # probability that two correct runs disagree
 _MODES_APART = 0.01
 """Largest relative difference between two modes that count as equal. The optimiser stops where the log density hardly
 increases: in a flat direction rounding alone moved that point by up to 0.0023 (accelerated against readable likelihood,
-20 modes of 4 problems). In a fifth problem, observed without noise, it stops at random points of a ridge; these count as
-different.
+20 modes of 4 problems). In a fifth problem, observed without noise, it stops at random points of a ridge, which count
+as different.
 """
 
 
