@@ -90,7 +90,6 @@ def test_imports_run_in_one_direction(package, order):
     assert not upward
 
 
-@pytest.mark.xfail(strict=True, reason="an import that is still to be turned round")
 def test_support_vector_machines_use_kernels_and_spaces_only():
     allowed = {"svm", "kernels", "space", "errors", "arguments"}
     used = {(name, other) for name in MODULES if name.startswith("slayr_py.svm") for other in IMPORTS[name]}

@@ -1,4 +1,4 @@
-"""Every kernel on a space that exercises it: what the laws are tested over."""
+"""Every kernel on a space that exercises it, and sums of two kernels: the cases of the laws."""
 
 from __future__ import annotations
 
@@ -9,6 +9,8 @@ from ConfigSpace import Categorical, ConfigurationSpace
 from testing_spaces import conditional_space, mixed_space, plain_space
 
 from slayr_py.kernels import FrequencyModulated, Hierarchical, Kernel, Matern, Separable
+from slayr_py.kernels.contracts import Contract, Parameter
+from slayr_py.kernels.hyperparameters import add_namespace, part_draws
 from slayr_py.space import Encoded, Encoder
 
 
@@ -53,6 +55,58 @@ CASES: dict[str, tuple[Kernel, ConfigurationSpace]] = {
 }
 
 
+class Sum(Kernel):
+    """The sum of two kernels, with one signal standard deviation."""
+
+    name = "sum"
+
+    def __init__(self, first, second):
+        self.parts = {"1:": first, "2:": second}
+        self.needs_graphs = first.needs_graphs or second.needs_graphs
+
+    @property
+    def contract(self):
+        parameters = [
+            Parameter(namespace + p.name, p.shape, p.meaning, support=p.support)
+            for namespace, part in self.parts.items()
+            for p in part.contract.own_parameters
+        ]
+        return Contract("sum_gp", (), tuple(parameters))
+
+    def options(self):
+        return dict(zip(("first", "second"), self.parts.values(), strict=True))
+
+    @property
+    def description(self):
+        return " + ".join(part.description for part in self.parts.values())
+
+    def hyperparameters(self, encoder):
+        return tuple(h for ns, part in self.parts.items() for h in add_namespace(ns, part.hyperparameters(encoder)))
+
+    def stan_data(self, train, new):
+        raise NotImplementedError("evaluated in NumPy only")
+
+    def cross(self, a, b, draws):
+        return sum(part.cross(a, b, part_draws(ns, draws)) for ns, part in self.parts.items())
+
+    def cross_gradient(self, a, b, draws):
+        pairs = [part.cross_gradient(a, b, part_draws(ns, draws)) for ns, part in self.parts.items()]
+        return tuple(sum(values) for values in zip(*pairs, strict=True))
+
+    def diagonal(self, a, draws):
+        return sum(part.diagonal(a, part_draws(ns, draws)) for ns, part in self.parts.items())
+
+    def diagonal_gradient(self, a, draws):
+        return sum(part.diagonal_gradient(a, part_draws(ns, draws)) for ns, part in self.parts.items())
+
+
+SUMS = {
+    "of one class": (Sum(Matern(1), Matern(2)), conditional_space()),
+    "of two programs": (Sum(Hierarchical("rq"), FrequencyModulated("power")), mixed_space()),
+    "of sums": (Sum(Sum(Matern(2), Separable()), FrequencyModulated("neural")), mixed_space()),
+}
+
+
 def random_points(encoder: Encoder, n: int, seed: int) -> Encoded:
     """Encoded configurations drawn at random, valid ones only."""
     rng = np.random.default_rng(seed)
@@ -61,15 +115,13 @@ def random_points(encoder: Encoder, n: int, seed: int) -> Encoded:
 
 
 def random_theta(kernel: Kernel, encoder: Encoder, rng: np.random.Generator) -> dict[str, np.ndarray]:
-    """Hyperparameters all over their supports."""
+    """Draw hyperparameters from all over their supports."""
     theta = {"sigma_f": np.asarray(rng.lognormal())}
-    priors = kernel.kernel_priors(encoder)
-    for name, label in kernel.labels(encoder).items():
-        size = None if label is None else len(label)
-        if priors[name].support == "unit interval":
-            theta[name] = rng.random(size)
-        elif priors[name].support == "simplex":
-            theta[name] = rng.dirichlet(np.ones(size))
+    for h in kernel.hyperparameters(encoder):
+        if h.prior.support == "unit interval":
+            theta[h.name] = rng.random(h.shape)
+        elif h.prior.support == "simplex":
+            theta[h.name] = rng.dirichlet(np.ones(h.shape))
         else:
-            theta[name] = np.asarray(rng.lognormal(size=size))
+            theta[h.name] = np.asarray(rng.lognormal(size=h.shape))
     return theta

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 import numpy as np
+import pandas as pd
 from numpy.typing import ArrayLike
 
 from slayr_py.errors import DataError, InferenceError
@@ -176,6 +177,54 @@ class GaussianProcess(Model):
             if not attempts and failed is not None:  # a retry in which Stan fails is worse than what it was to mend
                 failed.record["abandoned"] = abandoned
                 return failed
+
+    def cross_validate(
+        self,
+        configs: Encoded | Iterable[Mapping[str, Any]] | Any,
+        y: ArrayLike,
+        cv: Any = 5,
+        scoring: str | Iterable[str] | None = None,
+        seed: int = 1,
+        progress: bool = True,
+        level: float = 0.9,
+        **fit_options: Any,
+    ) -> pd.DataFrame:
+        """Fit to all folds but one and score the remaining fold, for every fold.
+
+        Parameters
+        ----------
+        configs, y
+            n configurations and values, as for :meth:`fit`.
+        cv : int, splitter, or iterable of pairs of index arrays
+            An integer gives that many shuffled folds.
+        scoring : str or iterable of str, optional
+            Any of "log_predictive_density", "rmse", "coverage"; by default all.
+        seed : int
+            Fixes the folds and the draws of every fit.
+        progress : bool
+            Whether to show a progress bar.
+        level : float
+            Nominal probability of the central predictive interval of "coverage", the observed share in that interval.
+        **fit_options
+            Arguments of :meth:`fit`, such as ``chains=2``.
+
+        Returns
+        -------
+        DataFrame
+            One row per fold: ``n_test``; the scores of observations in the user's units, with the log predictive
+            density summed over the fold; ``fit_time`` in seconds; ``seed``, which repeats the fit; ``ok``, whether the
+            diagnostics pass.
+
+        Raises
+        ------
+        DataError
+            For an unknown score, a level outside (0, 1), or a target that is not finite.
+        SpaceError
+            If a configuration does not belong to the space.
+        """
+        from slayr_py.inference.validation.cross_validation import cross_validate  # imports scikit-learn, which is slow
+
+        return cross_validate(self, configs, y, cv, scoring, seed, progress, level, fit_options)
 
     def check_start(self, start: WarmStart, chains: int) -> None:
         """Check that so many chains of this model can begin there.

@@ -1,23 +1,35 @@
-"""The model: a space, a kernel and priors, and what they make of data for the Stan program."""
+"""A space, a kernel and priors, and the data of the Stan program that follow from them."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from functools import cached_property
 from typing import Any, Self
 
-import numpy as np
 from ConfigSpace import ConfigurationSpace
 
 from slayr_py.errors import DataError
-from slayr_py.kernels import Kernel, Prior, from_name
+from slayr_py.kernels import Hyperparameter, Kernel, Prior, from_name
+from slayr_py.kernels.contracts import StanValue
+from slayr_py.kernels.hyperparameters import MEAN, NOISE, SIGNAL
 from slayr_py.kernels.priors import prior_from_dict
 from slayr_py.space import Encoded, Encoder, encoder_from_json, encoder_to_json
 from slayr_py.space.dimension import FloatArray
 
 
 class Model:
-    """What is fitted: see :class:`~slayr_py.inference.GaussianProcess`, which adds the fitting."""
+    """A model to fit; :class:`~slayr_py.inference.GaussianProcess` documents the arguments and adds fitting.
+
+    Attributes
+    ----------
+    encoder : Encoder
+    kernel : Kernel
+    hyperparameters : tuple of Hyperparameter
+        Mean, signal, noise and the kernel's hyperparameters with the priors of this model, in the program's order.
+    priors : dict of str to Prior
+        Priors by name.
+    """
 
     def __init__(
         self,
@@ -27,7 +39,8 @@ class Model:
     ) -> None:
         self.encoder = space if isinstance(space, Encoder) else Encoder(space)
         self.kernel = from_name(kernel, self.encoder)
-        defaults = self.kernel.default_priors(self.encoder)
+        known = self.kernel.contract.ordered((MEAN, SIGNAL, NOISE, *self.kernel.hyperparameters(self.encoder)))
+        defaults = {h.name: h.prior for h in known}
         for name, prior in (priors or {}).items():
             if name not in defaults:
                 raise DataError(f"no hyperparameter {name!r} to put a prior on; known: {', '.join(defaults)}")
@@ -37,10 +50,12 @@ class Model:
                     f"(support: {defaults[name].support}), got {prior!r}"
                 )
         self.priors: dict[str, Prior] = {**defaults, **(priors or {})}
-        self._prior_data = self._spread_priors()
+        self.hyperparameters: tuple[Hyperparameter, ...] = tuple(replace(h, prior=self.priors[h.name]) for h in known)
+        for h in self.hyperparameters:
+            h.prior.stan_data(h.name, h.labels)  # raises for a prior of the wrong length
 
     def asdict(self) -> dict[str, Any]:
-        """JSON-able description, read back by :meth:`fromdict`."""
+        """Return a JSON-able description for :meth:`fromdict`."""
         return {
             "kernel": {"name": self.kernel.name, "options": self.kernel.options()},
             "priors": {name: prior.asdict() for name, prior in self.priors.items()},
@@ -49,46 +64,24 @@ class Model:
 
     @classmethod
     def fromdict(cls, values: Mapping[str, Any]) -> Self:
-        """Read what :meth:`asdict` wrote."""
+        """Construct a model from :meth:`asdict`."""
         priors = {name: prior_from_dict(prior) for name, prior in values["priors"].items()}
         encoder = encoder_from_json(values["space"])
         return cls(encoder, from_name(values["kernel"]["name"], encoder, **values["kernel"]["options"]), priors)
 
     def stan_data(
         self, train: Encoded, y: FloatArray, new: Encoded, prior_only: bool = False, omit_jacobian: bool = False
-    ) -> dict[str, Any]:
-        """Data of the Stan program: observations on the standardised scale, new configurations, priors.
+    ) -> dict[str, StanValue]:
+        """Return the data of the Stan program: standardised observations, new configurations, priors.
 
-        ``omit_jacobian`` omits the Jacobian of the coordinates that the program samples: the optimum is then the mode
-        on the log scale.
+        ``omit_jacobian`` omits the Jacobian of the coordinates that the program samples: the optimum is then the mode on
+        the log scale.
         """
-        return {
-            **self.kernel.stan_data(train, new),
-            "y": y,
-            "want_cov": 0,
-            "prior_only": int(prior_only),
-            "omit_jacobian": int(omit_jacobian),
-            **self._prior_data,
-        }
+        entries = self.kernel.stan_data(train, new)
+        entries |= {"y": y, "prior_only": int(prior_only), "omit_jacobian": int(omit_jacobian)}
+        return self.kernel.contract.data(entries, self.hyperparameters)
 
     @cached_property
     def parameter_shapes(self) -> dict[str, tuple[int, ...]]:
-        """Shapes of the program's parameters, in its order; those without entries are left out."""
-        shapes: dict[str, tuple[int, ...]] = {}
-        labels = self.kernel.labels(self.encoder)
-        for name in ("mu", "sigma_f", "sigma_n", *labels):
-            label = labels.get(name)
-            if label is not None:
-                shapes[f"z_{name}"] = (len(label),)
-            else:
-                shapes[f"z_{name}"] = (1,) if name in self.kernel.optional else ()
-        return {name: shape for name, shape in shapes.items() if shape != (0,)}
-
-    def _spread_priors(self) -> dict[str, float | FloatArray]:
-        labels = self.kernel.labels(self.encoder)
-        entries: dict[str, float | FloatArray] = {}
-        for name, prior in self.priors.items():
-            values = prior.stan_data(name, labels.get(name))
-            # What not every kernel of a program has is a vector of length 0 or 1 there.
-            entries |= {k: np.atleast_1d(v) for k, v in values.items()} if name in self.kernel.optional else values
-        return entries
+        """Shapes of the program's parameters in its order, without those of length 0."""
+        return self.kernel.contract.coordinate_shapes(self.hyperparameters)

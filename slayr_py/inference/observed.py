@@ -1,4 +1,4 @@
-"""Observations as a program takes them: encoded configurations and standardised targets."""
+"""Observations as data of a program: encoded configurations and standardised targets."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ from slayr_py.space.dimension import FloatArray
 
 @dataclass(frozen=True)
 class Observed:
-    """What a model is fitted to.
+    """Observations that a model is fitted to.
 
     Attributes
     ----------
     train : Encoded
         n configurations.
     data : dict
-        Of the Stan program; its ``y`` (n,) is standardised.
+        Data of the Stan program; ``y`` (n,) is standardised.
     y_mean, y_sd : float
-        What was taken away from the observed values, and what they were divided by then.
+        Mean that was subtracted from the observed values, and standard deviation that they were divided by.
     """
 
     train: Encoded
@@ -46,7 +46,7 @@ def observe(
     SpaceError
         If a configuration does not belong to the space.
     DataError
-        As of :func:`check_targets`.
+        As in :func:`check_targets`.
     """
     train = model.encoder.encode(configs)
     targets = check_targets(y, len(train))
@@ -56,16 +56,16 @@ def observe(
 
 
 def check_targets(y: ArrayLike, n: int) -> FloatArray:
-    """Observed values as (n,) float64.
+    """Return the observed values as (n,) float64.
 
     Raises
     ------
     DataError
-        For another shape or length, no values, or values that are not finite numbers.
+        For a wrong shape or length, no values, or values that are not finite numbers.
     """
     try:
         given = np.asarray(y)
-        if given.dtype.kind not in "biufO":  # dates, durations and texts would become numbers that nobody meant
+        if given.dtype.kind not in "biufO":  # NumPy would convert dates, durations and strings to numbers
             raise TypeError(f"y is of type {given.dtype}")
         values = np.array(given, dtype=np.float64)
     except (TypeError, ValueError, OverflowError) as error:
@@ -75,7 +75,7 @@ def check_targets(y: ArrayLike, n: int) -> FloatArray:
     if values.ndim != 1 or len(values) != n:
         raise DataError(f"y has shape {values.shape} for {n} configurations; one number each is needed")
     if n == 0:
-        raise DataError("there is nothing to fit: y is empty; at least one observation is needed")
+        raise DataError("y is empty; at least one observation is needed")
     if not np.all(np.isfinite(values)):
         bad = int(np.flatnonzero(~np.isfinite(values))[0])
         raise DataError(f"y[{bad}] is {values[bad]}; drop failed evaluations before fitting")
@@ -83,13 +83,13 @@ def check_targets(y: ArrayLike, n: int) -> FloatArray:
 
 
 def standardisation(y: FloatArray) -> tuple[float, float]:
-    """Mean and sample standard deviation (n - 1); scale 1 for a single or constant y."""
+    """Return mean and sample standard deviation (n - 1); a single or constant y has scale 1."""
     largest = float(np.max(np.abs(y)))
     if largest == 0:
         return 0.0, 1.0
-    # The square of 1e200 is infinite, that of 1e-200 zero. With a power of two as the unit no other digit changes.
+    # The square of 1e200 is infinite, and that of 1e-200 is 0. Dividing by a power of two changes no digit.
     unit = math.ldexp(1.0, math.frexp(largest)[1] - 1)
     centre = unit * float(np.mean(y / unit))
     scale = min(unit * float(np.std(y / unit, ddof=1)), float(np.finfo(float).max)) if len(y) > 1 else 0.0
-    # Rounding alone leaves a constant of size c a spread of about c times machine epsilon.
+    # Rounding alone gives a constant c a spread of about c times machine epsilon.
     return centre, scale if scale > 4 * np.finfo(float).eps * largest else 1.0

@@ -34,7 +34,7 @@ _JITTERS = (1e-14, 1e-12, 1e-10)
 
 
 class Prediction(NamedTuple):
-    """The latent function at m configurations, in the user's units.
+    """Latent function at m configurations, in the user's units.
 
     Attributes
     ----------
@@ -51,25 +51,25 @@ class Prediction(NamedTuple):
 
     @classmethod
     def from_draws(cls, mean: FloatArray, sd: FloatArray) -> Prediction:
-        """Mixture of the draws' normal distributions; mean and sd (s, m)."""
+        """Return the mixture of the draws' normal distributions; mean and sd (s, m)."""
         mixture_mean, mixture_sd = mixture_moments(mean, sd)
         return cls(mixture_mean, mixture_sd, mean, sd)
 
     def in_units(self, y_mean: float, y_sd: float) -> Prediction:
-        """The same in the units of targets of that mean and standard deviation, which may be of any size."""
+        """Return the prediction in the units of targets that had mean ``y_mean`` and standard deviation ``y_sd``."""
         return Prediction(
             y_mean + y_sd * self.mean, y_sd * self.sd, y_mean + y_sd * self.draw_mean, y_sd * self.draw_sd
         )
 
 
 class Moments(NamedTuple):
-    """The latent function under s draws at m points, on the standardised scale, and how it changes.
+    """Moments of the latent function under s draws at m points, on the standardised scale, and their derivatives.
 
     Attributes
     ----------
     mean, variance : (s, m) float64
     mean_gradient, variance_gradient : (s, m, D_real) float64
-        Derivatives by the real coordinates.
+        Derivatives by the real inputs.
     """
 
     mean: FloatArray
@@ -79,13 +79,13 @@ class Moments(NamedTuple):
 
 
 def mixture_moments(mean: FloatArray, sd: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Mean and standard deviation of an equal mixture of normals along the first axis."""
+    """Return mean and standard deviation of an equally weighted mixture of normals along the first axis."""
     centre = mean.mean(axis=0)
     return centre, np.sqrt(np.mean(np.square(sd) + np.square(mean - centre), axis=0))
 
 
 class Predictor:
-    """Factors of s draws, computed once, and the moments they give anywhere.
+    """Cholesky factors of s draws, computed once, and predictions from them.
 
     Parameters
     ----------
@@ -110,17 +110,17 @@ class Predictor:
         self._solve_weights()
 
     def _solve_weights(self) -> None:
-        """Weights alpha of the covariances in the mean."""
+        """Compute the weights alpha of the covariances in the mean."""
         pairs = zip(self.factor, self.whitened, strict=True)
         self.weights = np.stack([solve_upper(f, w[None])[0] for f, w in pairs])
 
     def moments(self, new: Encoded) -> tuple[FloatArray, FloatArray]:
-        """Mean and variance at m new configurations, both (s, m)."""
+        """Return mean and variance at m new configurations, both (s, m)."""
         cross = self.kernel.cross(new, self.train, self.draws)
         return self._moments(new, cross, self._solve(cross))
 
     def moments_with_gradient(self, new: Encoded) -> Moments:
-        """Mean and variance (s, m), and their derivatives by the real coordinates, (s, m, D_real)."""
+        """Return mean and variance (s, m), and their derivatives by the real inputs, (s, m, D_real)."""
         cross, slope = self.kernel.cross_gradient(new, self.train, self.draws)
         solved = self._solve(cross)
         mean, variance = self._moments(new, cross, solved)
@@ -131,10 +131,10 @@ class Predictor:
         return Moments(mean, variance, mean_gradient, variance_gradient)
 
     def with_pending(self, pending: Encoded) -> Predictor:
-        r"""Condition every draw on its own mean at q configurations still being evaluated.
+        r"""Condition every draw on its own mean at q configurations that are still being evaluated.
 
-        The mean stays what it was; the variance falls near the pending points (the "kriging believer"). Only the last q
-        rows of each factor are computed, [L 0; V' chol(K_qq + sigma_n^2 I - V' V)] with V = L \ B.
+        The mean does not change; the variance decreases near the pending points (the "kriging believer"). Only the last
+        q rows of each factor are computed, [L 0; V' chol(K_qq + sigma_n^2 I - V' V)] with V = L \ B.
         """
         if not len(pending):
             return self
@@ -147,13 +147,13 @@ class Predictor:
         factor[:, :n, :n], factor[:, n:, :n], factor[:, n:, n:] = self.factor, solved, _cholesky(rest)
         extended = copy(self)
         extended.train, extended.factor = self.train.concatenate(pending), factor
-        # What is believed is the mean, so nothing of it is left when the factor's first rows have had their part.
+        # The assumed values are the mean given the observations, so that their whitened residuals are 0.
         extended.whitened = np.hstack([self.whitened, np.zeros((len(solved), q))])
         extended._solve_weights()
         return extended
 
     def _solve(self, cross: FloatArray) -> FloatArray:
-        r"""V' = (L \ B)', (s, m, n)."""
+        r"""Return V' = (L \ B)', (s, m, n)."""
         return np.stack([solve_lower(f, c) for f, c in zip(self.factor, cross, strict=True)])
 
     def _moments(self, new: Encoded, cross: FloatArray, solved: FloatArray) -> tuple[FloatArray, FloatArray]:
@@ -165,7 +165,7 @@ class Predictor:
 def predict_all(
     kernel: Kernel, train: Encoded, y: FloatArray, draws: Mapping[str, FloatArray], new: Encoded
 ) -> tuple[FloatArray, FloatArray]:
-    """Mean and standard deviation of all s draws at m configurations, (s, m), in blocks that fit into memory."""
+    """Return mean and standard deviation of s draws at m configurations, (s, m), in blocks of limited memory."""
     s, n, m = len(draws["mu"]), len(train), len(new)
     mean, sd = np.empty((s, m)), np.empty((s, m))
     columns = max(1, min(m, _BLOCK // max(n, 1) // 8))
@@ -182,7 +182,7 @@ def predict_all(
 def predict_in_stan(
     model: Model, train: Encoded, y: FloatArray, stored: xr.Dataset, new: Encoded, seed: int
 ) -> tuple[FloatArray, FloatArray]:
-    """Means and standard deviations (s, m) of the latent function by the program's generated quantities.
+    """Return mean and standard deviation (s, m) of the latent function from the program's generated quantities.
 
     Parameters
     ----------
@@ -200,7 +200,7 @@ def predict_in_stan(
 
 
 def solve_lower(factor: FloatArray, rows: FloatArray) -> FloatArray:
-    """Solve L x = b for every row b of (m, n): the triangular solve without a copy of either array."""
+    """Solve L x = b for every row b of (m, n), without copying either array."""
     return np.asarray(dtrsm(1.0, factor.T, rows.T, lower=0, trans_a=1)).T
 
 
@@ -210,7 +210,7 @@ def solve_upper(factor: FloatArray, rows: FloatArray) -> FloatArray:
 
 
 def _cholesky(covariance: FloatArray) -> FloatArray:
-    """Lower factors of (s, n, n); a matrix that only rounding makes indefinite gets the least jitter that helps."""
+    """Return the lower factors of (s, n, n), with the smallest jitter that makes each matrix positive definite."""
     try:
         return np.asarray(np.linalg.cholesky(covariance), dtype=np.float64)
     except np.linalg.LinAlgError:
@@ -227,5 +227,5 @@ def _jittered_cholesky(matrix: FloatArray) -> FloatArray:
             continue
     raise InferenceError(
         f"the covariance of {len(matrix)} observations is not positive definite even with relative jitter "
-        f"{_JITTERS[-1]}; a prior with larger sigma_n helps"
+        f"{_JITTERS[-1]}; use a prior with larger sigma_n"
     )

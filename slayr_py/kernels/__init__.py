@@ -1,8 +1,9 @@
-"""Covariance functions: hyperparameters, NumPy twins of the Stan functions, and the data their programs take."""
+"""Covariance functions: hyperparameters, NumPy twins of the Stan functions, and contracts of the Stan programs."""
 
 from slayr_py.kernels.base import Hyperparameters, Kernel
 from slayr_py.kernels.frequency_modulated import FrequencyModulated
 from slayr_py.kernels.hierarchical import Hierarchical
+from slayr_py.kernels.hyperparameters import Hyperparameter
 from slayr_py.kernels.matern import Matern
 from slayr_py.kernels.priors import Beta, Dirichlet, LogNormal, Normal, Prior
 from slayr_py.kernels.registry import auto_reason, from_name, names
@@ -13,6 +14,7 @@ __all__ = [
     "Dirichlet",
     "FrequencyModulated",
     "Hierarchical",
+    "Hyperparameter",
     "Hyperparameters",
     "Kernel",
     "LogNormal",

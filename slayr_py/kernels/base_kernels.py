@@ -1,7 +1,7 @@
 """Stationary kernels of one squared distance, the NumPy twins of ``stan/functions/base_kernels.stan``.
 
 With h the squared distance over the squared length-scale: ``se`` is exp(-h/2); ``rq`` is (1 + h/(2 alpha))^-alpha;
-``matern`` is M_p(sqrt((2p + 1) h)), see :mod:`slayr_py.kernels.matern`. Every function gives the correlation and its
+``matern`` is M_p(sqrt((2p + 1) h)), see :mod:`slayr_py.kernels.matern`. The functions return the correlation and its
 derivative by h, both of the shape of h.
 """
 
@@ -15,12 +15,10 @@ from slayr_py.kernels.matern import matern, matern_slope
 from slayr_py.space.dimension import FloatArray
 
 Base = Literal["se", "rq", "matern"]
-CODES: dict[str, int] = {"se": 1, "rq": 2, "matern": 3}
-"""Numbers of the base kernels in the Stan programs."""
 
 
 def correlation(h: FloatArray, base: Base, p: int, rq_alpha: FloatArray | None) -> FloatArray:
-    """Correlations at squared distances (s, ...); ``rq_alpha`` broadcasts against h."""
+    """Return the correlations at squared distances (s, ...); ``rq_alpha`` broadcasts against h."""
     if base == "se":
         return np.exp(-0.5 * h)
     if base == "rq":
@@ -30,7 +28,7 @@ def correlation(h: FloatArray, base: Base, p: int, rq_alpha: FloatArray | None) 
 
 
 def slope(h: FloatArray, base: Base, p: int, rq_alpha: FloatArray | None) -> FloatArray:
-    """Derivative of :func:`correlation` by h."""
+    """Return the derivative of :func:`correlation` by h."""
     if base == "se":
         return -0.5 * np.exp(-0.5 * h)
     if base == "rq":

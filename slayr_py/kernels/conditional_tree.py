@@ -1,20 +1,21 @@
-"""The dimensions of a conditional space and the distances between configurations along each of them."""
+"""Dimensions of a conditional space, and distances between configurations along each of them."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
+from slayr_py.kernels.hyperparameters import Draws
 from slayr_py.space import Encoded, Encoder
 from slayr_py.space.dimension import FloatArray
 
 
 @dataclass(frozen=True)
 class Separation:
-    """Squared scaled distances of one dimension, (s, n_a, n_b), and their derivatives by a real coordinate of a."""
+    """Squared scaled distances of one dimension, (s, n_a, n_b), and their derivatives by a real input of a."""
 
     squared: FloatArray
     gradient: FloatArray | None
@@ -22,7 +23,7 @@ class Separation:
 
 @dataclass(frozen=True, eq=False)
 class Tree:
-    """The dimensions of a space that take part in distances, and their weights.
+    """Dimensions of a space that distances are computed along, and their weights.
 
     Attributes
     ----------
@@ -30,24 +31,28 @@ class Tree:
         The n dimensions.
     weight_names : tuple of str
         Dimensions that have a gamma: those in ``names`` and their ancestors.
+    dimension, weight_dimension : str
+        Names of the dimensions ``names`` and ``weight_names`` in arrays of draws.
     lineage : (n, len(weight_names)) float64
         1 where a weight belongs to the dimension or to an ancestor, else 0.
     levels : (n,) int64
-        Number of levels, 0 for what counts as real.
+        Number of levels; 0 for dimensions that count as real.
     positions : (n,) int64
-        Where the dimensions stand in ``encoder.names``.
+        Positions of the dimensions in ``encoder.names``.
     """
 
     encoder: Encoder
     names: tuple[str, ...]
     weight_names: tuple[str, ...]
+    dimension: str
+    weight_dimension: str
     lineage: FloatArray
     levels: NDArray[np.int64]
     positions: NDArray[np.int64]
 
     @classmethod
     def of(cls, encoder: Encoder, real_only: bool = False) -> Tree:
-        """The whole space, or its real dimensions."""
+        """Return the tree of all dimensions of a space, or of the real ones."""
         names = encoder.real_names if real_only else encoder.names
         lines = [{name, *encoder.ancestors[name]} for name in names]
         weight_names = tuple(name for name in encoder.names if any(name in line for line in lines))
@@ -55,25 +60,25 @@ class Tree:
         positions = np.array([encoder.names.index(name) for name in names], dtype=np.int64)
         dimensions = [encoder.dimensions[i] for i in positions]
         levels = np.array([len(d.levels) if d.kind == "categorical" else 0 for d in dimensions], dtype=np.int64)
-        return cls(encoder, names, weight_names, lineage.reshape(len(names), -1), levels, positions)
+        dimension, weight_dimension = ("real", "weight") if real_only else ("parameter", "parameter")
+        lineage = lineage.reshape(len(names), -1)
+        return cls(encoder, names, weight_names, dimension, weight_dimension, lineage, levels, positions)
 
-    def coordinates(self, points: Encoded) -> FloatArray:
-        """Ranks of ordinals scaled to [0, 1]; other coordinates as they are, (n_points, n)."""
+    def inputs(self, points: Encoded) -> FloatArray:
+        """Return unit values, with the ranks of ordinals scaled to [0, 1], (n_points, n)."""
         dimensions = [self.encoder.dimensions[i] for i in self.positions]
         widths = np.array([max(len(d.levels) - 1, 1) if d.kind == "ordinal" else 1 for d in dimensions])
         return np.ascontiguousarray(points.unit_values[:, self.positions] / widths)
 
     def activity(self, points: Encoded) -> FloatArray:
-        """1 where active, else 0, (n_points, n)."""
+        """Return 1 where a dimension is active, else 0, (n_points, n)."""
         return np.ascontiguousarray(points.active[:, self.positions], dtype=np.float64)
 
-    def separations(
-        self, a: Encoded, b: Encoded, draws: Mapping[str, FloatArray], gradient: bool = False
-    ) -> Iterator[Separation]:
-        """Squared distance over squared length-scale, dimension by dimension."""
+    def separations(self, a: Encoded, b: Encoded, draws: Draws, gradient: bool = False) -> Iterator[Separation]:
+        """Yield squared distance over squared length-scale for each dimension."""
         omega = np.prod(np.where(self.lineage > 0, draws["gamma"][:, None, :], 1.0), axis=-1)
         scale = np.square(omega / draws["lengthscale"])
-        x_a, x_b, on_a, on_b = self.coordinates(a), self.coordinates(b), self.activity(a), self.activity(b)
+        x_a, x_b, on_a, on_b = self.inputs(a), self.inputs(b), self.activity(a), self.activity(b)
         for i, m in enumerate(self.levels):
             rho, weight = draws["rho"][:, i], scale[:, i, None, None]
             one = np.abs(on_a[:, None, i] - on_b[None, :, i])
@@ -100,7 +105,7 @@ def _half_angles(rho: FloatArray, x: FloatArray, active: FloatArray) -> tuple[Fl
 
 
 def product_and_others(factors: list[FloatArray], shape: tuple[int, ...]) -> tuple[FloatArray, list[FloatArray]]:
-    """Product of all factors, and for each the product of the others; none is divided by, since any may be 0."""
+    """Return the product of all factors, and for each factor the product of the others; any factor may be 0."""
     before = [np.ones(shape)]
     for factor in factors:
         before.append(before[-1] * factor)

@@ -1,16 +1,16 @@
 r"""Frequency-modulated kernels for mixed spaces (Oh, Gavves & Welling 2021): twin of ``stan/fm_gp.stan``.
 
-Every ordinal or categorical parameter is a graph; the continuous parameters modulate the frequencies of its Laplacian:
+Each ordinal or categorical parameter is a graph; the continuous parameters modulate the frequencies of its Laplacian:
 
     k = sigma_f^2 prod_p sum_g W_pg(v_p, v'_p) f(lambda_pg, t(c, c'))      (eq. 5),
 
 with W of :mod:`slayr_py.kernels.spectral` and f, t of :mod:`slayr_py.kernels.modulators`. A parameter that may be
-inactive has one vertex more for that state, and an inactive real one stands at the middle of its range.
+inactive has an extra vertex for that state; an inactive real parameter takes the middle of its range.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from typing import Any, ClassVar
 
 import numpy as np
@@ -19,44 +19,44 @@ from typing_extensions import override
 from slayr_py.errors import DataError, did_you_mean
 from slayr_py.kernels.base import Kernel
 from slayr_py.kernels.conditional_tree import product_and_others
+from slayr_py.kernels.contracts import FM_GP, Contract, StanValue
 from slayr_py.kernels.hierarchical import Hierarchical
+from slayr_py.kernels.hyperparameters import Draws, Hyperparameter
 from slayr_py.kernels.modulators import ByHierarchical, Diffusion, Laplacian, Modulator, Neural, Power, mean_response
-from slayr_py.kernels.priors import Prior
-from slayr_py.kernels.spectral import beta_prior, graph_data, own_weights, vertex_weights
+from slayr_py.kernels.spectral import damping, graph_data, own_weights, vertex_weights
 from slayr_py.space import Encoded, Encoder
 from slayr_py.space.dimension import FloatArray
 
-_DECLARED = ("lengthscale", "alpha", "beta", "weights", "bias", "gamma", "rho", "rq_alpha")
 _MODULATORS: dict[str, type[Modulator]] = {m.name: m for m in (Laplacian, Power, Neural, Diffusion)}
 
 
 class FrequencyModulated(Kernel):
     r"""Frequency-modulated kernel.
 
-    Its hyperparameters are ``lengthscale`` (one for each real parameter; the paper's theta), ``alpha`` (strength of
-    the modulation) and ``beta`` (how fast frequencies are damped), one for each graph; ``weights`` of the orders for
-    "power"; ``bias`` instead of ``alpha`` for "neural"; ``gamma`` and ``rho`` (and ``rq_alpha``) besides for a
-    hierarchical modulator.
+    Its hyperparameters are ``lengthscale`` for each real parameter (the paper's theta), and for each graph ``alpha``
+    (strength of the modulation) and ``beta`` (damping of the frequencies). "power" adds ``weights`` of the orders;
+    "neural" has ``bias`` instead of ``alpha``; a hierarchical modulator adds ``gamma``, ``rho`` and, for its base "rq",
+    ``rq_alpha``.
 
     Parameters
     ----------
     modulator : {"laplacian", "power", "neural", "diffusion"} or Hierarchical
-        What the frequencies are modulated by; "laplacian" is the paper's ModLap. "diffusion" (ModDif) breaks the
-        frequency modulation principle: there, nearer configurations may correlate less. It is meant for comparison.
+        Modulator of the frequencies; "laplacian" is the paper's ModLap. "diffusion" (ModDif) is meant for comparison:
+        it breaks the frequency modulation principle, so that nearer configurations may correlate less.
     orders, tau : int, float
-        For "power": the number of orders (3) and the exponent of the distance, in (0, 2] (2).
+        For "power": number of orders (default 3), and exponent of the distance, in (0, 2] (default 2).
 
     Raises
     ------
     DataError
-        For an unknown modulator, orders or tau out of range or given to another modulator; when used, for a space
-        without ordinal or categorical parameters.
+        For an unknown modulator, or for orders or tau that are out of range or belong to another modulator. When the
+        kernel is used, for a space without ordinal or categorical parameters.
 
     Notes
     -----
-    The factors are not normalised: k(x, x) is not ``sigma_f**2``, but ``sigma_f**2`` times a product of factors that
-    fall with the number of levels and with beta. The prior of ``sigma_f`` is therefore put on the standard deviation
-    of the function, averaged over the vertices of every graph.
+    The factors are not normalised: k(x, x) is ``sigma_f**2`` times a product of factors that decrease with the number
+    of levels and with beta. The prior of ``sigma_f`` is therefore a prior of the function's standard deviation,
+    averaged over the vertices of every graph.
 
     *Positive definiteness with a hierarchical modulator.* Let k_H <= u be positive definite and alpha, delta > 0.
 
@@ -64,8 +64,8 @@ class FrequencyModulated(Kernel):
        (Schoenberg).
     2. 1/(delta + beta lambda + alpha (u - k_H)) = integral_0^inf exp(-s (delta + beta lambda)) exp(-s alpha (u - k_H))
        ds is a mixture of those with positive weights, hence positive definite; with alpha = 1 it is the form
-       1/(delta + u + beta lambda - k_H) of the paper's Proposition 3. We fix delta = 1, since only its ratios to alpha
-       and beta matter beside ``sigma_f``.
+       1/(delta + u + beta lambda - k_H) of the paper's Proposition 3. We fix delta = 1: beside ``sigma_f`` only its
+       ratios to alpha and beta matter.
     3. u_i[v] u_i[v'] is positive definite on the vertices; products, sums over i and products over graphs stay so.
 
     Examples
@@ -86,18 +86,7 @@ class FrequencyModulated(Kernel):
     """
 
     name: ClassVar[str] = "fm"
-    program: ClassVar[str] = "fm_gp"
-    dims: ClassVar[Mapping[str, str]] = {
-        "lengthscale": "real",
-        "alpha": "graph",
-        "beta": "graph",
-        "weights": "order",
-        "gamma": "weight",
-        "rho": "real",
-    }
-    optional: ClassVar[frozenset[str]] = frozenset({"bias", "rq_alpha"})
     needs_graphs: ClassVar[bool] = True
-    may_vanish: ClassVar[frozenset[str]] = frozenset({"alpha", "beta"})
     tolerated: ClassVar[frozenset[str]] = frozenset({"alpha"})
 
     def __init__(
@@ -105,6 +94,11 @@ class FrequencyModulated(Kernel):
     ) -> None:
         given = {"orders": orders, "tau": tau}
         self.modulator = _modulator(modulator, {name: value for name, value in given.items() if value is not None})
+
+    @property
+    @override
+    def contract(self) -> Contract:
+        return FM_GP
 
     @override
     def options(self) -> dict[str, Any]:
@@ -120,54 +114,42 @@ class FrequencyModulated(Kernel):
         return f"frequency-modulated kernel ({self.modulator.name})"
 
     @override
-    def labels(self, encoder: Encoder) -> dict[str, tuple[str, ...] | None]:
-        labels = self.modulator.labels(encoder) | {"beta": encoder.graph_names}
-        return {name: labels[name] for name in _DECLARED if name in labels}
+    def hyperparameters(self, encoder: Encoder) -> tuple[Hyperparameter, ...]:
+        beta = damping(encoder, self.modulator.response_at_zero)
+        return self.contract.ordered((*self.modulator.hyperparameters(encoder), beta))
 
     @override
-    def kernel_priors(self, encoder: Encoder) -> dict[str, Prior]:
-        priors = self.modulator.priors(encoder) | {"beta": beta_prior(encoder, self.modulator.response_at_zero)}
-        return {name: priors[name] for name in self.labels(encoder)}
+    def stan_data(self, train: Encoded, new: Encoded) -> dict[str, StanValue]:
+        return graph_data(train, new) | self.modulator.stan_data(train.encoder)
 
     @override
-    def stan_data(self, train: Encoded, new: Encoded) -> dict[str, Any]:
-        encoder = train.encoder
-        return {
-            **graph_data(train, new),
-            "modulator": self.modulator.code,
-            "combine": 0,
-            "n_alpha": len(encoder.graph_names) if "alpha" in self.labels(encoder) else 0,
-            **self.modulator.stan_data(encoder),
-        }
-
-    @override
-    def cross(self, a: Encoded, b: Encoded, draws: Mapping[str, FloatArray]) -> FloatArray:
+    def cross(self, a: Encoded, b: Encoded, draws: Draws) -> FloatArray:
         return self._covariance(vertex_weights(a, b), self.modulator.distance(a, b, draws), draws)
 
     @override
-    def cross_gradient(self, a: Encoded, b: Encoded, draws: Mapping[str, FloatArray]) -> tuple[FloatArray, FloatArray]:
-        t, by_coordinates = self.modulator.distance_with_gradient(a, b, draws)
-        return self._with_gradient(vertex_weights(a, b), t, by_coordinates, draws)
+    def cross_gradient(self, a: Encoded, b: Encoded, draws: Draws) -> tuple[FloatArray, FloatArray]:
+        t, by_inputs = self.modulator.distance_with_gradient(a, b, draws)
+        return self._with_gradient(vertex_weights(a, b), t, by_inputs, draws)
 
     @override
-    def diagonal(self, a: Encoded, draws: Mapping[str, FloatArray]) -> FloatArray:
+    def diagonal(self, a: Encoded, draws: Draws) -> FloatArray:
         return self._covariance(own_weights(a), self.modulator.own_distance(a, draws), draws)
 
     @override
-    def reference_variance(self, encoder: Encoder, draws: Mapping[str, FloatArray]) -> FloatArray:
+    def reference_variance(self, encoder: Encoder, draws: Draws) -> FloatArray:
         return mean_response(encoder, draws, self.modulator)
 
     @override
-    def diagonal_gradient(self, a: Encoded, draws: Mapping[str, FloatArray]) -> FloatArray:
+    def diagonal_gradient(self, a: Encoded, draws: Draws) -> FloatArray:
         if not isinstance(self.modulator, Neural):
             return super().diagonal_gradient(a, draws)
-        by_coordinates = self.modulator.own_distance_gradient(a, draws)
-        return self._with_gradient(own_weights(a), self.modulator.own_distance(a, draws), by_coordinates, draws)[1]
+        by_inputs = self.modulator.own_distance_gradient(a, draws)
+        return self._with_gradient(own_weights(a), self.modulator.own_distance(a, draws), by_inputs, draws)[1]
 
     def _covariance(
-        self, graphs: Iterable[tuple[FloatArray, list[FloatArray]]], t: FloatArray, draws: Mapping[str, FloatArray]
+        self, graphs: Iterable[tuple[FloatArray, list[FloatArray]]], t: FloatArray, draws: Draws
     ) -> FloatArray:
-        """Covariances (s, ...) at distances t."""
+        """Return the covariances (s, ...) at distances t."""
         ones = [1] * (t.ndim - 1)
         product = np.empty_like(t)
         product[:] = np.square(draws["sigma_f"]).reshape(-1, *ones)
@@ -185,10 +167,10 @@ class FrequencyModulated(Kernel):
         self,
         graphs: Iterable[tuple[FloatArray, list[FloatArray]]],
         t: FloatArray,
-        by_coordinates: FloatArray,
-        draws: Mapping[str, FloatArray],
+        by_inputs: FloatArray,
+        draws: Draws,
     ) -> tuple[FloatArray, FloatArray]:
-        """Covariances (s, ...) at distances t, and their derivatives by coordinates, (s, ..., D_c)."""
+        """Return the covariances (s, ...) at distances t, and their derivatives by the real inputs, (s, ..., D_c)."""
         ones = [1] * (t.ndim - 1)
         factors, slopes = [], []
         for p, (eigenvalues, weights) in enumerate(graphs):
@@ -203,7 +185,7 @@ class FrequencyModulated(Kernel):
         product, others = product_and_others(factors, t.shape)
         total = sum((each * other for each, other in zip(slopes, others, strict=True)), start=np.zeros(t.shape))
         variance = np.square(draws["sigma_f"]).reshape(-1, *ones)
-        return variance * product, (variance * total)[..., None] * by_coordinates
+        return variance * product, (variance * total)[..., None] * by_inputs
 
 
 def _modulator(modulator: str | Hierarchical, options: dict[str, Any]) -> Modulator:

@@ -1,6 +1,6 @@
 r"""Kernel for conditional spaces (Hutter & Osborne 2013), the NumPy twin of ``stan/functions/hierarchical.stan``.
 
-Dimension i has a distance of its own, with omega_i the product of gamma over i and all its ancestors (eq. 6):
+The distance along dimension i, with omega_i the product of gamma over i and all its ancestors (eq. 6), is
 
 ===============================================  ===================================================
 inactive in both configurations                  0
@@ -11,16 +11,15 @@ active in both, different ones of m levels       omega_i rho_i sqrt(2 / (1 + (m 
 
 Each is the Euclidean distance of an embedding (Propositions 3 and 4; the last line is that of the document's map f,
 whose stated distance omega_i sqrt(2) omits rho), so that any Euclidean kernel of distance / lengthscale_i is positive
-semi-definite, and so are products and sums over the dimensions. rho_i weighs differing in value against differing in
-activity: from one end of a real parameter to the other is as far as from active to inactive at rho_i = 1/3, farther
-above, nearer below.
+semi-definite, and so are products and sums over the dimensions. rho_i weighs a difference in value against a difference
+in activity: the two ends of a real parameter are as far apart as active and inactive at rho_i = 1/3, farther above 1/3,
+closer below.
 
-Real coordinates are scaled by their range; ordinals count as real with their ranks; graphs play no part here.
+Real parameters are scaled by their range, and ordinal ones count as real with their ranks. Graphs are not used.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any, ClassVar, Literal, get_args
 
 import numpy as np
@@ -28,10 +27,12 @@ from typing_extensions import override
 
 from slayr_py.errors import DataError, did_you_mean
 from slayr_py.kernels.base import Kernel
-from slayr_py.kernels.base_kernels import CODES, Base, correlation, slope
+from slayr_py.kernels.base_kernels import Base, correlation, slope
 from slayr_py.kernels.conditional_tree import Tree, product_and_others
+from slayr_py.kernels.contracts import BASES, HIERARCHICAL_GP, Contract, StanValue
+from slayr_py.kernels.hyperparameters import Draws, Hyperparameter
 from slayr_py.kernels.matern import checked_order
-from slayr_py.kernels.priors import Beta, LogNormal, Prior, lengthscale_prior
+from slayr_py.kernels.priors import Beta, LogNormal, lengthscale_prior
 from slayr_py.space import Encoded, Encoder
 from slayr_py.space.dimension import FloatArray
 
@@ -39,7 +40,7 @@ Combine = Literal["product", "sum"]
 
 
 class Hierarchical(Kernel):
-    """Hierarchical kernel: hyperparameters ``gamma``, ``rho`` and ``lengthscale``, one for each dimension.
+    """Hierarchical kernel: hyperparameters ``gamma``, ``rho`` and ``lengthscale`` for each dimension.
 
     Parameters
     ----------
@@ -91,16 +92,18 @@ class Hierarchical(Kernel):
     """
 
     name: ClassVar[str] = "hierarchical"
-    program: ClassVar[str] = "hierarchical_gp"
-    dims: ClassVar[Mapping[str, str]] = {"gamma": "parameter", "rho": "parameter", "lengthscale": "parameter"}
-    optional: ClassVar[frozenset[str]] = frozenset({"rq_alpha"})
 
     def __init__(self, base: Base = "se", combine: Combine = "product", p: int = 2) -> None:
-        if base not in CODES:
-            raise DataError(f"unknown base kernel {base!r}{did_you_mean(base, tuple(CODES))}")
+        if base not in BASES:
+            raise DataError(f"unknown base kernel {base!r}{did_you_mean(base, tuple(BASES))}")
         if combine not in get_args(Combine):
             raise DataError(f"unknown combination {combine!r}{did_you_mean(combine, get_args(Combine))}")
         self.base, self.combine, self.p = base, combine, checked_order(p)
+
+    @property
+    @override
+    def contract(self) -> Contract:
+        return HIERARCHICAL_GP
 
     @override
     def options(self) -> dict[str, Any]:
@@ -113,81 +116,71 @@ class Hierarchical(Kernel):
         return f"hierarchical kernel ({bases[self.base]}, {self.combine} over dimensions)"
 
     @override
-    def labels(self, encoder: Encoder) -> dict[str, tuple[str, ...] | None]:
-        return self.tree_labels(Tree.of(encoder))
+    def hyperparameters(self, encoder: Encoder) -> tuple[Hyperparameter, ...]:
+        return self.tree_hyperparameters(Tree.of(encoder))
 
     @override
-    def kernel_priors(self, encoder: Encoder) -> dict[str, Prior]:
-        return self.tree_priors(Tree.of(encoder))
-
-    @override
-    def stan_data(self, train: Encoded, new: Encoded) -> dict[str, Any]:
+    def stan_data(self, train: Encoded, new: Encoded) -> dict[str, StanValue]:
         tree = Tree.of(train.encoder)
         return {
             "N": len(train),
             "D": len(tree.names),
-            "X": tree.coordinates(train),
+            "X": tree.inputs(train),
             "active": tree.activity(train),
             "levels": tree.levels,
             "M": len(new),
-            "X_new": tree.coordinates(new),
+            "X_new": tree.inputs(new),
             "active_new": tree.activity(new),
             **self.tree_data(tree),
         }
 
     @override
-    def cross(self, a: Encoded, b: Encoded, draws: Mapping[str, FloatArray]) -> FloatArray:
+    def cross(self, a: Encoded, b: Encoded, draws: Draws) -> FloatArray:
         variance = np.square(draws["sigma_f"])[:, None, None]
         return variance * self.correlations(Tree.of(a.encoder), a, b, draws)
 
     @override
-    def cross_gradient(self, a: Encoded, b: Encoded, draws: Mapping[str, FloatArray]) -> tuple[FloatArray, FloatArray]:
+    def cross_gradient(self, a: Encoded, b: Encoded, draws: Draws) -> tuple[FloatArray, FloatArray]:
         variance = np.square(draws["sigma_f"])[:, None, None]
         k, gradient = self.correlations_with_gradient(Tree.of(a.encoder), a, b, draws)
         return variance * k, variance[..., None] * gradient
 
     @override
-    def diagonal(self, a: Encoded, draws: Mapping[str, FloatArray]) -> FloatArray:
+    def diagonal(self, a: Encoded, draws: Draws) -> FloatArray:
         return super().diagonal(a, draws) * self.bound(Tree.of(a.encoder))
 
     @override
-    def reference_variance(self, encoder: Encoder, draws: Mapping[str, FloatArray]) -> FloatArray:
+    def reference_variance(self, encoder: Encoder, draws: Draws) -> FloatArray:
         return self.bound(Tree.of(encoder)) * super().reference_variance(encoder, draws)
 
-    # The same on a tree of some dimensions only, for kernels that modulate with this one.
+    # The same on a tree of some dimensions only, for kernels that this kernel modulates.
 
     def bound(self, tree: Tree) -> float:
-        """Largest correlation, reached by equal configurations: 1 for the product, the number of terms for the sum."""
+        """Return the correlation of equal configurations: 1 for the product, the number of terms for the sum."""
         return 1.0 if self.combine == "product" else float(len(tree.names))
 
-    def tree_labels(self, tree: Tree) -> dict[str, tuple[str, ...] | None]:
-        """See :meth:`labels`."""
-        labels: dict[str, tuple[str, ...] | None] = {
-            "gamma": tree.weight_names,
-            "rho": tree.names,
-            "lengthscale": tree.names,
-        }
-        return labels | ({"rq_alpha": None} if self.base == "rq" else {})
+    def tree_hyperparameters(self, tree: Tree) -> tuple[Hyperparameter, ...]:
+        """Return weights with weakly informative priors, and length-scales with the prior of the Matérn kernel."""
+        names, dimension = tree.names, tree.dimension
+        shape = (Hyperparameter("rq_alpha", LogNormal(0.0, 1.0)),) if self.base == "rq" else ()
+        return (
+            Hyperparameter("gamma", Beta(2.0, 1.0), tree.weight_names, tree.weight_dimension),
+            Hyperparameter("rho", Beta(2.0, 2.0), names, dimension),
+            Hyperparameter("lengthscale", lengthscale_prior(len(names)), names, dimension),
+            *shape,
+        )
 
-    def tree_priors(self, tree: Tree) -> dict[str, Prior]:
-        """Length-scales as for the Matérn kernel; weights that leave room for any share of a dimension."""
-        lengthscale = lengthscale_prior(len(tree.names))
-        priors: dict[str, Prior] = {"gamma": Beta(2.0, 1.0), "rho": Beta(2.0, 2.0), "lengthscale": lengthscale}
-        return priors | ({"rq_alpha": LogNormal(0.0, 1.0)} if self.base == "rq" else {})
-
-    def tree_data(self, tree: Tree) -> dict[str, Any]:
-        """Options and structure as the Stan programs take them."""
-        absent = {} if self.base == "rq" else {"rq_alpha_location": np.zeros(0), "rq_alpha_scale": np.zeros(0)}
+    def tree_data(self, tree: Tree) -> dict[str, StanValue]:
+        """Return options and structure as entries of the programs' data."""
         return {
             "lineage": tree.lineage,
-            "base": CODES[self.base],
+            "base": BASES[self.base],
             "p": self.p,
             "add": int(self.combine == "sum"),
-            **absent,
         }
 
-    def correlations(self, tree: Tree, a: Encoded, b: Encoded, draws: Mapping[str, FloatArray]) -> FloatArray:
-        """Covariances over ``sigma_f**2``, (s, n_a, n_b)."""
+    def correlations(self, tree: Tree, a: Encoded, b: Encoded, draws: Draws) -> FloatArray:
+        """Return the covariances over ``sigma_f**2``, (s, n_a, n_b)."""
         rq_alpha = self._rq_alpha(draws)
         combined = np.full((len(draws["rho"]), len(a), len(b)), float(self.combine == "product"))
         for separation in tree.separations(a, b, draws):
@@ -199,9 +192,9 @@ class Hierarchical(Kernel):
         return combined
 
     def correlations_with_gradient(
-        self, tree: Tree, a: Encoded, b: Encoded, draws: Mapping[str, FloatArray]
+        self, tree: Tree, a: Encoded, b: Encoded, draws: Draws
     ) -> tuple[FloatArray, FloatArray]:
-        """Also the derivatives by the real coordinates of ``a``, (s, n_a, n_b, D_real)."""
+        """Return them with their derivatives by the real inputs of ``a``, (s, n_a, n_b, D_real)."""
         rq_alpha = self._rq_alpha(draws)
         separations = list(tree.separations(a, b, draws, gradient=True))
         shape = (len(draws["rho"]), len(a), len(b))
@@ -218,5 +211,5 @@ class Hierarchical(Kernel):
                 column += 1
         return combined, gradient
 
-    def _rq_alpha(self, draws: Mapping[str, FloatArray]) -> FloatArray | None:
+    def _rq_alpha(self, draws: Draws) -> FloatArray | None:
         return draws["rq_alpha"][:, None, None] if self.base == "rq" else None

@@ -14,16 +14,16 @@ which is finite at coinciding points.
 
 from __future__ import annotations
 
-import operator
-from collections.abc import Mapping
 from typing import Any, ClassVar
 
 import numpy as np
 from typing_extensions import override
 
-from slayr_py.errors import DataError
+from slayr_py.arguments import check_integer
 from slayr_py.kernels.base import Kernel
-from slayr_py.kernels.priors import Prior, lengthscale_prior
+from slayr_py.kernels.contracts import MATERN_GP, Contract, StanValue
+from slayr_py.kernels.hyperparameters import Draws, Hyperparameter
+from slayr_py.kernels.priors import lengthscale_prior
 from slayr_py.space import Encoded, Encoder
 from slayr_py.space.dimension import FloatArray
 
@@ -31,13 +31,13 @@ _LARGEST_ORDER = 1000
 
 
 class Matern(Kernel):
-    """Matérn kernel with one length-scale for each encoded column.
+    """Matérn kernel with one length-scale per encoded column.
 
     Parameters
     ----------
     p : int
-        Order, nu = p + 1/2; 0 gives the exponential kernel, large p approaches the squared exponential. At most
-        1000, where the two agree to three digits and the recursion still cannot underflow too early.
+        Order from 0 to 1000, nu = p + 1/2. 0 gives the exponential kernel; large p approaches the squared exponential.
+        At 1000 the two agree to three digits, and the recursion does not underflow early.
 
     Raises
     ------
@@ -55,12 +55,14 @@ class Matern(Kernel):
     """
 
     name: ClassVar[str] = "matern"
-    program: ClassVar[str] = "matern_gp"
-    # Not "column", which is the name of one of its own dimensions in the figures of ArviZ 1.
-    dims: ClassVar[Mapping[str, str]] = {"lengthscale": "encoded_column"}
 
     def __init__(self, p: int = 2) -> None:
         self.p = checked_order(p)
+
+    @property
+    @override
+    def contract(self) -> Contract:
+        return MATERN_GP
 
     @override
     def options(self) -> dict[str, Any]:
@@ -72,15 +74,13 @@ class Matern(Kernel):
         return f"Matérn kernel (p = {self.p})"
 
     @override
-    def labels(self, encoder: Encoder) -> dict[str, tuple[str, ...] | None]:
-        return {"lengthscale": encoder.column_names}
+    def hyperparameters(self, encoder: Encoder) -> tuple[Hyperparameter, ...]:
+        columns = encoder.column_names
+        # The dimension is not called "column", a name that the figures of ArviZ 1 use themselves.
+        return (Hyperparameter("lengthscale", lengthscale_prior(len(columns)), columns, "encoded_column"),)
 
     @override
-    def kernel_priors(self, encoder: Encoder) -> dict[str, Prior]:
-        return {"lengthscale": lengthscale_prior(len(encoder.column_names))}
-
-    @override
-    def stan_data(self, train: Encoded, new: Encoded) -> dict[str, Any]:
+    def stan_data(self, train: Encoded, new: Encoded) -> dict[str, StanValue]:
         return {
             "N": len(train),
             "D": train.columns.shape[1],
@@ -91,13 +91,13 @@ class Matern(Kernel):
         }
 
     @override
-    def cross(self, a: Encoded, b: Encoded, draws: Mapping[str, FloatArray]) -> FloatArray:
+    def cross(self, a: Encoded, b: Encoded, draws: Draws) -> FloatArray:
         difference = a.columns[:, None, :] - b.columns[None, :, :]
         k = matern(np.sqrt(self._squared_distance(difference, draws["lengthscale"])), self.p)
         return np.square(draws["sigma_f"])[:, None, None] * k
 
     @override
-    def cross_gradient(self, a: Encoded, b: Encoded, draws: Mapping[str, FloatArray]) -> tuple[FloatArray, FloatArray]:
+    def cross_gradient(self, a: Encoded, b: Encoded, draws: Draws) -> tuple[FloatArray, FloatArray]:
         difference = a.columns[:, None, :] - b.columns[None, :, :]
         d = np.sqrt(self._squared_distance(difference, draws["lengthscale"]))
         variance = np.square(draws["sigma_f"])[:, None, None]
@@ -108,14 +108,14 @@ class Matern(Kernel):
         return variance * matern(d, self.p), gradient
 
     def _squared_distance(self, difference: FloatArray, lengthscale: FloatArray) -> FloatArray:
-        """2 nu ||(x - x') / lengthscale||^2 for every draw; differences (n_a, n_b, C), length-scales (s, C)."""
+        """Return 2 nu ||(x - x') / lengthscale||^2 for every draw from (n_a, n_b, C) and (s, C)."""
         n_a, n_b, n_columns = difference.shape
         weights = (2 * self.p + 1) / np.square(lengthscale)
         return (weights @ np.square(difference).reshape(-1, n_columns).T).reshape(-1, n_a, n_b)
 
 
 def matern(d: FloatArray, p: int) -> FloatArray:
-    """M_p(d) by the nested sum of the Stan function, element by element; d = sqrt(2 nu) r >= 0."""
+    """Return M_p(d) element by element, by the nested sum of the Stan function; d = sqrt(2 nu) r >= 0."""
     e = np.exp(-d)
     k = e
     for j in range(p - 1, -1, -1):
@@ -124,18 +124,12 @@ def matern(d: FloatArray, p: int) -> FloatArray:
 
 
 def matern_slope(d: FloatArray, p: int) -> FloatArray:
-    """Derivative of M_p by d^2; the exponential kernel's kink at 0 counts as 0, which lies between its two slopes."""
+    """Return the derivative of M_p by d^2; 0 at the kink of the exponential kernel, between its two slopes."""
     if p:
         return -matern(d, p - 1) / (2 * (2 * p - 1))
     return np.where(d > 0, -np.exp(-d) / (2 * np.where(d > 0, d, 1.0)), 0.0)
 
 
 def checked_order(p: int) -> int:
-    """Order of a Matérn kernel; ``DataError`` unless an integer in 0..1000."""
-    try:
-        order = operator.index(p)
-    except TypeError:
-        raise DataError(f"the Matérn order p must be an integer >= 0 (nu = p + 1/2), got {p!r}") from None
-    if isinstance(p, bool) or not 0 <= order <= _LARGEST_ORDER:
-        raise DataError(f"the Matérn order p must be an integer from 0 to {_LARGEST_ORDER}, got {p!r}")
-    return order
+    """Return the order of a Matérn kernel; ``DataError`` unless it is an integer from 0 to 1000."""
+    return check_integer("the Matérn order p", p, 0, _LARGEST_ORDER)

@@ -1,4 +1,4 @@
-r"""What modulates the frequencies of graphs: a distance t between continuous parameters, and a response f.
+r"""Modulators of graph frequencies: a distance t between continuous parameters, and a response f.
 
 ===============  ===================================  ===============================================
 modulator        t                                    f(lambda, t)
@@ -21,119 +21,100 @@ Twins of the functions in ``stan/functions/frequency_modulated.stan``.
 from __future__ import annotations
 
 from abc import ABC
-from collections.abc import Mapping
 from typing import Any, ClassVar
 
 import numpy as np
 from typing_extensions import override
 
+from slayr_py.arguments import check_integer
 from slayr_py.errors import DataError
 from slayr_py.kernels.conditional_tree import Tree
+from slayr_py.kernels.contracts import MODULATORS, StanValue
 from slayr_py.kernels.hierarchical import Hierarchical
-from slayr_py.kernels.priors import Dirichlet, LogNormal, Prior, lengthscale_prior
+from slayr_py.kernels.hyperparameters import Draws, Hyperparameter
+from slayr_py.kernels.priors import Dirichlet, LogNormal, lengthscale_prior
 from slayr_py.space import Encoded, Encoder
 from slayr_py.space.dimension import FloatArray
 
-Draws = Mapping[str, FloatArray]
-
 
 class Modulator(ABC):
-    """A distance and a response, with the hyperparameters they have besides ``beta``.
+    """A distance and a response, and their hyperparameters except ``beta``.
 
     Symbols: s draws, D_c real dimensions, P graphs; z = beta lambda broadcasts against t (s, ...).
     """
 
     name: ClassVar[str]
-    code: ClassVar[int]
 
     @property
     def options(self) -> dict[str, Any]:
         """Arguments of the kernel besides the modulator's name."""
         return {}
 
-    def labels(self, encoder: Encoder) -> dict[str, tuple[str, ...] | None]:
-        """Hyperparameters, see ``Kernel.labels``; without real parameters there is nothing for alpha to scale."""
-        alpha = {"alpha": encoder.graph_names} if encoder.real_names else {}
-        return {"lengthscale": encoder.real_names, **alpha}
+    def hyperparameters(self, encoder: Encoder) -> tuple[Hyperparameter, ...]:
+        """Return the hyperparameters on a space.
 
-    def priors(self, encoder: Encoder) -> dict[str, Prior]:
-        """Default priors: alpha = 1/(2P) makes the product over P graphs a squared exponential near r = 0."""
-        return {
-            "lengthscale": lengthscale_prior(len(encoder.real_names)),
-            "alpha": LogNormal(-np.log(2 * len(encoder.graph_names)), 1.0),
-        }
+        At the prior median alpha = 1/(2P) the product over P graphs is a squared exponential near r = 0.
+        """
+        alpha = _strength(encoder, -np.log(2 * len(encoder.graph_names)))
+        return (real_lengthscale(encoder, lengthscale_prior(len(encoder.real_names))), *alpha)
 
-    def stan_data(self, encoder: Encoder) -> dict[str, Any]:
-        """Options as ``stan/fm_gp.stan`` takes them; empty priors of what this modulator lacks."""
-        return {
-            "orders": 1,
-            "tau": 2.0,
-            "H": 0,
-            "lineage": np.zeros((len(encoder.real_names), 0)),
-            "base": 1,
-            "p": 0,
-            "add": 0,
-            **{
-                f"{name}_{suffix}": np.zeros(0)
-                for name, suffixes in _PRIOR_DATA.items()
-                for suffix in suffixes
-                if name not in self.labels(encoder)
-            },
-        }
+    def stan_data(self, encoder: Encoder) -> dict[str, StanValue]:
+        """Return the modulator's own entries of the data of ``stan/fm_gp.stan``."""
+        n_alpha = len(encoder.graph_names) if any(h.name == "alpha" for h in self.hyperparameters(encoder)) else 0
+        return {"modulator": MODULATORS[self.name], "n_alpha": n_alpha}
 
     def distance(self, a: Encoded, b: Encoded, draws: Draws) -> FloatArray:
-        """Distances t, (s, n_a, n_b)."""
+        """Return the distances t, (s, n_a, n_b)."""
         return squared_distance(a, b, draws["lengthscale"])
 
     def distance_with_gradient(self, a: Encoded, b: Encoded, draws: Draws) -> tuple[FloatArray, FloatArray]:
-        """Also the derivatives by the real coordinates of ``a``, (s, n_a, n_b, D_c)."""
+        """Return the distances and their derivatives by the real inputs of ``a``, (s, n_a, n_b, D_c)."""
         return self.distance(a, b, draws), squared_distance_gradient(a, b, draws["lengthscale"])
 
     def own_distance(self, a: Encoded, draws: Draws) -> FloatArray:
-        """T of every configuration with itself, (s, n_a)."""
+        """Return t of every configuration with itself, (s, n_a)."""
         return np.zeros((len(draws["beta"]), len(a)))
 
     def own_distance_gradient(self, a: Encoded, draws: Draws) -> FloatArray:
-        """Derivatives of :meth:`own_distance`, (s, n_a, D_c)."""
+        """Return the derivatives of :meth:`own_distance`, (s, n_a, D_c)."""
         return np.zeros((len(draws["beta"]), len(a), len(a.encoder.real_names)))
 
     def scaled(self, t: FloatArray, draws: Draws, p: int) -> tuple[FloatArray, FloatArray]:
-        """Alpha of graph p, broadcastable against t, and alpha t; alpha is 1 where there is none."""
+        """Return alpha of graph p, broadcastable against t, and alpha t; alpha is 1 if the modulator has none."""
         if "alpha" not in draws:
             return np.ones(()), t
         alpha = draws["alpha"][:, p].reshape(-1, *[1] * (t.ndim - 1))
         return alpha, alpha * t
 
     def response(self, z: FloatArray, y: FloatArray, draws: Draws) -> FloatArray:
-        """F at z = beta lambda and y = alpha t."""
+        """Return f at z = beta lambda and y = alpha t."""
         return 1 / (1 + z + y)
 
     def response_slope(self, z: FloatArray, y: FloatArray, draws: Draws) -> FloatArray:
-        """df/dy."""
+        """Return df/dy."""
         return -1 / np.square(1 + z + y)
 
     def response_at_zero(self, z: FloatArray) -> FloatArray:
-        """F at t = 0, averaged over the prior of what else it depends on."""
+        """Return f at t = 0, averaged over the prior of its other hyperparameters."""
         return 1 / (1 + z)
 
 
 class Laplacian(Modulator):
     """Regularised Laplacian: the ModLap kernel."""
 
-    name, code = "laplacian", 1
+    name = "laplacian"
 
 
 class Power(Modulator):
-    """A mixture of powers n = 1..orders of the regularised Laplacian, with a power of the distance."""
+    """Mixture of powers n = 1..orders of the regularised Laplacian, with a power of the distance."""
 
-    name, code = "power", 2
+    name = "power"
 
     def __init__(self, orders: int = 3, tau: float = 2.0) -> None:
-        if isinstance(orders, bool) or not isinstance(orders, int | np.integer) or not 1 <= orders <= 100:
-            raise DataError(f"orders must be an integer from 1 to 100, got {orders!r}")
+        self.orders = check_integer("orders", orders, 1, 100)
         if isinstance(tau, bool) or not isinstance(tau, int | float | np.number) or not 0 < tau <= 2:
             raise DataError(f"the exponent tau must lie in (0, 2], got {tau!r}")
-        self.orders, self.tau = int(orders), float(tau)
+        self.tau = float(tau)
 
     @property
     @override
@@ -141,15 +122,12 @@ class Power(Modulator):
         return {"orders": self.orders, "tau": self.tau}
 
     @override
-    def labels(self, encoder: Encoder) -> dict[str, tuple[str, ...] | None]:
-        return super().labels(encoder) | {"weights": tuple(str(n + 1) for n in range(self.orders))}
+    def hyperparameters(self, encoder: Encoder) -> tuple[Hyperparameter, ...]:
+        orders = tuple(str(n + 1) for n in range(self.orders))
+        return (*super().hyperparameters(encoder), Hyperparameter("weights", Dirichlet(1.0), orders, "order"))
 
     @override
-    def priors(self, encoder: Encoder) -> dict[str, Prior]:
-        return super().priors(encoder) | {"weights": Dirichlet(1.0)}
-
-    @override
-    def stan_data(self, encoder: Encoder) -> dict[str, Any]:
+    def stan_data(self, encoder: Encoder) -> dict[str, StanValue]:
         return super().stan_data(encoder) | {"orders": self.orders, "tau": self.tau}
 
     @override
@@ -163,7 +141,7 @@ class Power(Modulator):
         if self.tau == 2:
             return self.distance(a, b, draws), gradient
         squared = squared_distance(a, b, draws["lengthscale"])
-        # r^tau has a kink at 0 for tau <= 1; 0 lies between its slopes.
+        # r^tau has a kink at 0 for tau <= 1; the derivative there is set to 0, between its two slopes.
         safe = np.where(squared > 0, squared, 1.0)
         by_square = np.where(squared > 0, 0.5 * self.tau * np.power(safe, 0.5 * self.tau - 1), 0.0)
         return np.power(squared, 0.5 * self.tau), by_square[..., None] * gradient
@@ -193,19 +171,15 @@ class Power(Modulator):
 
 
 class Neural(Modulator):
-    """The arc-sine kernel of an infinitely wide neural network; it is not stationary and has no ``alpha``."""
+    """Arc-sine kernel of an infinitely wide neural network; it is not stationary and has no ``alpha``."""
 
-    name, code = "neural", 3
-
-    @override
-    def labels(self, encoder: Encoder) -> dict[str, tuple[str, ...] | None]:
-        return {"lengthscale": encoder.real_names, "bias": None}
+    name = "neural"
 
     @override
-    def priors(self, encoder: Encoder) -> dict[str, Prior]:
-        """The hidden units' steps have a width of about ``lengthscale`` on the unit cube."""
+    def hyperparameters(self, encoder: Encoder) -> tuple[Hyperparameter, ...]:
+        # On the unit cube the steps of the hidden units are about one length-scale wide.
         location = np.log(0.3) + np.log(max(len(encoder.real_names), 1)) / 2
-        return {"lengthscale": LogNormal(location, 1.0), "bias": LogNormal(0.0, 1.0)}
+        return real_lengthscale(encoder, LogNormal(location, 1.0)), Hyperparameter("bias", LogNormal(0.0, 1.0))
 
     @override
     def distance(self, a: Encoded, b: Encoded, draws: Draws) -> FloatArray:
@@ -236,25 +210,25 @@ class Neural(Modulator):
         return by_norm[..., None] * 2 * weight[:, None, :] * a.real[None]
 
     def _norms(self, a: Encoded, draws: Draws) -> FloatArray:
-        """C'S c of the augmented inputs, (s, n_a)."""
+        """Return c'S c of the augmented inputs, (s, n_a)."""
         return np.square(draws["bias"])[:, None] + (1 / np.square(draws["lengthscale"])) @ np.square(a.real).T
 
     def _angle(
         self, a: Encoded, b: Encoded, draws: Draws
     ) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray, FloatArray]:
-        """The angle asin(...), 2 c'S c~, the root opposite to it, and both norms."""
+        """Return the angle asin(...), 2 c'S c~, the other leg of its right triangle, and both norms."""
         n_a, n_b = self._norms(a, draws), self._norms(b, draws)
         left, right = n_a[:, :, None], n_b[:, None, :]
         half = 0.5 * (left + right - squared_distance(a, b, draws["lengthscale"]))
-        # asin loses its digits near 1; the arctangent of the same angle does not.
+        # Near 1 asin loses digits; the arctangent of the same angle does not.
         root = np.sqrt(np.maximum(1 + 2 * (left + right) + 4 * (left * right - np.square(half)), 1.0))
         return np.arctan2(2 * half, root), 2 * half, root, n_a, n_b
 
 
 class Diffusion(Modulator):
-    """The diffusion kernel modulated: it breaks the frequency modulation principle and is there for comparison."""
+    """Modulated diffusion kernel, for comparison: it breaks the frequency modulation principle."""
 
-    name, code = "diffusion", 4
+    name = "diffusion"
 
     @override
     def response(self, z: FloatArray, y: FloatArray, draws: Draws) -> FloatArray:
@@ -270,9 +244,9 @@ class Diffusion(Modulator):
 
 
 class ByHierarchical(Modulator):
-    """The hierarchical kernel on the real dimensions as a modulator."""
+    """Hierarchical kernel on the real dimensions, used as a modulator."""
 
-    name, code = "hierarchical", 5
+    name = Hierarchical.name
 
     def __init__(self, kernel: Hierarchical) -> None:
         self.kernel = kernel
@@ -283,19 +257,15 @@ class ByHierarchical(Modulator):
         return self.kernel.options()
 
     @override
-    def labels(self, encoder: Encoder) -> dict[str, tuple[str, ...] | None]:
-        return super().labels(encoder) | self.kernel.tree_labels(self._tree(encoder))
-
-    @override
-    def priors(self, encoder: Encoder) -> dict[str, Prior]:
-        """At the median of alpha, configurations far apart correlate 1/20 over all graphs."""
+    def hyperparameters(self, encoder: Encoder) -> tuple[Hyperparameter, ...]:
+        # At the prior median of alpha, configurations far apart correlate 1/20 over all graphs.
         tree = self._tree(encoder)
         farthest = max(self.kernel.bound(tree), 1.0)
         alpha = (20 ** (1 / len(encoder.graph_names)) - 1) / farthest
-        return self.kernel.tree_priors(tree) | {"alpha": LogNormal(np.log(alpha), 1.0)}
+        return (*_strength(encoder, np.log(alpha)), *self.kernel.tree_hyperparameters(tree))
 
     @override
-    def stan_data(self, encoder: Encoder) -> dict[str, Any]:
+    def stan_data(self, encoder: Encoder) -> dict[str, StanValue]:
         tree = self._tree(encoder)
         return super().stan_data(encoder) | {"H": len(tree.weight_names)} | self.kernel.tree_data(tree)
 
@@ -314,19 +284,19 @@ class ByHierarchical(Modulator):
         return Tree.of(encoder, real_only=True)
 
 
-_PRIOR_DATA = {
-    "alpha": ("location", "scale"),
-    "weights": ("concentration",),
-    "bias": ("location", "scale"),
-    "gamma": ("a", "b"),
-    "rho": ("a", "b"),
-    "rq_alpha": ("location", "scale"),
-}
-"""Prior data of the hyperparameters that not every modulator has."""
+def real_lengthscale(encoder: Encoder, prior: LogNormal) -> Hyperparameter:
+    """Return the length-scales of the real dimensions as a hyperparameter."""
+    return Hyperparameter("lengthscale", prior, encoder.real_names, "real")
+
+
+def _strength(encoder: Encoder, log_median: float) -> tuple[Hyperparameter, ...]:
+    """Return alpha of every graph, or nothing without real parameters: there is no distance to scale."""
+    alpha = Hyperparameter("alpha", LogNormal(log_median, 1.0), encoder.graph_names, "graph", may_vanish=True)
+    return (alpha,) if encoder.real_names else ()
 
 
 def mean_response(encoder: Encoder, draws: Draws, modulator: Modulator) -> FloatArray:
-    """Mean of prod_p sum_g W_pg(v, v) f(lambda_pg, 0) over the vertices v of all graphs for every draw, (s,)."""
+    """Return the mean of prod_p sum_g W_pg(v, v) f(lambda_pg, 0) over the vertices v of all graphs, (s,)."""
     mean = np.ones(len(draws["beta"]))
     for p, spectrum in enumerate(encoder.spectra.values()):
         z = draws["beta"][:, p, None] * spectrum.eigenvalues[spectrum.group_of]
@@ -335,13 +305,13 @@ def mean_response(encoder: Encoder, draws: Draws, modulator: Modulator) -> Float
 
 
 def squared_distance(a: Encoded, b: Encoded, lengthscale: FloatArray) -> FloatArray:
-    """r^2 of the real coordinates, (s, n_a, n_b); length-scales (s, D_c)."""
+    """Return r^2 of the real inputs, (s, n_a, n_b); length-scales (s, D_c)."""
     squares = np.square(a.real[:, None, :] - b.real[None, :, :])
     shape = (len(lengthscale), len(a), len(b))
     return ((1 / np.square(lengthscale)) @ squares.reshape(len(a) * len(b), -1 if squares.size else 0).T).reshape(shape)
 
 
 def squared_distance_gradient(a: Encoded, b: Encoded, lengthscale: FloatArray) -> FloatArray:
-    """Derivatives of r^2 by the real coordinates of ``a``, (s, n_a, n_b, D_c)."""
+    """Return the derivatives of r^2 by the real inputs of ``a``, (s, n_a, n_b, D_c)."""
     difference = a.real[:, None, :] - b.real[None, :, :]
     return 2 * difference[None] / np.square(lengthscale)[:, None, None, :]

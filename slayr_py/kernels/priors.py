@@ -17,7 +17,7 @@ from slayr_py.space.dimension import FloatArray
 
 @dataclass(frozen=True)
 class Prior(ABC):
-    """A family and its parameters, each a number or one number for each dimension."""
+    """A family and its parameters, each a number or one number per dimension."""
 
     support: ClassVar[str]
     stan_names: ClassVar[tuple[str, ...]]
@@ -37,12 +37,12 @@ class Prior(ABC):
     _positive: ClassVar[tuple[str, ...]] = ()
 
     def stan_data(self, name: str, labels: Sequence[str] | None) -> dict[str, float | FloatArray]:
-        """Data entries ``name_location`` and the like, spread over the labels of a vector.
+        """Return the data entries such as ``name_location``; numbers are repeated for each label of a vector.
 
         Raises
         ------
         DataError
-            If the number of values fits neither a scalar nor the labels.
+            If the number of values does not match the scalar or the labels.
         """
         entries: dict[str, float | FloatArray] = {}
         for suffix, value in zip(self.stan_names, astuple(self), strict=True):
@@ -60,16 +60,16 @@ class Prior(ABC):
         return entries
 
     def draw(self, labels: Sequence[str] | None, rng: np.random.Generator) -> FloatArray:
-        """One draw of a scalar, or of a vector with an entry for each label."""
+        """Draw a scalar, or a vector with an entry for each label."""
         size = None if labels is None else len(labels)
         return self._sample(rng, size)
 
     @abstractmethod
     def _sample(self, rng: np.random.Generator, size: int | None) -> FloatArray:
-        """One draw of that size; None for a scalar."""
+        """Draw a vector of that size; a scalar if ``size`` is None."""
 
     def asdict(self) -> dict[str, Any]:
-        """JSON-able description, read back by :func:`prior_from_dict`."""
+        """Return a JSON-able description for :func:`prior_from_dict`."""
         return {"family": type(self).__name__} | {f.name: getattr(self, f.name) for f in fields(self)}
 
 
@@ -120,7 +120,7 @@ class Beta(Prior):
 
 @dataclass(frozen=True)
 class Dirichlet(Prior):
-    """Dirichlet(concentration) for weights that are non-negative and sum to 1; 1 is uniform."""
+    """Dirichlet(concentration) for non-negative weights with sum 1; concentration 1 is uniform."""
 
     concentration: ArrayLike
     support: ClassVar[str] = "simplex"
@@ -135,13 +135,18 @@ class Dirichlet(Prior):
 _FAMILIES: dict[str, type[Prior]] = {family.__name__: family for family in (Normal, LogNormal, Beta, Dirichlet)}
 
 
+def stan_names(support: str) -> tuple[str, ...]:
+    """Return the suffixes of a prior's data entries, such as "location", for a support."""
+    return next(family.stan_names for family in _FAMILIES.values() if family.support == support)
+
+
 def lengthscale_prior(n: int) -> LogNormal:
-    """Length-scales of n inputs on the unit cube, growing with the root of n (Hvarfner, Hellsten & Nardi 2024)."""
+    """Return the prior for n inputs on the unit cube; it grows with sqrt(n) (Hvarfner, Hellsten & Nardi 2024)."""
     return LogNormal(np.sqrt(2) + np.log(max(n, 1)) / 2, np.sqrt(3))
 
 
 def prior_from_dict(values: dict[str, Any]) -> Prior:
-    """Read what :meth:`Prior.asdict` wrote; ``DataError`` for an unknown family."""
+    """Construct a prior from :meth:`Prior.asdict`; ``DataError`` for an unknown family."""
     arguments = dict(values)
     family = arguments.pop("family", None)
     if family not in _FAMILIES:

@@ -20,22 +20,22 @@ _KERNELS: dict[str, type[Kernel]] = {
 
 
 def names() -> tuple[str, ...]:
-    """Names that :func:`from_name` knows, besides "auto"."""
+    """Return the names that :func:`from_name` accepts, besides "auto"."""
     return tuple(_KERNELS)
 
 
 def from_name(name: str | Kernel, encoder: Encoder | None = None, **options: Any) -> Kernel:
-    """Make a kernel.
+    """Return a kernel by name.
 
     Parameters
     ----------
     name : str or Kernel
-        A registered name, "auto" for the kernel that suits the space, or a kernel, which is handed back.
+        A registered name, "auto" for the kernel that suits the space, or a kernel, which is returned as it is.
     encoder : Encoder, optional
-        The space that "auto" looks at, and needs; with it, the kernel is also checked to fit.
+        The space, required by "auto"; if given, the kernel is checked against it.
     **options
-        Arguments of the kernel, such as ``p=2``. A kernel that another one takes, such as a hierarchical modulator,
-        may be given as a mapping: its name and its options.
+        Arguments of the kernel, such as ``p=2``. An argument that is a kernel itself, such as a hierarchical modulator,
+        may be a mapping with its name and options.
 
     Raises
     ------
@@ -49,7 +49,7 @@ def from_name(name: str | Kernel, encoder: Encoder | None = None, **options: Any
 
 
 def auto_reason(encoder: Encoder) -> str:
-    """Why :func:`from_name` chooses what it does for "auto"."""
+    """Return the reason for the choice of :func:`from_name` for "auto"."""
     if encoder.is_conditional:
         return "the space has conditions"
     if encoder.graph_names:

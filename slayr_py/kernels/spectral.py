@@ -1,27 +1,28 @@
-r"""Graph Fourier analysis of discrete parameters: what every kernel on graphs has in common.
+r"""Graph Fourier analysis of discrete parameters, shared by all kernels on graphs.
 
 With the Laplacian's eigenvalues lambda and eigenvectors u of one graph, a kernel on its vertices is
 
     k(v, v') = sum_i u_i[v] u_i[v'] f(lambda_i) = sum_g W_g(v, v') f(lambda_g),
 
-where W_g adds up the products over equal eigenvalues (Oh, Gavves & Welling 2021, eq. 1; Smola & Kondor 2003).
+where W_g sums the products over equal eigenvalues (Oh, Gavves & Welling 2021, eq. 1; Smola & Kondor 2003).
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import Any
 
 import numpy as np
 from scipy.optimize import brentq
 
+from slayr_py.kernels.contracts import StanValue
+from slayr_py.kernels.hyperparameters import Hyperparameter
 from slayr_py.kernels.priors import LogNormal
 from slayr_py.space import Encoded, Encoder
 from slayr_py.space.dimension import FloatArray
 
 
 def vertex_weights(a: Encoded, b: Encoded) -> Iterator[tuple[FloatArray, list[FloatArray]]]:
-    """For every graph its distinct eigenvalues (G,), and G arrays W_g(v_a, v_b) of shape (n_a, n_b)."""
+    """Yield the distinct eigenvalues (G,) of every graph, and G arrays W_g(v_a, v_b) of shape (n_a, n_b)."""
     for position, spectrum in enumerate(a.encoder.spectra.values()):
         u_a, u_b = spectrum.basis[a.vertices[:, position]], spectrum.basis[b.vertices[:, position]]
         groups = [spectrum.group_of == g for g in range(len(spectrum.eigenvalues))]
@@ -29,15 +30,15 @@ def vertex_weights(a: Encoded, b: Encoded) -> Iterator[tuple[FloatArray, list[Fl
 
 
 def own_weights(a: Encoded) -> Iterator[tuple[FloatArray, list[FloatArray]]]:
-    """The same for every configuration with itself: G arrays W_g(v, v) of shape (n_a,)."""
+    """Yield the same for every configuration with itself: G arrays W_g(v, v) of shape (n_a,)."""
     for position, spectrum in enumerate(a.encoder.spectra.values()):
         squares = np.square(spectrum.basis[a.vertices[:, position]])
         groups = [spectrum.group_of == g for g in range(len(spectrum.eigenvalues))]
         yield spectrum.eigenvalues, [squares[:, of_group].sum(axis=1) for of_group in groups]
 
 
-def graph_data(train: Encoded, new: Encoded) -> dict[str, Any]:
-    """Continuous coordinates and spectra as ``stan/fm_gp.stan`` takes them; graphs side by side."""
+def graph_data(train: Encoded, new: Encoded) -> dict[str, StanValue]:
+    """Return real inputs and spectra as entries of the data of ``stan/fm_gp.stan``; graphs side by side."""
     spectra = list(train.encoder.spectra.values())
     starts = np.cumsum([0, *(len(s.eigenvalues) for s in spectra)])
     group_of = [s.group_of + start + 1 for s, start in zip(spectra, starts[:-1], strict=True)]
@@ -65,8 +66,8 @@ def graph_data(train: Encoded, new: Encoded) -> dict[str, Any]:
     }
 
 
-def beta_prior(encoder: Encoder, response: Callable[[FloatArray], FloatArray]) -> LogNormal:
-    """Prior of ``beta`` under which, at its median, two levels of a graph correlate 1/2 on average.
+def damping(encoder: Encoder, response: Callable[[FloatArray], FloatArray]) -> Hyperparameter:
+    """Return ``beta`` of every graph; at its prior median two levels correlate 1/2 on average.
 
     At equal continuous parameters the entries of U f(beta Lambda) U' add up to m f(0), its diagonal to
     S = sum_i f(beta lambda_i), so that the mean correlation is (m f(0) - S) / ((m - 1) S) for m vertices; on a complete
@@ -75,7 +76,7 @@ def beta_prior(encoder: Encoder, response: Callable[[FloatArray], FloatArray]) -
     Parameters
     ----------
     response : callable
-        f at equal continuous parameters, of beta lambda.
+        f at equal continuous parameters, as a function of beta lambda.
     """
     locations = []
     for spectrum in encoder.spectra.values():
@@ -90,4 +91,4 @@ def beta_prior(encoder: Encoder, response: Callable[[FloatArray], FloatArray]) -
             return float((f @ counts) / f[0] * (counts.sum() + 1) / (2 * counts.sum()) - 1)
 
         locations.append(float(brentq(excess, -40.0, 40.0)))
-    return LogNormal(locations, 1.5)
+    return Hyperparameter("beta", LogNormal(locations, 1.5), encoder.graph_names, "graph", may_vanish=True)

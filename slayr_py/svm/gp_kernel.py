@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Self
+from collections.abc import Mapping
+from typing import Any, Protocol, Self
 
 import numpy as np
 from ConfigSpace import ConfigurationSpace
@@ -14,8 +15,25 @@ from slayr_py.space import Encoded, Encoder
 from slayr_py.space.dimension import FloatArray
 from slayr_py.svm.kernel_function import KernelFunction
 
-if TYPE_CHECKING:
-    from slayr_py.inference import Posterior
+
+class FittedProcess(Protocol):
+    """A fitted Gaussian process: its kernel, and s draws of the hyperparameters."""
+
+    @property
+    def encoder(self) -> Encoder:
+        """The encoder of the space."""
+
+    @property
+    def kernel(self) -> Kernel:
+        """The kernel."""
+
+    @property
+    def draws(self) -> Mapping[str, FloatArray]:
+        """Hyperparameters by name, (s, ...)."""
+
+    @property
+    def n_draws(self) -> int:
+        """Number of draws s."""
 
 
 class GPKernel(KernelFunction):
@@ -42,7 +60,7 @@ class GPKernel(KernelFunction):
         self.space, self.kernel, self.theta = space, kernel, theta
 
     @classmethod
-    def from_posterior(cls, posterior: Posterior, draw: int | None = None) -> Self:
+    def from_posterior(cls, posterior: FittedProcess, draw: int | None = None) -> Self:
         """The kernel of a fitted Gaussian process.
 
         Parameters

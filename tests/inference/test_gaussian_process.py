@@ -171,7 +171,7 @@ def test_configurations_may_be_frames_arrays_or_mappings():
         ({"y": [1.0, np.nan]}, sl.DataError, r"y\[1\] is nan"),
         ({"y": [1.0, np.inf]}, sl.DataError, r"y\[1\] is inf"),
         ({"y": ["a", "b"]}, sl.DataError, "numbers"),
-        ({"y": [], "configs": []}, sl.DataError, "nothing to fit"),
+        ({"y": [], "configs": []}, sl.DataError, "y is empty"),
         ({"configs": [{"x": np.nan, "z": 0.0}] * 2}, sl.SpaceError, "nan"),
         ({"configs": [{"x": 0.5}] * 2}, sl.SpaceError, "z"),
         ({"method": "vi"}, sl.DataError, "unknown method 'vi'"),

@@ -22,7 +22,9 @@ import slayr_py as sl
 from slayr_py.inference.diagnostics.arviz_bridge import pareto_smooth, standard_error
 from slayr_py.inference.sampling.programs import compiled
 from slayr_py.inference.sampling.run import run
-from slayr_py.kernels import FrequencyModulated, Matern
+from slayr_py.kernels import FrequencyModulated, Hyperparameter, Matern
+from slayr_py.kernels.contracts import COMBINATIONS, FM_GP, MODULATORS
+from slayr_py.kernels.hyperparameters import MEAN
 
 FOLDER = Path(__file__).resolve().parents[3] / "shared" / "data" / "posteriordb"
 NAMES = ("rho", "alpha", "sigma")
@@ -34,18 +36,17 @@ PRIORS = {"lengthscale": (np.log(6.5 / RANGE), 0.5), "sigma_f": (np.log(2.0), 0.
 def gp_regr_data(x, y):
     """Data of ``fm_gp`` under which its likelihood is that of ``gp_regr``."""
     n = len(y)
-    points = {"N": n, "X": x[:, None] / RANGE, "active": np.ones((n, 1)), "U": np.zeros((n, 0)), "y": y}
+    points = {"N": n, "D": 1, "X": x[:, None] / RANGE, "active": np.ones((n, 1)), "U": np.zeros((n, 0)), "y": y}
     none_new = {"M": 0, "X_new": np.zeros((0, 1)), "active_new": np.zeros((0, 1)), "U_new": np.zeros((0, 0))}
-    no_graphs = {"P": 0, "G": 0, "Q": 0, "lambda": [], "graph_of": [], "group_of": [], "n_alpha": 0}
-    unused = {"orders": 1, "tau": 2.0, "H": 0, "lineage": np.zeros((1, 0)), "base": 1, "p": 0, "add": 0}
-    empty = ("alpha_location", "alpha_scale", "beta_location", "beta_scale", "weights_concentration", "bias_location")
-    empty += ("bias_scale", "gamma_a", "gamma_b", "rho_a", "rho_b", "rq_alpha_location", "rq_alpha_scale")
-    priors = {"mu_location": 0.0, "mu_scale": 0.0}
-    for name, (location, scale) in PRIORS.items():
-        values = {f"{name}_location": location, f"{name}_scale": scale}
-        priors |= {key: [value] for key, value in values.items()} if name == "lengthscale" else values
-    switches = {"modulator": 1, "combine": 1, "want_cov": 0, "prior_only": 0, "omit_jacobian": 0}
-    return points | none_new | no_graphs | unused | dict.fromkeys(empty, []) | priors | switches | {"D": 1}
+    no_levels = np.zeros(0, dtype=np.int64)
+    no_graphs = {"P": 0, "G": 0, "Q": 0, "lambda": np.zeros(0), "graph_of": no_levels, "group_of": no_levels}
+    separate = {"modulator": MODULATORS["laplacian"], "combine": COMBINATIONS["product"]}
+    priors = [MEAN] + [
+        Hyperparameter(name, sl.LogNormal(*values), ("x",) if name == "lengthscale" else None)
+        for name, values in PRIORS.items()
+    ]
+    data = FM_GP.data(points | none_new | no_graphs | separate, priors)
+    return data | {"mu_location": 0.0, "mu_scale": 0.0}
 
 
 def gp_regr_log_prior(rho, alpha, sigma):

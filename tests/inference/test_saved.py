@@ -128,9 +128,9 @@ def truncated(tree, trace):
 @pytest.mark.parametrize(
     ("change", "said"),
     [
-        (pickled, "'mu' is of the type '|O'"),
-        (filtered, "'mu' is encoded in a way that is not ours"),
-        (compressed, "'mu' is encoded in a way that is not ours"),
+        (pickled, "'mu' has type '|O'"),
+        (filtered, "'mu' has an unsupported filter or compressor"),
+        (compressed, "'mu' has an unsupported filter or compressor"),
         (of_another_version, "version 3"),
         (linked, "neither a file nor a folder"),
         (truncated, "RuntimeError"),

@@ -9,6 +9,7 @@ from sklearn.metrics.pairwise import rbf_kernel
 from testing_kernels import graphs_only_space, random_points, random_theta
 from testing_spaces import conditional_space, mixed_space
 
+import slayr_py as sl
 from slayr_py.kernels import FrequencyModulated, Hierarchical, Separable
 from slayr_py.space import Encoder
 
@@ -189,7 +190,7 @@ def test_an_inactive_category_is_one_more_vertex():
 @pytest.mark.parametrize("modulator", ["laplacian", "power", "neural", "diffusion"])
 def test_two_levels_correlate_one_half_at_the_prior_median(modulator):
     encoder, kernel = Encoder(mixed_space()), FrequencyModulated(modulator)
-    beta = np.exp(kernel.kernel_priors(encoder)["beta"].mu)
+    beta = np.exp(sl.GaussianProcess(encoder, kernel).priors["beta"].mu)
     for laplacian, b in zip(laplacians(encoder), beta, strict=True):
         eigenvalues, u = np.linalg.eigh(laplacian)
         f = {

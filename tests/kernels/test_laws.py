@@ -1,19 +1,19 @@
-"""What every kernel must obey, over the registry of cases."""
+"""Laws that every kernel obeys, over all cases and over kernels made of kernels."""
 
 from __future__ import annotations
 
 import numpy as np
 import pytest
-from testing_kernels import CASES, random_points, random_theta
+from testing_kernels import CASES, SUMS, random_points, random_theta
 
 from slayr_py import DataError
 from slayr_py.kernels import FrequencyModulated, Hierarchical, Matern, Separable, from_name, names
 from slayr_py.space import Encoded, Encoder
 
 
-@pytest.fixture(params=sorted(CASES))
+@pytest.fixture(params=sorted(CASES | SUMS))
 def case(request):
-    kernel, space = CASES[request.param]
+    kernel, space = (CASES | SUMS)[request.param]
     return kernel, Encoder(space)
 
 
@@ -95,16 +95,17 @@ def test_gradients_are_those_of_finite_differences(case):
 
 def test_priors_fit_the_hyperparameters(case):
     kernel, encoder = case
-    labels, priors = kernel.labels(encoder), kernel.kernel_priors(encoder)
-    assert set(labels) == set(priors)
-    for name, label in labels.items():
-        entries = priors[name].stan_data(name, label)
-        assert all(np.shape(value) == (() if label is None else (len(label),)) for value in entries.values())
-        assert label is None or name in kernel.dims
+    hyperparameters = kernel.hyperparameters(encoder)
+    assert len({h.name for h in hyperparameters}) == len(hyperparameters)
+    for h in hyperparameters:
+        entries = h.prior.stan_data(h.name, h.labels)
+        assert all(np.shape(value) == h.shape for value in entries.values())
+        assert h.labels is None or h.dimension
 
 
-def test_options_make_the_kernel_again(case):
-    kernel, encoder = case
+@pytest.mark.parametrize("name", sorted(CASES))
+def test_options_make_the_kernel_again(name):
+    kernel, encoder = CASES[name][0], Encoder(CASES[name][1])
     again = from_name(kernel.name, encoder, **kernel.options())
     theta = random_theta(kernel, encoder, np.random.default_rng(12))
     points = random_points(encoder, 5, 13)
@@ -117,7 +118,7 @@ def test_bad_hyperparameters_are_named(case):
     kernel, encoder = case
     points = random_points(encoder, 3, 14)
     theta = random_theta(kernel, encoder, np.random.default_rng(15))
-    name, label = next(item for item in kernel.labels(encoder).items() if item[1] != ())
+    name = next(h.name for h in kernel.hyperparameters(encoder) if h.shape != (0,))
     without = {k: v for k, v in theta.items() if k != name}
     negative = theta | {name: -np.ones_like(theta[name])}
     for bad, phrase in [

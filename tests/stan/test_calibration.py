@@ -105,10 +105,17 @@ def test_replications_depend_on_their_number_alone():
     assert rest.ranks.to_numpy().tolist() == whole.ranks[1:].to_numpy().tolist()
 
 
-@pytest.mark.parametrize(("n", "replications", "draws"), [(1, 5, 9), (3, 0, 9), (3, 5, 0)])
-def test_too_little_to_calibrate(n, replications, draws):
+@pytest.mark.parametrize(
+    ("n", "replications", "draws", "message"),
+    [
+        (1, 5, 9, "at least 2 configurations, got 1"),
+        (3, 0, 9, "replications must be an integer >= 1, got 0"),
+        (3, 5, 0, "draws must be an integer >= 1, got 0"),
+    ],
+)
+def test_too_little_to_calibrate(n, replications, draws, message):
     gp = sl.GaussianProcess(ConfigurationSpace({"x": (0.0, 1.0)}))
-    with pytest.raises(sl.DataError, match=f"got {n}, {replications} and {draws}"):
+    with pytest.raises(sl.DataError, match=message):
         calibrate(gp, gp.encoder.sobol(n, 0), replications, draws)
 
 

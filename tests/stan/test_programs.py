@@ -31,8 +31,12 @@ class Case:
         self.y = np.random.default_rng(seed).normal(size=n)
         self.data = self.gp.stan_data(self.train, self.y, self.new)
         self.program = compiled(kernel.program, likelihood=likelihood)
-        self.labels = {"mu": None, "sigma_f": None, "sigma_n": None} | kernel.labels(self.encoder)
-        self.sizes = {name: 1 if label is None else len(label) for name, label in self.labels.items()}
+        self.shapes = {h.name: h.shape for h in self.gp.hyperparameters}
+        self.sizes = {name: int(np.prod(shape)) for name, shape in self.shapes.items()}
+        declared = kernel.contract.parameters
+        self.scalars = {parameter.name for parameter in declared if not parameter.shape}
+        # Parameters of the program that this kernel has none of.
+        self.absent = [parameter.coordinate for parameter in declared if not self.sizes.get(parameter.name)]
 
     @property
     def n_scores(self):
@@ -42,18 +46,15 @@ class Case:
         """A flat vector of scores by the program's names."""
         ends = np.cumsum(list(self.sizes.values()))
         parts = np.split(z, ends[:-1])
-        optional = self.gp.kernel.optional
         return {
-            f"z_{name}": part if self.labels[name] is not None or name in optional else part[0]
-            for name, part in zip(self.sizes, parts, strict=True)
+            f"z_{name}": part[0] if name in self.scalars else part for name, part in zip(self.sizes, parts, strict=True)
         }
 
     def frame(self, points):
         """Rows of scores as CmdStan's columns."""
         columns = []
         for name, size in self.sizes.items():
-            scalar = self.labels[name] is None and name not in self.gp.kernel.optional
-            columns += [f"z_{name}"] if scalar else [f"z_{name}.{i + 1}" for i in range(size)]
+            columns += [f"z_{name}"] if name in self.scalars else [f"z_{name}.{i + 1}" for i in range(size)]
         return pd.DataFrame(points, columns=columns)
 
     def standard_score(self, name, z):
@@ -83,7 +84,7 @@ class Case:
             else:
                 value = np.asarray(prior.mu) + np.asarray(prior.sigma) * score
                 theta[name] = value if name == "mu" else np.exp(value)
-            if self.labels[name] is None:
+            if not self.shapes[name]:
                 theta[name] = float(np.squeeze(theta[name]))
         single = {name: np.asarray(value)[None] for name, value in theta.items()}
         theta["sigma_f"] /= np.sqrt(self.gp.kernel.reference_variance(self.encoder, single)[0])
@@ -123,16 +124,6 @@ class Case:
             rows.append(frame.iloc[0].to_numpy())
         table = np.array(rows)
         return table[:, 0], table[:, 1:]
-
-    @property
-    def absent(self):
-        """Parameters of the program that this kernel has none of."""
-        known = {
-            "matern_gp": ["lengthscale"],
-            "hierarchical_gp": ["gamma", "rho", "lengthscale", "rq_alpha"],
-            "fm_gp": ["lengthscale", "alpha", "beta", "weights", "bias", "gamma", "rho", "rq_alpha"],
-        }[self.gp.kernel.program]
-        return [f"z_{name}" for name in known if not self.sizes.get(name, 0)]
 
 
 @pytest.mark.parametrize("name", sorted(CASES))

@@ -14,8 +14,8 @@ from sklearn.model_selection import cross_validate as scikit_learns
 import slayr_py as sl
 from slayr_py import DataError, SpaceError, svm
 from slayr_py.inference import Prediction
+from slayr_py.inference.validation.cross_validation import predictive_scores
 from slayr_py.space import Encoder
-from slayr_py.svm.cross_validation import predictive_scores
 
 SPACE = ConfigurationSpace({"x": (0.0, 1.0)})
 SHORT = {"chains": 2, "warmup": 150, "draws": 150}

@@ -1,4 +1,4 @@
-"""What a run wrote as groups of labelled arrays, by the names that ArviZ knows."""
+"""Output of a run as groups of labelled arrays, named as ArviZ expects."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 import xarray as xr
+from numpy.typing import NDArray
 
 from slayr_py.inference.model import Model
 from slayr_py.inference.sampling.output import Run
@@ -16,7 +17,7 @@ from slayr_py.space.dimension import FloatArray
 def posterior_groups(
     model: Model, train: Encoded, y: FloatArray, run: Run, y_mean: float, y_sd: float
 ) -> dict[str, xr.Dataset]:
-    """Groups of a fit to standardised targets y (n,) that had that mean and standard deviation."""
+    """Return the groups of a fit to targets y (n,), standardised with ``y_mean`` and ``y_sd``."""
     constant = {
         "y_mean": y_mean,
         "y_sd": y_sd,
@@ -38,7 +39,7 @@ def posterior_groups(
 
 
 def prior_groups(model: Model, train: Encoded, run: Run) -> dict[str, xr.Dataset]:
-    """Groups of a run without the likelihood."""
+    """Return the groups of a run without the likelihood."""
     return {
         "prior": _hyperparameters(model, run),
         "sample_stats_prior": _statistics(run),
@@ -47,19 +48,18 @@ def prior_groups(model: Model, train: Encoded, run: Run) -> dict[str, xr.Dataset
 
 
 def _hyperparameters(model: Model, run: Run, prefix: str = "") -> xr.Dataset:
-    labels, dims = model.kernel.labels(model.encoder), model.kernel.dims
-    arrays: dict[str, Any] = {}
-    coords: dict[str, Any] = {}
-    for name in model.priors:
-        # Stan writes nothing of a vector without entries, and no coordinates of what an approximation has none of.
-        if (array := run.variables.get(prefix + name)) is None:
+    arrays: dict[str, tuple[tuple[str, ...], FloatArray]] = {}
+    coords: dict[str, NDArray[np.str_]] = {}
+    for h in model.hyperparameters:
+        name = prefix + h.name
+        # CmdStan writes no columns for a vector of length 0, and some approximations have no unconstrained draws.
+        if (array := run.variables.get(name)) is None:
             continue
-        label = labels.get(name)
-        if label is None:
-            arrays[prefix + name] = (("chain", "draw"), array[..., 0])
+        if h.labels is None:
+            arrays[name] = (("chain", "draw"), array[..., 0])
         else:
-            arrays[prefix + name] = (("chain", "draw", dims[name]), array)
-            coords[dims[name]] = _texts(label)
+            arrays[name] = (("chain", "draw", h.dimension), array)
+            coords[h.dimension] = _texts(h.labels)
     return xr.Dataset(arrays, coords)
 
 
@@ -67,17 +67,17 @@ def _pointwise(train: Encoded, run: Run, name: str) -> xr.Dataset:
     return xr.Dataset({"y": (("chain", "draw", "observation"), run.variables[name])}, _observed(train))
 
 
-def _observed(train: Encoded) -> dict[str, Any]:
+def _observed(train: Encoded) -> dict[str, NDArray[np.intp]]:
     return {"observation": np.arange(len(train))}
 
 
-def _texts(labels: tuple[str, ...]) -> Any:
+def _texts(labels: tuple[str, ...]) -> NDArray[np.str_]:
     return np.array(labels, dtype=np.str_)
 
 
 def _statistics(run: Run) -> xr.Dataset:
-    """Sampler statistics with the types that ArviZ expects; the log density of methods without a sampler."""
-    arrays: dict[str, Any] = dict(run.sampler)
+    """Return sampler statistics with the types that ArviZ expects; without a sampler only the log density."""
+    arrays: dict[str, NDArray[Any]] = dict(run.sampler)
     if run.sampler:
         arrays["diverging"] = run.sampler["diverging"] > 0
         arrays |= {name: run.sampler[name].astype(np.int64) for name in ("tree_depth", "n_steps")}

@@ -1,4 +1,4 @@
-"""The run record: one small readable JSON that says how a fit came about, and from which it can be run again."""
+"""Run record: a small readable JSON that describes a fit and is enough to run it again."""
 
 from __future__ import annotations
 
@@ -35,13 +35,13 @@ def make_record(
     start: WarmStart | None,
     abandoned: Sequence[Mapping[str, Any]],
 ) -> dict[str, Any]:
-    """Describe a run, where it started, and what was tried before it; JSON-able."""
+    """Describe a run, its start and the attempts before it; JSON-able."""
     return {
         "format": FORMAT,
         "made": datetime.now(UTC).isoformat(timespec="seconds"),
         "seconds": round(run.seconds, 3),
         **environment(program),
-        # A hash of sources, header, flags and compiler, and of the processor where the code is for this one only.
+        # A hash of sources, header, flags and compiler, and of the processor if the code is compiled for it.
         "executable": program.key,
         **model.asdict(),
         "data_sha256": digest(data),
@@ -50,7 +50,7 @@ def make_record(
         "inits": _WARM if start else _COLD,
         "start": start.asdict() if start else None,
         "abandoned": list(abandoned),
-        # The metric of a warm start is that of all its chains, and stands there.
+        # All chains of a warm start share the metric in "start".
         "adaptation": [{"step_size": chain["step_size"]} for chain in run.adaptation] if start else run.adaptation,
         "draws_sha256": digest(run.variables),
         "summary": summarise(model, run),
@@ -59,17 +59,17 @@ def make_record(
 
 
 def digest(arrays: Mapping[str, Any]) -> str:
-    """SHA-256 over names, shapes and the exact bits of numbers; the same after a way through JSON.
+    """Return the SHA-256 of names, shapes and the exact bits of numbers; writing to JSON and back does not change it.
 
     Raises
     ------
     TypeError, ValueError
-        If an entry is not a number or a regular array of numbers.
+        If an entry is neither a number nor a regular array of numbers.
     """
     total = hashlib.sha256()
     for name in sorted(arrays):
         array = np.ascontiguousarray(np.asarray(arrays[name], dtype=np.float64))
-        if not array.size:  # JSON keeps the outer axes of an empty array only
+        if not array.size:  # JSON keeps only the outer axes of an empty array
             array = np.asarray(array.tolist(), dtype=np.float64)
         total.update(f"{name}{array.shape}".encode())
         total.update(array.tobytes())
@@ -77,14 +77,14 @@ def digest(arrays: Mapping[str, Any]) -> str:
 
 
 def as_text(record: Mapping[str, Any]) -> str:
-    """A record as JSON for people: one entry a line, and a list of numbers or words on one line."""
+    """Return a record as readable JSON: one entry per line, and each list of numbers or strings on one line."""
     text = json.dumps(record, indent=2) + "\n"
-    # Texts in JSON hold no line breaks, so these brackets are those of lists.
+    # Strings in JSON have no line breaks, so that these brackets always belong to lists.
     return re.sub(r"\[\n\s*([^][{}]*?)\n\s*\]", lambda found: "[" + re.sub(r"\n\s*", " ", found[1]) + "]", text)
 
 
 def _shortened(calls: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """Calls of CmdStan, each after the first of its method with only what differs from the call before."""
+    """Return the calls of CmdStan; from the second call of a method on, only what differs from the call before."""
     short = []
     for before, call in zip([{}, *calls], calls, strict=False):
         same = before.get("method") == call["method"]

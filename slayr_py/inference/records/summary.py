@@ -1,4 +1,4 @@
-"""Means and standard deviations of hyperparameters with their Monte Carlo errors, and whether two such agree.
+"""Means and standard deviations of hyperparameters with Monte Carlo errors, and the comparison of two summaries.
 
 Symbols
 -------
@@ -21,19 +21,20 @@ from slayr_py.inference.sampling.output import Run
 from slayr_py.space.dimension import FloatArray
 
 _DIGITS = 10
-_FALSE_ALARM = 0.001  # probability that two right runs do not agree
+_FALSE_ALARM = 0.001  # probability that two correct runs disagree
 _MODES_APART = 0.01
-"""Relative difference of two modes that are the same. The optimiser stops where the log density hardly grows any more:
-in a flat direction rounding alone moved that point by up to 0.0023 (accelerated against readable likelihood, 20 modes
-of 4 problems). A fifth, observed without noise, has a ridge where it stops at random, and that is a disagreement.
+"""Largest relative difference between two modes that count as equal. The optimiser stops where the log density hardly
+increases: in a flat direction rounding alone moved that point by up to 0.0023 (accelerated against readable likelihood,
+20 modes of 4 problems). In a fifth problem, observed without noise, it stops at random points of a ridge, which count
+as different.
 """
 
 
 def summarise(model: Model, run: Run) -> dict[str, dict[str, float | None]]:
-    """Of each entry of each hyperparameter, under ArviZ' names: two moments, their errors, effective sample sizes.
+    """Return mean and standard deviation of each entry with their errors and effective sample sizes, named as in ArviZ.
 
-    Draws of an approximation are worth its effective number of different draws; the one draw of a mode has a mean only.
-    What could not be computed is None.
+    The effective sample size of an approximation is its effective number of different draws. A mode has only a mean.
+    Values that cannot be computed are None.
     """
     return {
         entry: _moments(run.variables[name][..., i], run.importance_ess) for entry, (name, i) in entries(model).items()
@@ -41,16 +42,8 @@ def summarise(model: Model, run: Run) -> dict[str, dict[str, float | None]]:
 
 
 def entries(model: Model) -> dict[str, tuple[str, int]]:
-    """Hyperparameter and place of every entry by its name, such as "lengthscale[x]"."""
-    found: dict[str, tuple[str, int]] = {}
-    labels = model.kernel.labels(model.encoder)
-    for name in model.priors:
-        vector = labels.get(name)
-        if vector is None:
-            found[name] = (name, 0)
-        else:
-            found |= {f"{name}[{label}]": (name, i) for i, label in enumerate(vector)}
-    return found
+    """Return hyperparameter and position of every entry by its name, such as "lengthscale[x]"."""
+    return {entry: (h.name, i) for h in model.hyperparameters for i, entry in enumerate(h.entries)}
 
 
 def _moments(draws: FloatArray, importance_ess: float) -> dict[str, float | None]:
@@ -68,17 +61,17 @@ def _moments(draws: FloatArray, importance_ess: float) -> dict[str, float | None
 
 @dataclass(frozen=True)
 class Agreement:
-    """How far two summaries are apart.
+    """Difference between two summaries.
 
     Attributes
     ----------
     worst : float
-        Largest standardised difference: of two means, or standard deviations, over their joint Monte Carlo error. Of
-        two modes the largest difference relative to the larger value.
+        Largest difference of two means or standard deviations, divided by their joint Monte Carlo error. For two modes,
+        the largest difference relative to the larger value.
     of : str
-        What differs so much: "mean of lengthscale[x]".
+        The quantity with the largest difference, such as "mean of lengthscale[x]".
     limit : float
-        Up to which a difference is left to chance.
+        Largest difference that is attributed to chance.
     """
 
     worst: float
@@ -87,7 +80,7 @@ class Agreement:
 
     @property
     def holds(self) -> bool:
-        """Whether all differences are within the limit."""
+        """Return whether all differences are within the limit."""
         return self.worst <= self.limit
 
 
@@ -96,17 +89,17 @@ def compare(was: Mapping[str, Any], now: Mapping[str, Any]) -> Agreement:
 
     Notes
     -----
-    Two right runs differ by chance. A difference over its joint error would be standard normal if the errors were
-    known; they are estimated from few effective draws, skewed ones at that, so it is like Student's t. Of K differences
-    one is beyond the quantile of 1 - 0.001 / (2 K) on either side with a probability of at most 0.001, however they
-    depend on each other (Bonferroni). A quarter of the smallest effective sample size does for the degrees of freedom:
-    of 9,360 pairs of runs that differed in the seed alone (40 runs of 4 models, 100 to 1,200 draws), 8 did not agree;
-    with all of it 48 did not, with normal quantiles 98.
+    Two correct runs differ by chance. A difference divided by its joint error would be standard normal if the errors
+    were known. They are estimated from few effective draws with skewed distributions, so that Student's t fits better.
+    The probability that any of K differences lies beyond the quantile of 1 - 0.001 / (2 K) on either side is at most
+    0.001, however the differences depend on each other (Bonferroni). The degrees of freedom are a quarter of the
+    smallest effective sample size: of 9,360 pairs of runs that differed only in the seed (40 runs of 4 models, 100 to
+    1,200 draws), 8 disagreed; with the whole effective sample size 48 disagreed, with normal quantiles 98.
 
     Raises
     ------
     KeyError, TypeError, ValueError
-        If something is missing, or not a number.
+        If an entry is missing or not a number.
     """
     if all(entry["sd"] is None for entry in now.values()):
         apart = {f"mean of {name}": _relative(was[name]["mean"], now[name]["mean"]) for name in now}
@@ -128,7 +121,7 @@ def _relative(was: float, now: float) -> float:
 
 
 def _standardised(was: Mapping[str, Any], now: Mapping[str, Any], moment: str) -> float:
-    """Difference over its joint error; infinite where there is a difference and no error to compare it with."""
+    """Return the difference divided by its joint error; infinite if there is a difference but no error estimate."""
     apart = abs(float(was[moment]) - float(now[moment]))
     error = float(np.hypot(was[f"mcse_{moment}"] or 0.0, now[f"mcse_{moment}"] or 0.0))
     if apart == 0:

@@ -16,6 +16,7 @@ from slayr_py.inference.diagnostics.importance import smoothed_resample
 from slayr_py.inference.sampling.command import generated_quantities, log_densities
 from slayr_py.inference.sampling.output import Run, call, columns_of, shapes_of, variables_of
 from slayr_py.inference.sampling.population import improve
+from slayr_py.kernels.contracts import CONTRACTS, Contract
 from slayr_py.space.dimension import FloatArray
 
 _MODE_STARTS = 4  # a posterior of length-scales can have several modes: the best of a few starts is reported
@@ -87,17 +88,14 @@ def _reweighted(
     generated = generated_quantities(exe, data, pd.DataFrame(better.draws, columns=header), common["seed"])
     both = variables_of(np.hstack([better.draws, generated])[None], [*header, *generated.columns])
     told = arguments | {"improved": True}
-    return Run(_named(both), run.shapes, told, {}, better.pareto_k, better.ess, calls=calls)
+    return Run(_named(both, CONTRACTS[model.name]), run.shapes, told, {}, better.pareto_k, better.ess, calls=calls)
 
 
-def _named(variables: dict[str, FloatArray]) -> dict[str, FloatArray]:
-    """Give hyperparameters their names, in the place of ``theta``."""
-    theta, begin = variables.pop("theta"), 0
-    for name in [name for name in variables if name.startswith("z_")]:
-        end = begin + variables[name].shape[-1]
-        variables[name.removeprefix("z_")] = theta[..., begin:end]
-        begin = end
-    return variables
+def _named(variables: dict[str, FloatArray], contract: Contract) -> dict[str, FloatArray]:
+    """Replace ``theta`` by the hyperparameters under their names."""
+    theta = variables.pop("theta")
+    lengths = {name.removeprefix("z_"): v.shape[-1] for name, v in variables.items() if name.startswith("z_")}
+    return variables | contract.split(theta, lengths)
 
 
 def _best_mode(

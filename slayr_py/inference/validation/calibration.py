@@ -1,11 +1,11 @@
-r"""Simulation-based calibration: whether a program samples the posterior of the model it is said to be of.
+r"""Simulation-based calibration: test that a program samples the posterior of its model.
 
-Hyperparameters theta are drawn from their priors and data y from the model, both by NumPy; the program fits y. Then
-theta is one more draw of that posterior, and its rank among the L draws of the program is uniform on 0..L (Talts et al.
-2018). A mistake in priors, Jacobians, likelihood or sampler bends the distribution of ranks. Functions of theta and y
-tell more than theta alone, the likelihood before all (Modrák et al. 2023).
+NumPy draws hyperparameters theta from their priors and data y from the model; the program fits y. If the program is
+correct, theta is another draw from that posterior, and its rank among L draws of the program is uniform on 0..L (Talts
+et al. 2018). A mistake in priors, Jacobians, likelihood or sampler distorts the distribution of ranks. Functions of
+theta and y are more sensitive than theta alone, above all the likelihood (Modrák et al. 2023).
 
-Symbols: N replications; L draws, nearly independent, among which ranks are taken.
+Symbols: N replications; L nearly independent draws, among which ranks are computed.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from slayr_py.arguments import check_integer
 from slayr_py.errors import DataError
 from slayr_py.inference.diagnostics.arviz_bridge import convergence
 from slayr_py.inference.model import Model
@@ -28,24 +29,24 @@ from slayr_py.space import Encoded
 from slayr_py.space.dimension import FloatArray
 from slayr_py.toolchain import CompiledProgram
 
-_FIRST_ROUND = 6  # iterations for each draw that is kept; the sampler goes on where its draws are correlated
+_FIRST_ROUND = 6  # iterations for each draw that is kept; sampling continues if the draws are correlated
 
 
 @dataclass(frozen=True)
 class Calibration:
-    """Ranks of what the data were made from among posterior draws.
+    """Ranks of the true hyperparameters among posterior draws.
 
     Attributes
     ----------
     ranks : DataFrame of int, N rows
-        One column for each entry of a hyperparameter; "NAME, all" for the product of a vector's entries, which shows
-        what moves them together; ``log_likelihood``; and ``f``, the function where nothing was observed. From 0 to
-        ``draws``.
+        Ranks from 0 to ``draws``. Columns: each entry of a hyperparameter; "NAME, all", the product of a vector's
+        entries, which shows an error that moves them together; ``log_likelihood``; ``f``, the function at the
+        configuration that was not observed.
     draws : int
         L.
     fits : DataFrame, N rows
-        ``ess``, the smallest bulk effective sample size (of all draws, from which L were taken evenly),
-        ``divergences`` and ``seconds``.
+        ``ess``, the smallest bulk effective sample size of all draws, of which L are taken at even intervals;
+        ``divergences``; ``seconds``.
     """
 
     ranks: pd.DataFrame
@@ -53,11 +54,11 @@ class Calibration:
     fits: pd.DataFrame
 
     def p_values(self) -> pd.Series[float]:
-        """Of every quantity, by :func:`ecdf_p_value`."""
+        """Return the p-value of every quantity by :func:`ecdf_p_value`."""
         return pd.Series({str(name): ecdf_p_value(ranks, self.draws) for name, ranks in self.ranks.items()})
 
     def p_value(self) -> float:
-        """Of all quantities together: the smallest times their number (Bonferroni), at most 1."""
+        """Return the p-value of all quantities together: the smallest times their number (Bonferroni), at most 1."""
         return min(1.0, float(self.p_values().min()) * self.ranks.shape[1])
 
 
@@ -75,35 +76,35 @@ def calibrate(
     target_acceptance: float = 0.9,
     progress: Callable[[int], None] | None = None,
 ) -> Calibration:
-    """Simulation-based calibration of a model's program under its priors.
+    """Run simulation-based calibration of a model's program under its priors.
 
     Parameters
     ----------
     model : GaussianProcess
-        Kernel and priors. Data are what the model makes, not standardised.
+        Kernel and priors. The simulated data are not standardised.
     configs : iterable of configurations
-        At least two; the last is not observed.
+        At least two; the last one is not observed.
     replications : int
-        N. A few hundred show a share of the posterior's mass of some percent in the wrong place.
+        N. A few hundred detect a posterior with a few percent of its mass in the wrong place.
     draws : int
-        L; the sampler goes on, up to 48 L iterations, until the effective sample size is that large.
+        L; sampling continues until the effective sample size reaches L, for at most 48 L iterations.
     seed : int
-        Replication i depends on (seed, i) alone.
+        Replication i depends only on (seed, i).
     first : int
-        Number of the first replication, to go on where another call ended.
+        Number of the first replication, to continue after an earlier call.
     program : CompiledProgram, optional
-        Another program than the kernel's own, such as an edited copy.
+        Replaces the kernel's program, for example by an edited copy.
     data : mapping, optional
-        Entries of the program's data in place of the model's own.
+        Replaces entries of the program's data.
     warmup, target_acceptance
         See :meth:`GaussianProcess.fit`; one chain.
     progress : callable, optional
-        Called with the number of replications done.
+        Called with the number of finished replications.
 
     Raises
     ------
     DataError
-        With fewer than two configurations, or numbers that make no sense.
+        For fewer than two configurations, or a number outside its range.
     InferenceError
         If Stan fails.
 
@@ -116,11 +117,10 @@ def calibrate(
     quantities shapes sensitivity. Bayesian Analysis.
     """
     points = model.encoder.encode(configs)
-    if len(points) < 2 or replications < 1 or draws < 1:
-        raise DataError(
-            f"calibration needs 2 configurations, 1 replication and 1 draw at least; got {len(points)}, "
-            f"{replications} and {draws}"
-        )
+    if len(points) < 2:
+        raise DataError(f"calibration needs at least 2 configurations, got {len(points)}")
+    check_integer("replications", replications)
+    check_integer("draws", draws)
     program = program or compiled(model.kernel.program)
     train, new = points[:-1], points[-1:]
     ranks, fits = [], []
@@ -141,7 +141,7 @@ def calibrate(
             ess=draws,
         )
         rows = np.linspace(0, len(result.variables["mu"][0]) - 1, draws).round().astype(np.intp)
-        # Stan writes nothing of a vector without entries.
+        # CmdStan writes no columns for a vector of length 0.
         kept = {name: values[0, rows] for name, values in result.variables.items() if values.ndim == 3}
         both = {
             name: np.concatenate([value[None], kept.get(name, np.zeros(0)).reshape(draws, *value.shape)])
@@ -166,12 +166,11 @@ def calibrate(
 
 
 def draw_from_prior(model: Model, rng: np.random.Generator) -> dict[str, FloatArray]:
-    """One draw of every hyperparameter from its prior; that of ``sigma_f`` is one of the function's deviation.
+    """Draw every hyperparameter from its prior; the prior of ``sigma_f`` is one of the function's standard deviation.
 
-    NumPy's own, not the program's of :meth:`Posterior.with_prior`, which is among what calibration puts to the test.
+    The draws come from NumPy and not from :meth:`Posterior.with_prior`, whose program calibration tests.
     """
-    labels = model.kernel.labels(model.encoder)
-    theta = {name: prior.draw(labels.get(name), rng) for name, prior in model.priors.items()}
+    theta = {h.name: h.prior.draw(h.labels, rng) for h in model.hyperparameters}
     single = {name: value[None] for name, value in theta.items()}
     theta["sigma_f"] = theta["sigma_f"] / np.sqrt(model.kernel.reference_variance(model.encoder, single)[0])
     return theta
@@ -180,7 +179,7 @@ def draw_from_prior(model: Model, rng: np.random.Generator) -> dict[str, FloatAr
 def draw_values(
     model: Model, train: Encoded, new: Encoded, theta: Mapping[str, FloatArray], rng: np.random.Generator
 ) -> FloatArray:
-    """Observations at ``train``, noise included, and the function at ``new``, from the model given ``theta``."""
+    """Draw noisy observations at ``train`` and the function at ``new`` from the model, given ``theta``."""
     points = train.concatenate(new)
     covariance = model.kernel.gram(points, points, theta)
     f = rng.multivariate_normal(np.full(len(points), theta["mu"]), covariance, method="eigh")
@@ -189,18 +188,17 @@ def draw_values(
 
 
 def _entries(model: Model, draws: Mapping[str, FloatArray]) -> dict[str, FloatArray]:
-    """Every entry of the hyperparameters under its label."""
-    labels = model.kernel.labels(model.encoder)
+    """Return the draws of every entry of the hyperparameters, and of the product of each vector."""
     entries: dict[str, FloatArray] = {}
-    for name, values in draws.items():
-        label = labels.get(name)
-        entries |= {name: values} if label is None else {f"{name}[{x}]": values[:, j] for j, x in enumerate(label)}
-        if label is not None and len(label) > 1:
-            entries[f"{name}, all"] = np.log(values).sum(axis=1)  # vectors have positive entries
+    for h in model.hyperparameters:
+        values = draws[h.name]
+        entries |= dict(zip(h.entries, values.reshape(len(values), -1).T, strict=True))
+        if len(h.entries) > 1:
+            entries[f"{h.name}, all"] = np.log(values).sum(axis=1)  # vectors have positive entries
     return entries
 
 
 def _log_likelihood(factors: Predictor) -> FloatArray:
-    """Log N(y | mu, K + sigma_n^2 I) of every draw, but for a constant."""
+    """Return log N(y | mu, K + sigma_n^2 I) of every draw up to a constant."""
     log_diagonal = np.log(np.diagonal(factors.factor, axis1=1, axis2=2))
     return np.asarray(-0.5 * np.sum(np.square(factors.whitened), axis=1) - log_diagonal.sum(axis=1))

@@ -1,10 +1,10 @@
-r"""Whether ranks are uniform: an exact test by their empirical distribution function, and its simultaneous band.
+r"""Exact test that ranks are uniform, from their empirical distribution function, and its simultaneous band.
 
 Symbols
 -------
 N : number of ranks, each from 0 to L
-c_i : number of ranks below i, of i = 1..L. Under uniformity c_i ~ Binomial(N, i / (L + 1)), and, as a Markov chain,
-    c_i - c_{i-1} ~ Binomial(N - c_{i-1}, 1 / (L + 2 - i)).
+c_i : number of ranks below i, for i = 1..L. Under uniformity c_i ~ Binomial(N, i / (L + 1)). The c_i are a Markov chain
+    with c_i - c_{i-1} ~ Binomial(N - c_{i-1}, 1 / (L + 2 - i)).
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ from slayr_py.space.dimension import FloatArray
 
 
 def ecdf_p_value(ranks: ArrayLike, draws: int) -> float:
-    """P-value of the hypothesis that ranks are uniform on 0..draws.
+    """Return the p-value of the hypothesis that ranks are uniform on 0..draws.
 
-    The statistic is the smallest of the two-sided binomial tail probabilities of all c_i, i.e. the level of the
-    simultaneous band that the empirical distribution function just touches. Its distribution is exact.
+    The statistic is the smallest two-sided binomial tail probability of all c_i, which is the level of the simultaneous
+    band that the empirical distribution function just touches. Its distribution is computed exactly.
 
     References
     ----------
@@ -39,16 +39,16 @@ def ecdf_p_value(ranks: ArrayLike, draws: int) -> float:
 
 
 def ecdf_band(replications: int, draws: int, probability: float = 0.95) -> tuple[FloatArray, FloatArray]:
-    """Simultaneous band of the empirical distribution function of uniform ranks, divided by draws + 1.
+    """Return the simultaneous band of the empirical distribution function of uniform ranks.
 
     Returns
     -------
     lower, upper : (draws,) float64
-        Smallest and largest share of ranks below i = 1..draws with which :func:`ecdf_p_value` exceeds
+        Smallest and largest share of ranks below i = 1..draws for which :func:`ecdf_p_value` exceeds
         1 - ``probability``.
     """
     levels = _levels(replications, draws)
-    inside, outside = 0.0, 1 - probability  # the simultaneous level is never below that of one c_i
+    inside, outside = 0.0, 1 - probability  # the simultaneous level is at least the level of a single c_i
     while outside - inside > 1e-6 * outside:
         middle = (inside + outside) / 2
         inside, outside = (middle, outside) if _reached(levels, middle) <= 1 - probability else (inside, middle)
@@ -57,14 +57,14 @@ def ecdf_band(replications: int, draws: int, probability: float = 0.95) -> tuple
 
 
 def _levels(n: int, draws: int) -> FloatArray:
-    """Two-sided tail probabilities of every value 0..n of every c_i; (draws, n + 1)."""
+    """Return the two-sided tail probability of every value 0..n of every c_i, (draws, n + 1)."""
     share = np.arange(1, draws + 1)[:, None] / (draws + 1)
     counts = np.arange(n + 1)
     return np.asarray(2 * np.minimum(binom.cdf(counts, n, share), binom.sf(counts - 1, n, share)))
 
 
 def _reached(levels: FloatArray, level: float) -> float:
-    """Probability that uniform ranks have a c_i with a tail probability of ``level`` or less."""
+    """Return the probability that uniform ranks have a c_i with a tail probability of at most ``level``."""
     draws, n = levels.shape[0], levels.shape[1] - 1
     log_factorial = gammaln(np.arange(n + 1) + 1)
     before, weight = np.zeros(1, dtype=np.intp), np.ones(1)

@@ -1,0 +1,113 @@
+"""K-fold cross-validation of Gaussian processes.
+
+With s draws of the hyperparameters the density of a new *observation* is the mixture
+
+    p(y | x) = 1/s sum_i N(y | m_i(x), v_i(x) + sigma_n,i^2)
+
+of the latent moments of every draw with the noise added. Its logarithm, summed over the folds, estimates the expected
+log predictive density, as leave-one-out does (Vehtari, Gelman & Gabry 2017), from fits that have not seen the points.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable, Mapping
+from numbers import Integral
+from typing import Any, Protocol
+
+import numpy as np
+import pandas as pd
+from numpy.typing import ArrayLike
+from scipy.special import logsumexp, ndtr
+from scipy.stats import norm
+from sklearn.model_selection import KFold, check_cv
+from tqdm import tqdm
+
+from slayr_py.errors import DataError, did_you_mean
+from slayr_py.inference.observed import check_targets
+from slayr_py.inference.posterior import Posterior
+from slayr_py.space import Encoded, Encoder
+from slayr_py.space.dimension import FloatArray
+
+_SCORES = ("log_predictive_density", "rmse", "coverage")
+
+
+class Process(Protocol):
+    """A Gaussian process on the space of an encoder."""
+
+    encoder: Encoder
+
+    @property
+    def fit(self) -> Callable[..., Posterior]:
+        """Fit to configurations and values."""
+
+
+def cross_validate(
+    process: Process,
+    configs: Encoded | Iterable[Mapping[str, Any]] | Any,
+    y: ArrayLike,
+    cv: Any,
+    scoring: str | Iterable[str] | None,
+    seed: int,
+    progress: bool,
+    level: float,
+    fit_options: Mapping[str, Any],
+) -> pd.DataFrame:
+    """Score every fold by a fit to the other folds; see `GaussianProcess.cross_validate`."""
+    if isinstance(cv, Integral):
+        cv = KFold(int(cv), shuffle=True, random_state=seed)
+    if not 0 < level < 1:
+        raise DataError(f"level must be a probability between 0 and 1, got {level!r}")
+    wanted, points = _checked_scores(scoring), process.encoder.encode(configs)
+    targets = check_targets(y, len(points))
+    folds = list(check_cv(cv).split(points.unit_values, targets))
+    rows = []
+    with tqdm(folds, unit="fold", disable=not progress) as bar:
+        for fold, (train, test) in enumerate(bar):
+            fold_seed = int(np.random.SeedSequence([seed, fold]).generate_state(1)[0])
+            options = {**fit_options, "seed": fold_seed, "progress": bar.set_postfix_str}
+            start = time.perf_counter()
+            posterior = process.fit(points[train], targets[train], **options)
+            fit = {"fit_time": time.perf_counter() - start, "seed": fold_seed, "ok": posterior.check().ok}
+            scores = predictive_scores(posterior, points[test], targets[test], level)
+            rows.append({"n_test": len(test)} | {name: scores[name] for name in wanted} | fit)
+    return pd.DataFrame(rows).rename_axis("fold")
+
+
+def predictive_scores(posterior: Posterior, points: Encoded, y: FloatArray, level: float = 0.9) -> dict[str, float]:
+    """Score a posterior's predictions of m new observations.
+
+    Parameters
+    ----------
+    posterior : Posterior
+    points : Encoded
+    y : (m,) float64
+        In the user's units.
+    level : float
+        Nominal probability of the interval of "coverage".
+
+    Returns
+    -------
+    dict
+        "log_predictive_density", the sum over the observations; "rmse" of the mixture's mean; "coverage", the share of
+        observations between the (1 - level)/2 and (1 + level)/2 quantiles of their mixtures.
+    """
+    prediction = posterior.predict(points)
+    noise = posterior.draws["sigma_n"][:, None] * posterior.y_sd
+    mean, sd = prediction.draw_mean, np.hypot(prediction.draw_sd, noise)
+    log_density = logsumexp(norm.logpdf(y, mean, sd), axis=0) - np.log(len(mean))
+    # y lies between two quantiles if its cumulative probability lies between theirs: no need to invert the mixture.
+    below = ndtr((y - mean) / sd).mean(axis=0)
+    return {
+        "log_predictive_density": float(log_density.sum()),
+        "rmse": float(np.sqrt(np.mean(np.square(y - prediction.mean)))),
+        "coverage": float(np.mean(np.abs(below - 0.5) <= level / 2)),
+    }
+
+
+def _checked_scores(scoring: str | Iterable[str] | None) -> tuple[str, ...]:
+    wanted = _SCORES if scoring is None else (scoring,) if isinstance(scoring, str) else tuple(scoring)
+    for name in wanted:
+        if name not in _SCORES:
+            raise DataError(f"unknown score of a Gaussian process {name!r}{did_you_mean(name, _SCORES)}")
+    return wanted

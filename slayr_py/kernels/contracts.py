@@ -1,0 +1,310 @@
+"""Contracts of the Stan programs: their data, parameters and generated quantities, each declared once.
+
+The data dictionary and its check, the shapes of the parameters, the order of ``theta`` and the tables in
+``stan/README.md`` follow from these declarations; a test compares them with ``stanc --info`` of each program.
+
+Symbols: N observations, M new points, D input columns; P graphs with G distinct eigenvalues and Q vertices in all;
+H weights gamma.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from slayr_py.kernels.hyperparameters import Hyperparameter
+from slayr_py.kernels.priors import stan_names
+from slayr_py.space.dimension import FloatArray
+
+StanValue = int | float | FloatArray | NDArray[np.int64]
+StanData = Mapping[str, StanValue]
+
+BASES = {"se": 1, "rq": 2, "matern": 3}
+MODULATORS = {"laplacian": 1, "power": 2, "neural": 3, "diffusion": 4, "hierarchical": 5}
+COMBINATIONS = {"modulation": 0, "product": 1, "sum": 2}
+"""Codes of base kernels, modulators, and combinations of continuous and discrete parameters in the programs."""
+
+
+@dataclass(frozen=True)
+class Variable:
+    """A variable of a program.
+
+    Attributes
+    ----------
+    name : str
+    shape : tuple of str
+        Length of each axis: an integer entry of the data, or a number; () for a scalar.
+    meaning : str
+    type : {"real", "int"}
+    when : mapping of str to int
+        Conditions on integer entries of the data; all axes have length 0 unless they hold.
+    """
+
+    name: str
+    shape: tuple[str, ...]
+    meaning: str
+    type: Literal["real", "int"] = "real"
+    when: Mapping[str, int] = field(default_factory=dict)
+
+    def lengths(self, data: StanData) -> tuple[int, ...]:
+        """Return the shape, given the integer entries of the data."""
+        if any(data[name] != value for name, value in self.when.items()):
+            return (0,) * len(self.shape)
+        return tuple(int(axis) if axis.isdigit() else int(data[axis]) for axis in self.shape)
+
+
+@dataclass(frozen=True)
+class Entry(Variable):
+    """An entry of a program's data.
+
+    Attributes
+    ----------
+    codes : mapping of str to int
+        Meanings of an integer that stands for a choice.
+    default : int or float, optional
+        Fills the entry where a kernel has no use for it; None if the entry is always needed.
+    """
+
+    codes: Mapping[str, int] = field(default_factory=dict)
+    default: int | float | None = None
+
+
+@dataclass(frozen=True)
+class Parameter(Variable):
+    """A hyperparameter, for which the program samples the coordinate ``z_<name>`` of the same shape.
+
+    Attributes
+    ----------
+    support : str
+        Fixes the family of the prior, and so the prior's entries in the data.
+    """
+
+    support: str = "positive"
+
+    @property
+    def coordinate(self) -> str:
+        """Name of the program's parameter."""
+        return f"z_{self.name}"
+
+    @property
+    def prior_entries(self) -> tuple[str, ...]:
+        """Names of the prior's entries in the data; each has the shape of the parameter."""
+        return tuple(f"{self.name}_{suffix}" for suffix in stan_names(self.support))
+
+
+COMMON_ENTRIES = (
+    Entry("N", (), "observations", "int"),
+    Entry("D", (), "input columns, one for each length-scale", "int"),
+    Entry("X", ("N", "D"), "inputs in [0, 1]; in `hierarchical_gp`, a categorical column holds the level's index"),
+    Entry("y", ("N",), "targets, standardised to mean 0 and standard deviation 1"),
+    Entry("M", (), "new points", "int"),
+    Entry("X_new", ("M", "D"), "inputs of the new points, as `X`"),
+    Entry("want_cov", (), "1 writes `f_cov` for every draw", "int", default=0),
+    Entry("prior_only", (), "1 omits the likelihood: draws come from the prior", "int", default=0),
+    Entry(
+        "omit_jacobian",
+        (),
+        "1 omits the Jacobian of the coordinates: the mode is the one on the log scale",
+        "int",
+        default=0,
+    ),
+)
+COMMON_PARAMETERS = (
+    Parameter("mu", (), "constant mean", support="real"),
+    Parameter("sigma_f", (), "signal standard deviation"),
+    Parameter("sigma_n", (), "noise standard deviation"),
+)
+QUANTITIES = (
+    Variable("theta", ("n_theta",), "all hyperparameters, in the order of the parameters"),
+    Variable("log_lik", ("N",), "log density of each observation given all others, the function integrated out"),
+    Variable("y_rep", ("N",), "replicate of each observation given all others; a joint draw if `prior_only`"),
+    Variable("f_mean", ("M",), "mean of the latent function at the new points"),
+    Variable("f_sd", ("M",), "its standard deviation"),
+    Variable("f_cov", ("M", "M"), "its covariance", when={"want_cov": 1}),
+)
+
+
+@dataclass(frozen=True)
+class Contract:
+    """What a program takes and what it writes.
+
+    Attributes
+    ----------
+    program : str
+        Stem of the program's file.
+    own_entries : tuple of Entry
+        Data beyond `COMMON_ENTRIES` and the priors.
+    own_parameters : tuple of Parameter
+        Hyperparameters after `COMMON_PARAMETERS`, in the program's order.
+    """
+
+    program: str
+    own_entries: tuple[Entry, ...]
+    own_parameters: tuple[Parameter, ...]
+
+    @property
+    def entries(self) -> tuple[Entry, ...]:
+        """Data without the priors."""
+        return COMMON_ENTRIES + self.own_entries
+
+    @property
+    def parameters(self) -> tuple[Parameter, ...]:
+        """Hyperparameters in the program's order, which is the order of ``theta`` too."""
+        return COMMON_PARAMETERS + self.own_parameters
+
+    def ordered(self, hyperparameters: Iterable[Hyperparameter]) -> tuple[Hyperparameter, ...]:
+        """Return hyperparameters in the program's order.
+
+        Raises
+        ------
+        ValueError
+            If the program has no such hyperparameter, or has it with another support or rank.
+        """
+        given = {h.name: h for h in hyperparameters}
+        declared = {parameter.name: parameter for parameter in self.parameters}
+        for name, h in given.items():
+            parameter = declared.get(name)
+            if parameter is None:
+                raise ValueError(f"{self.program} has no hyperparameter {name!r}")
+            if parameter.support != h.prior.support or len(parameter.shape) < len(h.shape):
+                raise ValueError(f"{self.program} declares {name!r} as {parameter.support} of shape {parameter.shape}")
+        return tuple(given[name] for name in declared if name in given)
+
+    def coordinate_shapes(self, hyperparameters: Iterable[Hyperparameter]) -> dict[str, tuple[int, ...]]:
+        """Return the shapes of the program's parameters in its order, without those of length 0."""
+        shapes: dict[str, tuple[int, ...]] = {}
+        given = {h.name: h for h in hyperparameters}
+        for parameter in self.parameters:
+            if parameter.name in given and (h := given[parameter.name]).shape != (0,):
+                # A scalar that not every kernel has is a vector of length 1.
+                shapes[parameter.coordinate] = h.shape or (1,) * len(parameter.shape)
+        return shapes
+
+    def data(self, entries: StanData, hyperparameters: Iterable[Hyperparameter]) -> dict[str, StanValue]:
+        """Assemble the data of the program.
+
+        Parameters
+        ----------
+        entries : mapping
+            Data without the priors; entries with a default may be missing.
+        hyperparameters : iterable of Hyperparameter
+            Their priors become data; hyperparameters of other kernels of the program get priors of length 0.
+
+        Raises
+        ------
+        ValueError
+            If an entry is unknown or missing, or has the wrong type, code or shape.
+        """
+        required = {entry.name for entry in self.entries if entry.default is None}
+        if wrong := (entries.keys() - {entry.name for entry in self.entries}) | (required - entries.keys()):
+            raise ValueError(f"data of {self.program}: unknown or missing entries {sorted(wrong)}")
+        data = dict(entries)
+        for entry in sorted(self.entries, key=lambda entry: len(entry.shape)):  # lengths before arrays
+            if entry.name not in data and entry.default is not None:
+                data[entry.name] = np.full(entry.lengths(data), float(entry.default)) if entry.shape else entry.default
+            self._check(entry, data)
+        given = {h.name: h for h in self.ordered(hyperparameters)}
+        for parameter in self.parameters:
+            h = given.get(parameter.name)
+            values = h.prior.stan_data(h.name, h.labels) if h else dict.fromkeys(parameter.prior_entries, np.zeros(0))
+            for name, value in values.items():
+                data[name] = np.atleast_1d(value) if parameter.shape else value
+                self._check(replace(parameter, name=name), data)
+        return data
+
+    def _check(self, variable: Variable, data: StanData) -> None:
+        value, shape = np.asarray(data[variable.name]), variable.lengths(data)
+        legal = value.shape == shape and value.dtype.kind in ("iu" if variable.type == "int" else "iuf")
+        if isinstance(variable, Entry) and variable.codes:
+            legal = legal and value in variable.codes.values()
+        if not legal:
+            raise ValueError(
+                f"data of {self.program}: {variable.name!r} is {variable.type} of shape {shape}, "
+                f"got {value.dtype} of shape {value.shape}: {value!r:.100}"
+            )
+
+    def split(self, theta: FloatArray, lengths: Mapping[str, int]) -> dict[str, FloatArray]:
+        """Split ``theta`` (..., n_theta) into hyperparameters, given the lengths of those that have entries.
+
+        Raises
+        ------
+        ValueError
+            If the lengths do not add up to n_theta.
+        """
+        names = [parameter.name for parameter in self.parameters if parameter.name in lengths]
+        ends = np.cumsum([lengths[name] for name in names])
+        if ends[-1] != theta.shape[-1] or len(names) != len(lengths):
+            raise ValueError(f"theta of {self.program} has {theta.shape[-1]} entries, not those of {dict(lengths)}")
+        return dict(zip(names, np.split(theta, ends[:-1], axis=-1), strict=True))
+
+
+_RHO = "weight of a difference in value relative to a difference in activity"
+_RQ_ALPHA = "shape of the rational quadratic kernel"
+_LENGTHSCALE = Parameter("lengthscale", ("D",), "length-scales")
+_BASE = Entry("base", (), "kernel of the distance in one dimension", "int", codes=BASES)
+_ADD = Entry("add", (), "combination of the dimensions", "int", codes={"product": 0, "sum": 1})
+_ORDER = Entry("p", (), "order of the Matérn kernel, nu = p + 1/2", "int")
+_ACTIVE = (
+    Entry("active", ("N", "D"), "1 where the dimension has a value in the configuration, else 0"),
+    Entry("active_new", ("M", "D"), "as `active`, for the new points"),
+)
+
+MATERN_GP = Contract("matern_gp", (_ORDER,), (_LENGTHSCALE,))
+HIERARCHICAL_GP = Contract(
+    "hierarchical_gp",
+    (
+        *_ACTIVE,
+        Entry("levels", ("D",), "number of levels, 0 for a real dimension", "int"),
+        Entry("lineage", ("D", "D"), "1 where the column's dimension is the row's or an ancestor of it, else 0"),
+        _BASE,
+        _ORDER,
+        _ADD,
+    ),
+    (
+        Parameter("gamma", ("D",), "weights of the dimensions", support="unit interval"),
+        Parameter("rho", ("D",), _RHO, support="unit interval"),
+        _LENGTHSCALE,
+        Parameter("rq_alpha", ("1",), _RQ_ALPHA, when={"base": BASES["rq"]}),
+    ),
+)
+_POWER, _NEURAL, _BY_HIERARCHICAL = ({"modulator": MODULATORS[name]} for name in ("power", "neural", "hierarchical"))
+FM_GP = Contract(
+    "fm_gp",
+    (
+        *_ACTIVE,
+        Entry("P", (), "graphs", "int"),
+        Entry("G", (), "distinct eigenvalues of the graphs' Laplacians", "int"),
+        Entry("Q", (), "vertices of the graphs", "int"),
+        Entry("lambda", ("G",), "distinct eigenvalues, graph after graph"),
+        Entry("graph_of", ("G",), "graph of each distinct eigenvalue, ascending from 1", "int"),
+        Entry("group_of", ("Q",), "distinct eigenvalue of each eigenvector, from 1", "int"),
+        Entry("U", ("N", "Q"), "eigenvectors at the vertices of each observation, the graphs side by side"),
+        Entry("U_new", ("M", "Q"), "as `U`, for the new points"),
+        Entry("modulator", (), "response of the frequencies", "int", codes=MODULATORS),
+        Entry("combine", (), "continuous and discrete parameters", "int", codes=COMBINATIONS, default=0),
+        Entry("n_alpha", (), "`P` where alpha modulates, else 0", "int", default=0),
+        Entry("orders", (), "power modulator: number of orders", "int", default=1),
+        Entry("tau", (), "power modulator: exponent of the distance", default=2.0),
+        Entry("H", (), "hierarchical modulator: number of weights gamma", "int", default=0),
+        Entry("lineage", ("D", "H"), "1 where gamma belongs to the dimension or an ancestor of it, else 0", default=0),
+        replace(_BASE, default=BASES["se"]),
+        replace(_ORDER, default=0),
+        replace(_ADD, default=0),
+    ),
+    (
+        _LENGTHSCALE,
+        Parameter("alpha", ("n_alpha",), "strength of the modulation of each graph"),
+        Parameter("beta", ("P",), "damping of the frequencies of each graph"),
+        Parameter("weights", ("orders",), "weights of the orders", when=_POWER, support="simplex"),
+        Parameter("bias", ("1",), "bias of the neural network", when=_NEURAL),
+        Parameter("gamma", ("H",), "weights of the dimensions and their ancestors", support="unit interval"),
+        Parameter("rho", ("D",), _RHO, when=_BY_HIERARCHICAL, support="unit interval"),
+        Parameter("rq_alpha", ("1",), _RQ_ALPHA, when=_BY_HIERARCHICAL | {"base": BASES["rq"]}),
+    ),
+)
+CONTRACTS = {contract.program: contract for contract in (MATERN_GP, HIERARCHICAL_GP, FM_GP)}
+"""Contracts by program."""

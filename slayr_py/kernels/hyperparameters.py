@@ -1,0 +1,93 @@
+"""Hyperparameters of a kernel, and namespaces for kernels made of other kernels."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from slayr_py.errors import DataError
+from slayr_py.kernels.priors import LogNormal, Normal, Prior
+from slayr_py.space.dimension import FloatArray
+
+Draws = Mapping[str, FloatArray]
+"""Hyperparameters by name for s draws: (s,) for a scalar, (s, k) for a vector of length k."""
+
+_SUPPORTS: dict[str, tuple[str, Callable[[FloatArray], bool]]] = {
+    "real": ("finite", lambda v: True),
+    "positive": ("positive and finite", lambda v: bool(np.all(v > 0))),
+    "non-negative": ("non-negative and finite", lambda v: bool(np.all(v >= 0))),
+    "unit interval": ("in [0, 1]", lambda v: bool(np.all((v >= 0) & (v <= 1)))),
+    "simplex": ("non-negative with sum 1", lambda v: bool(np.all(v >= 0) and abs(v.sum() - 1) < 1e-9)),
+}
+
+
+@dataclass(frozen=True)
+class Hyperparameter:
+    """A hyperparameter of a kernel on one space.
+
+    Attributes
+    ----------
+    name : str
+        Name in ``theta``, in the Stan program and in arrays of draws.
+    prior : Prior
+        Default prior; its family fixes the support.
+    labels : tuple of str, optional
+        Labels of a vector's entries; None for a scalar.
+    dimension : str
+        Name of a vector's dimension in arrays of draws.
+    may_vanish : bool
+        Whether :meth:`Kernel.gram` accepts the limit 0 of a positive hyperparameter.
+    """
+
+    name: str
+    prior: Prior
+    labels: tuple[str, ...] | None = None
+    dimension: str = ""
+    may_vanish: bool = False
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """() for a scalar, (length,) for a vector."""
+        return () if self.labels is None else (len(self.labels),)
+
+    @property
+    def entries(self) -> tuple[str, ...]:
+        """Names of the entries, such as "lengthscale[x]"; for a scalar its own name."""
+        return (self.name,) if self.labels is None else tuple(f"{self.name}[{label}]" for label in self.labels)
+
+    def check(self, value: ArrayLike) -> FloatArray:
+        """Return one setting as an array.
+
+        Raises
+        ------
+        DataError
+            For a wrong shape or a value outside the support.
+        """
+        array = np.asarray(value, dtype=np.float64)
+        if array.shape != self.shape:
+            raise DataError(f"theta[{self.name!r}] has shape {array.shape}, expected {self.shape}")
+        wanted, legal = _SUPPORTS["non-negative" if self.may_vanish else self.prior.support]
+        if not (np.all(np.isfinite(array)) and legal(array)):
+            raise DataError(f"theta[{self.name!r}] must be {wanted}, got {array.tolist()}")
+        return array
+
+
+MEAN = Hyperparameter("mu", Normal(0.0, 1.0))
+SIGNAL = Hyperparameter("sigma_f", LogNormal(0.0, 0.5))
+NOISE = Hyperparameter("sigma_n", LogNormal(-4.0, 1.5))
+
+
+def add_namespace(namespace: str, hyperparameters: Iterable[Hyperparameter]) -> tuple[Hyperparameter, ...]:
+    """Prefix the names and dimensions of a part's hyperparameters, so that two parts never share one."""
+    return tuple(
+        replace(h, name=namespace + h.name, dimension=h.dimension and namespace + h.dimension) for h in hyperparameters
+    )
+
+
+def part_draws(namespace: str, draws: Draws) -> dict[str, FloatArray]:
+    """Return the draws of the part with that namespace under the part's own names; parts share ``sigma_f``."""
+    own = {name.removeprefix(namespace): values for name, values in draws.items() if name.startswith(namespace)}
+    return {"sigma_f": draws["sigma_f"], **own}
