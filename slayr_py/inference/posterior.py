@@ -20,6 +20,7 @@ from slayr_py.inference.records import saved
 from slayr_py.inference.records.data_tree import posterior_groups, prior_groups
 from slayr_py.inference.records.record import as_text, make_record
 from slayr_py.inference.records.saved import Format
+from slayr_py.inference.sampling.options import FitOptions
 from slayr_py.inference.sampling.output import Run
 from slayr_py.inference.sampling.programs import compiled
 from slayr_py.inference.sampling.run import run
@@ -279,14 +280,8 @@ class Posterior:
         result = run(
             compiled(self.model.kernel.program),
             self.model.stan_data(self.train, self._targets, self.train[:0], prior_only=True),
-            "nuts",
+            FitOptions(chains=chains, warmup=warmup, draws=draws),
             seed=seed,
-            chains=chains,
-            warmup=warmup,
-            draws=draws,
-            target_acceptance=0.8,
-            max_treedepth=10,
-            ess=None,
         )
         groups = {name: group.to_dataset() for name, group in self.idata.children.items()}
         groups |= prior_groups(self.model, self.train, result)

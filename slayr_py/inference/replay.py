@@ -19,17 +19,15 @@ from slayr_py.inference.posterior import Posterior
 from slayr_py.inference.records.environment import differences, environment
 from slayr_py.inference.records.record import FORMAT, digest
 from slayr_py.inference.records.summary import compare, entries, summarise
+from slayr_py.inference.sampling.options import FitOptions
 from slayr_py.inference.sampling.output import Run
 from slayr_py.inference.sampling.programs import Likelihood, compiled, program_names
-from slayr_py.inference.sampling.run import Method, check_options, run
+from slayr_py.inference.sampling.run import RECORDED_OPTIONS, run
 from slayr_py.inference.sampling.seeds import stan_seed
 from slayr_py.inference.sampling.warm_start import WarmStart
 from slayr_py.toolchain import CompiledProgram
 
 _Read = TypeVar("_Read")
-
-_OPTIONS = {"chains": 1, "warmup": 1, "draws": 1, "target_acceptance": 0.8, "max_treedepth": 10, "ess": None}
-"""Of a run; those that its method does not know are not in its record, and anything."""
 
 _NEEDED = (
     *("slayr_py", "program", "cmdstan", "machine", "packages", "kernel", "priors", "space"),
@@ -165,8 +163,7 @@ class _Asked:
     model: GaussianProcess
     program: str
     likelihood: Likelihood
-    method: Method
-    options: dict[str, Any]
+    options: FitOptions
     seed: int
     start: WarmStart | None
 
@@ -180,7 +177,7 @@ class _Asked:
             if self.likelihood == "readable":
                 raise
             program = compiled(self.program, progress, "readable")
-        result = run(program, data, self.method, seed=self.seed, start=self.start, progress=progress, **self.options)
+        result = run(program, data, self.options, seed=self.seed, start=self.start, progress=progress)
         return program, result
 
 
@@ -219,16 +216,17 @@ def _asked(record: Mapping[str, Any]) -> _Asked:
         raise ValueError(f"{program!r:.80} is not the program of its kernel, {model.kernel.program}")
     if likelihood not in get_args(Likelihood):
         raise ValueError(f"no likelihood {likelihood!r:.80}; known: {', '.join(get_args(Likelihood))}")
-    method = arguments["method"]
-    options = check_options(method, **{name: arguments.get(name, value) for name, value in _OPTIONS.items()})
+    # Records have only the options that their method uses; that of an approximation has the draws of all chains.
+    recorded = {name: arguments[name] for name in RECORDED_OPTIONS if name in arguments}
+    options = FitOptions(method=arguments["method"], **{"chains": 1} | recorded)
     stan_seed(arguments["seed"])
     start = None if record["start"] is None else WarmStart.fromdict(record["start"])
     if start is not None:
-        model.check_start(start, options["chains"])
+        model.check_start(start, options.chains)
     if record["summary"].keys() != entries(model).keys():
         raise ValueError(f"its summary is of {', '.join(record['summary'])}, its model of {', '.join(entries(model))}")
     compare(record["summary"], record["summary"])
-    return _Asked(model, program, likelihood, method, options, arguments["seed"], start)
+    return _Asked(model, program, likelihood, options, arguments["seed"], start)
 
 
 def _json(path: Path) -> dict[str, Any]:

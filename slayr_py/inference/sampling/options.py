@@ -90,3 +90,7 @@ class FitOptions:
             if name not in known:
                 raise TypeError(f"unknown fit option {name!r}{did_you_mean(name, known)}")
         return replace(self, **changes)
+
+    def changed(self) -> list[str]:
+        """Return the names of the options that differ from their defaults."""
+        return [field.name for field in fields(self) if getattr(self, field.name) != field.default]
