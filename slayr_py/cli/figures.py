@@ -1,4 +1,4 @@
-"""ArviZ's figures of a posterior, saved as files, whichever ArviZ is installed."""
+"""Save ArviZ's figures of a posterior, with any supported version of ArviZ."""
 
 from __future__ import annotations
 
@@ -13,25 +13,24 @@ import xarray as xr
 from slayr_py.inference import Posterior
 from slayr_py.inference.diagnostics.arviz_bridge import arviz, to_arviz
 
-_MOST_IN_PAIRS = 8  # beyond that a figure of all pairs shows nothing
+_MOST_IN_PAIRS = 8  # a figure with more variables is illegible
 
 
 def save_posterior_figures(post: Posterior, folder: Path) -> list[Path]:
-    """Save ``trace.png`` and ``pair.png``; a point estimate has neither.
+    """Save ``trace.png`` and ``pair.png``, or nothing for a point estimate.
 
-    Positive hyperparameters are drawn as their logarithms to base 10: their posteriors have long tails.
+    Positive hyperparameters are drawn on a log10 scale because their posteriors have long tails.
 
     Parameters
     ----------
     post : Posterior
-        With at least a few draws.
     folder : Path
-        Exists.
+        An existing folder.
 
     Returns
     -------
     list of Path
-        What was written.
+        The files.
     """
     if post.n_draws < 5:
         return []
@@ -50,8 +49,8 @@ def save_posterior_figures(post: Posterior, folder: Path) -> list[Path]:
     before = matplotlib.get_backend()
     matplotlib.use("Agg")
     try:
-        # ArviZ tells of versions to come and of fonts it lacks; none of it is about this posterior. Beyond 40 panels
-        # it draws a part of them, or since version 1 nothing.
+        # ArviZ warns of future versions and missing fonts, not of this posterior. By default it draws only 40 panels,
+        # and from version 1 on none if there are more.
         with warnings.catch_warnings(), module.rc_context({"plot.max_subplots": None}):
             warnings.simplefilter("ignore")
             for name, (plot, variables) in figures.items():

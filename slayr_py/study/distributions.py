@@ -65,9 +65,7 @@ def levels(parameter: Hyperparameter[Any, Any]) -> tuple[None | bool | int | flo
     elif isinstance(parameter, Constant):
         values = (parameter.value,)
     else:
-        raise SpaceError(
-            f"parameter {parameter.name!r} has the unsupported type {type(parameter).__name__}"
-        )
+        raise SpaceError(f"parameter {parameter.name!r} has the unsupported type {type(parameter).__name__}")
     plain = tuple(value.item() if isinstance(value, np.generic) else value for value in values)
     for value in plain:
         if value is not None and not isinstance(value, bool | int | float | str):

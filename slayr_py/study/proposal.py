@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -122,9 +122,7 @@ class Proposer:
         for seed in (of_fit, *of_fit.spawn(1)):
             self.report(Phase("fitting", trial.number))
             clock = time.perf_counter()
-            posterior = self.gp.fit(
-                observed.configs, observed.y, seed=as_stan_seed(seed), start=start, **asdict(options)
-            )
+            posterior = self.gp.fit(observed.configs, observed.y, seed=as_stan_seed(seed), start=start, options=options)
             seconds["fit"] += time.perf_counter() - clock
             abandoned += posterior.record["abandoned"]
             self.report(Phase("maximising", trial.number, jsonable(posterior.check().asdict())))

@@ -11,7 +11,6 @@ import threading
 import warnings
 import zlib
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict
 from typing import Any
 
 import numpy as np
@@ -283,7 +282,7 @@ class StanGPSampler(BaseSampler):
         self.prepare()
         if seed is None:
             seed = as_stan_seed(np.random.SeedSequence(self.bind(study)))
-        return self.gp.fit(observed.configs, observed.y, seed=seed, **asdict(self.fit_options))
+        return self.gp.fit(observed.configs, observed.y, seed=seed, options=self.fit_options)
 
     def _suggest(self, study: Study, trial: FrozenTrial, seed: int) -> dict[str, Any]:
         """Suggest a configuration and store it in the trial with its origin."""
