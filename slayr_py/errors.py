@@ -43,7 +43,7 @@ class NotFiniteError(ObjectiveError):
 
 
 def did_you_mean(word: object, known: Iterable[str]) -> str:
-    """Return the end of a message about an unknown word: ``; did you mean 'ei'?``, or all known words if none is close."""
+    """End a message about an unknown word with ``; did you mean 'ei'?``, or with all known words if none is close."""
     words = list(known)
     near = difflib.get_close_matches(str(word), words, n=1)
     if near:

@@ -199,7 +199,8 @@ def _checked(read: Callable[[Mapping[str, Any]], _Read], values: Mapping[str, An
         raise
     except Exception as error:  # a damaged record can cause any of them: AttributeError, RecursionError, ...
         raise StorageError(
-            f"this is not a readable run record: {type(error).__name__}: {error}; restore a copy of it, or repeat the fit"
+            f"this is not a readable run record: {type(error).__name__}: {error}; restore a copy of it, or repeat "
+            "the fit"
         ) from error
 
 

@@ -78,7 +78,7 @@ def _relative_efficiency(posterior: xr.Dataset) -> float:
 
 
 def to_arviz(tree: xr.DataTree) -> Any:
-    """Convert a tree for the installed ArviZ: a tree with numbered chains and draws, or before 1.0 ``InferenceData``."""
+    """Return a tree with numbered chains and draws, or for ArviZ before version 1 an ``InferenceData``."""
     numbered = xr.DataTree.from_dict({name: _numbered(group.to_dataset()) for name, group in tree.children.items()})
     module = arviz()
     return module.from_datatree(numbered) if hasattr(module, "from_datatree") else numbered

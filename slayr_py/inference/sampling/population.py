@@ -2,9 +2,9 @@
 
 The posterior of hyperparameters has heavier tails than a normal approximation, and possibly several modes; the
 importance ratios then have a large Pareto k. The draws of the approximation still locate the posterior. A mixture of t
-distributions centred on them has heavy tails, and all modes that the draws have found. The weighted draws of the mixture
-are the population of the next step (Cappé, Guillin, Marin & Robert 2004, "Population Monte Carlo"). A step evaluates the
-density once per proposal and needs no chain and no warm-up.
+distributions centred on them has heavy tails and covers all modes that the draws have found. The weighted draws of the
+mixture are the population of the next step (Cappé, Guillin, Marin & Robert 2004, "Population Monte Carlo"). A step
+evaluates the density once per proposal and needs no chain and no warm-up.
 
 Symbols
 -------

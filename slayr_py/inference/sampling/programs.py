@@ -83,8 +83,8 @@ def compiled(
                 raise
             _refused[name] = str(error)
             warnings.warn(
-                f"the accelerated likelihood of {name} does not compile here; falling back to the readable one, which is "
-                f"several times slower: {error}",
+                f"the accelerated likelihood of {name} does not compile here; falling back to the readable one, "
+                f"which is several times slower: {error}",
                 RuntimeWarning,
                 stacklevel=2,
             )
@@ -132,5 +132,5 @@ def likelihood_in_use(build: bool = False) -> str:
         return f"readable, several times slower: the accelerated one does not compile here: {_refused['matern_gp']}"
     return {
         "accelerated": "accelerated: analytic gradients in C++",
-        "readable": "readable: automatic differentiation in Stan, as SLAYR_LIKELIHOOD asks",
+        "readable": "readable: automatic differentiation in Stan, selected by SLAYR_LIKELIHOOD",
     }[wanted]
