@@ -40,6 +40,7 @@ STUDY = [
     ["sampler", "asktell"],
     ["results"],
     ["progress"],
+    ["evaluation"],
     ["loop"],
 ]
 

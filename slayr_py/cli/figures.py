@@ -1,4 +1,4 @@
-"""ArviZ's figures of a posterior, saved as files, whichever ArviZ is installed."""
+"""Save ArviZ's figures of a posterior, with any supported version of ArviZ."""
 
 from __future__ import annotations
 
@@ -10,25 +10,24 @@ import xarray as xr
 from slayr_py.inference import Posterior
 from slayr_py.inference.diagnostics.arviz_bridge import save_plot
 
-_MOST_IN_PAIRS = 8  # beyond that a figure of all pairs shows nothing
+_MOST_IN_PAIRS = 8  # a figure with more variables is illegible
 
 
 def save_posterior_figures(post: Posterior, folder: Path) -> list[Path]:
-    """Save ``trace.png`` and ``pair.png``; a point estimate has neither.
+    """Save ``trace.png`` and ``pair.png``, or nothing for a point estimate.
 
-    Positive hyperparameters are drawn as their logarithms to base 10: their posteriors have long tails.
+    Positive hyperparameters are drawn on a log10 scale because their posteriors have long tails.
 
     Parameters
     ----------
     post : Posterior
-        With at least a few draws.
     folder : Path
-        Exists.
+        An existing folder.
 
     Returns
     -------
     list of Path
-        What was written.
+        The files.
     """
     if post.n_draws < 5:
         return []
