@@ -1,4 +1,4 @@
-"""Fitting Gaussian processes with Stan: runs, posteriors, predictions, diagnostics, records."""
+"""Fit Gaussian processes with Stan: models, runs, posteriors, predictions, diagnostics, records."""
 
 from slayr_py.inference.diagnostics.checks import Diagnostics
 from slayr_py.inference.gaussian_process import GaussianProcess

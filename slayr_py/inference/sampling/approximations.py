@@ -87,9 +87,7 @@ def _reweighted(
     header = [f"{name}.{i + 1}" if shape else name for name, shape in shapes.items() for i in range(prod(shape))]
     generated = generated_quantities(exe, data, pd.DataFrame(better.draws, columns=header), common["seed"])
     both = variables_of(np.hstack([better.draws, generated])[None], [*header, *generated.columns])
-    return Run(
-        _split_theta(both), shapes, settings | {"improved": True}, {}, better.pareto_k, better.ess, calls=calls
-    )
+    return Run(_split_theta(both), shapes, settings | {"improved": True}, {}, better.pareto_k, better.ess, calls=calls)
 
 
 def _split_theta(variables: dict[str, FloatArray]) -> dict[str, FloatArray]:

@@ -169,8 +169,3 @@ def next_retry(failed: Attempt, outside: Iterable[str], seed: int, retry: int) -
     if "max_treedepth_hits" in failures:
         changes["max_treedepth"] = options.max_treedepth + 1
     return Attempt(options.updated(**changes), retry_seed(seed, retry))
-
-
-# Until study/sampler.py uses FitOptions:
-def check_retries(retries: int) -> int:
-    return FitOptions(retries=retries).retries

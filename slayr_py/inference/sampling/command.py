@@ -1,4 +1,4 @@
-"""Run the CmdStan commands that CmdStanPy does not offer: many log densities, and generated quantities without chains."""
+"""Run CmdStan commands that CmdStanPy does not offer: log densities of many points, and generated quantities."""
 
 from __future__ import annotations
 

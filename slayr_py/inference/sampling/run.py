@@ -20,7 +20,6 @@ from slayr_py.errors import InferenceError
 from slayr_py.inference.sampling import approximations, nuts
 from slayr_py.inference.sampling.command import DIGITS, CommonArguments, generated_quantities, last_words
 from slayr_py.inference.sampling.options import FitOptions
-from slayr_py.inference.sampling.options import Method as Method
 from slayr_py.inference.sampling.output import Run
 from slayr_py.inference.sampling.run_folder import run_folder
 from slayr_py.inference.sampling.seeds import stan_seed
@@ -126,9 +125,3 @@ def _quiet_cmdstanpy() -> Iterator[None]:
     finally:
         logger.setLevel(level)
         logger.disabled = disabled
-
-
-# Until study/sampler.py uses FitOptions:
-def check_options(method: Method, **options: Any) -> dict[str, Any]:
-    checked = FitOptions(method=method, **options)
-    return {name: getattr(checked, name) for name in RECORDED_OPTIONS}
