@@ -28,7 +28,7 @@ def check_integer(name: str, value: Any, minimum: int = 1, maximum: int | None =
     return number
 
 
-def check_flag(name: str, value: Any) -> bool:
+def check_flag(name: str, value: object) -> bool:
     """Return a truth value.
 
     Raises

@@ -62,7 +62,7 @@ def this_process() -> Process:
     return Process(_host(), os.getpid(), started)
 
 
-def end_processes_about(folder: Path) -> None:
+def kill_processes_using(folder: Path) -> None:
     """Kill processes with a file of this folder among their arguments, if the folder belongs to this user."""
     if folder.is_symlink() or (os.name != "nt" and folder.stat().st_uid != os.geteuid()):
         return

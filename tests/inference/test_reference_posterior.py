@@ -1,4 +1,4 @@
-"""Posteriors against references that owe nothing to our programs: draws of posteriordb, and sums over grids.
+"""Posteriors against references independent of our programs: draws of posteriordb, and sums over grids.
 
 posteriordb's ``gp_regr`` has y ~ Normal(0, K + sigma I) with K = alpha^2 exp(-(x - x')^2 / (2 rho^2)), where sigma is
 a variance, and rho ~ Gamma(25, rate 4), alpha ~ half-Normal(0, 2), sigma ~ half-Normal(0, 1). ``fm_gp`` without graphs,

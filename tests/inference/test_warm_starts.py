@@ -23,7 +23,7 @@ OPTIONS = {"chains": 4, "draws": 100, "ess": 100}
 
 @pytest.fixture(scope="module")
 def grown(branin_data):
-    """Data with one more observation than `first` has seen, which leaves a start."""
+    """Data with one more observation than the fit `first`, whose warm start is used."""
     space, configs, y = branin_data
     gp = sl.GaussianProcess(space)
     extra = gp.encoder.sobol(21, 3)[-1]
@@ -38,7 +38,7 @@ def scores(posterior):
 
 def test_a_warm_start_has_the_posterior_of_a_long_cold_run(grown):
     gp, configs, y, first = grown
-    # Four warm fits, one after the other, as in a loop: their draws are of the same posterior as those of a long run.
+    # Four successive warm fits, as in a loop, have the same posterior as a long run.
     warm, start = [], first.warm_start()
     for seed in range(4):
         warm.append(gp.fit(configs, y, seed=seed, start=start, **OPTIONS))
@@ -54,7 +54,7 @@ def test_a_warm_start_has_the_posterior_of_a_long_cold_run(grown):
                 assert abs(one.mean() - other.mean()) < 4 * error, (name, j)
 
 
-def test_a_warm_start_is_much_cheaper_and_says_that_it_was_one(grown):
+def test_a_warm_start_is_recorded(grown):
     gp, configs, y, first = grown
     warm = gp.fit(configs, y, seed=2, start=first.warm_start(), **OPTIONS)
     arguments = warm.record["arguments"]

@@ -61,7 +61,7 @@ def leave_one_out(tree: xr.DataTree) -> LeaveOneOut | None:
     if s < 5:
         return None
     log_density = log_density.reshape(s, n).T
-    # Below four draws a chain the relative efficiency is undefined.
+    # The relative efficiency is undefined below four draws per chain.
     efficiency = _relative_efficiency(tree["posterior"].to_dataset()) if chains > 1 and draws >= 4 else 1.0
     log_weights, pareto_k = _smooth(-log_density, efficiency)
     elpd = logsumexp(log_weights + log_density, axis=1)

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from contextlib import AbstractContextManager
 from pathlib import Path
 
-from slayr_py.processes import Process, end_processes_about, this_process
+from slayr_py.processes import Process, kill_processes_using, this_process
 
 RUNS = "slayr-run-"
 """Prefix of the folders that are removed once their process has ended."""
@@ -50,7 +50,7 @@ def _remove_abandoned(prefix: str, where: Path) -> None:
             owner = Process.parse(folder.name.removeprefix(prefix).rpartition("-")[0])
             if not owner.is_gone and (owner.is_local or _last_write(folder) > time.time() - _ABANDONED):
                 continue
-            end_processes_about(folder)
+            kill_processes_using(folder)
             shutil.rmtree(folder, ignore_errors=True)
 
 
