@@ -1,7 +1,7 @@
 """Bayesian optimisation with fully Bayesian Gaussian processes in Stan.
 
-Public names are documented in the README; ``slayr --help`` shows the command
-line. Submodules load on first use, so that importing the package is quick.
+The README documents the public names; ``slayr --help`` shows the command line.
+Submodules load on first use, so that the import of the package is fast.
 """
 
 from __future__ import annotations

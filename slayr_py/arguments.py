@@ -16,7 +16,7 @@ def check_integer(name: str, value: Any, minimum: int = 1, maximum: int | None =
     Raises
     ------
     DataError
-        If the value is not an integer (a truth value is none) or lies outside ``minimum`` to ``maximum``.
+        If the value is not an integer (booleans are rejected) or lies outside ``minimum`` to ``maximum``.
     """
     wanted = f">= {minimum}" if maximum is None else f"from {minimum} to {maximum}"
     try:
@@ -28,7 +28,7 @@ def check_integer(name: str, value: Any, minimum: int = 1, maximum: int | None =
     return number
 
 
-def check_flag(name: str, value: Any) -> bool:
+def check_flag(name: str, value: object) -> bool:
     """Return a truth value.
 
     Raises

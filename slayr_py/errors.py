@@ -1,4 +1,4 @@
-"""The exceptions of the suite: one root, one class for each kind of trouble."""
+"""Exceptions of the package: one class per kind of failure, all with one root."""
 
 from __future__ import annotations
 
@@ -7,43 +7,43 @@ from collections.abc import Iterable
 
 
 class SlayrError(Exception):
-    """Root of every error the package raises on purpose."""
+    """Root of all exceptions that the package raises deliberately."""
 
 
 class ToolchainError(SlayrError):
-    """No usable CmdStan, compiler or cache."""
+    """CmdStan, the compiler or the cache is missing or unusable."""
 
 
 class CompileError(ToolchainError):
-    """A Stan program that stanc or the C++ compiler refused."""
+    """A Stan program does not compile with stanc or the C++ compiler."""
 
 
 class SpaceError(SlayrError, ValueError):
-    """A search space, configuration or graph that cannot be used."""
+    """A search space, configuration or graph is invalid."""
 
 
 class DataError(SlayrError, ValueError):
-    """Observations, priors or options with illegal values or shapes."""
+    """Observations, priors or options have illegal values or shapes."""
 
 
 class InferenceError(SlayrError, RuntimeError):
-    """A Stan run that failed or returned nothing usable."""
+    """A Stan run failed or returned no usable output."""
 
 
 class StorageError(SlayrError, OSError):
-    """A study or saved posterior that cannot be opened, read or written."""
+    """A study or saved posterior cannot be opened, read or written."""
 
 
 class ObjectiveError(SlayrError, RuntimeError):
-    """An objective that raised, or returned something that is not a finite number."""
+    """The objective raised an exception, or returned something other than a finite number."""
 
 
 class NotFiniteError(ObjectiveError):
-    """An objective that answered NaN or an infinity: the trial fails, yet nothing is broken."""
+    """The objective returned NaN or an infinity: the trial fails and the study can continue."""
 
 
 def did_you_mean(word: object, known: Iterable[str]) -> str:
-    """End a message about an unknown word: ``; did you mean 'ei'?``, or the known words when none is near."""
+    """End a message about an unknown word with ``; did you mean 'ei'?``, or with all known words if none is close."""
     words = list(known)
     near = difflib.get_close_matches(str(word), words, n=1)
     if near:

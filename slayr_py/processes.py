@@ -1,4 +1,4 @@
-"""Which process did something, and whether it still lives: what a killed one leaves behind is for others to take up."""
+"""Identify processes, so that others can clean up or resume the work of a killed one."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ import psutil
 
 
 class Process(NamedTuple):
-    """One process among all that ever ran on one start of one machine.
+    """Identity of a process, unique over all machines and restarts.
 
     Attributes
     ----------
     host : str
-        Within which process numbers mean something.
+        Machine, restart and container within which ``pid`` is valid.
     pid : int
     started : int
-        When, in a unit of the system's own: numbers are given out again.
+        Start time in a unit of the system, because process numbers are reused.
     """
 
     host: str
@@ -34,36 +34,36 @@ class Process(NamedTuple):
 
     @classmethod
     def parse(cls, text: str) -> Process:
-        """Read what ``str`` wrote.
+        """Read the form of ``str(process)``.
 
         Raises
         ------
         ValueError
-            It is no such text.
+            If the text does not have that form.
         """
         host, pid, started = text.split("-")
         return cls(host, int(pid), int(started))
 
     @property
     def is_local(self) -> bool:
-        """Whether it could be seen from here."""
+        """Whether the process runs on this host, where its state is visible."""
         return self.host == _host()
 
     @property
     def is_gone(self) -> bool:
-        """Whether it has ended; False also for a process of another machine or container, which cannot be seen."""
+        """Whether the process has ended; always False for a process of another machine or container."""
         return self.is_local and _started(self.pid) != self.started
 
 
 def this_process() -> Process:
-    """The process that asks."""
+    """Return the identity of the current process."""
     started = _started(os.getpid())
     assert started is not None
     return Process(_host(), os.getpid(), started)
 
 
-def end_processes_about(folder: Path) -> None:
-    """Kill the programs that were started with a file of this folder, by the folder's owner if it is this user."""
+def kill_processes_using(folder: Path) -> None:
+    """Kill processes with a file of this folder among their arguments, if the folder belongs to this user."""
     if folder.is_symlink() or (os.name != "nt" and folder.stat().st_uid != os.geteuid()):
         return
     inside = f"{folder}{os.sep}"
@@ -76,19 +76,19 @@ def end_processes_about(folder: Path) -> None:
 
 @cache
 def _host() -> str:
-    """A name for this start of this machine, and the container whose process numbers these are."""
+    """Return a name for this machine since its last restart, and for the container of the process numbers."""
     try:
         boot = Path("/proc/sys/kernel/random/boot_id").read_text().strip().replace("-", "")[:12]
         return f"{boot}.{os.stat('/proc/self/ns/pid').st_ino}"
-    except OSError:  # no Linux
+    except OSError:  # not Linux
         return f"{platform.node().replace('-', '_')}.{uuid.getnode():x}"
 
 
 def _started(pid: int) -> int | None:
-    """When a process began, or None if there is none (or only its remains)."""
+    """Return the start time of a process; None if it does not exist or is a zombie."""
     try:
         if Path("/proc/self/stat").exists():
-            # Ticks since the machine's start; psutil's time of day would move with the clock.
+            # Ticks since boot; psutil's time of day would change when the clock is set.
             state, *fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
             return None if state in "ZX" else int(fields[18])
         return int(psutil.Process(pid).create_time())

@@ -40,6 +40,7 @@ STUDY = [
     ["sampler", "asktell"],
     ["results"],
     ["progress"],
+    ["evaluation"],
     ["loop"],
 ]
 
@@ -75,7 +76,7 @@ def level(name: str, order: list[list[str]], package: str) -> int | None:
     ("package", "order"),
     [
         pytest.param("slayr_py", ROOMS, id="rooms"),
-        pytest.param("slayr_py.inference", INFERENCE, id="inference", marks=pytest.mark.xfail(strict=True)),
+        pytest.param("slayr_py.inference", INFERENCE, id="inference"),
         pytest.param("slayr_py.study", STUDY, id="study"),
     ],
 )

@@ -1,9 +1,9 @@
-"""The commands of ``slayr``, their help, and how errors become messages and exit codes."""
+"""The commands of ``slayr``, their help, and the conversion of errors to messages and exit codes."""
 
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, cast
 
 import typer
 from typer.core import TyperGroup
@@ -28,7 +28,7 @@ _CODES: tuple[tuple[type[SlayrError], int], ...] = (
 
 
 class _Commands(TyperGroup):
-    """Turns the suite's own errors into one message and an exit code."""
+    """Turn the package's own errors into one message and an exit code."""
 
     def invoke(self, ctx: Any) -> Any:
         try:
@@ -36,7 +36,7 @@ class _Commands(TyperGroup):
         except SlayrError as error:
             if ctx.params.get("traceback"):
                 raise
-            # An error quotes files and studies, whose texts must not steer the terminal.
+            # An error quotes files and studies, whose text may contain control characters.
             typer.echo(printable(f"slayr: {error}"), err=True)
             raise typer.Exit(next(code for kind, code in _CODES if isinstance(error, kind))) from None
         except KeyboardInterrupt:
@@ -65,22 +65,22 @@ def _show_version(wanted: bool) -> None:
 
 @app.callback()
 def _options(
-    traceback: Annotated[bool, typer.Option("--traceback", help="Show where an error comes from.")] = False,
+    traceback: Annotated[bool, typer.Option("--traceback", help="Show the traceback of an error.")] = False,
     version: Annotated[
         bool, typer.Option("--version", help="Print the version.", callback=_show_version, is_eager=True)
     ] = False,
 ) -> None:
-    # Both options are read elsewhere: the group looks for --traceback, the callback answers --version.
+    # The group reads --traceback, and the callback handles --version.
     pass
 
 
-@app.command(help=manual.DOCTOR, short_help="Check what Stan needs and say what to install.")
+@app.command(help=manual.DOCTOR, short_help="Check the compiler and CmdStan, and list what to install.")
 def doctor(
     build: Annotated[
-        bool, typer.Option("--build", help="Also assemble CmdStan where there is none, and compile a program.")
+        bool, typer.Option("--build", help="Also install CmdStan if it is missing, and compile a program.")
     ] = False,
 ) -> None:
-    """Check the compiler, CmdStan and the cache, and say what to install."""
+    """Check the compiler, CmdStan and the cache, and list what to install."""
     from slayr_py.inference.sampling.programs import likelihood_in_use
     from slayr_py.toolchain import Check
     from slayr_py.toolchain import doctor as examine
@@ -98,33 +98,33 @@ def doctor(
 
 
 toolchain = typer.Typer(no_args_is_help=True, rich_markup_mode=None, help=manual.TOOLCHAIN)
-app.add_typer(toolchain, name="toolchain", short_help="Compile everything now, so that nothing waits for it later.")
+app.add_typer(toolchain, name="toolchain", short_help="Compile all Stan programs in advance.")
 
 
 @toolchain.command(help=manual.BUILD, short_help="Compile every program, on all cores.")
 def build(
     jobs: Annotated[
-        int | None, typer.Option("--jobs", "-j", min=1, help="Compilers at a time; default: one a core.")
+        int | None, typer.Option("--jobs", "-j", min=1, help="Number of parallel compilers; default: one per core.")
     ] = None,
 ) -> None:
     """Compile every program, on all cores."""
     from slayr_py.inference.sampling.programs import build as build_programs
     from slayr_py.inference.sampling.programs import program_names
 
-    typer.echo(f"compiling {', '.join(program_names())} and what they are linked with (a minute or two, once)")
+    typer.echo(f"compiling {', '.join(program_names())} and the libraries they need (once, a minute or two)")
     for name, seconds in build_programs(jobs):
         typer.echo(f"{name:<16}  {'already compiled' if seconds < 1 else f'{seconds:.0f} s'}")
 
 
-@app.command(help=manual.OPTIMIZE, short_help="Run a study as a configuration file says.")
+@app.command(help=manual.OPTIMIZE, short_help="Run the study of a configuration file.")
 def optimize(
-    config: Annotated[Path, typer.Argument(metavar="CONFIG", help="What to optimise: see above.")],
+    config: Annotated[Path, typer.Argument(metavar="CONFIG", help="The configuration file, described above.")],
     budget: Annotated[
-        int | None, typer.Option(help="Number of trials at the end, those of a resumed study included.")
+        int | None, typer.Option(help="Number of trials at the end, including those of a resumed study.")
     ] = None,
-    seed: Annotated[int | None, typer.Option(help="Same seed, same trials.")] = None,
+    seed: Annotated[int | None, typer.Option(help="Random seed; the same seed gives the same trials.")] = None,
     storage: Annotated[
-        str | None, typer.Option(metavar="URL", help="Where the study is kept, e.g. sqlite:///study.db.")
+        str | None, typer.Option(metavar="URL", help="Storage of the study, e.g. sqlite:///study.db.")
     ] = None,
     study_name: Annotated[str | None, typer.Option(metavar="NAME", help="Name of the study in its storage.")] = None,
     output: Annotated[
@@ -132,11 +132,11 @@ def optimize(
     ] = None,
     noisy: Annotated[
         bool | None,
-        typer.Option("--noisy/--no-noisy", help="Whether the objective varies, so that asking again may pay."),
+        typer.Option("--noisy/--no-noisy", help="Whether the objective varies between evaluations of a configuration."),
     ] = None,
-    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No progress bar, only the result.")] = False,
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print only the result, no progress bar.")] = False,
 ) -> None:
-    """Minimise (or maximise) an objective as a configuration file says."""
+    """Minimise (or maximise) the objective of a configuration file."""
     from slayr_py.cli.optimize import run
 
     overrides: dict[str, Any] = {"budget": budget, "seed": seed, "noisy": noisy}
@@ -153,9 +153,11 @@ def optimize(
 @app.command(help=manual.INSPECT, short_help="Show a study and the diagnostics of its fits.")
 def inspect(
     study: Annotated[str, typer.Argument(metavar="STUDY", help="An SQLite file or a storage URL.")],
-    study_name: Annotated[str | None, typer.Option(metavar="NAME", help="Which study, if there are several.")] = None,
-    trials: Annotated[int, typer.Option(min=0, help="How many of the last trials to show.")] = 20,
-    figure: Annotated[Path | None, typer.Option(metavar="FILE", help="Also draw the convergence.")] = None,
+    study_name: Annotated[
+        str | None, typer.Option(metavar="NAME", help="Name of the study, if there are several.")
+    ] = None,
+    trials: Annotated[int, typer.Option(min=0, help="Number of trials to show, the last ones.")] = 20,
+    figure: Annotated[Path | None, typer.Option(metavar="FILE", help="Also save a figure of the convergence.")] = None,
 ) -> None:
     """Show a study: the best configuration, its trials, and the diagnostics of every fit."""
     from slayr_py.cli.inspect import run
@@ -165,61 +167,67 @@ def inspect(
 
 @app.command(help=manual.FIT, short_help="Fit a Gaussian process to a table.")
 def fit(
-    data: Annotated[Path, typer.Argument(metavar="DATA", help="A table: one row an observation.")],
-    target: Annotated[str, typer.Option(metavar="COLUMN", help="The column to model.")],
+    data: Annotated[Path, typer.Argument(metavar="DATA", help="A CSV table with one row per observation.")],
+    target: Annotated[str, typer.Option(metavar="COLUMN", help="Column to model.")],
     space: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="ConfigSpace JSON; default: the columns' own ranges.")
+        Path | None, typer.Option(metavar="FILE", help="Space as ConfigSpace JSON; default: the ranges of the columns.")
     ] = None,
     kernel: Annotated[str, typer.Option(help="Name of a kernel.")] = "auto",
     method: Annotated[str, typer.Option(help="nuts, pathfinder, laplace or map.")] = "nuts",
-    chains: Annotated[int, typer.Option(min=1)] = 4,
-    warmup: Annotated[int, typer.Option(min=1, help="Warm-up iterations a chain.")] = 500,
-    draws: Annotated[int, typer.Option(min=1, help="Kept iterations a chain.")] = 500,
-    target_acceptance: Annotated[float, typer.Option(help="In (0, 1); higher: fewer divergences.")] = 0.8,
-    max_treedepth: Annotated[int, typer.Option(min=1, help="Trajectories of 2^this steps at most.")] = 10,
+    chains: Annotated[int, typer.Option(min=1, help="Number of chains.")] = 4,
+    warmup: Annotated[int, typer.Option(min=1, help="Warm-up iterations per chain.")] = 500,
+    draws: Annotated[int, typer.Option(min=1, help="Draws per chain.")] = 500,
+    target_acceptance: Annotated[
+        float, typer.Option(help="Target acceptance statistic, in (0, 1). Larger: fewer divergences.")
+    ] = 0.8,
+    max_treedepth: Annotated[int, typer.Option(min=1, help="A trajectory has at most 2^max_treedepth steps.")] = 10,
     ess: Annotated[
-        int | None, typer.Option(min=1, help="Go on, up to 16 x draws, until so many are effective.")
+        int | None, typer.Option(min=1, help="Sample until the ESS is this large, at most 16 x draws.")
     ] = None,
-    retries: Annotated[int, typer.Option(min=0, help="Fit again so often if the diagnostics object.")] = 0,
-    seed: Annotated[int, typer.Option(min=0, help="Same seed, same draws.")] = 1,
+    retries: Annotated[int, typer.Option(min=0, help="Number of retries if the diagnostics fail.")] = 0,
+    seed: Annotated[int, typer.Option(min=0, help="Random seed; the same seed gives the same draws.")] = 1,
     output: Annotated[
         Path | None, typer.Option(metavar="DIR", help="Folder for the posterior; default: <data>_posterior.")
     ] = None,
 ) -> None:
-    """Fit a Gaussian process to a table and look at its posterior."""
+    """Fit a Gaussian process to a table and summarise its posterior."""
     from slayr_py.cli.fit import run
+    from slayr_py.inference.sampling.options import FitOptions, Method
 
-    trusted = run(
+    options = FitOptions(
+        method=cast(Method, method),  # FitOptions checks the name
+        chains=chains,
+        warmup=warmup,
+        draws=draws,
+        target_acceptance=target_acceptance,
+        max_treedepth=max_treedepth,
+        ess=ess,
+        retries=retries,
+    )
+    passed = run(
         data,
         target=target,
         space_file=space,
         kernel=kernel,
-        options={
-            "method": method,
-            "chains": chains,
-            "warmup": warmup,
-            "draws": draws,
-            "target_acceptance": target_acceptance,
-            "max_treedepth": max_treedepth,
-            "ess": ess,
-            "retries": retries,
-            "seed": seed,
-        },
+        options=options,
+        seed=seed,
         output=output,
     )
-    if not trusted:
+    if not passed:
         raise typer.Exit(EXIT_FAILED)
 
 
-@app.command(help=manual.REPLAY, short_help="Make a recorded fit again and compare.")
+@app.command(help=manual.REPLAY, short_help="Repeat a recorded fit and compare.")
 def replay(
     record: Annotated[
         str, typer.Argument(metavar="RECORD", help="A record.json or its folder; an SQLite file or a storage URL.")
     ],
-    trial: Annotated[int | None, typer.Option(min=0, help="Of a study; default: the last with a fit.")] = None,
-    study_name: Annotated[str | None, typer.Option(metavar="NAME", help="Which study, if there are several.")] = None,
+    trial: Annotated[int | None, typer.Option(min=0, help="Trial of a study; default: the last with a fit.")] = None,
+    study_name: Annotated[
+        str | None, typer.Option(metavar="NAME", help="Name of the study, if there are several.")
+    ] = None,
 ) -> None:
-    """Make a recorded fit again and compare."""
+    """Repeat a recorded fit and compare."""
     from slayr_py.cli.replay import run
 
     if code := run(record, trial=trial, study_name=study_name):

@@ -1,14 +1,14 @@
-"""Configuration files of ``slayr optimize``: TOML in, checked values out.
+"""Read and check the TOML configuration files of ``slayr optimize``.
 
-Every key is looked at: an unknown one is an error that names the nearest known one, a wrong type or value is named with
-the place where it stands. Files that a configuration points to are looked up beside it.
+An unknown key raises an error with the nearest known key; a wrong type or value raises an error with its place. Paths
+in a configuration file are relative to the folder of the file.
 """
 
 from __future__ import annotations
 
 import tomllib
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -27,23 +27,24 @@ from slayr_py.kernels import from_name as kernel_from_name
 from slayr_py.kernels.priors import prior_from_dict
 from slayr_py.space import Encoder
 from slayr_py.study.objective import Objective
+from slayr_py.study.proposal import LOOP_OPTIONS
 
 
 @dataclass(frozen=True)
 class Config:
-    """What a configuration file says, ready for `slayr_py.minimize`."""
+    """The content of a configuration file, as arguments of `slayr_py.minimize`."""
 
     objective: Objective
     space: Encoder
     """The search space, with the graphs of its parameters."""
     name: str
-    """Name of the study; the file's own name without ending when it gives none."""
+    """Name of the study; by default the stem of the file name."""
     storage: str | None
     """URL, or None for an SQLite file named after the study in the output folder."""
     output: Path
-    """Folder for the figure and the default storage; relative to the working directory."""
+    """Folder of the figure and the default storage, relative to the working directory."""
     options: dict[str, Any] = field(default_factory=dict)
-    """The other arguments of `minimize`; only those the file sets."""
+    """Other arguments of `minimize`, only those in the file."""
 
 
 _STUDY: dict[str, Types] = {
@@ -60,14 +61,7 @@ _STUDY: dict[str, Types] = {
 _OBJECTIVE: dict[str, Types] = {"function": str, "command": list, "timeout": (int, float)}
 _GP: dict[str, Types] = {
     "kernel": (str, dict),
-    "method": str,
-    "chains": int,
-    "warmup": int,
-    "draws": int,
-    "target_acceptance": (int, float),
-    "max_treedepth": int,
-    "ess": int,
-    "retries": int,
+    **{name: (int, float) if type(value) is float else type(value) for name, value in asdict(LOOP_OPTIONS).items()},
     "warm_starts": bool,
     "priors": dict,
 }
@@ -87,21 +81,21 @@ def load_config(path: Path) -> Config:
     Raises
     ------
     ConfigError
-        The file is missing, no TOML, has an unknown key or a wrong value, or its objective cannot be found.
+        If the file is missing or not TOML, has an unknown key or a wrong value, or its objective cannot be found.
     SpaceError
-        Its space means nothing, or a graph does not fit its parameter.
+        If its space is illegal, or a graph does not fit its parameter.
     DataError
-        An unknown kernel or acquisition, or an illegal option of one.
+        For an unknown kernel or acquisition, or an illegal option of it.
     """
     try:
-        document = tomllib.loads(path.read_text(encoding="utf-8-sig"))  # editors on Windows begin a file with a mark
+        document = tomllib.loads(path.read_text(encoding="utf-8-sig"))  # Windows editors may write a byte order mark
     except FileNotFoundError:
         raise ConfigError(f"there is no configuration file {path}") from None
     except UnicodeDecodeError as error:
         raise ConfigError(f"{path} cannot be read: {error}; save it as UTF-8") from error
     except OSError as error:
         raise ConfigError(f"{path} cannot be read: {error}") from error
-    except (ValueError, RecursionError) as error:  # a number of 5000 digits and a list in a list in a list, too
+    except (ValueError, RecursionError) as error:  # also for huge numbers and deep nesting
         raise ConfigError(f"{path} is not valid TOML: {error}") from error
 
     check_keys(document, _SECTIONS, f"{path.name}")
@@ -136,19 +130,17 @@ def _objective(table: Mapping[str, Any], folder: Path, space: ConfigurationSpace
         raise ConfigError('[objective] needs either function = "module:function" or command = ["program", "argument"]')
     if "function" in table:
         if "timeout" in table:
-            raise ConfigError(
-                "timeout in [objective] needs a command: a Python function cannot be stopped from outside"
-            )
+            raise ConfigError("timeout in [objective] needs a command: a Python function cannot be stopped")
         return function_objective(table["function"], folder)
     return command_objective(table["command"], list(space), folder, timeout=table.get("timeout"))
 
 
 def _space(table: Mapping[str, Any], folder: Path) -> ConfigurationSpace:
-    # A parameter may be called "file" too: then its value is a table.
+    # A table called "file" is a parameter of that name.
     if isinstance(table.get("file"), str):
         if others := [key for key in table if key != "file"]:
             raise ConfigError(
-                f"[space] has both a file and the parameter {others[0]!r}; put all of the space in one place"
+                f"[space] has both a file and the parameter {others[0]!r}; define the whole space in one place"
             )
         return read_space(folder / table["file"])
     return inline_space(table)
@@ -175,7 +167,7 @@ def _is_edge(value: Any) -> bool:
 
 def _kernel(value: str | Mapping[str, Any], encoder: Encoder) -> str | Kernel:
     if isinstance(value, str):
-        # By name it is looked up with the space at hand, and "auto" is told from a choice of the user's.
+        # The sampler finds the kernel by its name, and records that "auto" was not the user's choice.
         return value
     options = dict(value)
     name = options.pop("name", None)

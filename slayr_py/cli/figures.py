@@ -1,63 +1,48 @@
-"""ArviZ's figures of a posterior, saved as files, whichever ArviZ is installed."""
+"""Save ArviZ's figures of a posterior, with any supported version of ArviZ."""
 
 from __future__ import annotations
 
-import warnings
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import xarray as xr
 
 from slayr_py.inference import Posterior
-from slayr_py.inference.diagnostics.arviz_bridge import arviz, to_arviz
+from slayr_py.inference.diagnostics.arviz_bridge import save_plot
 
-_MOST_IN_PAIRS = 8  # beyond that a figure of all pairs shows nothing
+_MOST_IN_PAIRS = 8  # a figure with more variables is illegible
 
 
 def save_posterior_figures(post: Posterior, folder: Path) -> list[Path]:
-    """Save ``trace.png`` and ``pair.png``; a point estimate has neither.
+    """Save ``trace.png`` and ``pair.png``, or nothing for a point estimate.
 
-    Positive hyperparameters are drawn as their logarithms to base 10: their posteriors have long tails.
+    Positive hyperparameters are drawn on a log10 scale because their posteriors have long tails.
 
     Parameters
     ----------
     post : Posterior
-        With at least a few draws.
     folder : Path
-        Exists.
+        An existing folder.
 
     Returns
     -------
     list of Path
-        What was written.
+        The files.
     """
     if post.n_draws < 5:
         return []
     import matplotlib
 
-    module, dataset = arviz(), _drawable(post)
+    dataset = _drawable(post)
     names = [str(name) for name in dataset.data_vars]
     entries = sum(dataset[name][0, 0].size for name in names)
     paired = names if entries <= _MOST_IN_PAIRS else [name for name in names if dataset[name].ndim == 2]
-    figures: dict[str, tuple[Callable[..., Any], list[str]]] = {
-        "trace": (getattr(module, "plot_trace_dist", module.plot_trace), names),
-        "pair": (module.plot_pair, paired),
-    }
-    tree = to_arviz(xr.DataTree.from_dict({"posterior": dataset}))
-    written = []
+    written = [folder / "trace.png", folder / "pair.png"]
     before = matplotlib.get_backend()
     matplotlib.use("Agg")
     try:
-        # ArviZ tells of versions to come and of fonts it lacks; none of it is about this posterior. Beyond 40 panels
-        # it draws a part of them, or since version 1 nothing.
-        with warnings.catch_warnings(), module.rc_context({"plot.max_subplots": None}):
-            warnings.simplefilter("ignore")
-            for name, (plot, variables) in figures.items():
-                path = folder / f"{name}.png"
-                _save(plot(tree, var_names=variables), path)
-                written.append(path)
+        save_plot("trace", dataset, names, written[0])
+        save_plot("pair", dataset, paired, written[1])
     finally:
         matplotlib.use(before)
     return written
@@ -72,15 +57,3 @@ def _drawable(post: Posterior) -> xr.Dataset:
             for name, v in dataset.items()
         }
     )
-
-
-def _save(drawn: Any, path: Path) -> None:
-    if hasattr(drawn, "savefig"):  # a PlotCollection of ArviZ 1.x
-        drawn.savefig(path)
-        return
-    import matplotlib.pyplot as plt
-
-    figure = np.ravel(drawn)[0].figure
-    figure.set_layout_engine("constrained")
-    figure.savefig(path, dpi=100)
-    plt.close(figure)

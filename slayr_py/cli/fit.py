@@ -1,4 +1,4 @@
-"""``slayr fit``: a Gaussian process fitted to a table."""
+"""``slayr fit``: fit a Gaussian process to a table."""
 
 from __future__ import annotations
 
@@ -24,6 +24,7 @@ from slayr_py.cli.inline_space import read_space
 from slayr_py.cli.tables import table_text
 from slayr_py.errors import DataError, did_you_mean
 from slayr_py.inference import GaussianProcess, Posterior
+from slayr_py.inference.sampling.options import FitOptions
 from slayr_py.study.storage.attributes import describe_kernel, kernel_record
 
 
@@ -33,43 +34,45 @@ def run(
     target: str,
     space_file: Path | None,
     kernel: str,
-    options: dict[str, Any],
+    options: FitOptions,
+    seed: int,
     output: Path | None,
 ) -> bool:
-    """Fit a table and print and save what the posterior says.
+    """Fit a model to a table, print a summary, and save the posterior and figures.
 
     Parameters
     ----------
     data : Path
-        CSV with a header; one row an observation.
+        CSV file with a header and one row per observation.
     target : str
-        The column to model.
+        Column to model.
     space_file : Path or None
-        The space in ConfigSpace's JSON; None takes every other column's own range.
+        Space as ConfigSpace JSON; None takes the ranges of the other columns.
     kernel : str
         Name of a kernel.
-    options : dict
-        Of `GaussianProcess.fit`.
+    options : FitOptions
+    seed : int
+        Seed of the draws.
     output : Path or None
-        Folder for the posterior and the figures; None puts it into the working directory, named after the data.
+        Folder of the posterior and the figures; by default ``<data>_posterior`` in the working directory.
 
     Returns
     -------
     bool
-        Whether the diagnostics are all right.
+        Whether the diagnostics pass.
 
     Raises
     ------
     ConfigError
-        The table cannot be read or has no such column.
+        If the table cannot be read or lacks a column.
     DataError, SpaceError, ToolchainError, InferenceError, StorageError
-        As the fit raises them.
+        As raised by the fit.
     """
     table = _read(data, target)
     y = pd.to_numeric(table[target], errors="coerce")
     if y.isna().any():
         row = int(y.isna().to_numpy().argmax())
-        raise DataError(f"row {row + 1} of {data} has the {target} {table[target].iloc[row]!r}, which is no number")
+        raise DataError(f"row {row + 1} of {data} has the {target} {table[target].iloc[row]!r}, which is not a number")
     columns = table.drop(columns=target)
     if space_file is None:
         space = infer_space(columns)
@@ -77,7 +80,7 @@ def run(
         space = read_space(space_file)
         if missing := [name for name in space if name not in columns]:
             raise ConfigError(
-                f"{data} has no column {missing[0]!r}, which the space has{did_you_mean(missing[0], columns.columns)}"
+                f"{data} has no column for the parameter {missing[0]!r}{did_you_mean(missing[0], columns.columns)}"
             )
         columns = columns[list(space)]
 
@@ -85,31 +88,31 @@ def run(
     described = describe_kernel(kernel_record(gp.kernel, gp.encoder, automatic=kernel == "auto"))
     typer.echo(f"{len(table)} observations of {target}, {len(space)} parameters\nkernel: {described}")
     gp.prepare(lambda phase: typer.echo(f"{phase} ...", err=True))
-    post = gp.fit(_rows(columns, space), y.to_numpy(dtype="float64"), **options)
-    trusted = _print(post)
+    post = gp.fit(_rows(columns, space), y.to_numpy(dtype="float64"), seed=seed, options=options)
+    passed = _print(post)
     folder = output or Path(f"{data.stem}_posterior")
     post.save(folder)
-    typer.echo(f"\nposterior  {folder}  (slayr_py.Posterior.load reads it)")
+    typer.echo(f"\nposterior  {folder}  (load it with slayr_py.Posterior.load)")
     try:
         for figure in save_posterior_figures(post, folder):
             typer.echo(f"figure     {figure}")
-    except OSError as error:  # the posterior is saved: what can be drawn from it again is not worth an error
+    except OSError as error:  # the posterior is saved, and figures can be drawn from it later
         typer.echo(f"figure     none: {error}")
-    return trusted
+    return passed
 
 
 def infer_space(columns: pd.DataFrame) -> ConfigurationSpace:
-    """Make a space of a table's columns: numbers by their own range, anything else by its values.
+    """Return the space of a table's columns: ranges of numbers, categories of anything else.
 
     Parameters
     ----------
     columns : pandas.DataFrame
-        One column a parameter.
+        One column per parameter.
 
     Raises
     ------
     DataError
-        A column does not vary, or is empty; without columns.
+        If a column is constant or empty, or there are no columns.
     """
     if columns.columns.empty:
         raise DataError("the table has no column but the target: a model needs at least one parameter")
@@ -122,23 +125,23 @@ def _parameter(name: str, values: pd.Series[Any]) -> Hyperparameter[Any, Any]:
     distinct = values.unique()
     if len(distinct) < 2:
         raise DataError(
-            f"column {name!r} does not vary, so nothing can be learned of it: drop it, or give a space with --space"
+            f"column {name!r} does not vary, so the fit cannot use it: drop it, or give a space with --space"
         )
     if pd.api.types.is_bool_dtype(values) or not pd.api.types.is_numeric_dtype(values):
         return CategoricalHyperparameter(name, sorted((_python(value) for value in distinct), key=str))
     if not np.isfinite(values).all():
         raise DataError(f"column {name!r} has the value {values[~np.isfinite(values)].iloc[0]}: drop such rows")
-    # An empty cell makes pandas read a column of integers as floats.
+    # pandas reads a column of integers with an empty cell as floats.
     if (values == values.round()).all():
         return UniformIntegerHyperparameter(name, int(values.min()), int(values.max()))
     low, high = float(values.min()), float(values.max())
-    # ConfigSpace rounds bounds; rounded outwards to fewer digits than it keeps, they hold every value.
+    # ConfigSpace rounds bounds. Rounded outwards to fewer digits before, they contain every value.
     unit = 10.0 ** (math.floor(math.log10(high - low)) - 6)
     return UniformFloatHyperparameter(name, math.floor(low / unit) * unit, math.ceil(high / unit) * unit)
 
 
 def _rows(columns: pd.DataFrame, space: ConfigurationSpace) -> list[dict[str, Any]]:
-    """Give the table's rows as configurations: empty cells left out, whole numbers as the integers they are."""
+    """Return the rows of a table as configurations, without empty cells and with whole numbers as integers."""
     rows = []
     for record in columns.astype(object).to_dict(orient="records"):
         row = {str(name): _python(value) for name, value in record.items() if not pd.isna(value)}
@@ -169,7 +172,7 @@ def _read(data: Path, target: str) -> pd.DataFrame:
             f"{data} has no column {target!r}{did_you_mean(target, [str(name) for name in table.columns])}"
         )
     if table.empty:
-        raise DataError(f"{data} has a header and no rows")
+        raise DataError(f"{data} has a header but no rows")
     return table
 
 
@@ -179,18 +182,18 @@ def _print(post: Posterior) -> bool:
         f"{table_text(summary(post))}"
     )
     diagnostics = post.check()
-    stored = diagnostics.asdict()
+    as_dict = diagnostics.asdict()
     typer.echo(f"\ndiagnostics  {diagnostics}  {'ok' if diagnostics.ok else 'NOT OK'}")
-    told = [attempts_text(post.record["abandoned"], stored)] if post.record["abandoned"] else []
-    limits = limits_text(stored)
-    for text in (*diagnostics.messages, *told, *diagnostics.notes, f"limits: {limits}" if limits else None):
+    attempts = [attempts_text(post.record["abandoned"], as_dict)] if post.record["abandoned"] else []
+    limits = limits_text(as_dict)
+    for text in (*diagnostics.messages, *attempts, *diagnostics.notes, f"limits: {limits}" if limits else None):
         if text:
             typer.echo(wrapped(text))
     return diagnostics.ok
 
 
 def summary(post: Posterior) -> pd.DataFrame:
-    """Tabulate mean, standard deviation and the 5%, 50%, 95% quantiles of every hyperparameter."""
+    """Tabulate mean, standard deviation and the 5%, 50% and 95% quantiles of every hyperparameter."""
     rows = []
     for name, variable in post.idata["posterior"].to_dataset().data_vars.items():
         flat = variable.stack(sample=("chain", "draw"))

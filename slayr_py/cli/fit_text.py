@@ -1,6 +1,6 @@
-"""What is said of a fit in words: what was given up for it and what followed, what it lacks, which limits it had.
+"""Describe a fit in words: discarded attempts, failed diagnostics and the limits of the diagnostics.
 
-It is read from plain records: those of a posterior just made, and those of a study that somebody else may have written.
+The records come from a new posterior or from a study file, which may be of any origin.
 """
 
 from __future__ import annotations
@@ -20,35 +20,35 @@ _LIMITS = {
     "divergences": "div <= {:.1f}",
     "max_treedepth_hits": "treedepth <= {:.0f}",
     "ebfmi_min": "ebfmi >= {:g}",
-    "pareto_k": "k_draft <= {:g}",
+    "pareto_k": "pareto_k <= {:g}",
     "loo_pareto_k_max": "k_loo <= {:.2f} (a note only)",
 }
 
 
 def attempts_text(abandoned: Sequence[Mapping[str, Any]], diagnostics: Mapping[str, Any]) -> str | None:
-    """Tell what was given up and why, what was done about it, and what came of that.
+    """Describe the attempts of a fit: the reason for each discarded attempt, what followed, and the result.
 
     ``warm start: bulk ESS 31 < 50 (0.4 s), so a cold start with warm-up 300: ok``
 
     Returns
     -------
     str or None
-        None for a fit that is all right at once.
+        None if the first attempt passed its diagnostics.
     """
     text = f"{_name(abandoned[0])}: " if abandoned else ""
     for entry in abandoned:
         seconds, then = entry.get("seconds"), entry.get("then")
-        text += "; ".join(_texts(entry.get("why"))) or "given up"
+        text += "; ".join(_texts(entry.get("why"))) or "discarded"
         text += f" ({seconds:.1f} s)" if _is_number(seconds) else ""
         text += f", so {then}: " if then else ", then: "
     if diagnostics.get("ok") is True:
         return f"{text}ok" if text else None
-    lacks = "; ".join(reason(message) for message in _texts(diagnostics.get("messages")))
-    return f"{text}{lacks or 'outside its limits'}, not to be trusted"
+    failed = "; ".join(reason(message) for message in _texts(diagnostics.get("messages")))
+    return f"{text}{failed or 'diagnostics failed'}, not to be trusted"
 
 
 def limits_text(diagnostics: Mapping[str, Any]) -> str | None:
-    """List the limits of a fit; None where they were not kept, as by earlier versions."""
+    """List the limits of a fit's diagnostics; None if they were not stored, as by earlier versions."""
     limits = diagnostics.get("limits")
     if not isinstance(limits, Mapping):
         return None
@@ -57,7 +57,7 @@ def limits_text(diagnostics: Mapping[str, Any]) -> str | None:
 
 
 def wrapped(text: str, indent: str = "  ") -> str:
-    """Fit a text of somebody's to the terminal, whatever is in it; further lines are set in."""
+    """Wrap a text to the width of the terminal, without control characters and with a hanging indent."""
     return textwrap.fill(
         printable(" ".join(text.split())),
         width=max(40, shutil.get_terminal_size().columns),
@@ -69,11 +69,11 @@ def wrapped(text: str, indent: str = "  ") -> str:
 
 def _name(entry: Mapping[str, Any]) -> str:
     start = entry.get("start")
-    return f"{start} start" if start in ("warm", "cold") else f"{entry.get('method')} draft"
+    return f"{start} start" if start in ("warm", "cold") else f"{entry.get('method')} approximation"
 
 
 def _is_number(value: Any) -> TypeGuard[float]:
-    """Whether this can be written with so many digits; JSON has integers that no float can hold."""
+    """Whether a value can be formatted as a float; JSON allows integers that are too large."""
     return isinstance(value, int | float) and abs(value) < 1e300
 
 

@@ -1,4 +1,4 @@
-"""Search spaces from a configuration file: a short inline form, or a file in ConfigSpace's JSON format."""
+"""Read the search space of a configuration file: an inline table, or a file in ConfigSpace's JSON format."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from ConfigSpace.hyperparameters import Hyperparameter
 from slayr_py.errors import SpaceError, did_you_mean
 from slayr_py.space import space_from_json
 
-# The keys of each type, besides "type" and "when"; the first ones are required.
+# Required and optional keys of each type, besides "type" and "when".
 _KEYS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     "float": (("lower", "upper"), ("log", "default")),
     "integer": (("lower", "upper"), ("log", "default")),
@@ -34,16 +34,16 @@ _KEYS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     "constant": (("value",), ()),
 }
 
-_LARGEST_INTEGER = 10**18  # ConfigSpace counts in 64 bits
+_LARGEST_INTEGER = 10**18  # ConfigSpace uses 64-bit integers
 
 
 def read_space(path: Path) -> ConfigurationSpace:
-    """Read a space that ``ConfigurationSpace.to_json`` wrote.
+    """Read a space written by ``ConfigurationSpace.to_json``.
 
     Raises
     ------
     SpaceError
-        The file is missing, no JSON, or no space.
+        If the file is missing, not JSON, or not a space.
     """
     try:
         serialised = json.loads(path.read_text(encoding="utf-8"))
@@ -54,36 +54,36 @@ def read_space(path: Path) -> ConfigurationSpace:
             f"the space file {path} cannot be read as JSON: {error}; write it with ConfigurationSpace.to_json"
         ) from error
     if not isinstance(serialised, dict):
-        raise SpaceError(f"the space file {path} holds no space: write it with ConfigurationSpace.to_json")
+        raise SpaceError(f"the space file {path} is not a space: write it with ConfigurationSpace.to_json")
     space = space_from_json(serialised)
     if len(space) == 0:
-        raise SpaceError(f"the space file {path} holds no parameter: write it with ConfigurationSpace.to_json")
+        raise SpaceError(f"the space file {path} has no parameter: write it with ConfigurationSpace.to_json")
     return space
 
 
 def inline_space(table: Mapping[str, Any]) -> ConfigurationSpace:
-    """Make a space of a table of parameters.
+    """Build a space from a table of parameters.
 
     Parameters
     ----------
     table : mapping of str to mapping
-        One entry a parameter: ``type`` "float" or "integer" (``lower``, ``upper``, ``log``), "categorical"
-        (``choices``), "ordinal" (``sequence``), "constant" (``value``); ``default`` where one wants it; and
+        One entry per parameter: ``type`` "float" or "integer" (``lower``, ``upper``, ``log``), "categorical"
+        (``choices``), "ordinal" (``sequence``), "constant" (``value``); optionally ``default``, and
         ``when = { other = "value" }`` or ``when = { other = ["value", "value"] }`` for a parameter that is active only
-        then (several entries must all hold).
+        under this condition (all entries must hold).
 
     Returns
     -------
     ConfigurationSpace
-        In ConfigSpace's own order: parents first, else by name.
+        In ConfigSpace's order: parents first, otherwise by name.
 
     Raises
     ------
     SpaceError
-        An unknown type or key (with the nearest known one), a missing or illegal value.
+        For an unknown type or key (the message has the nearest known one), or a missing or illegal value.
     """
     if not table:
-        raise SpaceError('[space] is empty: give it at least one parameter, or file = "space.json"')
+        raise SpaceError('[space] is empty: add at least one parameter, or file = "space.json"')
     space = ConfigurationSpace()
     parameters = {name: _parameter(name, entry) for name, entry in table.items()}
     space.add(*parameters.values())
@@ -94,7 +94,7 @@ def inline_space(table: Mapping[str, Any]) -> ConfigurationSpace:
     if conditions:
         try:
             space.add(*conditions)
-        except Exception as error:  # ConfigSpace has a class for each way a graph of conditions can be wrong
+        except Exception as error:  # ConfigSpace has many classes of errors for conditions
             raise SpaceError(f"the conditions in [space] do not fit together: {error}") from error
     return space
 
@@ -138,7 +138,7 @@ def _parameter(name: str, entry: Any) -> Hyperparameter[Any, Any]:
             return OrdinalHyperparameter(name, entry["sequence"], **default)
         return Constant(name, entry["value"])
     except (ValueError, TypeError, OverflowError) as error:
-        # ConfigSpace says "illegal settings", and in the cause which ones.
+        # ConfigSpace's message is "illegal settings"; the cause has the details.
         raise SpaceError(f"the {kind} parameter {name!r} is illegal: {error.__cause__ or error}") from error
 
 
@@ -147,7 +147,7 @@ def _check_values(name: str, kind: str, entry: Mapping[str, Any]) -> None:
     for key in ("lower", "upper"):
         value = entry.get(key, 0)
         if isinstance(value, bool) or not isinstance(value, number):
-            raise SpaceError(f"{key} of the {kind} parameter {name!r} must be a number of its type, not {value!r}")
+            raise SpaceError(f"{key} of the {kind} parameter {name!r} must be a number of this type, not {value!r}")
         limit = _LARGEST_INTEGER if kind == "integer" else sys.float_info.max
         if not abs(value) <= limit:
             raise SpaceError(
@@ -160,8 +160,8 @@ def _check_values(name: str, kind: str, entry: Mapping[str, Any]) -> None:
         )
     if "lower" in entry and not math.isfinite(float(entry["upper"]) - float(entry["lower"])):
         raise SpaceError(
-            f"the {kind} parameter {name!r} spans more than a float can hold, from {entry['lower']} to "
-            f"{entry['upper']}; tune its logarithm, or a multiple of it, instead"
+            f"the {kind} parameter {name!r} has a range too large for a float, from {entry['lower']} to "
+            f"{entry['upper']}; use its logarithm, or rescale it"
         )
     if not isinstance(entry.get("log", False), bool):
         raise SpaceError(f"log of the parameter {name!r} must be true or false, not {entry['log']!r}")

@@ -1,4 +1,4 @@
-"""``slayr inspect``: read a stored study and show it."""
+"""``slayr inspect``: show a stored study."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from slayr_py.errors import DataError
 from slayr_py.inference.diagnostics.checks import INFLUENTIAL
 from slayr_py.study import Result, convergence_figure, space_of, suggestion_table
 from slayr_py.study.results.result import trials_table
-from slayr_py.study.results.tables import given_up
+from slayr_py.study.results.tables import abandoned_attempts
 from slayr_py.study.storage.attributes import FAILURE_KEY, describe_kernel, study_record, suggestion_record
 from slayr_py.study.storage.opening import quiet_optuna
 
@@ -29,85 +29,85 @@ def run(study: str, *, study_name: str | None, n_trials: int, figure: Path | Non
     Parameters
     ----------
     study, study_name
-        As of `load_study`.
+        As in `load_study`.
     n_trials : int
-        How many of the last trials, and of the last fits, to print.
+        Number of trials and of fits to print, the last ones.
     figure : Path or None
-        Where to draw the convergence.
+        File for the convergence figure.
 
     Raises
     ------
     StorageError, DataError
-        As of `load_study`.
+        As raised by `load_study`.
     """
     with quiet_optuna():
         loaded = load_study(study, study_name)
     record = study_record(loaded)
     trials = loaded.get_trials(deepcopy=False)
-    _say(f"study {loaded.study_name}: {len(trials)} trials, {loaded.direction.name.lower()}")
+    _print(f"study {loaded.study_name}: {len(trials)} trials, {loaded.direction.name.lower()}")
     if record is not None:
         noise = ", noisy objective" if record.get("noisy") else ""
-        _say(f"kernel: {describe_kernel(record['kernel'])}")
-        _say(f"acquisition {record['acquisition']}, seed {record['seed']}{noise}")
+        _print(f"kernel: {describe_kernel(record['kernel'])}")
+        _print(f"acquisition {record['acquisition']}, seed {record['seed']}{noise}")
         space = space_of(loaded)
     else:
         space = None
     try:
         result = Result(loaded, space) if space is not None else None
         value, config = (result.best_value, result.best_config) if result else (loaded.best_value, loaded.best_params)
-        _say(f"\nbest value {value:.6g}, at\n{config_lines(config)}")
+        _print(f"\nbest value {value:.6g}, at\n{config_lines(config)}")
     except (DataError, ValueError) as error:
-        _say(f"\nno best trial: {error}")
+        _print(f"\nno best trial: {error}")
 
     table = trials_table(loaded, space)
     table.columns = table.columns.str.removeprefix("params_")
-    _say(f"\ntrials{_last(len(table), n_trials)}\n{table_text(table.tail(n_trials) if n_trials else table[:0])}")
+    _print(f"\ntrials{_last(len(table), n_trials)}\n{table_text(table.tail(n_trials) if n_trials else table[:0])}")
     for trial in trials[len(trials) - n_trials :] if n_trials < len(trials) else trials:
         if reason := trial.user_attrs.get(FAILURE_KEY):
-            _say(f"  trial {trial.number} failed: {reason}")
+            _print(f"  trial {trial.number} failed: {reason}")
 
     fits = suggestion_table(loaded)
     if not fits.empty:
         fits = fits[fits["phase"].isin(["model", "random"])]
-    _say(f"\nfits{_last(len(fits), n_trials)}")
+    _print(f"\nfits{_last(len(fits), n_trials)}")
     if fits.empty:
-        _say("  none yet: every trial is of the initial design")
+        _print("  none yet: all trials belong to the initial design")
     elif n_trials:
-        _say_fits(fits.tail(n_trials), {trial.number: suggestion_record(trial) for trial in trials})
+        _print_fits(fits.tail(n_trials), {trial.number: suggestion_record(trial) for trial in trials})
     if figure is not None:
         try:
             convergence_figure(loaded).savefig(figure, dpi=150)
         except (OSError, ValueError) as error:
             raise ConfigError(f"the figure {figure} cannot be written: {error}") from error
-        _say(f"\nfigure {figure}")
+        _print(f"\nfigure {figure}")
 
 
-def _say(text: str) -> None:
+def _print(text: str) -> None:
     typer.echo(printable(text))
 
 
-def _say_fits(fits: pd.DataFrame, records: Mapping[int, Mapping[str, Any]]) -> None:
-    """Print a row a fit, and below them what was done about those that failed."""
-    drafts = fits["pareto_k"].notna().any()
-    columns = {name: column for name, column in _FIT_COLUMNS.items() if name != "pareto_k" or drafts}
+def _print_fits(fits: pd.DataFrame, records: Mapping[int, Mapping[str, Any]]) -> None:
+    """Print one row per fit, then the discarded attempts and the limits of the diagnostics."""
+    approximations = fits["pareto_k"].notna().any()
+    columns = {name: column for name, column in _FIT_COLUMNS.items() if name != "pareto_k" or approximations}
     cells = {title: [_cell(value, form) for value in fits[name]] for name, (title, form) in columns.items()}
     doubtful = [trusted is False for trusted in fits["trusted"].tolist()]
     cells["number"] = [f"{n}{'*' if mark else ' '}" for n, mark in zip(cells["number"], doubtful, strict=True)]
-    _say(table_text(pd.DataFrame(cells)))
+    _print(table_text(pd.DataFrame(cells)))
     if any(doubtful):
-        _say("  * no fit within its limits stands behind this suggestion")
+        _print("  * this suggestion does not come from a fit that passed its diagnostics")
     influential, limits = [], None
     for number in fits["number"]:
         record = records[number]
         diagnostics = record.get("diagnostics", {})
         if record.get("error"):
             typer.echo(wrapped(f"trial {number} has no fit: {record['error']}"))
-        elif text := attempts_text(given_up(record), diagnostics):
+        elif text := attempts_text(abandoned_attempts(record), diagnostics):
             typer.echo(wrapped(f"trial {number}: {text}"))
         if diagnostics.get("loo_influential"):
             influential.append(number)
-        if kept := limits_text(diagnostics):
-            limits = f"limits, as of trial {number}: {kept}"
+        if text := limits_text(diagnostics):
+            limits = f"limits, as of trial {number}: {text}"
     if limits:
         typer.echo(wrapped(limits))
     if influential:
@@ -116,7 +116,7 @@ def _say_fits(fits: pd.DataFrame, records: Mapping[int, Mapping[str, Any]]) -> N
 
 
 def _cell(value: Any, form: str) -> str:
-    """Write a number in a form, and what is none as it is, in one line: a stored study may hold anything."""
+    """Format a number; write any other value of a stored study on one line."""
     if form and isinstance(value, float) and math.isfinite(value):
         return f"{value:{form}}"
     return " ".join(cell(value).split())
@@ -135,7 +135,7 @@ _FIT_COLUMNS = {
     "max_treedepth_hits": ("treedepth", ""),
     "ebfmi_min": ("ebfmi", ".2f"),
     "loo_pareto_k_max": ("k_loo", ".2f"),
-    "pareto_k": ("k_draft", ".2f"),
+    "pareto_k": ("pareto_k", ".2f"),
     "start": ("start", ""),
     "attempts": ("attempts", ""),
     "ok": ("ok", ""),

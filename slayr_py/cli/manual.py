@@ -1,4 +1,4 @@
-"""What ``slayr --help`` says. A line with a backspace keeps the paragraph after it as it is written here."""
+"""Help texts of ``slayr``. A line with a backspace keeps the line breaks of the paragraph after it."""
 
 from __future__ import annotations
 
@@ -7,51 +7,51 @@ Bayesian optimisation with fully Bayesian Gaussian processes in Stan.
 
 \b
 Start here:
-  slayr doctor                     is everything here that Stan needs?
+  slayr doctor                     check the compiler and CmdStan
   slayr optimize examples/nusvr_diabetes.toml
-  slayr inspect nusvr_diabetes.db  what was found, and can its fits be trusted?
+  slayr inspect nusvr_diabetes.db  show the result and the diagnostics
 
 \b
 Exit codes:
-  0    all went well
+  0    success
   1    a study, an objective or a fit failed
   2    a wrong option, configuration file or table
-  3    no usable compiler or CmdStan (slayr doctor says more)
-  4    a study's storage, or a record, that does not open
-  130  interrupted; what was evaluated is kept
-slayr replay has its own 1 and 2: see slayr replay --help
+  3    no usable compiler or CmdStan (see slayr doctor)
+  4    a study's storage or a record does not open
+  130  interrupted; finished evaluations are stored
+Codes 1 and 2 of slayr replay differ: see slayr replay --help
 """
 
 DOCTOR = """\
-Check the compiler, CmdStan and the cache, and say what to install.
+Check the compiler, CmdStan and the cache, and list what to install.
 
-Exit code 3 when something that Stan needs is missing.
+Exit code 3 if something that Stan needs is missing.
 
 \b
 Examples:
   slayr doctor
-  slayr doctor --build    (a minute or two, once)
+  slayr doctor --build    (once, a minute or two)
 """
 
 TOOLCHAIN = """\
-What compiles Stan programs here.
+Manage the compiled Stan programs.
 """
 
 BUILD = """\
-Compile every program of the suite, side by side, and what all of them are linked with.
+Compile all Stan programs in parallel, and the libraries they need.
 
-Otherwise each is compiled when it is first fitted. Executables are kept in the cache: a second call does nothing.
+Without this command each program is compiled at its first fit. Executables are cached: a second call does nothing.
 
 \b
-Example, for a container image or before a flight:
+Example, for a container image or before working offline:
   slayr toolchain build
 """
 
 OPTIMIZE = """\
-Minimise (or maximise) an objective as a configuration file says.
+Minimise (or maximise) the objective of a configuration file.
 
-The study is kept in SQLite: running the same command again goes on where it stopped, or does nothing when the
-budget is spent. Options given here override the file.
+The study is stored in SQLite. Running the same command again resumes it, or does nothing if the budget is used up.
+Options given here override the file.
 
 \b
 A configuration file:
@@ -62,22 +62,22 @@ A configuration file:
   n_initial = 10
   seed = 1
   direction = "minimize"          # or "maximize"
-  noisy = false                   # true: the objective varies, so asking
-                                  # for the same again may pay
+  noisy = false                   # true: the objective varies, and a
+                                  # configuration may be repeated
   timeout = 3600                  # seconds; then no further trial starts
   output = "results"              # default: the working directory
 
 \b
-  [objective]                     # one of the two
+  [objective]                     # a function or a command
   function = "net:loss"           # loss(config) in net.py beside this file
   command = ["{python}", "train.py", "--lr={lr}"]
-                                  # run without a shell; the last line it
-                                  # writes is the value; {config} stands for
+                                  # run without a shell; the last line of its
+                                  # output is the value; {config} stands for
                                   # the configuration as JSON
   timeout = 600                   # seconds, for a command
 
 \b
-  [space]                         # or file = "space.json" (ConfigSpace's own)
+  [space]                         # or file = "space.json" (ConfigSpace JSON)
   lr = { type = "float", lower = 1e-4, upper = 0.1, log = true }
   layers = { type = "integer", lower = 1, upper = 5 }
   act = { type = "categorical", choices = ["relu", "leaky", "tanh"] }
@@ -86,25 +86,25 @@ A configuration file:
   epochs = { type = "constant", value = 20 }
 
 \b
-  [graphs]                        # optional: which levels are alike
-  layers = "path"                 # or "complete"; an integer gets levels
+  [graphs]                        # optional: similarity of levels
+  layers = "path"                 # or "complete"; makes levels of an integer
   act = [["relu", "leaky"], ["leaky", "tanh", 0.5]]
-                                  # edges of your own; a third entry is the
-                                  # weight of one
+                                  # a list of edges; the optional third entry
+                                  # is the weight
 
 \b
   [gp]                            # every key is optional
-  kernel = "auto"                 # or another, see below
+  kernel = "auto"                 # or another kernel, see below
   method = "nuts"                 # or "pathfinder", "laplace", "map"
   chains = 4
-  warmup = 300                    # of a first fit; the others begin warm
-  draws = 50                      # a chain; more until there are enough
-  ess = 50                        # effective samples that are enough
+  warmup = 300                    # of the first fit; others start warm
+  draws = 50                      # per chain, at least
+  ess = 50                        # sample until the ESS is this large
   warm_starts = true
-  target_acceptance = 0.8         # higher: smaller steps, fewer divergences
+  target_acceptance = 0.8         # larger: smaller steps, fewer divergences
   max_treedepth = 10
-  retries = 1                     # how often a fit that fails its diagnostics
-                                  # is made again, with what they ask for
+  retries = 1                     # number of retries of a fit whose
+                                  # diagnostics fail, with adapted settings
   priors = { sigma_n = { family = "LogNormal", mu = -2.0, sigma = 1.0 } }
 
 \b
@@ -124,8 +124,8 @@ Kernels, with their options as in  kernel = { name = "matern", p = 2 }:
                 { name = "hierarchical", base = "se" }
   separable     graph = "laplacian", combine = "product"
 
-Files named in a configuration (space, module, the working directory of a command) are looked up beside it;
-storage and output are relative to the working directory.
+The space file, the module and the working directory of a command are relative to the folder of the configuration
+file; storage and output are relative to the working directory.
 
 \b
 Examples:
@@ -137,18 +137,20 @@ INSPECT = """\
 Show a study: the best configuration, its trials, and the diagnostics of every fit.
 
 \b
-What the diagnostics mean:
-  rhat    near 1: the chains agree; above 1.03, in a loop 1.11: do not
-          trust the fit
-  ess     effective number of draws, in the bulk and in the tails: hundreds
-  div     divergent transitions: many, and a corner may be missing
-  treedepth  trajectories that were cut short
-  ebfmi   energy fraction: below 0.2 the sampler moves badly
-  k_draft    whether an approximation covers the posterior: at most 0.7
-  k_loo   how much hangs on a single observation; a note, not a failure
-  start, attempts  where the chains began, and how many fits it took
-  ok      all but k_loo within their limits, which stand below the table
-  *       beside the number: the suggestion does not come from such a fit
+Diagnostics:
+  rhat       near 1 if the chains agree; do not trust a fit above 1.03, or
+             1.11 in a loop
+  ess        effective sample size in the bulk and in the tails
+  div        divergent transitions: many mean that the draws may miss a part
+             of the posterior
+  treedepth  trajectories stopped at the largest tree depth
+  ebfmi      energy fraction: below 0.2 the sampler explores slowly
+  pareto_k   error of an approximation: at most 0.7
+  k_loo      influence of a single observation; a note, not a failure
+  start      start of the chains, warm or cold
+  attempts   number of fits
+  ok         all but k_loo are within the limits printed below the table
+  *          after the number: the suggestion does not come from such a fit
 
 \b
 Examples:
@@ -157,12 +159,11 @@ Examples:
 """
 
 FIT = """\
-Fit a Gaussian process to a table and look at its posterior.
+Fit a Gaussian process to a table and summarise its posterior.
 
-Every column but the target is a parameter: numbers become floats or integers, anything else categories. With
---space, the space's parameters are taken, and an empty cell is an inactive one. Prints the posterior's summary and
-diagnostics, and saves the posterior and ArviZ's trace and pair figures. Exit code 1 when the diagnostics say the fit
-should not be trusted.
+Every column but the target is a parameter: floats, integers, or categories. With --space, the parameters are those of
+the space, and an empty cell means that the parameter is inactive. Prints a summary and the diagnostics, and saves the
+posterior and ArviZ's trace and pair figures. Exit code 1 if the diagnostics fail.
 
 \b
 Examples:
@@ -171,11 +172,12 @@ Examples:
 """
 
 REPLAY = """\
-Make a recorded fit again and compare: that of a saved posterior, from record.json and the data.json
-beside it, or the one behind a suggestion, from its study.
+Repeat a recorded fit and compare the draws: the fit of a saved posterior, from record.json and the data.json
+beside it, or the fit behind a suggestion, from its study.
 
-On the same machine with the same compiler and packages every bit of every draw is the same. Elsewhere it says what
-differs, and whether means and standard deviations of the hyperparameters agree within their Monte Carlo errors.
+On the same machine with the same compiler and packages all draws are bit-identical. Otherwise the command lists the
+differences of the environment, and whether means and standard deviations of the hyperparameters agree within their
+Monte Carlo errors.
 
 \b
 Exit codes:
@@ -183,7 +185,7 @@ Exit codes:
   1  not identical, but the summaries agree
   2  the summaries disagree, or Stan fails; also a wrong option, or a trial without a fit
   3  no usable compiler or CmdStan
-  4  no readable record, or the data are not those of the record
+  4  no readable record, or data that do not belong to the record
 
 \b
 Examples:

@@ -1,4 +1,4 @@
-"""Objectives named in a configuration file: a Python function, or a command whose last output line is the value."""
+"""Objectives of a configuration file: a Python function, or a command whose last output line is the value."""
 
 from __future__ import annotations
 
@@ -21,22 +21,22 @@ from slayr_py.errors import ObjectiveError, did_you_mean
 from slayr_py.study.objective import Objective, as_value
 
 BUILT_IN = ("config", "python")
-"""Placeholders besides the parameters: the whole configuration as JSON, and the running Python interpreter."""
+"""Placeholders besides the parameters: the configuration as JSON, and the path of the Python interpreter."""
 
-_KEPT = 2**16  # bytes of the end of each output
-_LONGEST_LINE = 500  # characters of a line that is quoted
+_KEPT = 2**16  # bytes kept of the end of each output
+_LONGEST_LINE = 500  # characters quoted of a line
 
 
 def function_objective(reference: str, folder: Path) -> Objective:
-    """Find ``module:function``; the module may lie in `folder`.
+    """Import the function ``module:function``; the module may be in `folder`.
 
     Raises
     ------
     ConfigError
-        No such module or function, or the module does not import.
+        If there is no such module or function, or the import fails.
     """
     module_name, colon, attribute = reference.partition(":")
-    # Relative names too would be looked for, in a package that nobody has named.
+    # Relative names are rejected: they would refer to a package that the file does not name.
     if not (module_name and colon and attribute) or not all(part.isidentifier() for part in module_name.split(".")):
         raise ConfigError(f'function in [objective] must read "module:function", not {reference!r}')
     if str(folder) not in sys.path:
@@ -45,10 +45,8 @@ def function_objective(reference: str, folder: Path) -> Objective:
         module = importlib.import_module(module_name)
     except ModuleNotFoundError as error:
         if error.name == module_name:
-            raise ConfigError(f"there is no module {module_name!r}, neither in {folder} nor installed") from None
-        raise ConfigError(
-            f"the module {module_name!r} needs another one that is not installed: {error.name}"
-        ) from error
+            raise ConfigError(f"there is no module {module_name!r} in {folder}, and none is installed") from None
+        raise ConfigError(f"the module {module_name!r} imports a module that is not installed: {error.name}") from error
     except (Exception, SystemExit) as error:
         raise ConfigError(f"importing the module {module_name!r} raised {type(error).__name__}: {error}") from error
     found = getattr(module, attribute, None)
@@ -64,36 +62,37 @@ def function_objective(reference: str, folder: Path) -> Objective:
 def command_objective(
     command: Sequence[Any], names: Sequence[str], folder: Path, timeout: float | None = None
 ) -> Objective:
-    """Make an objective of a command, run without a shell.
+    """Return an objective that runs a command without a shell.
 
     Parameters
     ----------
     command : sequence of str
-        The program and its arguments. ``{name}`` stands for a parameter's value, with a format if one likes
-        (``{lr:.3g}``), ``{config}`` for the whole configuration as JSON, ``{python}`` for this Python interpreter, and
-        ``{{`` for a brace. An argument that names an inactive parameter is left out: write ``--lr={lr}`` in one piece.
+        The program and its arguments. ``{name}`` stands for a parameter's value, optionally with a format
+        (``{lr:.3g}``), ``{config}`` for the configuration as JSON, ``{python}`` for this Python interpreter, and
+        ``{{`` for a brace. An argument with an inactive parameter is omitted: write ``--lr={lr}`` as one argument.
     names : sequence of str
-        The parameters.
+        Names of the parameters.
     folder : Path
         Working directory of the command.
     timeout : float, optional
-        Seconds after which it is killed and the trial fails.
+        Seconds after which the command is killed and the trial fails.
 
     Returns
     -------
     callable
-        Runs the command and reads its last non-empty line of output; raises `ObjectiveError` for a command that does
-        not start, fails (the end of what it wrote is quoted), takes too long or ends with something else.
+        Runs the command and returns the number in its last non-empty line of output. Raises `ObjectiveError` if the
+        command does not start, fails (the message has the end of its output), takes too long, or its last line is not a
+        number.
 
     Raises
     ------
     ConfigError
-        The command is no list of strings, or an argument has an unknown or malformed placeholder.
+        If the command is not a list of strings, or an argument has an unknown or malformed placeholder.
     """
     if not command or not all(isinstance(part, str) for part in command):
         raise ConfigError(f"command in [objective] must be a list of strings, program first, not {command!r}")
     if not command[0] or any("\0" in part for part in command):
-        raise ConfigError(f"command in [objective] must begin with a program and have no null character: {command!r}")
+        raise ConfigError(f"command in [objective] must start with a program and have no null character: {command!r}")
     if timeout is not None and not 0 < timeout < threading.TIMEOUT_MAX:
         raise ConfigError(f"timeout in [objective] must be a positive number of seconds, not {timeout!r}")
     for argument in command:
@@ -113,8 +112,8 @@ def _check_placeholders(argument: str, names: Sequence[str]) -> None:
     for name in _placeholders(argument):
         if name not in names and name not in BUILT_IN:
             raise ConfigError(
-                f"the argument {argument!r} of the command has the placeholder {{{name}}}, which is no parameter"
-                f"{did_you_mean(name, [*names, *BUILT_IN])} (a literal brace is written twice)"
+                f"the argument {argument!r} of the command has the placeholder {{{name}}}, which is not a parameter"
+                f"{did_you_mean(name, [*names, *BUILT_IN])} (double a literal brace)"
             )
 
 
@@ -130,7 +129,7 @@ def _is_complete(argument: str, values: Mapping[str, Any]) -> bool:
 
 
 def _fill(argument: str, values: Mapping[str, Any]) -> str:
-    # Not str.format: a name is looked up as it stands, never followed into attributes or items.
+    # Unlike str.format, this does not evaluate attributes or items of a name.
     parts = []
     for text, name, form, _ in string.Formatter().parse(argument):
         parts.append(text)
@@ -145,7 +144,7 @@ def _fill(argument: str, values: Mapping[str, Any]) -> str:
 
 
 def _run(command: list[str], folder: Path, timeout: float | None) -> str:
-    # A group of its own, so that a timeout or Ctrl-C ends the command's own children too.
+    # A new process group, so that a timeout or Ctrl-C also ends the command's children.
     try:
         process = subprocess.Popen(
             command,
@@ -155,7 +154,7 @@ def _run(command: list[str], folder: Path, timeout: float | None) -> str:
             stderr=subprocess.PIPE,
             start_new_session=True,
         )
-    except (OSError, ValueError) as error:  # a ValueError for a null character in a parameter's value
+    except (OSError, ValueError) as error:  # ValueError: a null character in a parameter's value
         reason = getattr(error, "strerror", None) or error
         raise ObjectiveError(f"the command {command[0]!r:.200} does not start: {reason}") from error
     with process:
@@ -176,7 +175,7 @@ def _run(command: list[str], folder: Path, timeout: float | None) -> str:
 
 
 def _read(process: subprocess.Popen[bytes], timeout: float | None) -> tuple[str, str]:
-    """Ends of what a command writes to its two outputs; one that never stops writing must not fill the memory."""
+    """Return the ends of a command's two outputs; a command that never stops writing must not fill the memory."""
     deadline = None if timeout is None else time.monotonic() + timeout
 
     def left() -> float | None:
@@ -227,6 +226,6 @@ def _last_line_value(output: str) -> float:
         value = float(lines[-1])
     except ValueError:
         raise ObjectiveError(
-            f"the command's last line of output must be the value, and is {lines[-1]!r:.200}"
+            f"the command's last line of output must be the value, but is {lines[-1]!r:.200}"
         ) from None
     return as_value(value)

@@ -1,4 +1,4 @@
-"""``slayr optimize``: run the study a configuration file describes, and say what came of it."""
+"""``slayr optimize``: run the study of a configuration file and print the result."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ def run(
     output: Path | None,
     quiet: bool,
 ) -> None:
-    """Run a configuration file; arguments that are not None override it.
+    """Run the study of a configuration file; arguments that are not None override the file.
 
     Raises
     ------
     SlayrError
-        Whatever `load_config` or `minimize` raises.
+        As raised by `load_config` and `minimize`.
     """
     config = load_config(path)
     name = check_file_name(config.name if study_name is None else study_name)
@@ -40,10 +40,10 @@ def run(
         folder.mkdir(parents=True, exist_ok=True)
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or error
-        raise ConfigError(f"the output folder {str(folder)!r} cannot be made: {reason}; name another") from error
+        raise ConfigError(f"the output folder {str(folder)!r} cannot be created: {reason}; choose another") from error
     url = storage or config.storage or f"sqlite:///{(folder / name).as_posix()}.db"
     shown = url_without_password(url)
-    again = _again(path, storage and shown, study_name, output)
+    command = _resume_command(path, storage and shown, study_name, output)
     try:
         result = minimize(
             config.objective,
@@ -54,18 +54,18 @@ def run(
             progress=not quiet,
         )
     except ObjectiveError as error:
-        raise type(error)(f"{error}: {shown}. Once it is mended, go on with: {again}") from error.__cause__
+        raise type(error)(f"{error}: {shown}. After correcting it, resume with: {command}") from error.__cause__
     except KeyboardInterrupt:
-        typer.echo(f"stopped; everything evaluated is kept in {shown}. Go on with: {again}", err=True)
+        typer.echo(f"stopped; finished evaluations are in {shown}. Resume with: {command}", err=True)
         raise
-    _report(result, name, folder, shown, again)
+    _report(result, name, folder, shown, command)
 
 
-def _report(result: Result, name: str, folder: Path, url: str, again: str) -> None:
+def _report(result: Result, name: str, folder: Path, url: str, command: str) -> None:
     try:
         best = config_lines(result.best_config)
     except DataError as error:
-        # Every trial answered NaN or failed: a study that ran and found nothing.
+        # Every trial failed or returned NaN.
         raise ObjectiveError(str(error)) from None
     trials = result.trials
     failed = int((trials["state"] == "FAIL").sum())
@@ -76,15 +76,15 @@ def _report(result: Result, name: str, folder: Path, url: str, again: str) -> No
     sampler = sampler_of(result.study)
     assert sampler is not None
     typer.echo(f"kernel      {describe_kernel(sampler.kernel_record)}")
-    typer.echo(_trust(result))
-    typer.echo(f"figure      {_draw(result, folder / f'{name}_convergence.png')}")
+    typer.echo(_fits_line(result))
+    typer.echo(f"figure      {_save_figure(result, folder / f'{name}_convergence.png')}")
     typer.echo(f"study       {url}")
-    typer.echo(f"look at it  slayr inspect {url.removeprefix('sqlite:///')} --study-name {name}")
-    typer.echo(f"go on       {again} --budget {2 * len(trials)}")
+    typer.echo(f"inspect     slayr inspect {url.removeprefix('sqlite:///')} --study-name {name}")
+    typer.echo(f"resume      {command} --budget {2 * len(trials)}")
 
 
-def _draw(result: Result, path: Path) -> str:
-    """Draw the convergence; a disk that is full by now does not take back what was found."""
+def _save_figure(result: Result, path: Path) -> str:
+    """Save the convergence figure; an error of the disk does not fail the finished study."""
     try:
         result.plot_convergence().savefig(path, dpi=150)
     except OSError as error:
@@ -92,20 +92,20 @@ def _draw(result: Result, path: Path) -> str:
     return str(path)
 
 
-def _trust(result: Result) -> str:
-    """Say in a line how many fits passed their diagnostics."""
+def _fits_line(result: Result) -> str:
+    """Return a line with the number of fits that passed their diagnostics."""
     table = suggestion_table(result.study)
     fitted = table[table["phase"] == "model"]
-    broken = int((table["phase"] == "random").sum())
-    if fitted.empty and not broken:
-        return "fits        none: the budget ended with the initial design"
+    failed = int((table["phase"] == "random").sum())
+    if fitted.empty and not failed:
+        return "fits        none: the initial design used the whole budget"
     passed = int((fitted["ok"].fillna(False) == True).sum())  # noqa: E712  (a column of objects)
     line = f"fits        {passed} of {len(fitted)} passed their diagnostics"
-    return f"{line}; {broken} suggestions without a fit" if broken else line
+    return f"{line}; {failed} suggestions without a fit" if failed else line
 
 
-def _again(path: Path, storage: str | None, study_name: str | None, output: Path | None) -> str:
-    """Write the command that resumes this study."""
+def _resume_command(path: Path, storage: str | None, study_name: str | None, output: Path | None) -> str:
+    """Return the command that resumes this study."""
     parts = [f"slayr optimize {path}"]
     if storage:
         parts.append(f"--storage {storage}")

@@ -1,4 +1,4 @@
-"""``slayr replay``: a recorded run made again."""
+"""``slayr replay``: repeat a recorded fit."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ IDENTICAL, AGREES, DISAGREES = 0, 1, 2
 
 
 def run(source: str, *, trial: int | None, study_name: str | None) -> int:
-    """Replay a saved posterior, or the fit behind a trial's suggestion, and print what came out.
+    """Repeat the fit of a saved posterior or of a trial, and print the comparison.
 
     Parameters
     ----------
     source : str
-        A ``record.json`` or its folder; an SQLite file or a storage URL.
+        A ``record.json`` or its folder, an SQLite file, or a storage URL.
     trial : int or None
-        Of a study; None takes the last one with a fit.
+        Trial of a study; by default the last one with a fit.
     study_name : str or None
-        Needed when the storage holds several.
+        Needed if the storage has several studies.
 
     Returns
     -------
@@ -37,11 +37,11 @@ def run(source: str, *, trial: int | None, study_name: str | None) -> int:
     Raises
     ------
     StorageError, DataError, ToolchainError
-        As the replay raises them.
+        As raised by the replay.
     """
     try:
         record, again = _replay(source, trial, study_name)
-    except InferenceError as error:  # a run that once went well: nothing of it agrees
+    except InferenceError as error:  # the recorded fit did not fail
         typer.echo(printable(f"slayr: {error}"), err=True)
         return DISAGREES
     typer.echo(printable(_report(record, again)))
@@ -51,27 +51,25 @@ def run(source: str, *, trial: int | None, study_name: str | None) -> int:
 
 
 def _replay(source: str, trial: int | None, study_name: str | None) -> tuple[dict[str, Any], Replay]:
-    def say(phase: str) -> None:
+    def report(phase: str) -> None:
         typer.echo(f"{phase} ...", err=True)
 
     if not is_study(source):
         if trial is not None or study_name is not None:
-            raise DataError(
-                f"{source} is no study, which --trial and --study-name are for: name an SQLite file or a URL"
-            )
-        return replay_folder(source, say)
+            raise DataError(f"{source} is not a study: --trial and --study-name need an SQLite file or a storage URL")
+        return replay_folder(source, report)
     with quiet_optuna():
         study = load_study(source, study_name)
         number = last_fitted(study) if trial is None else trial
         typer.echo(printable(f"study        {study.study_name}, trial {number}"))
-        return replay_trial(study, number, say)
+        return replay_trial(study, number, report)
 
 
 def _report(record: dict[str, Any], again: Replay) -> str:
     arguments = record["arguments"]
     lines = [
         f"record       {arguments['method']} of {record['program']['name']}, seed {arguments['seed']}, "
-        f"made {record.get('made')} in {record.get('seconds')} s; again in {again.seconds:.3f} s",
+        f"made {record.get('made')} in {record.get('seconds')} s; repeated in {again.seconds:.3f} s",
         f"draws        {'identical, bit for bit' if again.identical else 'not identical'}",
     ]
     if again.worst == 0:
@@ -87,5 +85,5 @@ def _report(record: dict[str, Any], again: Replay) -> str:
         return "\n".join([*lines, "differs", *(f"  {line}" for line in again.differences)])
     same = "environment  as recorded"
     if not again.identical:
-        same += ", as far as a record knows: the sources of slayr_py, or the record itself, have changed"
+        same += "; the source code of slayr_py or the record itself must have changed"
     return "\n".join([*lines, same])

@@ -1,4 +1,4 @@
-"""A study as commands name it: a file or a URL, and a name where there are several."""
+"""Find a study by its file or URL, and its name if there are several."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ from pathlib import Path
 import optuna
 
 from slayr_py.errors import DataError, StorageError
-from slayr_py.study.storage.integrity import check_stored
+from slayr_py.study.storage.integrity import check_integrity
 from slayr_py.study.storage.opening import open_storage, study_names
 
 _SQLITE = b"SQLite format 3\x00"
 
 
 def is_study(text: str) -> bool:
-    """Whether this names a storage of studies: a URL, or an SQLite file."""
+    """Whether a text is a storage URL or the path of an SQLite file."""
     if "://" in text:
         return True
     try:
@@ -25,37 +25,37 @@ def is_study(text: str) -> bool:
 
 
 def load_study(study: str, study_name: str | None) -> optuna.Study:
-    """Open a stored study and check that it is whole.
+    """Open a stored study and check its integrity.
 
     Parameters
     ----------
     study : str
         An SQLite file or a storage URL.
     study_name : str or None
-        Needed when the storage holds several.
+        Needed if the storage has several studies.
 
     Raises
     ------
     StorageError
-        The storage does not open, holds no study, or a damaged one.
+        If the storage does not open, has no study, or the study is damaged.
     DataError
-        No study of that name, or several and no name.
+        If there is no study of that name, or several and no name is given.
     """
     url = study if "://" in study else f"sqlite:///{Path(study).as_posix()}"
     storage = open_storage(url, must_exist=True)
     assert storage is not None
     try:
         names = study_names(storage)
-    except Exception as error:  # whatever the driver makes of a file that is no study
+    except Exception as error:  # the driver raises many types for other databases
         raise StorageError(
-            f"{study} opens, but holds no studies of Optuna's that can be read: restore a copy, or name another"
+            f"{study} opens, but has no readable Optuna studies: restore a copy, or choose another"
         ) from error
     if not names:
-        raise StorageError(f"{study} holds no study yet")
+        raise StorageError(f"{study} has no study yet")
     if study_name is None and len(names) > 1:
-        raise DataError(f"{study} holds several studies: choose one with --study-name: {', '.join(names)}")
+        raise DataError(f"{study} has several studies: choose one with --study-name: {', '.join(names)}")
     if study_name is not None and study_name not in names:
-        raise DataError(f"{study} has no study {study_name!r}; it holds {', '.join(names)}")
+        raise DataError(f"{study} has no study {study_name!r}; it has {', '.join(names)}")
     loaded = optuna.load_study(study_name=study_name or names[0], storage=storage)
-    check_stored(loaded)
+    check_integrity(loaded)
     return loaded

@@ -1,4 +1,4 @@
-"""Plain text tables for terminals, pipes and log files alike."""
+"""Plain text tables for terminals, pipes and log files."""
 
 from __future__ import annotations
 
@@ -9,25 +9,25 @@ import pandas as pd
 
 
 def config_lines(config: Mapping[str, Any]) -> str:
-    """Write one parameter a line, names aligned; floats with six digits."""
+    """Format a configuration: one parameter per line, aligned, floats with six digits."""
     width = max((len(name) for name in config), default=0)
     return "\n".join(f"  {name:<{width}}  {cell(value)}" for name, value in config.items())
 
 
 def cell(value: Any) -> str:
-    """Write one value: floats with six digits, what is missing as a dash."""
+    """Format a value: floats with six digits, a missing value as a dash."""
     if value is None or (isinstance(value, float) and value != value):
         return "-"
     return f"{value:.6g}" if isinstance(value, float) else str(value)
 
 
 def printable(text: str) -> str:
-    """Spell out what would steer a terminal, or could not be printed at all, in a text that somebody else wrote."""
+    """Escape the characters of an untrusted text that control a terminal or cannot be printed."""
     return "".join(c if c.isprintable() or c == "\n" else ascii(c)[1:-1] for c in text)
 
 
 def table_text(table: pd.DataFrame) -> str:
-    """Write a table with aligned columns and no index."""
+    """Format a table with aligned columns and no index."""
     if table.empty:
         return "  (none)"
     cells = [[cell(value) for value in row] for row in table.astype(object).itertuples(index=False)]

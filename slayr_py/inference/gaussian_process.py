@@ -1,8 +1,7 @@
-"""Fitting the model to observed values."""
+"""Fit Gaussian processes to observed values."""
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
@@ -10,14 +9,14 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
 
-from slayr_py.errors import DataError, InferenceError
-from slayr_py.inference.diagnostics.checks import reason
+from slayr_py.errors import DataError
 from slayr_py.inference.model import Model
 from slayr_py.inference.observed import observe
 from slayr_py.inference.posterior import Posterior
-from slayr_py.inference.sampling.attempts import again, check_retries, planned
+from slayr_py.inference.sampling.attempts import Attempt, fit_until_ok
+from slayr_py.inference.sampling.options import FitOptions, Method
 from slayr_py.inference.sampling.programs import compiled
-from slayr_py.inference.sampling.run import Method, check_options, run
+from slayr_py.inference.sampling.run import run
 from slayr_py.inference.sampling.warm_start import WarmStart
 from slayr_py.space import Encoded
 
@@ -31,15 +30,15 @@ class GaussianProcess(Model):
     kernel : Kernel or str
         A kernel, its name, or "auto".
     priors : mapping of str to Prior, optional
-        Replaces the default prior of the named hyperparameters; on standardised targets and unit-cube inputs. Priors
-        are data of the program: changing them compiles nothing.
+        Replaces the default priors of the named hyperparameters; on standardised targets and unit-cube inputs. Priors
+        are data of the program: changing them needs no compilation.
 
     Raises
     ------
     SpaceError
         If the space cannot be encoded.
     DataError
-        For an unknown kernel, or a prior whose name, family or length does not fit.
+        For an unknown kernel, or a prior with an unknown name or of the wrong family or length.
 
     Examples
     --------
@@ -51,7 +50,7 @@ class GaussianProcess(Model):
     """
 
     def prepare(self, progress: Callable[[str], None] | None = None) -> None:
-        """Find or assemble CmdStan and compile the program, so that a fit starts at once.
+        """Find or assemble CmdStan and compile the program, so that fits do not wait for it.
 
         Raises
         ------
@@ -63,17 +62,19 @@ class GaussianProcess(Model):
         self,
         configs: Encoded | Iterable[Mapping[str, Any]] | Any,
         y: ArrayLike,
-        method: Method = "nuts",
-        chains: int = 4,
-        warmup: int = 500,
-        draws: int = 500,
+        method: Method = FitOptions.method,
+        chains: int = FitOptions.chains,
+        warmup: int = FitOptions.warmup,
+        draws: int = FitOptions.draws,
         seed: int = 1,
-        target_acceptance: float = 0.8,
-        max_treedepth: int = 10,
-        ess: int | None = None,
+        target_acceptance: float = FitOptions.target_acceptance,
+        max_treedepth: int = FitOptions.max_treedepth,
+        ess: int | None = FitOptions.ess,
         start: WarmStart | None = None,
-        retries: int = 0,
+        retries: int = FitOptions.retries,
         progress: Callable[[str], None] | None = None,
+        *,
+        options: FitOptions | None = None,
     ) -> Posterior:
         """Fit to observed values.
 
@@ -84,99 +85,66 @@ class GaussianProcess(Model):
         y : (n,) array_like
             Observed values in the user's units; standardised before the fit.
         method : {"nuts", "pathfinder", "laplace", "map"}
-            Hamiltonian Monte Carlo; two approximations whose draws are importance-resampled, and given up for NUTS
-            where the Pareto k of their importance ratios is above 0.7; or the mode (of the hyperparameters on the
-            logarithmic scale) as a single draw.
+            "nuts" is Hamiltonian Monte Carlo. "pathfinder" and "laplace" are approximations whose draws are
+            importance-resampled; if the Pareto k of their importance ratios exceeds 0.7, the fit falls back to NUTS.
+            "map" is the mode (of the hyperparameters on the logarithmic scale) as a single draw.
         chains, warmup, draws : int
-            Chains, and iterations of each; approximations return ``chains * draws`` draws.
+            Number of chains, and iterations of each; approximations return ``chains * draws`` draws.
         seed : int
             Fixes every draw.
         target_acceptance : float
-            Acceptance statistic that the step size aims at, in (0, 1).
+            Acceptance statistic to which the step size is adapted, in (0, 1).
         max_treedepth : int
             A trajectory has at most 2**max_treedepth steps.
         ess : int, optional
-            Go on drawing, up to 16 times ``draws``, until the smallest bulk effective sample size of a
-            hyperparameter is this large and R-hat is within its limit.
+            Continue sampling, up to 16 times ``draws``, until the smallest bulk effective sample size of a
+            hyperparameter reaches this number and R-hat is within its limit.
         start : WarmStart, optional
-            `Posterior.warm_start` of a fit to nearly the same data: the chains begin there with a short warm-up. If the
-            diagnostics object to what comes out, a full warm-up follows.
+            `Posterior.warm_start` of a fit to nearly the same data: the chains start there with a short warm-up. If
+            the diagnostics fail, a fit with a full warm-up follows.
         retries : int
-            How often a NUTS fit whose diagnostics object is made again, from another seed and with what they ask for:
-            twice the warm-up, a target acceptance halfway to 1, or trees of one more level.
+            Number of retries of a NUTS fit whose diagnostics fail. Each has another seed and settings that address the
+            failure: twice the warm-up, a target acceptance halfway to 1, or one more tree level.
         progress : callable, optional
             Called with the name of each phase.
+        options : FitOptions, optional
+            Replaces ``method``, ``chains``, ``warmup``, ``draws``, ``target_acceptance``, ``max_treedepth``, ``ess``
+            and ``retries``, which must then keep their defaults.
 
         Returns
         -------
         Posterior
-            Of the last attempt, within its limits or not: `Posterior.check` says. ``record["abandoned"]`` has what was
-            given up before it, why, and what followed.
+            Result of the last attempt, even if its diagnostics fail; see `Posterior.check`. ``record["abandoned"]``
+            lists the attempts before it, why each was abandoned, and what followed.
 
         Raises
         ------
         SpaceError
             If a configuration does not belong to the space.
         DataError
-            If y has another length, is empty or not finite, or an option makes no sense.
+            If y has another length, is empty or not finite, or an option is illegal.
         InferenceError
             If Stan fails.
         """
-        observed = observe(self, configs, y, omit_jacobian=method == "map")
-        options: dict[str, Any] = {
-            "chains": chains,
-            "warmup": warmup,
-            "draws": draws,
-            "target_acceptance": target_acceptance,
-            "max_treedepth": max_treedepth,
-            "ess": ess,
-        }
-        options = check_options(method, **options)
-        retries = check_retries(retries)
+        single = FitOptions(method, chains, warmup, draws, target_acceptance, max_treedepth, ess, retries)
+        if options is None:
+            options = single
+        elif changed := single.changed():
+            raise DataError(f"options= replaces the single fit options; remove {', '.join(changed)}, or options=")
+        observed = observe(self, configs, y, omit_jacobian=options.method == "map")
         if start is not None:
-            self.check_start(start, chains)
+            self.check_start(start, options.chains)
         program = compiled(self.kernel.program, progress)
 
-        abandoned: list[dict[str, Any]] = []
-        attempts, retried = planned(method, start, seed, options), 0
-        failed: Posterior | None = None
-        while True:
-            attempt, begun = attempts.pop(0), time.perf_counter()
-            try:
-                result = run(
-                    program,
-                    observed.data,
-                    attempt.method,
-                    seed=attempt.seed,
-                    start=attempt.start,
-                    progress=progress,
-                    **attempt.options,
-                )
-                posterior = Posterior.from_run(self, program, observed, result, attempt.start, abandoned)
-            except InferenceError as error:
-                if not attempts and failed is None:
-                    raise
-                why = [str(error)]
-            else:
-                check = posterior.check()
-                if check.ok or (not attempts and retried == retries):
-                    return posterior
-                why = [reason(message) for message in check.messages]
-                if not attempts:
-                    retried, failed = retried + 1, posterior
-                    attempts.append(again(attempt, check.outside, seed, retried))
-            abandoned.append(
-                {
-                    "method": attempt.method,
-                    "start": attempt.kind,
-                    "why": why,
-                    "then": attempts[0].after(attempt) if attempts else "back to the fit before",
-                    "seconds": round(time.perf_counter() - begun, 3),
-                }
+        def fit_once(attempt: Attempt) -> Posterior:
+            result = run(
+                program, observed.data, attempt.options, seed=attempt.seed, start=attempt.start, progress=progress
             )
-            if not attempts and failed is not None:  # a retry in which Stan fails is worse than what it was to mend
-                failed.record["abandoned"] = abandoned
-                return failed
+            return Posterior.from_run(self, program, observed, result, attempt.start)
+
+        posterior, abandoned = fit_until_ok(fit_once, options, start, seed)
+        posterior.record["abandoned"] = abandoned
+        return posterior
 
     def cross_validate(
         self,
@@ -227,12 +195,12 @@ class GaussianProcess(Model):
         return cross_validate(self, configs, y, cv, scoring, seed, progress, level, fit_options)
 
     def check_start(self, start: WarmStart, chains: int) -> None:
-        """Check that so many chains of this model can begin there.
+        """Check that a warm start fits this model and number of chains.
 
         Raises
         ------
         DataError
-            If the start is of another kernel or space, or of another number of chains.
+            If the start comes from a fit with another kernel, space or number of chains.
         """
         shapes = {name: values.shape for name, values in start.points.items()}
         wanted = {name: (chains, *shape) for name, shape in self.parameter_shapes.items()}
@@ -240,5 +208,5 @@ class GaussianProcess(Model):
         if shapes != wanted or start.step_size.shape != (chains,) or start.inverse_metric.shape not in ((n,), (n, n)):
             raise DataError(
                 f"the warm start has states of shapes {shapes} for {len(start.step_size)} chains; this model with "
-                f"{chains} chains has {wanted}: take it from a fit of the same kernel with as many chains"
+                f"{chains} chains needs {wanted}: use a start from a fit with the same kernel and number of chains"
             )

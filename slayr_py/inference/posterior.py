@@ -1,4 +1,4 @@
-"""What a fit gives: draws, predictions, diagnostics, and a record of how it came about."""
+"""Posterior of a fit: draws, predictions, diagnostics and the run record."""
 
 from __future__ import annotations
 
@@ -20,6 +20,7 @@ from slayr_py.inference.records import saved
 from slayr_py.inference.records.data_tree import posterior_groups, prior_groups
 from slayr_py.inference.records.record import as_text, make_record
 from slayr_py.inference.records.saved import Format
+from slayr_py.inference.sampling.options import FitOptions
 from slayr_py.inference.sampling.output import Run
 from slayr_py.inference.sampling.programs import compiled
 from slayr_py.inference.sampling.run import run
@@ -31,37 +32,37 @@ from slayr_py.toolchain import CompiledProgram
 
 
 class Posterior:
-    """Posterior of a Gaussian process; made by :meth:`GaussianProcess.fit` or :meth:`Posterior.load`.
+    """Posterior of a Gaussian process, from :meth:`GaussianProcess.fit` or :meth:`Posterior.load`.
 
     Attributes
     ----------
     model : Model
-        What was fitted: kernel, priors, encoder.
+        Kernel, priors and encoder of the fit.
     idata : xarray.DataTree
-        Everything on standardised targets, in groups that ArviZ knows; vectors are labelled by the space's names.
+        ArviZ' groups, all on standardised targets; vectors are labelled with the names of the space.
 
         ``posterior``
-            Hyperparameters (chain, draw), those of a vector (chain, draw, ...).
+            Hyperparameters: scalars (chain, draw), vectors (chain, draw, ...).
         ``unconstrained_posterior``
-            What the program samples, ``z_`` before each name.
+            The coordinates that the program samples, named ``z_`` and the hyperparameter.
         ``sample_stats``
-            Of NUTS: ``lp``, ``acceptance_rate``, ``step_size``, ``tree_depth``, ``n_steps``, ``diverging``, ``energy``.
-            Of another method only ``lp``, or nothing.
+            For NUTS ``lp``, ``acceptance_rate``, ``step_size``, ``tree_depth``, ``n_steps``, ``diverging`` and
+            ``energy``; for other methods ``lp`` at most.
         ``log_likelihood``
-            ``y`` (chain, draw, observation): the log density of each observation given all others, exact in the
-            function; see ``docs/decisions/leave-one-out.md``.
+            ``y`` (chain, draw, observation): the log density of each observation given all others, with the function
+            integrated out exactly; see ``docs/decisions/leave-one-out.md``.
         ``posterior_predictive``
-            ``y`` (chain, draw, observation): a draw of each observation given all others, so that it has not seen what
-            it is compared with. The entries of one draw are not a joint draw.
+            ``y`` (chain, draw, observation): a draw of each observation given all others, so that it does not depend on
+            the value it is compared with. The entries of one draw are not a joint draw.
         ``observed_data``
             ``y`` (observation).
         ``constant_data``
-            ``X`` (observation, column), ``values`` and ``active`` (observation, parameter): the configurations as the
-            kernel sees them and as the encoder makes them; ``y_mean`` and ``y_sd``, in the user's units.
+            ``X`` (observation, column), the inputs of the kernel; ``values`` and ``active`` (observation, parameter),
+            the output of the encoder; ``y_mean`` and ``y_sd``, in the user's units.
         ``prior``, ``sample_stats_prior``, ``prior_predictive``
-            Only of :meth:`with_prior`: the same without the likelihood. ``prior_predictive`` has joint draws.
+            The same without the likelihood, only after :meth:`with_prior`. ``prior_predictive`` has joint draws.
     record : dict
-        How to run this again; JSON-able.
+        Everything needed to repeat the run; JSON-able.
     """
 
     def __init__(
@@ -86,19 +87,19 @@ class Posterior:
         start: WarmStart | None = None,
         abandoned: Sequence[Mapping[str, Any]] = (),
     ) -> Posterior:
-        """Label the arrays of a run, check them, and record how the run was made.
+        """Label the arrays of a run, compute its diagnostics and make its record.
 
         Parameters
         ----------
         model : Model
         program : CompiledProgram
-            The program that ran.
+            Program of the run.
         observed : Observed
-            Observations that were fitted.
+            Observations of the fit.
         result : Run
             Output of the program.
         start : WarmStart, optional
-            Where the chains started.
+            Start of the chains.
         abandoned : sequence of mappings
             Earlier attempts, for ``record["abandoned"]``.
         """
@@ -107,28 +108,35 @@ class Posterior:
             posterior_groups(model, observed.train, y, result, observed.y_mean, observed.y_sd)
         )
         hyperparameters = {name: result.variables[name] for name in model.priors if name in result.variables}
-        diagnostics = diagnose(result, hyperparameters, leave_one_out(idata))
+        diagnostics = diagnose(
+            hyperparameters,
+            result.arguments,
+            result.sampler,
+            result.pareto_k,
+            result.importance_ess,
+            leave_one_out(idata),
+        )
         record = make_record(model, program, observed.data, result, diagnostics, start, abandoned)
         return cls(model, observed.train, observed.data, idata, record, diagnostics)
 
     @property
     def kernel(self) -> Kernel:
-        """The kernel that was fitted."""
+        """Kernel of the model."""
         return self.model.kernel
 
     @property
     def encoder(self) -> Encoder:
-        """The encoder of the space."""
+        """Encoder of the space."""
         return self.model.encoder
 
     @property
     def y_mean(self) -> float:
-        """Mean of the observed values, in the user's units."""
+        """Mean that standardisation subtracted from the observed values, in the user's units."""
         return float(self.idata["constant_data"]["y_mean"])
 
     @property
     def y_sd(self) -> float:
-        """Standard deviation by which the observed values were divided."""
+        """Standard deviation by which standardisation divided the observed values."""
         return float(self.idata["constant_data"]["y_sd"])
 
     @property
@@ -138,29 +146,29 @@ class Posterior:
 
     @property
     def n_chains(self) -> int:
-        """Number of chains; 1 for a method without."""
+        """Number of chains; 1 for a method without chains."""
         return int(self.idata["posterior"].sizes["chain"])
 
     @cached_property
     def draws(self) -> dict[str, FloatArray]:
-        """Hyperparameters by name, (s, ...): chains one after another."""
+        """Hyperparameters by name, (s, ...), with the chains concatenated."""
         posterior = self.idata["posterior"].to_dataset()
         arrays = {str(name): np.asarray(posterior[name].values) for name in posterior.data_vars}
         draws = {k: np.ascontiguousarray(v.reshape(-1, *v.shape[2:])) for k, v in arrays.items()}
-        # Stan writes nothing of a vector without entries, such as length-scales where no parameter is real.
+        # Stan writes no column for an empty vector, such as length-scales of a space without real parameters.
         empty = {name: np.zeros((len(draws["mu"]), 0)) for name in self.kernel.labels(self.encoder)}
         return empty | draws
 
     def predict(
         self, configs: Encoded | Iterable[Mapping[str, Any]] | Any, engine: Literal["numpy", "stan"] = "numpy"
     ) -> Prediction:
-        """The latent function at m configurations.
+        """Predict the latent function at m configurations.
 
         Parameters
         ----------
         configs : iterable of configurations, DataFrame, (m, D) array, or Encoded
         engine : {"numpy", "stan"}
-            Compute from the draws here, or by the program's generated quantities; equal up to rounding.
+            Compute the prediction in NumPy or as the program's generated quantities; equal up to rounding.
 
         Returns
         -------
@@ -178,9 +186,9 @@ class Posterior:
         return Prediction.from_draws(mean, sd).in_units(self.y_mean, self.y_sd)
 
     def predictor(self, n_draws: int | None = None) -> Predictor:
-        """Factors of at most ``n_draws`` draws (all by default), on the standardised scale.
+        """Return a predictor from at most ``n_draws`` draws (all by default), on the standardised scale.
 
-        Every chain is thinned evenly to as many as every other.
+        All chains are thinned evenly to the same number of draws.
         """
         rows = np.arange(self.n_draws).reshape(self.n_chains, -1)
         if n_draws is not None and n_draws < self.n_draws:
@@ -189,25 +197,25 @@ class Posterior:
         return Predictor(self.kernel, self.train, self._targets, {k: v[rows.ravel()] for k, v in self.draws.items()})
 
     def check(self) -> Diagnostics:
-        """Diagnostics of the fit."""
+        """Return the diagnostics of the fit."""
         return self._diagnostics
 
     def loo(self) -> xr.DataArray:
-        """Leave-one-out log predictive densities of the n observations, in the user's units.
+        """Return the leave-one-out log predictive densities of the n observations, in the user's units.
 
-        Exact in the function, which is integrated out, and Pareto-smoothed importance sampling in the hyperparameters
-        (Vehtari, Gelman & Gabry 2017).
+        The function is integrated out exactly; the hyperparameters by Pareto-smoothed importance sampling (Vehtari,
+        Gelman & Gabry 2017).
 
         Returns
         -------
         (n,) DataArray
-            Coordinate ``pareto_k`` (n,): above ``pareto_k_limit``, one of the attributes, the value is unreliable. The
-            others are ``elpd``, the sum, and its standard error ``se``.
+            With a coordinate ``pareto_k`` (n,) and the attributes ``elpd``, the sum of the densities, ``se``, its
+            standard error, and ``pareto_k_limit``: a density with a larger ``pareto_k`` is unreliable.
 
         Raises
         ------
         DataError
-            With fewer than five draws, such as a point estimate.
+            With fewer than five draws, for example a point estimate.
         """
         result = leave_one_out(self.idata)
         if result is None:
@@ -227,7 +235,7 @@ class Posterior:
         )
 
     def warm_start(self) -> WarmStart:
-        """What a fit to nearly the same data can begin with: ``fit(..., start=posterior.warm_start())``.
+        """Return a warm start for a fit to nearly the same data: ``fit(..., start=posterior.warm_start())``.
 
         Raises
         ------
@@ -236,7 +244,7 @@ class Posterior:
         """
         if self.record["arguments"]["method"] != "nuts":
             raise DataError(
-                f"a {self.record['arguments']['method']} fit has no chains to go on with; use method='nuts'"
+                f"a {self.record['arguments']['method']} fit has no chains to start from; use method='nuts'"
             )
         stored = self.idata["unconstrained_posterior"].to_dataset()
         draws = {
@@ -251,42 +259,36 @@ class Posterior:
         )
 
     def with_prior(self, draws: int = 500, chains: int = 4, warmup: int = 500, seed: int = 1) -> Posterior:
-        """The same posterior with the prior beside it: three more groups in ``idata``.
+        """Return this posterior with three more groups in ``idata``: draws from the prior.
 
-        The program that was fitted runs once more by NUTS with its likelihood off, at the same configurations:
-        ``prior`` has the hyperparameters, ``prior_predictive`` the observations that they give, and
-        ``sample_stats_prior`` how it went. Groups that are there already are replaced.
+        NUTS runs the same program without its likelihood, at the same configurations: ``prior`` has the
+        hyperparameters, ``prior_predictive`` observations drawn given these, and ``sample_stats_prior`` the statistics
+        of NUTS. Existing groups of these names are replaced.
 
         Parameters
         ----------
         draws, chains, warmup : int
-            Chains, and iterations of each.
+            Number of chains, and iterations of each.
         seed : int
             Fixes every draw.
 
         Returns
         -------
         Posterior
-            A new one; this one stays as it is. ``record["prior"]`` has the arguments of the run.
+            A new object; this one is unchanged. ``record["prior"]`` has the arguments of the run.
 
         Raises
         ------
         DataError
-            If a number makes no sense.
+            If a number is illegal.
         InferenceError
             If Stan fails.
         """
         result = run(
             compiled(self.model.kernel.program),
             self.model.stan_data(self.train, self._targets, self.train[:0], prior_only=True),
-            "nuts",
+            FitOptions(chains=chains, warmup=warmup, draws=draws),
             seed=seed,
-            chains=chains,
-            warmup=warmup,
-            draws=draws,
-            target_acceptance=0.8,
-            max_treedepth=10,
-            ess=None,
         )
         groups = {name: group.to_dataset() for name, group in self.idata.children.items()}
         groups |= prior_groups(self.model, self.train, result)
@@ -294,25 +296,25 @@ class Posterior:
         return Posterior(self.model, self.train, self.data, xr.DataTree.from_dict(groups), record, self._diagnostics)
 
     def to_arviz(self) -> Any:
-        """``idata`` as the installed ArviZ takes it: ``InferenceData`` before version 1, a tree after."""
+        """Return ``idata`` for the installed ArviZ: ``InferenceData`` before version 1, a tree from version 1 on."""
         return to_arviz(self.idata)
 
     def save(self, folder: str | Path, format: Format = "netcdf") -> Path:
         """Write ``record.json``, ``data.json`` and ``posterior.nc`` or ``posterior.zarr`` into a folder.
 
-        The folder is made if need be; an older posterior in it is replaced, whichever format it is in.
+        The folder is created if it does not exist; a posterior that is already there is replaced in either format.
 
         Parameters
         ----------
         format : {"netcdf", "zarr"}
-            Of ``idata``. Zarr needs the package zarr: ``pip install 'slayr-py[zarr]'``.
+            Format of ``idata``. Zarr needs the package zarr: ``pip install 'slayr-py[zarr]'``.
 
         Raises
         ------
         DataError
             For an unknown format.
         StorageError
-            If it cannot be written, or zarr is missing.
+            If the folder cannot be written, or zarr is missing.
         """
         path = Path(folder)
         saved.save(path, as_text(self.record), self.data, self.idata, format)
@@ -320,7 +322,7 @@ class Posterior:
 
     @classmethod
     def load(cls, folder: str | Path) -> Posterior:
-        """Read what :meth:`save` wrote, in either format.
+        """Load a posterior that :meth:`save` wrote in either format.
 
         Raises
         ------
@@ -337,7 +339,7 @@ class Posterior:
             return cls(model, train, data, idata, record, Diagnostics.fromdict(record["diagnostics"]))
         except StorageError:
             raise
-        except Exception as error:  # what a damaged file can lead to has no end: AttributeError, RecursionError, ...
+        except Exception as error:  # a damaged file can cause any of them: AttributeError, RecursionError, ...
             raise StorageError(
                 f"{path} is not a readable saved posterior: {type(error).__name__}: {error}; "
                 "save it again, or restore a copy of the folder"

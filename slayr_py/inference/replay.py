@@ -1,7 +1,7 @@
-"""Replays: a recorded run made again, and what came out otherwise.
+"""Replay recorded runs and compare the results with the records.
 
-A record is a file from somebody else. Its entries choose among our own programs, methods and kernels, and are numbers
-for these; whatever else they are is refused before anything runs.
+A record can come from an untrusted source. Its entries only select among this package's programs, methods and kernels,
+and supply numbers to these; everything else is rejected before a program runs.
 """
 
 from __future__ import annotations
@@ -19,17 +19,15 @@ from slayr_py.inference.posterior import Posterior
 from slayr_py.inference.records.environment import differences, environment
 from slayr_py.inference.records.record import FORMAT, digest
 from slayr_py.inference.records.summary import compare, entries, summarise
+from slayr_py.inference.sampling.options import FitOptions
 from slayr_py.inference.sampling.output import Run
 from slayr_py.inference.sampling.programs import Likelihood, compiled, program_names
-from slayr_py.inference.sampling.run import Method, check_options, run
+from slayr_py.inference.sampling.run import RECORDED_OPTIONS, run
 from slayr_py.inference.sampling.seeds import stan_seed
 from slayr_py.inference.sampling.warm_start import WarmStart
 from slayr_py.toolchain import CompiledProgram
 
 _Read = TypeVar("_Read")
-
-_OPTIONS = {"chains": 1, "warmup": 1, "draws": 1, "target_acceptance": 0.8, "max_treedepth": 10, "ess": None}
-"""Of a run; those that its method does not know are not in its record, and anything."""
 
 _NEEDED = (
     *("slayr_py", "program", "cmdstan", "machine", "packages", "kernel", "priors", "space"),
@@ -39,24 +37,25 @@ _NEEDED = (
 
 @dataclass(frozen=True)
 class Replay:
-    """A recorded run made again.
+    """Result of a replay.
 
     Attributes
     ----------
     identical : bool
-        Whether every bit of every draw is as recorded.
+        Whether all draws equal the recorded ones bit for bit.
     agrees : bool
         Whether means and standard deviations of all hyperparameters agree within their Monte Carlo errors.
     differences : tuple of str
-        What differs in toolchain, machine, packages and arguments: "cmdstan.version: was 2.35.0, is 2.36.0".
+        Differences in toolchain, machine, packages and arguments: "cmdstan.version: was 2.35.0, is 2.36.0".
     worst : float
-        Largest difference of a mean or standard deviation, in joint Monte Carlo errors; of a mode, relative.
+        Largest difference of a mean or standard deviation in joint Monte Carlo errors; for a mode, the largest
+        relative difference.
     worst_of : str
-        What differs so much: "mean of lengthscale[x]".
+        The quantity with the largest difference: "mean of lengthscale[x]".
     limit : float
-        Up to which such a difference is left to chance: one right replay in a thousand has a larger one.
+        Limit on ``worst``, which one correct replay in a thousand exceeds by chance.
     draws_sha256 : str
-        Hash of the new draws.
+        SHA-256 of the new draws.
     seconds : float
         Wall-clock time of the new run.
     """
@@ -72,14 +71,14 @@ class Replay:
 
 
 def replay(record: Mapping[str, Any], data: Mapping[str, Any], progress: Callable[[str], None] | None = None) -> Replay:
-    """Run again what a record tells of: the run that counted, not what was given up before it.
+    """Repeat a recorded run, without the attempts that were abandoned before it, and compare the results.
 
     Parameters
     ----------
     record : mapping
-        `Posterior.record`, or what `Posterior.save` wrote as ``record.json``.
+        `Posterior.record`, or the content of a saved ``record.json``.
     data : mapping
-        The program's data: `Posterior.data`, or ``data.json``.
+        The program's data: `Posterior.data`, or the content of ``data.json``.
     progress : callable, optional
         Called with the name of each phase.
 
@@ -90,16 +89,16 @@ def replay(record: Mapping[str, Any], data: Mapping[str, Any], progress: Callabl
     Raises
     ------
     StorageError
-        If this is not a record, one of an earlier or later version, or if the data are not those of the record.
+        If the record is invalid or of another format version, or if the data do not belong to it.
     ToolchainError, CompileError
         If the program cannot be compiled.
     InferenceError
         If Stan fails.
     """
-    asked = _read(record, data)
-    program, result = asked.run(data, progress)
+    recorded = _read(record, data)
+    program, result = recorded.run(data, progress)
     draws = digest(result.variables)
-    summary = summarise(asked.model, result)
+    summary = summarise(recorded.model, result)
     agreement = _checked(lambda was: compare(was, summary), record["summary"])
     now = environment(program) | {"arguments": result.arguments}
     return Replay(
@@ -117,28 +116,28 @@ def replay(record: Mapping[str, Any], data: Mapping[str, Any], progress: Callabl
 def posterior_again(
     record: Mapping[str, Any], observed: Observed, progress: Callable[[str], None] | None = None
 ) -> Posterior:
-    """Run again what a record tells of and build its posterior, whether or not it is the same.
+    """Repeat a recorded run and return its posterior, identical to the recorded one or not.
 
-    Parameters and errors as of :func:`replay`.
+    Parameters and errors are those of :func:`replay`.
     """
-    asked = _read(record, observed.data)
-    program, result = asked.run(observed.data, progress)
-    return Posterior.from_run(asked.model, program, observed, result, asked.start, record.get("abandoned", ()))
+    recorded = _read(record, observed.data)
+    program, result = recorded.run(observed.data, progress)
+    return Posterior.from_run(recorded.model, program, observed, result, recorded.start, record.get("abandoned", ()))
 
 
 def recorded_model(record: Mapping[str, Any]) -> GaussianProcess:
-    """The model of a record, all of which is checked first but the data.
+    """Check a record, except for its data, and return its model.
 
     Raises
     ------
     StorageError
-        If it is not a record, or one of another format.
+        If the record is invalid or of another format version.
     """
-    return _checked(_asked, record).model
+    return _checked(_parse, record).model
 
 
 def replay_folder(path: str | Path, progress: Callable[[str], None] | None = None) -> tuple[dict[str, Any], Replay]:
-    """Replay a saved posterior; the record comes back too.
+    """Replay a saved posterior; return its record and the result.
 
     Parameters
     ----------
@@ -148,7 +147,7 @@ def replay_folder(path: str | Path, progress: Callable[[str], None] | None = Non
     Raises
     ------
     StorageError
-        If the files cannot be read, besides what :func:`replay` raises.
+        If the files cannot be read. The other errors are those of :func:`replay`.
     """
     record_file = Path(path) / "record.json" if Path(path).is_dir() else Path(path)
     record, data = _json(record_file), _json(record_file.with_name("data.json"))
@@ -159,39 +158,38 @@ def replay_folder(path: str | Path, progress: Callable[[str], None] | None = Non
 
 
 @dataclass(frozen=True)
-class _Asked:
-    """What a record asks for, checked."""
+class _RecordedRun:
+    """Checked content of a record."""
 
     model: GaussianProcess
     program: str
     likelihood: Likelihood
-    method: Method
-    options: dict[str, Any]
+    options: FitOptions
     seed: int
     start: WarmStart | None
 
     def run(
         self, data: Mapping[str, Any], progress: Callable[[str], None] | None = None
     ) -> tuple[CompiledProgram, Run]:
-        """Run it, with the readable likelihood where the recorded one does not compile."""
+        """Repeat the run; fall back to the readable likelihood if the recorded one does not compile."""
         try:
             program = compiled(self.program, progress, self.likelihood)
         except CompileError:
             if self.likelihood == "readable":
                 raise
             program = compiled(self.program, progress, "readable")
-        result = run(program, data, self.method, seed=self.seed, start=self.start, progress=progress, **self.options)
+        result = run(program, data, self.options, seed=self.seed, start=self.start, progress=progress)
         return program, result
 
 
-def _read(record: Mapping[str, Any], data: Mapping[str, Any]) -> _Asked:
-    asked, found = _checked(_asked, record), _checked(digest, data)
+def _read(record: Mapping[str, Any], data: Mapping[str, Any]) -> _RecordedRun:
+    recorded, found = _checked(_parse, record), _checked(digest, data)
     if found != record["data_sha256"]:
         raise StorageError(
-            f"the data are not those of the record: their SHA-256 is {found}, the record's "
+            f"the data are not those of the record: their SHA-256 is {found}, the recorded one is "
             f"{record['data_sha256']!r:.80}; put the data.json of the same fit beside it"
         )
-    return asked
+    return recorded
 
 
 def _checked(read: Callable[[Mapping[str, Any]], _Read], values: Mapping[str, Any]) -> _Read:
@@ -199,17 +197,18 @@ def _checked(read: Callable[[Mapping[str, Any]], _Read], values: Mapping[str, An
         return read(values)
     except StorageError:
         raise
-    except Exception as error:  # what a damaged record can lead to has no end: AttributeError, RecursionError, ...
+    except Exception as error:  # a damaged record can cause any of them: AttributeError, RecursionError, ...
         raise StorageError(
-            f"this is not a readable run record: {type(error).__name__}: {error}; restore a copy of it, or fit again"
+            f"this is not a readable run record: {type(error).__name__}: {error}; restore a copy of it, or repeat "
+            "the fit"
         ) from error
 
 
-def _asked(record: Mapping[str, Any]) -> _Asked:
+def _parse(record: Mapping[str, Any]) -> _RecordedRun:
     if record.get("format") != FORMAT:
         raise StorageError(
             f"its format is {record.get('format')!r:.80}, and this version of slayr_py replays {FORMAT}; use the "
-            f"version that made it ({record.get('slayr_py')!r:.80}), or fit again"
+            f"version that made it ({record.get('slayr_py')!r:.80}), or repeat the fit"
         )
     if missing := [name for name in _NEEDED if name not in record]:
         raise KeyError(", ".join(missing))
@@ -219,16 +218,17 @@ def _asked(record: Mapping[str, Any]) -> _Asked:
         raise ValueError(f"{program!r:.80} is not the program of its kernel, {model.kernel.program}")
     if likelihood not in get_args(Likelihood):
         raise ValueError(f"no likelihood {likelihood!r:.80}; known: {', '.join(get_args(Likelihood))}")
-    method = arguments["method"]
-    options = check_options(method, **{name: arguments.get(name, value) for name, value in _OPTIONS.items()})
+    # Records have only the options that their method uses; that of an approximation has the draws of all chains.
+    recorded = {name: arguments[name] for name in RECORDED_OPTIONS if name in arguments}
+    options = FitOptions(method=arguments["method"], **{"chains": 1} | recorded)
     stan_seed(arguments["seed"])
     start = None if record["start"] is None else WarmStart.fromdict(record["start"])
     if start is not None:
-        model.check_start(start, options["chains"])
+        model.check_start(start, options.chains)
     if record["summary"].keys() != entries(model).keys():
         raise ValueError(f"its summary is of {', '.join(record['summary'])}, its model of {', '.join(entries(model))}")
     compare(record["summary"], record["summary"])
-    return _Asked(model, program, likelihood, method, options, arguments["seed"], start)
+    return _RecordedRun(model, program, likelihood, options, arguments["seed"], start)
 
 
 def _json(path: Path) -> dict[str, Any]:
@@ -239,5 +239,5 @@ def _json(path: Path) -> dict[str, Any]:
             f"{path} cannot be read: {error}; name the folder of a saved posterior, or the record.json in it"
         ) from error
     if not isinstance(values, dict):
-        raise StorageError(f"{path} is no JSON object; restore a copy of it, or fit again")
+        raise StorageError(f"{path} is no JSON object; restore a copy of it, or repeat the fit")
     return values

@@ -1,4 +1,4 @@
-"""The optimisation loop on Optuna: a sampler, `minimize`, ask and tell, and what to look at afterwards."""
+"""Optimisation with Optuna: the sampler, `minimize`, ask and tell, results and refits."""
 
 from slayr_py.study.asktell import ask, config_of, create_study, space_of, tell
 from slayr_py.study.distributions import space_to_distributions

@@ -1,4 +1,4 @@
-"""Ask and tell: a study of Optuna's own, made to fit a ConfigSpace space."""
+"""Ask and tell with an Optuna study of a ConfigSpace space."""
 
 from __future__ import annotations
 
@@ -11,14 +11,15 @@ from optuna.distributions import BaseDistribution, CategoricalDistribution, Floa
 from optuna.storages import BaseStorage
 from optuna.study import StudyDirection
 from optuna.trial import FrozenTrial
+from typing_extensions import Unpack
 
 from slayr_py.errors import DataError, SpaceError
 from slayr_py.space import Encoder, space_from_json
 from slayr_py.study.distributions import is_active, space_to_distributions
-from slayr_py.study.sampler import StanGPSampler, sampler_of
+from slayr_py.study.sampler import SamplerKeywords, StanGPSampler, sampler_of
 from slayr_py.study.storage.attributes import study_record
-from slayr_py.study.storage.integrity import check_stored
-from slayr_py.study.storage.opening import open_storage, storage_failures
+from slayr_py.study.storage.integrity import check_integrity
+from slayr_py.study.storage.opening import open_storage, translate_storage_errors
 
 
 def create_study(
@@ -27,36 +28,36 @@ def create_study(
     storage: str | BaseStorage | None = None,
     study_name: str | None = None,
     direction: str = "minimize",
-    **options: Any,
+    **options: Unpack[SamplerKeywords],
 ) -> Study:
-    """Create a study of a space, or go on with the one of that name.
+    """Create a study of a space, or resume the study of that name.
 
     Parameters
     ----------
     space : ConfigurationSpace or Encoder
-        The search space; an `Encoder` of it carries graphs of one's own.
+        The search space; an `Encoder` also has graphs.
     storage : str or optuna.storages.BaseStorage, optional
-        A URL such as ``sqlite:///study.db``; without one the study lives in memory.
+        A URL such as ``sqlite:///study.db``; by default the study is kept in memory.
     study_name : str, optional
-        The name to resume it by; without one Optuna makes a new name, and so a new study.
+        Name of the study to create or resume; by default a new study gets a name from Optuna.
     direction : {"minimize", "maximize"}
-        What is better.
+        Direction of the optimisation.
     **options
-        Of `StanGPSampler`.
+        Arguments of `StanGPSampler`, fit options included.
 
     Returns
     -------
     optuna.Study
-        With a `StanGPSampler`; everything Optuna does with a study works.
+        An ordinary study with a `StanGPSampler`.
 
     Raises
     ------
     StorageError
-        The storage does not open or cannot be written, or its study is damaged.
+        If the storage does not open or cannot be written, or its study is damaged.
     DataError
-        An illegal option, or a study of that name with another direction or seed.
+        For an illegal option, or if the study of that name has another direction or seed.
     SpaceError
-        An illegal space, or a study of that name with another space.
+        For an illegal space, or if the study of that name has another space.
 
     Examples
     --------
@@ -67,7 +68,7 @@ def create_study(
     if direction not in ("minimize", "maximize"):
         raise DataError(f'direction must be "minimize" or "maximize", not {direction!r}')
     sampler = StanGPSampler(space, **options)
-    with storage_failures():
+    with translate_storage_errors():
         study = optuna.create_study(
             storage=open_storage(storage),
             study_name=study_name,
@@ -75,7 +76,7 @@ def create_study(
             sampler=sampler,
             load_if_exists=True,
         )
-        check_stored(study)
+        check_integrity(study)
         if study.direction.name.lower() != direction:
             raise DataError(
                 f"study {study.study_name!r} was started with direction {study.direction.name.lower()!r}, "
@@ -86,12 +87,12 @@ def create_study(
 
 
 def space_of(study: Study) -> ConfigurationSpace:
-    """Give the space a study was declared with.
+    """Return the declared space of a study.
 
     Raises
     ------
     SpaceError
-        The study was not made here, so it has none.
+        If the study was not created by this package.
     """
     if (sampler := sampler_of(study)) is not None:
         return sampler.space
@@ -104,26 +105,26 @@ def space_of(study: Study) -> ConfigurationSpace:
 
 
 def ask(study: Study) -> Trial:
-    """Ask for a trial with every active parameter of the declared space suggested.
+    """Start a trial and suggest every active parameter of the declared space.
 
     Returns
     -------
     optuna.Trial
-        `config_of` reads its configuration; `tell` (Optuna's) finishes it.
+        `config_of` returns its configuration, `tell` finishes it.
 
     Raises
     ------
     StorageError
-        The storage failed.
+        If the storage fails.
     """
-    with storage_failures():
+    with translate_storage_errors():
         trial = study.ask()
         suggest_all(trial, space_of(study))
     return trial
 
 
 def suggest_all(trial: Trial, space: ConfigurationSpace) -> dict[str, Any]:
-    """Suggest every active parameter of a space in a trial, parents before children, and give them by name."""
+    """Suggest every active parameter of a space in a trial, parents before children; return them by name."""
     params: dict[str, Any] = {}
     for name, distribution in space_to_distributions(space).items():
         if is_active(space, name, params):
@@ -141,7 +142,7 @@ def _suggest(trial: Trial, name: str, distribution: BaseDistribution) -> Any:
 
 
 def config_of(trial: Trial | FrozenTrial) -> dict[str, Any]:
-    """Give a trial's configuration: its active parameters by name, as plain Python values."""
+    """Return a trial's configuration: its active parameters by name, as plain Python values."""
     return dict(trial.params)
 
 
@@ -151,12 +152,12 @@ def tell(
     value: float | None = None,
     state: optuna.trial.TrialState | None = None,
 ) -> FrozenTrial:
-    """Finish a trial: Optuna's own `Study.tell`, under the name one looks for beside `ask`.
+    """Finish a trial with its value or state, like `optuna.Study.tell`.
 
     Raises
     ------
     StorageError
-        The storage failed: `value` is not stored, and may be told again.
+        If the storage fails. The value is not stored; call this function again.
     """
-    with storage_failures():
+    with translate_storage_errors():
         return study.tell(trial, value, state)

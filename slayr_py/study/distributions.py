@@ -1,4 +1,4 @@
-"""ConfigSpace parameters as Optuna distributions, and configurations as Optuna parameters and back."""
+"""Convert ConfigSpace parameters to Optuna distributions, and configurations to Optuna parameters and back."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ from slayr_py.errors import SpaceError
 
 
 def space_to_distributions(space: ConfigurationSpace) -> dict[str, BaseDistribution]:
-    """Give every parameter of a space its Optuna distribution.
+    """Return the Optuna distribution of every parameter of a space.
 
-    Floats and integers keep their bounds and log scale; categoricals and ordinals become categorical (a model that
-    knows of the order reads it from the space); a constant is a categorical of one choice. Conditions and forbidden
-    clauses have no counterpart in Optuna: `active_names` answers for them.
+    Floats and integers keep their bounds and log scale. Categoricals and ordinals become categorical; a model reads the
+    order of an ordinal from the space. A constant is a categorical with one choice. Conditions and forbidden clauses
+    have no counterpart in Optuna: see `active_names`.
 
     Parameters
     ----------
@@ -36,12 +36,12 @@ def space_to_distributions(space: ConfigurationSpace) -> dict[str, BaseDistribut
     Returns
     -------
     dict of str to optuna.distributions.BaseDistribution
-        In the order of the space's own keys, inactive parameters included.
+        In the order of the space's keys, inactive parameters included.
 
     Raises
     ------
     SpaceError
-        The space is empty, or has a choice that Optuna cannot store (anything but None, bool, int, float, str).
+        If the space is empty or has a choice that Optuna cannot store: anything but None, bool, int, float, str.
     """
     if len(space) == 0:
         raise SpaceError("the search space is empty: add at least one parameter to the ConfigurationSpace")
@@ -57,7 +57,7 @@ def _distribution(parameter: Hyperparameter[Any, Any]) -> BaseDistribution:
 
 
 def levels(parameter: Hyperparameter[Any, Any]) -> tuple[None | bool | int | float | str, ...]:
-    """Give the values of a categorical, ordinal or constant parameter, as plain Python objects in their own order."""
+    """Return the values of a categorical, ordinal or constant parameter as plain Python objects, in their order."""
     if isinstance(parameter, CategoricalHyperparameter):
         values = tuple(parameter.choices)
     elif isinstance(parameter, OrdinalHyperparameter):
@@ -65,24 +65,22 @@ def levels(parameter: Hyperparameter[Any, Any]) -> tuple[None | bool | int | flo
     elif isinstance(parameter, Constant):
         values = (parameter.value,)
     else:
-        raise SpaceError(
-            f"parameter {parameter.name!r} is of a kind that is not known here: {type(parameter).__name__}"
-        )
+        raise SpaceError(f"parameter {parameter.name!r} has the unsupported type {type(parameter).__name__}")
     plain = tuple(value.item() if isinstance(value, np.generic) else value for value in values)
     for value in plain:
         if value is not None and not isinstance(value, bool | int | float | str):
             raise SpaceError(
-                f"parameter {parameter.name!r} has the choice {value!r}, which a study cannot store; name the choices "
-                "with strings or numbers and look the object up in the objective"
+                f"parameter {parameter.name!r} has the choice {value!r}, which a study cannot store; use strings or "
+                "numbers as choices and look the object up in the objective"
             )
     return plain
 
 
 def to_params(config: Configuration) -> dict[str, Any]:
-    """Give a configuration's active values as plain Python objects that its distributions contain.
+    """Return a configuration's active values as plain Python objects within the bounds of their distributions.
 
-    ConfigSpace rounds floats to a fixed number of decimals when they are read by name, which can leave the bounds and
-    loses the digits of small values; where that matters the value is taken from the unit-scaled vector.
+    ConfigSpace rounds floats to a fixed number of decimals when they are read by name. The result can lie outside the
+    bounds, and small values lose digits; in these cases the value is computed from the unit-scaled vector.
     """
     space, vector = config.config_space, config.get_array()
     params: dict[str, Any] = {}
@@ -104,9 +102,10 @@ def to_params(config: Configuration) -> dict[str, Any]:
 
 
 def is_active(space: ConfigurationSpace, name: str, params: Mapping[str, Any]) -> bool:
-    """Say whether a parameter is active, given the active ones that stand before it in the space's order.
+    """Return whether a parameter is active, given the active parameters before it in the space's order.
 
-    Asked of ConfigSpace's vectors, in which an inactive parent is NaN, as when ConfigSpace samples and validates.
+    Conditions are evaluated on ConfigSpace's vectors, in which an inactive parent is NaN, as in ConfigSpace's own
+    sampling and validation.
     """
     conditions = space.parent_conditions_of[name]
     if not conditions:
@@ -118,7 +117,7 @@ def is_active(space: ConfigurationSpace, name: str, params: Mapping[str, Any]) -
 
 
 def active_names(space: ConfigurationSpace, params: Mapping[str, Any]) -> tuple[str, ...]:
-    """Give the names of the parameters that are active under `params`, in the space's order (parents first)."""
+    """Return the names of the parameters that are active under `params`, in the space's order (parents first)."""
     known: dict[str, Any] = {}
     for name in space:
         if name in params and is_active(space, name, known):
@@ -127,10 +126,10 @@ def active_names(space: ConfigurationSpace, params: Mapping[str, Any]) -> tuple[
 
 
 def to_configuration(space: ConfigurationSpace, params: Mapping[str, Any]) -> Configuration | None:
-    """Read trial parameters as a configuration of the space, or None where they are not one.
+    """Convert trial parameters to a configuration of the space; return None if they are illegal.
 
-    Parameters the space does not know and inactive ones are left out, constants are filled in; a missing active
-    parameter, a value out of range or a forbidden combination gives None.
+    Unknown and inactive parameters are ignored and constants are added. A missing active parameter, a value out of
+    range or a forbidden combination is illegal.
     """
     values = {name: params[name] for name in space if name in params}
     for name, parameter in space.items():

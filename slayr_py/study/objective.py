@@ -1,4 +1,4 @@
-"""The user's objective, with what it may do wrong turned into a reason that a trial can carry."""
+"""Call the user's objective and turn its failures into messages for the trial."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ import optuna
 from slayr_py.errors import NotFiniteError, ObjectiveError
 
 Objective = Callable[[Mapping[str, Any]], float]
-"""A function of one configuration: active parameters by name in, a finite number out."""
+"""A function that takes the active parameters by name and returns a finite number."""
 
-_LONGEST = 2000  # characters of an error that are kept with a trial
+_LONGEST = 2000  # characters of an error message stored with a trial
 _LONGEST_VALUE = 200
 
 
 def evaluate(objective: Objective, config: Mapping[str, Any]) -> float:
-    """Call the objective and check its answer.
+    """Call the objective and check its value.
 
     Parameters
     ----------
@@ -36,16 +36,16 @@ def evaluate(objective: Objective, config: Mapping[str, Any]) -> float:
     Raises
     ------
     ObjectiveError
-        The objective raised (the error is the cause), asked Python to exit, or returned no number.
+        If the objective raises an error (the cause), calls ``sys.exit``, or does not return a number.
     NotFiniteError
-        It returned NaN or an infinity.
+        If it returns NaN or an infinity.
     """
     try:
         answer = objective(dict(config))
     except (optuna.TrialPruned, ObjectiveError):
         raise
     except SystemExit as error:
-        # Of a script turned objective, or of a parser of arguments: meant for that script, not for the study.
+        # Raised by a script used as an objective, or by its argument parser: it must not end the study.
         raise ObjectiveError(
             f"the objective called sys.exit({_shown(error.code)}); it must return a number or raise an error"
         ) from error
@@ -55,16 +55,16 @@ def evaluate(objective: Objective, config: Mapping[str, Any]) -> float:
 
 
 def as_value(answer: object) -> float:
-    """Check that an objective's answer is one finite number, and give it as a float.
+    """Convert the value of an objective to a float.
 
     Raises
     ------
     ObjectiveError
-        It is no number: None, a string, a truth value, an array of other than no dimensions.
+        If it is not a number: None, a string, a bool, or an array with dimensions.
     NotFiniteError
-        It is NaN or infinite.
+        If it is NaN or infinite.
     """
-    # Numbers of other libraries (NumPy scalars, arrays and tensors without dimensions) speak the same protocol.
+    # Scalars of other libraries, such as NumPy scalars and tensors without dimensions, have ``item`` and ``shape``.
     shape = getattr(answer, "shape", ())
     shape = tuple(shape) if isinstance(shape, Sequence) else ()
     try:
@@ -72,13 +72,13 @@ def as_value(answer: object) -> float:
         if isinstance(plain, bool) or not isinstance(plain, numbers.Real):
             described = f"an array of shape {shape}" if shape else f"{type(answer).__name__} {_shown(answer)}"
             hint = "; does it end without a return statement?" if answer is None else ""
-            raise ObjectiveError(f"the objective must return one number and returned {described}{hint}")
+            raise ObjectiveError(f"the objective must return one number but returned {described}{hint}")
         value = float(plain)
     except OverflowError:
         raise NotFiniteError(f"the objective returned {_shown(answer)}, which is too large for a float") from None
     except ObjectiveError:
         raise
-    except Exception as error:  # whatever an object that poses as a number does when it is asked for its value
+    except Exception as error:  # of an object that only looks like a number
         raise ObjectiveError(
             f"the objective returned {type(answer).__name__}, whose value cannot be read: {_text(error)}"
         ) from error
@@ -88,7 +88,7 @@ def as_value(answer: object) -> float:
 
 
 def _text(error: BaseException) -> str:
-    """What an error says, at a length that a trial can carry; an error may fail even at that."""
+    """Return the message of an error, shortened; an error may fail to print."""
     try:
         text = str(error)
     except Exception:
@@ -97,9 +97,9 @@ def _text(error: BaseException) -> str:
 
 
 def _shown(value: object) -> str:
-    """The beginning of a value's representation."""
+    """Return the beginning of a value's representation."""
     try:
         text = repr(value)
-    except Exception as error:  # a number of more digits than Python prints is one
+    except Exception as error:  # such as an int with more digits than Python prints
         return f"(a {type(value).__name__} that cannot be printed: {type(error).__name__})"
     return text if len(text) <= _LONGEST_VALUE else f"{text[:_LONGEST_VALUE]}..."

@@ -1,4 +1,4 @@
-"""The progress bar of a study: what is being done, the incumbent, and whether the last fit can be trusted."""
+"""Show the progress of a study: the current phase, the best value, and the diagnostics of the last fit."""
 
 from __future__ import annotations
 
@@ -23,16 +23,16 @@ _SHOWN = (
 
 
 class ProgressBar:
-    """A bar with one step a trial, to be used in a ``with`` block.
+    """A progress bar with one step per trial, for use in a ``with`` block.
 
     Parameters
     ----------
     study : optuna.Study
-        Whose trials count; the ones it has already are the bar's start.
+        Existing trials count as finished steps.
     budget : int
         Number of trials at the end.
     enabled : bool
-        False draws nothing.
+        If False, nothing is drawn.
     """
 
     def __init__(self, study: Study, budget: int, enabled: bool) -> None:
@@ -49,14 +49,14 @@ class ProgressBar:
         )
 
     def __enter__(self) -> Self:
-        """Show what the study has."""
+        """Show the best value so far."""
         self._refresh()
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        """Leave the bar standing."""
+        """Mark the bar as done or stopped and keep it on the screen."""
         self._bar.set_description_str("done" if error is None else "stopped")
         self._bar.close()
 
@@ -66,14 +66,14 @@ class ProgressBar:
             self._bar.write(text, file=sys.stderr)
 
     def phase(self, phase: Phase) -> None:
-        """Show what is being done: "compiling", "evaluating", "fitting" or "maximising"."""
+        """Show the current phase: "compiling", "evaluating", "fitting" or "maximising"."""
         if phase.diagnostics is not None:
             self._diagnostics = describe_diagnostics(phase.diagnostics)
         self._bar.set_description_str(phase.name, refresh=False)
         self._refresh(phase.detail)
 
     def finished(self) -> None:
-        """Count a trial, whatever became of it."""
+        """Count a trial, finished or failed."""
         self._bar.update(1)
         self._refresh()
 
@@ -92,9 +92,9 @@ class ProgressBar:
 
 
 def describe_diagnostics(diagnostics: Mapping[str, Any]) -> str:
-    """Put a fit's diagnostics into a few words: ``rhat 1.31 ess 12 div 0, fit doubtful``.
+    """Summarise the diagnostics of a fit: ``rhat 1.31 ess 12 div 0, fit doubtful``.
 
-    What a method has not is left out.
+    Diagnostics that the method does not have are omitted.
     """
     parts = []
     for name, label, form in _SHOWN:

@@ -1,9 +1,10 @@
-"""What the model proposes for a trial: a fit, a search under its posterior, and what the trial keeps of both."""
+"""Propose a configuration: fit the model to the finished trials, then maximise the acquisition under its posterior."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -17,21 +18,24 @@ from threadpoolctl import threadpool_limits
 from slayr_py.acquisition import Acquisition, Suggestion, suggest
 from slayr_py.inference import GaussianProcess, Posterior
 from slayr_py.inference.sampling.nuts import MOST
+from slayr_py.inference.sampling.options import FitOptions
 from slayr_py.space import jsonable
 from slayr_py.study.distributions import to_params
-from slayr_py.study.storage.attributes import leave_suggestion
-from slayr_py.study.storage.fit_records import last_start, leave_fit
+from slayr_py.study.storage.fit_records import last_warm_start
 from slayr_py.study.storage.trials import Observations, excluded, pending
-from slayr_py.study.storage.workers import turn
+from slayr_py.study.storage.workers import search_lock
+
+LOOP_OPTIONS = FitOptions(warmup=300, draws=50, ess=50, retries=1)
+"""Fit options of the loop. Few draws are enough because the acquisition is a mean over draws, and a fit adds draws
+until its effective sample size reaches ``ess``."""
 
 LARGEST_ERROR = 0.1
-"""Monte Carlo standard error of the acquisition at its maximum, above which more draws are made: a tenth of an
-improvement, or of a standard deviation of the targets for the bound."""
-
+"""Largest accepted Monte Carlo standard error of the acquisition at its maximum: a tenth of an improvement or, for the
+confidence bound, of a standard deviation of the targets. Above it the model is fitted again with more draws."""
 
 NUTS_LIMIT = 1000
-"""Observations above which the loop fits the mode instead of sampling: a NUTS fit takes minutes there and grows with
-the cube of their number, and so many leave little of the hyperparameters' uncertainty."""
+"""Number of observations above which the loop fits the posterior mode instead of sampling. A NUTS fit takes minutes
+there, its time grows with the cube of their number, and the hyperparameters have little uncertainty left."""
 
 
 class Phase(NamedTuple):
@@ -44,117 +48,140 @@ class Phase(NamedTuple):
     """Number of the trial it is done for; None before the first."""
 
     diagnostics: Mapping[str, Any] | None = None
-    """Of the fit just made, while maximising; else None."""
+    """Diagnostics of the latest fit while maximising, else None."""
 
     detail: str = ""
-    """What the toolchain says of a step that takes long."""
+    """Message of the toolchain during a long step."""
+
+
+class Proposal(NamedTuple):
+    """A configuration proposed by the model."""
+
+    config: dict[str, Any]
+    """Active parameters by name."""
+
+    posterior: Posterior
+    """The posterior under which the acquisition was maximised."""
+
+    record: dict[str, Any]
+    """The suggestion record of the trial: see `slayr_py.study.storage.attributes`."""
 
 
 @dataclass(frozen=True)
 class Proposer:
-    """Fits, searches, and leaves in the trial how its configuration came about.
+    """Fit the model and maximise the acquisition.
 
     Attributes
     ----------
     gp : GaussianProcess
     acquisition : Acquisition
-    fit_options : dict
-        Of `GaussianProcess.fit`.
+    fit_options : FitOptions
     warm_starts, noisy : bool
-        As of `StanGPSampler`.
-    tell, warn : callable
-        Told of phases, and of what the user should know.
+        As in `StanGPSampler`.
+    report, warn : callable
+        Receive the phases of the work, and warnings for the user.
     """
 
     gp: GaussianProcess
     acquisition: Acquisition
-    fit_options: dict[str, Any]
+    fit_options: FitOptions
     warm_starts: bool
     noisy: bool
-    tell: Callable[[Phase], None]
+    report: Callable[[Phase], None]
     warn: Callable[[str], None]
 
-    def __call__(
+    @contextmanager
+    def proposal(
         self,
         study: Study,
         trial: FrozenTrial,
         observed: Observations,
         design: Sequence[Configuration],
         streams: tuple[np.random.SeedSequence, np.random.SeedSequence],
-    ) -> dict[str, Any]:
-        """Fit and maximise; once more with four times the draws where these leave too much to chance."""
-        (of_fit, of_acquisition), options, seconds = streams, dict(self.fit_options), {"fit": 0.0, "acquisition": 0.0}
+    ) -> Iterator[Proposal]:
+        """Propose a configuration and hold the search lock of the study until the ``with`` block ends.
+
+        Store the proposal inside the block: a search in another process starts after the block and has to know of it.
+        If the Monte Carlo error of the acquisition is above `LARGEST_ERROR`, the fit continues with four times the
+        draws and the search is repeated once.
+
+        Raises
+        ------
+        InferenceError
+            If Stan fails.
+        """
+        (of_fit, of_acquisition), options, seconds = streams, self.fit_options, {"fit": 0.0, "acquisition": 0.0}
         abandoned: list[dict[str, Any]] = []
-        if len(observed.y) > NUTS_LIMIT and options["method"] != "map":
-            options["method"] = "map"
+        if len(observed.y) > NUTS_LIMIT and options.method != "map":
+            options = options.updated(method="map")
             self.warn(
-                f"{len(observed.y)} observations are more than the {NUTS_LIMIT} up to which hyperparameters are "
-                "sampled: from here on their mode is fitted, in seconds instead of minutes"
+                f"{len(observed.y)} observations are more than the {NUTS_LIMIT} for which the loop samples the "
+                "hyperparameters: from now on it fits their posterior mode, in seconds instead of minutes"
             )
-        start = last_start(study, trial, self.gp, options["chains"]) if self.warm_starts else None
+        start = last_warm_start(study, trial, self.gp, options.chains) if self.warm_starts else None
         for seed in (of_fit, *of_fit.spawn(1)):
-            self.tell(Phase("fitting", trial.number))
-            begun = time.perf_counter()
-            post = self.gp.fit(observed.configs, observed.y, seed=as_stan_seed(seed), start=start, **options)
-            seconds["fit"] += time.perf_counter() - begun
-            abandoned += post.record["abandoned"]
-            arguments = post.record["arguments"]
-            self.tell(Phase("maximising", trial.number, jsonable(post.check().asdict())))
-            best = self._to_beat(post, observed)
-            # Other processes may fit meanwhile, but not search: each has to see what the others have been given.
-            with turn(study):
-                begun = time.perf_counter()
+            self.report(Phase("fitting", trial.number))
+            clock = time.perf_counter()
+            posterior = self.gp.fit(observed.configs, observed.y, seed=as_stan_seed(seed), start=start, options=options)
+            seconds["fit"] += time.perf_counter() - clock
+            abandoned += posterior.record["abandoned"]
+            self.report(Phase("maximising", trial.number, jsonable(posterior.check().asdict())))
+            best = self._incumbent(posterior, observed)
+            # Processes fit side by side but search one after another, so that each knows what the others evaluate.
+            with search_lock(study):
+                clock = time.perf_counter()
                 found = suggest(
-                    post,
+                    posterior,
                     self.acquisition,
                     best=best,
                     t=trial.number + 1 - len(design),
                     rng=np.random.default_rng(of_acquisition),
                     pending=pending(study, self.gp.encoder.space, trial, design),
-                    # The model never learns of a failure: it would ask for the same configuration for ever.
+                    # The model knows nothing of a failed trial and would suggest its configuration again and again.
                     exclude=excluded(study, self.gp.encoder.space, observed.configs if self.noisy else ()),
                 )
-                seconds["acquisition"] += time.perf_counter() - begun
-                more = self._more_draws(post) if seed is of_fit and found.error > LARGEST_ERROR else 0
+                seconds["acquisition"] += time.perf_counter() - clock
+                more = self._more_draws(posterior) if seed is of_fit and found.error > LARGEST_ERROR else 0
                 if not more:
-                    leave_fit(study, trial, post, observed.numbers, self.warm_starts)
-                    record = self._describe(study, post, found, best, abandoned, seconds)
-                    return leave_suggestion(study, trial, record)
-            start, options["draws"] = post.warm_start(), more
+                    sign = -1.0 if study.direction == StudyDirection.MAXIMIZE else 1.0
+                    record = self._record(posterior, found, sign, best, abandoned, seconds)
+                    yield Proposal(record["config"], posterior, record)
+                    return
+            start, options = posterior.warm_start(), options.updated(draws=more)
+            arguments = posterior.record["arguments"]
             why = f"Monte Carlo error {found.error:.3g} > {LARGEST_ERROR} of the acquisition at its maximum"
-            then = {"then": f"from there with {more} draws a chain", "seconds": post.record["seconds"]}
+            then = {"then": f"from there with {more} draws a chain", "seconds": posterior.record["seconds"]}
             abandoned.append({"method": arguments["method"], "start": arguments["start"], "why": [why], **then})
-        raise AssertionError("the second fit is the last")
 
-    def _more_draws(self, post: Posterior) -> int:
-        """Give how many draws a chain a second fit should have, or 0 where it would not help.
+    def _more_draws(self, posterior: Posterior) -> int:
+        """Return the number of draws per chain for a second fit, or 0 if more draws would not help.
 
-        What a draft leaves to chance is of its kind, and where the diagnostics object, the draws have been spent.
+        The error of an approximation does not shrink with more draws, and a fit whose diagnostics fail has already
+        used the largest number.
         """
-        arguments, first = post.record["arguments"], self.fit_options["draws"]
-        if arguments["method"] != "nuts" or arguments["ess"] is None or not post.check().ok:
+        arguments, first = posterior.record["arguments"], self.fit_options.draws
+        if arguments["method"] != "nuts" or arguments["ess"] is None or not posterior.check().ok:
             return 0
         drawn = sum(arguments["rounds"])
         return min(4 * drawn, MOST * first) if drawn < MOST * first else 0
 
-    def _describe(
+    def _record(
         self,
-        study: Study,
-        post: Posterior,
+        posterior: Posterior,
         found: Suggestion,
+        sign: float,
         best: float,
         abandoned: list[dict[str, Any]],
         seconds: dict[str, float],
     ) -> dict[str, Any]:
-        sign = -1.0 if study.direction == StudyDirection.MAXIMIZE else 1.0
         return {
             "phase": "model",
             "config": to_params(self.gp.encoder.configuration(found.config)),
             "kernel": self.gp.kernel.name,
-            "method": post.record["arguments"]["method"],
+            "method": posterior.record["arguments"]["method"],
             "fit": {
-                "start": post.record["arguments"].get("start"),
-                "draws": post.n_draws,
+                "start": posterior.record["arguments"].get("start"),
+                "draws": posterior.n_draws,
                 "abandoned": abandoned,
             },
             "acquisition": {
@@ -165,24 +192,24 @@ class Proposer:
                 "error": found.error if np.isfinite(found.error) else None,
             },
             "predicted": {"mean": sign * float(found.mean), "sd": float(found.sd)},
-            "diagnostics": post.check().asdict(),
-            "observations": len(post.train),
+            "diagnostics": posterior.check().asdict(),
+            "observations": len(posterior.train),
             "seconds": seconds,
         }
 
-    def _to_beat(self, post: Posterior, observed: Observations) -> float:
-        """Give the value that an improvement improves on."""
+    def _incumbent(self, posterior: Posterior, observed: Observations) -> float:
+        """Return the value to improve on."""
         if not self.noisy:
             return float(observed.y.min())
-        # The smallest of noisy values belongs to a lucky configuration rather than to the best one, and to beat it
-        # would be to beat an error of measurement. The smallest mean of the latent function at an observed
-        # configuration is put in its place: the plug-in incumbent of Vazquez et al. (2008, J. Phys. Conf. Ser. 135) and
-        # of Picheny, Wagner & Ginsbourger (2013, Struct. Multidiscip. Optim. 48).
-        # One thread, so that the last bits do not depend on the machine, as in the search that follows.
+        # The smallest noisy value belongs to a lucky configuration rather than to the best one: improving on it would
+        # mean improving on a measurement error. The smallest posterior mean of the latent function at an observed
+        # configuration replaces it: the plug-in incumbent of Vazquez et al. (2008, J. Phys. Conf. Ser. 135) and of
+        # Picheny, Wagner & Ginsbourger (2013, Struct. Multidiscip. Optim. 48).
+        # One thread, as in the search that follows, so that the last bits do not depend on the machine.
         with threadpool_limits(limits=1, user_api="blas"):
-            return float(post.predict(observed.configs).mean.min())
+            return float(posterior.predict(observed.configs).mean.min())
 
 
 def as_stan_seed(stream: np.random.SeedSequence) -> int:
-    """Draw a seed that CmdStan takes: a positive 31-bit integer."""
+    """Draw a seed for CmdStan: a positive 31-bit integer."""
     return 1 + int(stream.generate_state(1)[0]) % (2**31 - 2)

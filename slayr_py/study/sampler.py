@@ -1,8 +1,8 @@
-"""The optimisation loop's heart as an Optuna sampler: a Sobol design first, then fit, maximise, suggest.
+"""An Optuna sampler: suggest a Sobol design first, then fit the model and maximise the acquisition.
 
-Trial number t draws everything from the stream (seed, t), and its place in the initial design is t itself. So several
-workers on one storage never hand out the same point of the design, and a study that was stopped goes on with the very
-suggestions it would have made.
+Trial t draws all random numbers from the stream (seed, t) and evaluates point t of the initial design. Workers that
+share a storage therefore never evaluate the same point of the design, and a resumed study makes the suggestions that it
+would have made without the interruption.
 """
 
 from __future__ import annotations
@@ -20,30 +20,40 @@ from optuna import Study
 from optuna.distributions import BaseDistribution
 from optuna.samplers import BaseSampler, RandomSampler
 from optuna.trial import FrozenTrial
+from typing_extensions import Unpack
 
 from slayr_py.acquisition import Acquisition
 from slayr_py.acquisition import from_name as acquisition_from_name
+from slayr_py.arguments import check_flag, check_integer
 from slayr_py.errors import DataError, InferenceError, SpaceError
 from slayr_py.inference import GaussianProcess, Posterior
-from slayr_py.inference.sampling.attempts import check_retries
-from slayr_py.inference.sampling.run import Method, check_options
+from slayr_py.inference.sampling.options import FitKeywords
+from slayr_py.kernels import Kernel, Prior
 from slayr_py.kernels import from_name as kernel_from_name
-from slayr_py.space import Encoder, encoder_to_json
+from slayr_py.space import Encoder
 from slayr_py.study.distributions import space_to_distributions, to_configuration, to_params
-from slayr_py.study.proposal import Phase, Proposer, as_stan_seed
-from slayr_py.study.storage.attributes import (
-    STUDY_KEY,
-    SUGGESTION_KEY,
-    kernel_record,
-    leave_suggestion,
-    space_difference,
-    study_record,
-    suggestion_record,
-)
+from slayr_py.study.proposal import LOOP_OPTIONS, Phase, Proposer, as_stan_seed
+from slayr_py.study.storage.attributes import SUGGESTION_KEY, kernel_record, store_suggestion, suggestion_record
+from slayr_py.study.storage.binding import bind_study
+from slayr_py.study.storage.fit_records import store_fit
 from slayr_py.study.storage.trials import excluded, observations, pending
-from slayr_py.study.storage.workers import turn
+from slayr_py.study.storage.workers import search_lock
 
-_FILLING = 64  # points among which one is looked for that was not tried yet
+_FILLING = 64  # size of the Sobol sequence in which to look for a new point
+
+
+class SamplerKeywords(FitKeywords, total=False):
+    """The arguments of `StanGPSampler` after the space, all of them optional."""
+
+    kernel: str | Kernel
+    acquisition: str | Acquisition
+    n_initial: int
+    seed: int | None
+    warm_starts: bool
+    priors: Mapping[str, Prior] | None
+    initial_configs: Sequence[Mapping[str, Any]] | None
+    noisy: bool
+    on_progress: Callable[[Phase], None] | None
 
 
 class StanGPSampler(BaseSampler):
@@ -52,68 +62,67 @@ class StanGPSampler(BaseSampler):
     Parameters
     ----------
     space : ConfigurationSpace or Encoder
-        The search space, conditions and forbidden clauses included; an `Encoder` of it carries graphs of one's own. It
-        is the declared space that is modelled, not the intersection of what trials happened to suggest.
-    kernel : str or kernel, default "auto"
-        A name or an object of `slayr_py.kernels`; "auto" looks at the space.
+        The search space, with conditions and forbidden clauses; an `Encoder` also has graphs. The declared space is
+        modelled, not the intersection of the trials' parameters.
+    kernel : str or Kernel, default "auto"
+        A name or an object of `slayr_py.kernels`; "auto" chooses by the space.
     acquisition : str or Acquisition, default "ei"
         A name or an object of `slayr_py.acquisition`.
     n_initial : int, default 10
-        Size of the scrambled Sobol design; trial number t < n_initial gets its t-th point. Points that coincide, as
-        they do in small discrete spaces, are evaluated once.
+        Size of the scrambled Sobol design; trial t < n_initial evaluates its point t. Points that coincide, as in small
+        discrete spaces, are evaluated once.
     seed : int, optional
-        Non-negative; everything random follows from it. Without one the study keeps the seed it has, and a new study
-        draws one and stores it.
-    method, chains, warmup, draws, target_acceptance, max_treedepth, ess, retries, priors
-        As in `GaussianProcess` and its `fit`.
+        Non-negative; fixes all random numbers. By default a resumed study keeps its seed, and a new study draws one and
+        stores it.
     warm_starts : bool, default True
-        Each fit begins where that of the last trial ended, whose posterior lacks one observation only.
+        Start each fit from the last one, whose posterior is similar because it lacks only one observation.
+    priors : mapping of str to Prior, optional
+        As in `GaussianProcess`.
     initial_configs : sequence of mappings, optional
-        The initial design itself, in place of the Sobol design; `n_initial` is then its length.
+        An initial design to use instead of the Sobol design; `n_initial` is then its length.
     noisy : bool, default False
-        The objective answers differently when it is asked again. Configurations may then be suggested again, and what
-        an improvement has to beat is the smallest posterior mean at an observed configuration instead of the smallest
+        The objective returns different values for the same configuration. Configurations may then be suggested again,
+        and the value to improve on is the smallest posterior mean at an observed configuration instead of the smallest
         observed value.
     on_progress : callable, optional
-        Receives a `Phase` whenever the work changes.
+        Receives a `Phase` whenever a new step of the work starts.
+    method, chains, warmup, draws, target_acceptance, max_treedepth, ess, retries
+        Options of the fits: see `GaussianProcess.fit`. Defaults: "nuts", 4, 300, 50, 0.8, 10, 50, 1.
+
+    Attributes
+    ----------
+    fit_options : FitOptions
 
     Raises
     ------
     SpaceError
-        An empty space, or an initial configuration that is not of the space.
+        For an empty space, or an initial configuration that does not belong to it.
     DataError
-        An unknown kernel, acquisition or method, or an illegal option.
+        For an unknown kernel, acquisition or method, or an illegal option.
 
     Notes
     -----
-    A study remembers its space and seed. Resuming it with another space raises `SpaceError`, with another seed
-    `DataError`; kernel, graphs, acquisition, design, noisiness and fit options may change between runs: the study
-    records what it was started with, every trial what it was suggested with. Failed, pruned and infinite trials are
-    never fitted. Parameters outside the declared space are drawn at random, from the same seeds. Only one objective is
-    supported.
+    A study stores its space and seed. Resuming it with another space raises `SpaceError`, with another seed
+    `DataError`. Kernel, graphs, acquisition, design, noisiness and fit options may change between runs: the study
+    records those it was started with, and each trial those of its own suggestion. Failed, pruned and infinite trials
+    are never fitted. Parameters outside the declared space are drawn at random from the same seeds. Studies with
+    several objectives are not supported.
     """
 
     def __init__(
         self,
         space: ConfigurationSpace | Encoder,
-        kernel: Any = "auto",
+        kernel: str | Kernel = "auto",
         acquisition: str | Acquisition = "ei",
         n_initial: int = 10,
         seed: int | None = None,
         *,
-        method: Method = "nuts",
-        chains: int = 4,
-        warmup: int = 300,
-        draws: int = 50,
-        target_acceptance: float = 0.8,
-        max_treedepth: int = 10,
-        ess: int | None = 50,
-        retries: int = 1,
         warm_starts: bool = True,
-        priors: Mapping[str, Any] | None = None,
+        priors: Mapping[str, Prior] | None = None,
         initial_configs: Sequence[Mapping[str, Any]] | None = None,
         noisy: bool = False,
         on_progress: Callable[[Phase], None] | None = None,
+        **fit: Unpack[FitKeywords],
     ) -> None:
         self.encoder = space if isinstance(space, Encoder) else Encoder(space)
         self.space = self.encoder.space
@@ -123,64 +132,50 @@ class StanGPSampler(BaseSampler):
             self.kernel, self.encoder, automatic=isinstance(kernel, str) and kernel == "auto"
         )
         self.acquisition = acquisition_from_name(acquisition)
-        self.seed = _checked_seed(seed)
-        self.n_initial = _positive("n_initial", n_initial)
-        self.fit_options: dict[str, Any] = {
-            "method": method,
-            **check_options(
-                method,
-                chains=chains,
-                warmup=warmup,
-                draws=draws,
-                target_acceptance=target_acceptance,
-                max_treedepth=max_treedepth,
-                ess=ess,
-            ),
-            "retries": check_retries(retries),
-        }
+        self.seed = None if seed is None else check_integer("seed", seed, minimum=0)
+        self.n_initial = check_integer("n_initial", n_initial)
+        self.fit_options = LOOP_OPTIONS.updated(**fit)
         self.initial_configs: list[Configuration] | None = None
         if initial_configs is not None:
             self.initial_configs = [self.encoder.configuration(config) for config in initial_configs]
             self.n_initial = len(self.initial_configs)
-        for name, flag in (("noisy", noisy), ("warm_starts", warm_starts)):
-            if not isinstance(flag, bool):
-                raise DataError(f"{name} must be True or False, not {flag!r}")
-        self.noisy, self.warm_starts = noisy, warm_starts
+        self.noisy = check_flag("noisy", noisy)
+        self.warm_starts = check_flag("warm_starts", warm_starts)
         self.on_progress = on_progress
         self.gp = GaussianProcess(self.encoder, kernel=self.kernel, priors=priors)
         self._proposer = Proposer(
-            self.gp, self.acquisition, self.fit_options, self.warm_starts, self.noisy, self._tell, self._warn_once
+            self.gp, self.acquisition, self.fit_options, self.warm_starts, self.noisy, self._report, self._warn_once
         )
         self._prepared = False
         self._warned: set[str] = set()
         self._designs: dict[int, list[Configuration]] = {}
-        # Threads of one process take turns, so that the next one sees the last one's suggestion as pending.
+        # Threads suggest one after another, so that each knows the pending suggestions of the others.
         self._lock = threading.RLock()
 
     def __getstate__(self) -> dict[str, Any]:
-        """Leave the lock behind when the sampler is copied to another process."""
+        """Omit the lock, which cannot be copied to another process."""
         state = self.__dict__.copy()
         del state["_lock"]
         return state
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        """Make a new lock."""
+        """Create a new lock."""
         self.__dict__.update(state)
         self._lock = threading.RLock()
 
-    # What Optuna calls
+    # Methods called by Optuna
 
     def before_trial(self, study: Study, trial: FrozenTrial) -> None:
-        """Check that study and sampler belong together; note a trial whose every parameter the user enqueued."""
+        """Bind the sampler to the study; record the configuration of a trial that the user enqueued completely."""
         self.bind(study)
         fixed = trial.system_attrs.get("fixed_params")
         config = to_configuration(self.space, fixed) if fixed else None
         if config is not None:
-            # Optuna asks for no suggestion then, so this is the only moment to say what other workers must not repeat.
-            leave_suggestion(study, trial, {"phase": "enqueued", "config": to_params(config)})
+            # Optuna does not ask for a suggestion later, and other workers must not repeat this one.
+            store_suggestion(study, trial, {"phase": "enqueued", "config": to_params(config)})
 
     def infer_relative_search_space(self, study: Study, trial: FrozenTrial) -> dict[str, BaseDistribution]:
-        """Give the declared space, whatever other trials suggested."""
+        """Return the declared space, regardless of the parameters of other trials."""
         return dict(self.distributions)
 
     def sample_relative(
@@ -192,7 +187,7 @@ class StanGPSampler(BaseSampler):
             return {}
         with self._lock:
             seed, record = self.bind(study), suggestion_record(trial)
-            # A trial that a killed process has left may have its suggestion already.
+            # A resumed trial of a killed process may already have its suggestion.
             if "config" not in record or record.get("phase") == "enqueued":
                 record = self._suggest(study, trial, seed)
         return {name: value for name, value in record["config"].items() if name in search_space}
@@ -200,79 +195,58 @@ class StanGPSampler(BaseSampler):
     def sample_independent(
         self, study: Study, trial: FrozenTrial, param_name: str, param_distribution: BaseDistribution
     ) -> Any:
-        """Draw a parameter at random: one outside the declared space, or asked for with another range."""
+        """Draw a parameter at random that is not in the declared space or has another range there."""
         self._raise_error_if_multi_objective(study)
         seed = self.bind(study)
-        # Not of the trial itself, which is a copy made before the suggestion.
+        # From the storage: the trial is a copy that was made before the suggestion.
         attributes = study._storage.get_trial_user_attrs(trial._trial_id)
         suggested = attributes.get(SUGGESTION_KEY, {}).get("config", {})
         if param_name in suggested:
             self._warn_once(
-                f"parameter {param_name!r} was declared as {self.distributions[param_name]} and is asked for as "
-                f"{param_distribution}, which does not contain the suggested {suggested[param_name]!r}: it is drawn at "
-                "random. Ask for it as the space declares it",
+                f"parameter {param_name!r} was declared as {self.distributions[param_name]} but requested as "
+                f"{param_distribution}, which does not contain the suggestion {suggested[param_name]!r}. It is drawn "
+                "at random; request it as declared",
                 about=param_name,
             )
         stream = np.random.SeedSequence([seed, trial.number, zlib.crc32(param_name.encode())])
         draw = RandomSampler(seed=int(stream.generate_state(1)[0]))
         return draw.sample_independent(study, trial, param_name, param_distribution)
 
-    # The loop
+    # Steps of the loop
 
     def bind(self, study: Study) -> int:
-        """Check that this sampler may go on with a study, record it in a new one, and give the study's seed.
+        """Record this sampler in a new study, or check that it fits a recorded one; return the study's seed.
 
         Raises
         ------
         SpaceError
-            The study was started with another space.
+            If the study was started with another space.
         DataError
-            The study was started with another seed.
+            If the study was started with another seed.
         """
-        record = study_record(study)
-        if record is None:
-            seed = self.seed if self.seed is not None else int(np.random.SeedSequence().generate_state(1)[0])
-            study.set_user_attr(
-                STUDY_KEY,
-                {
-                    **encoder_to_json(self.encoder),
-                    "seed": seed,
-                    "kernel": self.kernel_record,
-                    "acquisition": self.acquisition.name,
-                    "n_initial": self.n_initial,
-                    "noisy": self.noisy,
-                },
-            )
-            # Two workers may start a study at once: the later record stands, and every trial reads it anew.
-            record = study_record(study)
-            assert record is not None
-        if difference := space_difference(record["space"], self.space):
-            raise SpaceError(
-                f"study {study.study_name!r} was started with another space: {difference}; "
-                "go on with its own space, or choose another study name"
-            )
-        if self.seed is not None and record["seed"] != self.seed:
-            raise DataError(
-                f"study {study.study_name!r} was started with seed {record['seed']}, not {self.seed}; "
-                "leave the seed out to go on with it, or choose another study name"
-            )
-        return int(record["seed"])
+        options = {
+            "kernel": self.kernel_record,
+            "acquisition": self.acquisition.name,
+            "n_initial": self.n_initial,
+            "noisy": self.noisy,
+        }
+        return bind_study(study, self.encoder, self.seed, options)
 
     def prepare(self) -> None:
-        """Find or build what a fit needs (CmdStan, the compiled program), once.
+        """Find or install CmdStan and compile the program, once.
 
         Raises
         ------
         ToolchainError
-            No compiler or no CmdStan.
+            If there is no compiler or no CmdStan.
         """
         if not self._prepared:
-            self._tell(Phase("compiling", None))
-            self.gp.prepare(lambda detail: self._tell(Phase("compiling", None, detail=detail)))
+            self._report(Phase("compiling", None))
+            self.gp.prepare(lambda detail: self._report(Phase("compiling", None, detail=detail)))
             self._prepared = True
 
     def design(self, seed: int) -> list[Configuration]:
-        """Give the initial design of a study, without repetitions; trial t gets the t-th of them."""
+        """Return the initial design of a study without repetitions; trial t evaluates configuration t."""
         if self.initial_configs is not None:
             return self.initial_configs
         if seed not in self._designs:
@@ -286,21 +260,21 @@ class StanGPSampler(BaseSampler):
         Parameters
         ----------
         study : optuna.Study
-            With at least one complete trial.
+            Has at least one complete trial.
         seed : int, optional
-            Of the Stan run; by default it follows from the study's seed.
+            Seed of the Stan run; derived from the study's seed by default.
 
         Returns
         -------
         Posterior
-            Of the values to be minimised: negated ones where the study maximises.
+            Of the values, or of the negated values if the study maximises.
 
         Raises
         ------
         DataError
-            No trial can be fitted.
+            If no trial can be fitted.
         InferenceError
-            Stan failed.
+            If Stan fails.
         """
         observed = observations(study, self.space)
         if not observed.configs:
@@ -308,47 +282,49 @@ class StanGPSampler(BaseSampler):
         self.prepare()
         if seed is None:
             seed = as_stan_seed(np.random.SeedSequence(self.bind(study)))
-        return self.gp.fit(observed.configs, observed.y, seed=seed, **self.fit_options)
+        return self.gp.fit(observed.configs, observed.y, seed=seed, options=self.fit_options)
 
     def _suggest(self, study: Study, trial: FrozenTrial, seed: int) -> dict[str, Any]:
-        """Suggest a configuration and leave in the trial how it came about."""
+        """Suggest a configuration and store it in the trial with its origin."""
         t = trial.number
         of_fit, of_acquisition, of_filling = np.random.SeedSequence([seed, t]).spawn(3)
         design = self.design(seed)
         if t < len(design):
-            # Somebody may have enqueued the very point; whoever gives a design of their own wants it as it is.
-            repeated = self.initial_configs is None and to_params(design[t]) in self._taken(study, trial)
+            # The user may have enqueued this point. A design of the user is evaluated as it is.
+            repeated = self.initial_configs is None and to_params(design[t]) in self._unavailable(study, trial)
             config = self._space_filling(study, trial, of_filling) if repeated else to_params(design[t])
-            return leave_suggestion(study, trial, {"phase": "initial", "config": config})
+            return store_suggestion(study, trial, {"phase": "initial", "config": config})
 
         observed = observations(study, self.space)
         why = "no finished trial with a finite value yet"
         if observed.configs:
             try:
                 self.prepare()
-                return self._proposer(study, trial, observed, design, (of_fit, of_acquisition))
+                with self._proposer.proposal(study, trial, observed, design, (of_fit, of_acquisition)) as proposal:
+                    store_fit(study, trial, proposal.posterior, observed.numbers, self.warm_starts)
+                    return store_suggestion(study, trial, proposal.record)
             except InferenceError as error:
                 why = str(error)
                 warnings.warn(
-                    f"trial {t}: the fit failed, so a space-filling point is taken instead: {why}",
+                    f"trial {t}: the fit failed, so a space-filling point is suggested: {why}",
                     RuntimeWarning,
                     stacklevel=2,
                 )
-        with turn(study):
+        with search_lock(study):
             config = self._space_filling(study, trial, of_filling)
-            return leave_suggestion(study, trial, {"phase": "random", "config": config, "error": why})
+            return store_suggestion(study, trial, {"phase": "random", "config": config, "error": why})
 
     def _space_filling(self, study: Study, trial: FrozenTrial, stream: np.random.SeedSequence) -> dict[str, Any]:
-        """Give a point of another Sobol sequence, the first of some that was not tried yet."""
+        """Return the first new point of another Sobol sequence."""
         try:
             points = self.encoder.sobol(_FILLING, as_stan_seed(stream))
-        except SpaceError:  # forbidden clauses leave hardly any
+        except SpaceError:  # forbidden clauses leave too few points
             points = self.encoder.sobol(1, as_stan_seed(stream))
-        taken = self._taken(study, trial)
-        return to_params(next((point for point in points if to_params(point) not in taken), points[0]))
+        unavailable = self._unavailable(study, trial)
+        return to_params(next((point for point in points if to_params(point) not in unavailable), points[0]))
 
-    def _taken(self, study: Study, trial: FrozenTrial) -> list[dict[str, Any]]:
-        """Give what is evaluated now and, unless it may be asked again, what was."""
+    def _unavailable(self, study: Study, trial: FrozenTrial) -> list[dict[str, Any]]:
+        """Return the configurations of running trials and, unless the objective is noisy, of finished ones."""
         tried = [] if self.noisy else excluded(study, self.space)
         return [to_params(config) for config in (*pending(study, self.space, trial), *tried)]
 
@@ -357,26 +333,12 @@ class StanGPSampler(BaseSampler):
             self._warned.add(about)
             warnings.warn(text, UserWarning, stacklevel=3)
 
-    def _tell(self, phase: Phase) -> None:
+    def _report(self, phase: Phase) -> None:
         if self.on_progress is not None:
             self.on_progress(phase)
 
 
-def _checked_seed(seed: int | None) -> int | None:
-    if seed is None:
-        return None
-    if isinstance(seed, bool) or not isinstance(seed, int | np.integer) or seed < 0:
-        raise DataError(f"seed must be a non-negative integer or None, not {seed!r}")
-    return int(seed)
-
-
-def _positive(name: str, value: int) -> int:
-    if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < 1:
-        raise DataError(f"{name} must be a positive integer, not {value!r}")
-    return int(value)
-
-
 def sampler_of(study: Study) -> StanGPSampler | None:
-    """Give the study's sampler if it is one of ours."""
+    """Return the sampler of a study if it is a `StanGPSampler`, else None."""
     sampler: optuna.samplers.BaseSampler = study.sampler
     return sampler if isinstance(sampler, StanGPSampler) else None

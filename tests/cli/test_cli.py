@@ -76,7 +76,7 @@ def test_optimize_keeps_resumes_and_explains_a_study(slayr, folder):
     assert len(optuna.load_study(study_name="b", storage="sqlite:///out/b.db").trials) == 4
 
 
-def test_optimize_draws_a_bar_unless_told_not_to(slayr, folder):
+def test_optimize_draws_a_bar_unless_it_is_quiet(slayr, folder):
     assert "4/4" in slayr("optimize", "bowl.toml")[2]
 
 
@@ -172,7 +172,7 @@ def test_inspect_shows_every_diagnostic_and_marks_what_is_not_to_be_trusted(insp
     assert rows[2][11:15] == "0.80 cold 2 True".split()
     assert rows[3][0] == "2*" and rows[3][5] == "1.250" and rows[3][11:15] == "0.41 cold 3 False".split()
     words = words_of(out)
-    assert "* no fit within its limits stands behind this suggestion" in words
+    assert "* this suggestion does not come from a fit that passed its diagnostics" in words
     assert "trial 0:" not in words
     assert "trial 1: warm start: bulk ESS 31 < 50 (0.4 s), so a cold start with warm-up 300: ok trial 2" in words
     assert (
@@ -183,20 +183,24 @@ def test_inspect_shows_every_diagnostic_and_marks_what_is_not_to_be_trusted(insp
     assert "influential observations (k_loo above its limit) in trial 1: leave-one-out is unreliable there" in words
 
 
-def test_inspect_shows_drafts_and_what_has_no_fit(inspect_fits):
-    draft = dict.fromkeys(GOOD) | {"ok": True, "pareto_k": 0.55, "limits": {"pareto_k": 0.7, "ess_bulk_min": 25.0}}
+def test_inspect_shows_approximations_and_failed_fits(inspect_fits):
+    approximation = dict.fromkeys(GOOD) | {
+        "ok": True,
+        "pareto_k": 0.55,
+        "limits": {"pareto_k": 0.7, "ess_bulk_min": 25.0},
+    }
     given_up = {"method": "pathfinder", "start": None, "why": ["Pareto k 0.91 > 0.7"], "then": "NUTS with warm-up 300"}
     out = inspect_fits(
-        {"method": "pathfinder"} | fit_of(start=None, diagnostics=draft),
+        {"method": "pathfinder"} | fit_of(start=None, diagnostics=approximation),
         fit_of(given_up),
         {"phase": "random", "error": "Stan's nuts run failed: " + "no memory " * 20},
     )
     words = words_of(out)
-    assert "k_loo k_draft start" in words and " 0.55 " in words and "2*" in words
-    assert "trial 1: pathfinder draft: Pareto k 0.91 > 0.7, so NUTS with warm-up 300: ok" in words
+    assert "k_loo pareto_k start" in words and " 0.55 " in words and "2*" in words
+    assert "trial 1: pathfinder approximation: Pareto k 0.91 > 0.7, so NUTS with warm-up 300: ok" in words
     assert "trial 2 has no fit: Stan's nuts run failed: no memory" in words
-    told = out[out.index("trial 1: ") :].splitlines()
-    assert max(map(len, told)) <= 80 and len(told) > 4
+    lines = out[out.index("trial 1: ") :].splitlines()
+    assert max(map(len, lines)) <= 80 and len(lines) > 4
 
 
 def test_inspect_shows_fits_of_earlier_versions(inspect_fits):
@@ -206,7 +210,7 @@ def test_inspect_shows_fits_of_earlier_versions(inspect_fits):
     out = words_of(inspect_fits(fit_of(given_up, diagnostics=old), {"diagnostics": older}))
     assert "0* " in out and "1* " in out and "limits, as of" not in out
     assert "trial 0: warm start: bulk ESS 31 < 50: more draws (0.4 s), then: R-hat 1.250 > 1.114, not" in out
-    assert "trial 1: outside its limits, not to be trusted" in out
+    assert "trial 1: diagnostics failed, not to be trusted" in out
 
 
 def test_inspect_spells_out_what_a_fit_of_a_stranger_says(inspect_fits):
@@ -221,8 +225,8 @@ def test_inspect_spells_out_what_a_fit_of_a_stranger_says(inspect_fits):
     ]
     out = inspect_fits(*records)
     assert "\x1b" not in out and "\x07" not in out and r"\x1b[2Jgone\x07" in out
-    told = out[out.index("acq [s]") :]
-    assert "\nfits" not in told and "\ntrial" not in told and r"trial 4 has no fit: \x1b[2Jgone" in told
+    lines = out[out.index("acq [s]") :]
+    assert "\nfits" not in lines and "\ntrial" not in lines and r"trial 4 has no fit: \x1b[2Jgone" in lines
 
 
 def test_a_study_of_a_noisy_objective(slayr, folder):
@@ -293,7 +297,7 @@ def test_an_interrupt_says_how_to_go_on(slayr, folder):
     code, _, err = slayr("optimize", "bowl.toml", "-q")
     assert code == 130 and "slayr optimize bowl.toml" in err and "sqlite:///bowl.db" in err
     (trial,) = optuna.load_study(study_name="bowl", storage="sqlite:///bowl.db").trials
-    assert trial.state.name == "RUNNING"  # the next run begins with it
+    assert trial.state.name == "RUNNING"  # the next run resumes it
 
 
 def test_doctor_names_what_is_missing(slayr, monkeypatch):

@@ -257,8 +257,8 @@ def test_space_files(folder):
         load_config(write(folder, OBJECTIVE + '[space]\nfile = "space.json"\ny = 3\n'))
     for text, words in (
         ("{", "as JSON"),
-        ("[1]", "holds no space"),
-        ("{}", "holds no parameter"),
+        ("[1]", "is not a space: write"),
+        ("{}", "has no parameter"),
         ('{"hyperparameters": 3}', "not a ConfigSpace space"),
     ):
         (folder / "bad.json").write_text(text)

@@ -55,7 +55,7 @@ def test_other_bits_and_another_toolchain_are_exit_code_1(slayr, folder):
 def test_other_bits_for_no_known_reason_say_so(slayr, folder):
     change(folder, draws_sha256="0" * 64)
     code, out, _ = slayr("replay", folder)
-    assert code == 1 and "as far as a record knows" in out
+    assert code == 1 and "the source code of slayr_py or the record itself must have changed" in out
 
 
 def test_another_posterior_is_exit_code_2(slayr, folder):

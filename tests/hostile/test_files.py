@@ -78,7 +78,7 @@ CONFIGS = [
     ("a relative module", said("bowls:bowl", "..os:system"), ConfigError, r"\"module:function\", not '..os:system'"),
     ("a module that leaves", said("bowls:bowl", "leaving:f"), ConfigError, "'leaving' raised SystemExit: not a mod"),
     ("an attribute's attribute", said("bowls:bowl", "bowls:bowl.x"), ConfigError, "'bowls' has no function 'bowl.x'"),
-    ("a command without a program", command('["", "a"]'), ConfigError, r"must begin with a program.*\['', 'a'\]"),
+    ("a command without a program", command('["", "a"]'), ConfigError, r"must start with a program.*\['', 'a'\]"),
     ("a null character in it", command(r'["a\u0000"]'), ConfigError, "no null character"),
     ("a timeout of NaN", command('["true"]\ntimeout = nan'), ConfigError, "positive number of seconds, not nan"),
     ("a timeout without end", command('["true"]\ntimeout = inf'), ConfigError, "positive number of seconds, not inf"),
@@ -177,7 +177,11 @@ DAMAGED = [
     ("the seed is a text", [set_record("seed", '"x"')], "its record .*seed is 'x'"),
     ("the kernel is a number", [set_record("kernel", "5")], "its record .*TypeError"),
     ("a suggestion is no JSON", [set_suggestion("zzz")], "is damaged: JSONDecodeError"),
-    ("a suggestion is a list", [set_suggestion("[]")], r"trial 0 was suggested by \[\], which is no record. Restore"),
+    (
+        "a suggestion is a list",
+        [set_suggestion("[]")],
+        r"trial 0 was suggested by \[\], which is not a record. Restore",
+    ),
     ("a part of it is a number", [set_suggestion('{"config": 7}')], "trial 0 was suggested with the config 7. Restore"),
     (
         "a count that is a word",
@@ -289,7 +293,7 @@ def test_a_full_disk_before_the_study_is_named(tmp_path, go_on):
 
 
 def test_a_full_disk_during_the_study_loses_no_value(study_file, go_on, monkeypatch):
-    monkeypatch.setattr("slayr_py.study.loop.SECOND_TRIES", (0.0,))
+    monkeypatch.setattr("slayr_py.study.evaluation.RETRY_SECONDS", (0.0,))
     hard = resource.getrlimit(resource.RLIMIT_FSIZE)[1]
     calls = []
 
@@ -322,8 +326,10 @@ def test_a_disk_that_is_full_for_a_moment_loses_nothing(study_file, go_on, monke
 
     # The wait before the second try is when somebody makes room.
     room = resource.getrlimit(resource.RLIMIT_FSIZE)
-    monkeypatch.setattr("slayr_py.study.loop.time.sleep", lambda s: resource.setrlimit(resource.RLIMIT_FSIZE, room))
-    with disk_with_room_for(-1), pytest.raises(StorageError, match="is kept: run the same study again to go on"):
+    monkeypatch.setattr(
+        "slayr_py.study.evaluation.time.sleep", lambda s: resource.setrlimit(resource.RLIMIT_FSIZE, room)
+    )
+    with disk_with_room_for(-1), pytest.raises(StorageError, match="are kept: run the same study again to resume it"):
         go_on(study_file, 8, objective)
     assert stored_values(study_file)[3:] == calls
 
@@ -345,7 +351,7 @@ def test_a_disk_that_is_really_full(tmp_path):
         import slayr_py as sl
         from ConfigSpace import ConfigurationSpace
         plane = ConfigurationSpace({{"x": (-5.0, 10.0), "y": (0.0, 15.0)}})
-        sl.study.loop.SECOND_TRIES = (0.0,)
+        sl.study.evaluation.RETRY_SECONDS = (0.0,)
         calls = []
         def objective(config):
             calls.append(config["x"])
@@ -424,9 +430,7 @@ def test_a_study_keeps_to_its_folder(folder, slayr, name):
     (folder / "study.toml").write_text(text)
     before = sorted(folder.rglob("*"))
     code, _, err = slayr("optimize", "study.toml", "-q")
-    assert code == 2 and re.search(
-        "the study's name .* cannot begin the names of its files: .*give it a plain one", err
-    )
+    assert code == 2 and re.search("the study's name .* cannot be used in file names: .*choose a plain name", err)
     assert [path for path in sorted(folder.rglob("*")) if "__pycache__" not in path.parts] == before
 
 
@@ -444,7 +448,5 @@ def test_an_output_that_no_folder_can_be_is_named(folder, slayr):
     (folder / "study.toml").write_text(CONFIG.replace("[study]", '[study]\noutput = "a\\u0000"'))
     code, _, err = slayr("optimize", "study.toml", "-q")
     # In Python 3.13 a character, after the name of the function.
-    wanted = (
-        r"the output folder 'a\\x00' cannot be made: (embedded null byte|mkdir: embedded null character in path); name"
-    )
+    wanted = r"the output folder 'a\\x00' cannot be created: (embedded null byte|mkdir: embedded null character in path); choose"
     assert code == 2 and re.search(wanted, err)

@@ -75,7 +75,7 @@ SPACE_FILES = [
     ("half a file", b'{"hyperparameters": [', "cannot be read as JSON: .*; write it with"),
     ("a list a hundred thousand deep", b"[" * 100_000, "cannot be read as JSON: .*recursion"),
     ("a number of 5000 digits", b'{"name": ' + b"9" * 5000 + b"}", "cannot be read as JSON: .*4300"),
-    ("NaN", b"NaN", "holds no space: write it with ConfigurationSpace.to_json"),
+    ("NaN", b"NaN", "is not a space: write it with ConfigurationSpace.to_json"),
     ("a parameter of a kind to come", b'{"hyperparameters": [{"type": "quantum", "name": "x"}]}', "quantum"),
     ("a parameter that is a number", b'{"hyperparameters": [3]}', "not a ConfigSpace space in JSON"),
     ("a condition on nothing", b'{"hyperparameters": [], "conditions": [{"type": "EQ"}]}', "not a ConfigSpace space"),

@@ -17,6 +17,7 @@ import slayr_py as sl
 from slayr_py.inference.diagnostics.arviz_bridge import arviz, standard_error
 from slayr_py.inference.observed import Observed
 from slayr_py.inference.posterior import Posterior
+from slayr_py.inference.sampling.options import FitOptions
 from slayr_py.inference.sampling.programs import compiled
 from slayr_py.inference.sampling.run import run
 from slayr_py.inference.validation.calibration import draw_from_prior, draw_values
@@ -195,13 +196,13 @@ def simulated():
     program = compiled(model.kernel.program)
     points = model.encoder.encode(model.encoder.sobol(7, 1))
     train, new = points[:6], points[6:]
-    options = {"chains": 2, "warmup": 150, "draws": 200, "target_acceptance": 0.8, "max_treedepth": 10, "ess": None}
+    options = FitOptions(chains=2, warmup=150, draws=200)
     posteriors = []
     for i in range(DATA_SETS):
         rng = np.random.default_rng([7, i])
         y = draw_values(model, train, new, draw_from_prior(model, rng), rng)[:6]
         data = model.stan_data(train, y, train[:0])
-        result = run(program, data, "nuts", seed=i, **options)
+        result = run(program, data, options, seed=i)
         posteriors.append(Posterior.from_run(model, program, Observed(train, data, 0.0, 1.0), result))
     return posteriors
 

@@ -1,11 +1,11 @@
-"""Each limit is met by crafted draws, and each remedy by a crafted run: Stan is not needed to disagree with itself."""
+"""Limits of diagnostics on crafted draws, attempts and retries, and fits whose runs are made to fail."""
 
 from __future__ import annotations
 
 import json
 import re
 import warnings
-from dataclasses import replace
+from dataclasses import asdict, replace
 
 import numpy as np
 import pytest
@@ -16,7 +16,8 @@ from slayr_py.errors import InferenceError
 from slayr_py.inference import Diagnostics, gaussian_process
 from slayr_py.inference.diagnostics.arviz_bridge import LeaveOneOut, arviz, convergence, leave_one_out, pareto_smooth
 from slayr_py.inference.diagnostics.checks import diagnose, divergence_limit, reason
-from slayr_py.inference.sampling.attempts import Attempt, again, planned
+from slayr_py.inference.sampling.attempts import Attempt, next_retry, planned
+from slayr_py.inference.sampling.options import FitOptions
 from slayr_py.inference.sampling.output import Run
 from slayr_py.inference.sampling.run import run
 from slayr_py.inference.sampling.seeds import retry_seed, stan_seed
@@ -31,11 +32,15 @@ def draws(seed: int = 0) -> np.ndarray:
 
 
 def crafted(**statistics: np.ndarray) -> Run:
-    """A run of NUTS without a fault but those in its statistics."""
+    """A NUTS run with the given statistics and good values of all others."""
     quiet = np.zeros((CHAINS, DRAWS))
     energy = np.random.default_rng(1).normal(size=(CHAINS, DRAWS))
     sampler = {"energy": energy, "diverging": quiet, "tree_depth": quiet + 3} | statistics
     return Run({"mu": draws()}, {}, ARGUMENTS, sampler)
+
+
+def diagnosed(run: Run, mu: np.ndarray, loo: LeaveOneOut | None = None) -> Diagnostics:
+    return diagnose({"mu": mu}, run.arguments, run.sampler, run.pareto_k, run.importance_ess, loo)
 
 
 def first(n: int, value: float, other: float = 0.0) -> np.ndarray:
@@ -56,15 +61,15 @@ TABLE = [
 ]
 
 
-def test_a_run_without_a_fault_is_all_right():
-    check = diagnose(crafted(diverging=first(8, 1.0)), {"mu": draws()})
+def test_a_good_run_passes():
+    check = diagnosed(crafted(diverging=first(8, 1.0)), draws())
     assert check.ok and check.messages == () and check.outside == () and check.notes == ()
     assert divergence_limit(800) == 8.0
 
 
 @pytest.mark.parametrize(("name", "faulty", "mu", "words"), TABLE, ids=[row[0] for row in TABLE])
-def test_each_limit_of_a_run_of_nuts(name, faulty, mu, words):
-    check = diagnose(faulty, {"mu": mu})
+def test_each_limit_of_nuts(name, faulty, mu, words):
+    check = diagnosed(faulty, mu)
     assert not check.ok and name in check.outside
     (message,) = (m for m in check.messages if re.match(words, m))
     assert ": " not in reason(message) and message.startswith(reason(message))
@@ -79,27 +84,27 @@ def test_each_limit_of_a_run_of_nuts(name, faulty, mu, words):
     ],
 )
 def test_each_limit_of_an_approximation(pareto_k, ess, outside, words):
-    draft = Run({"mu": draws()}, {}, {"method": "laplace", "draws": 800}, pareto_k=pareto_k, importance_ess=ess)
-    check = diagnose(draft, {"mu": draws()})
+    run = Run({"mu": draws()}, {}, {"method": "laplace", "draws": 800}, pareto_k=pareto_k, importance_ess=ess)
+    check = diagnosed(run, draws())
     assert check.outside == outside and check.ok == (not outside)
     assert words is None or words in check.messages[0]
 
 
-def test_what_cannot_be_computed_is_not_within_its_limit():
+def test_undefined_diagnostics_fail():
     short = replace(crafted(), sampler={name: values[:, :3] for name, values in crafted().sampler.items()})
-    assert {"rhat_max", "ess_bulk_min", "ess_tail_min"} <= set(diagnose(short, {"mu": draws()[:, :3]}).outside)
+    assert {"rhat_max", "ess_bulk_min", "ess_tail_min"} <= set(diagnosed(short, draws()[:, :3]).outside)
 
 
-def test_an_influential_observation_is_a_note_and_no_failure():
+def test_an_influential_observation_is_a_note_and_not_a_failure():
     loo = LeaveOneOut(np.zeros(4), np.array([0.1, 0.9, np.inf, 0.8]), 0.7)
-    check = diagnose(crafted(), {"mu": draws()}, loo)
+    check = diagnosed(crafted(), draws(), loo)
     assert check.ok and check.loo_pareto_k_max == 0.9 and check.loo_influential == 2
     assert check.limits["loo_pareto_k_max"] == 0.7 and "2, leave-one-out k-hat up to 0.90 > 0.70" in check.notes[0]
-    none = diagnose(crafted(), {"mu": draws()}, LeaveOneOut(np.zeros(2), np.full(2, np.inf), 0.2))
+    none = diagnosed(crafted(), draws(), LeaveOneOut(np.zeros(2), np.full(2, np.inf), 0.2))
     assert np.isnan(none.loo_pareto_k_max) and none.notes == () and "loo_pareto_k_max" not in none.limits
 
 
-def test_a_fit_has_the_shapes_that_arviz_computes(branin_posterior, branin_data):
+def test_tail_shapes_of_observations_equal_those_of_arviz(branin_posterior, branin_data):
     check, loo = branin_posterior.check(), branin_posterior.loo()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -111,17 +116,17 @@ def test_a_fit_has_the_shapes_that_arviz_computes(branin_posterior, branin_data)
 
 
 @pytest.mark.parametrize(("chains", "n"), [(1, 4), (2, 2), (4, 1)])
-def test_so_few_draws_say_nothing_of_an_observation(chains, n, branin_posterior):
+def test_leave_one_out_needs_five_draws(chains, n, branin_posterior):
     few = branin_posterior.idata.isel(chain=[0] * chains, draw=slice(n))
     assert leave_one_out(few) is None
 
 
-def test_a_few_draws_a_chain_are_enough_and_quiet(branin_posterior, capfd):
+def test_leave_one_out_accepts_three_draws_per_chain_without_output(branin_posterior, capfd):
     assert leave_one_out(branin_posterior.idata.isel(draw=slice(3))).elpd.shape == (20,)
     assert capfd.readouterr() == ("", "")
 
 
-def test_an_observation_without_a_tail_leaves_the_others_alone(branin_posterior):
+def test_an_observation_without_a_tail_does_not_change_the_others(branin_posterior):
     tree = branin_posterior.idata.copy(deep=True)
     tree["log_likelihood"]["y"][..., 3] = -2.5
     changed, whole = leave_one_out(tree), leave_one_out(branin_posterior.idata)
@@ -132,7 +137,7 @@ def test_an_observation_without_a_tail_leaves_the_others_alone(branin_posterior)
 
 
 @pytest.mark.parametrize("k", [0.2, 0.5, 1.0])
-def test_the_shape_of_pareto_ratios_is_found(k):
+def test_the_tail_shape_of_pareto_ratios_is_estimated(k):
     # Ratios u^-k have the shape k; that of 190 of 4000 has a standard error of (1 + k) / sqrt(190), less for the prior.
     log_ratio = k * np.random.default_rng(0).exponential(size=4000)
     weights, shape = pareto_smooth(log_ratio)
@@ -146,8 +151,8 @@ def test_tails_are_those_of_the_5_and_95_percent_quantiles():
     assert convergence({"x": x})["ess_tail_min"] == pytest.approx(min(quantiles), rel=1e-12)
 
 
-def test_diagnostics_are_read_back_and_so_are_those_of_an_earlier_version():
-    check = diagnose(crafted(), {"mu": APART}, LeaveOneOut(np.zeros(2), np.array([0.1, 0.9]), 0.7))
+def test_diagnostics_survive_a_round_trip_and_old_ones_can_be_read():
+    check = diagnosed(crafted(), APART, LeaveOneOut(np.zeros(2), np.array([0.1, 0.9]), 0.7))
     stored = json.loads(json.dumps(check.asdict(), allow_nan=False))
     back = Diagnostics.fromdict(stored)
     assert replace(back, pareto_k=0.0) == replace(check, pareto_k=0.0) and back.outside == check.outside
@@ -157,7 +162,7 @@ def test_diagnostics_are_read_back_and_so_are_those_of_an_earlier_version():
     assert old.messages == check.messages and not old.ok and old.notes == () and np.isnan(old.loo_pareto_k_max)
 
 
-OPTIONS = {"warmup": 300, "target_acceptance": 0.8, "max_treedepth": 10}
+OPTIONS = FitOptions(warmup=300, target_acceptance=0.8, max_treedepth=10)
 
 
 @pytest.mark.parametrize(
@@ -175,37 +180,37 @@ OPTIONS = {"warmup": 300, "target_acceptance": 0.8, "max_treedepth": 10}
         ),
     ],
 )
-def test_each_objection_has_its_remedy(outside, changes, words):
-    failed = Attempt("nuts", OPTIONS, 5)
-    retry = again(failed, outside, 5, 1)
-    assert retry.options == OPTIONS | {k: pytest.approx(v) for k, v in changes.items()}
+def test_a_retry_addresses_the_diagnostics_that_failed(outside, changes, words):
+    failed = Attempt(OPTIONS, 5)
+    retry = next_retry(failed, outside, 5, 1)
+    assert asdict(retry.options) == asdict(OPTIONS) | {k: pytest.approx(v) for k, v in changes.items()}
     assert retry.after(failed) == words and retry.start is None
-    assert failed.options == OPTIONS == {"warmup": 300, "target_acceptance": 0.8, "max_treedepth": 10}
 
 
 def test_the_target_acceptance_stays_below_one():
-    attempt = Attempt("nuts", OPTIONS, 5)
+    attempt = Attempt(OPTIONS, 5)
     for wanted in (0.9, 0.95, 0.975):
-        attempt = again(attempt, ["divergences"], 5, 1)
-        assert attempt.options["target_acceptance"] == pytest.approx(wanted)
+        attempt = next_retry(attempt, ["divergences"], 5, 1)
+        assert attempt.options.target_acceptance == pytest.approx(wanted)
 
 
-def test_what_follows_a_draft_and_a_warm_start_is_said(branin_posterior):
+def test_an_attempt_describes_what_it_changes(branin_posterior):
     start = branin_posterior.warm_start()
-    draft, warm, cold = planned("pathfinder", start, 1, OPTIONS)
-    assert [a.kind for a in (draft, warm, cold)] == [None, "warm", "cold"]
-    assert warm.after(draft) == "NUTS from a warm start" and cold.after(draft) == "NUTS with warm-up 300"
+    approximation, warm, cold = planned(OPTIONS.updated(method="pathfinder"), start, 1)
+    assert [a.kind for a in (approximation, warm, cold)] == [None, "warm", "cold"]
+    assert warm.after(approximation) == "NUTS from a warm start"
+    assert cold.after(approximation) == "NUTS with warm-up 300"
     assert cold.after(warm) == "a cold start with warm-up 300"
 
 
-def test_no_retry_has_the_seed_of_a_part_of_another_run():
+def test_no_retry_has_the_seed_of_a_round():
     parts = {stan_seed(7, part) for part in range(20)} | {stan_seed(7 + i) for i in range(20)}
     retries = [stan_seed(retry_seed(7, i)) for i in (1, 2, 3)]
     assert len(set(retries)) == 3 and not parts & set(retries)
 
 
 class Faulty:
-    """The real `run`, whose first results have a divergence in every transition, or end in an error."""
+    """The real `run`, except that its first calls return only divergent transitions, or raise an error."""
 
     def __init__(self, failures: int, error: str | None = None) -> None:
         self.failures, self.error, self.calls = failures, error, []
@@ -229,7 +234,7 @@ def small():
     )
 
 
-def test_a_fit_that_fails_is_made_again_with_smaller_steps_and_the_record_is_that_of_the_last(small, monkeypatch):
+def test_a_fit_with_divergences_is_retried_with_smaller_steps(small, monkeypatch):
     faulty = Faulty(2)
     monkeypatch.setattr(gaussian_process, "run", faulty)
     posterior = small(retries=3)
@@ -241,14 +246,14 @@ def test_a_fit_that_fails_is_made_again_with_smaller_steps_and_the_record_is_tha
     arguments = posterior.record["arguments"]
     assert arguments["target_acceptance"] == pytest.approx(0.95) and arguments["seed"] == retry_seed(4, 2)
     json.dumps(posterior.record, allow_nan=False)
-    # Whoever asks for what the record says gets those draws, without what went before.
+    # A fit with the recorded arguments gives the same draws without retries.
     monkeypatch.setattr(gaussian_process, "run", run)
     same = small(seed=arguments["seed"], target_acceptance=arguments["target_acceptance"])
     assert same.record["draws_sha256"] == posterior.record["draws_sha256"]
 
 
 @pytest.mark.parametrize("retries", [0, 1])
-def test_when_all_fail_the_last_is_returned_and_says_so(small, monkeypatch, retries):
+def test_when_all_attempts_fail_the_last_is_returned(small, monkeypatch, retries):
     monkeypatch.setattr(gaussian_process, "run", Faulty(9))
     posterior = small(retries=retries)
     assert not posterior.check().ok and "diverged" in posterior.check().messages[0]
@@ -256,7 +261,7 @@ def test_when_all_fail_the_last_is_returned_and_says_so(small, monkeypatch, retr
     assert posterior.record["arguments"]["target_acceptance"] == pytest.approx((0.8, 0.9)[retries])
 
 
-def test_a_warm_start_that_fails_is_followed_by_a_cold_one_and_then_by_retries(small, monkeypatch):
+def test_a_failed_warm_start_is_followed_by_a_cold_start_and_retries(small, monkeypatch):
     start = small().warm_start()
     monkeypatch.setattr(gaussian_process, "run", Faulty(2))
     posterior = small(start=start, retries=1)
@@ -266,7 +271,7 @@ def test_a_warm_start_that_fails_is_followed_by_a_cold_one_and_then_by_retries(s
     ]
 
 
-def test_what_stan_says_of_a_given_up_attempt_is_kept_and_of_the_last_is_raised(small, monkeypatch):
+def test_the_error_of_an_abandoned_attempt_is_recorded_and_that_of_the_last_is_raised(small, monkeypatch):
     start = small().warm_start()
     monkeypatch.setattr(gaussian_process, "run", Faulty(1, "chain 1: died"))
     (given_up,) = small(start=start).record["abandoned"]
@@ -276,7 +281,7 @@ def test_what_stan_says_of_a_given_up_attempt_is_kept_and_of_the_last_is_raised(
         small(retries=1)
 
 
-def test_a_retry_in_which_stan_fails_gives_way_to_the_fit_before(small, monkeypatch):
+def test_if_stan_fails_in_a_retry_the_previous_fit_is_returned(small, monkeypatch):
     diverging, broken = Faulty(9), Faulty(9, "chain 1: died")
     calls = []
 
@@ -290,11 +295,11 @@ def test_a_retry_in_which_stan_fails_gives_way_to_the_fit_before(small, monkeypa
     assert posterior.record["arguments"]["target_acceptance"] == 0.8
     assert [(a["why"][0][:6], a["then"]) for a in posterior.record["abandoned"]] == [
         (posterior.record["abandoned"][0]["why"][0][:6], "again with target acceptance 0.9"),
-        ("chain ", "back to the fit before"),
+        ("chain ", "back to the previous fit"),
     ]
 
 
-def test_a_real_run_whose_warm_up_was_too_short_is_cured(small):
+def test_retries_repair_a_fit_with_a_short_warm_up(small):
     posterior = small(warmup=2, retries=6)
     abandoned = posterior.record["abandoned"]
     assert posterior.check().ok and abandoned and posterior.record["arguments"]["warmup"] > 2
@@ -302,6 +307,6 @@ def test_a_real_run_whose_warm_up_was_too_short_is_cured(small):
 
 
 @pytest.mark.parametrize("wrong", [-1, 0.5, True, "1", None])
-def test_retries_are_counted(small, wrong):
+def test_illegal_retries(small, wrong):
     with pytest.raises(sl.DataError, match="retries must be an integer >= 0"):
         small(retries=wrong)

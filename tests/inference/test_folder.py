@@ -33,7 +33,7 @@ def age(folder: Path, seconds: float) -> Path:
     return folder
 
 
-def test_a_folder_is_private_and_goes_even_after_an_error(tmp_path):
+def test_a_folder_is_private_and_removed_after_an_error(tmp_path):
     with pytest.raises(KeyboardInterrupt), run_folder() as folder:
         (folder / "draws.csv").write_text("x")
         assert folder.stat().st_mode & 0o077 == 0
@@ -41,16 +41,16 @@ def test_a_folder_is_private_and_goes_even_after_an_error(tmp_path):
     assert not list(tmp_path.iterdir())
 
 
-def test_what_a_dead_process_left_is_removed_at_once(tmp_path):
+def test_folders_of_dead_processes_are_removed(tmp_path):
     dead, me = gone_process(), this_process()
     abandoned = [
         age(tmp_path / f"slayr-run-{dead}-a", 0),
-        age(tmp_path / f"slayr-run-{me._replace(started=me.started - 1)}-b", 0),  # its number was given out again
+        age(tmp_path / f"slayr-run-{me._replace(started=me.started - 1)}-b", 0),  # its number was reused
         age(tmp_path / f"slayr-run-{me._replace(host='elsewhere')}-c", 7200),
     ]
     kept = [
         age(tmp_path / f"slayr-run-{me}-d", 7200),
-        age(tmp_path / f"slayr-run-{dead._replace(host='elsewhere')}-e", 60),  # its process may live
+        age(tmp_path / f"slayr-run-{dead._replace(host='elsewhere')}-e", 60),  # its process may still run
         age(tmp_path / "slayr-run-notes", 7200),
     ]
     with run_folder():
@@ -59,7 +59,7 @@ def test_what_a_dead_process_left_is_removed_at_once(tmp_path):
     assert all(folder.exists() for folder in kept)
 
 
-def test_chains_that_a_dead_process_left_running_are_ended(tmp_path):
+def test_chains_of_dead_processes_are_killed(tmp_path):
     folder = age(tmp_path / f"slayr-run-{gone_process()}-a", 0)
     sleep = "import time; time.sleep(60)"
     chain = subprocess.Popen([sys.executable, "-c", sleep, f"file={folder}/draws.csv"])
@@ -77,15 +77,15 @@ def test_chains_that_a_dead_process_left_running_are_ended(tmp_path):
 
 
 class TestProcess:
-    def test_a_name_is_read_back(self):
+    def test_round_trip(self):
         assert Process.parse(str(this_process())) == this_process()
 
     @pytest.mark.parametrize("text", ["", "a-b", "a-1-b", "a-1-2-3"])
-    def test_other_texts_are_refused(self, text):
+    def test_other_texts_are_rejected(self, text):
         with pytest.raises(ValueError):
             Process.parse(text)
 
-    def test_it_is_gone_when_it_has_ended(self):
+    def test_a_process_that_has_ended_is_gone(self):
         child = subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE)
         started = _started(child.pid)
         assert started is not None
@@ -93,9 +93,9 @@ class TestProcess:
         assert not process.is_gone and not this_process().is_gone
         child.communicate()
         assert process.is_gone
-        assert not process._replace(host="elsewhere").is_gone  # nobody can know
+        assert not process._replace(host="elsewhere").is_gone  # its state is not visible from here
 
-    def test_one_that_waits_for_its_parent_is_gone(self):
+    def test_a_zombie_is_gone(self):
         child = subprocess.Popen([sys.executable, "-c", ""])
         started = _started(child.pid)
         end = time.monotonic() + 30

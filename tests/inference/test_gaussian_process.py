@@ -9,6 +9,7 @@ from ConfigSpace import Categorical, ConfigurationSpace
 from testing_spaces import branin, plain_space
 
 import slayr_py as sl
+from slayr_py.inference import FitOptions
 from slayr_py.inference.diagnostics import checks as diagnostics
 from slayr_py.inference.observed import standardisation
 from slayr_py.inference.sampling.seeds import stan_seed
@@ -32,7 +33,14 @@ def test_same_seed_same_draws_and_other_seed_other_draws():
     assert first.record["draws_sha256"] == second.record["draws_sha256"]
 
 
-def test_numpy_integers_are_as_good_as_others():
+def test_options_are_the_same_as_single_keywords():
+    y = [1.0, 3.0, 2.0, 5.0]
+    gp = sl.GaussianProcess(plain_space())
+    together = gp.fit(Encoder(plain_space()).sobol(4, 1), y, options=FitOptions(**QUICK))
+    assert together.record["draws_sha256"] == quick_fit(y).record["draws_sha256"]
+
+
+def test_numpy_integers_are_accepted():
     posterior = quick_fit([1.0, 3.0, 2.0], seed=np.int64(4))
     assert json.loads(json.dumps(posterior.record))["arguments"]["seed"] == 4
     assert np.array_equal(posterior.draws["mu"], quick_fit([1.0, 3.0, 2.0], seed=4).draws["mu"])
@@ -53,7 +61,7 @@ def test_distinct_seeds_stay_distinct_and_in_range():
     ("scale", "method", "rtol"), [(2.0**27, "nuts", 1e-12), (1e8, "map", 1e-3), (1e-8, "map", 1e-3)]
 )
 def test_the_scale_of_y_does_not_matter(scale, method, rtol):
-    # Powers of two change no bit of the standardised y. Others change the last, and the optimiser stops elsewhere.
+    # Powers of two leave all bits of the standardised y. Other factors change the last, and where L-BFGS stops.
     y = np.array([1.0, 3.0, 2.0, 5.0, 4.0])
     plain, scaled = quick_fit(y, method=method), quick_fit(y * scale, method=method)
     configs = Encoder(plain_space()).sobol(7, 9)
@@ -111,20 +119,24 @@ def test_predictions_cover_the_truth(branin_posterior, branin_data):
 
 
 @pytest.mark.parametrize("method", ["pathfinder", "laplace"])
-def test_approximations_come_near_the_posterior(branin_posterior, branin_data, method, monkeypatch):
+def test_approximations_are_close_to_the_posterior(branin_posterior, branin_data, method, monkeypatch):
     monkeypatch.setattr(diagnostics, "PARETO_K_LIMIT", np.inf)
     space, configs, y = branin_data
-    draft = sl.GaussianProcess(space).fit(configs, y, method=method, chains=4, draws=250, seed=3)
-    assert np.isfinite(draft.check().pareto_k) and np.isnan(draft.check().rhat_max)
-    assert draft.record["arguments"]["method"] == method and draft.record["abandoned"] == [] and draft.n_draws == 1000
+    approximate = sl.GaussianProcess(space).fit(configs, y, method=method, chains=4, draws=250, seed=3)
+    assert np.isfinite(approximate.check().pareto_k) and np.isnan(approximate.check().rhat_max)
+    assert (
+        approximate.record["arguments"]["method"] == method
+        and approximate.record["abandoned"] == []
+        and approximate.n_draws == 1000
+    )
     exact = branin_posterior.draws
     for name in ("lengthscale", "sigma_f"):
-        gap = np.log(draft.draws[name]).mean(axis=0) - np.log(exact[name]).mean(axis=0)
+        gap = np.log(approximate.draws[name]).mean(axis=0) - np.log(exact[name]).mean(axis=0)
         assert np.all(np.abs(gap) < np.log(exact[name]).std(axis=0)), name
 
 
 @pytest.mark.parametrize("method", ["pathfinder", "laplace"])
-def test_an_approximation_that_misses_part_of_the_posterior_gives_way_to_nuts(branin_data, method, monkeypatch):
+def test_an_approximation_with_large_pareto_k_falls_back_to_nuts(branin_data, method, monkeypatch):
     monkeypatch.setattr(diagnostics, "PARETO_K_LIMIT", -np.inf)
     space, configs, y = branin_data
     posterior = sl.GaussianProcess(space).fit(configs, y, method=method, seed=3, **QUICK)
@@ -167,6 +179,7 @@ def test_configurations_may_be_frames_arrays_or_mappings():
 @pytest.mark.parametrize(
     ("change", "error", "words"),
     [
+        ({"options": FitOptions()}, sl.DataError, "remove chains, warmup, draws, or options="),
         ({"y": [1.0]}, sl.DataError, r"shape \(1,\) for 2 configurations"),
         ({"y": [1.0, np.nan]}, sl.DataError, r"y\[1\] is nan"),
         ({"y": [1.0, np.inf]}, sl.DataError, r"y\[1\] is inf"),

@@ -17,6 +17,7 @@ from testing_arviz import loo_pit
 
 import slayr_py as sl
 from slayr_py.inference.diagnostics.arviz_bridge import standard_error
+from slayr_py.inference.sampling.options import FitOptions
 from slayr_py.inference.sampling.programs import compiled
 from slayr_py.inference.sampling.run import run
 
@@ -53,9 +54,7 @@ def test_against_refits(kernel, space):
     for i in range(N):
         left = np.delete(np.arange(N), i)
         data = gp.stan_data(points[left], standardised[left], points[[i]])
-        refit = run(
-            compiled(gp.kernel.program), data, "nuts", seed=10 + i, chains=4, max_treedepth=10, ess=None, **OPTIONS
-        ).variables
+        refit = run(compiled(gp.kernel.program), data, FitOptions(**OPTIONS), seed=10 + i).variables
         sd = np.hypot(refit["f_sd"], refit["sigma_n"])[..., 0]
         held_out = norm.pdf(y[i], posterior.y_mean + posterior.y_sd * refit["f_mean"][..., 0], posterior.y_sd * sd)
         # Relative errors: of the mean density here, of the mean of its inverse there.

@@ -1,4 +1,4 @@
-"""Importance resampling, and populations that make up for what an approximation misses."""
+"""Importance resampling and population Monte Carlo."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from slayr_py.space import Encoder
 
 
 def two_modes(points):
-    """Three quarters of a mass at +1.5, one at -1.5 in the first of three directions."""
+    """Mass 0.75 at +1.5 and 0.25 at -1.5 in the first of three directions."""
     centres = np.array([[1.5, 0, 0], [-1.5, 0, 0]])
     squares = np.square(points[:, None] - centres).sum(-1)
     return logsumexp(-0.5 * squares / 0.25 + np.log([0.75, 0.25]), axis=1)
@@ -39,7 +39,7 @@ def test_a_normal_approximation_becomes_a_mixture():
         assert np.all(np.abs(got.mean(axis=0) - wanted) < 4 * error + 0.01 * np.abs(wanted) + 0.005)
 
 
-def test_it_stops_when_it_is_good_enough():
+def test_it_stops_at_good_ratios():
     calls = []
 
     def density(points):
@@ -58,7 +58,7 @@ def test_one_parameter():
     assert found.draws.shape == (500, 1) and found.draws.std() == pytest.approx(1, abs=0.1)
 
 
-def test_a_density_that_is_nowhere_finite():
+def test_a_density_without_finite_values():
     start = np.random.default_rng(0).normal(size=(50, 2))
     with pytest.raises(ValueError, match="only 0 of 1000"):
         improve(lambda x: np.full(len(x), -np.inf), start, 50, never, np.random.default_rng(0))
@@ -74,7 +74,7 @@ def test_resampling_keeps_expected_counts():
 
 @pytest.mark.parametrize("method", ["pathfinder", "laplace"])
 @pytest.mark.parametrize("fixture", ["branin_posterior", "mixed_posterior"])
-def test_an_improved_fit_is_like_any_other(fixture, method, request, monkeypatch):
+def test_a_fit_with_improved_draws(fixture, method, request, monkeypatch):
     exact = request.getfixturevalue(fixture)
     resample = approximations.smoothed_resample
     monkeypatch.setattr(approximations, "smoothed_resample", lambda *a: resample(*a)._replace(pareto_k=2.0))
@@ -82,7 +82,7 @@ def test_an_improved_fit_is_like_any_other(fixture, method, request, monkeypatch
     gp = sl.GaussianProcess(exact.encoder, exact.kernel)
     posterior = gp.fit(exact.train, y, method=method, draws=100, seed=1)
     if fixture == "mixed_posterior" and posterior.record["arguments"]["method"] == "nuts":
-        pytest.skip(f"{method} was given up here: {posterior.record['abandoned']}")
+        pytest.skip(f"{method} was abandoned here: {posterior.record['abandoned']}")
     assert posterior.record["arguments"]["improved"] and posterior.check().ok
     assert posterior.check().pareto_k <= 0.7 and posterior.check().ess_bulk_min >= 50 / 2
     assert posterior.draws.keys() == exact.draws.keys()

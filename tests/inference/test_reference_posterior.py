@@ -1,4 +1,4 @@
-"""Posteriors against references that owe nothing to our programs: draws of posteriordb, and sums over grids.
+"""Posteriors against references independent of our programs: draws of posteriordb, and sums over grids.
 
 posteriordb's ``gp_regr`` has y ~ Normal(0, K + sigma I) with K = alpha^2 exp(-(x - x')^2 / (2 rho^2)), where sigma is
 a variance, and rho ~ Gamma(25, rate 4), alpha ~ half-Normal(0, 2), sigma ~ half-Normal(0, 1). ``fm_gp`` without graphs,
@@ -20,6 +20,7 @@ from scipy.stats import gamma, norm
 
 import slayr_py as sl
 from slayr_py.inference.diagnostics.arviz_bridge import pareto_smooth, standard_error
+from slayr_py.inference.sampling.options import FitOptions
 from slayr_py.inference.sampling.programs import compiled
 from slayr_py.inference.sampling.run import run
 from slayr_py.kernels import FrequencyModulated, Hyperparameter, Matern
@@ -77,14 +78,8 @@ def test_gp_regr():
     fit = run(
         compiled("fm_gp"),
         gp_regr_data(x, y),
-        "nuts",
+        FitOptions(chains=4, warmup=500, draws=5000, target_acceptance=0.9),
         seed=1,
-        chains=4,
-        warmup=500,
-        draws=5000,
-        target_acceptance=0.9,
-        max_treedepth=10,
-        ess=None,
     ).variables
     lengthscale, sigma_f, sigma_n = (fit[name][..., 0] for name in ("lengthscale", "sigma_f", "sigma_n"))
     ours = {"rho": RANGE * lengthscale, "alpha": sigma_f, "sigma": np.square(sigma_n)}

@@ -1,4 +1,4 @@
-"""Recorded runs made again: bit for bit, or with what differs."""
+"""Replays of recorded runs: identical, or with their differences."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ WAYS = ["cold", "rounds", "warm", "warm rounds", "pathfinder", "laplace", "map"]
 
 
 def stored(posterior, folder):
-    """Record and data as they come back from the disk."""
+    """Save a posterior and read its record and data."""
     posterior.save(folder)
     return [json.loads((folder / name).read_text()) for name in ("record.json", "data.json")]
 
@@ -42,10 +42,10 @@ def problem(program):
 
 @pytest.fixture(scope="module")
 def fits(tmp_path_factory):
-    """(record, data) of every program and way, from the disk."""
+    """Saved (record, data) of every program and way of fitting."""
     found = {}
     with pytest.MonkeyPatch.context() as patch:
-        # No diagnostics send us to another method: here the bits count.
+        # Failed diagnostics must not lead to another method: these tests compare bits.
         patch.setattr(sl.Posterior, "check", lambda posterior: replace(posterior._diagnostics, ok=True))
         for program in ("matern_gp", "fm_gp"):
             gp, configs, y = problem(program)
@@ -82,7 +82,7 @@ def test_a_replay_is_identical(fits, program, way):
     assert again.draws_sha256 == record["draws_sha256"] and again.worst == 0 < again.limit
 
 
-def test_a_replay_does_not_change_what_it_is_given(cold):
+def test_a_replay_does_not_change_its_arguments(cold):
     before = copy.deepcopy(cold)
     replay(*cold)
     assert cold == before
@@ -90,12 +90,12 @@ def test_a_replay_does_not_change_what_it_is_given(cold):
 
 def test_other_draws_that_agree(cold):
     record, data = cold
-    record["arguments"]["seed"] = 11  # what another compiler would do: other draws of the same posterior
+    record["arguments"]["seed"] = 11  # like another compiler: other draws of the same posterior
     again = replay(record, data)
     assert not again.identical and again.agrees and 0 < again.worst <= again.limit
 
 
-def test_what_differs_is_named(cold):
+def test_differences_are_listed(cold):
     record, data = cold
     record["draws_sha256"] = "0" * 64
     record["cmdstan"]["compiler"] = "g++ 4.8"
@@ -124,7 +124,7 @@ def test_a_mode_elsewhere_does_not_agree(fits):
     assert again.identical and not again.agrees and again.worst == pytest.approx(1 / 11)
 
 
-def test_without_the_accelerated_likelihood_the_readable_one_is_told(cold, monkeypatch):
+def test_without_the_accelerated_likelihood_the_readable_one_is_used(cold, monkeypatch):
     module = sys.modules["slayr_py.inference.replay"]
 
     def refused(name, progress=None, likelihood=None):
@@ -196,7 +196,7 @@ HOSTILE = [
 
 
 @pytest.mark.parametrize(("path", "value", "words"), HOSTILE, ids=[f"{row[0]} {row[1]!r:.20}" for row in HOSTILE])
-def test_what_is_no_record_is_refused_before_anything_runs(cold, monkeypatch, path, value, words):
+def test_an_invalid_record_is_rejected_before_anything_runs(cold, monkeypatch, path, value, words):
     record, data = cold
     change(path, value)(record)
     module = sys.modules["slayr_py.inference.replay"]
@@ -208,7 +208,7 @@ def test_what_is_no_record_is_refused_before_anything_runs(cold, monkeypatch, pa
 
 
 @pytest.mark.parametrize("value", ["evil", {"a": 1}, [[1.0], [2.0, 3.0]], None, [1.0]])
-def test_other_data_are_refused(cold, value):
+def test_other_data_are_rejected(cold, value):
     record, data = cold
     with pytest.raises(sl.StorageError, match="not those of the record|not a readable run record"):
         replay(record, data | {"y": value})
@@ -226,7 +226,7 @@ def test_other_data_are_refused(cold, value):
         ("data.json", '{"N": 1}', "record.json cannot be replayed: the data are not those of the record"),
     ],
 )
-def test_a_folder_that_is_none(fits, tmp_path, name, text, words):
+def test_an_invalid_folder(fits, tmp_path, name, text, words):
     record, data = fits["matern_gp", "cold"]
     for file, content in (("record.json", json.dumps(record)), ("data.json", json.dumps(data))):
         content = text if file == name else content

@@ -1,4 +1,4 @@
-"""Fits that begin where another ended, and rounds of draws until there are enough."""
+"""Warm starts, and rounds of draws until the effective sample size is reached."""
 
 from __future__ import annotations
 
@@ -11,9 +11,10 @@ import pytest
 from testing_spaces import branin, mixed_space
 
 import slayr_py as sl
-from slayr_py.inference import WarmStart, diagnostics
+from slayr_py.inference import WarmStart
 from slayr_py.inference.diagnostics.arviz_bridge import convergence, standard_error
-from slayr_py.inference.sampling.nuts import _hopeless
+from slayr_py.inference.diagnostics.checks import rhat_limit
+from slayr_py.inference.sampling.nuts import _cannot_reach
 from slayr_py.inference.sampling.output import Run
 from slayr_py.inference.sampling.warm_start import estimated_metric
 
@@ -22,7 +23,7 @@ OPTIONS = {"chains": 4, "draws": 100, "ess": 100}
 
 @pytest.fixture(scope="module")
 def grown(branin_data):
-    """Data with one more observation than `first` has seen, which leaves a start."""
+    """Data with one more observation than the fit `first`, whose warm start is used."""
     space, configs, y = branin_data
     gp = sl.GaussianProcess(space)
     extra = gp.encoder.sobol(21, 3)[-1]
@@ -37,7 +38,7 @@ def scores(posterior):
 
 def test_a_warm_start_has_the_posterior_of_a_long_cold_run(grown):
     gp, configs, y, first = grown
-    # Four warm fits, one after the other, as in a loop: their draws are of the same posterior as those of a long run.
+    # Four successive warm fits, as in a loop, have the same posterior as a long run.
     warm, start = [], first.warm_start()
     for seed in range(4):
         warm.append(gp.fit(configs, y, seed=seed, start=start, **OPTIONS))
@@ -53,7 +54,7 @@ def test_a_warm_start_has_the_posterior_of_a_long_cold_run(grown):
                 assert abs(one.mean() - other.mean()) < 4 * error, (name, j)
 
 
-def test_a_warm_start_is_much_cheaper_and_says_that_it_was_one(grown):
+def test_a_warm_start_is_recorded(grown):
     gp, configs, y, first = grown
     warm = gp.fit(configs, y, seed=2, start=first.warm_start(), **OPTIONS)
     arguments = warm.record["arguments"]
@@ -85,7 +86,7 @@ def test_a_loaded_posterior_gives_the_same_start(grown, tmp_path):
     assert loaded.asdict() == first.warm_start().asdict()
 
 
-def test_a_start_that_the_diagnostics_object_to_is_followed_by_a_full_warm_up(grown):
+def test_a_warm_start_whose_diagnostics_fail_is_followed_by_a_full_warm_up(grown):
     gp, configs, y, first = grown
     start = first.warm_start()
     # A metric that is wrong by orders of magnitude between directions needs longer trajectories than are allowed.
@@ -112,12 +113,12 @@ def test_a_start_of_another_model(grown, change, words):
 
 
 @pytest.mark.parametrize("stored", [{}, {"points": 3}, {"points": {"z_mu": ["a"]}}, {"points": {}, "step_size": [1.0]}])
-def test_what_is_no_start(stored):
+def test_an_invalid_stored_start_is_rejected(stored):
     with pytest.raises(sl.DataError, match="not a warm start"):
         WarmStart.fromdict(stored)
 
 
-def test_a_point_estimate_leaves_no_start(branin_data):
+def test_a_point_estimate_has_no_warm_start(branin_data):
     space, configs, y = branin_data
     with pytest.raises(sl.DataError, match="map fit has no chains"):
         sl.GaussianProcess(space).fit(configs, y, method="map").warm_start()
@@ -130,7 +131,7 @@ def test_every_kind_of_parameter_starts_warm(mixed_posterior):
     assert warm.record["arguments"]["start"] == "warm"
 
 
-def test_draws_go_on_until_there_are_enough(branin_data):
+def test_sampling_continues_until_the_ess_is_reached(branin_data):
     space, configs, y = branin_data
     few, more = (
         sl.GaussianProcess(space).fit(configs, y, chains=2, warmup=150, draws=40, ess=e, seed=3) for e in (1, 90)
@@ -138,7 +139,7 @@ def test_draws_go_on_until_there_are_enough(branin_data):
     rounds = more.record["arguments"]["rounds"]
     assert few.record["arguments"]["rounds"] == [40] and rounds[0] == 40 and len(rounds) > 1
     assert more.n_draws == 2 * sum(rounds) and sum(rounds) <= 16 * 40
-    # The rounds are one run: the first draws are those of the run without further rounds.
+    # The first draws equal those of the run without further rounds.
     assert np.array_equal(more.idata["posterior"]["mu"].values[:, :40], few.idata["posterior"]["mu"].values)
     assert convergence(scores_of(more))["ess_bulk_min"] >= 90
 
@@ -148,7 +149,7 @@ def scores_of(posterior):
     return {name: raw[name].values for name in map(str, raw.data_vars)}
 
 
-def test_rounds_end_somewhere(branin_data):
+def test_the_number_of_rounds_is_limited(branin_data):
     space, configs, y = branin_data
     posterior = sl.GaussianProcess(space).fit(configs, y, chains=2, warmup=50, draws=10, ess=10_000, seed=3)
     assert sum(posterior.record["arguments"]["rounds"]) == 160 and not posterior.check().ok
@@ -165,31 +166,31 @@ def test_metrics_from_many_and_from_few_draws():
 
 
 def test_limits_of_rhat():
-    assert diagnostics.rhat_limit(4, 200) == pytest.approx(1.03, abs=5e-4)
-    assert diagnostics.rhat_limit(4, 100) > diagnostics.rhat_limit(4, 200) > diagnostics.rhat_limit(4, 4000) > 1
+    assert rhat_limit(4, 200) == pytest.approx(1.03, abs=5e-4)
+    assert rhat_limit(4, 100) > rhat_limit(4, 200) > rhat_limit(4, 4000) > 1
 
 
 def sampled(chains: np.ndarray, diverging: float = 0.0) -> Run:
-    """A run whose one coordinate has these draws (c, s)."""
+    """A run with one parameter and these draws (c, s)."""
     statistics = {"diverging": np.broadcast_to(np.arange(chains.shape[1]) < diverging * chains.shape[1], chains.shape)}
     return Run({"z_mu": chains[..., None]}, {"z_mu": ()}, {"rounds": [chains.shape[1]]}, statistics)
 
 
-def test_a_warm_start_that_leads_nowhere_is_given_up_early():
-    def hopeless(run, most):
-        return _hopeless(run, convergence(run.unconstrained), wanted=50, most=most)
+def test_a_warm_start_stops_early_if_it_cannot_reach_the_ess():
+    def cannot_reach(run, most):
+        return _cannot_reach(run, convergence(run.unconstrained), wanted=50, most=most)
 
     rng = np.random.default_rng(0)
     good = rng.normal(size=(4, 100))
     stuck = good * 1e-6 + np.arange(4)[:, None]
-    assert not hopeless(sampled(good), most=1600)
-    assert not hopeless(sampled(good, diverging=0.05), most=1600)
-    assert hopeless(sampled(good, diverging=0.25), most=1600)
-    assert not hopeless(sampled(stuck), most=1600)  # 4 effective draws could become 64
-    assert hopeless(sampled(stuck), most=400)
+    assert not cannot_reach(sampled(good), most=1600)
+    assert not cannot_reach(sampled(good, diverging=0.05), most=1600)
+    assert cannot_reach(sampled(good, diverging=0.25), most=1600)
+    assert not cannot_reach(sampled(stuck), most=1600)  # 4 effective draws could become 64
+    assert cannot_reach(sampled(stuck), most=400)
 
 
-def test_such_a_start_costs_one_round(branin_data):
+def test_a_warm_start_with_wrong_step_sizes_stops_after_one_round(branin_data):
     space, configs, y = branin_data
     gp = sl.GaussianProcess(space)
     start = gp.fit(configs, y, seed=1, chains=2, warmup=200, draws=100).warm_start()
@@ -200,7 +201,7 @@ def test_such_a_start_costs_one_round(branin_data):
     assert posterior.record["arguments"]["start"] == "cold"
 
 
-def test_a_round_that_cannot_begin_ends_the_run_with_those_before(branin_data, monkeypatch):
+def test_a_round_that_fails_to_initialise_ends_the_run(branin_data, monkeypatch):
     space, configs, y = branin_data
     sample, calls = cmdstanpy.CmdStanModel.sample, []
 

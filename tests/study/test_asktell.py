@@ -28,7 +28,7 @@ def test_graphs_come_with_an_encoder_and_leave_the_distributions_alone(mixed):
         study.sampler.encoder.configuration(config_of(ask(study))).check_valid_configuration()
 
 
-def test_a_study_is_gone_on_with_by_its_name(plane, tmp_path):
+def test_a_study_is_resumed_by_its_name(plane, tmp_path):
     url = f"sqlite:///{tmp_path / 'study.db'}"
     first = create_study(plane, storage=url, study_name="s", n_initial=4)
     tell(first, ask(first), 1.0)

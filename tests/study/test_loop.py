@@ -138,7 +138,7 @@ def test_an_interrupt_leaves_a_consistent_study(plane, tmp_path):
     assert minimize(lambda c: 1.0, plane, **arguments).trials["state"].tolist() == ["COMPLETE"] * 5
 
 
-def test_a_missing_compiler_is_told_before_anything_is_evaluated(plane, monkeypatch):
+def test_a_missing_compiler_is_reported_before_anything_is_evaluated(plane, monkeypatch):
     def missing(self, progress=None):
         raise ToolchainError("install g++")
 
@@ -209,7 +209,7 @@ def test_a_resumed_study_says_that_its_kernel_is_another(plane):
     with redirect_stderr(drawn):
         minimize(branin, plane, budget=2, kernel=Matern(p=1), **arguments)
     assert (
-        "kernel: Matérn kernel (p = 1); the study was started with another: Matérn kernel (p = 2), chosen because"
+        "kernel: Matérn kernel (p = 1); the study was started with another kernel: Matérn kernel (p = 2), chosen because"
     ) in drawn.getvalue()
 
 

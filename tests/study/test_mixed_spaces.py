@@ -80,7 +80,7 @@ def test_a_noisy_objective_is_asked_again():
     assert result.study.user_attrs[STUDY_KEY]["noisy"] is True
 
 
-def test_a_space_in_which_everything_is_forbidden_is_told_before_anything_is_evaluated():
+def test_a_space_in_which_everything_is_forbidden_is_reported_before_anything_is_evaluated():
     space = ConfigurationSpace()
     k, x, y = Categorical("k", ["a", "b"]), Float("x", (0.0, 1.0)), Float("y", (0.0, 1.0))
     space.add(k, x, y)

@@ -39,7 +39,7 @@ def url(tmp_path_factory, space) -> str:
     url = f"sqlite:///{tmp_path_factory.mktemp('refit') / 'study.db'}"
     encoder = sl.space.Encoder(space, graphs={"c": "path"})
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(proposal, "LARGEST_ERROR", np.inf)  # a second fit would begin where no trial's has ended
+        patch.setattr(proposal, "LARGEST_ERROR", np.inf)  # a second fit starts from the first, not from a trial
         minimize(objective, encoder, 10, n_initial=4, seed=5, storage=url, study_name="s", progress=False, **FITS)
     return url
 
@@ -114,7 +114,7 @@ def test_graphs_that_changed_are_kept_with_the_fit(copied, space):
 @pytest.mark.parametrize(
     ("number", "words"),
     [
-        (2, "has no fit .its phase: initial.; trials with one: 4 to 9"),
+        (2, "has no fit .its phase: initial.; trials with a fit: 4 to 9"),
         (10, "has no trial 10; it has 10"),
         (-1, "no tr"),
     ],
@@ -130,7 +130,7 @@ def test_trials_without_a_fit(study, number, words):
         (lambda record: record.pop("summary"), "summary"),
         (lambda record: record.update(trials="all"), "damaged"),
         (lambda record: record.update(trials=[[0, 99]]), "does not have: restore"),
-        (lambda record: record.update(trials=[[0, 1]]), "are not those that trial 8 was suggested from"),
+        (lambda record: record.update(trials=[[0, 1]]), "have changed since trial 8 was suggested from them"),
         (lambda record: record.update(start={"trial": 1}), "damaged"),
         (lambda record: record["program"].update(name="../../x"), "is not the program of its kernel"),
         (lambda record: record.update(kernel={"name": "os.system", "options": {}}), "unknown kernel"),
@@ -150,7 +150,7 @@ def test_damaged_records_are_refused(copied, change, words):
         replay_trial(optuna.load_study(study_name="s", storage=copied), 8)
 
 
-def test_a_posterior_that_is_not_the_same_is_told(study, monkeypatch):
+def test_a_posterior_that_differs_is_warned_about(study, monkeypatch):
     from slayr_py.study.results import refits
 
     def other(record, observed, progress):
@@ -158,7 +158,7 @@ def test_a_posterior_that_is_not_the_same_is_told(study, monkeypatch):
 
     original = refits.posterior_again
     monkeypatch.setattr(refits, "posterior_again", other)
-    with pytest.warns(RuntimeWarning, match="not that of its suggestion to the last bit"):
+    with pytest.warns(RuntimeWarning, match="not bit-identical to that of its suggestion"):
         posterior_of(study, 6)
 
 

@@ -105,7 +105,7 @@ def test_every_fit_of_a_loop_is_made_again_as_often_as_is_asked_for(plane, quick
     asked, fit = [], GaussianProcess.fit
 
     def spy(self, *arguments, **options):
-        asked.append(options["retries"])
+        asked.append(options["options"].retries)
         return fit(self, *arguments, **options)
 
     monkeypatch.setattr(GaussianProcess, "fit", spy)

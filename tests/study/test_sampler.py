@@ -32,7 +32,7 @@ def bowl(config):
 def test_the_tth_point_of_the_design_belongs_to_trial_t(plane):
     study = create_study(plane, n_initial=6, seed=3)
     design = [to_params(config) for config in study.sampler.encoder.sobol(6, 3)]
-    trials = [ask(study) for _ in range(6)]  # none is told: as if six workers had asked at once
+    trials = [ask(study) for _ in range(6)]  # none is finished, as with six workers
     assert [config_of(trial) for trial in trials] == design
     assert [suggestion(trial)["phase"] for trial in study.trials] == ["initial"] * 6
 
@@ -320,7 +320,7 @@ def test_a_point_of_the_design_that_was_enqueued_is_not_repeated(quick):
 
 def test_a_trial_without_a_record_yet_stands_for_its_point_of_the_design(plane):
     study = create_study(plane, n_initial=3, seed=2)
-    study._storage.create_new_trial(study._study_id)  # begun by a process that has not come further
+    study._storage.create_new_trial(study._study_id)  # by a process that has not suggested anything yet
     design = study.sampler.design(2)
     current = study.ask()._trial_id
     assert pending(study, plane, study._storage.get_trial(current), design) == [design[0]]

@@ -1,4 +1,4 @@
-"""Fits of a study begin where the last one ended, also after an interruption."""
+"""Fits of a study start from the last one, also after an interruption."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from optuna.trial import TrialState
 
 from slayr_py.study import ask, config_of, create_study, proposal, tell
 from slayr_py.study.storage.attributes import START_KEY, SUGGESTION_KEY
-from slayr_py.study.storage.fit_records import last_start
+from slayr_py.study.storage.fit_records import last_warm_start
 
 OPTIONS = {"n_initial": 4, "seed": 3, "chains": 2, "warmup": 100, "draws": 40, "ess": 20}
 
@@ -73,8 +73,8 @@ def test_a_failed_trial_leaves_its_start_all_the_same(plane):
     study = go_on(create_study(plane, **OPTIONS), 4)
     study.tell(ask(study), state=TrialState.FAIL)
     assert fits(go_on(study, 1))[-2:] == ["cold", "warm"]
-    assert last_start(study, study.trials[5], study.sampler.gp, 2) is not None
-    assert last_start(study, study.trials[4], study.sampler.gp, 2) is None
+    assert last_warm_start(study, study.trials[5], study.sampler.gp, 2) is not None
+    assert last_warm_start(study, study.trials[4], study.sampler.gp, 2) is None
 
 
 def test_more_draws_where_chance_decides(plane, monkeypatch):
@@ -96,12 +96,12 @@ def test_a_point_estimate_has_neither_start_nor_error(plane):
     assert record["fit"]["start"] is None and record["acquisition"]["error"] is None
 
 
-def test_of_many_observations_the_mode_is_fitted_and_the_user_told(plane, monkeypatch):
+def test_of_many_observations_the_mode_is_fitted_with_a_warning(plane, monkeypatch):
     monkeypatch.setattr(proposal, "NUTS_LIMIT", 5)
     study = go_on(create_study(plane, **OPTIONS), 6)
-    with pytest.warns(UserWarning, match="6 observations are more than the 5") as told:
+    with pytest.warns(UserWarning, match="6 observations are more than the 5") as warned:
         go_on(study, 2)
-    assert len(told) == 1
+    assert len(warned) == 1
     assert [t.user_attrs[SUGGESTION_KEY].get("method") for t in study.trials[4:]] == ["nuts", "nuts", "map", "map"]
 
 

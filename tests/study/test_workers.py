@@ -19,9 +19,9 @@ from slayr_py.processes import this_process
 from slayr_py.study import Result, create_study, minimize
 from slayr_py.study.distributions import to_params
 from slayr_py.study.storage import workers
-from slayr_py.study.storage.attributes import TURN_KEY, WORKER_KEY
+from slayr_py.study.storage.attributes import LOCK_KEY, WORKER_KEY
 from slayr_py.study.storage.opening import open_storage
-from slayr_py.study.storage.workers import WorkerStorage, turn
+from slayr_py.study.storage.workers import WorkerStorage, search_lock
 
 SMALL = """
 import json, os, sys, time
@@ -54,7 +54,7 @@ def test_two_processes_share_budget_and_study_and_repeat_nothing(database, tmp_p
             process.kill()
             process.communicate()
     trials = optuna.load_study(study_name="shared", storage=database).trials
-    assert 12 <= len(trials) <= 13  # both may begin the last trial at once
+    assert 12 <= len(trials) <= 13  # both may start the last trial at the same time
     assert {trial.state.name for trial in trials} == {"COMPLETE"}
     assert len({tuple(trial.params.items()) for trial in trials}) == len(trials)
     phases = [trial.user_attrs["slayr:suggestion"]["phase"] for trial in trials]
@@ -146,7 +146,7 @@ def resumed(url: str, plane: ConfigurationSpace, **options) -> Result:
     )
 
 
-def test_the_trial_of_a_killed_process_is_gone_on_with(database, tmp_path, plane, quick):
+def test_the_trial_of_a_killed_process_is_resumed(database, tmp_path, plane, quick):
     assert subprocess.run([sys.executable, "-c", KILLED, database], timeout=120).returncode == 9
     states = [trial.state.name for trial in optuna.load_study(study_name="killed", storage=database).trials]
     assert states == ["COMPLETE"] * 4 + ["RUNNING"]
@@ -164,7 +164,7 @@ def test_an_objective_that_always_ends_its_process_fails_in_the_end(tmp_path, pl
     dead = states.index("FAIL")
     assert runs == [9] * 6 and states == ["COMPLETE"] * dead + ["FAIL", *states[dead + 1 :]]
     failed = resumed(url, plane, **quick).study.trials[dead]
-    assert failed.user_attrs["slayr:failure"] == "its evaluation was begun 5 times and never ended"
+    assert failed.user_attrs["slayr:failure"] == "its evaluation was started 5 times and never finished"
 
 
 def test_a_budget_that_only_the_killed_trial_is_missing_from_is_filled(database, plane, quick):
@@ -173,7 +173,7 @@ def test_a_budget_that_only_the_killed_trial_is_missing_from_is_filled(database,
     assert result.trials["state"].tolist() == ["COMPLETE"] * 5
 
 
-def test_an_interrupted_trial_is_gone_on_with(tmp_path, plane, quick):
+def test_an_interrupted_trial_is_resumed(tmp_path, plane, quick):
     def impatient(config):
         if config != first:
             raise KeyboardInterrupt
@@ -200,7 +200,7 @@ def test_an_interrupt_is_no_attempt(tmp_path, plane, quick):
     assert resumed(url, plane, **quick).trials["state"].tolist() == ["COMPLETE"] * 6
 
 
-def test_an_enqueued_trial_is_gone_on_with_before_those_that_wait(database, plane, quick):
+def test_an_enqueued_trial_is_resumed_before_those_that_wait(database, plane, quick):
     study = create_study(plane, seed=3, n_initial=3, storage=database, study_name="killed", **quick)
     study.enqueue_trial({"x": 1.0, "y": 2.0})
     study.enqueue_trial({"x": 3.0, "y": 4.0})
@@ -223,7 +223,7 @@ def test_a_trial_that_another_process_took_over_is_left_to_it(tmp_path, plane, q
             study._storage.set_trial_user_attr(study.trials[1]._trial_id, WORKER_KEY, another)
         return config["x"] ** 2 + config["y"]
 
-    with pytest.warns(RuntimeWarning, match="the value .* of trial 1 is not kept: this process was silent"):
+    with pytest.warns(RuntimeWarning, match="the value .* of trial 1 is discarded: this process sent no heartbeat"):
         result = minimize(slow, plane, 6, 3, seed=3, storage=url, study_name="killed", progress=False, **quick)
     assert calls[1] == calls[2] and result.trials["state"].tolist() == ["COMPLETE"] * 6
 
@@ -247,7 +247,7 @@ def test_only_one_of_many_takes_up_a_trial(database, plane):
     begin, taken = threading.Barrier(8), []
 
     def take(storage: WorkerStorage) -> None:
-        workers._at_work.add(storage.worker)
+        workers._active_runs.add(storage.worker)
         begin.wait()
         taken.append(storage.create_new_trial(study._study_id))
 
@@ -256,7 +256,7 @@ def test_only_one_of_many_takes_up_a_trial(database, plane):
         thread.start()
     for thread in threads:
         thread.join()
-    workers._at_work.difference_update(storage.worker for storage in storages)
+    workers._active_runs.difference_update(storage.worker for storage in storages)
     assert study.trials[4]._trial_id in taken
     assert len(set(taken)) == 8 and len(study.trials) == 4 + 8
 
@@ -280,7 +280,7 @@ def test_a_killed_process_leaves_no_folder_of_cmdstanpy(tmp_path):
     assert not list(tmp_path.iterdir())
 
 
-class TestTurn:
+class TestSearchLock:
     def test_nobody_else_has_it_meanwhile(self, database, plane):
         study = create_study(plane, seed=1, storage=database, study_name="s")
         inside, most = [], []
@@ -288,7 +288,7 @@ class TestTurn:
         def work() -> None:
             own = optuna.load_study(study_name="s", storage=database)
             for _ in range(5):
-                with turn(own):
+                with search_lock(own):
                     inside.append(1)
                     most.append(len(inside))
                     time.sleep(0.01)
@@ -300,36 +300,36 @@ class TestTurn:
         for thread in threads:
             thread.join()
         assert most == [1] * 20
-        assert study._storage.get_study_system_attrs(study._study_id)[TURN_KEY] == ""
+        assert study._storage.get_study_system_attrs(study._study_id)[LOCK_KEY] == ""
 
     def test_it_is_given_back_after_an_error(self, database, plane):
         study = create_study(plane, seed=1, storage=database, study_name="s")
-        with pytest.raises(ZeroDivisionError), turn(study):
+        with pytest.raises(ZeroDivisionError), search_lock(study):
             raise ZeroDivisionError
-        with turn(study):
+        with search_lock(study):
             pass
 
     @pytest.mark.parametrize("holder", ["", "nonsense", 7])
     def test_it_is_free_if_it_belongs_to_nobody(self, plane, tmp_path, holder):
         study = create_study(plane, seed=1, storage=f"sqlite:///{tmp_path / 'study.db'}", study_name="s")
-        study._storage.set_study_system_attr(study._study_id, TURN_KEY, holder)
-        with turn(study):
+        study._storage.set_study_system_attr(study._study_id, LOCK_KEY, holder)
+        with search_lock(study):
             pass
 
     def test_a_dead_process_loses_it_at_once_and_one_out_of_sight_in_the_end(self, database, plane, monkeypatch):
         study = create_study(plane, seed=1, storage=database, study_name="s")
         me = this_process()
-        study._storage.set_study_system_attr(study._study_id, TURN_KEY, f"{me._replace(started=1)} x")
-        with turn(study):
+        study._storage.set_study_system_attr(study._study_id, LOCK_KEY, f"{me._replace(started=1)} x")
+        with search_lock(study):
             pass
-        study._storage.set_study_system_attr(study._study_id, TURN_KEY, f"{me._replace(host='elsewhere')} x")
-        monkeypatch.setattr(workers, "LONGEST_TURN", 1.0)
-        begun = time.monotonic()
-        with turn(study):
-            assert time.monotonic() - begun >= 1.0
+        study._storage.set_study_system_attr(study._study_id, LOCK_KEY, f"{me._replace(host='elsewhere')} x")
+        monkeypatch.setattr(workers, "LONGEST_SEARCH", 1.0)
+        started = time.monotonic()
+        with search_lock(study):
+            assert time.monotonic() - started >= 1.0
 
     def test_a_study_in_memory_needs_none(self, plane):
-        with turn(create_study(plane, seed=1)):
+        with search_lock(create_study(plane, seed=1)):
             pass
 
 

@@ -1,7 +1,7 @@
-"""The one place that knows which ArviZ is installed.
+"""Bridge to the installed ArviZ: this module alone handles the differences between versions.
 
-ArviZ 1.x works on ``xarray.DataTree``; 0.23, the last for Python 3.11, on its own ``InferenceData``. The package
-hands out a DataTree in both cases and converts where it calls ArviZ.
+ArviZ 1.x works on ``xarray.DataTree``; 0.23, the last version for Python 3.11, on its own ``InferenceData``. This
+package uses a DataTree in both cases and converts it for calls of ArviZ.
 """
 
 from __future__ import annotations
@@ -11,7 +11,8 @@ import warnings
 from collections.abc import Mapping
 from functools import cache
 from importlib import import_module
-from typing import Any, NamedTuple
+from pathlib import Path
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 import xarray as xr
@@ -22,7 +23,7 @@ from slayr_py.space.dimension import FloatArray
 
 @cache
 def arviz() -> Any:
-    """ArviZ, imported on first use (it takes a second) and without its notice about version 1."""
+    """Import ArviZ on first use (it takes a second), without its notice about version 1."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         import arviz as module
@@ -30,16 +31,16 @@ def arviz() -> Any:
 
 
 class LeaveOneOut(NamedTuple):
-    """PSIS leave-one-out, observation by observation (Vehtari, Gelman & Gabry 2017).
+    """PSIS leave-one-out of each observation (Vehtari, Gelman & Gabry 2017).
 
     Attributes
     ----------
     elpd : (n,) float64
         Log predictive density of each observation given the others.
     pareto_k : (n,) float64
-        Shape of the tail of its importance ratios; infinite where they have too few distinct values to fit one.
+        Tail shape of its importance ratios; infinite if they have too few distinct values to fit one.
     pareto_k_limit : float
-        Above it a value is unreliable: min(1 - 1 / log10(s), 0.7) with s draws (Vehtari et al. 2024).
+        Limit above which a density is unreliable: min(1 - 1 / log10(s), 0.7) for s draws (Vehtari et al. 2024).
     """
 
     elpd: FloatArray
@@ -48,11 +49,11 @@ class LeaveOneOut(NamedTuple):
 
 
 def leave_one_out(tree: xr.DataTree) -> LeaveOneOut | None:
-    """PSIS leave-one-out of a tree's ``log_likelihood``; None with fewer than five draws.
+    """Return the PSIS leave-one-out of a tree's ``log_likelihood``; None with fewer than five draws.
 
-    The numbers are those of ArviZ' ``loo``, which since version 1 refuses all observations where one has no tail. With
-    200 draws it takes 2, 6 and 22 ms for 25, 100 and 400 of them, three times as long with version 1: a trifle beside
-    a fit.
+    The numbers equal those of ArviZ' ``loo``, which since version 1 rejects all observations if one has no tail. For
+    200 draws it takes 2, 6 and 22 ms for 25, 100 and 400 observations, and three times as long with ArviZ 1:
+    negligible beside a fit.
     """
     log_density = tree["log_likelihood"].to_dataset()["y"].values
     chains, draws, n = log_density.shape
@@ -60,7 +61,7 @@ def leave_one_out(tree: xr.DataTree) -> LeaveOneOut | None:
     if s < 5:
         return None
     log_density = log_density.reshape(s, n).T
-    # Below four draws a chain the relative efficiency is undefined.
+    # The relative efficiency is undefined below four draws per chain.
     efficiency = _relative_efficiency(tree["posterior"].to_dataset()) if chains > 1 and draws >= 4 else 1.0
     log_weights, pareto_k = _smooth(-log_density, efficiency)
     elpd = logsumexp(log_weights + log_density, axis=1)
@@ -68,7 +69,7 @@ def leave_one_out(tree: xr.DataTree) -> LeaveOneOut | None:
 
 
 def _relative_efficiency(posterior: xr.Dataset) -> float:
-    """Effective number of draws over their number, the mean over all variables, as in ArviZ' ``loo``."""
+    """Return the effective number of draws over their number, averaged over all variables, as in ArviZ' ``loo``."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         ess = arviz().ess(posterior, method="mean")
@@ -77,22 +78,41 @@ def _relative_efficiency(posterior: xr.Dataset) -> float:
 
 
 def to_arviz(tree: xr.DataTree) -> Any:
-    """What the installed ArviZ takes: a tree, chains and draws numbered, or ``InferenceData`` before version 1."""
+    """Return a tree with numbered chains and draws, or for ArviZ before version 1 an ``InferenceData``."""
     numbered = xr.DataTree.from_dict({name: _numbered(group.to_dataset()) for name, group in tree.children.items()})
     module = arviz()
     return module.from_datatree(numbered) if hasattr(module, "from_datatree") else numbered
 
 
 def _numbered(group: xr.Dataset) -> xr.Dataset:
-    """With coordinates of chains and draws, without which ``plot_trace`` of ArviZ 1 has no axis."""
+    """Add coordinates of chains and draws, without which ``plot_trace`` of ArviZ 1 has no axis."""
     missing = [name for name in ("chain", "draw") if name in group.dims and name not in group.coords]
     return group.assign_coords({name: np.arange(group.sizes[name]) for name in missing})
 
 
-def convergence(variables: Mapping[str, FloatArray]) -> dict[str, float]:
-    """Worst rank-normalised split R-hat, bulk and tail effective sample size over variables (c, s, ...).
+def save_plot(kind: Literal["trace", "pair"], posterior: xr.Dataset, names: list[str], path: Path) -> None:
+    """Save ArviZ' trace or pair plot of variables of a posterior."""
+    module, tree = arviz(), to_arviz(xr.DataTree.from_dict({"posterior": posterior}))
+    trace = getattr(module, "plot_trace_dist", module.plot_trace)  # the plot of ArviZ 1 that shows densities too
+    # ArviZ warns about coming versions and missing fonts. Beyond 40 panels it draws only some, or in version 1 none.
+    with warnings.catch_warnings(), module.rc_context({"plot.max_subplots": None}):
+        warnings.simplefilter("ignore")
+        drawn = (trace if kind == "trace" else module.plot_pair)(tree, var_names=names)
+        if hasattr(drawn, "savefig"):  # a PlotCollection of ArviZ 1.x
+            drawn.savefig(path)
+            return
+        import matplotlib.pyplot as plt
 
-    The halves of a single chain are compared with each other; below four draws each there is nothing to compare.
+        figure = np.ravel(drawn)[0].figure
+        figure.set_layout_engine("constrained")
+        figure.savefig(path, dpi=100)
+        plt.close(figure)
+
+
+def convergence(variables: Mapping[str, FloatArray]) -> dict[str, float]:
+    """Return the worst rank-normalised split R-hat, bulk and tail effective sample size over variables (c, s, ...).
+
+    The two halves of a single chain count as two chains. All are NaN with fewer than four draws per chain.
     """
     module = arviz()
     flat = np.concatenate([v.reshape(*v.shape[:2], -1) for v in variables.values()], axis=-1)
@@ -112,46 +132,46 @@ def convergence(variables: Mapping[str, FloatArray]) -> dict[str, float]:
 
 
 def standard_error(values: FloatArray) -> float:
-    """Monte Carlo standard error of the mean of draws (c, s), which may be correlated; NaN below four draws a chain."""
+    """Return the Monte Carlo standard error of the mean of correlated draws (c, s); NaN below four draws per chain."""
     if values.shape[1] < 4:
         return float("nan")
     if not np.ptp(values):
         return 0.0
     with warnings.catch_warnings(), np.errstate(all="ignore"):
         warnings.simplefilter("ignore")
-        # Where numba is installed, ArviZ 0.23 gives an array with one entry.
+        # ArviZ 0.23 returns an array with one entry if numba is installed.
         return float(np.asarray(arviz().mcse(values, method="mean")).item())
 
 
 def energy_fractions(energy: FloatArray) -> FloatArray:
-    """E-BFMI of every chain (Betancourt 2016) from energies (c, s); NaN where a chain is too short or stands still."""
+    """Return the E-BFMI (c,) (Betancourt 2016) of energies (c, s); NaN if a chain is too short or does not move."""
     with warnings.catch_warnings(), np.errstate(all="ignore"):
         warnings.simplefilter("ignore")
         return np.asarray(arviz().bfmi(energy), dtype=np.float64)
 
 
 def pareto_smooth(log_ratio: FloatArray) -> tuple[FloatArray, float]:
-    """Normalised Pareto-smoothed weights of log importance ratios (s,), and the shape k of their tail."""
+    """Return the normalised Pareto-smoothed weights of log importance ratios (s,), and their tail shape k."""
     (log_weights,), (pareto_k,) = _smooth(log_ratio[None, :], 1.0)
     weights = np.exp(log_weights - np.max(log_weights))
     return weights / weights.sum(), float(pareto_k)
 
 
 def _smooth(log_ratio: FloatArray, efficiency: float) -> tuple[FloatArray, FloatArray]:
-    """Pareto smoothing of log importance ratios, row by row.
+    """Smooth log importance ratios row by row.
 
     Parameters
     ----------
     log_ratio : (n, s) float64
     efficiency : float
-        Effective number of draws over their number; the tail is the longer, the smaller this is.
+        Effective number of draws over their number; a smaller one gives a longer tail.
 
     Returns
     -------
     log_weights : (n, s) float64
-        Of each row the weights sum to 1.
+        The weights of each row sum to 1.
     pareto_k : (n,) float64
-        Infinite, and the weights as they were, where the tail has too few distinct values to fit a shape.
+        Infinite if the tail has too few distinct values to fit a shape; its row of weights is then not smoothed.
     """
     module = arviz()
     with warnings.catch_warnings(), np.errstate(all="ignore"):
@@ -163,9 +183,9 @@ def _smooth(log_ratio: FloatArray, efficiency: float) -> tuple[FloatArray, Float
         log_weights, pareto_k = np.empty_like(log_ratio), np.empty(len(log_ratio))
         for i, row in enumerate(log_ratio):
             try:
-                # Since version 1 it takes what the ratios are the inverse of, log densities.
+                # Since version 1, psislw takes log densities: the negative log ratios.
                 log_weights[i], pareto_k[i] = array_stats.psislw(-row, efficiency)
-            except ValueError:  # fewer than five values in the tail, or all of them the same
+            except ValueError:  # fewer than five values in the tail, or all of them equal
                 log_weights[i], pareto_k[i] = row - logsumexp(row), np.inf
-    # It is NaN where a quarter of the tail is the smallest of its values.
+    # The shape is NaN if a quarter of the tail equals its smallest value.
     return log_weights, np.where(np.isnan(pareto_k), np.inf, pareto_k)

@@ -1,4 +1,4 @@
-"""Diagnostics: whether a fit is to be trusted."""
+"""Diagnostics of a fit and their limits."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 
 from slayr_py.inference.diagnostics.arviz_bridge import LeaveOneOut, convergence, energy_fractions
-from slayr_py.inference.sampling.output import Run
 from slayr_py.space.dimension import FloatArray
 
 ESS_PER_CHAIN = 50
@@ -17,12 +16,12 @@ EBFMI_LIMIT = 0.2
 DIVERGENT_SHARE = 0.005
 PARETO_K_LIMIT = 0.7
 
-_AT_LEAST = frozenset({"ess_bulk_min", "ess_tail_min", "ebfmi_min"})  # of the others, less is better
+_AT_LEAST = frozenset({"ess_bulk_min", "ess_tail_min", "ebfmi_min"})  # lower limits; the others are upper limits
 
-INFLUENTIAL = "leave-one-out is unreliable there, the draws are not concerned"
-"""What a large tail shape of an observation means."""
+INFLUENTIAL = "leave-one-out is unreliable there; the posterior draws are not affected"
+"""Meaning of a large tail shape of an observation."""
 
-_OBJECTIONS = {
+_NUTS_MESSAGES = {
     "rhat_max": "R-hat {value:.3f} > {limit:.3f}: the chains disagree; more warm-up",
     "ess_bulk_min": "bulk ESS {value:.0f} < {limit:.0f}: more draws",
     "ess_tail_min": "tail ESS {value:.0f} < {limit:.0f}: more draws",
@@ -30,76 +29,72 @@ _OBJECTIONS = {
     "max_treedepth_hits": "{value} of {transitions} transitions reached the largest tree: higher max_treedepth",
     "ebfmi_min": "E-BFMI {value:.2f} < {limit}: more warm-up, or a tighter prior",
 }
-_OBJECTIONS_TO_AN_APPROXIMATION = {
+_APPROXIMATION_MESSAGES = {
     "pareto_k": "Pareto k {value:.2f} > {limit}: the {method} approximation misses part of the posterior; use "
     "method='nuts'",
     "ess_bulk_min": "only {value:.0f} < {limit:.0f} effective draws of the {method} approximation: use method='nuts'",
 }
 
 
-def wanted_ess(arguments: Mapping[str, Any]) -> int:
-    """Effective samples that a NUTS run with these arguments is to have."""
-    return int(arguments["ess"] or ESS_PER_CHAIN * arguments["chains"])
-
-
 def rhat_limit(chains: int, ess: int) -> float:
-    """Largest R-hat of chains with an effective sample size that is just enough; 1.03 for 50 a chain.
+    """Return the R-hat limit for chains whose effective sample size is just sufficient; 1.03 for 50 per chain.
 
-    Chains that share few effective samples cannot agree closely: R-hat^2 - 1 is the number of chains over the effective
-    sample size, but for a factor near 1 (Vats & Knudson 2021, "Revisiting the Gelman-Rubin diagnostic"). The factor is
-    3 here, as there are twice as many half chains, and the worst of all hyperparameters is looked at.
+    Chains with few effective samples cannot agree closely: R-hat^2 - 1 is the number of chains over the effective
+    sample size, up to a factor near 1 (Vats & Knudson 2021, "Revisiting the Gelman-Rubin diagnostic"). The factor is 3
+    here, because R-hat compares twice as many half chains and the limit applies to the worst of all hyperparameters.
     """
     return float(np.sqrt(1 + 3 * chains / ess))
 
 
 def divergence_limit(transitions: int) -> float:
-    """Largest number of divergent transitions: two standard deviations above a share of 0.5%.
+    """Return the limit on divergent transitions: two standard deviations above a share of 0.5%.
 
-    In a short run that share gives one or two by chance, and these say nothing.
+    A short run can have one or two divergences by chance, which carry no information.
     """
     expected = DIVERGENT_SHARE * transitions
     return float(expected + 2 * np.sqrt(expected))
 
 
 def importance_ess_limit(draws: int) -> float:
-    """Effective number of different draws that importance resampling has to leave."""
+    """Return the smallest acceptable effective number of distinct draws after importance resampling."""
     return min(50.0, draws / 8)
 
 
 @dataclass(frozen=True)
 class Diagnostics:
-    """Diagnostics of one fit, computed by ArviZ over all hyperparameters; NaN where a method has no such number.
+    """Diagnostics of one fit, computed by ArviZ over all hyperparameters; NaN if the method does not define one.
 
     Attributes
     ----------
     rhat_max : float
         Largest rank-normalised split R-hat (Vehtari et al. 2021); 1 when the chains agree.
     ess_bulk_min, ess_tail_min : float
-        Smallest effective sample sizes of the centre and of the 5% and 95% quantiles; of Pathfinder and Laplace the
-        effective number of different draws.
+        Smallest effective sample sizes of the bulk and of the 5% and 95% quantiles. For Pathfinder and Laplace,
+        ``ess_bulk_min`` is the effective number of distinct draws.
     divergences : int
-        Transitions at which the integrator lost the energy.
+        Transitions at which the energy error of the integrator diverged.
     max_treedepth_hits : int
-        Transitions cut short at the largest tree.
+        Transitions that reached the largest tree.
     ebfmi_min : float
-        Smallest energy Bayesian fraction of missing information of a chain.
+        Smallest energy Bayesian fraction of missing information over the chains.
     pareto_k : float
         Tail shape of the importance ratios of Pathfinder and Laplace.
     ok : bool
-        Whether everything is within its limit.
+        Whether all diagnostics are within their limits.
     messages : tuple of str
-        What is not, with its value, its limit and what helps.
+        One message per diagnostic outside its limit, with value, limit and remedy.
     limits : dict of str to float
-        The limit of each of the numbers here, by its name.
+        Limits by the names of the diagnostics.
     loo_pareto_k_max : float
-        Largest tail shape of the importance ratios that leave one observation out (Vehtari, Gelman & Gabry 2017); NaN
-        where no tail can be fitted, as with fewer than five draws.
+        Largest tail shape of the importance ratios that leave out one observation (Vehtari, Gelman & Gabry 2017); NaN
+        if no tail can be fitted, for example with fewer than five draws.
     loo_influential : int
-        Number of observations where it is above its limit.
+        Number of observations whose tail shape exceeds its limit.
 
     Notes
     -----
-    Influential observations are a note and never a failure: docs/diagnostics.md says why, and whence the limits.
+    Influential observations are a note and never a failure. docs/diagnostics.md gives the reasons and the sources of
+    the limits.
     """
 
     rhat_max: float
@@ -117,12 +112,12 @@ class Diagnostics:
 
     @property
     def outside(self) -> tuple[str, ...]:
-        """Names of the numbers that make the fit fail."""
+        """Names of the diagnostics outside their limits."""
         return _outside(vars(self), self.limits)
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """What is worth knowing of a fit that is all right."""
+        """Messages that do not make the fit fail."""
         if not self.loo_influential:
             return ()
         limit = self.limits["loo_pareto_k_max"]
@@ -132,13 +127,13 @@ class Diagnostics:
         )
 
     def asdict(self) -> dict[str, Any]:
-        """JSON-able form; NaN becomes None."""
+        """Return a JSON-able form; NaN becomes None."""
         plain = asdict(self) | {"messages": list(self.messages)}
         return {k: None if isinstance(v, float) and np.isnan(v) else v for k, v in plain.items()}
 
     @classmethod
     def fromdict(cls, values: dict[str, Any]) -> Diagnostics:
-        """Read what :meth:`asdict` wrote, also that of an earlier version, which knew less."""
+        """Read the form of :meth:`asdict`, also of earlier versions with fewer entries."""
         plain: dict[str, Any] = {k: float("nan") if v is None else v for k, v in values.items()}
         return cls(**(plain | {"messages": tuple(plain["messages"])}))
 
@@ -149,42 +144,54 @@ class Diagnostics:
 
 
 def reason(message: str) -> str:
-    """What a message of `Diagnostics` objects to, without what helps."""
+    """Return a message of `Diagnostics` without its remedy."""
     return message.partition(": ")[0]
 
 
-def diagnose(run: Run, hyperparameters: dict[str, FloatArray], loo: LeaveOneOut | None = None) -> Diagnostics:
-    """Diagnostics of a run.
+def diagnose(
+    hyperparameters: Mapping[str, FloatArray],
+    arguments: Mapping[str, Any],
+    sampler: Mapping[str, FloatArray],
+    pareto_k: float = float("nan"),
+    importance_ess: float = float("nan"),
+    loo: LeaveOneOut | None = None,
+) -> Diagnostics:
+    """Return the diagnostics of a run with c chains and s draws per chain.
 
     Parameters
     ----------
-    run : Run
-    hyperparameters : dict of str to (c, s, ...) float64
+    hyperparameters : mapping of str to (c, s, ...) float64
+    arguments : mapping
+        Arguments of the run: ``method`` and ``draws``; for NUTS also ``chains``, ``ess`` and ``max_treedepth``.
+    sampler : mapping of str to (c, s) float64
+        NUTS statistics under ArviZ' names; ignored for other methods.
+    pareto_k, importance_ess : float
+        Importance ratios of an approximation, as in `Resampled`.
     loo : LeaveOneOut, optional
-        Of the same run.
+        Leave-one-out of the same run.
     """
-    method, nan = run.arguments["method"], float("nan")
+    method, nan = arguments["method"], float("nan")
     numbers: dict[str, Any] = {
         "rhat_max": nan,
-        "ess_bulk_min": run.importance_ess,
+        "ess_bulk_min": importance_ess,
         "ess_tail_min": nan,
         "divergences": 0,
         "max_treedepth_hits": 0,
         "ebfmi_min": nan,
-        "pareto_k": run.pareto_k,
+        "pareto_k": pareto_k,
     }
     limits: dict[str, float] = {}
-    objections, transitions = _OBJECTIONS, 0
+    templates, transitions = _NUTS_MESSAGES, 0
     if method == "nuts":
-        transitions = run.sampler["energy"].size
+        transitions = sampler["energy"].size
+        wanted = int(arguments["ess"] or ESS_PER_CHAIN * arguments["chains"])
         numbers |= convergence(hyperparameters) | {
-            "divergences": int(run.sampler["diverging"].sum()),
-            "max_treedepth_hits": int((run.sampler["tree_depth"] >= run.arguments["max_treedepth"]).sum()),
-            "ebfmi_min": float(np.min(energy_fractions(run.sampler["energy"]))),
+            "divergences": int(sampler["diverging"].sum()),
+            "max_treedepth_hits": int((sampler["tree_depth"] >= arguments["max_treedepth"]).sum()),
+            "ebfmi_min": float(np.min(energy_fractions(sampler["energy"]))),
         }
-        wanted = wanted_ess(run.arguments)
         limits = {
-            "rhat_max": rhat_limit(run.chains, wanted),
+            "rhat_max": rhat_limit(arguments["chains"], wanted),
             "ess_bulk_min": wanted,
             "ess_tail_min": wanted / 2,
             "divergences": divergence_limit(transitions),
@@ -192,17 +199,17 @@ def diagnose(run: Run, hyperparameters: dict[str, FloatArray], loo: LeaveOneOut 
             "ebfmi_min": EBFMI_LIMIT,
         }
     elif method != "map":
-        objections = _OBJECTIONS_TO_AN_APPROXIMATION
-        limits = {"pareto_k": PARETO_K_LIMIT, "ess_bulk_min": importance_ess_limit(run.arguments["draws"])}
+        templates = _APPROXIMATION_MESSAGES
+        limits = {"pareto_k": PARETO_K_LIMIT, "ess_bulk_min": importance_ess_limit(arguments["draws"])}
     messages = tuple(
-        objections[name].format(value=numbers[name], limit=limits[name], method=method, transitions=transitions)
+        templates[name].format(value=numbers[name], limit=limits[name], method=method, transitions=transitions)
         for name in _outside(numbers, limits)
     )
     return Diagnostics(**numbers, ok=not messages, messages=messages, **_influence(limits, loo))
 
 
 def _outside(numbers: Mapping[str, Any], limits: Mapping[str, float]) -> tuple[str, ...]:
-    """Names of those that are not within their limits, be it because they could not be computed."""
+    """Return the names of the numbers outside their limits; NaN is outside."""
     return tuple(
         name
         for name, limit in limits.items()

@@ -12,15 +12,16 @@ from slayr_py.space.dimension import FloatArray
 
 
 class Resampled(NamedTuple):
-    """Rows to keep, and how good they are.
+    """Result of importance resampling.
 
     Attributes
     ----------
     rows : (n,) int
+        Indices of the resampled draws.
     pareto_k : float
-        Shape of the tail of the importance ratios: above 0.7 the approximation misses part of the posterior.
+        Tail shape of the importance ratios: above 0.7 the approximation misses part of the posterior.
     ess : float
-        Effective number of different draws, 1 / sum(weights^2).
+        Effective number of distinct draws, 1 / sum(weights^2).
     """
 
     rows: NDArray[np.intp]
@@ -29,10 +30,10 @@ class Resampled(NamedTuple):
 
 
 def smoothed_resample(log_ratio: FloatArray, n: int, rng: np.random.Generator) -> Resampled:
-    """Keep n of the draws with log importance ratios (s,).
+    """Resample n draws by Pareto-smoothed log importance ratios (s,).
 
-    Systematic resampling: the number of copies of a draw differs from its expectation by less than one. Draws with an
-    infinite or undefined ratio are dropped.
+    The resampling is systematic: the number of copies of a draw differs from its expectation by less than one. Draws
+    with an infinite or undefined ratio are discarded.
 
     Raises
     ------

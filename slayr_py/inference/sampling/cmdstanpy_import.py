@@ -1,6 +1,7 @@
-"""CmdStanPy, imported so that its temporary folder is found by others if this process is killed.
+"""Import CmdStanPy so that later processes can remove its temporary folder if this process is killed.
 
-It makes one when it is imported, and removes it at the interpreter's end, which a killed process does not see.
+CmdStanPy creates that folder on import and removes it at interpreter exit, which a killed process does not reach. Here
+it is created inside a folder with the name of a run folder, which `run_folder` of a later process removes.
 """
 
 from __future__ import annotations
@@ -17,13 +18,13 @@ from slayr_py.processes import this_process
 def _import_cmdstanpy() -> None:
     if "cmdstanpy" in sys.modules:
         return
-    usual, folder = tempfile.tempdir, tempfile.mkdtemp(prefix=f"{RUNS}{this_process()}-")
+    default, folder = tempfile.tempdir, tempfile.mkdtemp(prefix=f"{RUNS}{this_process()}-")
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
     tempfile.tempdir = folder
     try:
         import cmdstanpy  # noqa: F401
     finally:
-        tempfile.tempdir = usual
+        tempfile.tempdir = default
 
 
 _import_cmdstanpy()

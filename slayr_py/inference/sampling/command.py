@@ -1,10 +1,11 @@
-"""What CmdStanPy does not ask of a program: many densities at once, and generated quantities without their chains."""
+"""Run CmdStan commands that CmdStanPy does not offer: log densities of many points, and generated quantities."""
 
 from __future__ import annotations
 
 import json
 import subprocess
 from pathlib import Path
+from typing import TypedDict
 
 import numpy as np
 import pandas as pd
@@ -14,23 +15,33 @@ from slayr_py.inference.sampling.output import read_csv
 from slayr_py.space.dimension import FloatArray
 
 DIGITS = 18
-"""Enough for a double to survive the way through a text file."""
+"""Significant digits in output files: enough to read back every double exactly."""
+
+
+class CommonArguments(TypedDict):
+    """Arguments that all inference methods of CmdStanPy take."""
+
+    data: str
+    seed: int
+    output_dir: str
+    sig_figs: int
 
 
 def log_densities(exe: str, data: Path, points: FloatArray) -> FloatArray:
-    """Log density of a program at points (s, P) of its parameters, (s,); minus infinity where it has none."""
-    given, output = data.with_name("points.json"), data.with_name("densities.csv")
-    given.write_text(json.dumps({"params_r": points.tolist()}))
-    _call([exe, "log_prob", f"unconstrained_params={given}"], data, output)
+    """Return a program's log densities (s,) at points (s, P) of its parameters; minus infinity where undefined."""
+    points_file, output = data.with_name("points.json"), data.with_name("densities.csv")
+    points_file.write_text(json.dumps({"params_r": points.tolist()}))
+    _call([exe, "log_prob", f"unconstrained_params={points_file}"], data, output)
     values = read_csv(output)["lp__"].to_numpy(dtype=np.float64)
     return np.where(np.isnan(values), -np.inf, values)
 
 
 def generated_quantities(exe: str, data: Path, parameters: pd.DataFrame, seed: int) -> pd.DataFrame:
-    """Generated quantities of a program at draws of its parameters, one a row, columns named as CmdStan names them."""
-    given, output = data.with_name("draws.csv"), data.with_name("generated.csv")
-    parameters.to_csv(given, index=False, float_format="%.17g")
-    _call([exe, "id=1", "generate_quantities", f"fitted_params={given}", "random", f"seed={seed}"], data, output)
+    """Return a program's generated quantities, one row per row of ``parameters``; columns have CmdStan's names."""
+    parameters_file, output = data.with_name("draws.csv"), data.with_name("generated.csv")
+    parameters.to_csv(parameters_file, index=False, float_format="%.17g")
+    command = [exe, "id=1", "generate_quantities", f"fitted_params={parameters_file}", "random", f"seed={seed}"]
+    _call(command, data, output)
     return read_csv(output)
 
 
@@ -42,6 +53,6 @@ def _call(command: list[str], data: Path, output: Path) -> None:
 
 
 def last_words(text: str) -> str:
-    """What Stan said, each line once, without CmdStanPy's description of its files."""
+    """Return the last 12 distinct lines of Stan's output, without CmdStanPy's list of files."""
     lines = [line.strip() for line in text.split("Command and output files")[0].splitlines() if line.strip()]
     return "\n".join(list(dict.fromkeys(lines))[-12:]) or "no message"

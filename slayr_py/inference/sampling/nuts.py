@@ -1,4 +1,4 @@
-"""Hamiltonian Monte Carlo in rounds: one that begins cold or warm, and others that go on until there is enough."""
+"""NUTS in rounds: the first from a cold or warm start, further ones until the effective sample size is reached."""
 
 from __future__ import annotations
 
@@ -11,80 +11,94 @@ import numpy as np
 
 from slayr_py.inference.diagnostics.arviz_bridge import convergence
 from slayr_py.inference.diagnostics.checks import rhat_limit
-from slayr_py.inference.sampling.output import SAMPLER_COLUMNS, Run, call, columns_of, shapes_of, variables_of
+from slayr_py.inference.sampling.command import CommonArguments
+from slayr_py.inference.sampling.options import FitOptions
+from slayr_py.inference.sampling.output import (
+    SAMPLER_COLUMNS,
+    Adaptation,
+    Run,
+    call,
+    columns_of,
+    shapes_of,
+    variables_of,
+)
 from slayr_py.inference.sampling.seeds import stan_seed
 from slayr_py.inference.sampling.warm_start import WarmStart
-from slayr_py.space.dimension import FloatArray
 
 SHORT_WARMUP = 20
-"""Iterations in which a warm start leaves where the last fit stood.
+"""Warm-up iterations after a warm start, in which the chains move away from their initial states.
 
-They adapt nothing: so few say less of step size and metric than all draws of the last fit did.
+Nothing is adapted in them: so few iterations give worse estimates of step size and metric than all draws of the fit
+that the start comes from.
 """
 
 MOST = 16
-"""Times the draws of the first round that all rounds together may have."""
+"""Largest ratio of the draws of all rounds to those of the first round."""
 
-_MARGIN = 1.1  # more draws than the effective sample size so far asks for: it is an estimate
-_STUCK_SHARE = 0.1  # of transitions that diverged, above which the step sizes of a warm start do not fit
+_MARGIN = 1.1  # factor on the draws still needed, because the ESS that predicts them is an estimate
+_STUCK_SHARE = 0.1  # share of divergent transitions above which the step sizes of a warm start do not fit
 
 
 def sample(
-    model: cmdstanpy.CmdStanModel, common: dict[str, Any], arguments: dict[str, Any], start: WarmStart | None
+    model: cmdstanpy.CmdStanModel, common: CommonArguments, options: FitOptions, seed: int, start: WarmStart | None
 ) -> Run:
-    """Sample ``draws`` a chain and, where ``ess`` is given, go on until the smallest bulk effective sample size has it.
+    """Sample ``draws`` per chain and, if ``ess`` is given, continue until every parameter has that bulk ESS.
 
-    A further round begins where the last one stopped and keeps its step sizes and metrics, so that all are one run.
-    ``arguments["rounds"]`` tells afterwards how many draws a chain each of them had.
+    Each further round continues from the last draws with the same step sizes and metrics, so that all rounds are one
+    run. ``Run.arguments`` has the chain numbers and the draws per chain of each round.
     """
-    tables: list[FloatArray] = []
-    calls: list[dict[str, Any]] = []
-    how, draws, wanted = _beginning(arguments, start), arguments["draws"], arguments["ess"]
-    told = dict.fromkeys(("init", "stepsize", "metric_file"), "start") if start else {}
-    rounds: list[int] = []
+    tables, calls, rounds = [], [], []
+    settings, draws = _first_round(options, start), options.draws
+    recorded_elsewhere = dict.fromkeys(("init", "stepsize", "metric_file"), "start") if start else {}
+    chain_ids: list[int] = []
+    adaptation: list[Adaptation] = []
     run: Run | None = None
     while True:
+        folder = os.path.join(common["output_dir"], str(len(rounds)))
         try:
             fit = model.sample(
-                **common
-                | {"seed": stan_seed(arguments["seed"], part=len(rounds)), "output_dir": _folder(common, rounds)},
-                **how,
-                chains=arguments["chains"],
-                parallel_chains=min(arguments["chains"], os.cpu_count() or 1),
+                **common | {"seed": stan_seed(seed, part=len(rounds)), "output_dir": folder},
+                **settings,
+                chains=options.chains,
+                parallel_chains=min(options.chains, os.cpu_count() or 1),
                 iter_sampling=draws,
-                max_treedepth=arguments["max_treedepth"],
+                max_treedepth=options.max_treedepth,
                 show_progress=False,
             )
         except RuntimeError:
-            # Where the covariance is singular but for rounding, a chain may stop at a point at which none can begin.
+            # A nearly singular covariance can leave a chain at a point where the next round fails to initialise.
             if run is None:
                 raise
             return run
         tables.append(np.transpose(fit.draws(), (1, 0, 2)))
         rounds.append(draws)
-        calls.append(call(fit, **told))
+        calls.append(call(fit, **recorded_elsewhere))
         if len(rounds) == 1:
-            adaptation = _adaptation(fit, start)
-            arguments = arguments | {"chain_ids": [int(chain) for chain in fit.chain_ids]}
-        run = _run(np.concatenate(tables, axis=1), fit.column_names, arguments | {"rounds": rounds}, adaptation, calls)
-        if not wanted:
+            adaptation, chain_ids = _adaptation(fit, start), [int(chain) for chain in fit.chain_ids]
+        table, columns = np.concatenate(tables, axis=1), columns_of(fit.column_names)
+        run = Run(
+            variables_of(table, fit.column_names),
+            shapes_of(fit.column_names),
+            arguments={"chain_ids": chain_ids, "rounds": rounds},
+            sampler={label: table[..., columns[name][0]] for name, label in SAMPLER_COLUMNS.items()},
+            adaptation=adaptation,
+            calls=calls,
+        )
+        if not options.ess:
             return run
-        worst, most = convergence(run.unconstrained), MOST * arguments["draws"]
-        draws = _missing(run, worst, wanted, most)
-        # A cold fit follows a warm one that fails, so what is hopeless is not gone on with.
-        if not draws or (start and _hopeless(run, worst, wanted, most)):
+        worst, most = convergence(run.unconstrained), MOST * options.draws
+        draws = _missing_draws(run, worst, options.ess, most)
+        # Stop a warm start early if it cannot reach the ESS: a cold start follows.
+        if not draws or (start and _cannot_reach(run, worst, options.ess, most)):
             return run
-        how = _continuation(run)
-        told = {"init": "the last draws", "stepsize": "adaptation", "metric_file": "start" if start else "adaptation"}
+        settings = _further_round(run)
+        metric_origin = "start" if start else "adaptation"
+        recorded_elsewhere = {"init": "the last draws", "stepsize": "adaptation", "metric_file": metric_origin}
 
 
-def _folder(common: dict[str, Any], rounds: list[int]) -> str:
-    return os.path.join(common["output_dir"], str(len(rounds)))
-
-
-def _beginning(arguments: dict[str, Any], start: WarmStart | None) -> dict[str, Any]:
+def _first_round(options: FitOptions, start: WarmStart | None) -> dict[str, Any]:
     if start is None:
-        return {"iter_warmup": arguments["warmup"], "adapt_delta": arguments["target_acceptance"]}
+        return {"iter_warmup": options.warmup, "adapt_delta": options.target_acceptance}
     return {
         "inits": [start.point(chain) for chain in range(start.chains)],
         "step_size": start.step_size.tolist(),
@@ -95,7 +109,7 @@ def _beginning(arguments: dict[str, Any], start: WarmStart | None) -> dict[str, 
     }
 
 
-def _continuation(run: Run) -> dict[str, Any]:
+def _further_round(run: Run) -> dict[str, Any]:
     last = {name: run.variables[name][:, -1].reshape(-1, *shape) for name, shape in run.shapes.items()}
     return {
         "inits": [{name: values[chain].tolist() for name, values in last.items()} for chain in range(run.chains)],
@@ -107,8 +121,8 @@ def _continuation(run: Run) -> dict[str, Any]:
     }
 
 
-def _adaptation(fit: cmdstanpy.CmdStanMCMC, start: WarmStart | None) -> list[dict[str, Any]]:
-    """Step size and inverse metric of each chain: those it started with, or those that its file tells in six digits."""
+def _adaptation(fit: cmdstanpy.CmdStanMCMC, start: WarmStart | None) -> list[Adaptation]:
+    """Return step size and inverse metric of each chain: from the start, or from CmdStan's file (six digits)."""
     if start:
         sizes, metrics = start.step_size, [start.inverse_metric] * start.chains
     else:
@@ -119,20 +133,8 @@ def _adaptation(fit: cmdstanpy.CmdStanMCMC, start: WarmStart | None) -> list[dic
     ]
 
 
-def _run(
-    table: FloatArray,
-    names: tuple[str, ...],
-    arguments: dict[str, Any],
-    adaptation: list[dict[str, Any]],
-    calls: list[dict[str, Any]],
-) -> Run:
-    columns = columns_of(names)
-    sampler = {label: table[..., columns[name][0]] for name, label in SAMPLER_COLUMNS.items()}
-    return Run(variables_of(table, names), shapes_of(names), arguments, sampler, adaptation=adaptation, calls=calls)
-
-
-def _missing(run: Run, worst: Mapping[str, float], wanted: int, most: int) -> int:
-    """Draws a chain that are to follow: 0 where there are enough, or too many already."""
+def _missing_draws(run: Run, worst: Mapping[str, float], wanted: int, most: int) -> int:
+    """Return the draws per chain of the next round; 0 if ESS and R-hat suffice or the limit ``most`` is reached."""
     drawn = sum(run.arguments["rounds"])
     ess = worst["ess_bulk_min"]
     agreed = worst["rhat_max"] <= rhat_limit(run.chains, wanted)
@@ -142,8 +144,8 @@ def _missing(run: Run, worst: Mapping[str, float], wanted: int, most: int) -> in
     return int(np.clip(factor * drawn, 0.5 * drawn, min(2 * drawn, most - drawn)))
 
 
-def _hopeless(run: Run, worst: Mapping[str, float], wanted: int, most: int) -> bool:
-    """Whether so many transitions diverge, or the chains mix so badly, that all draws allowed would hardly do."""
+def _cannot_reach(run: Run, worst: Mapping[str, float], wanted: int, most: int) -> bool:
+    """Return whether many transitions diverge, or all ``most`` draws would give less than half the wanted ESS."""
     if np.mean(run.sampler["diverging"]) > _STUCK_SHARE:
         return True
     return bool(worst["ess_bulk_min"] * most / sum(run.arguments["rounds"]) < wanted / 2)

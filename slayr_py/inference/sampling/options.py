@@ -29,18 +29,18 @@ class FitKeywords(TypedDict, total=False):
 
 @dataclass(frozen=True)
 class FitOptions:
-    """How to fit a model; see `GaussianProcess.fit` for what each option does.
+    """Options of a fit; `GaussianProcess.fit` documents their effects.
 
     Attributes
     ----------
     method : {"nuts", "pathfinder", "laplace", "map"}
-        NUTS, two approximations, or the posterior mode.
+        NUTS, one of two approximations, or the posterior mode.
     chains : int
         Number of chains.
     warmup, draws : int
         Warm-up iterations and draws of each chain.
     target_acceptance : float
-        Target of the acceptance statistic, in (0, 1).
+        Target of the acceptance statistic to which the step size is adapted, in (0, 1).
     max_treedepth : int
         A trajectory has at most 2**max_treedepth leapfrog steps.
     ess : int or None
@@ -90,3 +90,7 @@ class FitOptions:
             if name not in known:
                 raise TypeError(f"unknown fit option {name!r}{did_you_mean(name, known)}")
         return replace(self, **changes)
+
+    def changed(self) -> list[str]:
+        """Return the names of the options that differ from their defaults."""
+        return [field.name for field in fields(self) if getattr(self, field.name) != field.default]

@@ -1,8 +1,8 @@
-"""What a Stan program wrote, as named arrays.
+"""Output of a Stan program as named arrays.
 
 Symbols
 -------
-c : chains; s : draws of a chain. Every array of a run begins with these two axes; a method without chains has c = 1.
+c : chains; s : draws per chain. They are the first two axes of every array of a run; a method without chains has c = 1.
 """
 
 from __future__ import annotations
@@ -11,8 +11,9 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, TypedDict
 
+import cmdstanpy
 import numpy as np
 import pandas as pd
 
@@ -35,27 +36,34 @@ _NO_ARGUMENTS = re.compile(
 )
 
 
+class Adaptation(TypedDict):
+    """Step size and inverse metric of a chain: variances, or rows of covariances."""
+
+    step_size: float
+    inv_metric: list[float] | list[list[float]]
+
+
 @dataclass(frozen=True)
 class Run:
-    """What a program wrote.
+    """Output of one run of a program.
 
     Attributes
     ----------
     variables : dict of str to (c, s, size) float64
         Parameters, transformed parameters and generated quantities.
     shapes : dict of str to tuple of int
-        Of the program's parameters, in its order; those without entries are left out.
+        Shapes of the program's parameters, in its order, without empty ones.
     arguments : dict
-        What the method was asked, JSON-able.
+        Arguments and settings of the method, JSON-able.
     sampler : dict of str to (c, s) float64
         NUTS statistics under ArviZ' names; empty for other methods.
     pareto_k, importance_ess : float
-        Shape of the tail of the importance ratios of an approximation, and the effective number of different draws
-        among those resampled by them; NaN for other methods.
-    adaptation : list of dict
-        Step size and inverse metric of each chain.
+        Shape of the tail of an approximation's importance ratios, and effective number of distinct draws after
+        resampling by them; NaN for other methods.
+    adaptation : list of Adaptation
+        One entry per chain of NUTS; empty for other methods.
     calls : list of dict
-        Arguments of each run of the program, CmdStan's defaults included, by :func:`call`.
+        Arguments of each CmdStan call, defaults included, by :func:`call`.
     seconds : float
         Wall-clock time of the run.
     """
@@ -66,7 +74,7 @@ class Run:
     sampler: dict[str, FloatArray] = field(default_factory=dict)
     pareto_k: float = float("nan")
     importance_ess: float = float("nan")
-    adaptation: list[dict[str, Any]] = field(default_factory=list)
+    adaptation: list[Adaptation] = field(default_factory=list)
     calls: list[dict[str, Any]] = field(default_factory=list)
     seconds: float = 0.0
 
@@ -77,21 +85,24 @@ class Run:
 
     @property
     def unconstrained(self) -> dict[str, FloatArray]:
-        """What the program samples: its parameters, (c, s, size)."""
+        """The program's parameters, (c, s, size), on the unconstrained scale."""
         return {name: self.variables[name] for name in self.shapes}
 
 
-def call(fit: Any, **given: str) -> dict[str, Any]:
-    """Arguments that CmdStan says it ran with.
+def call(
+    fit: cmdstanpy.CmdStanMCMC | cmdstanpy.CmdStanMLE | cmdstanpy.CmdStanLaplace | cmdstanpy.CmdStanPathfinder,
+    **origins: str,
+) -> dict[str, Any]:
+    """Return the arguments that CmdStan reports for a call.
 
-    Files are left out: they are gone after the run. ``given`` says where in the record their content is.
+    Files are left out, since they are removed after the run. ``origins`` says where the record has their content.
     """
-    said = fit.metadata.cmdstan_config.items()
-    return {name: value for name, value in said if not _NO_ARGUMENTS.fullmatch(name)} | given
+    reported = fit.metadata.cmdstan_config.items()
+    return {name: value for name, value in reported if not _NO_ARGUMENTS.fullmatch(name)} | origins
 
 
 def columns_of(names: Sequence[str]) -> dict[str, list[int]]:
-    """Positions of each variable's columns; elements keep CmdStan's column-major order."""
+    """Return the positions of each variable's columns; elements keep CmdStan's column-major order."""
     columns: dict[str, list[int]] = {}
     for i, name in enumerate(names):
         columns.setdefault(re.split(r"[\[.]", name, maxsplit=1)[0], []).append(i)
@@ -99,7 +110,7 @@ def columns_of(names: Sequence[str]) -> dict[str, list[int]]:
 
 
 def shapes_of(names: Sequence[str]) -> dict[str, tuple[int, ...]]:
-    """Shapes of the program's parameters, which alone are called ``z_...``; all are numbers or vectors."""
+    """Return the shapes of the program's parameters: the scalars and vectors named ``z_...``."""
     return {
         name: () if name in names else (len(positions),)
         for name, positions in columns_of(names).items()
@@ -108,7 +119,7 @@ def shapes_of(names: Sequence[str]) -> dict[str, tuple[int, ...]]:
 
 
 def variables_of(table: FloatArray, names: Sequence[str]) -> dict[str, FloatArray]:
-    """Named arrays; a variable with one element stays (c, s, 1) and is squeezed where its shape is known."""
+    """Return named arrays (c, s, size); callers that know a variable is a scalar squeeze it."""
     columns = columns_of(names)
     return {name: np.ascontiguousarray(table[..., i]) for name, i in columns.items() if not name.endswith("__")} | {
         name: table[..., columns[name][0]] for name in ("lp__",) if name in columns
@@ -116,7 +127,7 @@ def variables_of(table: FloatArray, names: Sequence[str]) -> dict[str, FloatArra
 
 
 def read_csv(path: Path) -> pd.DataFrame:
-    """A table with comment lines, every number read exactly (pandas' quick reader may miss the last bit)."""
+    """Read a table with comment lines; every number is exact (pandas' default parser can miss the last bit)."""
     with path.open() as lines:
         header = next(line for line in lines if not line.startswith("#")).strip().split(",")
         return pd.DataFrame(np.loadtxt(lines, delimiter=",", comments="#", ndmin=2), columns=header)

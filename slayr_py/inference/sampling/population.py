@@ -1,14 +1,14 @@
-"""Population Monte Carlo: draws of an approximation, improved until their importance ratios are good.
+"""Population Monte Carlo: improve the draws of an approximation until their importance ratios are good.
 
-A normal approximation has thinner tails than the posterior of hyperparameters, which may have several modes besides,
-and its importance ratios say so. Its draws still know where the posterior is. A mixture of t distributions round them
-has tails, and as many modes as they have found; the draws of the mixture, weighted, are the population of the next step
-(Cappé, Guillin, Marin & Robert 2004, "Population Monte Carlo"). A step costs one evaluation of the density for each
-proposal, with no chain and no warm-up.
+The posterior of hyperparameters has heavier tails than a normal approximation, and possibly several modes; the
+importance ratios then have a large Pareto k. The draws of the approximation still locate the posterior. A mixture of t
+distributions centred on them has heavy tails and covers all modes that the draws have found. The weighted draws of the
+mixture are the population of the next step (Cappé, Guillin, Marin & Robert 2004, "Population Monte Carlo"). A step
+evaluates the density once per proposal and needs no chain and no warm-up.
 
 Symbols
 -------
-m : draws of the population; s : proposals; P : parameters of the program.
+m : draws of the population; n : draws to return; s : proposals; P : parameters of the program.
 """
 
 from __future__ import annotations
@@ -27,12 +27,12 @@ from slayr_py.space.dimension import FloatArray
 
 PROPOSALS = 1000
 _STEPS = 3
-_WIDTH = 0.8  # of a component, in units of the population's covariance: narrower ones leave gaps in nine dimensions
+_WIDTH = 0.8  # scale of a component relative to the population's: narrower ones leave gaps in nine dimensions
 _FREEDOM = 5.0
 
 
 class Population(NamedTuple):
-    """Draws of equal weight, (n, P), and how good the ratios were that they were resampled by."""
+    """Draws of equal weight, (n, P), with Pareto shape and effective number of the ratios that resampled them."""
 
     draws: FloatArray
     pareto_k: float
@@ -46,24 +46,24 @@ def improve(
     good: Callable[[float, float], bool],
     rng: np.random.Generator,
 ) -> Population:
-    """Resample n draws from the first step that is good enough, else from the last.
+    """Return n draws resampled from the first step with good importance ratios, or else from the last step.
 
     Parameters
     ----------
     log_density : callable
-        Log density of the posterior at points (s, P), up to a constant; (s,).
+        Maps points (s, P) to log posterior densities (s,) up to a constant.
     start : (m, P) float64
         Draws of an approximation.
     n : int
-        Draws wanted.
+        Number of draws to return.
     good : callable
-        Whether a Pareto shape and an effective number of draws are good enough.
+        Maps a Pareto shape and an effective number of draws to whether they are good enough.
     rng : numpy.random.Generator
 
     Raises
     ------
     ValueError, LinAlgError
-        If hardly any proposal has a finite density, or the draws lie in a plane.
+        If fewer than five proposals have a finite density, or the covariance of the draws is singular.
     """
     centres, counts = np.unique(start, axis=0, return_counts=True)
     weights = counts / counts.sum()
@@ -79,15 +79,15 @@ def improve(
 
 
 def _mixture(centres: FloatArray, weights: FloatArray, rng: np.random.Generator) -> tuple[FloatArray, FloatArray]:
-    """Draws (s, P) of t distributions round the centres (m, P), and their log density (s,) up to a constant."""
+    """Draw from t distributions centred on (m, P); return draws (s, P) and log densities (s,) up to a constant."""
     p = centres.shape[1]
     covariance = np.cov(centres.T, aweights=weights).reshape(p, p)
     root = _WIDTH * np.linalg.cholesky(covariance)
     t = multivariate_t(np.zeros(p), np.eye(p), df=_FREEDOM)
     kept = weights > weights.max() * 1e-6
     centres, weights = centres[kept], weights[kept] / weights[kept].sum()
-    of = rng.choice(len(centres), PROPOSALS, p=weights)
-    proposals = centres[of] + t.rvs(PROPOSALS, random_state=rng).reshape(PROPOSALS, p) @ root.T
+    components = rng.choice(len(centres), PROPOSALS, p=weights)
+    proposals = centres[components] + t.rvs(PROPOSALS, random_state=rng).reshape(PROPOSALS, p) @ root.T
     white, white_centres = (solve_triangular(root, points.T, lower=True).T for points in (proposals, centres))
     squares = np.square(white).sum(1)[:, None] + np.square(white_centres).sum(1) - 2 * white @ white_centres.T
     log_terms = -(_FREEDOM + p) / 2 * np.log1p(np.maximum(squares, 0.0) / _FREEDOM)

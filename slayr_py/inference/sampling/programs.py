@@ -1,8 +1,8 @@
-"""Where the Stan programs are, in a checkout and in an installed package alike, and with which likelihood they run.
+"""Find and compile the Stan programs, with the accelerated or the readable likelihood.
 
-Every program takes its log marginal likelihood from ``functions/*_marginal.stan``. The folder of that name in ``stan/``
-defines it in Stan; the one in ``stan/accelerated/`` only declares it, and a C++ header there defines it together with
-its derivatives. The order of the include paths decides, never an edit.
+Every program includes its log marginal likelihood from ``functions/*_marginal.stan``. ``stan/functions`` defines it in
+Stan. ``stan/accelerated/functions`` only declares it, and a C++ header defines it together with its derivatives. The
+order of the include paths selects one of the two.
 """
 
 from __future__ import annotations
@@ -21,16 +21,16 @@ from slayr_py.toolchain import CompiledProgram, compile_program, ensure_cmdstan,
 Likelihood = Literal["accelerated", "readable"]
 
 _PACKAGE = Path(__file__).resolve().parents[2]
-_refused: dict[str, str] = {}  # programs whose accelerated likelihood did not compile here, and why
+_refused: dict[str, str] = {}  # compiler messages of programs whose accelerated likelihood does not compile here
 
 
 def program_folder() -> Path:
-    """Folder of the Stan programs.
+    """Return the folder of the Stan programs, in a checkout or an installed package.
 
     Raises
     ------
     ToolchainError
-        If the installation lacks them.
+        If they are missing.
     """
     for folder in (_PACKAGE / "stan", _PACKAGE.parent / "stan"):
         if (folder / "functions").is_dir():
@@ -39,7 +39,7 @@ def program_folder() -> Path:
 
 
 def wanted_likelihood() -> Likelihood:
-    """The likelihood that ``SLAYR_LIKELIHOOD`` asks for, "accelerated" by default.
+    """Return the likelihood that the environment variable ``SLAYR_LIKELIHOOD`` selects, by default "accelerated".
 
     Raises
     ------
@@ -55,12 +55,18 @@ def wanted_likelihood() -> Likelihood:
 def compiled(
     name: str, progress: Callable[[str], None] | None = None, likelihood: Likelihood | None = None
 ) -> CompiledProgram:
-    """Executable of one of the suite's programs, from the cache where it has been compiled before.
+    """Return the executable of one of the package's programs; compile it unless it is in the cache.
 
     Parameters
     ----------
     likelihood : {"accelerated", "readable"}, optional
-        By default :func:`wanted_likelihood`; if the accelerated one does not compile, the readable one, with a warning.
+        By default :func:`wanted_likelihood`, with a warning and a fall-back to the readable one if the accelerated one
+        does not compile.
+
+    Raises
+    ------
+    CompileError
+        If the program does not compile; if ``likelihood`` is given, without a fall-back.
     """
     folder = program_folder()
     source, header = folder / f"{name}.stan", folder / "accelerated" / "slayr.hpp"
@@ -77,8 +83,8 @@ def compiled(
                 raise
             _refused[name] = str(error)
             warnings.warn(
-                f"the accelerated likelihood of {name} does not compile here; the readable one, several times slower, "
-                f"takes its place: {error}",
+                f"the accelerated likelihood of {name} does not compile here; falling back to the readable one, "
+                f"which is several times slower: {error}",
                 RuntimeWarning,
                 stacklevel=2,
             )
@@ -86,22 +92,22 @@ def compiled(
 
 
 def program_names() -> tuple[str, ...]:
-    """The suite's programs."""
+    """Return the names of the package's programs."""
     return tuple(sorted(path.stem for path in program_folder().glob("*.stan")))
 
 
 def build(jobs: int | None = None) -> Iterator[tuple[str, float]]:
-    """Compile every program, side by side, and what all of them are linked with.
+    """Compile all programs in parallel, after the objects that they all link with.
 
     Parameters
     ----------
     jobs : int, optional
-        Compilers at a time, one for each core by default. Each takes one to two gigabytes of memory.
+        Number of compilers that run at a time; one per core by default. Each needs one to two gigabytes of memory.
 
     Yields
     ------
     name, seconds
-        Of each program as it is done; next to nothing for one that was there.
+        Each program when it is ready; almost 0 seconds if it was in the cache.
 
     Raises
     ------
@@ -109,9 +115,9 @@ def build(jobs: int | None = None) -> Iterator[tuple[str, float]]:
     """
 
     def timed(name: str) -> tuple[str, float]:
-        begun = time.perf_counter()
+        started = time.perf_counter()
         compiled(name)
-        return name, time.perf_counter() - begun
+        return name, time.perf_counter() - started
 
     ensure_cmdstan()
     with ThreadPoolExecutor(jobs or os.cpu_count()) as pool:
@@ -120,11 +126,11 @@ def build(jobs: int | None = None) -> Iterator[tuple[str, float]]:
 
 
 def likelihood_in_use(build: bool = False) -> str:
-    """What fits run with here, for people; with ``build`` a program is compiled to find out."""
+    """Describe the likelihood that fits use; ``build=True`` compiles a program to find out."""
     wanted = wanted_likelihood()
     if build and compiled("matern_gp").header is None and wanted == "accelerated":
         return f"readable, several times slower: the accelerated one does not compile here: {_refused['matern_gp']}"
     return {
         "accelerated": "accelerated: analytic gradients in C++",
-        "readable": "readable: automatic differentiation in Stan, as SLAYR_LIKELIHOOD asks",
+        "readable": "readable: automatic differentiation in Stan, selected by SLAYR_LIKELIHOOD",
     }[wanted]

@@ -1,4 +1,4 @@
-"""Private folders for Stan runs and for files that are not whole yet, of which nothing stays behind."""
+"""Private temporary folders for Stan runs and for files that are being written."""
 
 from __future__ import annotations
 
@@ -10,33 +10,33 @@ from collections.abc import Iterator
 from contextlib import AbstractContextManager
 from pathlib import Path
 
-from slayr_py.processes import Process, end_processes_about, this_process
+from slayr_py.processes import Process, kill_processes_using, this_process
 
 RUNS = "slayr-run-"
-"""How the names of folders begin that go when their process has ended."""
+"""Prefix of the folders that are removed once their process has ended."""
 
-_ABANDONED = 3600.0  # seconds without a write after which the folder goes of a process that cannot be seen from here
-_REMOVALS = 50  # attempts, a tenth of a second apart
+_ABANDONED = 3600.0  # seconds without a write until the folder of a process on another machine is removed
+_REMOVALS = 50  # attempts to remove a folder, a tenth of a second apart
 
 
 def run_folder() -> AbstractContextManager[Path]:
-    """A folder for a run, among the system's temporary ones."""
+    """Return a context with a private folder in the system's temporary folder."""
     return private_folder(RUNS, Path(tempfile.gettempdir()))
 
 
 @contextlib.contextmanager
 def private_folder(prefix: str, where: Path) -> Iterator[Path]:
-    """A folder that only this user reads, removed whatever happens.
+    """Create a folder that only this user can read, and remove it at the end, also after an error.
 
-    Only a killed process leaves one behind, and chains that still run; the next one to make such a folder there ends
-    them and removes it.
+    A killed process leaves its folder and running chains behind. The next process that creates a folder in ``where``
+    kills these chains and removes the folder.
     """
     _remove_abandoned(prefix, where)
     folder = Path(tempfile.mkdtemp(prefix=f"{prefix}{this_process()}-", dir=where))
     try:
         yield folder
     finally:
-        # After an interrupt the chains may still be writing for a moment.
+        # After an interrupt the chains may still write for a moment.
         for _ in range(_REMOVALS):
             shutil.rmtree(folder, ignore_errors=True)
             if not folder.exists():
@@ -50,7 +50,7 @@ def _remove_abandoned(prefix: str, where: Path) -> None:
             owner = Process.parse(folder.name.removeprefix(prefix).rpartition("-")[0])
             if not owner.is_gone and (owner.is_local or _last_write(folder) > time.time() - _ABANDONED):
                 continue
-            end_processes_about(folder)
+            kill_processes_using(folder)
             shutil.rmtree(folder, ignore_errors=True)
 
 

@@ -1,33 +1,32 @@
-"""Seeds for CmdStan, distinct where ours are."""
+"""Seeds for CmdStan."""
 
 from __future__ import annotations
 
 import numpy as np
 
-from slayr_py.errors import DataError
+from slayr_py.arguments import check_integer
 
 _LARGEST = 2_147_483_398
-_RETRIES = 1000  # a run has fewer parts than that, so that no retry shares the seed of one
+_RETRIES = 1000  # first part number of retries: a run has fewer rounds, so that none shares the seed of a retry
 
 
 def stan_seed(seed: int, part: int = 0) -> int:
-    """Seed for CmdStan, distinct for distinct seeds below 2,147,483,398.
+    """Return a seed for CmdStan; distinct seeds below 2,147,483,398 give distinct ones.
 
-    CmdStan's generator reduces a seed modulo 2,147,483,563 and 2,147,483,399 and takes 0 for 1, so seeds are shifted
-    by one; larger ones are hashed, and so are those of further parts of a run.
+    CmdStan's generator reduces a seed modulo 2,147,483,563 and 2,147,483,399 and treats 0 as 1, so seeds are shifted by
+    one. Larger seeds, and those of further parts of a run, are hashed.
 
     Raises
     ------
     DataError
         If the seed is not a non-negative integer.
     """
-    if isinstance(seed, bool) or not isinstance(seed, int | np.integer) or seed < 0:
-        raise DataError(f"seed must be an integer >= 0, got {seed!r}")
+    seed = check_integer("seed", seed, minimum=0)
     if seed < _LARGEST and not part:
-        return int(seed) + 1
-    return int(np.random.SeedSequence([int(seed), part] if part else int(seed)).generate_state(1)[0] % _LARGEST) + 1
+        return seed + 1
+    return int(np.random.SeedSequence([seed, part] if part else seed).generate_state(1)[0] % _LARGEST) + 1
 
 
 def retry_seed(seed: int, retry: int) -> int:
-    """Seed of a run that is made again for the ``retry``-th time: another run, with seeds of its own."""
+    """Return the seed of a fit's retry number ``retry``, from 1."""
     return stan_seed(seed, part=_RETRIES + retry)

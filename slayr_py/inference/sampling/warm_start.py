@@ -1,4 +1,4 @@
-"""Warm starts: what one fit leaves to the next, whose posterior is nearly the same."""
+"""Warm starts: states, step sizes and metric for a fit whose posterior is close to that of an earlier fit."""
 
 from __future__ import annotations
 
@@ -11,23 +11,23 @@ import numpy as np
 from slayr_py.errors import DataError
 from slayr_py.space.dimension import FloatArray
 
-_DRAWS_FOR_DENSE = 10  # draws for each entry of a row of the metric, from which on correlations are taken over too
-_ACCEPTANCE_SLOPE = 0.7  # fall of the acceptance statistic with the logarithm of the step size, near 0.8
+_DRAWS_FOR_DENSE = 10  # draws per parameter from which the metric is dense
+_ACCEPTANCE_SLOPE = 0.7  # decrease of the acceptance statistic per unit of the log step size, near 0.8
 _PRIOR_DRAWS, _PRIOR_VARIANCE = 5.0, 1e-3  # Stan's own shrinkage of an estimated metric
 
 
 @dataclass(frozen=True)
 class WarmStart:
-    """Where chains begin, and how they move.
+    """Initial states, step sizes and metric of NUTS chains.
 
     Attributes
     ----------
     points : dict of str to (c, ...) float64
-        A state of every chain: the program's parameters by name.
+        Initial state of each chain: the program's parameters by name.
     step_size : (c,) float64
-        Of the leapfrog integrator, for each chain.
+        Step size of the leapfrog integrator of each chain.
     inverse_metric : (P,) or (P, P) float64
-        Variances, or covariances, of the program's P parameters in its own order.
+        Variances, or covariances, of the program's P parameters in its order.
     """
 
     points: dict[str, FloatArray]
@@ -40,33 +40,34 @@ class WarmStart:
         return len(self.step_size)
 
     def point(self, chain: int) -> dict[str, Any]:
-        """A chain's state as CmdStan reads it."""
+        """Return the initial state of a chain in the form that CmdStan reads."""
         return {name: values[chain].tolist() for name, values in self.points.items()}
 
     @classmethod
     def after(
         cls, draws: Mapping[str, FloatArray], step_size: FloatArray, acceptance: float, target: float
     ) -> WarmStart:
-        """What a run leaves to the next: its last states, a metric from all its draws, and a better step size.
+        """Return a start from a run: its last states, a metric from all its draws, and a corrected step size.
 
-        The draws of all chains together say more of the posterior's covariance, and of how far a step may go, than the
-        warm-up of one did.
+        The draws of all chains together give better estimates of the posterior's covariance and of the step size than
+        the warm-up of one chain.
 
         Parameters
         ----------
         draws : mapping of str to (c, s, ...) float64
-            The program's parameters in its own order.
+            The program's parameters in its order.
         step_size : (c,) float64
+            Step sizes of the run.
         acceptance, target : float
-            Mean acceptance statistic of the draws, and what it should have been.
+            Mean acceptance statistic of the draws, and its target.
         """
         points = {name: values[:, -1].copy() for name, values in draws.items()}
         flat = [values.reshape(values.shape[0] * values.shape[1], -1) for values in draws.values()]
-        better = np.exp(np.mean(np.log(step_size)) + (acceptance - target) / _ACCEPTANCE_SLOPE)
-        return cls(points, np.full(len(step_size), better), estimated_metric(np.concatenate(flat, axis=1)))
+        corrected = np.exp(np.mean(np.log(step_size)) + (acceptance - target) / _ACCEPTANCE_SLOPE)
+        return cls(points, np.full(len(step_size), corrected), estimated_metric(np.concatenate(flat, axis=1)))
 
     def asdict(self) -> dict[str, Any]:
-        """JSON-able form; no bit is lost."""
+        """Return a JSON-able form without loss of precision."""
         return {
             "points": {name: values.tolist() for name, values in self.points.items()},
             "step_size": self.step_size.tolist(),
@@ -75,12 +76,12 @@ class WarmStart:
 
     @classmethod
     def fromdict(cls, values: Mapping[str, Any]) -> WarmStart:
-        """Read what :meth:`asdict` wrote.
+        """Read the form of :meth:`asdict`.
 
         Raises
         ------
         DataError
-            If something is missing, or not numbers.
+            If an entry is missing or not numeric.
         """
         try:
             points = {str(name): np.array(rows, dtype=np.float64) for name, rows in values["points"].items()}
@@ -91,7 +92,7 @@ class WarmStart:
 
 
 def estimated_metric(draws: FloatArray) -> FloatArray:
-    """Covariance (P, P) of draws (s, P), shrunk as Stan does; only the variances (P,) where draws are few."""
+    """Return the covariance (P, P) of draws (s, P), shrunk as in Stan; with s < 10 P only the variances (P,)."""
     s, p = draws.shape
     share = s / (s + _PRIOR_DRAWS)
     if s < _DRAWS_FOR_DENSE * p:

@@ -22,6 +22,7 @@ from slayr_py.errors import DataError
 from slayr_py.inference.diagnostics.arviz_bridge import convergence
 from slayr_py.inference.model import Model
 from slayr_py.inference.prediction import Predictor
+from slayr_py.inference.sampling.options import FitOptions
 from slayr_py.inference.sampling.programs import compiled
 from slayr_py.inference.sampling.run import run
 from slayr_py.inference.validation.uniformity import ecdf_p_value
@@ -123,6 +124,9 @@ def calibrate(
     check_integer("draws", draws)
     program = program or compiled(model.kernel.program)
     train, new = points[:-1], points[-1:]
+    options = FitOptions(
+        chains=1, warmup=warmup, draws=_FIRST_ROUND * draws, target_acceptance=target_acceptance, ess=draws
+    )
     ranks, fits = [], []
     for i in range(first, first + replications):
         rng = np.random.default_rng([seed, i])
@@ -131,14 +135,8 @@ def calibrate(
         result = run(
             program,
             {**model.stan_data(train, values[:-1], new), **(data or {})},
-            "nuts",
+            options,
             seed=int(rng.integers(2**31)),
-            chains=1,
-            warmup=warmup,
-            draws=_FIRST_ROUND * draws,
-            target_acceptance=target_acceptance,
-            max_treedepth=10,
-            ess=draws,
         )
         rows = np.linspace(0, len(result.variables["mu"][0]) - 1, draws).round().astype(np.intp)
         # CmdStan writes no columns for a vector of length 0.

@@ -1,1 +1,1 @@
-"""Look at a study: its result, tables, figures, and the fits behind its suggestions."""
+"""Results of a study: best trial, tables, figures, and the fits behind its suggestions."""

@@ -1,4 +1,4 @@
-"""The fits behind a study's suggestions, run again from the records that trials keep."""
+"""Repeat the fits behind a study's suggestions from the records of its trials."""
 
 from __future__ import annotations
 
@@ -19,38 +19,38 @@ from slayr_py.study.storage.trials import from_ranges, observations, to_ranges
 
 
 def posterior_of(study: Study, number: int, progress: Callable[[str], None] | None = None) -> Posterior:
-    """Give the posterior behind a trial's suggestion, by running its fit again.
+    """Repeat the fit behind a trial's suggestion and return its posterior.
 
     Parameters
     ----------
     study : optuna.Study
-        Made by `minimize` or `create_study`.
+        Created by `minimize` or `create_study`.
     number : int
-        Of the trial.
+        Number of the trial.
     progress : callable, optional
         Called with the name of each phase.
 
     Returns
     -------
     Posterior
-        Of the values to be minimised: negated ones where the study maximises. The same draws to the last bit, or a
-        warning that they are not: another machine or toolchain.
+        Of the values, or of the negated values if the study maximises. If its draws are not bit-identical to the
+        original ones, as on another machine or with another toolchain, a warning is issued.
 
     Raises
     ------
     DataError
-        No such trial, or none with a fit: one of the initial design, or whose fit failed.
+        If there is no such trial, or it has no fit: it is in the initial design, or its fit failed.
     StorageError
-        What the study keeps of the fit is damaged, or its observations are not there any more.
+        If the stored record of the fit is damaged, or its observations are missing.
     ToolchainError, InferenceError
-        Stan cannot be run, or fails.
+        If Stan cannot be run, or fails.
     """
     record, observed = recorded_fit(study, number)
     posterior = posterior_again(record, observed, progress)
     if posterior.record["draws_sha256"] != record["draws_sha256"]:
         warnings.warn(
-            f"the posterior of trial {number} is not that of its suggestion to the last bit: `slayr replay` with "
-            f"--trial {number} says what differs",
+            f"the posterior of trial {number} is not bit-identical to that of its suggestion: `slayr replay` with "
+            f"--trial {number} shows the differences",
             RuntimeWarning,
             stacklevel=2,
         )
@@ -60,25 +60,25 @@ def posterior_of(study: Study, number: int, progress: Callable[[str], None] | No
 def replay_trial(
     study: Study, number: int, progress: Callable[[str], None] | None = None
 ) -> tuple[dict[str, Any], Replay]:
-    """Run the fit behind a trial's suggestion again and compare it with its record, which comes back too.
+    """Repeat the fit behind a trial's suggestion; return its record and the comparison with it.
 
-    Parameters and errors as of :func:`posterior_of`.
+    Parameters and errors as in :func:`posterior_of`.
     """
     record, observed = recorded_fit(study, number)
     return record, replay(record, observed.data, progress)
 
 
 def recorded_fit(study: Study, number: int) -> tuple[dict[str, Any], Observed]:
-    """Give the whole record of the fit behind a trial's suggestion, and what it was fitted to.
+    """Return the complete record of the fit behind a trial's suggestion, and its observations.
 
     Raises
     ------
     DataError, StorageError
-        As of :func:`posterior_of`.
+        As in :func:`posterior_of`.
     """
-    stored = _stored(study, _trial(study, number))
+    reduced = _fit_record(study, _trial(study, number))
     try:
-        record: dict[str, Any] = {"space": _space(study), **stored}
+        record: dict[str, Any] = {"space": _space(study), **reduced}
         if set(record["start"] or ()) == {"trial"}:
             record["start"] = _trial(study, record["start"]["trial"]).user_attrs[START_KEY]
         ranges = record.pop("trials")
@@ -93,18 +93,18 @@ def recorded_fit(study: Study, number: int) -> tuple[dict[str, Any], Observed]:
         if missing := sorted(set(numbers).difference(values.numbers)):
             raise StorageError(
                 f"trial {number} was suggested from a fit to trials {', '.join(map(str, missing))} among others, which "
-                f"study {study.study_name!r} does not have any more, or not as finished ones: restore a copy of it"
+                f"are missing or not finished in study {study.study_name!r}: restore a copy of it"
             )
         observed = observe(model, values.configs, values.y, omit_jacobian=record["arguments"]["method"] == "map")
         if digest(observed.data) != record["data_sha256"]:
             raise StorageError(
-                f"the configurations or values of trials {ranges} of study {study.study_name!r} are not those that "
-                f"trial {number} was suggested from: restore a copy of it"
+                f"the configurations or values of trials {ranges} of study {study.study_name!r} have changed since "
+                f"trial {number} was suggested from them: restore a copy of it"
             )
         return record, observed
     except StorageError:
         raise
-    except Exception as error:  # what a damaged record can lead to has no end
+    except Exception as error:  # a damaged record can raise any type of error
         raise StorageError(
             f"study {study.study_name!r} is damaged: the record of the fit of trial {number}, {type(error).__name__}: "
             f"{error}. Restore a copy of it"
@@ -112,36 +112,36 @@ def recorded_fit(study: Study, number: int) -> tuple[dict[str, Any], Observed]:
 
 
 def last_fitted(study: Study) -> int:
-    """Give the number of the last trial with a fit.
+    """Return the number of the last trial with a fit.
 
     Raises
     ------
     DataError
-        There is none.
+        If no trial has a fit.
     """
-    if not (numbers := _fitted(study)):
-        raise DataError(f"study {study.study_name!r} has no trial with a fit yet: the initial design comes first")
+    if not (numbers := _numbers_with_fit(study)):
+        raise DataError(f"study {study.study_name!r} has no trial with a fit yet: its initial design is not finished")
     return numbers[-1]
 
 
-def _fitted(study: Study) -> list[int]:
+def _numbers_with_fit(study: Study) -> list[int]:
     return [trial.number for trial in study.get_trials(deepcopy=False) if FIT_KEY in trial.user_attrs]
 
 
 def _trial(study: Study, number: int) -> FrozenTrial:
     trials = {trial.number: trial for trial in study.get_trials(deepcopy=False)}
     if number not in trials:
-        raise DataError(f"study {study.study_name!r} has no trial {number!r}; it has {len(trials)}, counted from 0")
+        raise DataError(f"study {study.study_name!r} has no trial {number!r}; it has {len(trials)}, numbered from 0")
     return trials[number]
 
 
-def _stored(study: Study, trial: FrozenTrial) -> Mapping[str, Any]:
-    stored = trial.user_attrs.get(FIT_KEY)
-    if isinstance(stored, Mapping):
-        return stored
-    phase = suggestion_record(trial).get("phase", "another sampler's")
-    fitted = ", ".join(f"{first} to {last}" for first, last in to_ranges(_fitted(study)))
-    known = f"trials with one: {fitted}" if fitted else "no trial of this study has one"
+def _fit_record(study: Study, trial: FrozenTrial) -> Mapping[str, Any]:
+    record = trial.user_attrs.get(FIT_KEY)
+    if isinstance(record, Mapping):
+        return record
+    phase = suggestion_record(trial).get("phase", "another sampler")
+    fitted = ", ".join(f"{first} to {last}" for first, last in to_ranges(_numbers_with_fit(study)))
+    known = f"trials with a fit: {fitted}" if fitted else "no trial of this study has one"
     raise DataError(f"trial {trial.number} of study {study.study_name!r} has no fit (its phase: {phase}); {known}")
 
 

@@ -1,4 +1,4 @@
-"""What `minimize` gives back."""
+"""The result of `minimize`."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Result:
-    """A finished (or stopped) optimisation: a reading of its study.
+    """The result of a finished or stopped optimisation, read from its study.
 
     Attributes
     ----------
     study : optuna.Study
-        Everything that was evaluated; Optuna's plots, dashboards and callbacks take it.
+        All trials, for use with Optuna's plots, dashboards and callbacks.
     space : ConfigurationSpace
-        The space it searched.
+        The search space.
     """
 
     study: Study
@@ -39,23 +39,23 @@ class Result:
 
     @property
     def best_config(self) -> dict[str, Any]:
-        """Active parameters of the best trial, by name.
+        """Return the active parameters of the best trial, by name.
 
         Raises
         ------
         DataError
-            No trial finished with a finite value.
+            If no trial has a finite value.
         """
         return dict(self._best().params)
 
     @property
     def best_value(self) -> float:
-        """Value of the best trial, as the objective returned it; of a noisy objective too, the best that was observed.
+        """Return the best observed value, also for a noisy objective.
 
         Raises
         ------
         DataError
-            No trial finished with a finite value.
+            If no trial has a finite value.
         """
         value = self._best().value
         assert value is not None
@@ -63,21 +63,21 @@ class Result:
 
     @property
     def trials(self) -> pd.DataFrame:
-        """One row a trial in order: number, value, state and a column params_<name> for every parameter.
+        """Return a table with one row per trial: number, value, state and params_<name> for every parameter.
 
-        The value of a trial without one is NaN, as is an inactive parameter.
+        Missing values and inactive parameters are NaN.
         """
         return trials_table(self.study, self.space)
 
     def posterior(self) -> Posterior:
-        """Fit the model once more, to all finished trials, and give its posterior.
+        """Fit the model to all finished trials and return the posterior.
 
         Raises
         ------
         DataError
-            Nothing to fit, or the study's sampler is not a `StanGPSampler`.
+            If no trial can be fitted, or the study's sampler is not a `StanGPSampler`.
         InferenceError
-            Stan failed.
+            If Stan fails.
         """
         sampler = sampler_of(self.study)
         if sampler is None:
@@ -85,14 +85,14 @@ class Result:
         return sampler.fit(self.study)
 
     def plot_convergence(self) -> Figure:
-        """Draw every trial's value and the best so far: see `slayr_py.study.results.tables.convergence_figure`.
+        """Draw the values and the best so far: see `slayr_py.study.results.tables.convergence_figure`.
 
-        A notebook shows the figure if it is the value of a cell.
+        A notebook shows the figure as the value of a cell.
         """
         return convergence_figure(self.study)
 
     def __repr__(self) -> str:
-        """Say the study's name, its kernel and its best trial."""
+        """Return the study's name, number of trials, kernel and best trial."""
         finite = finite_trials(self.study)
         best = f"best_value={self.best_value:.6g}, best_config={self.best_config}" if finite else "no finished trial"
         trials = len(self.study.get_trials(deepcopy=False))
@@ -116,9 +116,9 @@ def trials_table(study: Study, space: ConfigurationSpace | None = None) -> pd.Da
     Parameters
     ----------
     study : optuna.Study
-        With one objective.
+        Has one objective.
     space : ConfigurationSpace, optional
-        Gives the order of the parameters, and a column to those that no trial has; others follow.
+        Its parameters come first, in its order, even if no trial has them.
     """
     trials = study.get_trials(deepcopy=False)
     declared = list(space) if space is not None else []

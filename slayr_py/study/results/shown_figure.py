@@ -1,4 +1,4 @@
-"""A figure that a notebook shows by itself."""
+"""A figure with a notebook representation."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from matplotlib.figure import Figure
 
 
 class ShownFigure(Figure):
-    """A figure that is drawn without pyplot and shown as the value of a notebook's cell.
+    """A figure drawn without pyplot that a notebook shows as the value of a cell.
 
-    Notebooks know how to show a plain one only after ``%matplotlib inline``.
+    Notebooks show a plain figure only after ``%matplotlib inline``.
     """
 
     def _repr_png_(self) -> bytes:
-        """The picture, as IPython asks for it; where it has a way of its own to show figures, it takes that."""
+        """Return the PNG picture; IPython calls this method unless it has its own formatter of figures."""
         picture = BytesIO()
         self.savefig(picture, format="png")
         return picture.getvalue()

@@ -1,4 +1,4 @@
-"""Looking back at a study: how it converged and how its fits went."""
+"""Tables of suggestions and the convergence figure of a study."""
 
 from __future__ import annotations
 
@@ -28,30 +28,30 @@ DIAGNOSTICS = (
     "pareto_k",
     "ok",
 )
-"""The columns of `suggestion_table` that come from `Posterior.check`."""
+"""Columns of `suggestion_table` that come from `Posterior.check`."""
 
 
 def finite_trials(study: Study) -> list[FrozenTrial]:
-    """Give the complete trials with a finite value, in order."""
+    """Return the complete trials with a finite value, in order."""
     complete = study.get_trials(deepcopy=False, states=(TrialState.COMPLETE,))
     return [trial for trial in complete if trial.value is not None and math.isfinite(trial.value)]
 
 
 def suggestion_table(study: Study) -> pd.DataFrame:
-    """Tabulate how every trial was suggested, one row a trial.
+    """Tabulate the suggestions of a study and their diagnostics, one row per trial.
 
     Parameters
     ----------
     study : optuna.Study
-        Any study; trials of other samplers have empty cells.
+        Trials of other samplers have empty cells.
 
     Returns
     -------
     pandas.DataFrame
         number, phase, kernel, method, observations (number fitted); rhat_max, ess_bulk_min, ess_tail_min,
         divergences, max_treedepth_hits, ebfmi_min, loo_pareto_k_max (of leave-one-out), pareto_k (of an approximation)
-        and ok, as in `Diagnostics`; start ("warm" or "cold") of the fit's chains, attempts (how many fits it took),
-        trusted (whether a fit within its limits stands behind the suggestion; empty where none was due);
+        and ok, as in `Diagnostics`; start of the chains ("warm" or "cold"), attempts (number of fits), trusted (whether
+        the suggestion comes from a fit that passed its diagnostics; None if it needs no fit);
         predicted_mean, predicted_sd (in the objective's units), acquisition, seconds_fit, seconds_acquisition, error.
     """
     rows = []
@@ -65,7 +65,7 @@ def suggestion_table(study: Study) -> pd.DataFrame:
                 **{name: record.get(name) for name in ("phase", "kernel", "method", "observations")},
                 **{name: diagnostics.get(name) for name in DIAGNOSTICS},
                 "start": fit.get("start"),
-                "attempts": 1 + len(given_up(record)) if fit else None,
+                "attempts": 1 + len(abandoned_attempts(record)) if fit else None,
                 "trusted": diagnostics.get("ok") is True if phase in ("model", "random") else None,
                 "predicted_mean": record.get("predicted", {}).get("mean"),
                 "predicted_sd": record.get("predicted", {}).get("sd"),
@@ -78,14 +78,14 @@ def suggestion_table(study: Study) -> pd.DataFrame:
     return pd.DataFrame(rows)
 
 
-def given_up(record: Mapping[str, Any]) -> list[Mapping[str, Any]]:
-    """Give the attempts at a fit that a suggestion's record tells of before the one that counts."""
+def abandoned_attempts(record: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    """Return the discarded attempts in the suggestion record of a trial."""
     abandoned = record.get("fit", {}).get("abandoned")
     return [entry for entry in abandoned if isinstance(entry, Mapping)] if isinstance(abandoned, list) else []
 
 
 def convergence_figure(study: Study) -> Figure:
-    """Draw a study: every trial's value, the best so far, the initial design shaded, failures marked.
+    """Draw the convergence of a study: values, the best so far, the initial design and failed trials.
 
     Parameters
     ----------
@@ -95,8 +95,8 @@ def convergence_figure(study: Study) -> Figure:
     Returns
     -------
     matplotlib.figure.Figure
-        Drawn without pyplot, so it needs no display and is nowhere kept open; ``figure.savefig(path)`` stores it, and a
-        notebook shows it.
+        Drawn without pyplot, so it needs no display and pyplot does not keep it open. ``figure.savefig(path)`` saves
+        it; a notebook shows it.
     """
     from matplotlib.ticker import MaxNLocator
 
@@ -117,7 +117,7 @@ def convergence_figure(study: Study) -> Figure:
         best = running.accumulate(value)
         axes.plot(number, value, "o", color="#4c72b0", markersize=4, alpha=0.7, label="trial")
         axes.step(number, best, where="post", color="#c44e52", linewidth=1.8, label=f"best so far: {best[-1]:.6g}")
-        # A few hopeless trials must not squeeze what matters into one line.
+        # With a linear axis a few very bad trials would hide all differences between the others.
         if value.min() > 0 and value.max() > 1e3 * value.min():
             axes.set_yscale("log")
     failed = [trial.number for trial in trials if trial.state == TrialState.FAIL]

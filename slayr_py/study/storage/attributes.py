@@ -1,25 +1,25 @@
-"""What a study remembers: the JSON-able attributes that the sampler and the loop leave in Optuna's storage.
+"""JSON attributes that the sampler and the loop keep in Optuna's storage.
 
-Everything a person or a later process needs to go on is here, so nothing has to be pickled: the study carries the space
-and the seed, each trial says where it came from and what the model thought of it.
+They hold everything that a reader or a later process needs to continue, so nothing is pickled: the study has the space
+and the seed, each trial its origin and the model's prediction for it.
 
-What a suggestion leaves in its trial (``trial.user_attrs["slayr:suggestion"]``):
+Suggestion record of a trial (``trial.user_attrs["slayr:suggestion"]``):
 
 =============  =========================================================================================
 phase          "initial" (the design), "model" (a fitted model), "random" (nothing to fit, or the fit failed),
                "enqueued" (the user fixed every parameter)
-config         the suggested parameters, active ones only; other workers read a running trial's here
+config         the suggested active parameters; other workers read those of a running trial here
 kernel         name of the kernel                                                            (model only)
 method         "nuts", "pathfinder", "laplace" or "map"                                      (model only)
-fit            {"start", "draws", "abandoned"}: whether the chains began "warm" or "cold" (None without chains),
-               how many draws they made in all, and what was given up before, why, and what followed
-acquisition    {"name", its options, "best", "value", "error"}: what was to be improved on, in the objective's
-               units and sign, what the criterion reached, and its Monte Carlo error         (model only)
-predicted      {"mean", "sd"}: the latent function there, in the objective's units and sign  (model only)
-diagnostics    what `Posterior.check` says                                                   (model only)
+fit            {"start", "draws", "abandoned"}: start of the chains, "warm" or "cold" (None without chains),
+               total number of draws, and discarded attempts: why, and what followed         (model only)
+acquisition    {"name", its options, "best", "value", "error"}: value to improve on, in the objective's
+               units and sign, largest value of the criterion, and its Monte Carlo error     (model only)
+predicted      {"mean", "sd"} of the latent function, in the objective's units and sign      (model only)
+diagnostics    result of `Posterior.check`                                                   (model only)
 observations   number of trials fitted                                                       (model only)
 seconds        {"fit", "acquisition"}                                                        (model only)
-error          why there is no model                                                         (random only)
+error          reason for the absence of a model                                             (random only)
 =============  =========================================================================================
 """
 
@@ -37,38 +37,38 @@ from slayr_py.kernels import Kernel, auto_reason
 from slayr_py.space import Encoder, encoder_to_json, jsonable, space_to_json
 
 STUDY_KEY = "slayr:study"
-"""Study attribute: {"space", "graphs", "seed", "kernel", "acquisition", "n_initial", "noisy"} as at the study's start.
+"""Study attribute: {"space", "graphs", "seed", "kernel", "acquisition", "n_initial", "noisy"} at the study's start.
 
-The kernel is {"name", "options", "description", "chosen", "reason"}: chosen by "auto", for a reason, or by the "user".
-Older studies have its name alone, and no graphs. A later version of slayr_py that changes this writes a higher
-``"format"`` than `slayr_py.study.storage.integrity.FORMAT`, so that this one refuses the study; without one it is 1.
+The kernel is {"name", "options", "description", "chosen", "reason"}: chosen by "auto", with a reason, or by the "user".
+Older studies have only the kernel's name, and no graphs. A version of slayr_py that changes this record writes a higher
+``"format"`` than `slayr_py.study.storage.integrity.FORMAT`, so that this version rejects the study; the default is 1.
 """
 
 SUGGESTION_KEY = "slayr:suggestion"
-"""Trial attribute: {"phase", "config"} and, for phase "model", what is listed above."""
+"""Trial attribute: the suggestion record, see above."""
 
 START_KEY = "slayr:start"
-"""Trial attribute: where the chains of the next fit begin, a `WarmStart` as a dictionary."""
+"""Trial attribute: the `WarmStart` of the next fit as a dictionary."""
 
 FIT_KEY = "slayr:fit"
-"""Trial attribute: `Posterior.record` of the fit behind its suggestion. It has the ranges of ``trials`` that were
-fitted, and not the space where that is the study's; ``{"trial": number}`` stands for the start that this trial left."""
+"""Trial attribute: `Posterior.record` of the fit behind its suggestion, with the ranges of the fitted ``trials``. The
+space is omitted if it is the study's; the start ``{"trial": number}`` refers to the warm start stored in that trial."""
 
 FAILURE_KEY = "slayr:failure"
-"""Trial attribute: why the trial failed, in one line."""
+"""Trial attribute: reason for the failure of the trial, one line."""
 
 WORKER_KEY = "slayr:worker"
-"""Trial attribute: the process of `minimize` that evaluates it, or has; empty where it was left to others."""
+"""Trial attribute: name of the process of `minimize` that evaluates it or did so; empty once it is abandoned."""
 
 EVALUATIONS_KEY = "slayr:evaluations"
-"""Trial attribute: how often its evaluation was begun."""
+"""Trial attribute: number of times its evaluation was started."""
 
-TURN_KEY = "slayr:turn"
-"""Study system attribute: the process that searches for a configuration; empty while none does."""
+LOCK_KEY = "slayr:turn"
+"""Study system attribute: name of the process that holds the search lock; empty while it is free."""
 
 
 def space_difference(stored: Mapping[str, Any], space: ConfigurationSpace) -> str | None:
-    """Say how a stored space differs from another, or None when they are the same up to name and order."""
+    """Describe how a stored space differs from another; None if they are the same up to name and order."""
     here = space_to_json(space)
     old = {parameter["name"]: parameter for parameter in stored["hyperparameters"]}
     new = {parameter["name"]: parameter for parameter in here["hyperparameters"]}
@@ -87,7 +87,7 @@ def space_difference(stored: Mapping[str, Any], space: ConfigurationSpace) -> st
 
 
 def kernel_record(kernel: Kernel, encoder: Encoder, automatic: bool) -> dict[str, Any]:
-    """Describe a kernel, and why it is this one."""
+    """Return the record of a kernel and the reason for choosing it."""
     return {
         "name": kernel.name,
         "options": jsonable(kernel.options()),
@@ -98,21 +98,21 @@ def kernel_record(kernel: Kernel, encoder: Encoder, automatic: bool) -> dict[str
 
 
 def model_difference(stored: Mapping[str, Any], kernel: Mapping[str, Any], encoder: Encoder) -> str | None:
-    """Say with what other kernel or graphs a study was started, or None when the model is still the same."""
+    """Describe how the kernel or the graphs differ from those at a study's start; None if they are the same."""
     before = stored["kernel"]
     if isinstance(before, str):
         same = before == kernel["name"]
     else:
         same = all(_canonical(before[key]) == _canonical(kernel[key]) for key in ("name", "options"))
     if not same:
-        return f"the study was started with another: {describe_kernel(before)}"
+        return f"the study was started with another kernel: {describe_kernel(before)}"
     if _canonical(stored.get("graphs", {})) != _canonical(encoder_to_json(encoder)["graphs"]):
         return "the study was started with other graphs"
     return None
 
 
 def describe_kernel(kernel: str | Mapping[str, Any]) -> str:
-    """Put a study's kernel into words, with the reason if it was chosen automatically."""
+    """Describe a study's kernel, with the reason if it was chosen automatically."""
     if isinstance(kernel, str):
         return kernel
     reason = f", chosen because {kernel['reason']}" if kernel["chosen"] == "auto" else ""
@@ -124,18 +124,18 @@ def _canonical(value: Any) -> str:
 
 
 def study_record(study: Study) -> dict[str, Any] | None:
-    """Read what the study says of itself, or None for a study that was not made here."""
+    """Return the record of a study, or None if it was not created by this package."""
     record = study.user_attrs.get(STUDY_KEY)
     return record if isinstance(record, dict) else None
 
 
 def suggestion_record(trial: FrozenTrial) -> dict[str, Any]:
-    """Read how a trial was suggested; empty for a trial that another sampler made."""
+    """Return the suggestion record of a trial; empty if another sampler made it."""
     record = trial.user_attrs.get(SUGGESTION_KEY)
     return record if isinstance(record, dict) else {}
 
 
-def leave_suggestion(study: Study, trial: FrozenTrial, record: dict[str, Any]) -> dict[str, Any]:
-    """Store how a trial was suggested, and give it back."""
+def store_suggestion(study: Study, trial: FrozenTrial, record: dict[str, Any]) -> dict[str, Any]:
+    """Store the suggestion record of a trial and return it."""
     study._storage.set_trial_user_attr(trial._trial_id, SUGGESTION_KEY, jsonable(record))
     return record

@@ -1,6 +1,6 @@
-"""What the fit of one trial leaves in the study: how to run it again, and where that of the next trial can begin.
+"""Store the fit of a trial in the study: the record to run it again, and the warm start of the next fit.
 
-A stored start is all a process needs to go on where another one stopped, bit for bit.
+A process that reads the warm start continues exactly where the previous one stopped, bit for bit.
 """
 
 from __future__ import annotations
@@ -18,9 +18,11 @@ from slayr_py.study.storage.attributes import FIT_KEY, START_KEY, study_record
 from slayr_py.study.storage.trials import to_ranges
 
 
-def leave_fit(study: Study, trial: FrozenTrial, post: Posterior, observed: Sequence[int], warm_starts: bool) -> None:
-    """Store the record of a fit, and where the next one can begin; what the study has already is not stored again."""
-    record: dict[str, Any] = {**post.record, "trials": to_ranges(observed)}
+def store_fit(
+    study: Study, trial: FrozenTrial, posterior: Posterior, observed: Sequence[int], warm_starts: bool
+) -> None:
+    """Store the record of a fit and the warm start of the next one, without what the study already contains."""
+    record: dict[str, Any] = {**posterior.record, "trials": to_ranges(observed)}
     about = study_record(study) or {}
     if record["space"] == {key: about.get(key) for key in record["space"]}:
         del record["space"]
@@ -30,11 +32,11 @@ def leave_fit(study: Study, trial: FrozenTrial, post: Posterior, observed: Seque
             break
     study._storage.set_trial_user_attr(trial._trial_id, FIT_KEY, jsonable(record))
     if warm_starts and record["arguments"]["method"] == "nuts":
-        study._storage.set_trial_user_attr(trial._trial_id, START_KEY, post.warm_start().asdict())
+        study._storage.set_trial_user_attr(trial._trial_id, START_KEY, posterior.warm_start().asdict())
 
 
-def last_start(study: Study, trial: FrozenTrial, gp: GaussianProcess, chains: int) -> WarmStart | None:
-    """Give what the last trial with a fit left, if the model is still of that form, or None."""
+def last_warm_start(study: Study, trial: FrozenTrial, gp: GaussianProcess, chains: int) -> WarmStart | None:
+    """Return the warm start stored by the latest fit before a trial, or None if this model cannot use it."""
     for earlier in sorted(study.get_trials(deepcopy=False), key=lambda one: -one.number):
         if earlier.number < trial.number and START_KEY in earlier.user_attrs:
             try:

@@ -1,7 +1,7 @@
-"""Whether a stored study is whole: all of it is read once, before anything relies on a part of it.
+"""Check the integrity of a stored study by reading all of it before any part is used.
 
-A study file comes from another process, another version or another person. What is odd in it is told here, at once and
-with its place, instead of as a `KeyError` in the middle of a later trial.
+A study file comes from another process, another version or another person. Damage raises an error that names its place
+at once, instead of a `KeyError` in a later trial.
 """
 
 from __future__ import annotations
@@ -21,30 +21,30 @@ from slayr_py.study.storage.attributes import (
     describe_kernel,
     space_difference,
 )
-from slayr_py.study.storage.opening import failure_of_storage, storage_reason
+from slayr_py.study.storage.opening import describe_storage_error, storage_error
 
 FORMAT = 1
-"""What this version writes; a record without ``"format"`` has this one. A later format is refused, not guessed at."""
+"""Format of a study's record in this version, and of a record without ``"format"``. Later formats are rejected."""
 
 _TABLES = ("config", "fit", "acquisition", "predicted", "diagnostics", "seconds")
 
 
-def check_stored(study: Study) -> None:
-    """Read all that a study has.
+def check_integrity(study: Study) -> None:
+    """Read all trials and attributes of a study and check them.
 
     Raises
     ------
     StorageError
-        Something in it is damaged, or was written by a later version.
+        If a part is damaged or was written by a later version.
     DataError
-        It has several objectives.
+        If the study has several objectives.
     """
     try:
         attributes, directions = study.user_attrs, study.directions
         trials = study.get_trials(deepcopy=False)
-    except Exception as error:  # JSON, enumerations, assertions: whatever Optuna trips over
-        cause = failure_of_storage(error)
-        raise _damaged(study, storage_reason(cause) if cause else f"{type(error).__name__}: {error}") from error
+    except Exception as error:  # Optuna raises many types for damaged JSON, states and values
+        cause = storage_error(error)
+        raise _damaged(study, describe_storage_error(cause) if cause else f"{type(error).__name__}: {error}") from error
     if not directions:
         raise _damaged(study, "it has no direction")
     if len(directions) > 1:
@@ -52,8 +52,8 @@ def check_stored(study: Study) -> None:
     if STUDY_KEY in attributes:
         _check_record(study, attributes[STUDY_KEY])
     for trial in trials:
-        if trouble := _trouble(trial):
-            raise _damaged(study, f"trial {trial.number} {trouble}")
+        if damage := _damage(trial):
+            raise _damaged(study, f"trial {trial.number} {damage}")
 
 
 def _check_record(study: Study, record: Any) -> None:
@@ -68,23 +68,23 @@ def _check_record(study: Study, record: Any) -> None:
         for key, kind in (("seed", int), ("acquisition", str)):
             if not isinstance(record[key], kind):
                 raise TypeError(f"{key} is {record[key]!r:.50}")
-    except Exception as error:  # of a missing key as of a space that is none
+    except Exception as error:  # a missing key, a wrong type, an unreadable space
         raise _damaged(study, f"its record {STUDY_KEY!r}, {type(error).__name__}: {error}") from error
 
 
-def _trouble(trial: FrozenTrial) -> str | None:
+def _damage(trial: FrozenTrial) -> str | None:
     if trial.state == TrialState.COMPLETE and not isinstance(trial.value, int | float):
         return f"is complete and has the value {trial.value!r:.50}"
     record = trial.user_attrs.get(SUGGESTION_KEY, {})
     if not isinstance(record, Mapping):
-        return f"was suggested by {record!r:.50}, which is no record"
+        return f"was suggested by {record!r:.50}, which is not a record"
     if not isinstance(count := trial.user_attrs.get(EVALUATIONS_KEY, 0), int):
         return f"was evaluated {count!r:.50} times"
     odd = (key for key in _TABLES if not isinstance(record.get(key, {}), Mapping))
     return next((f"was suggested with the {key} {record[key]!r:.50}" for key in odd), None)
 
 
-def _damaged(study: Study, what: str) -> StorageError:
+def _damaged(study: Study, reason: str) -> StorageError:
     return StorageError(
-        f"study {study.study_name!r} is damaged: {what}. Restore a copy of it, or choose another study name"
+        f"study {study.study_name!r} is damaged: {reason}. Restore a copy of it, or choose another study name"
     )

@@ -1,4 +1,4 @@
-"""Opening the storage of a study: the embedded SQLite default, or any database Optuna can use."""
+"""Open the storage of a study: an SQLite file, or any database that Optuna supports."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ from slayr_py.study.storage import workers
 from slayr_py.study.storage.workers import WorkerStorage
 
 LOCK_SECONDS = 60
-"""Several workers share one SQLite file: each waits so long for another's write, rather than SQLite's five seconds."""
+"""Time to wait for a lock on an SQLite file. SQLite's five seconds are too short for several workers."""
 
-_MET_ANOTHER_WORKER = re.compile(r"already exists|alembic_version|version_info|duplicate key")
-_LOOKS_LIKE = (
+_CREATED_CONCURRENTLY = re.compile(r"already exists|alembic_version|version_info|duplicate key")
+_URL_FORMAT = (
     "a storage URL looks like sqlite:///study.db (a file) or postgresql+psycopg://user:password@host/name (a server)"
 )
 _REMEDIES = (
@@ -31,7 +31,7 @@ _REMEDIES = (
     (r"readonly|unable to open|[Pp]ermission", "make the file and its folder readable and writable, or name another"),
     (r"disk I/O|is full|No space|too large", "make room on its disk"),
     (r"locked", "another program holds it: let that one finish or end it"),
-    (r"no longer compatible", "or name another storage"),  # Optuna has said which of the two is to be upgraded
+    (r"no longer compatible", "or name another storage"),  # the reason says which of the two to upgrade
 )
 
 
@@ -43,22 +43,21 @@ def open_storage(
     Parameters
     ----------
     storage : str, optuna.storages.BaseStorage or None
-        A URL as SQLAlchemy knows them; an opened storage and None (the study lives in memory) pass through.
+        An SQLAlchemy URL. An open storage is returned as it is, and so is None (a study in memory).
     must_exist : bool
-        Refuse, rather than create, an SQLite file that is not there or has no tables of Optuna's.
+        Raise an error for an SQLite file that does not exist or has no tables of Optuna, instead of creating it.
     worker : bool
-        Trials carry the name of this process and beat while they run, and those that killed processes left are taken up
-        again: for Optuna's own loop, which ask and tell are not.
+        Return a `WorkerStorage`: trials carry the name of this process and send heartbeats, and those of killed
+        processes are resumed. Only Optuna's own loop supports this, ask and tell do not.
 
     Returns
     -------
     optuna.storages.BaseStorage or None
-        None for None.
 
     Raises
     ------
     StorageError
-        The URL is no URL, its driver is missing, or the database does not open.
+        If the URL is malformed, its driver is missing, or the database does not open.
     """
     if storage is None or isinstance(storage, BaseStorage):
         return storage
@@ -67,7 +66,7 @@ def open_storage(
     engine: dict[str, Any] = {}
     if url.get_backend_name() == "sqlite":
         _check_file(url, shown, must_exist)
-        # Every thread, so the heart too, would have a database of its own.
+        # Each thread, including that of the heartbeat, would get its own database in memory.
         worker = worker and not _is_in_memory(url)
         engine["connect_args"] = {"timeout": LOCK_SECONDS}
     attempts = 5
@@ -75,57 +74,57 @@ def open_storage(
         attempts -= 1
         try:
             with warnings.catch_warnings():
-                warnings.simplefilter("ignore", ExperimentalWarning)  # the heartbeat, chosen on purpose
+                warnings.simplefilter("ignore", ExperimentalWarning)  # for the heartbeat
                 return (WorkerStorage if worker else RDBStorage)(
                     url.render_as_string(hide_password=False),
                     engine_kwargs=engine,
                     heartbeat_interval=workers.HEARTBEAT_SECONDS if worker else None,
                     skip_table_creation=must_exist,
                 )
-        except Exception as error:  # SQLAlchemy, the driver, a missing driver, Optuna: any of them
+        except Exception as error:  # of SQLAlchemy, the driver, a missing driver or Optuna
             reason = _reason(error)
-            # Two workers that create the tables of a new database at the same moment trip over each other once. For a
-            # lock the driver has waited already.
-            if attempts > 0 and _MET_ANOTHER_WORKER.search(str(error)) and "locked" not in reason:
+            # Two workers that create the tables of a new database at the same moment fail once. The driver has already
+            # waited for a lock.
+            if attempts > 0 and _CREATED_CONCURRENTLY.search(str(error)) and "locked" not in reason:
                 time.sleep(0.2)
                 continue
             raise StorageError(
-                f"the storage {shown} does not open: {reason}; {_remedy(reason, _LOOKS_LIKE)}"
+                f"the storage {shown} does not open: {reason}; {_remedy(reason, _URL_FORMAT)}"
             ) from error
 
 
 @contextmanager
-def storage_failures() -> Iterator[None]:
+def translate_storage_errors() -> Iterator[None]:
     """Turn failures of an open storage into `StorageError`."""
     try:
         yield
     except Exception as error:
-        if (cause := failure_of_storage(error)) is None:
+        if (cause := storage_error(error)) is None:
             raise
         raise StorageError(
-            f"the study's storage failed: {storage_reason(cause)}. What was evaluated before is kept: run the same "
-            "study again to go on"
+            f"the study's storage failed: {describe_storage_error(cause)}. Finished evaluations are kept: run the same "
+            "study again to resume it"
         ) from cause
 
 
-def failure_of_storage(error: Exception) -> Exception | None:
-    """Give what the storage raised, if it is to blame for an error that Optuna let through, or None."""
-    # Optuna asserts that a trial has ended, even when the storage has just refused its end.
+def storage_error(error: Exception) -> Exception | None:
+    """Return the storage's own error behind an error of Optuna, or None if the storage did not cause it."""
+    # Optuna asserts that a trial has ended, also if the storage has just failed to record it.
     cause = error.__context__ if isinstance(error, AssertionError) else error
     if isinstance(cause, StorageInternalError | OSError) and not isinstance(cause, SlayrError):
         return cause
     return None
 
 
-def storage_reason(error: Exception) -> str:
-    """Say why a storage failed, and what to do about it."""
+def describe_storage_error(error: Exception) -> str:
+    """Return the reason for a failure of the storage and a remedy."""
     reason = _reason(error)
     return f"{reason}; {_remedy(reason, 'make sure that it can be reached and written')}"
 
 
 @contextmanager
 def quiet_optuna() -> Iterator[None]:
-    """Keep Optuna's own log lines, one or more a trial, out of the progress bar; its errors still show."""
+    """Silence Optuna's log lines about trials, which would break the progress bar; errors are still logged."""
     before = optuna.logging.get_verbosity()
     optuna.logging.set_verbosity(max(before, optuna.logging.ERROR))
     try:
@@ -135,29 +134,29 @@ def quiet_optuna() -> Iterator[None]:
 
 
 def study_names(storage: BaseStorage) -> list[str]:
-    """Give the names of the studies in a storage."""
+    """Return the names of the studies in a storage."""
     return list(optuna.study.get_all_study_names(storage))
 
 
 def url_without_password(text: str) -> str:
-    """Write a storage URL as it may be shown on a screen or kept in a log."""
+    """Return a storage URL without its password, for screens and logs."""
     return _parse(text).render_as_string(hide_password=True)
 
 
 def _parse(text: str) -> sqlalchemy.URL:
     try:
         return sqlalchemy.make_url(text)
-    except (sqlalchemy.exc.ArgumentError, ValueError):  # a port that is no number is a ValueError
-        # Not the text itself where it may hold a password.
-        raise StorageError(f"{_unparsed(text)} is not a storage URL; {_LOOKS_LIKE}") from None
+    except (sqlalchemy.exc.ArgumentError, ValueError):  # a ValueError for a port that is not a number
+        # The text may contain a password.
+        raise StorageError(f"{_hide_password(text)} is not a storage URL; {_URL_FORMAT}") from None
 
 
-def _unparsed(text: str) -> str:
+def _hide_password(text: str) -> str:
     return repr(re.sub(r"//.*@", "//***@", text))
 
 
 def _reason(error: Exception) -> str:
-    """First line of what the driver itself said; SQLAlchemy and Optuna go on about statements and web pages."""
+    """Return the first line of the driver's own message, without the additions of SQLAlchemy and Optuna."""
     cause = error.__cause__ if isinstance(error, StorageInternalError) and error.__cause__ is not None else error
     lines = str(getattr(cause, "orig", None) or cause).strip().splitlines()
     return lines[0].rstrip(".") if lines else type(cause).__name__
@@ -179,11 +178,11 @@ def _check_file(url: sqlalchemy.URL, shown: str, must_exist: bool) -> None:
         if not path.parent.is_dir():
             raise StorageError(f"the storage {shown} does not open: there is no folder {path.parent}; create it first")
         if path.is_dir():
-            raise StorageError(f"the storage {shown} does not open: {path} is a folder; {_LOOKS_LIKE}")
+            raise StorageError(f"the storage {shown} does not open: {path} is a folder; {_URL_FORMAT}")
         if must_exist and not path.is_file():
-            raise StorageError(f"there is no study file {path}; {_LOOKS_LIKE}")
+            raise StorageError(f"there is no study file {path}; {_URL_FORMAT}")
     except StorageError:
         raise
-    except (OSError, ValueError) as error:  # a name that no file can have: too long, or with a null character
+    except (OSError, ValueError) as error:  # the name is too long or has a null character
         reason = getattr(error, "strerror", None) or error
         raise StorageError(f"the storage {shown:.200} does not open: {reason}; name another file") from error

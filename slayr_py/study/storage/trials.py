@@ -1,4 +1,4 @@
-"""What the trials of a study are to a model: observed, pending, or not to be suggested again."""
+"""Sort the trials of a study for a model: observed, pending, or not to be suggested again."""
 
 from __future__ import annotations
 
@@ -17,25 +17,25 @@ from slayr_py.study.storage.attributes import suggestion_record
 
 
 class Observations(NamedTuple):
-    """The finished trials a model can learn from, in the order of their numbers."""
+    """The finished trials that a model is fitted to, in the order of their numbers."""
 
     numbers: list[int]
-    """Of the n trials."""
+    """Numbers of the n trials."""
 
     configs: list[Configuration]
     """n configurations."""
 
     y: FloatArray
-    """Shape (n,): values, negated where the study maximises, so that less is better."""
+    """Shape (n,): values, negated if the study maximises, so that smaller is better."""
 
 
 def observations(study: Study, space: ConfigurationSpace, numbers: Iterable[int] | None = None) -> Observations:
-    """Give the trials to fit: complete, finite, configurations of the space, and among ``numbers`` where given."""
+    """Return the complete trials with a finite value and a configuration of the space, restricted to ``numbers``."""
     wanted = None if numbers is None else set(numbers)
     sign = -1.0 if study.direction == StudyDirection.MAXIMIZE else 1.0
     found: list[tuple[int, Configuration, float]] = []
     for trial in study.get_trials(deepcopy=False, states=(TrialState.COMPLETE,)):
-        config = given_config(trial, space)
+        config = trial_configuration(trial, space)
         if config is None or trial.value is None or not np.isfinite(trial.value):
             continue
         if wanted is None or trial.number in wanted:
@@ -50,35 +50,35 @@ def observations(study: Study, space: ConfigurationSpace, numbers: Iterable[int]
 def pending(
     study: Study, space: ConfigurationSpace, current: FrozenTrial, design: Sequence[Configuration] = ()
 ) -> list[Configuration]:
-    """Give the configurations of running trials but the current one; one that has none yet will get its design's."""
+    """Return the configurations of the other running trials; one without a suggestion yet counts with its design's."""
     configs = []
     for trial in study.get_trials(deepcopy=False, states=(TrialState.RUNNING,)):
         if trial.number != current.number:
-            own = given_config(trial, space)
+            own = trial_configuration(trial, space)
             configs.append(design[trial.number] if own is None and trial.number < len(design) else own)
     return [config for config in configs if config is not None]
 
 
 def excluded(study: Study, space: ConfigurationSpace, repeatable: Iterable[Configuration] = ()) -> list[Configuration]:
-    """Give the configurations that shall not be suggested again: all that were tried but the repeatable ones."""
+    """Return the configurations of finished trials, except the repeatable ones: they are not suggested again."""
     states = (TrialState.COMPLETE, TrialState.FAIL, TrialState.PRUNED)
-    tried = [given_config(trial, space) for trial in study.get_trials(deepcopy=False, states=states)]
+    tried = [trial_configuration(trial, space) for trial in study.get_trials(deepcopy=False, states=states)]
     again = {repr(to_params(config)) for config in repeatable}
     return [config for config in tried if config is not None and repr(to_params(config)) not in again]
 
 
-def given_config(trial: FrozenTrial, space: ConfigurationSpace) -> Configuration | None:
-    """Give the configuration that a trial has or was given, or None if it is none of the space."""
-    # A trial that has not suggested all of its parameters yet, or never will, still stands for what it was given.
+def trial_configuration(trial: FrozenTrial, space: ConfigurationSpace) -> Configuration | None:
+    """Return the configuration of a trial, or None if it is not one of the space."""
     config = to_configuration(space, trial.params) if trial.params else None
     if config is not None:
         return config
+    # A trial that has not asked for all of its parameters, and may never do so, has the suggested configuration.
     suggested = suggestion_record(trial).get("config")
     return to_configuration(space, {**suggested, **trial.params}) if suggested else None
 
 
 def to_ranges(numbers: Iterable[int]) -> list[list[int]]:
-    """Write trial numbers as ranges, first and last: nearly always all of a study's are meant."""
+    """Write trial numbers as ranges [first, last]; usually one range holds all of them."""
     ranges: list[list[int]] = []
     for number in sorted(numbers):
         if ranges and ranges[-1][1] == number - 1:
@@ -89,5 +89,5 @@ def to_ranges(numbers: Iterable[int]) -> list[list[int]]:
 
 
 def from_ranges(ranges: Iterable[Iterable[int]]) -> list[int]:
-    """Read what :func:`to_ranges` wrote."""
+    """Return the trial numbers in the ranges of :func:`to_ranges`."""
     return [number for first, last in ranges for number in range(first, last + 1)]

@@ -1,10 +1,10 @@
-"""Several processes on one study, and what a killed one leaves: trials are taken up again, suggestions come in turn.
+"""Share a study among processes: resume the trials of killed processes and search one process at a time.
 
-Both rest on one operation that every database does atomically: to change an attribute only if it still has the value
-that was read. A trial that `minimize` begins carries the name of its process. Whoever is about to begin a trial first
-looks for one whose process is gone, and goes on with that: same number, same configuration, so the study continues as
-if nothing had happened. The search for a configuration is made by one process at a time, so that each sees what the
-others have been given; fits run side by side.
+Both rest on an operation that every database executes atomically: change an attribute only if it still has the value
+that was read. A trial started by `minimize` carries the name of its process. A process that needs a trial first looks
+for a running one whose process is gone and resumes it with the same number and configuration, so the study continues
+as if it had not been interrupted. Only one process searches for a configuration at a time, so that each search knows
+the suggestions of the others; fits run side by side.
 """
 
 from __future__ import annotations
@@ -25,34 +25,34 @@ from optuna.trial import FrozenTrial, TrialState
 from sqlalchemy import column, table
 
 from slayr_py.processes import Process, this_process
-from slayr_py.study.storage.attributes import EVALUATIONS_KEY, FAILURE_KEY, TURN_KEY, WORKER_KEY
+from slayr_py.study.storage.attributes import EVALUATIONS_KEY, FAILURE_KEY, LOCK_KEY, WORKER_KEY
 
 HEARTBEAT_SECONDS = 60
-"""A worker that has been silent for twice this long is taken for dead, if it is on a machine that cannot be seen."""
+"""Interval of heartbeats. A process on another machine that sends none for twice this long counts as dead."""
 
-LONGEST_TURN = 600.0
-"""Seconds after which a turn is taken from a worker, whether it can be seen or not. A search takes seconds."""
+LONGEST_SEARCH = 600.0
+"""Seconds after which the search lock is taken from its holder, dead or alive. A search takes seconds."""
 
 MOST_EVALUATIONS = 5
-"""Times that an evaluation is begun before its trial is given up: an objective that ends its process would do so for
-ever."""
+"""Number of times an evaluation is started before its trial fails, because an objective that ends its process would do
+so again and again."""
 
-_POLL = 0.05
+_POLL_SECONDS = 0.05
 _NOBODY = ""
 
-_at_work: set[str] = set()  # of this process; a name of it that is not here belongs to a run that has ended
+_active_runs: set[str] = set()  # names of this process; any other name of it belongs to a run that has ended
 
 
 class WorkerStorage(RDBStorage):
-    """Optuna's storage of one run on a study, which takes up what others have left."""
+    """Optuna's storage for one run on a study, which resumes the abandoned trials of other runs."""
 
     def __init__(self, *arguments: Any, **options: Any) -> None:
         self.worker = _new_name()
-        self.study_id: int | None = None  # of the run's study, once it has begun
+        self.study_id: int | None = None  # the run's study, once it has started
         super().__init__(*arguments, **options)
 
     def _create_new_trial(self, study_id: int, template_trial: FrozenTrial | None = None) -> FrozenTrial:
-        # Optuna asks for a new trial here; one that a killed process has begun is as good, and comes first.
+        # Optuna asks for a new trial here; an abandoned one comes first.
         if template_trial is not None:
             return super()._create_new_trial(study_id, template_trial)
         for trial in self.abandoned(study_id):
@@ -60,119 +60,120 @@ class WorkerStorage(RDBStorage):
                 self.record_heartbeat(trial._trial_id)
                 if trial.user_attrs.get(EVALUATIONS_KEY, 0) < MOST_EVALUATIONS:
                     return self.get_trial(trial._trial_id)
-                why = f"its evaluation was begun {MOST_EVALUATIONS} times and never ended"
+                why = f"its evaluation was started {MOST_EVALUATIONS} times and never finished"
                 self.set_trial_user_attr(trial._trial_id, FAILURE_KEY, why)
                 self.set_trial_state_values(trial._trial_id, TrialState.FAIL)
-        # Its owner's name is stored with the trial or not at all: no moment is too short to be killed in.
-        begun = optuna.trial.create_trial(state=TrialState.RUNNING, user_attrs={WORKER_KEY: self.worker})
-        created = super()._create_new_trial(study_id, begun)
+        # Stored in one operation with the trial: a process killed at any moment leaves no trial without its name.
+        template = optuna.trial.create_trial(state=TrialState.RUNNING, user_attrs={WORKER_KEY: self.worker})
+        created = super()._create_new_trial(study_id, template)
         self.record_heartbeat(created._trial_id)
         return created
 
     def set_trial_state_values(self, trial_id: int, state: TrialState, values: Sequence[float] | None = None) -> bool:
-        """Set a trial's state; an enqueued one that is begun is this run's, and comes after those that were left."""
+        """Set the state of a trial; an enqueued trial starts only if there is no abandoned one."""
         if state != TrialState.RUNNING:
             return super().set_trial_state_values(trial_id, state, values)
         if self.study_id is not None and self.abandoned(self.study_id):
             return False
-        begun = super().set_trial_state_values(trial_id, state, values)
-        if begun:
+        started = super().set_trial_state_values(trial_id, state, values)
+        if started:
             self.set_trial_user_attr(trial_id, WORKER_KEY, self.worker)
-        return begun
+        return started
 
-    def holds(self, trial_id: int) -> bool:
-        """Whether a trial is still this run's: one that was silent for too long may have been given to another."""
+    def owns(self, trial_id: int) -> bool:
+        """Whether a trial still belongs to this run; without heartbeats another run may have resumed it."""
         try:
             return self.get_trial(trial_id).user_attrs.get(WORKER_KEY) == self.worker
         except StorageInternalError:
-            return True  # its value is not lost for that: the write that follows meets the same failure, and says so
+            return True  # keep its value: the write that follows meets the same failure and reports it
 
     def abandoned(self, study_id: int) -> list[FrozenTrial]:
-        """Running trials of `minimize` that nobody works on any more, in the order of their numbers."""
+        """Return the running trials of `minimize` whose process is gone, in the order of their numbers."""
         running = self.get_all_trials(study_id, deepcopy=False, states=(TrialState.RUNNING,))
         running = [trial for trial in running if isinstance(trial.user_attrs.get(WORKER_KEY), str)]
         silent = set(super()._get_stale_trial_ids(study_id)) if running else set()
         left = []
         for trial in running:
             owner = _process(name := trial.user_attrs[WORKER_KEY])
-            if owner is None or owner.is_gone or (owner == this_process() and name not in _at_work):
+            if owner is None or owner.is_gone or (owner == this_process() and name not in _active_runs):
                 left.append(trial)
             elif not owner.is_local and trial._trial_id in silent:
                 left.append(trial)
         return left
 
     def release(self, trial_id: int) -> None:
-        """Leave a running trial of this run to whoever goes on with the study."""
+        """Abandon a running trial of this run, so that the next run resumes it."""
         _swap(self, _OF_TRIALS, trial_id, WORKER_KEY, self.worker, _NOBODY)
 
     def _get_stale_trial_ids(self, study_id: int) -> list[int]:
-        return []  # Optuna would fail them; here they are gone on with
+        return []  # Optuna would fail these trials; here they are resumed
 
     def record_heartbeat(self, trial_id: int) -> None:
-        """Say that the trial is worked on; a heartbeat that cannot be written is one missed."""
+        """Send a heartbeat; one that cannot be written is skipped."""
         try:
             super().record_heartbeat(trial_id)
         except StorageInternalError:
-            pass  # whatever is wrong, the trial's own writes will meet it and say so
+            pass  # the trial's own writes meet the same failure and report it
 
 
 def worker_storage(study: Study) -> WorkerStorage | None:
-    """Give the storage of a study that `minimize` works on, or None if it is kept elsewhere."""
+    """Return the storage of a study opened by `minimize`, or None for any other storage."""
     database = _database(study)
     return database if isinstance(database, WorkerStorage) else None
 
 
 @contextmanager
-def at_work(study: Study) -> Iterator[None]:
-    """Mark the time in which this run's trials are its own."""
+def active_run(study: Study) -> Iterator[None]:
+    """Mark a run as active: until the block ends, its running trials are not abandoned."""
     storage = worker_storage(study)
     if storage is None:
         yield
         return
     storage.study_id = study._study_id
-    _at_work.add(storage.worker)
+    _active_runs.add(storage.worker)
     try:
         yield
     finally:
-        _at_work.discard(storage.worker)
+        _active_runs.discard(storage.worker)
 
 
 @contextmanager
-def turn(study: Study) -> Iterator[None]:
-    """Wait until no other process searches for a configuration, and let none begin meanwhile.
+def search_lock(study: Study) -> Iterator[None]:
+    """Lock a study, so that only one process at a time searches for a configuration.
 
     Raises
     ------
     optuna.exceptions.StorageInternalError
-        The database failed.
+        If the database fails.
     """
     database = _database(study)
     if database is None:
         yield
         return
-    mine, study_id = _new_name(), study._study_id
-    _take_turn(database, study_id, mine)
+    name, study_id = _new_name(), study._study_id
+    _acquire(database, study_id, name)
     try:
         yield
     finally:
-        _swap(database, _OF_STUDIES, study_id, TURN_KEY, mine, _NOBODY)
+        _swap(database, _OF_STUDIES, study_id, LOCK_KEY, name, _NOBODY)
 
 
-def _take_turn(database: RDBStorage, study_id: int, mine: str) -> None:
+def _acquire(database: RDBStorage, study_id: int, name: str) -> None:
+    """Wait until the search lock is free or its holder is gone, then take it."""
     holder: Any = _NOBODY
     since = time.monotonic()
     while True:
         attributes = database.get_study_system_attrs(study_id)
-        if TURN_KEY not in attributes:
-            _insert(database, _OF_STUDIES, study_id, TURN_KEY, _NOBODY)
+        if LOCK_KEY not in attributes:
+            _insert(database, _OF_STUDIES, study_id, LOCK_KEY, _NOBODY)
             continue
-        if attributes[TURN_KEY] != holder:
-            holder, since = attributes[TURN_KEY], time.monotonic()
+        if attributes[LOCK_KEY] != holder:
+            holder, since = attributes[LOCK_KEY], time.monotonic()
         owner = _process(holder)
-        free = owner is None or owner.is_gone or time.monotonic() - since > LONGEST_TURN
-        if free and _swap(database, _OF_STUDIES, study_id, TURN_KEY, holder, mine):
+        free = owner is None or owner.is_gone or time.monotonic() - since > LONGEST_SEARCH
+        if free and _swap(database, _OF_STUDIES, study_id, LOCK_KEY, holder, name):
             return
-        time.sleep(_POLL)
+        time.sleep(_POLL_SECONDS)
 
 
 def _new_name() -> str:
@@ -182,7 +183,7 @@ def _new_name() -> str:
 def _process(name: Any) -> Process | None:
     try:
         return Process.parse(name.partition(" ")[0])
-    except (ValueError, AttributeError):  # nobody
+    except (ValueError, AttributeError):  # not the name of a process
         return None
 
 
@@ -196,7 +197,7 @@ _OF_STUDIES = table("study_system_attributes", column("study_id"), column("key")
 
 
 def _swap(database: RDBStorage, where: sqlalchemy.TableClause, owner: int, key: str, old: Any, new: str) -> bool:
-    """Change an attribute if it is still the old one, and say whether it was."""
+    """Change an attribute if it still has the old value; return whether it had."""
     statement = (
         sqlalchemy.update(where)
         .where(next(iter(where.c)) == owner, where.c.key == key, where.c.value_json == json.dumps(old))
@@ -210,7 +211,7 @@ def _swap(database: RDBStorage, where: sqlalchemy.TableClause, owner: int, key: 
 
 
 def _insert(database: RDBStorage, where: sqlalchemy.TableClause, owner: int, key: str, value: str) -> None:
-    """Put an attribute where there is none; another process may be first."""
+    """Insert an attribute unless another process has just inserted it."""
     row = {next(iter(where.c)).name: owner, "key": key, "value_json": json.dumps(value)}
     try:
         with database.engine.begin() as connection:

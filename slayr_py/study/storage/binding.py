@@ -1,0 +1,57 @@
+"""Bind a sampler to a study: record it in a new study, or compare it with the record of an old one."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from optuna import Study
+
+from slayr_py.errors import DataError, SpaceError
+from slayr_py.space import Encoder, encoder_to_json
+from slayr_py.study.storage.attributes import STUDY_KEY, space_difference, study_record
+
+
+def bind_study(study: Study, encoder: Encoder, seed: int | None, options: dict[str, Any]) -> int:
+    """Record space, seed and options in a new study, or check that a recorded study has this space and seed.
+
+    Parameters
+    ----------
+    study : optuna.Study
+    encoder : Encoder
+        Of the declared space.
+    seed : int or None
+        None takes the seed of the study; a new study draws one.
+    options : dict
+        Further entries of the record: kernel, acquisition, n_initial and noisy.
+
+    Returns
+    -------
+    int
+        The seed of the study.
+
+    Raises
+    ------
+    SpaceError
+        If the study was started with another space.
+    DataError
+        If the study was started with another seed.
+    """
+    record = study_record(study)
+    if record is None:
+        drawn = seed if seed is not None else int(np.random.SeedSequence().generate_state(1)[0])
+        study.set_user_attr(STUDY_KEY, {**encoder_to_json(encoder), "seed": drawn, **options})
+        # Two workers may start a study at the same time: the later record wins, and every trial reads it again.
+        record = study_record(study)
+        assert record is not None
+    if difference := space_difference(record["space"], encoder.space):
+        raise SpaceError(
+            f"study {study.study_name!r} was started with another space: {difference}; "
+            "resume it with its own space, or choose another study name"
+        )
+    if seed is not None and record["seed"] != seed:
+        raise DataError(
+            f"study {study.study_name!r} was started with seed {record['seed']}, not {seed}; "
+            "omit the seed to resume it, or choose another study name"
+        )
+    return int(record["seed"])
