@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike
 
 from slayr_py.errors import DataError
 from slayr_py.kernels.priors import LogNormal, Normal, Prior
-from slayr_py.space import Encoded, Encoder
+from slayr_py.space import Encoded, Layout
 from slayr_py.space.dimension import FloatArray
 
 Hyperparameters = Mapping[str, ArrayLike]
@@ -70,14 +70,14 @@ class Kernel(ABC):
         """What it is, for people."""
 
     @abstractmethod
-    def labels(self, encoder: Encoder) -> dict[str, tuple[str, ...] | None]:
+    def labels(self, encoder: Layout) -> dict[str, tuple[str, ...] | None]:
         """Hyperparameters of the kernel without ``sigma_f``: labels of a vector's entries, None for a scalar.
 
         They stand in the order in which the program declares them.
         """
 
     @abstractmethod
-    def kernel_priors(self, encoder: Encoder) -> dict[str, Prior]:
+    def kernel_priors(self, encoder: Layout) -> dict[str, Prior]:
         """Default priors of the hyperparameters in :meth:`labels`."""
 
     @abstractmethod
@@ -96,7 +96,7 @@ class Kernel(ABC):
         """Variances k(x, x) for every draw, (s, n_a); ``sigma_f**2`` for a stationary kernel."""
         return np.repeat(np.square(draws["sigma_f"])[:, None], len(a), axis=1)
 
-    def reference_variance(self, encoder: Encoder, draws: Mapping[str, FloatArray]) -> FloatArray:
+    def reference_variance(self, encoder: Layout, draws: Mapping[str, FloatArray]) -> FloatArray:
         """Mean of k(x, x) / sigma_f^2 for every draw, (s,): over the vertices of all graphs, nothing far from itself.
 
         The prior of ``sigma_f`` is one of the function's standard deviation, divided by the root of this; 1 where
@@ -108,7 +108,7 @@ class Kernel(ABC):
         """Derivatives of :meth:`diagonal` by the real coordinates, (s, n_a, D_real); 0 for a stationary kernel."""
         return np.zeros((len(draws["sigma_f"]), len(a), len(a.encoder.real_names)))
 
-    def check_encoder(self, encoder: Encoder) -> None:
+    def check_encoder(self, encoder: Layout) -> None:
         """Raise ``DataError`` if the kernel cannot be put on a space."""
         if self.needs_graphs and not encoder.graph_names:
             raise DataError(
@@ -157,7 +157,7 @@ class Kernel(ABC):
         matrix: FloatArray = self.cross(a, b, draws)[0]
         return matrix
 
-    def default_priors(self, encoder: Encoder) -> dict[str, Prior]:
+    def default_priors(self, encoder: Layout) -> dict[str, Prior]:
         """Default priors of all hyperparameters, mean and noise included, for standardised targets."""
         return {
             "mu": Normal(0.0, 1.0),

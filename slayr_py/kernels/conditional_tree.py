@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from slayr_py.space import Encoded, Encoder
+from slayr_py.space import Encoded, Layout
 from slayr_py.space.dimension import FloatArray
 
 
@@ -38,7 +38,7 @@ class Tree:
         Where the dimensions stand in ``encoder.names``.
     """
 
-    encoder: Encoder
+    encoder: Layout
     names: tuple[str, ...]
     weight_names: tuple[str, ...]
     lineage: FloatArray
@@ -46,7 +46,7 @@ class Tree:
     positions: NDArray[np.int64]
 
     @classmethod
-    def of(cls, encoder: Encoder, real_only: bool = False) -> Tree:
+    def of(cls, encoder: Layout, real_only: bool = False) -> Tree:
         """The whole space, or its real dimensions."""
         names = encoder.real_names if real_only else encoder.names
         lines = [{name, *encoder.ancestors[name]} for name in names]

@@ -23,7 +23,7 @@ from slayr_py.kernels.hierarchical import Hierarchical
 from slayr_py.kernels.modulators import ByHierarchical, Diffusion, Laplacian, Modulator, Neural, Power, mean_response
 from slayr_py.kernels.priors import Prior
 from slayr_py.kernels.spectral import beta_prior, graph_data, own_weights, vertex_weights
-from slayr_py.space import Encoded, Encoder
+from slayr_py.space import Encoded, Layout
 from slayr_py.space.dimension import FloatArray
 
 _DECLARED = ("lengthscale", "alpha", "beta", "weights", "bias", "gamma", "rho", "rq_alpha")
@@ -120,12 +120,12 @@ class FrequencyModulated(Kernel):
         return f"frequency-modulated kernel ({self.modulator.name})"
 
     @override
-    def labels(self, encoder: Encoder) -> dict[str, tuple[str, ...] | None]:
+    def labels(self, encoder: Layout) -> dict[str, tuple[str, ...] | None]:
         labels = self.modulator.labels(encoder) | {"beta": encoder.graph_names}
         return {name: labels[name] for name in _DECLARED if name in labels}
 
     @override
-    def kernel_priors(self, encoder: Encoder) -> dict[str, Prior]:
+    def kernel_priors(self, encoder: Layout) -> dict[str, Prior]:
         priors = self.modulator.priors(encoder) | {"beta": beta_prior(encoder, self.modulator.response_at_zero)}
         return {name: priors[name] for name in self.labels(encoder)}
 
@@ -154,7 +154,7 @@ class FrequencyModulated(Kernel):
         return self._covariance(own_weights(a), self.modulator.own_distance(a, draws), draws)
 
     @override
-    def reference_variance(self, encoder: Encoder, draws: Mapping[str, FloatArray]) -> FloatArray:
+    def reference_variance(self, encoder: Layout, draws: Mapping[str, FloatArray]) -> FloatArray:
         return mean_response(encoder, draws, self.modulator)
 
     @override

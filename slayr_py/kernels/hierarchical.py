@@ -32,7 +32,7 @@ from slayr_py.kernels.base_kernels import CODES, Base, correlation, slope
 from slayr_py.kernels.conditional_tree import Tree, product_and_others
 from slayr_py.kernels.matern import checked_order
 from slayr_py.kernels.priors import Beta, LogNormal, Prior, lengthscale_prior
-from slayr_py.space import Encoded, Encoder
+from slayr_py.space import Encoded, Layout
 from slayr_py.space.dimension import FloatArray
 
 Combine = Literal["product", "sum"]
@@ -113,11 +113,11 @@ class Hierarchical(Kernel):
         return f"hierarchical kernel ({bases[self.base]}, {self.combine} over dimensions)"
 
     @override
-    def labels(self, encoder: Encoder) -> dict[str, tuple[str, ...] | None]:
+    def labels(self, encoder: Layout) -> dict[str, tuple[str, ...] | None]:
         return self.tree_labels(Tree.of(encoder))
 
     @override
-    def kernel_priors(self, encoder: Encoder) -> dict[str, Prior]:
+    def kernel_priors(self, encoder: Layout) -> dict[str, Prior]:
         return self.tree_priors(Tree.of(encoder))
 
     @override
@@ -151,7 +151,7 @@ class Hierarchical(Kernel):
         return super().diagonal(a, draws) * self.bound(Tree.of(a.encoder))
 
     @override
-    def reference_variance(self, encoder: Encoder, draws: Mapping[str, FloatArray]) -> FloatArray:
+    def reference_variance(self, encoder: Layout, draws: Mapping[str, FloatArray]) -> FloatArray:
         return self.bound(Tree.of(encoder)) * super().reference_variance(encoder, draws)
 
     # The same on a tree of some dimensions only, for kernels that modulate with this one.

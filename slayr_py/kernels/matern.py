@@ -24,7 +24,7 @@ from typing_extensions import override
 from slayr_py.errors import DataError
 from slayr_py.kernels.base import Kernel
 from slayr_py.kernels.priors import Prior, lengthscale_prior
-from slayr_py.space import Encoded, Encoder
+from slayr_py.space import Encoded, Layout
 from slayr_py.space.dimension import FloatArray
 
 _LARGEST_ORDER = 1000
@@ -72,11 +72,11 @@ class Matern(Kernel):
         return f"Matérn kernel (p = {self.p})"
 
     @override
-    def labels(self, encoder: Encoder) -> dict[str, tuple[str, ...] | None]:
+    def labels(self, encoder: Layout) -> dict[str, tuple[str, ...] | None]:
         return {"lengthscale": encoder.column_names}
 
     @override
-    def kernel_priors(self, encoder: Encoder) -> dict[str, Prior]:
+    def kernel_priors(self, encoder: Layout) -> dict[str, Prior]:
         return {"lengthscale": lengthscale_prior(len(encoder.column_names))}
 
     @override

@@ -31,7 +31,7 @@ from slayr_py.errors import DataError
 from slayr_py.kernels.conditional_tree import Tree
 from slayr_py.kernels.hierarchical import Hierarchical
 from slayr_py.kernels.priors import Dirichlet, LogNormal, Prior, lengthscale_prior
-from slayr_py.space import Encoded, Encoder
+from slayr_py.space import Encoded, Layout
 from slayr_py.space.dimension import FloatArray
 
 Draws = Mapping[str, FloatArray]
@@ -51,19 +51,19 @@ class Modulator(ABC):
         """Arguments of the kernel besides the modulator's name."""
         return {}
 
-    def labels(self, encoder: Encoder) -> dict[str, tuple[str, ...] | None]:
+    def labels(self, encoder: Layout) -> dict[str, tuple[str, ...] | None]:
         """Hyperparameters, see ``Kernel.labels``; without real parameters there is nothing for alpha to scale."""
         alpha = {"alpha": encoder.graph_names} if encoder.real_names else {}
         return {"lengthscale": encoder.real_names, **alpha}
 
-    def priors(self, encoder: Encoder) -> dict[str, Prior]:
+    def priors(self, encoder: Layout) -> dict[str, Prior]:
         """Default priors: alpha = 1/(2P) makes the product over P graphs a squared exponential near r = 0."""
         return {
             "lengthscale": lengthscale_prior(len(encoder.real_names)),
             "alpha": LogNormal(-np.log(2 * len(encoder.graph_names)), 1.0),
         }
 
-    def stan_data(self, encoder: Encoder) -> dict[str, Any]:
+    def stan_data(self, encoder: Layout) -> dict[str, Any]:
         """Options as ``stan/fm_gp.stan`` takes them; empty priors of what this modulator lacks."""
         return {
             "orders": 1,
@@ -141,15 +141,15 @@ class Power(Modulator):
         return {"orders": self.orders, "tau": self.tau}
 
     @override
-    def labels(self, encoder: Encoder) -> dict[str, tuple[str, ...] | None]:
+    def labels(self, encoder: Layout) -> dict[str, tuple[str, ...] | None]:
         return super().labels(encoder) | {"weights": tuple(str(n + 1) for n in range(self.orders))}
 
     @override
-    def priors(self, encoder: Encoder) -> dict[str, Prior]:
+    def priors(self, encoder: Layout) -> dict[str, Prior]:
         return super().priors(encoder) | {"weights": Dirichlet(1.0)}
 
     @override
-    def stan_data(self, encoder: Encoder) -> dict[str, Any]:
+    def stan_data(self, encoder: Layout) -> dict[str, Any]:
         return super().stan_data(encoder) | {"orders": self.orders, "tau": self.tau}
 
     @override
@@ -198,11 +198,11 @@ class Neural(Modulator):
     name, code = "neural", 3
 
     @override
-    def labels(self, encoder: Encoder) -> dict[str, tuple[str, ...] | None]:
+    def labels(self, encoder: Layout) -> dict[str, tuple[str, ...] | None]:
         return {"lengthscale": encoder.real_names, "bias": None}
 
     @override
-    def priors(self, encoder: Encoder) -> dict[str, Prior]:
+    def priors(self, encoder: Layout) -> dict[str, Prior]:
         """The hidden units' steps have a width of about ``lengthscale`` on the unit cube."""
         location = np.log(0.3) + np.log(max(len(encoder.real_names), 1)) / 2
         return {"lengthscale": LogNormal(location, 1.0), "bias": LogNormal(0.0, 1.0)}
@@ -283,11 +283,11 @@ class ByHierarchical(Modulator):
         return self.kernel.options()
 
     @override
-    def labels(self, encoder: Encoder) -> dict[str, tuple[str, ...] | None]:
+    def labels(self, encoder: Layout) -> dict[str, tuple[str, ...] | None]:
         return super().labels(encoder) | self.kernel.tree_labels(self._tree(encoder))
 
     @override
-    def priors(self, encoder: Encoder) -> dict[str, Prior]:
+    def priors(self, encoder: Layout) -> dict[str, Prior]:
         """At the median of alpha, configurations far apart correlate 1/20 over all graphs."""
         tree = self._tree(encoder)
         farthest = max(self.kernel.bound(tree), 1.0)
@@ -295,7 +295,7 @@ class ByHierarchical(Modulator):
         return self.kernel.tree_priors(tree) | {"alpha": LogNormal(np.log(alpha), 1.0)}
 
     @override
-    def stan_data(self, encoder: Encoder) -> dict[str, Any]:
+    def stan_data(self, encoder: Layout) -> dict[str, Any]:
         tree = self._tree(encoder)
         return super().stan_data(encoder) | {"H": len(tree.weight_names)} | self.kernel.tree_data(tree)
 
@@ -310,7 +310,7 @@ class ByHierarchical(Modulator):
         k, gradient = self.kernel.correlations_with_gradient(tree, a, b, draws)
         return self.kernel.bound(tree) - k, -gradient
 
-    def _tree(self, encoder: Encoder) -> Tree:
+    def _tree(self, encoder: Layout) -> Tree:
         return Tree.of(encoder, real_only=True)
 
 
@@ -325,7 +325,7 @@ _PRIOR_DATA = {
 """Prior data of the hyperparameters that not every modulator has."""
 
 
-def mean_response(encoder: Encoder, draws: Draws, modulator: Modulator) -> FloatArray:
+def mean_response(encoder: Layout, draws: Draws, modulator: Modulator) -> FloatArray:
     """Mean of prod_p sum_g W_pg(v, v) f(lambda_pg, 0) over the vertices v of all graphs for every draw, (s,)."""
     mean = np.ones(len(draws["beta"]))
     for p, spectrum in enumerate(encoder.spectra.values()):

@@ -25,7 +25,7 @@ from slayr_py.kernels.modulators import (
 )
 from slayr_py.kernels.priors import Prior, lengthscale_prior
 from slayr_py.kernels.spectral import beta_prior, graph_data, own_weights, vertex_weights
-from slayr_py.space import Encoded, Encoder
+from slayr_py.space import Encoded, Layout
 from slayr_py.space.dimension import FloatArray
 
 Combine = Literal["product", "sum"]
@@ -73,11 +73,11 @@ class Separable(Kernel):
         return f"{self.combine} of a squared-exponential and a {self.graph} kernel"
 
     @override
-    def labels(self, encoder: Encoder) -> dict[str, tuple[str, ...] | None]:
+    def labels(self, encoder: Layout) -> dict[str, tuple[str, ...] | None]:
         return {"lengthscale": encoder.real_names, "beta": encoder.graph_names}
 
     @override
-    def kernel_priors(self, encoder: Encoder) -> dict[str, Prior]:
+    def kernel_priors(self, encoder: Layout) -> dict[str, Prior]:
         lengthscale = lengthscale_prior(len(encoder.real_names))
         return {"lengthscale": lengthscale, "beta": beta_prior(encoder, self._response.response_at_zero)}
 
@@ -114,7 +114,7 @@ class Separable(Kernel):
         return self._combined(np.ones_like(on_graphs), on_graphs, draws)
 
     @override
-    def reference_variance(self, encoder: Encoder, draws: Mapping[str, FloatArray]) -> FloatArray:
+    def reference_variance(self, encoder: Layout, draws: Mapping[str, FloatArray]) -> FloatArray:
         on_graphs = mean_response(encoder, draws, self._response)
         return on_graphs if self.combine == "product" else 1 + on_graphs
 

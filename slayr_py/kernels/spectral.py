@@ -16,7 +16,7 @@ import numpy as np
 from scipy.optimize import brentq
 
 from slayr_py.kernels.priors import LogNormal
-from slayr_py.space import Encoded, Encoder
+from slayr_py.space import Encoded, Layout
 from slayr_py.space.dimension import FloatArray
 
 
@@ -65,7 +65,7 @@ def graph_data(train: Encoded, new: Encoded) -> dict[str, Any]:
     }
 
 
-def beta_prior(encoder: Encoder, response: Callable[[FloatArray], FloatArray]) -> LogNormal:
+def beta_prior(encoder: Layout, response: Callable[[FloatArray], FloatArray]) -> LogNormal:
     """Prior of ``beta`` under which, at its median, two levels of a graph correlate 1/2 on average.
 
     At equal continuous parameters the entries of U f(beta Lambda) U' add up to m f(0), its diagonal to
