@@ -1,4 +1,4 @@
-"""The covariance functions of the Gaussian processes as kernels of a support vector machine."""
+"""Covariance functions of Gaussian processes as kernels of support vector machines."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import numpy as np
 from ConfigSpace import ConfigurationSpace
 from typing_extensions import override
 
-from slayr_py.errors import DataError
+from slayr_py.arguments import check_integer
 from slayr_py.kernels import Hyperparameters, Kernel, from_name
 from slayr_py.space import Encoded, Encoder
 from slayr_py.space.dimension import FloatArray
@@ -27,8 +27,8 @@ class GPKernel(KernelFunction):
     kernel : Kernel or str
         A kernel, its name, or "auto".
     theta : mapping of str to array_like
-        Hyperparameters by name, as :meth:`slayr_py.kernels.Kernel.gram` takes them: ``sigma_f`` is 1 when absent, the
-        mean and the noise play no part.
+        Hyperparameters by name, as for :meth:`slayr_py.kernels.Kernel.gram`: ``sigma_f`` defaults to 1; the mean and
+        the noise are ignored.
 
     Examples
     --------
@@ -43,27 +43,27 @@ class GPKernel(KernelFunction):
 
     @classmethod
     def from_posterior(cls, posterior: Posterior, draw: int | None = None) -> Self:
-        """The kernel of a fitted Gaussian process.
+        """Make the kernel of a fitted Gaussian process.
 
         Parameters
         ----------
         posterior : Posterior
         draw : int, optional
-            Number of a draw, counted over all chains; by default the hyperparameters are the posterior's means.
+            Index of a draw over all chains; by default the hyperparameters are the posterior means.
 
         Raises
         ------
         DataError
-            If there is no such draw.
+            If ``draw`` is not an integer from 0 to the number of draws minus 1.
         """
-        if draw is not None and not 0 <= draw < posterior.n_draws:
-            raise DataError(f"draw {draw} is not one of the posterior's draws, 0 to {posterior.n_draws - 1}")
+        if draw is not None:
+            check_integer("draw", draw, 0, posterior.n_draws - 1)
         theta = {k: np.mean(v, axis=0) if draw is None else v[draw] for k, v in posterior.draws.items()}
         return cls(posterior.encoder, posterior.kernel, theta)
 
     @override
     def check(self) -> None:
-        """Nothing: a kernel checks its hyperparameters whenever it is evaluated."""
+        """Do nothing: a kernel checks its hyperparameters when it is evaluated."""
 
     @override
     def read(self, X: Any) -> Encoded:

@@ -41,11 +41,7 @@ def test_steps_follow_the_graphs():
 
 def test_integers_step_by_one_and_floats_do_not():
     encoder = Encoder(space())
-    assert (
-        neighbours(encoder, "n", 1) == [2]
-        and neighbours(encoder, "n", 3) == [2, 4]
-        and neighbours(encoder, "n", 5) == [4]
-    )
+    assert [neighbours(encoder, "n", value) for value in (1, 3, 5)] == [[2], [2, 4], [4]]
     assert neighbours(encoder, "log", 10) == [9, 11]
     assert neighbours(encoder, "x", 0.3) == []
 
