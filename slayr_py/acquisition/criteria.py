@@ -68,7 +68,7 @@ class Acquisition(ABC):
         """
         return standard_error(self.value(mean.reshape(1, -1), sd.reshape(1, -1), state).reshape(mean.shape))
 
-    def options(self) -> dict[str, Any]:
+    def options(self) -> dict[str, float | None]:
         """Return the arguments from which this criterion can be made again, as plain JSON."""
         return {}
 
@@ -167,7 +167,7 @@ class LowerConfidenceBound(Acquisition):
         self.delta, self.dimension = delta, dimension
 
     @override
-    def options(self) -> dict[str, Any]:
+    def options(self) -> dict[str, float | None]:
         return {"delta": self.delta, "dimension": self.dimension}
 
     @override

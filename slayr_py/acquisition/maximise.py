@@ -11,7 +11,7 @@ All draws means at most 256, and fewer if their Cholesky factors would need more
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from ConfigSpace import Configuration
@@ -64,8 +64,8 @@ def suggest(
     best: float,
     t: int,
     rng: np.random.Generator,
-    pending: Iterable[Mapping[str, Any]] = (),
-    exclude: Iterable[Mapping[str, Any]] = (),
+    pending: Iterable[Mapping[str, object]] = (),
+    exclude: Iterable[Mapping[str, object]] = (),
 ) -> Suggestion:
     """Maximise a criterion over the posterior's space.
 
@@ -103,8 +103,8 @@ def _suggest(
     best: float,
     t: int,
     rng: np.random.Generator,
-    pending: list[Mapping[str, Any]],
-    exclude: list[Mapping[str, Any]],
+    pending: list[Mapping[str, object]],
+    exclude: list[Mapping[str, object]],
 ) -> Suggestion:
     encoder = posterior.encoder
     running = encoder.encode(pending)

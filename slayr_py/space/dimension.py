@@ -98,7 +98,7 @@ class Dimension:
         """Whether the unit value is a number in [0, 1] rather than the index of a level."""
         return not self.levels
 
-    def number(self, value: Any) -> float:
+    def number(self, value: object) -> float:
         """Return the index of a level, or the value of a real parameter as a float.
 
         Raises
@@ -151,7 +151,7 @@ class Dimension:
             return [self.levels[i] for i in numbers.astype(np.intp).tolist()]
         return [round(x) for x in numbers.tolist()] if self.kind == "integer" else numbers.tolist()
 
-    def unit_value(self, value: Any) -> float:
+    def unit_value(self, value: object) -> float:
         """Return the unit value of one legal value."""
         return float(self.unit_values(np.array([self.number(value)]))[0])
 

@@ -60,7 +60,7 @@ class Encoder(Layout):
         super().__init__(space, graphs)
         self._vectors = Vectors(space, self.dimensions)
 
-    def configuration(self, values: Mapping[str, Any]) -> Configuration:
+    def configuration(self, values: Mapping[str, object]) -> Configuration:
         """Validate one configuration given as a mapping; constants may be omitted.
 
         Raises
@@ -73,7 +73,7 @@ class Encoder(Layout):
             return values
         return self.decode(encoded)[0]
 
-    def encode(self, configs: Encoded | pd.DataFrame | Iterable[Mapping[str, Any]] | NDArray[Any]) -> Encoded:
+    def encode(self, configs: Encoded | pd.DataFrame | Iterable[Mapping[str, object]] | NDArray[Any]) -> Encoded:
         """Encode configurations as arrays.
 
         Parameters
@@ -163,7 +163,7 @@ class Encoder(Layout):
                 numbers[:, j] = d.rounded(d.numbers(encoded.unit_values[:, j]))
         return numbers
 
-    def _encode(self, rows: list[Any], where: str) -> Encoded:
+    def _encode(self, rows: list[object], where: str) -> Encoded:
         """Read and check configurations; ``where.format(i)`` is the start of the message about the i-th."""
         numbers, given = read(rows, self._vectors, where)
         # ConfigSpace has rounded its own configurations; a second rounding may change the last digit of large numbers.

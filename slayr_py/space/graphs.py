@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Hashable, Iterable, Mapping
 from itertools import combinations, pairwise
-from typing import Any
 
 import networkx as nx
 import numpy as np
@@ -18,7 +17,7 @@ from slayr_py.space.dimension import Dimension, FloatArray
 _NAMES = ("path", "complete")
 
 
-def check_names(space: ConfigurationSpace, graphs: Mapping[str, Any]) -> None:
+def check_names(space: ConfigurationSpace, graphs: Mapping[str, object]) -> None:
     """Raise ``SpaceError`` if a graph is given for a parameter that is unknown or has no levels."""
     if not isinstance(graphs, Mapping):
         raise SpaceError(f"graphs must map names of parameters to graphs, got {graphs!r}")
@@ -61,7 +60,7 @@ def named_graph(dimension: Dimension, name: str) -> nx.Graph:
     return from_edges(dimension, ((i, j, 1.0) for i, j in pairs))
 
 
-def checked(dimension: Dimension, graph: Any) -> nx.Graph | str:
+def checked(dimension: Dimension, graph: object) -> nx.Graph | str:
     """Check the graph that a user requested; return its name, or a copy of its levels, edges and weights.
 
     Raises
@@ -100,5 +99,5 @@ def adjacency(graph: nx.Graph) -> FloatArray:
     return np.asarray(nx.to_numpy_array(graph, dtype=np.float64))
 
 
-def _is_node(level: Any) -> bool:
+def _is_node(level: object) -> bool:
     return level is not None and isinstance(level, Hashable)

@@ -15,7 +15,7 @@ from slayr_py.space.rules import BoolArray, Rules, spelled
 from slayr_py.space.vectors import Vectors
 
 
-def rows_of(configs: pd.DataFrame | Iterable[Any] | NDArray[Any], dimensions: tuple[Dimension, ...]) -> list[Any]:
+def rows_of(configs: pd.DataFrame | Iterable[object] | NDArray[Any], dimensions: tuple[Dimension, ...]) -> list[object]:
     """Return one mapping per configuration; empty cells of tables are omitted, array columns follow ``dimensions``."""
     if isinstance(configs, Mapping):
         raise SpaceError("expected a list of configurations, got a single one; wrap it in a list")
@@ -37,7 +37,7 @@ def rows_of(configs: pd.DataFrame | Iterable[Any] | NDArray[Any], dimensions: tu
     return [{k: v for k, v in row.items() if not _is_empty(v) or v in levels.get(k, ())} for row in table]
 
 
-def read(rows: list[Any], vectors: Vectors, where: str) -> tuple[FloatArray, BoolArray]:
+def read(rows: list[object], vectors: Vectors, where: str) -> tuple[FloatArray, BoolArray]:
     """Read level indices and real values, and which parameters are given.
 
     Parameters
@@ -106,12 +106,12 @@ def check_rules(rules: Rules, vectors: FloatArray, given: BoolArray, varies: Boo
     return active
 
 
-def _check_constant(name: Any, value: Any, vectors: Vectors) -> None:
+def _check_constant(name: str, value: object, vectors: Vectors) -> None:
     if name not in vectors.constants:
         raise SpaceError(f"there is no parameter {name!r} (= {value!r}){did_you_mean(name, vectors.space)}")
     if value != vectors.constants[name]:
         raise SpaceError(f"parameter {name!r} is the constant {vectors.constants[name]!r}, not {value!r}")
 
 
-def _is_empty(value: Any) -> bool:
+def _is_empty(value: object) -> bool:
     return value is None or value is pd.NA or (isinstance(value, float) and np.isnan(value))

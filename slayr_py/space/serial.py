@@ -14,9 +14,10 @@ from slayr_py.errors import SpaceError
 from slayr_py.space.dimension import Dimension
 from slayr_py.space.encoder import Encoder
 from slayr_py.space.graphs import check_names, from_edges, to_edges
+from slayr_py.space.layout import Layout
 
 
-def jsonable(value: Any) -> Any:
+def jsonable(value: object) -> Any:
     """Convert nested mappings, sequences and numbers to plain JSON; a number that is not finite becomes None."""
     if isinstance(value, Mapping):
         return {str(key): jsonable(item) for key, item in value.items()}
@@ -57,7 +58,7 @@ def space_from_json(serialised: Mapping[str, Any]) -> ConfigurationSpace:
         raise SpaceError(f"this is not a ConfigSpace space in JSON: {type(error).__name__}: {error}") from error
 
 
-def encoder_to_json(encoder: Encoder) -> dict[str, Any]:
+def encoder_to_json(encoder: Layout) -> dict[str, Any]:
     """Serialise an encoder: its space, and the requested graphs by name or as edges [level, level, weight].
 
     Levels in edges are given by their index.

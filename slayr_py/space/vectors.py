@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Collection
-from typing import Any
 
 import numpy as np
 from ConfigSpace import Configuration, ConfigurationSpace
@@ -30,7 +29,7 @@ class Vectors:
         self.space, self.dimensions = space, dimensions
         self.rows = [space.index_of[d.name] for d in dimensions]
         self.varies = np.isin(np.arange(len(space)), self.rows)
-        self.constants: dict[str, Any] = {name: h.value for name, h in space.items() if isinstance(h, Constant)}
+        self.constants: dict[str, object] = {name: h.value for name, h in space.items() if isinstance(h, Constant)}
         self._tables = {d.name: np.array([space[d.name].to_vector(v) for v in d.levels]) for d in dimensions}
 
     def of(self, numbers: FloatArray, names: Collection[str]) -> FloatArray:

@@ -15,7 +15,6 @@ from numbers import Integral, Real
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.linalg import eigh
 from scipy.linalg.lapack import dpotrf
 from scipy.sparse.linalg import ArpackError, eigsh
@@ -100,7 +99,7 @@ def is_few(k: float | None, n: int) -> bool:
     return isinstance(k, Integral) and int(k) * _FEW <= n
 
 
-def check_gram(gram: NDArray[Any]) -> None:
+def check_gram(gram: FloatArray) -> None:
     """Raise ``DataError`` unless a matrix is square, finite and symmetric up to rounding."""
     if gram.ndim != 2 or gram.shape[0] != gram.shape[1]:
         raise DataError(f"a Gram matrix must be square, with one row and column per point; got shape {gram.shape}")
@@ -117,14 +116,14 @@ def check_gram(gram: NDArray[Any]) -> None:
             )
 
 
-def check_finite(gram: NDArray[Any]) -> None:
+def check_finite(gram: FloatArray) -> None:
     """Raise ``DataError`` for a kernel value that is NaN or infinite."""
     if not np.isfinite(gram).all():
         i, j = np.argwhere(~np.isfinite(gram))[0]
         raise DataError(f"the kernel value at ({i}, {j}) is {gram[i, j]}; scale the inputs, or remove the point")
 
 
-def check_rank(rank: Any, n: int) -> None:
+def check_rank(rank: object, n: int) -> None:
     """Raise ``DataError`` unless a rank is None, an integer in 1..n, or a share in (0, 1)."""
     if isinstance(rank, Integral):
         legal = not isinstance(rank, bool) and 1 <= int(rank) <= n

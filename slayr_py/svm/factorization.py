@@ -10,6 +10,7 @@ from __future__ import annotations
 from typing import Any, Self
 
 import numpy as np
+from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin, clone
 from sklearn.utils.validation import check_is_fitted, validate_data
 
@@ -69,7 +70,7 @@ class KernelFactorization(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Bas
     def __init__(self, kernel: KernelFunction | str = "rbf", rank: float | None = None, tol: float = 1e-10) -> None:
         self.kernel, self.rank, self.tol = kernel, rank, tol
 
-    def fit(self, X: Any, y: Any = None) -> Self:
+    def fit(self, X: Any, y: object = None) -> Self:
         """Factor the training Gram matrix.
 
         Parameters
@@ -89,7 +90,7 @@ class KernelFactorization(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Bas
         self._fit(X)
         return self
 
-    def fit_transform(self, X: Any, y: Any = None) -> FloatArray:
+    def fit_transform(self, X: Any, y: object = None) -> FloatArray:
         """Fit and return the columns of Q, the features of the training points, (n, r)."""
         rows = self._fit(X)
         return np.asarray(self.eigenvectors_[rows] * np.sqrt(self.eigenvalues_))
@@ -110,7 +111,7 @@ class KernelFactorization(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Bas
             return np.asarray(self.eigenvectors_[points] * root)
         return np.asarray(self.kernel_.between(points, self.X_fit_) @ self.eigenvectors_ / root)
 
-    def _fit(self, X: Any) -> Any:
+    def _fit(self, X: Any) -> slice | NDArray[np.intp]:
         """Compute the eigenpairs; return the rows of the eigenvectors that belong to the training points."""
         self.kernel_ = clone(from_name(self.kernel))
         if not self.kernel_.needs_factorization:

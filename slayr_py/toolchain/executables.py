@@ -279,7 +279,7 @@ def _make_arguments(options: Options | None) -> tuple[str, ...]:
     return tuple(sorted(arguments))
 
 
-def _description(program: CompiledProgram) -> dict[str, Any]:
+def _description(program: CompiledProgram) -> dict[str, object]:
     return {
         "name": program.name,
         "source": str(program.source),
