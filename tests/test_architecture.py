@@ -97,7 +97,6 @@ def test_support_vector_machines_use_kernels_and_spaces_only():
     assert not {pair for pair in used if pair[1].split(".")[1] not in allowed}
 
 
-@pytest.mark.xfail(strict=True, reason="an import that is still to be turned round")
 def test_no_circles():
     def reachable(start: str) -> set[str]:
         found: set[str] = set()

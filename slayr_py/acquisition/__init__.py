@@ -1,4 +1,4 @@
-"""Acquisition functions, averaged over posterior draws, and their maximisation on mixed spaces."""
+"""Acquisition functions averaged over posterior draws, and their maximisation on mixed spaces."""
 
 from slayr_py.acquisition.criteria import (
     Acquisition,

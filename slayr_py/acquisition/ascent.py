@@ -1,14 +1,14 @@
-"""Many maximisations in a box at once: a projected quasi-Newton method, one step at a time.
+"""Maximise a function in a box from many starts at once, with a projected quasi-Newton method.
 
 Symbols
 -------
-m, d : number of climbers, and of their coordinates, each between 0 and its upper bound.
-x, g : a climber's point and the gradient there; H : its positive definite estimate of minus the inverse Hessian.
-blocked : coordinates at a bound whose gradient points outwards, and those along which there is no slope.
+m, d : number of climbers (one per start), and of variables, each between 0 and its upper bound.
+x, g : a climber's point and its gradient; H : a positive definite estimate of minus the inverse Hessian there.
+blocked : variables at a bound whose gradient points outwards, and variables with zero slope.
 
-A step searches along the projection of x + a H g on the box, with the rows and columns of H for blocked coordinates
-left out: that goes uphill for small a (Bertsekas 1982, prop. 1). H learns from the coordinates that moved only
-(BFGS; Nocedal & Wright 2006, eq. 6.17), so that it describes the face of the box on which the climber is.
+A step searches along the projection of x + a H g on the box, without the rows and columns of H for blocked variables:
+this increases the function for small a (Bertsekas 1982, prop. 1). H is updated only with variables that moved (BFGS;
+Nocedal & Wright 2006, eq. 6.17), so that it describes the face of the box on which the climber is.
 """
 
 from __future__ import annotations
@@ -21,47 +21,47 @@ from numpy.typing import NDArray
 from slayr_py.space.dimension import FloatArray
 
 Function = Callable[[FloatArray], tuple[FloatArray, FloatArray]]
-"""Values (k,) and gradients (k, d) at points (k, d); minus infinity where a climber must not go."""
+"""Values (k,) and gradients (k, d) at points (k, d); minus infinity at forbidden points."""
 
-_FIRST_STEP = 0.1  # length of a step while nothing is known of the curvature
-_ARMIJO = 1e-4  # share of the promised gain with which a step is accepted
-_TRIALS = 12  # step lengths tried; each is a tenth to a half of the one before
-_NO_SLOPE = 1e-100  # a smaller derivative is none: its square would underflow
-_FLAT = 1e-10  # cosine of step and change of gradient below which the function is taken for flat
+_FIRST_STEP = 0.1  # length of a step while the curvature is unknown
+_ARMIJO = 1e-4  # a step is accepted if it gains this share of the linear prediction
+_TRIALS = 12  # step lengths tried; each is a tenth to a half of the previous one
+_NO_SLOPE = 1e-100  # smaller derivatives count as 0: their squares would underflow
+_FLAT = 1e-10  # if the cosine of step and gradient change is below, the function counts as flat
 
 
 class Ascent:
-    """Climbers in a box.
+    """Maximise a function in a box from m starts.
 
     Parameters
     ----------
     function : callable
-        Values and gradients of all points it is given; what it gives for one must not depend on the others.
+        Returns values and gradients of several points; the result for a point must not depend on the others.
     points : (m, d) float64
-        Where the climbers start.
+        Starts.
     upper : (d,) float64
-        Upper bounds; the lower ones are 0.
+        Upper bounds; the lower bounds are 0.
 
     Attributes
     ----------
     points, gradients : (m, d) float64
     values : (m,) float64
-        A step never makes them smaller.
+        Steps never decrease them.
     """
 
     def __init__(self, function: Function, points: FloatArray, upper: FloatArray) -> None:
         m, d = points.shape
         self.function, self.upper = function, upper
         self.points, (self.values, self.gradients) = points.copy(), function(points)
-        self._inverse, self._learnt = np.zeros((m, d, d)), np.zeros(m, dtype=np.bool_)
+        self._inverse, self._has_curvature = np.zeros((m, d, d)), np.zeros(m, dtype=np.bool_)
 
     def put(self, rows: NDArray[np.intp], points: FloatArray) -> None:
-        """Let these climbers go on from other points; the curvature found so far is their first guess there."""
+        """Move these climbers to other points; keep their curvature estimates as first guesses there."""
         self.points[rows] = points
         self.values[rows], self.gradients[rows] = self.function(points)
 
     def step(self, rows: NDArray[np.intp]) -> None:
-        """Move each of these climbers uphill by one step, or leave it where no trial was better."""
+        """Move each of these climbers uphill by one step, or leave it in place if no trial is better."""
         directions = self._directions(rows)
         searching = np.any(directions != 0, axis=1)
         rows, directions = rows[searching], directions[searching]
@@ -71,12 +71,12 @@ class Ascent:
             x, value = self.points[rows], self.values[rows]
             trials = np.clip(x + directions, 0.0, self.upper)
             values, gradients = self.function(trials)
-            # On a bent path the slope to its end may be negative; a step never goes down all the same.
+            # On a bent path the slope to its end may be negative; the value must not decrease then either.
             slopes = np.maximum(np.sum(self.gradients[rows] * (trials - x), axis=1), 0.0)
             good = values >= value + _ARMIJO * slopes
             self._accept(rows[good], trials[good], values[good], gradients[good])
             rest = ~good
-            # The top of the parabola through both values and the slope.
+            # Maximum of the parabola through both values and the slope.
             shorter = np.clip(0.5 * slopes[rest] / (value + slopes - values)[rest], 0.1, 0.5)
             rows, directions = rows[rest], directions[rest] * shorter[:, None]
 
@@ -84,7 +84,7 @@ class Ascent:
         x, g = self.points[rows], self.gradients[rows]
         blocked = (np.abs(g) < _NO_SLOPE) | ((x <= 0) & (g < 0)) | ((x >= self.upper) & (g > 0))
         uphill = np.where(blocked, 0.0, g)
-        new = ~self._learnt[rows]
+        new = ~self._has_curvature[rows]
         length = np.linalg.norm(uphill[new], axis=1)
         scale = _FIRST_STEP / np.where(length > 0, length, 1.0)
         self._inverse[rows[new]] = scale[:, None, None] * np.eye(len(self.upper))
@@ -98,17 +98,17 @@ class Ascent:
         curved = np.sum(moved * change, axis=1) > _FLAT * scale
         self.points[rows], self.values[rows], self.gradients[rows] = points, values, gradients
 
-        self._learn(rows[curved], moved[curved], change[curved])
-        # Where the function did not bend down H maps g to twice the step from now on, not to the same one again.
+        self._update(rows[curved], moved[curved], change[curved])
+        # Where the function is not concave, change H so that it maps g to twice the last step.
         flat = ~curved & (slopes > 0)
         self._inverse[rows[flat]] += _outer(moved[flat], moved[flat] / slopes[flat, None])
-        self._learnt[rows[curved | flat]] = True
+        self._has_curvature[rows[curved | flat]] = True
 
-    def _learn(self, rows: NDArray[np.intp], moved: FloatArray, change: FloatArray) -> None:
+    def _update(self, rows: NDArray[np.intp], moved: FloatArray, change: FloatArray) -> None:
         identity = np.eye(len(self.upper))
         curvature = np.sum(moved * change, axis=1)[:, None]
-        # Nocedal & Wright 2006, eq. 6.20: the first step gives the first estimate its scale.
-        first = ~self._learnt[rows]
+        # Scale the initial estimate with the first step (Nocedal & Wright 2006, eq. 6.20).
+        first = ~self._has_curvature[rows]
         scale = curvature[first] / np.sum(np.square(change[first]), axis=1, keepdims=True)
         self._inverse[rows[first]] = scale[..., None] * identity
         left = identity - _outer(moved, change / curvature)

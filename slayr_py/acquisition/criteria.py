@@ -3,7 +3,8 @@
 Symbols
 -------
 mean, variance (s, m), and their gradients (s, m, d) : the latent function under s draws at m points, ``Moments``.
-The maximiser climbs log EI and log PI, which have the same maxima as EI and PI and do not vanish where these do.
+
+The maximiser uses log EI and log PI, which have the same maxima as EI and PI and do not underflow.
 """
 
 from __future__ import annotations
@@ -31,11 +32,11 @@ from slayr_py.inference.diagnostics.arviz_bridge import standard_error
 from slayr_py.inference.prediction import Moments
 from slayr_py.space.dimension import FloatArray
 
-_SMALLEST_VARIANCE = 1e-20  # of targets with variance 1: keeps the logarithm finite at an observed point
+_SMALLEST_VARIANCE = 1e-20  # for targets with variance 1; keeps the logarithm finite at observed points
 
 
 class State(NamedTuple):
-    """Where the loop stands: smallest value so far, iteration from 1, dimensionality of the space."""
+    """State of the loop: smallest value so far, iteration from 1, dimensionality of the space."""
 
     best: float
     t: int
@@ -43,31 +44,32 @@ class State(NamedTuple):
 
 
 class Acquisition(ABC):
-    """A criterion that the next configuration maximises."""
+    """A criterion whose maximum is the next configuration."""
 
     name: ClassVar[str]
 
     @abstractmethod
     def value(self, mean: FloatArray, sd: FloatArray, state: State) -> FloatArray:
-        """The criterion at m points, (m,), from moments (s, m)."""
+        """Return the criterion at m points, (m,), from moments (s, m)."""
 
     @abstractmethod
     def score(self, mean: FloatArray, variance: FloatArray, state: State) -> FloatArray:
-        """A monotone transform of the criterion that is good to climb, (m,)."""
+        """Return a monotone transform of the criterion that is better to maximise, (m,)."""
 
     @abstractmethod
     def score_gradient(self, moments: Moments, state: State) -> tuple[FloatArray, FloatArray]:
-        """The score (m,) and its gradient (m, d)."""
+        """Return the score (m,) and its gradient (m, d)."""
 
     def error(self, mean: FloatArray, sd: FloatArray, state: State) -> float:
-        """Monte Carlo standard error of the criterion at one point, from moments (c, s) under the draws of c chains.
+        """Return the Monte Carlo standard error of the criterion at one point, from moments (c, s) of c chains.
 
-        Relative to the criterion where this is a mean over draws, in standard deviations of the targets for the bound.
+        It is relative to the criterion if this is a mean over draws, and in standard deviations of the targets for the
+        bound.
         """
         return standard_error(self.value(mean.reshape(1, -1), sd.reshape(1, -1), state).reshape(mean.shape))
 
-    def options(self) -> dict[str, Any]:
-        """Arguments that make this criterion again, JSON-able."""
+    def options(self) -> dict[str, float | None]:
+        """Return the arguments from which this criterion can be made again, as plain JSON."""
         return {}
 
     def __repr__(self) -> str:
@@ -75,11 +77,11 @@ class Acquisition(ABC):
 
 
 class _Improvement(Acquisition):
-    """Criteria that are the mean over draws of a function of z: scored by its logarithm."""
+    """Criteria that are the mean over draws of a function of z; their score is the logarithm."""
 
     @abstractmethod
     def _log_terms(self, z: FloatArray, sd: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
-        """Logarithm of the draw's criterion, and its derivatives by mean and by standard deviation."""
+        """Return the logarithm of each draw's criterion and its derivatives by mean and standard deviation."""
 
     @override
     def error(self, mean: FloatArray, sd: FloatArray, state: State) -> float:
@@ -122,7 +124,7 @@ class ExpectedImprovement(_Improvement):
 
 
 class LogExpectedImprovement(ExpectedImprovement):
-    """Logarithm of the expected improvement: the same suggestions as EI, its value readable when EI underflows."""
+    """Logarithm of the expected improvement: suggests the same points as EI and does not underflow."""
 
     name: ClassVar[str] = "log_ei"
 
@@ -154,8 +156,8 @@ class LowerConfidenceBound(Acquisition):
     delta : float
         Probability in (0, 1) with which the regret bound may fail.
     dimension : float, optional
-        D of the schedule: the dimensionality of the space by default; the number of candidate points gives the
-        schedule of the theorem.
+        D of the schedule; by default the dimensionality of the space. The schedule of the theorem has the number of
+        candidate points instead.
     """
 
     name: ClassVar[str] = "lcb"
@@ -165,7 +167,7 @@ class LowerConfidenceBound(Acquisition):
         self.delta, self.dimension = delta, dimension
 
     @override
-    def options(self) -> dict[str, Any]:
+    def options(self) -> dict[str, float | None]:
         return {"delta": self.delta, "dimension": self.dimension}
 
     @override
@@ -198,12 +200,12 @@ _CRITERIA: dict[str, type[Acquisition]] = {
 
 
 def names() -> tuple[str, ...]:
-    """Names that :func:`from_name` knows."""
+    """Return the names that :func:`from_name` accepts."""
     return tuple(_CRITERIA)
 
 
 def from_name(name: str | Acquisition, **options: Any) -> Acquisition:
-    """Make a criterion by name: "ei", "log_ei", "pi" or "lcb"; one already made is handed back.
+    """Make a criterion by name: "ei", "log_ei", "pi" or "lcb"; return an existing criterion unchanged.
 
     Raises
     ------

@@ -1,8 +1,8 @@
 """Acquisition functions of arrays, for minimisation; larger is better.
 
 ``mean`` and ``sd`` describe the latent function at m points: (m,) for one setting of the hyperparameters, or (s, m)
-for s posterior draws, over which improvement is averaged; the bound uses the mean and standard deviation of the
-mixture. z = (best - mean) / sd throughout.
+for s posterior draws. Improvement is averaged over draws; the bound uses the mean and standard deviation of their
+mixture. z = (best - mean) / sd.
 """
 
 from __future__ import annotations
@@ -16,11 +16,11 @@ from slayr_py.inference.prediction import mixture_moments
 from slayr_py.space.dimension import FloatArray
 
 _HALF_LOG_2PI = 0.5 * np.log(2 * np.pi)
-_TAIL = -50.0  # below, the asymptotic series of h / phi is exact to rounding
+_TAIL = -50.0  # for smaller z the asymptotic series of h / phi is exact to rounding
 
 
 def expected_improvement(mean: ArrayLike, sd: ArrayLike, best: float) -> FloatArray:
-    """Expected improvement (best - mean) Phi(z) + sd phi(z) (Jones, Schonlau & Welch 1998, eq. 15).
+    """Return the expected improvement (best - mean) Phi(z) + sd phi(z) (Jones, Schonlau & Welch 1998, eq. 15).
 
     Parameters
     ----------
@@ -35,7 +35,7 @@ def expected_improvement(mean: ArrayLike, sd: ArrayLike, best: float) -> FloatAr
     Raises
     ------
     DataError
-        If sd is negative, shapes differ or something is NaN.
+        If sd is negative, shapes differ or a value is NaN.
     """
     sd, gap, positive, z = _scaled_gap(mean, sd, best)
     # (gap Phi + sd phi) cancels in the lower tail; sd exp(log h) does not.
@@ -44,9 +44,9 @@ def expected_improvement(mean: ArrayLike, sd: ArrayLike, best: float) -> FloatAr
 
 
 def log_expected_improvement(mean: ArrayLike, sd: ArrayLike, best: float) -> FloatArray:
-    """Logarithm of the expected improvement, accurate where that underflows (Ament et al. 2023).
+    """Return the logarithm of the expected improvement, accurate where EI underflows (Ament et al. 2023).
 
-    Over draws it is the logarithm of the mean, by log-mean-exp. Parameters, shapes and errors as
+    With draws it is the logarithm of their mean, by log-mean-exp. Parameters, shapes and errors as
     :func:`expected_improvement`.
     """
     sd, gap, positive, z = _scaled_gap(mean, sd, best)
@@ -56,18 +56,20 @@ def log_expected_improvement(mean: ArrayLike, sd: ArrayLike, best: float) -> Flo
 
 
 def probability_of_improvement(mean: ArrayLike, sd: ArrayLike, best: float) -> FloatArray:
-    """Probability Phi(z) that the function is below ``best`` (Kushner 1964); shapes as in expected_improvement."""
+    """Return the probability Phi(z) of a value below ``best`` (Kushner 1964); shapes as in expected_improvement."""
     sd, gap, positive, z = _scaled_gap(mean, sd, best)
     return _averaged(np.where(positive, ndtr(z), (gap > 0).astype(np.float64)))
 
 
 def lower_confidence_bound(mean: ArrayLike, sd: ArrayLike, beta: float) -> FloatArray:
-    """Negative lower confidence bound -(mean - sqrt(beta) sd) (Srinivas et al. 2010; slayR notes, "LCB_delta").
+    """Return the negative lower confidence bound -(mean - sqrt(beta) sd).
+
+    Source: Srinivas et al. 2010; slayR notes, "LCB_delta".
 
     Parameters
     ----------
     mean, sd : (m,) or (s, m) array_like
-        Draws are merged into their mixture's mean and standard deviation.
+        Draws are combined into the mean and standard deviation of their mixture.
     beta : float
         Weight of the variance, >= 0; see :func:`beta_schedule`.
 
@@ -84,15 +86,15 @@ def lower_confidence_bound(mean: ArrayLike, sd: ArrayLike, beta: float) -> Float
 
 
 def beta_schedule(t: int, dimension: float, delta: float) -> float:
-    """Weight beta_t = 2 log(D t^2 pi^2 / (6 delta)) of iteration t.
+    """Return the weight beta_t = 2 log(D t^2 pi^2 / (6 delta)) of iteration t.
 
     Parameters
     ----------
     t : int
         Iteration, from 1.
     dimension : float
-        D >= 1: the dimensionality in the slayR notes; in the theorem that they cite (Srinivas et al. 2010, theorem 1)
-        the number of candidate points.
+        D >= 1: the dimensionality in the slayR notes; the number of candidate points in the theorem that they cite
+        (Srinivas et al. 2010, theorem 1).
     delta : float
         Probability in (0, 1) with which the regret bound may fail.
 
@@ -104,6 +106,7 @@ def beta_schedule(t: int, dimension: float, delta: float) -> float:
     Raises
     ------
     DataError
+        If an argument is out of range.
     """
     if not (isinstance(delta, int | float | np.number) and 0 < delta < 1):
         raise DataError(f"delta must lie strictly between 0 and 1, got {delta!r}")
@@ -115,7 +118,7 @@ def beta_schedule(t: int, dimension: float, delta: float) -> float:
 
 
 def log_h(z: FloatArray) -> FloatArray:
-    """log(phi(z) + z Phi(z)) without cancellation (Ament et al. 2023, eq. 9)."""
+    """Return log(phi(z) + z Phi(z)) without cancellation (Ament et al. 2023, eq. 9)."""
     z = np.asarray(z, dtype=np.float64)
     top = np.maximum(z, -1.0)
     value = np.log(np.exp(-0.5 * top**2 - _HALF_LOG_2PI) + top * ndtr(top))
@@ -123,20 +126,20 @@ def log_h(z: FloatArray) -> FloatArray:
 
 
 def log_h_over_phi(z: FloatArray) -> FloatArray:
-    """log(h(z) / phi(z)), small in the lower tail, where the logarithms of h and phi have lost their last digits."""
+    """Return log(h(z) / phi(z)); in the lower tail log h - log phi would lose digits, so it is computed directly."""
     return np.where(z > -1.0, log_h(z) - log_phi(z), _log_bracket(z))
 
 
 def log_mills(z: FloatArray) -> FloatArray:
-    """log(Phi(z) / phi(z)) (the logarithm of Mills' ratio at -z), as accurate."""
+    """Return log(Phi(z) / phi(z)), the logarithm of Mills' ratio at -z, accurate in the lower tail."""
     lower = np.log(np.sqrt(np.pi / 2) * erfcx(-np.minimum(z, -1.0) / np.sqrt(2)))
     return np.where(z > -1.0, log_cdf(z) - log_phi(z), lower)
 
 
 def _log_bracket(z: FloatArray) -> FloatArray:
-    """Logarithm of 1 + z Phi / phi at z <= -1, with Phi / phi = sqrt(pi/2) erfcx(-z / sqrt 2).
+    """Return the logarithm of 1 + z Phi / phi at z <= -1, with Phi / phi = sqrt(pi/2) erfcx(-z / sqrt 2).
 
-    Far down, where the sum cancels, it is replaced by u (1 - 3u + 15u^2 - 105u^3 + 945u^4), u = 1/z^2.
+    Below _TAIL, where the sum cancels, the series u (1 - 3u + 15u^2 - 105u^3 + 945u^4), u = 1/z^2, replaces it.
     """
     middle = np.clip(z, _TAIL, -1.0)
     bracket = 1 + middle * np.sqrt(np.pi / 2) * erfcx(-middle / np.sqrt(2))
@@ -146,12 +149,12 @@ def _log_bracket(z: FloatArray) -> FloatArray:
 
 
 def log_phi(z: FloatArray) -> FloatArray:
-    """Logarithm of the standard normal density."""
+    """Return the logarithm of the standard normal density."""
     return np.asarray(-0.5 * np.square(z) - _HALF_LOG_2PI)
 
 
 def log_cdf(z: FloatArray) -> FloatArray:
-    """Logarithm of the standard normal distribution function."""
+    """Return the logarithm of the standard normal distribution function."""
     return np.asarray(log_ndtr(z))
 
 
@@ -169,7 +172,7 @@ def _moments(mean: ArrayLike, sd: ArrayLike) -> tuple[FloatArray, FloatArray]:
 def _scaled_gap(
     mean: ArrayLike, sd: ArrayLike, best: float
 ) -> tuple[FloatArray, FloatArray, NDArray[np.bool_], FloatArray]:
-    """Standard deviation, best - mean, where the standard deviation is positive, and z, which is 0 elsewhere."""
+    """Return sd, best - mean, where sd is positive, and z, which is 0 elsewhere."""
     m, s = _moments(mean, sd)
     if np.isnan(best):
         raise DataError("best is NaN; it must be the smallest value observed so far")

@@ -1,4 +1,4 @@
-"""The criterion as a function of the genotype: what the search climbs on."""
+"""The score as a function of the genotype, which the search maximises."""
 
 from __future__ import annotations
 
@@ -15,25 +15,25 @@ from slayr_py.inference.prediction import Predictor
 from slayr_py.space import Encoded, Encoder
 from slayr_py.space.dimension import FloatArray
 
-_BLOCK = 2**19  # doubles in the largest array of a block of configurations: 4 MB, a core's share of the cache
+_BLOCK = 2**19  # doubles in the largest array of a block of configurations: 4 MB, about one core's share of the cache
 
 
 @dataclass(frozen=True)
 class Landscape:
-    """Scores of genotypes under some draws, minus infinity where no suggestion may lie.
+    """Scores of genotypes under some draws; minus infinity where a genotype must not be suggested.
 
     Attributes
     ----------
     encoder : Encoder
     predictor : Predictor
-        Of the draws over which the criterion is averaged.
+        Predictor for the draws over which the criterion is averaged.
     criterion : Acquisition
     state : State
     taken : set of bytes
         Keys of the configurations that must not be suggested.
     relaxed : bool
-        Whether integers take all values between their bounds, on the way to better whole ones. Then ``taken`` is
-        ignored: it would bar the way past an integer already evaluated.
+        Whether integers may take all values between their bounds. ``taken`` is ignored then: otherwise the search
+        could not move past an integer that has been evaluated.
     """
 
     encoder: Encoder
@@ -44,13 +44,13 @@ class Landscape:
     relaxed: bool = False
 
     def relax(self) -> Landscape:
-        """The same landscape between the integers."""
+        """Return the same landscape with continuous integers."""
         return replace(self, relaxed=True)
 
     @cached_property
     def continuous(self) -> NDArray[np.bool_]:
         """Dimensions along which the score has a gradient, (D,)."""
-        # An integer on which others depend stays whole: the score jumps where these come and go.
+        # An integer on which others depend stays discrete: the score jumps where these become active or inactive.
         parents = {name for ancestors in self.encoder.ancestors.values() for name in ancestors}
         return np.array(
             [
@@ -60,7 +60,7 @@ class Landscape:
         )
 
     def place(self, genotypes: FloatArray) -> tuple[Encoded, NDArray[np.bool_]]:
-        """Configurations of the genotypes, conditions applied, and which of them may be visited, (m,)."""
+        """Return the configurations of genotypes and which of them are allowed, (m,)."""
         encoded, allowed = self.encoder.resolve(genotypes)
         if self.relaxed:
             values = np.where(self.continuous & encoded.active, np.clip(genotypes, 0.0, 1.0), encoded.unit_values)
@@ -68,21 +68,21 @@ class Landscape:
         return encoded, allowed & ~members(encoded, self.taken)
 
     def scores(self, genotypes: FloatArray) -> FloatArray:
-        """Scores (m,) of genotypes (m, D)."""
+        """Return the scores (m,) of genotypes (m, D)."""
         encoded, allowed = self.place(genotypes)
         values = np.full(len(genotypes), -np.inf)
         values[allowed] = self.scores_of(encoded[allowed])
         return values
 
     def scores_of(self, encoded: Encoded) -> FloatArray:
-        """Scores (m,) of configurations that may be visited."""
+        """Return the scores (m,) of allowed configurations."""
         values = np.empty(len(encoded))
         for rows in self._blocks(len(encoded), width=1):
             values[rows] = self.criterion.score(*self.predictor.moments(encoded[rows]), self.state)
         return values
 
     def scores_and_gradients(self, genotypes: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Scores (m,) and their gradients (m, D), which are 0 along what is inactive or not continuous."""
+        """Return scores (m,) and gradients (m, D), which are 0 for inactive and discrete parameters."""
         gradients = np.zeros(genotypes.shape)
         if not self.continuous.any():
             return self.scores(genotypes), gradients

@@ -1,17 +1,17 @@
 """Find the configuration that maximises a criterion on a mixed, possibly conditional space.
 
-1. Score candidates from the whole space, and from round the best observed configurations, under very few draws, the
-   best of them under more, and the best of these under more again.
-2. Climb from the best under the same draws.
-3. Choose among the places reached under all draws, climb once more from the best few, and take the best.
+1. Score candidates, from the whole space and from near the best observed configurations, under few draws. Score the
+   best of them again under more draws, twice.
+2. Maximise the score from the best candidates, under the draws of the last screen.
+3. Score the maxima under all draws, maximise again from the best few, and return the best.
 
-All draws are at most 256, and fewer where their Cholesky factors would not fit into half a gigabyte.
+All draws means at most 256, and fewer if their Cholesky factors would need more than half a gigabyte.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from ConfigSpace import Configuration
@@ -28,11 +28,11 @@ from slayr_py.inference import Posterior
 from slayr_py.inference.prediction import mixture_moments
 from slayr_py.space.dimension import FloatArray
 
-_SCREENS = ((4, 2000), (16, 200), (32, 40))  # thinned draws under which candidates are scored, and how many go on
-_DRAWS = 256  # under which the choice is made
-_FACTORS = 2**26  # doubles in their Cholesky factors
-_FINALISTS = 5  # places reached from which to climb once more
-_APART = 3  # decimals within which two finalists must differ
+_SCREENS = ((4, 2000), (16, 200), (32, 40))  # number of thinned draws, and of candidates kept after the screen
+_DRAWS = 256  # most draws for the final choice
+_FACTORS = 2**26  # most doubles in the Cholesky factors of these draws
+_FINALISTS = 5  # maxima from which to maximise again
+_APART = 3  # decimals to which two finalists must differ
 
 
 class Suggestion(NamedTuple):
@@ -42,12 +42,12 @@ class Suggestion(NamedTuple):
     ----------
     config : Configuration
     value : float
-        The criterion there, on standardised targets.
+        The criterion there, for standardised targets.
     mean, sd : float
         Prediction of the latent function there, in the user's units.
     error : float
-        Monte Carlo standard error of the criterion there: relative to it for improvements, in standard deviations of
-        the targets for the bound; NaN for a point estimate.
+        Monte Carlo standard error of the criterion there: relative to the criterion for improvements, in standard
+        deviations of the targets for the bound; NaN for a point estimate.
     """
 
     config: Configuration
@@ -64,8 +64,8 @@ def suggest(
     best: float,
     t: int,
     rng: np.random.Generator,
-    pending: Iterable[Mapping[str, Any]] = (),
-    exclude: Iterable[Mapping[str, Any]] = (),
+    pending: Iterable[Mapping[str, object]] = (),
+    exclude: Iterable[Mapping[str, object]] = (),
 ) -> Suggestion:
     """Maximise a criterion over the posterior's space.
 
@@ -76,23 +76,23 @@ def suggest(
     best : float
         Smallest value so far, in the user's units.
     t : int
-        Iteration, from 1; the schedule of the confidence bound.
+        Iteration, from 1, for the schedule of the confidence bound.
     rng : numpy.random.Generator
-        Makes the candidates; the result depends on nothing else that is random.
+        Draws the candidates; the only source of randomness.
     pending : iterable of configurations
-        Being evaluated elsewhere: every draw is conditioned on its own mean there.
+        Configurations being evaluated elsewhere: every draw is conditioned on its own mean there.
     exclude : iterable of configurations
-        Already evaluated: never suggested again, unless the space has no other left. Empty where evaluating one
-        twice is worth it, because the objective is noisy.
+        Evaluated configurations, which are not suggested again unless no other is left in the space. Leave it empty
+        for a noisy objective, where evaluating a configuration twice can be useful.
 
     Raises
     ------
     DataError
-        If best is not finite, or for an unknown acquisition.
+        If ``best`` is not finite or the acquisition is unknown.
     """
     if not np.isfinite(best):
         raise DataError(f"best must be finite, got {best!r}")
-    # The matrices are small: one thread is as fast, and the last bits do not depend on how many the machine has.
+    # The matrices are small: one thread is as fast, and the last bits do not depend on the machine's number of cores.
     with threadpool_limits(limits=1, user_api="blas"):
         return _suggest(posterior, from_name(acquisition), best, t, rng, list(pending), list(exclude))
 
@@ -103,8 +103,8 @@ def _suggest(
     best: float,
     t: int,
     rng: np.random.Generator,
-    pending: list[Mapping[str, Any]],
-    exclude: list[Mapping[str, Any]],
+    pending: list[Mapping[str, object]],
+    exclude: list[Mapping[str, object]],
 ) -> Suggestion:
     encoder = posterior.encoder
     running = encoder.encode(pending)
@@ -112,7 +112,7 @@ def _suggest(
     pool = candidates(posterior, rng)
     taken = {*keys(encoder.encode(exclude)), *keys(running)}
     new = ~members(pool.encoded, taken)
-    # Of a space that has nothing new left, something old is suggested.
+    # If no new configuration is left, suggest an evaluated one.
     pool, taken = (pool[new], taken) if new.any() else (pool, set())
 
     def landscape(draws: int) -> Landscape:

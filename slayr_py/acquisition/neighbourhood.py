@@ -1,4 +1,4 @@
-"""Steps between levels and integers, which have no gradient."""
+"""Discrete steps between levels and between integers."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from slayr_py.space.graphs import adjacency
 
 
 class Neighbourhood:
-    """Which coordinates lie one step beside another.
+    """Unit values and genotypes one discrete step away from others.
 
-    A parameter with levels steps along the edges of its graph, on a complete one to every other level; an integer to
-    the numbers beside it; a float nowhere.
+    A parameter with levels steps along the edges of its graph (in a complete graph to every other level), an integer to
+    the adjacent integers. A float has no discrete steps.
     """
 
     def __init__(self, encoder: Encoder) -> None:
@@ -26,14 +26,14 @@ class Neighbourhood:
             if not d.is_real
         }
 
-    def beside(self, dimension: int, coordinate: float) -> FloatArray:
-        """Coordinates one step from this one."""
+    def neighbours(self, dimension: int, unit_value: float) -> FloatArray:
+        """Return the unit values one step from this one."""
         if dimension in self._edges:
-            return self._edges[dimension][round(coordinate)]
-        return self.dimensions[dimension].neighbours(coordinate)
+            return self._edges[dimension][round(unit_value)]
+        return self.dimensions[dimension].neighbours(unit_value)
 
     def of(self, genotypes: FloatArray, movable: NDArray[np.bool_]) -> tuple[NDArray[np.intp], FloatArray]:
-        """All genotypes that differ by one step in one movable coordinate.
+        """Return all genotypes that differ by one step in one movable parameter.
 
         Parameters
         ----------
@@ -43,16 +43,16 @@ class Neighbourhood:
         Returns
         -------
         owners : (k,) int
-            Row of the genotype beside which each of them lies.
+            Row of the genotype from which each neighbour is one step away.
         neighbours : (k, D) float64
         """
         steps = [
-            (i, j, coordinate)
+            (i, j, unit_value)
             for i, j in zip(*np.nonzero(movable), strict=True)
-            for coordinate in self.beside(j, genotypes[i, j])
+            for unit_value in self.neighbours(j, genotypes[i, j])
         ]
         owners = np.array([i for i, _, _ in steps], dtype=np.intp)
         neighbours = genotypes[owners]
-        for row, (_, j, coordinate) in enumerate(steps):
-            neighbours[row, j] = coordinate
+        for row, (_, j, unit_value) in enumerate(steps):
+            neighbours[row, j] = unit_value
         return owners, neighbours

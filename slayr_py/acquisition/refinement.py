@@ -1,4 +1,4 @@
-"""Climb from many configurations at once, along the gradient and from level to level."""
+"""Local maximisation from many configurations at once, by gradient steps and discrete steps."""
 
 from __future__ import annotations
 
@@ -11,20 +11,20 @@ from slayr_py.acquisition.neighbourhood import Neighbourhood
 from slayr_py.space.dimension import FloatArray
 
 _ROUNDS = 200
-_GAIN = 1e-9  # of the score in a round (log EI, log PI, or the bound in standard deviations of y), to go on
+_GAIN = 1e-9  # least gain of the score in a round to continue (log EI, log PI, or the bound in sd of y)
 
 
 def refine(landscape: Landscape, starts: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Climb from genotypes (m, D) until nothing beside them is better.
+    """Maximise the score from genotypes (m, D) until no step improves it.
 
-    Integers move continuously at first. A start that is worse off for it once they are whole again goes back to where
-    it was; then all go on in whole steps.
+    Integers move continuously first. If the result of a start has a lower score after rounding them, the start itself
+    is used again. Then all continue with discrete steps.
 
     Returns
     -------
     genotypes : (m, D) float64
     scores : (m,) float64
-        None is smaller than that of its start.
+        Never smaller than the score of the start.
     """
     relaxed = landscape.relax()
     if np.any(relaxed.continuous != landscape.continuous):
@@ -35,10 +35,10 @@ def refine(landscape: Landscape, starts: FloatArray) -> tuple[FloatArray, FloatA
 
 
 def _alternate(landscape: Landscape, starts: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Quasi-Newton steps for every start that gains by them; a discrete step for one that no longer does.
+    """Take quasi-Newton steps while they improve a start, then a discrete step, and repeat.
 
-    A discrete step looks at every neighbour, hundreds of them where categories have many levels, and so is left for
-    when the numbers beside it are as good as they get.
+    A discrete step evaluates every neighbour, hundreds of them if categories have many levels, so it is taken only
+    after the continuous steps have converged.
     """
     neighbourhood = Neighbourhood(landscape.encoder)
     upper = np.array([1.0 if d.is_real else d.upper for d in landscape.encoder.dimensions])
@@ -57,7 +57,7 @@ def _alternate(landscape: Landscape, starts: FloatArray) -> tuple[FloatArray, Fl
 
 
 def _hop(landscape: Landscape, neighbourhood: Neighbourhood, ascent: Ascent, rows: NDArray[np.intp]) -> None:
-    """Put each of these climbers on its best discrete neighbour, if that is better."""
+    """Move each of these climbers to its best discrete neighbour, if that is better."""
     if landscape.continuous.all() or not len(rows):
         return
     encoded, _ = landscape.place(ascent.points[rows])

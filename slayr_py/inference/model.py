@@ -74,8 +74,8 @@ class Model:
     ) -> dict[str, StanValue]:
         """Return the data of the Stan program: standardised observations, new configurations, priors.
 
-        ``omit_jacobian`` omits the Jacobian of the coordinates that the program samples: the optimum is then the mode on
-        the log scale.
+        ``omit_jacobian`` omits the Jacobian of the coordinates that the program samples: the optimum is then the mode
+        on the log scale.
         """
         entries = self.kernel.stan_data(train, new)
         entries |= {"y": y, "prior_only": int(prior_only), "omit_jacobian": int(omit_jacobian)}

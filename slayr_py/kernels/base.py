@@ -17,7 +17,7 @@ from numpy.typing import ArrayLike
 from slayr_py.errors import DataError
 from slayr_py.kernels.contracts import Contract, StanValue
 from slayr_py.kernels.hyperparameters import SIGNAL, Draws, Hyperparameter
-from slayr_py.space import Encoded, Encoder
+from slayr_py.space import Encoded, Layout
 from slayr_py.space.dimension import FloatArray
 
 Hyperparameters = Mapping[str, ArrayLike]
@@ -61,10 +61,10 @@ class Kernel(ABC):
         """Description for people."""
 
     @abstractmethod
-    def hyperparameters(self, encoder: Encoder) -> tuple[Hyperparameter, ...]:
+    def hyperparameters(self, encoder: Layout) -> tuple[Hyperparameter, ...]:
         """Return the kernel's hyperparameters on a space, without ``sigma_f``."""
 
-    def labels(self, encoder: Encoder) -> dict[str, tuple[str, ...] | None]:
+    def labels(self, encoder: Layout) -> dict[str, tuple[str, ...] | None]:
         """Return the labels of each hyperparameter's entries by name; None for a scalar."""
         return {h.name: h.labels for h in self.hyperparameters(encoder)}
 
@@ -84,7 +84,7 @@ class Kernel(ABC):
         """Return the variances k(x, x) of every draw, (s, n_a); ``sigma_f**2`` for a stationary kernel."""
         return np.repeat(np.square(draws["sigma_f"])[:, None], len(a), axis=1)
 
-    def reference_variance(self, encoder: Encoder, draws: Draws) -> FloatArray:
+    def reference_variance(self, encoder: Layout, draws: Draws) -> FloatArray:
         """Return the mean of k(x, x) / sigma_f^2 over the vertices of all graphs for every draw, (s,).
 
         The prior of ``sigma_f`` is a prior of the function's standard deviation, divided by the square root of this
@@ -96,7 +96,7 @@ class Kernel(ABC):
         """Return the derivatives of :meth:`diagonal` by the real inputs, (s, n_a, D_real); 0 if stationary."""
         return np.zeros((len(draws["sigma_f"]), len(a), len(a.encoder.real_names)))
 
-    def check_encoder(self, encoder: Encoder) -> None:
+    def check_encoder(self, encoder: Layout) -> None:
         """Raise ``DataError`` if the kernel cannot be used on a space."""
         if self.needs_graphs and not encoder.graph_names:
             raise DataError(

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from slayr_py.kernels.hyperparameters import Draws
-from slayr_py.space import Encoded, Encoder
+from slayr_py.space import Encoded, Layout
 from slayr_py.space.dimension import FloatArray
 
 
@@ -41,7 +41,7 @@ class Tree:
         Positions of the dimensions in ``encoder.names``.
     """
 
-    encoder: Encoder
+    encoder: Layout
     names: tuple[str, ...]
     weight_names: tuple[str, ...]
     dimension: str
@@ -51,7 +51,7 @@ class Tree:
     positions: NDArray[np.int64]
 
     @classmethod
-    def of(cls, encoder: Encoder, real_only: bool = False) -> Tree:
+    def of(cls, encoder: Layout, real_only: bool = False) -> Tree:
         """Return the tree of all dimensions of a space, or of the real ones."""
         names = encoder.real_names if real_only else encoder.names
         lines = [{name, *encoder.ancestors[name]} for name in names]

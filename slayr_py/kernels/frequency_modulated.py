@@ -24,7 +24,7 @@ from slayr_py.kernels.hierarchical import Hierarchical
 from slayr_py.kernels.hyperparameters import Draws, Hyperparameter
 from slayr_py.kernels.modulators import ByHierarchical, Diffusion, Laplacian, Modulator, Neural, Power, mean_response
 from slayr_py.kernels.spectral import damping, graph_data, own_weights, vertex_weights
-from slayr_py.space import Encoded, Encoder
+from slayr_py.space import Encoded, Layout
 from slayr_py.space.dimension import FloatArray
 
 _MODULATORS: dict[str, type[Modulator]] = {m.name: m for m in (Laplacian, Power, Neural, Diffusion)}
@@ -114,7 +114,7 @@ class FrequencyModulated(Kernel):
         return f"frequency-modulated kernel ({self.modulator.name})"
 
     @override
-    def hyperparameters(self, encoder: Encoder) -> tuple[Hyperparameter, ...]:
+    def hyperparameters(self, encoder: Layout) -> tuple[Hyperparameter, ...]:
         beta = damping(encoder, self.modulator.response_at_zero)
         return self.contract.ordered((*self.modulator.hyperparameters(encoder), beta))
 
@@ -136,7 +136,7 @@ class FrequencyModulated(Kernel):
         return self._covariance(own_weights(a), self.modulator.own_distance(a, draws), draws)
 
     @override
-    def reference_variance(self, encoder: Encoder, draws: Draws) -> FloatArray:
+    def reference_variance(self, encoder: Layout, draws: Draws) -> FloatArray:
         return mean_response(encoder, draws, self.modulator)
 
     @override

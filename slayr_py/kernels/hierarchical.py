@@ -33,7 +33,7 @@ from slayr_py.kernels.contracts import BASES, HIERARCHICAL_GP, Contract, StanVal
 from slayr_py.kernels.hyperparameters import Draws, Hyperparameter
 from slayr_py.kernels.matern import checked_order
 from slayr_py.kernels.priors import Beta, LogNormal, lengthscale_prior
-from slayr_py.space import Encoded, Encoder
+from slayr_py.space import Encoded, Layout
 from slayr_py.space.dimension import FloatArray
 
 Combine = Literal["product", "sum"]
@@ -116,7 +116,7 @@ class Hierarchical(Kernel):
         return f"hierarchical kernel ({bases[self.base]}, {self.combine} over dimensions)"
 
     @override
-    def hyperparameters(self, encoder: Encoder) -> tuple[Hyperparameter, ...]:
+    def hyperparameters(self, encoder: Layout) -> tuple[Hyperparameter, ...]:
         return self.tree_hyperparameters(Tree.of(encoder))
 
     @override
@@ -150,7 +150,7 @@ class Hierarchical(Kernel):
         return super().diagonal(a, draws) * self.bound(Tree.of(a.encoder))
 
     @override
-    def reference_variance(self, encoder: Encoder, draws: Draws) -> FloatArray:
+    def reference_variance(self, encoder: Layout, draws: Draws) -> FloatArray:
         return self.bound(Tree.of(encoder)) * super().reference_variance(encoder, draws)
 
     # The same on a tree of some dimensions only, for kernels that this kernel modulates.

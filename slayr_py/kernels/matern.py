@@ -24,7 +24,7 @@ from slayr_py.kernels.base import Kernel
 from slayr_py.kernels.contracts import MATERN_GP, Contract, StanValue
 from slayr_py.kernels.hyperparameters import Draws, Hyperparameter
 from slayr_py.kernels.priors import lengthscale_prior
-from slayr_py.space import Encoded, Encoder
+from slayr_py.space import Encoded, Layout
 from slayr_py.space.dimension import FloatArray
 
 _LARGEST_ORDER = 1000
@@ -74,7 +74,7 @@ class Matern(Kernel):
         return f"Matérn kernel (p = {self.p})"
 
     @override
-    def hyperparameters(self, encoder: Encoder) -> tuple[Hyperparameter, ...]:
+    def hyperparameters(self, encoder: Layout) -> tuple[Hyperparameter, ...]:
         columns = encoder.column_names
         # The dimension is not called "column", a name that the figures of ArviZ 1 use themselves.
         return (Hyperparameter("lengthscale", lengthscale_prior(len(columns)), columns, "encoded_column"),)

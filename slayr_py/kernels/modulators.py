@@ -33,7 +33,7 @@ from slayr_py.kernels.contracts import MODULATORS, StanValue
 from slayr_py.kernels.hierarchical import Hierarchical
 from slayr_py.kernels.hyperparameters import Draws, Hyperparameter
 from slayr_py.kernels.priors import Dirichlet, LogNormal, lengthscale_prior
-from slayr_py.space import Encoded, Encoder
+from slayr_py.space import Encoded, Layout
 from slayr_py.space.dimension import FloatArray
 
 
@@ -50,7 +50,7 @@ class Modulator(ABC):
         """Arguments of the kernel besides the modulator's name."""
         return {}
 
-    def hyperparameters(self, encoder: Encoder) -> tuple[Hyperparameter, ...]:
+    def hyperparameters(self, encoder: Layout) -> tuple[Hyperparameter, ...]:
         """Return the hyperparameters on a space.
 
         At the prior median alpha = 1/(2P) the product over P graphs is a squared exponential near r = 0.
@@ -58,7 +58,7 @@ class Modulator(ABC):
         alpha = _strength(encoder, -np.log(2 * len(encoder.graph_names)))
         return (real_lengthscale(encoder, lengthscale_prior(len(encoder.real_names))), *alpha)
 
-    def stan_data(self, encoder: Encoder) -> dict[str, StanValue]:
+    def stan_data(self, encoder: Layout) -> dict[str, StanValue]:
         """Return the modulator's own entries of the data of ``stan/fm_gp.stan``."""
         n_alpha = len(encoder.graph_names) if any(h.name == "alpha" for h in self.hyperparameters(encoder)) else 0
         return {"modulator": MODULATORS[self.name], "n_alpha": n_alpha}
@@ -122,12 +122,12 @@ class Power(Modulator):
         return {"orders": self.orders, "tau": self.tau}
 
     @override
-    def hyperparameters(self, encoder: Encoder) -> tuple[Hyperparameter, ...]:
+    def hyperparameters(self, encoder: Layout) -> tuple[Hyperparameter, ...]:
         orders = tuple(str(n + 1) for n in range(self.orders))
         return (*super().hyperparameters(encoder), Hyperparameter("weights", Dirichlet(1.0), orders, "order"))
 
     @override
-    def stan_data(self, encoder: Encoder) -> dict[str, StanValue]:
+    def stan_data(self, encoder: Layout) -> dict[str, StanValue]:
         return super().stan_data(encoder) | {"orders": self.orders, "tau": self.tau}
 
     @override
@@ -176,7 +176,7 @@ class Neural(Modulator):
     name = "neural"
 
     @override
-    def hyperparameters(self, encoder: Encoder) -> tuple[Hyperparameter, ...]:
+    def hyperparameters(self, encoder: Layout) -> tuple[Hyperparameter, ...]:
         # On the unit cube the steps of the hidden units are about one length-scale wide.
         location = np.log(0.3) + np.log(max(len(encoder.real_names), 1)) / 2
         return real_lengthscale(encoder, LogNormal(location, 1.0)), Hyperparameter("bias", LogNormal(0.0, 1.0))
@@ -257,7 +257,7 @@ class ByHierarchical(Modulator):
         return self.kernel.options()
 
     @override
-    def hyperparameters(self, encoder: Encoder) -> tuple[Hyperparameter, ...]:
+    def hyperparameters(self, encoder: Layout) -> tuple[Hyperparameter, ...]:
         # At the prior median of alpha, configurations far apart correlate 1/20 over all graphs.
         tree = self._tree(encoder)
         farthest = max(self.kernel.bound(tree), 1.0)
@@ -265,7 +265,7 @@ class ByHierarchical(Modulator):
         return (*_strength(encoder, np.log(alpha)), *self.kernel.tree_hyperparameters(tree))
 
     @override
-    def stan_data(self, encoder: Encoder) -> dict[str, StanValue]:
+    def stan_data(self, encoder: Layout) -> dict[str, StanValue]:
         tree = self._tree(encoder)
         return super().stan_data(encoder) | {"H": len(tree.weight_names)} | self.kernel.tree_data(tree)
 
@@ -280,22 +280,22 @@ class ByHierarchical(Modulator):
         k, gradient = self.kernel.correlations_with_gradient(tree, a, b, draws)
         return self.kernel.bound(tree) - k, -gradient
 
-    def _tree(self, encoder: Encoder) -> Tree:
+    def _tree(self, encoder: Layout) -> Tree:
         return Tree.of(encoder, real_only=True)
 
 
-def real_lengthscale(encoder: Encoder, prior: LogNormal) -> Hyperparameter:
+def real_lengthscale(encoder: Layout, prior: LogNormal) -> Hyperparameter:
     """Return the length-scales of the real dimensions as a hyperparameter."""
     return Hyperparameter("lengthscale", prior, encoder.real_names, "real")
 
 
-def _strength(encoder: Encoder, log_median: float) -> tuple[Hyperparameter, ...]:
+def _strength(encoder: Layout, log_median: float) -> tuple[Hyperparameter, ...]:
     """Return alpha of every graph, or nothing without real parameters: there is no distance to scale."""
     alpha = Hyperparameter("alpha", LogNormal(log_median, 1.0), encoder.graph_names, "graph", may_vanish=True)
     return (alpha,) if encoder.real_names else ()
 
 
-def mean_response(encoder: Encoder, draws: Draws, modulator: Modulator) -> FloatArray:
+def mean_response(encoder: Layout, draws: Draws, modulator: Modulator) -> FloatArray:
     """Return the mean of prod_p sum_g W_pg(v, v) f(lambda_pg, 0) over the vertices v of all graphs, (s,)."""
     mean = np.ones(len(draws["beta"]))
     for p, spectrum in enumerate(encoder.spectra.values()):

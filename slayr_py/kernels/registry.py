@@ -12,7 +12,7 @@ from slayr_py.kernels.frequency_modulated import FrequencyModulated
 from slayr_py.kernels.hierarchical import Hierarchical
 from slayr_py.kernels.matern import Matern
 from slayr_py.kernels.separable import Separable
-from slayr_py.space import Encoder
+from slayr_py.space import Layout
 
 _KERNELS: dict[str, type[Kernel]] = {
     kernel.name: kernel for kernel in (Matern, Hierarchical, FrequencyModulated, Separable)
@@ -24,14 +24,14 @@ def names() -> tuple[str, ...]:
     return tuple(_KERNELS)
 
 
-def from_name(name: str | Kernel, encoder: Encoder | None = None, **options: Any) -> Kernel:
+def from_name(name: str | Kernel, encoder: Layout | None = None, **options: Any) -> Kernel:
     """Return a kernel by name.
 
     Parameters
     ----------
     name : str or Kernel
         A registered name, "auto" for the kernel that suits the space, or a kernel, which is returned as it is.
-    encoder : Encoder, optional
+    encoder : Layout, optional
         The space, required by "auto"; if given, the kernel is checked against it.
     **options
         Arguments of the kernel, such as ``p=2``. An argument that is a kernel itself, such as a hierarchical modulator,
@@ -48,7 +48,7 @@ def from_name(name: str | Kernel, encoder: Encoder | None = None, **options: Any
     return kernel
 
 
-def auto_reason(encoder: Encoder) -> str:
+def auto_reason(encoder: Layout) -> str:
     """Return the reason for the choice of :func:`from_name` for "auto"."""
     if encoder.is_conditional:
         return "the space has conditions"
@@ -57,7 +57,7 @@ def auto_reason(encoder: Encoder) -> str:
     return "all parameters are real"
 
 
-def _made(name: str | Kernel, encoder: Encoder | None, options: dict[str, Any]) -> Kernel:
+def _made(name: str | Kernel, encoder: Layout | None, options: dict[str, Any]) -> Kernel:
     if isinstance(name, Kernel):
         if options:
             raise DataError(f"options {sorted(options)} cannot be added to the kernel {name!r}; pass them to it")
@@ -76,7 +76,7 @@ def _made(name: str | Kernel, encoder: Encoder | None, options: dict[str, Any]) 
     return _KERNELS[name](**made)
 
 
-def _automatic(encoder: Encoder | None) -> Kernel:
+def _automatic(encoder: Layout | None) -> Kernel:
     if encoder is None:
         raise DataError("kernel='auto' depends on the space; name a kernel or give the encoder")
     if encoder.is_conditional:

@@ -28,7 +28,7 @@ from slayr_py.kernels.modulators import (
 )
 from slayr_py.kernels.priors import lengthscale_prior
 from slayr_py.kernels.spectral import damping, graph_data, own_weights, vertex_weights
-from slayr_py.space import Encoded, Encoder
+from slayr_py.space import Encoded, Layout
 from slayr_py.space.dimension import FloatArray
 
 Combine = Literal["product", "sum"]
@@ -78,7 +78,7 @@ class Separable(Kernel):
         return f"{self.combine} of a squared-exponential and a {self.graph} kernel"
 
     @override
-    def hyperparameters(self, encoder: Encoder) -> tuple[Hyperparameter, ...]:
+    def hyperparameters(self, encoder: Layout) -> tuple[Hyperparameter, ...]:
         lengthscale = real_lengthscale(encoder, lengthscale_prior(len(encoder.real_names)))
         return lengthscale, damping(encoder, self._response.response_at_zero)
 
@@ -108,7 +108,7 @@ class Separable(Kernel):
         return self._combined(np.ones_like(on_graphs), on_graphs, draws)
 
     @override
-    def reference_variance(self, encoder: Encoder, draws: Draws) -> FloatArray:
+    def reference_variance(self, encoder: Layout, draws: Draws) -> FloatArray:
         on_graphs = mean_response(encoder, draws, self._response)
         return on_graphs if self.combine == "product" else 1 + on_graphs
 

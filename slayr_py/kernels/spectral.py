@@ -17,7 +17,7 @@ from scipy.optimize import brentq
 from slayr_py.kernels.contracts import StanValue
 from slayr_py.kernels.hyperparameters import Hyperparameter
 from slayr_py.kernels.priors import LogNormal
-from slayr_py.space import Encoded, Encoder
+from slayr_py.space import Encoded, Layout
 from slayr_py.space.dimension import FloatArray
 
 
@@ -66,7 +66,7 @@ def graph_data(train: Encoded, new: Encoded) -> dict[str, StanValue]:
     }
 
 
-def damping(encoder: Encoder, response: Callable[[FloatArray], FloatArray]) -> Hyperparameter:
+def damping(encoder: Layout, response: Callable[[FloatArray], FloatArray]) -> Hyperparameter:
     """Return ``beta`` of every graph; at its prior median two levels correlate 1/2 on average.
 
     At equal continuous parameters the entries of U f(beta Lambda) U' add up to m f(0), its diagonal to

@@ -1,8 +1,9 @@
-"""From search spaces to arrays: ConfigSpace in; unit-cube coordinates, graphs and their spectra out."""
+"""Search spaces as arrays: ConfigSpace in; unit values, graphs and their spectra out."""
 
 from slayr_py.space.dimension import Dimension
 from slayr_py.space.encoded import Encoded
 from slayr_py.space.encoder import Encoder
+from slayr_py.space.layout import Layout
 from slayr_py.space.serial import encoder_from_json, encoder_to_json, jsonable, space_from_json, space_to_json
 from slayr_py.space.spectrum import Spectrum
 
@@ -10,6 +11,7 @@ __all__ = [
     "Dimension",
     "Encoded",
     "Encoder",
+    "Layout",
     "Spectrum",
     "encoder_from_json",
     "encoder_to_json",

@@ -1,4 +1,4 @@
-"""One parameter of a search space and its coordinate."""
+"""One parameter of a search space and its unit values."""
 
 from __future__ import annotations
 
@@ -19,16 +19,17 @@ from slayr_py.errors import SpaceError, did_you_mean
 
 FloatArray = NDArray[np.float64]
 
-_DECIMALS = 13  # ConfigSpace keeps so many of a float
-_VERTICES = 256  # levels that an integer may have on a graph: the spectrum costs their cube
+_DECIMALS = 13  # decimals of a float that ConfigSpace keeps
+_VERTICES = 256  # most levels of an integer on a graph: the cost of the spectrum grows with their cube
 
 
 @dataclass(frozen=True)
 class Dimension:
-    """A parameter that varies, and how its values become coordinates.
+    """A parameter that varies, and the map between its values and unit values.
 
-    A real parameter (float or integer) has the coordinate (x - lower) / (upper - lower) in [0, 1], taken of the
-    logarithm where the space says so; a parameter with levels (ordinal or categorical) has the index of its level.
+    The unit value of a real parameter (float or integer) is (x - lower) / (upper - lower) in [0, 1], computed from
+    logarithms if the space declares the parameter logarithmic. The unit value of a parameter with levels (ordinal or
+    categorical) is the index of the level.
 
     Attributes
     ----------
@@ -37,7 +38,7 @@ class Dimension:
     lower, upper : float
         Bounds of a real parameter, in the user's units; 0 and ``len(levels) - 1`` otherwise.
     log : bool
-        Whether a real parameter lives on the logarithmic scale.
+        Whether a real parameter is on the logarithmic scale.
     levels : tuple
         The values of an ordinal (in order) or categorical parameter; empty for a real one.
     """
@@ -51,18 +52,18 @@ class Dimension:
 
     @classmethod
     def from_hyperparameter(cls, hyperparameter: Hyperparameter[Any, Any], on_graph: bool = False) -> Dimension:
-        """Read a ConfigSpace hyperparameter.
+        """Make a dimension from a ConfigSpace hyperparameter.
 
         Parameters
         ----------
         hyperparameter : ConfigSpace.hyperparameters.Hyperparameter
         on_graph : bool
-            Whether the values of an integer are levels, as those of an ordinal.
+            Whether to treat the values of an integer as the levels of an ordinal.
 
         Raises
         ------
         SpaceError
-            For one without bounds or of an unknown kind, or an integer with too many values for a graph.
+            If the hyperparameter has no bounds or an unknown kind, or is an integer with too many values for a graph.
         """
         name = hyperparameter.name
         if isinstance(hyperparameter, CategoricalHyperparameter):
@@ -74,7 +75,7 @@ class Dimension:
         if isinstance(hyperparameter, IntegerHyperparameter) and on_graph:
             count = hyperparameter.upper - hyperparameter.lower + 1
             if count > _VERTICES:
-                raise SpaceError(f"integer {name!r} has {count} values, a graph takes {_VERTICES} at most")
+                raise SpaceError(f"integer {name!r} has {count} values; a graph can have at most {_VERTICES}")
             levels = tuple(range(hyperparameter.lower, hyperparameter.upper + 1))
             return cls(name, "ordinal", 0, len(levels) - 1, levels=levels)
         if isinstance(hyperparameter, FloatHyperparameter | IntegerHyperparameter):
@@ -88,27 +89,27 @@ class Dimension:
             )
             return cls(name, kind, lower, upper, log=bool(hyperparameter.log))
         raise SpaceError(
-            f"parameter {name!r} is a {type(hyperparameter).__name__}, which no kernel reads; "
+            f"parameter {name!r} is a {type(hyperparameter).__name__}, which no kernel supports; "
             "use Float, Integer, Categorical (ordered or not) or Constant"
         )
 
     @property
     def is_real(self) -> bool:
-        """Whether the coordinate is a number in [0, 1] rather than the index of a level."""
+        """Whether the unit value is a number in [0, 1] rather than the index of a level."""
         return not self.levels
 
-    def number(self, value: Any) -> float:
-        """Index of the level that a value is, or the value of a real parameter as a float.
+    def number(self, value: object) -> float:
+        """Return the index of a level, or the value of a real parameter as a float.
 
         Raises
         ------
         SpaceError
-            If the parameter cannot have the value.
+            If the value is not legal for the parameter.
         """
         if self.levels:
             try:
                 return self.levels.index(value)
-            except (ValueError, TypeError):  # a value may not even compare with a level
+            except (ValueError, TypeError):  # comparing a value with a level may fail
                 known = did_you_mean(value, map(str, self.levels))
                 raise SpaceError(f"parameter {self.name!r} has no level {value!r}{known}") from None
         if not isinstance(value, int | float | np.integer | np.floating) or not self.lower <= value <= self.upper:
@@ -119,24 +120,24 @@ class Dimension:
         return float(value)
 
     def rounded(self, numbers: FloatArray) -> FloatArray:
-        """Numbers with the decimals that ConfigSpace keeps of a float; others as they are."""
+        """Round numbers of a float parameter to the decimals that ConfigSpace keeps; return others unchanged."""
         if self.kind != "float":
             return numbers
         return np.clip(np.round(numbers, _DECIMALS), self.lower, self.upper)
 
-    def coordinates(self, numbers: FloatArray) -> FloatArray:
-        """Coordinates of level indices or real values; shape kept."""
+    def unit_values(self, numbers: FloatArray) -> FloatArray:
+        """Return the unit values of level indices or real values, in the same shape."""
         if self.levels:
             return numbers
         if self.log:
             return np.asarray(np.log(numbers / self.lower) / np.log(self.upper / self.lower))
         return np.asarray((numbers - self.lower) / (self.upper - self.lower))
 
-    def numbers(self, coordinates: FloatArray) -> FloatArray:
-        """Level indices or real values nearest to coordinates, not rounded for a float; shape kept."""
+    def numbers(self, unit_values: FloatArray) -> FloatArray:
+        """Return the nearest level indices or real values, in the same shape; floats are not rounded."""
         if self.levels:
-            return np.clip(np.rint(coordinates), 0, len(self.levels) - 1)
-        u = np.clip(coordinates, 0.0, 1.0)
+            return np.clip(np.rint(unit_values), 0, len(self.levels) - 1)
+        u = np.clip(unit_values, 0.0, 1.0)
         if self.log:
             x = self.lower * np.exp(u * np.log(self.upper / self.lower))
         else:
@@ -145,27 +146,27 @@ class Dimension:
         return np.asarray(np.rint(x) if self.kind == "integer" else x)
 
     def values(self, numbers: FloatArray) -> list[Any]:
-        """The user's values of level indices or real values, (n,)."""
+        """Return the user's values of n level indices or real values."""
         if self.levels:
             return [self.levels[i] for i in numbers.astype(np.intp).tolist()]
         return [round(x) for x in numbers.tolist()] if self.kind == "integer" else numbers.tolist()
 
-    def coordinate(self, value: Any) -> float:
-        """Coordinate of one legal value."""
-        return float(self.coordinates(np.array([self.number(value)]))[0])
+    def unit_value(self, value: object) -> float:
+        """Return the unit value of one legal value."""
+        return float(self.unit_values(np.array([self.number(value)]))[0])
 
-    def value(self, coordinate: float) -> Any:
-        """Value at a coordinate: clipped to the bounds, rounded to the nearest integer or level."""
-        return self.values(self.numbers(np.array([coordinate])))[0]
+    def value(self, unit_value: float) -> Any:
+        """Return the value at a unit value, clipped to the bounds, rounded to the nearest integer or level."""
+        return self.values(self.numbers(np.array([unit_value])))[0]
 
-    def snap(self, coordinates: FloatArray) -> FloatArray:
-        """Coordinates of the nearest legal values; shape kept."""
+    def snap(self, unit_values: FloatArray) -> FloatArray:
+        """Return the unit values of the nearest legal values, in the same shape."""
         if self.kind == "float":
-            return np.clip(coordinates, 0.0, 1.0)
-        return self.coordinates(self.numbers(coordinates))
+            return np.clip(unit_values, 0.0, 1.0)
+        return self.unit_values(self.numbers(unit_values))
 
     def from_uniform(self, u: FloatArray) -> FloatArray:
-        """Coordinates of uniform variates in [0, 1): every level, or integer on a linear scale, equally likely."""
+        """Map uniform variates in [0, 1) to unit values; levels, and integers on a linear scale, are equally likely."""
         if self.levels:
             return np.minimum(np.floor(u * len(self.levels)), len(self.levels) - 1)
         if self.kind == "integer" and not self.log:
@@ -173,14 +174,14 @@ class Dimension:
             return np.minimum(np.floor(u * n), n - 1) / (n - 1)
         return self.snap(u)
 
-    def neighbours(self, coordinate: float) -> FloatArray:
-        """Coordinates one step away: every other level, the ranks or integers beside it; none for a float."""
+    def neighbours(self, unit_value: float) -> FloatArray:
+        """Return the unit values one step away: all other levels, adjacent ranks or integers; none for a float."""
         if self.kind == "categorical":
-            return np.array([i for i in range(len(self.levels)) if i != round(coordinate)], dtype=np.float64)
+            return np.array([i for i in range(len(self.levels)) if i != round(unit_value)], dtype=np.float64)
         if self.kind == "ordinal":
-            steps = [coordinate - 1, coordinate + 1]
+            steps = [unit_value - 1, unit_value + 1]
             return np.array([s for s in steps if 0 <= s < len(self.levels)], dtype=np.float64)
         if self.kind == "integer":
-            x = self.value(coordinate)
-            return np.array([self.coordinate(v) for v in (x - 1, x + 1) if self.lower <= v <= self.upper])
+            x = self.value(unit_value)
+            return np.array([self.unit_value(v) for v in (x - 1, x + 1) if self.lower <= v <= self.upper])
         return np.empty(0)

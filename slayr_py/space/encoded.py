@@ -1,39 +1,37 @@
-"""Configurations as arrays."""
+"""Encoded configurations and the kernels' inputs computed from them."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from slayr_py.space.dimension import FloatArray
-
-if TYPE_CHECKING:
-    from slayr_py.space.encoder import Encoder
+from slayr_py.space.layout import Layout
 
 
 @dataclass(frozen=True, eq=False)
 class Encoded:
-    """Configurations as arrays.
+    """Hold n configurations as arrays.
 
     Attributes
     ----------
     unit_values : (n, D) float64
-        Coordinates; real parameters in [0, 1], others the index of their level, 0 where inactive.
+        Real parameters in [0, 1], others the index of their level; 0 where inactive.
     active : (n, D) bool
-    encoder : Encoder
-        The encoder that made them.
+    encoder : Layout
+        The encoder that made the arrays.
     raw : (n, D) float64, optional
-        Real parameters in the user's units, which a logarithmic coordinate cannot carry to the last digit; without it
-        they are computed from ``unit_values``.
+        Real parameters in the user's units: a logarithmic unit value does not keep their last digits. Without ``raw``,
+        values are computed from ``unit_values``.
     """
 
     unit_values: FloatArray
     active: NDArray[np.bool_]
-    encoder: Encoder
+    encoder: Layout
     raw: FloatArray | None = None
 
     def __len__(self) -> int:
@@ -47,8 +45,8 @@ class Encoded:
     def columns(self) -> FloatArray:
         """One-hot inputs of a kernel on the unit cube, (n, C), in the order of ``encoder.column_names``.
 
-        Real parameters fill one column, ordinals one with their rank scaled to [0, 1], categoricals one a level.
-        Inactive real parameters and ordinals stand at 1/2, inactive categoricals have no level.
+        A real parameter has one column, an ordinal one with its rank scaled to [0, 1], a categorical one per level.
+        Inactive real parameters and ordinals are 1/2; all columns of an inactive categorical are 0.
         """
         parts = []
         for i, dimension in enumerate(self.encoder.dimensions):
@@ -62,7 +60,7 @@ class Encoded:
 
     @cached_property
     def real(self) -> FloatArray:
-        """Coordinates of real parameters, (n, D_c), in the order of ``encoder.real_names``; 1/2 where inactive."""
+        """Unit values of real parameters, (n, D_c), in the order of ``encoder.real_names``; 1/2 where inactive."""
         values = self.unit_values[:, self._positions(real=True)]
         return np.ascontiguousarray(np.where(self.real_active, values, 0.5))
 
@@ -75,7 +73,7 @@ class Encoded:
     def vertices(self) -> NDArray[np.int64]:
         """Vertices of the graphs of ``encoder.spectra``, (n, P), in the order of ``encoder.graph_names``.
 
-        A level is the vertex of its index, inactivity the vertex after the last level.
+        The vertex of a level is its index; the vertex of an inactive parameter comes after the last level.
         """
         positions = self._positions(real=False)
         inactive = np.array([len(self.encoder.dimensions[j].levels) for j in positions], dtype=np.int64)
@@ -83,7 +81,7 @@ class Encoded:
         return np.ascontiguousarray(np.where(self.active[:, positions], levels, inactive))
 
     def concatenate(self, other: Encoded) -> Encoded:
-        """These configurations followed by ``other``."""
+        """Return these configurations followed by ``other``."""
         raw = None if self.raw is None or other.raw is None else np.vstack([self.raw, other.raw])
         return Encoded(
             np.vstack([self.unit_values, other.unit_values]), np.vstack([self.active, other.active]), self.encoder, raw

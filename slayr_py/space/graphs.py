@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Hashable, Iterable, Mapping
 from itertools import combinations, pairwise
-from typing import Any
 
 import networkx as nx
 import numpy as np
@@ -18,13 +17,13 @@ from slayr_py.space.dimension import Dimension, FloatArray
 _NAMES = ("path", "complete")
 
 
-def check_names(space: ConfigurationSpace, graphs: Mapping[str, Any]) -> None:
-    """Raise ``SpaceError`` for a graph of a parameter that is unknown or has no levels to put on one."""
+def check_names(space: ConfigurationSpace, graphs: Mapping[str, object]) -> None:
+    """Raise ``SpaceError`` if a graph is given for a parameter that is unknown or has no levels."""
     if not isinstance(graphs, Mapping):
         raise SpaceError(f"graphs must map names of parameters to graphs, got {graphs!r}")
     for name in graphs:
         if name not in space:
-            raise SpaceError(f"a graph is given for {name!r}, which is no parameter{did_you_mean(name, space)}")
+            raise SpaceError(f"a graph is given for {name!r}, which is not a parameter{did_you_mean(name, space)}")
         kind = {FloatHyperparameter: "float", Constant: "constant"}
         for of, word in kind.items():
             if isinstance(space[name], of):
@@ -34,12 +33,12 @@ def check_names(space: ConfigurationSpace, graphs: Mapping[str, Any]) -> None:
 
 
 def vertices(dimension: Dimension) -> list[Hashable]:
-    """Node names of a parameter's graph: its levels, spelled out where networkx has no node for one."""
+    """Return the node names of a parameter's graph: its levels, as strings where networkx does not accept them."""
     return [level if _is_node(level) else str(level) for level in dimension.levels]
 
 
 def from_edges(dimension: Dimension, edges: Iterable[tuple[int, int, float]]) -> nx.Graph:
-    """Graph over a parameter's levels, in their order, with edges given by index of level and weight; read-only."""
+    """Make a read-only graph over a parameter's levels, in order, from edges (level index, level index, weight)."""
     names = vertices(dimension)
     graph = nx.Graph()
     graph.add_nodes_from(names)
@@ -48,27 +47,27 @@ def from_edges(dimension: Dimension, edges: Iterable[tuple[int, int, float]]) ->
 
 
 def to_edges(dimension: Dimension, graph: nx.Graph) -> list[tuple[int, int, float]]:
-    """Edges of a graph over a parameter's levels: indices of two levels, the smaller first, and weight; sorted."""
+    """Return the sorted edges of a graph over a parameter's levels: two level indices, smaller first, and weight."""
     index = {name: i for i, name in enumerate(vertices(dimension))}
     edges = ((index[u], index[v], float(weight)) for u, v, weight in graph.edges(data="weight", default=1.0))
     return sorted((min(i, j), max(i, j), weight) for i, j, weight in edges)
 
 
 def named_graph(dimension: Dimension, name: str) -> nx.Graph:
-    """The "path" through a parameter's levels in their order, or the "complete" graph over them."""
+    """Make the "path" through a parameter's levels in order, or the "complete" graph over them."""
     indices = range(len(dimension.levels))
     pairs = pairwise(indices) if name == "path" else combinations(indices, 2)
     return from_edges(dimension, ((i, j, 1.0) for i, j in pairs))
 
 
-def checked(dimension: Dimension, graph: Any) -> nx.Graph | str:
-    """Check what a user asked for: the name of a graph, or a graph, of which levels, edges and weights are copied.
+def checked(dimension: Dimension, graph: object) -> nx.Graph | str:
+    """Check the graph that a user requested; return its name, or a copy of its levels, edges and weights.
 
     Raises
     ------
     SpaceError
-        Unless it is a known name or an undirected, connected networkx graph whose nodes are the levels, without
-        self-loops or parallel edges, and with weights that are positive and finite (1 where an edge has none).
+        Unless it is a known name, or an undirected, connected networkx graph whose nodes are the levels, without
+        self-loops or parallel edges, with positive and finite weights (1 for an edge without one).
     """
     of = f"the graph of {dimension.name!r}"
     if isinstance(graph, str):
@@ -81,9 +80,9 @@ def checked(dimension: Dimension, graph: Any) -> nx.Graph | str:
         raise SpaceError(f"{of} must be an undirected networkx.Graph with single edges, got a {type(graph).__name__}")
     names = vertices(dimension)
     if missing := [name for name in names if name not in graph]:
-        raise SpaceError(f"{of} must have exactly the levels as nodes; it lacks {missing}")
+        raise SpaceError(f"{of} must have exactly the levels as nodes; missing: {missing}")
     if odd := [node for node in graph if node not in set(names)]:
-        raise SpaceError(f"{of} must have exactly the levels as nodes; {odd} are none of {names}")
+        raise SpaceError(f"{of} must have exactly the levels as nodes; {odd} are not among {names}")
     for u, v, weight in graph.edges(data="weight", default=1.0):
         if u == v:
             raise SpaceError(f"{of} joins {u!r} to itself; remove the self-loop")
@@ -96,9 +95,9 @@ def checked(dimension: Dimension, graph: Any) -> nx.Graph | str:
 
 
 def adjacency(graph: nx.Graph) -> FloatArray:
-    """Weights of the edges, (m, m), symmetric; 0 where there is no edge."""
+    """Return the symmetric matrix of edge weights, (m, m); 0 where there is no edge."""
     return np.asarray(nx.to_numpy_array(graph, dtype=np.float64))
 
 
-def _is_node(level: Any) -> bool:
+def _is_node(level: object) -> bool:
     return level is not None and isinstance(level, Hashable)

@@ -1,8 +1,8 @@
-"""What a space's conditions and forbidden clauses say of many configurations at once.
+"""Evaluate a space's conditions and forbidden clauses for many configurations at once.
 
-ConfigSpace is the judge, through its own vectors: arrays (len(space), n), one row a parameter in the order of the
-space's keys, one column a configuration, NaN where a parameter is inactive. A condition on an inactive parent is
-therefore answered as for single configurations: it does not hold, except that NaN differs from every value.
+ConfigSpace evaluates them on its own vectors: arrays (len(space), n), one row per parameter in the order of the
+space's keys, one column per configuration, NaN where a parameter is inactive. The result for a condition on an inactive
+parent is therefore the same as for single configurations: it does not hold, except that NaN differs from every value.
 """
 
 from __future__ import annotations
@@ -35,14 +35,14 @@ class Rules:
     ----------
     space : ConfigSpace.ConfigurationSpace
     ancestors : dict of str to frozenset of str
-        Parents, their parents, and so on, for every parameter of the space.
+        Parents, their parents, and so on for every parameter of the space.
     read : frozenset of str
-        Parameters whose values some condition or clause looks at; the other rows of a vector do not matter.
+        Parameters that occur in a condition or clause; the other rows of a vector are not used.
 
     Raises
     ------
     SpaceError
-        For two conditions that ConfigSpace would take for the same one.
+        If the space has two different conditions that ConfigSpace treats as equal.
     """
 
     def __init__(self, space: ConfigurationSpace) -> None:
@@ -55,21 +55,21 @@ class Rules:
             [literal.parent.name for condition in space.conditions for literal in literals(condition)]
             + [name for clause in space.forbidden_clauses for name in _forbidding(clause)]
         )
-        _refuse_mistakable(space.conditions)
+        _refuse_ambiguous(space.conditions)
 
     def condition(self, name: str) -> str:
-        """The condition of a parameter as ConfigSpace writes it; empty if it has none."""
+        """Return the condition of a parameter as ConfigSpace prints it; empty if it has none."""
         return " and ".join(map(str, self.space.parent_conditions_of[name]))
 
     def holds(self, name: str, vectors: FloatArray) -> BoolArray:
-        """Whether the condition of a parameter holds, (n,); always for one without."""
+        """Return where the condition of a parameter holds, (n,); everywhere if it has none."""
         active = np.ones(vectors.shape[1], dtype=np.bool_)
         for condition in self.space.parent_conditions_of[name]:
             active &= condition.satisfied_by_vector_array(vectors)
         return active
 
     def switch_off(self, vectors: FloatArray) -> BoolArray:
-        """Whether each parameter is active, (len(space), n); NaN is written into ``vectors`` where it is not."""
+        """Return which parameters are active, (len(space), n); write NaN into ``vectors`` where they are not."""
         active = np.ones(vectors.shape, dtype=np.bool_)
         for row, name in enumerate(self.space):  # parents first, as above
             if self.space.parent_conditions_of[name]:
@@ -78,12 +78,12 @@ class Rules:
         return active
 
     def broken(self, vectors: FloatArray) -> Iterator[tuple[ForbiddenLike, BoolArray]]:
-        """Every forbidden clause, and where it holds, (n,)."""
+        """Yield every forbidden clause and where it holds, (n,)."""
         for clause in self.space.forbidden_clauses:
             yield clause, _forbids(clause, vectors)
 
     def allowed(self, vectors: FloatArray) -> BoolArray:
-        """Where no forbidden clause holds, (n,)."""
+        """Return where no forbidden clause holds, (n,)."""
         allowed = np.ones(vectors.shape[1], dtype=np.bool_)
         for _, holds in self.broken(vectors):
             allowed &= ~holds
@@ -91,12 +91,12 @@ class Rules:
 
 
 def literals(condition: ConditionLike) -> tuple[Condition, ...]:
-    """The comparisons with one parent each that a condition is made of."""
+    """Return the parts of a condition, each a comparison with one parent."""
     return condition.dlcs if isinstance(condition, Conjunction) else (condition,)
 
 
 def spelled(clause: ForbiddenLike) -> str:
-    """A forbidden clause as ConfigSpace writes it, without the word before every part."""
+    """Return a forbidden clause as ConfigSpace prints it, without the "Forbidden: " of each part."""
     return str(clause).replace("Forbidden: ", "")
 
 
@@ -105,7 +105,7 @@ def _forbids(clause: ForbiddenLike, vectors: FloatArray) -> BoolArray:
         combine = np.logical_and if isinstance(clause, ForbiddenAndConjunction) else np.logical_or
         return np.asarray(combine.reduce([_forbids(component, vectors) for component in clause.components]))
     if isinstance(clause, ForbiddenLessThanEqualsClause):
-        # ConfigSpace 1.2 compares a single vector with <=, as the name says, but an array of them with >=.
+        # ConfigSpace 1.2 compares a single vector with <=, which is correct, but an array of vectors with >=.
         return np.asarray(vectors[clause.vector_id] <= clause.vector_value)
     return np.asarray(clause.is_forbidden_vector_array(vectors))
 
@@ -116,13 +116,13 @@ def _forbidding(clause: ForbiddenLike) -> list[str]:
     return [hyperparameter.name for pair in pairs for hyperparameter in pair]
 
 
-def _refuse_mistakable(conditions: Iterable[ConditionLike]) -> None:
-    """Refuse conjunctions that differ although ConfigSpace samples and validates by the first of them only."""
+def _refuse_ambiguous(conditions: Iterable[ConditionLike]) -> None:
+    """Refuse different conjunctions that ConfigSpace treats as equal: it would use only the first of them."""
     for a, b in combinations([c for c in conditions if isinstance(c, Conjunction)], 2):
         same = a.equivalent_condition_on_parent(b) or b.equivalent_condition_on_parent(a)
         if same and _meaning(a) != _meaning(b):
             raise SpaceError(
-                f"ConfigSpace takes the conditions {a} and {b} for the same; write a component of one of them twice"
+                f"ConfigSpace treats the conditions {a} and {b} as equal; repeat a component of one of them"
             )
 
 

@@ -1,4 +1,4 @@
-"""Spaces and encoders as plain JSON, for studies, run records and files."""
+"""Convert spaces and encoders to plain JSON and back, for studies, run records and files."""
 
 from __future__ import annotations
 
@@ -14,10 +14,11 @@ from slayr_py.errors import SpaceError
 from slayr_py.space.dimension import Dimension
 from slayr_py.space.encoder import Encoder
 from slayr_py.space.graphs import check_names, from_edges, to_edges
+from slayr_py.space.layout import Layout
 
 
-def jsonable(value: Any) -> Any:
-    """Make plain JSON of nested mappings, sequences and numbers; a number that is not finite becomes None."""
+def jsonable(value: object) -> Any:
+    """Convert nested mappings, sequences and numbers to plain JSON; a number that is not finite becomes None."""
     if isinstance(value, Mapping):
         return {str(key): jsonable(item) for key, item in value.items()}
     if isinstance(value, list | tuple):
@@ -32,7 +33,7 @@ def jsonable(value: Any) -> Any:
 
 
 def space_to_json(space: ConfigurationSpace) -> dict[str, Any]:
-    """Serialise a space as ConfigSpace does, without the users' `meta` fields, which may hold any object."""
+    """Serialise a space as ConfigSpace does, without the `meta` fields, which may hold any object."""
     serialised = space.to_serialized_dict()
     for parameter in serialised["hyperparameters"]:
         parameter["meta"] = None
@@ -42,23 +43,23 @@ def space_to_json(space: ConfigurationSpace) -> dict[str, Any]:
 
 
 def space_from_json(serialised: Mapping[str, Any]) -> ConfigurationSpace:
-    """Read back what `space_to_json` gave, or a file in ConfigSpace's own JSON format.
+    """Make a space from the result of `space_to_json`, or from ConfigSpace's own JSON format.
 
     Raises
     ------
     SpaceError
-        ConfigSpace cannot read it.
+        If ConfigSpace cannot read it.
     """
     try:
         return ConfigurationSpace.from_serialized_dict(_copied(serialised))
     except CyclicDependancyError as error:
-        raise SpaceError(f"the conditions of this space go in a circle: {_circle(serialised)}") from error
-    except Exception as error:  # ConfigSpace lets KeyError, TypeError, ValueError and its own errors through
+        raise SpaceError(f"the conditions of this space form a cycle: {_cycle(serialised)}") from error
+    except Exception as error:  # ConfigSpace raises KeyError, TypeError, ValueError or its own errors
         raise SpaceError(f"this is not a ConfigSpace space in JSON: {type(error).__name__}: {error}") from error
 
 
-def encoder_to_json(encoder: Encoder) -> dict[str, Any]:
-    """Serialise an encoder: its space, and the graphs it was asked for by name or as edges [level, level, weight].
+def encoder_to_json(encoder: Layout) -> dict[str, Any]:
+    """Serialise an encoder: its space, and the requested graphs by name or as edges [level, level, weight].
 
     Levels in edges are given by their index.
     """
@@ -71,12 +72,12 @@ def encoder_to_json(encoder: Encoder) -> dict[str, Any]:
 
 
 def encoder_from_json(values: Mapping[str, Any]) -> Encoder:
-    """Read back what `encoder_to_json` gave.
+    """Make an encoder from the result of `encoder_to_json`.
 
     Raises
     ------
     SpaceError
-        It is not that.
+        If the values are not such a result.
     """
     try:
         space, graphs = space_from_json(values["space"]), values["graphs"]
@@ -95,7 +96,7 @@ def encoder_from_json(values: Mapping[str, Any]) -> Encoder:
 
 
 def _copied(node: Any, key: str = "") -> Any:
-    """Copy, since ConfigSpace takes what it reads apart; a level that JSON has made a list of is a tuple again."""
+    """Copy, since ConfigSpace modifies its input; turn levels that JSON changed into lists back into tuples."""
     if isinstance(node, Mapping):
         return {name: _copied(item, name) for name, item in node.items()}
     if isinstance(node, list | tuple):
@@ -105,7 +106,7 @@ def _copied(node: Any, key: str = "") -> Any:
     return node
 
 
-def _circle(serialised: Mapping[str, Any]) -> str:
+def _cycle(serialised: Mapping[str, Any]) -> str:
     def edges(condition: Mapping[str, Any]) -> list[tuple[str, str]]:
         if "conditions" in condition:
             return [edge for part in condition["conditions"] for edge in edges(part)]

@@ -1,4 +1,4 @@
-"""Laplacian eigenvalues and eigenvectors of a graph: what kernels on graphs are made of."""
+"""Laplacian eigenvalues and eigenvectors of a graph, from which kernels on graphs are computed."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ class Spectrum:
     Attributes
     ----------
     eigenvalues : (G,) float64
-        The distinct ones, ascending; the first is exactly 0.
+        Distinct eigenvalues, ascending; the first is exactly 0.
     basis : (m, m) float64
-        Orthonormal eigenvectors as columns, their eigenvalues ascending; the first is constant.
+        Orthonormal eigenvectors as columns, in ascending order of their eigenvalues; the first is constant.
     group_of : (m,) int64
         Index in ``eigenvalues`` of each column's eigenvalue.
     """
@@ -34,7 +34,7 @@ class Spectrum:
         """Decompose the graph with the given adjacency matrix, (m, m), symmetric with a zero diagonal.
 
         The constant vector spans the null space of a connected graph, so only its complement is decomposed: the
-        eigenvalue 0 and its eigenvector are exact and the others orthogonal to it.
+        eigenvalue 0 and its eigenvector are exact, and the other eigenvectors are orthogonal to it.
         """
         m = len(weights)
         laplacian = np.diag(weights.sum(axis=1)) - weights
@@ -42,7 +42,7 @@ class Spectrum:
         values, vectors = np.linalg.eigh(complement.T @ laplacian @ complement)
         values = np.concatenate([[0.0], np.maximum(values, 0.0)])
         basis = np.column_stack([np.full(m, 1 / np.sqrt(m)), signed(complement @ vectors)])
-        # Each computed eigenvalue is off by a small multiple of m eps |L|: closer ones cannot be told apart.
+        # Each computed eigenvalue has an error of a small multiple of m eps |L|; treat closer ones as equal.
         tolerance = 10 * m * np.finfo(np.float64).eps * values[-1]
         group_of = np.concatenate([[0], np.cumsum(np.diff(values) > tolerance)]).astype(np.int64)
         distinct = np.bincount(group_of, weights=values) / np.bincount(group_of)
@@ -51,10 +51,10 @@ class Spectrum:
 
 
 def with_inactive(weights: FloatArray) -> FloatArray:
-    """Adjacency matrix with one more vertex, the last, for inactivity: joined to every other with weight 1.
+    """Add a last vertex for inactivity to an adjacency matrix, joined to every other vertex with weight 1.
 
-    Inactivity is then one more state of the parameter, as far from one level of a complete graph as from any other,
-    and a kernel on graphs needs no special case for it.
+    Inactivity is then one more state of the parameter, at the same distance from every level of a complete graph, and a
+    kernel on graphs needs no special case for it.
     """
     m = len(weights)
     extended = np.ones((m + 1, m + 1))
@@ -64,7 +64,7 @@ def with_inactive(weights: FloatArray) -> FloatArray:
 
 
 def signed(vectors: FloatArray) -> FloatArray:
-    """Columns with the first of their large entries positive: an eigenvector's sign is anybody's choice."""
+    """Return the columns with their first large entry positive, since the sign of an eigenvector is arbitrary."""
     large = np.abs(vectors) > 0.5 * np.abs(vectors).max(axis=0, initial=0.0)
     first = np.take_along_axis(vectors, np.argmax(large, axis=0)[None], axis=0)
     return vectors * np.sign(first)

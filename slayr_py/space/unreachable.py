@@ -1,8 +1,8 @@
-"""Parameters whose condition can never hold.
+"""Find parameters whose condition can never hold.
 
-A condition compares its parents with constants, so of a parent's values only finitely many need a try: the constants
-and one value between any two of them. Over these the answer is exact, also for a condition that holds for one float in
-a million. Forbidden clauses are left aside: who forbids a value may well keep what depended on it.
+A condition compares its parents with constants, so only finitely many values of a parent need to be tried: the
+constants and one value between any two of them. The answer over these is exact, even if a condition holds for one float
+in a million. Forbidden clauses are ignored: a user may forbid a value and keep the parameters that depend on it.
 """
 
 from __future__ import annotations
@@ -25,15 +25,15 @@ from ConfigSpace.hyperparameters import (
 from slayr_py.space.dimension import FloatArray
 from slayr_py.space.rules import Rules, literals
 
-_SAMPLES = 1024  # random combinations, in which most parameters turn up active at once
-_COMBINATIONS = 2**16  # tried for a parameter that did not
+_SAMPLES = 1024  # random combinations, tried first: most parameters are active in one of them
+_COMBINATIONS = 2**16  # most combinations tried for each of the other parameters
 
 
 def never_active(rules: Rules) -> list[str]:
-    """Names of the parameters that are certainly inactive in every configuration.
+    """Return the names of the parameters that are certainly inactive in every configuration.
 
-    One is certain if its condition fails for all combinations of its ancestors' values or, where these are too many,
-    for all combinations of its parents' values, each of them inactive or not.
+    This is certain if a parameter's condition fails for all combinations of its ancestors' values or, if these are too
+    many, for all combinations of its parents' values, each parent being inactive or not.
     """
     space = rules.space
     compared: dict[str, list[Condition]] = {}
@@ -65,7 +65,7 @@ def _possible(rules: Rules, name: str, states: Mapping[str, FloatArray]) -> bool
 
 
 def _combinations(states: Mapping[str, FloatArray]) -> tuple[dict[str, FloatArray], int] | None:
-    """Every combination of the states, and their number; None if there are too many."""
+    """Return every combination of the states and their number; None if there are too many."""
     sizes = [len(values) for values in states.values()]
     count = math.prod(sizes)
     if count > _COMBINATIONS:
@@ -82,7 +82,7 @@ def _vectors(rules: Rules, rows: Mapping[str, FloatArray], count: int) -> FloatA
 
 
 def _states(parent: Hyperparameter[Any, Any], compared: list[Condition]) -> FloatArray:
-    """Values of a parent, as ConfigSpace's vectors, among which every combination of its comparisons occurs."""
+    """Return values of a parent, as in ConfigSpace's vectors, that cover every outcome of its comparisons."""
     constants = [v for c in compared for v in (c.values if isinstance(c, InCondition) else [c.value])]
     thresholds = np.array([parent.to_vector(v) for v in constants], dtype=np.float64)
     if isinstance(parent, Constant):

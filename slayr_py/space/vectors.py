@@ -1,9 +1,8 @@
-"""Numbers of our dimensions as ConfigSpace's vectors, and configurations made of them."""
+"""Convert numbers of our dimensions to ConfigSpace's vectors, and both to configurations."""
 
 from __future__ import annotations
 
 from collections.abc import Collection
-from typing import Any
 
 import numpy as np
 from ConfigSpace import Configuration, ConfigurationSpace
@@ -14,12 +13,12 @@ from slayr_py.space.rules import BoolArray
 
 
 class Vectors:
-    """Between numbers (n, D), level indices and real values, and vectors (len(space), n).
+    """Convert numbers (n, D), level indices and real values, to vectors (len(space), n).
 
     Attributes
     ----------
     rows : list of int
-        Where the D dimensions stand in a vector.
+        Rows of the D dimensions in a vector.
     varies : (len(space),) bool
         Which parameters have a dimension.
     constants : dict of str to object
@@ -30,12 +29,12 @@ class Vectors:
         self.space, self.dimensions = space, dimensions
         self.rows = [space.index_of[d.name] for d in dimensions]
         self.varies = np.isin(np.arange(len(space)), self.rows)
-        self.constants: dict[str, Any] = {name: h.value for name, h in space.items() if isinstance(h, Constant)}
+        self.constants: dict[str, object] = {name: h.value for name, h in space.items() if isinstance(h, Constant)}
         self._tables = {d.name: np.array([space[d.name].to_vector(v) for v in d.levels]) for d in dimensions}
 
     def of(self, numbers: FloatArray, names: Collection[str]) -> FloatArray:
-        """Vectors in which the named dimensions, and all constants, are as if they were active."""
-        vectors = np.ones((len(self.space), len(numbers)))  # 1 is the vector of a constant
+        """Return vectors with values for the named dimensions and all constants, as if they were active."""
+        vectors = np.ones((len(self.space), len(numbers)))  # 1 is the vector value of a constant
         for row, d, column in zip(self.rows, self.dimensions, np.ascontiguousarray(numbers.T), strict=True):
             if d.name in names:
                 levels = self._tables[d.name]
@@ -43,14 +42,14 @@ class Vectors:
         return vectors
 
     def configurations(self, numbers: FloatArray, vectors: FloatArray, active: BoolArray) -> list[Configuration]:
-        """Configurations that have exactly these vectors and values; nothing is validated."""
+        """Return configurations with exactly these vectors and values, without validation."""
         columns = {d.name: d.values(numbers[:, j]) for j, d in enumerate(self.dimensions)}
         columns |= {name: [value] * len(numbers) for name, value in self.constants.items()}
         on = {name: active[self.space.index_of[name]].tolist() for name in columns}
         configs = []
         for i, vector in enumerate(np.where(active, vectors, np.nan).T):
             config = Configuration(self.space, vector=vector.copy())
-            # ConfigSpace would compute the values from the vector, with other last digits.
+            # ConfigSpace would compute the values from the vector, with different last digits.
             config._values = {name: column[i] for name, column in columns.items() if on[name][i]}
             configs.append(config)
         return configs

@@ -1,4 +1,4 @@
-"""Support vector machines with any Mercer kernel, through the factorisation of its Gram matrix."""
+"""Support vector machines with any Mercer kernel, by factorisation of its Gram matrix."""
 
 from slayr_py.svm.cross_validation import cross_validate
 from slayr_py.svm.factorization import KernelFactorization

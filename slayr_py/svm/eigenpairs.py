@@ -1,12 +1,12 @@
-"""Eigenpairs of Gram matrices: K = P D P' with what is zero left out (slayR notes, "Kernel Factorization").
+"""Eigenpairs of Gram matrices: K = P D P' without zero eigenvalues (slayR notes, "Kernel Factorization").
 
 Symbols
 -------
-n : number of training points; r : number of eigenpairs that are kept, the largest first.
+n : number of training points; r : number of eigenpairs kept, the largest first.
 K (n, n) : Gram matrix; D (r,) : eigenvalues; P (n, r) : eigenvectors as columns.
 
-The notes have D > 0 for every Mercer kernel; positive *semi*-definite means D >= 0, and in floating point the zeros
-come out as small numbers of either sign.
+The notes state D > 0 for every Mercer kernel, but positive *semi*-definite means D >= 0, and in floating point zero
+eigenvalues are computed as small numbers of either sign.
 """
 
 from __future__ import annotations
@@ -15,7 +15,6 @@ from numbers import Integral, Real
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.linalg import eigh
 from scipy.linalg.lapack import dpotrf
 from scipy.sparse.linalg import ArpackError, eigsh
@@ -25,9 +24,9 @@ from slayr_py.space.dimension import FloatArray
 from slayr_py.space.spectrum import signed
 
 _EPS = float(np.finfo(np.float64).eps)
-_FEW = 8  # Lanczos is the faster one up to about n / 8 eigenpairs
+_FEW = 8  # Lanczos is faster for up to about n / 8 eigenpairs
 _FIRST_GUESS = 32
-_BLOCK = 128  # rows compared with as many columns while these are in the cache
+_BLOCK = 128  # rows in a block of the symmetry check, small enough for the cache
 
 
 class Eigenpairs(NamedTuple):
@@ -38,20 +37,20 @@ class Eigenpairs(NamedTuple):
 
 
 def decompose(gram: FloatArray, rank: float | None = None, tol: float = 1e-10) -> Eigenpairs:
-    """Eigenpairs of a Gram matrix.
+    """Return the eigenpairs of a Gram matrix.
 
     Parameters
     ----------
     gram : (n, n) float64
     rank : int or float, optional
-        How many to keep at most, or the share of the trace in (0, 1) that they explain; all by default.
+        Largest number of eigenpairs to keep, or the share of the trace in (0, 1) that they explain; all by default.
     tol : float
-        A negative eigenvalue down to ``-tol`` times the largest one is taken for rounding.
+        A negative eigenvalue down to ``-tol`` times the largest one is treated as a rounding error.
 
     Raises
     ------
     DataError
-        If the matrix is not square, finite, symmetric and positive semi-definite, is zero, or the rank is none.
+        If the matrix is zero, or not square, finite, symmetric and positive semi-definite, or the rank is illegal.
     """
     check_gram(gram)
     check_rank(rank, len(gram))
@@ -71,11 +70,11 @@ def decompose(gram: FloatArray, rank: float | None = None, tol: float = 1e-10) -
 
 
 def keep(pairs: Eigenpairs, rank: float | None, trace: float) -> Eigenpairs:
-    """Leave out the pairs that are zero up to rounding, then those that ``rank`` does not ask for; fix the signs."""
+    """Drop the pairs that are zero up to rounding, then those beyond ``rank``; fix the signs."""
     values, vectors = pairs
     if values[0] <= 0:
-        raise DataError("all kernel values are 0: there is nothing to factor; look at the inputs and their scale")
-    # Rounding in the entries of K, independent from one to the next, moves eigenvalues by about sqrt(n) eps |K|.
+        raise DataError("all kernel values are 0, so there are no features; check the inputs and their scale")
+    # Independent rounding errors in the entries of K change eigenvalues by about sqrt(n) eps |K|.
     r = int(np.count_nonzero(values > 2 * np.sqrt(len(vectors)) * _EPS * values[0]))
     if isinstance(rank, Integral):
         r = min(r, int(rank))
@@ -85,7 +84,7 @@ def keep(pairs: Eigenpairs, rank: float | None, trace: float) -> Eigenpairs:
 
 
 def largest(matrix: Any, k: int, **options: Any) -> Eigenpairs | None:
-    """The k largest eigenpairs by ARPACK from a fixed starting vector, descending; None where it does not converge."""
+    """Return the k largest eigenpairs by ARPACK from a fixed start, descending; None if it does not converge."""
     start = np.random.default_rng(0).uniform(-1.0, 1.0, matrix.shape[0])
     try:
         values, vectors = eigsh(matrix, k=k, **{"which": "LA", "v0": start, **options})
@@ -96,14 +95,14 @@ def largest(matrix: Any, k: int, **options: Any) -> Eigenpairs | None:
 
 
 def is_few(k: float | None, n: int) -> bool:
-    """Whether k is a number of eigenpairs, and so small a one that ARPACK is faster than LAPACK."""
+    """Whether k is a number of eigenpairs so small that ARPACK is faster than LAPACK."""
     return isinstance(k, Integral) and int(k) * _FEW <= n
 
 
-def check_gram(gram: NDArray[Any]) -> None:
+def check_gram(gram: FloatArray) -> None:
     """Raise ``DataError`` unless a matrix is square, finite and symmetric up to rounding."""
     if gram.ndim != 2 or gram.shape[0] != gram.shape[1]:
-        raise DataError(f"a Gram matrix is square, one row and one column a point; got shape {gram.shape}")
+        raise DataError(f"a Gram matrix must be square, with one row and column per point; got shape {gram.shape}")
     check_finite(gram)
     allowed = 1e-10 * max(gram.max(), -gram.min())
     for first in range(0, len(gram), _BLOCK):
@@ -113,18 +112,18 @@ def check_gram(gram: NDArray[Any]) -> None:
             i, j = np.add(np.unravel_index(np.argmax(difference), difference.shape), first)
             raise DataError(
                 f"the Gram matrix is not symmetric: {gram[i, j]:.6g} at ({i}, {j}), {gram[j, i]:.6g} at ({j}, {i}); "
-                "if that is rounding, (K + K.T) / 2 mends it"
+                "if this is rounding, use (K + K.T) / 2"
             )
 
 
-def check_finite(gram: NDArray[Any]) -> None:
-    """Raise ``DataError`` for a kernel value that is no number, or too large for one."""
+def check_finite(gram: FloatArray) -> None:
+    """Raise ``DataError`` for a kernel value that is NaN or infinite."""
     if not np.isfinite(gram).all():
         i, j = np.argwhere(~np.isfinite(gram))[0]
         raise DataError(f"the kernel value at ({i}, {j}) is {gram[i, j]}; scale the inputs, or remove the point")
 
 
-def check_rank(rank: Any, n: int) -> None:
+def check_rank(rank: object, n: int) -> None:
     """Raise ``DataError`` unless a rank is None, an integer in 1..n, or a share in (0, 1)."""
     if isinstance(rank, Integral):
         legal = not isinstance(rank, bool) and 1 <= int(rank) <= n
@@ -136,7 +135,7 @@ def check_rank(rank: Any, n: int) -> None:
 
 
 def _guesses(rank: float | None, n: int) -> list[int]:
-    """Numbers of eigenpairs to ask ARPACK for, one after another, before everything is decomposed."""
+    """Numbers of eigenpairs to try with ARPACK, in order, before a full decomposition."""
     if rank is None:
         return []
     if isinstance(rank, Integral):
@@ -148,7 +147,7 @@ def _guesses(rank: float | None, n: int) -> list[int]:
 
 
 def _refuse_indefinite(gram: FloatArray, shift: float) -> None:
-    """Raise ``DataError`` if an eigenvalue is below -shift: then, and only then, K + shift I has no Cholesky factor."""
+    """Raise ``DataError`` if an eigenvalue is below -shift, which is when K + shift I has no Cholesky factor."""
     shifted = gram.copy(order="F")
     shifted[np.diag_indices_from(shifted)] += max(shift, 0.0)
     if dpotrf(shifted, lower=1, clean=0, overwrite_a=1)[1]:
@@ -160,5 +159,5 @@ def _refuse_indefinite(gram: FloatArray, shift: float) -> None:
 def _indefinite(smallest: float, greatest: float) -> DataError:
     return DataError(
         f"the kernel is indefinite: its Gram matrix has the eigenvalue {smallest:.6g} (the largest is {greatest:.6g}), "
-        "so it is no inner product of features; take a Mercer kernel, or raise tol if this is rounding"
+        "so it is not an inner product of features; use a Mercer kernel, or raise tol if this is rounding"
     )

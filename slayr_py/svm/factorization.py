@@ -1,8 +1,8 @@
 """Features whose inner products are a kernel (slayR notes, "Kernel Factorization").
 
-K = P D P' = Q'Q with Q = D^(1/2) P': the columns of Q are features of the n training points. A new point x has the
-features D^(-1/2) P' k(X, x), its projection onto theirs: for a training point the same as its column of Q, and between
-any two points the inner product is k(x, X) K^+ k(X, y), the Nyström extension (Williams & Seeger 2001).
+K = P D P' = Q'Q with Q = D^(1/2) P': the columns of Q are the features of the n training points. The features of a new
+point x are D^(-1/2) P' k(X, x), its projection onto theirs. For a training point they equal its column of Q. The inner
+product of any two points x, y is k(x, X) K^+ k(X, y), the Nyström extension (Williams & Seeger 2001).
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from __future__ import annotations
 from typing import Any, Self
 
 import numpy as np
+from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin, clone
 from sklearn.utils.validation import check_is_fitted, validate_data
 
@@ -21,17 +22,18 @@ from slayr_py.svm.precomputed import Precomputed
 
 
 class KernelFactorization(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc]
-    """Map points to features on which a linear method works with a kernel.
+    """Map points to features whose inner products are a kernel, for use with a linear method.
 
     Parameters
     ----------
     kernel : KernelFunction or str
         A Mercer kernel, or the name of one.
     rank : int or float, optional
-        How many features to keep at most, or the share of the trace of K in (0, 1) that they explain; by default all
-        whose eigenvalue is not zero up to rounding. A rank below an eighth of n is found by ARPACK.
+        Largest number of features to keep, or the share of the trace of K in (0, 1) that they explain; by default all
+        features whose eigenvalue is not zero up to rounding. ARPACK computes ranks up to an eighth of n.
     tol : float
-        A negative eigenvalue down to ``-tol`` times the largest one is rounding and clipped, a smaller one refused.
+        A negative eigenvalue down to ``-tol`` times the largest one is clipped as a rounding error; a smaller one is an
+        error.
 
     Attributes
     ----------
@@ -44,15 +46,15 @@ class KernelFactorization(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Bas
     X_fit_ : points
         The training points, unless the kernel needs no factorisation.
     n_features_in_, feature_names_in_
-        As scikit-learn has them, where points are vectors.
+        As in scikit-learn, if points are vectors.
 
     Notes
     -----
-    A kernel whose ``needs_factorization`` is False hands its eigenpairs over. Those of a graph kernel belong to all
-    nodes of the graph, so features are exact for every node, whichever ones ``fit`` has seen.
+    A kernel whose ``needs_factorization`` is False provides its eigenpairs itself. The eigenpairs of a graph kernel are
+    those of all nodes, so features are exact for every node, including those that were not passed to ``fit``.
 
-    ``fit_transform`` gives the columns of Q as they are; ``transform`` of the same points differs by rounding, the more
-    the smaller the eigenvalue, and inner products do not.
+    ``fit_transform`` returns the columns of Q. ``transform`` of the same points differs from them by rounding errors,
+    which grow as the eigenvalue decreases; inner products do not differ.
 
     Examples
     --------
@@ -68,7 +70,7 @@ class KernelFactorization(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Bas
     def __init__(self, kernel: KernelFunction | str = "rbf", rank: float | None = None, tol: float = 1e-10) -> None:
         self.kernel, self.rank, self.tol = kernel, rank, tol
 
-    def fit(self, X: Any, y: Any = None) -> Self:
+    def fit(self, X: Any, y: object = None) -> Self:
         """Factor the training Gram matrix.
 
         Parameters
@@ -80,27 +82,27 @@ class KernelFactorization(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Bas
         Raises
         ------
         DataError
-            If the Gram matrix is not square, symmetric, finite, positive semi-definite, or the kernel or the rank is
+            If the Gram matrix is not square, symmetric, finite and positive semi-definite, or the kernel or the rank is
             illegal.
         SlayrError, ValueError
-            For points that are not of the kernel's kind.
+            If points are not of the kernel's kind.
         """
         self._fit(X)
         return self
 
-    def fit_transform(self, X: Any, y: Any = None) -> FloatArray:
-        """Fit, and give the columns of Q: the features of the training points, (n, r)."""
+    def fit_transform(self, X: Any, y: object = None) -> FloatArray:
+        """Fit and return the columns of Q, the features of the training points, (n, r)."""
         rows = self._fit(X)
         return np.asarray(self.eigenvectors_[rows] * np.sqrt(self.eigenvalues_))
 
     def transform(self, X: Any) -> FloatArray:
-        """Features of m points, (m, r).
+        """Return the features of m points, (m, r).
 
         Raises
         ------
         sklearn.exceptions.NotFittedError
         SlayrError, ValueError
-            For points that are not of the kernel's kind, or have another number of columns.
+            If points are not of the kernel's kind or have another number of columns.
         """
         check_is_fitted(self)
         points = self._read(X, reset=False)
@@ -109,12 +111,13 @@ class KernelFactorization(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Bas
             return np.asarray(self.eigenvectors_[points] * root)
         return np.asarray(self.kernel_.between(points, self.X_fit_) @ self.eigenvectors_ / root)
 
-    def _fit(self, X: Any) -> Any:
-        """Which rows of the eigenvectors are those of the training points."""
+    def _fit(self, X: Any) -> slice | NDArray[np.intp]:
+        """Compute the eigenpairs; return the rows of the eigenvectors that belong to the training points."""
         self.kernel_ = clone(from_name(self.kernel))
         if not self.kernel_.needs_factorization:
             self.eigenvalues_, self.eigenvectors_ = self.kernel_.eigenpairs(self.rank)
-            return self._read(X, reset=True)
+            rows: NDArray[np.intp] = self._read(X, reset=True)
+            return rows
         self.kernel_.check()
         self.X_fit_ = self._read(X, reset=True)
         gram = self.kernel_.between(self.X_fit_, self.X_fit_)

@@ -61,7 +61,7 @@ class GPKernel(KernelFunction):
 
     @classmethod
     def from_posterior(cls, posterior: FittedProcess, draw: int | None = None) -> Self:
-        """The kernel of a fitted Gaussian process.
+        """Make the kernel of a fitted Gaussian process.
 
         Parameters
         ----------

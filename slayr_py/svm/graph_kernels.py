@@ -1,8 +1,8 @@
 """Kernels between the nodes of a graph: functions of its Laplacian.
 
-With L = U diag(lambda) U' a kernel is K = U diag(f(lambda)) U' for some f >= 0 that falls with lambda: eigenvectors
-that change little along edges count most (Smola & Kondor 2003). Its eigenpairs are those of L, so it is never
-multiplied out to be decomposed again (slayR notes, "needsFactorization").
+With L = U diag(lambda) U' a kernel is K = U diag(f(lambda)) U' for some f >= 0 that decreases with lambda: eigenvectors
+that change little along edges have the largest weight (Smola & Kondor 2003). K has the eigenvectors of L, so its Gram
+matrix is never decomposed (slayR notes, "needsFactorization").
 
 ==============================  =========================  ===================================
 diffusion                       exp(-beta lambda)          Kondor & Lafferty 2002
@@ -29,9 +29,9 @@ from slayr_py.svm.kernel_function import KernelFunction
 
 
 class GraphKernel(KernelFunction):
-    """A kernel on the nodes of one graph, which is known as a whole; points are nodes.
+    """A kernel on the nodes of one graph; points are nodes.
 
-    An array, list or single column of nodes is read: keys of a networkx graph, indices of an adjacency matrix.
+    Nodes are given as an array, a list or a single column: keys of a networkx graph, or indices of an adjacency matrix.
     """
 
     needs_factorization: ClassVar[bool] = False
@@ -40,25 +40,25 @@ class GraphKernel(KernelFunction):
 
     @abstractmethod
     def response(self, spectrum: LaplacianSpectrum) -> FloatArray:
-        """Eigenvalues f(lambda) of K, non-negative and falling; ``DataError`` where they would not be."""
+        """Return the eigenvalues f(lambda) of K; raise ``DataError`` unless they are non-negative and decreasing."""
 
     @override
     def check(self) -> None:
-        """Nothing: graph and spectrum are checked where they are read."""
+        """Do nothing: graph and spectrum are checked where they are used."""
 
     @override
     def eigenpairs(self, rank: float | None = None) -> Eigenpairs:
-        """Positive eigenvalues (r,) of K between all N nodes, descending, and eigenvectors (N, r).
+        """Return the positive eigenvalues (r,) of K for all N nodes, descending, and eigenvectors (N, r).
 
         Parameters
         ----------
         rank : int or float, optional
-            How many to keep at most, or the share of the trace that they explain; all by default.
+            Largest number of eigenpairs to keep, or the share of the trace that they explain; all by default.
 
         Raises
         ------
         DataError
-            For a graph, a rank or a parameter that is illegal.
+            For an illegal graph, rank or parameter.
         """
         self.check()
         weights = weights_of(self.graph)
@@ -69,7 +69,7 @@ class GraphKernel(KernelFunction):
 
     @override
     def read(self, X: Any) -> NDArray[np.intp]:
-        """Positions of nodes in the graph, (n,)."""
+        """Return the positions of n nodes in the graph."""
         column = X.to_numpy() if hasattr(X, "to_numpy") else X
         if isinstance(column, np.ndarray):
             column = (column[:, 0] if column.ndim == 2 and column.shape[1] == 1 else column).tolist()
@@ -91,7 +91,7 @@ class GraphKernel(KernelFunction):
 
 
 class _Smoothing(GraphKernel):
-    """Kernels with one parameter beta, the larger the smoother."""
+    """Kernels with one parameter beta; a larger beta gives a smoother kernel."""
 
     def __init__(self, graph: Any, beta: float = 1.0, normalized: bool = False) -> None:
         self.graph, self.beta, self.normalized = graph, beta, normalized
@@ -109,7 +109,7 @@ class Diffusion(_Smoothing):
     graph : networkx.Graph, (N, N) array_like or sparse matrix
         Undirected; edges may have a non-negative ``weight``.
     beta : float
-        Positive: the time for which heat diffuses from one node to the others.
+        Positive: the time for which heat diffuses between nodes.
     normalized : bool
         Whether L is D^(-1/2) (D - A) D^(-1/2) instead of D - A.
     """
@@ -145,8 +145,8 @@ class RandomWalk(GraphKernel):
     p : int
         Number of steps, at least 1.
     a : float, optional
-        How lazy. At least 2 for the normalised Laplacian, at least its largest eigenvalue for the other one: below,
-        some eigenvalue of K is negative, or grows where it should fall. The least possible by default.
+        Laziness: at least 2 for the normalised Laplacian, at least the largest eigenvalue for the unnormalised one.
+        Below that, an eigenvalue of K is negative or increases with lambda. The smallest legal value by default.
     """
 
     def __init__(self, graph: Any, p: int = 2, a: float | None = None, normalized: bool = True) -> None:
@@ -154,7 +154,7 @@ class RandomWalk(GraphKernel):
 
     @override
     def check(self) -> None:
-        self._check_whole("p")
+        self._check_integer("p")
         if self.a is not None:
             self._check_positive("a")
 
@@ -165,7 +165,7 @@ class RandomWalk(GraphKernel):
         if a < least * (1 - 1e-12):
             raise DataError(
                 f"a of RandomWalk must be at least {least:.6g} for the {'' if self.normalized else 'un'}normalised "
-                f"Laplacian of this graph, got {a!r}; leave it out for the least possible"
+                f"Laplacian of this graph, got {a!r}; omit it to use the smallest legal value"
             )
         return np.maximum(a - spectrum.values, 0.0) ** self.p
 
@@ -177,7 +177,7 @@ class InverseCosine(GraphKernel):
     ----------
     graph : networkx.Graph, (N, N) array_like or sparse matrix
     normalized : bool
-        False is refused unless no eigenvalue of D - A is above 2, beyond which the cosine is negative.
+        False is legal only if no eigenvalue of D - A exceeds 2, above which the cosine is negative.
     """
 
     def __init__(self, graph: Any, normalized: bool = True) -> None:
@@ -188,6 +188,6 @@ class InverseCosine(GraphKernel):
         if spectrum.greatest > 2 + 1e-10:
             raise DataError(
                 f"the Laplacian of this graph has the eigenvalue {spectrum.greatest:.6g}, and cos(lambda pi / 4) is a "
-                "kernel for eigenvalues up to 2; take normalized=True"
+                "kernel for eigenvalues up to 2; use normalized=True"
             )
         return np.maximum(np.cos(spectrum.values * (np.pi / 4)), 0.0)

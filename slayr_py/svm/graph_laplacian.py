@@ -17,7 +17,7 @@ from slayr_py.svm.eigenpairs import is_few, largest
 
 
 class LaplacianSpectrum(NamedTuple):
-    """Eigenvalues (r,) and eigenvectors (N, r) of a Laplacian, the smallest first, and its largest eigenvalue."""
+    """The smallest eigenvalues (r,), ascending, and eigenvectors (N, r) of a Laplacian, and its largest eigenvalue."""
 
     values: FloatArray
     vectors: FloatArray
@@ -25,35 +25,35 @@ class LaplacianSpectrum(NamedTuple):
 
 
 def nodes_of(graph: Any) -> list[Hashable]:
-    """Nodes in the order of the adjacency matrix; integers from 0 where the graph is given as one."""
+    """Return the nodes in the order of the adjacency matrix; integers from 0 if the graph is given as a matrix."""
     if isinstance(graph, nx.Graph):
         return list(graph)
     return list(range(graph.shape[0] if sparse.issparse(graph) else len(graph)))
 
 
 def weights_of(graph: Any) -> Any:
-    """Weights of the edges as a sparse (N, N) array; those of parallel edges are added.
+    """Return the weights of the edges as a sparse (N, N) array; weights of parallel edges are added.
 
     Parameters
     ----------
     graph : networkx.Graph, (N, N) array_like or sparse matrix
-        An edge of a networkx graph may have a ``weight``, and counts 1 without.
+        An edge of a networkx graph may have a ``weight``; the default is 1.
 
     Raises
     ------
     DataError
-        If it is no graph, is directed, has no nodes or no edges, or a weight is negative or not finite.
+        If it is not a graph, is directed, has no nodes or no edges, or a weight is negative or not finite.
     """
     if isinstance(graph, nx.Graph):
         if graph.is_directed():
-            raise DataError(f"the graph is directed ({graph}); take an undirected one, such as graph.to_undirected()")
+            raise DataError(f"the graph is directed ({graph}); use an undirected one, such as graph.to_undirected()")
         weights: Any = sparse.csr_array((0, 0))
         if len(graph):
             weights = nx.to_scipy_sparse_array(graph, dtype=np.float64, format="csr")
     else:
         weights = _matrix(graph)
     if not np.count_nonzero(weights.data):
-        raise DataError(f"the graph is empty: {weights.shape[0]} nodes and no edges tell nothing about any node")
+        raise DataError(f"the graph is empty: {weights.shape[0]} nodes and no edges; a graph kernel needs edges")
     if np.any(bad := ~(np.isfinite(weights.data) & (weights.data >= 0))):
         raise DataError(f"the graph has an edge of weight {weights.data[bad][0]}; weights are non-negative and finite")
     difference = abs(weights - weights.T).tocoo()
@@ -62,21 +62,21 @@ def weights_of(graph: Any) -> Any:
         i, j = int(difference.row[worst]), int(difference.col[worst])
         raise DataError(
             f"the graph is directed: its adjacency matrix has {weights[i, j]:.6g} at ({i}, {j}) and "
-            f"{weights[j, i]:.6g} at ({j}, {i}); take an undirected one, such as (A + A.T) / 2"
+            f"{weights[j, i]:.6g} at ({j}, {i}); use an undirected one, such as (A + A.T) / 2"
         )
     return weights
 
 
 def laplacian_spectrum(weights: Any, normalized: bool, rank: float | None) -> LaplacianSpectrum:
-    """Spectrum of L = D - A or of D^(-1/2) L D^(-1/2), whose eigenvalues lie in [0, 2].
+    """Return the spectrum of L = D - A, or of D^(-1/2) L D^(-1/2), whose eigenvalues lie in [0, 2].
 
-    All of it, or the ``rank`` smallest eigenvalues by ARPACK where these are few. The row of a node without edges is
-    zero in either Laplacian, and self-loops play no part.
+    All eigenvalues, or the ``rank`` smallest by ARPACK if these are few. The row of a node without edges is zero in
+    either Laplacian; self-loops have no effect.
     """
     matrix = laplacian(weights, normed=normalized).tocsc()
     n = matrix.shape[0]
     if rank is not None and is_few(rank, n):
-        # The eigenvalues of a large graph crowd near 0; those of (L + shift I)^-1 are far apart.
+        # Eigenvalues of a large graph cluster near 0; those of (L + shift I)^-1 are well separated.
         shift = 1e-2 * matrix.trace() / n
         smallest = largest(matrix, int(rank), sigma=-shift, which="LM")
         top = largest(matrix, 1)
@@ -93,5 +93,7 @@ def _matrix(graph: Any) -> Any:
     except (TypeError, ValueError) as error:
         raise DataError(f"expected a networkx graph or an adjacency matrix, got {graph!r:.200}") from error
     if weights.ndim != 2 or weights.shape[0] != weights.shape[1]:
-        raise DataError(f"an adjacency matrix is square, one row and one column a node; got shape {weights.shape}")
+        raise DataError(
+            f"an adjacency matrix must be square, with one row and column per node; got shape {weights.shape}"
+        )
     return weights

@@ -27,7 +27,7 @@ _KERNELS: dict[str, type[KernelFunction]] = {
 
 
 def names() -> tuple[str, ...]:
-    """Names that :func:`from_name` knows."""
+    """Return the names that :func:`from_name` accepts."""
     return tuple(_KERNELS)
 
 
@@ -37,27 +37,27 @@ def from_name(name: str | KernelFunction, **options: Any) -> KernelFunction:
     Parameters
     ----------
     name : str or KernelFunction
-        One of :func:`names`, or a kernel function, which is handed back.
+        One of :func:`names`, or a kernel function, which is returned unchanged.
     **options
         Arguments of the kernel function, such as ``gamma=0.1``.
 
     Raises
     ------
     DataError
-        For an unknown name or option, or one that is missing. "sigmoid" is among the unknown: it is not Mercer.
+        For an unknown name, or an unknown or missing option. "sigmoid" is refused, since it is not a Mercer kernel.
     """
     if isinstance(name, KernelFunction):
         if options:
-            raise DataError(f"{name!r} is made already; options {sorted(options)} belong to a name")
+            raise DataError(f"options {sorted(options)} cannot be added to {name!r}; pass them to it")
         return name
     if name == "sigmoid":
         raise DataError(
-            "'sigmoid' is no Mercer kernel: Gram matrices of tanh(gamma x'y + coef0) have negative eigenvalues; "
-            "take 'rbf' or 'polynomial'"
+            "'sigmoid' is not a Mercer kernel: Gram matrices of tanh(gamma x'y + coef0) have negative eigenvalues; "
+            "use 'rbf' or 'polynomial'"
         )
     if not isinstance(name, str) or name not in _KERNELS:
         raise DataError(f"unknown kernel {name!r}{did_you_mean(name, _KERNELS)}")
     try:
         return _KERNELS[name](**options)
     except TypeError as error:
-        raise DataError(f"the kernel {name!r} cannot be made of {options}: {error}") from error
+        raise DataError(f"the kernel {name!r} cannot be made from {options}: {error}") from error

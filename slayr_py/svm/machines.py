@@ -1,4 +1,4 @@
-"""Support vector machines with any kernel: the factorisation, then scikit-learn's linear machine on its features."""
+"""Support vector machines with any kernel: scikit-learn's linear machines on the features of the factorisation."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from slayr_py.svm.kernel_function import KernelFunction
 
 
 class KernelMachine(BaseEstimator, ABC):  # type: ignore[misc]  # scikit-learn has no type hints
-    """What the three machines share.
+    """Base class of the three machines.
 
     Attributes
     ----------
@@ -32,10 +32,10 @@ class KernelMachine(BaseEstimator, ABC):  # type: ignore[misc]  # scikit-learn h
 
     @abstractmethod
     def _machine(self) -> Any:
-        """An unfitted linear machine of scikit-learn."""
+        """Return an unfitted linear machine of scikit-learn."""
 
     def fit(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
-        """Factor the Gram matrix of n points and fit the linear machine to their features.
+        """Factor the Gram matrix of n points and fit the linear machine to the features.
 
         Parameters
         ----------
@@ -49,7 +49,7 @@ class KernelMachine(BaseEstimator, ABC):  # type: ignore[misc]  # scikit-learn h
         Raises
         ------
         SlayrError, ValueError
-            As :meth:`KernelFactorization.fit`, or if y does not fit X.
+            As for :meth:`KernelFactorization.fit`, or if y does not match X.
         """
         factorization = KernelFactorization(self.kernel, self.rank)
         features = factorization.fit_transform(X)
@@ -58,25 +58,25 @@ class KernelMachine(BaseEstimator, ABC):  # type: ignore[misc]  # scikit-learn h
         return self
 
     def predict(self, X: Any) -> NDArray[Any]:
-        """Classes or values of m points, (m,).
+        """Predict the classes or values of m points, (m,).
 
         Raises
         ------
         sklearn.exceptions.NotFittedError
         SlayrError, ValueError
-            As :meth:`KernelFactorization.transform`.
+            As for :meth:`KernelFactorization.transform`.
         """
         check_is_fitted(self)
         return np.asarray(self.machine_.predict(self.factorization_.transform(X)))
 
     @property
     def n_features_in_(self) -> int:
-        """Number of columns of the training points, where these are vectors."""
+        """Number of columns of the training points, if these are vectors."""
         return int(self.factorization_.n_features_in_)
 
     @property
     def feature_names_in_(self) -> NDArray[Any]:
-        """Names of these columns, where they had any."""
+        """Names of these columns, if they have names."""
         return np.asarray(self.factorization_.feature_names_in_)
 
     @property
@@ -100,13 +100,13 @@ class KernelSVC(ClassifierMixin, KernelMachine):  # type: ignore[misc]
     kernel, rank
         As for :class:`KernelFactorization`.
     C : float
-        Positive; what an error costs against the width of the margin.
+        Positive; cost of errors relative to the width of the margin.
     class_weight : mapping of class to float, or "balanced", optional
         Factors of C.
     tol : float
         Stopping tolerance of the solver.
     max_iter : int
-        Iterations of the solver at most; -1 for no limit.
+        Largest number of iterations of the solver; -1 for no limit.
 
     Attributes
     ----------
@@ -138,7 +138,7 @@ class KernelSVC(ClassifierMixin, KernelMachine):  # type: ignore[misc]
         return SVC(C=self.C, kernel="linear", class_weight=self.class_weight, tol=self.tol, max_iter=self.max_iter)
 
     def decision_function(self, X: Any) -> FloatArray:
-        """Decision values, positive for the second of two classes, (m,); scores of each of k > 2 classes, (m, k)."""
+        """Return decision values, positive for the second of two classes, (m,), or scores of k > 2 classes, (m, k)."""
         check_is_fitted(self)
         return np.asarray(self.machine_.decision_function(self.factorization_.transform(X)))
 
@@ -181,14 +181,14 @@ class KernelSVR(RegressorMixin, KernelMachine):  # type: ignore[misc]
 
 
 class KernelNuSVR(RegressorMixin, KernelMachine):  # type: ignore[misc]
-    """Support vector regression with any Mercer kernel, the width of its tube found from a share of points.
+    """Support vector regression with any Mercer kernel; a share of points determines the width of the tube.
 
     Parameters
     ----------
     kernel, rank, C, tol, max_iter
         As for :class:`KernelSVC`.
     nu : float
-        In (0, 1]: the least share of support vectors, the largest of points outside the tube.
+        In (0, 1]: lower bound of the share of support vectors, upper bound of the share of points outside the tube.
 
     Attributes
     ----------

@@ -1,4 +1,4 @@
-"""A Gram matrix that the user brings."""
+"""A Gram matrix given by the user."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from slayr_py.svm.kernel_function import KernelFunction
 
 
 class Precomputed(KernelFunction):
-    """Points are rows of kernel values against the training points: (n, n) in ``fit``, (m, n) for m new points.
+    """Points are rows of kernel values with the training points: (n, n) in ``fit``, (m, n) for m new points.
 
-    As with scikit-learn's ``kernel="precomputed"``, cross-validation takes rows and columns of the matrix.
+    As with scikit-learn's ``kernel="precomputed"``, cross-validation selects rows and columns of the matrix.
     """
 
     @override
@@ -32,7 +32,7 @@ class Precomputed(KernelFunction):
 
     @override
     def between(self, a: FloatArray, b: FloatArray) -> FloatArray:
-        """``a``, whose columns must be as many as the training points, the columns of ``b``."""
+        """Return ``a``, which must have one column for each training point (a column of ``b``)."""
         if a.shape[1] != b.shape[1]:
             raise DataError(
                 f"the cross-Gram matrix has shape {a.shape}; with {b.shape[1]} training points it must be "

@@ -50,7 +50,7 @@ class Polynomial(VectorKernel):
     gamma : float, optional
         Positive; one over the number of columns by default, as in :mod:`sklearn.metrics.pairwise`.
     coef0 : float
-        At least 0: with a negative one the expansion has negative coefficients, and the kernel is not Mercer.
+        At least 0: if it is negative, the expansion has negative coefficients and the kernel is not Mercer.
     """
 
     def __init__(self, degree: int = 3, gamma: float | None = None, coef0: float = 1.0) -> None:
@@ -59,12 +59,12 @@ class Polynomial(VectorKernel):
     @override
     def check(self) -> None:
         super().check()
-        self._check_whole("degree")
+        self._check_integer("degree")
         self._check_positive("coef0", least=0.0)
 
     @override
     def between(self, a: FloatArray, b: FloatArray) -> FloatArray:
-        with np.errstate(over="ignore"):  # the factorisation says where a value is infinite
+        with np.errstate(over="ignore"):  # the factorisation reports infinite values
             return np.asarray(polynomial_kernel(a, b, degree=self.degree, gamma=self.gamma, coef0=self.coef0))
 
 
@@ -92,7 +92,7 @@ class RBF(_OfDistance):
 class Laplacian(_OfDistance):
     """exp(-gamma sum_i |x_i - y_i|), the exponential of the city-block distance.
 
-    That of the Euclidean distance is ``Matern(p=0)``.
+    The exponential of the Euclidean distance is ``Matern(p=0)``.
 
     Parameters
     ----------
@@ -113,7 +113,7 @@ class Matern(VectorKernel):
     p : int
         0 gives the exponential kernel exp(-|x - y| / lengthscale); large p approaches the squared exponential.
     lengthscale : float or (d,) array_like
-        Positive, for all columns or for each.
+        Positive, one for all columns or one for each.
     """
 
     def __init__(self, p: int = 2, lengthscale: ArrayLike = 1.0) -> None:

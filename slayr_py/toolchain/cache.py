@@ -1,4 +1,4 @@
-"""The user's cache folder: where it is, how something is put into it whole or not at all."""
+"""The user's cache folder: its location, and atomic writes into it."""
 
 from __future__ import annotations
 
@@ -18,48 +18,51 @@ _STAGING = ".staging"
 
 
 def cache_dir() -> Path:
-    """Folder of the assembled CmdStan and the compiled programs: ``SLAYR_CACHE_DIR``, else the user's cache."""
+    """Return the folder of the assembled CmdStan and the compiled programs.
+
+    It is ``SLAYR_CACHE_DIR`` if that is set, else a folder in the user's cache.
+    """
     chosen = os.environ.get("SLAYR_CACHE_DIR")
     return Path(chosen).expanduser().absolute() if chosen else platformdirs.user_cache_path("slayr")
 
 
 def cache_error(error: OSError) -> ToolchainError:
-    """Say that the cache cannot be written, and the way out."""
+    """Make the error for a cache that cannot be written, with the remedy."""
     return ToolchainError(
         f"cannot write the cache folder {cache_dir()}: {error.strerror or error}. "
-        "Make room or permissions there, or set SLAYR_CACHE_DIR to a folder on another disk."
+        "Free disk space or change permissions there, or set SLAYR_CACHE_DIR to a folder on another disk."
     )
 
 
 def check_owner() -> None:
-    """Check that nobody else can put programs into the cache, which are run from it without being looked at.
+    """Check that no other user can put programs into the cache, since cached programs are run without a check.
 
     Raises
     ------
     ToolchainError
-        When the cache folder belongs to another user (but root), or everybody may write it.
+        If the cache folder belongs to another user (except root) or is writable by everybody.
     """
     try:
         stat = cache_dir().stat()
     except OSError:
-        return  # there is none yet, or it cannot be used at all, which whoever needs it says
+        return  # no folder yet, or an unusable one, which raises an error where it is used
     if os.name == "nt":
         return
     if stat.st_uid not in (os.geteuid(), 0):
-        trouble = f"belongs to user {stat.st_uid}, you are {os.geteuid()}"
+        reason = f"belongs to user {stat.st_uid}, you are {os.geteuid()}"
     elif stat.st_mode & 0o002:
-        trouble = f"may be written by everybody (mode {stat.st_mode & 0o7777:o})"
+        reason = f"is writable by everybody (mode {stat.st_mode & 0o7777:o})"
     else:
         return
     raise ToolchainError(
-        f"the cache folder {cache_dir()} {trouble}: others could put programs there that you would run. "
-        "Set SLAYR_CACHE_DIR to a folder of your own, or make this one yours alone (chown, chmod go-w)."
+        f"the cache folder {cache_dir()} {reason}: others could put programs there that you would run. "
+        "Set SLAYR_CACHE_DIR to another folder, or change its owner and permissions (chown, chmod go-w)."
     )
 
 
 @contextlib.contextmanager
 def locked(name: str) -> Iterator[None]:
-    """Hold the cache's lock of that name; other processes wait, and a process that dies lets go."""
+    """Hold the cache's lock of that name; other processes wait, and the lock of a dead process is released."""
     path = _lock_path(name)
     lock = FileLock(path)
     try:
@@ -76,9 +79,9 @@ def locked(name: str) -> Iterator[None]:
 
 @contextlib.contextmanager
 def staging(name: str) -> Iterator[Path]:
-    """Give an empty private folder on the cache's disk; whatever is left in it is removed in the end.
+    """Create an empty private folder on the cache's disk and remove it at the end.
 
-    The caller holds the lock of that name, so other folders of the name were left by killed processes, and go too.
+    The caller must hold the lock of that name. Other folders of the name were left by killed processes and are removed.
     """
     folder: Path | None = None
     try:
@@ -96,23 +99,23 @@ def staging(name: str) -> Iterator[Path]:
 
 
 def publish(folder: Path, target: Path) -> None:
-    """Move a finished folder to its name in the cache, once its contents are on the disk."""
+    """Write a finished folder's contents to disk, then rename the folder to its place in the cache."""
     for path in sorted(folder.rglob("*")):
         if path.is_file() and not path.is_symlink():
             _sync(path)
     _sync(folder)
     target.parent.mkdir(parents=True, exist_ok=True)
     if target.exists():
-        # An unusable older one: it leaves by a rename as well, so nobody sees it half removed.
-        grave = Path(tempfile.mkdtemp(prefix="replaced.", dir=folder.parent))
-        os.rename(target, grave / target.name)
-        shutil.rmtree(grave, ignore_errors=True)
+        # Remove an unusable older folder by a rename too, so that no process sees it half removed.
+        removed = Path(tempfile.mkdtemp(prefix="replaced.", dir=folder.parent))
+        os.rename(target, removed / target.name)
+        shutil.rmtree(removed, ignore_errors=True)
     os.rename(folder, target)
     _sync(target.parent)
 
 
 def write_text(path: Path, text: str) -> None:
-    """Write a small file of the cache so that readers see the old text or the new, never a part."""
+    """Write a small file of the cache atomically: readers see the old text or the new one."""
     _make_cache()
     descriptor, temporary = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
     try:
@@ -128,7 +131,7 @@ def write_text(path: Path, text: str) -> None:
 
 
 def remove_leftovers() -> None:
-    """Remove staging folders of builds that were killed: those whose lock nobody holds."""
+    """Remove the staging folders of killed builds, whose locks are free."""
     for folder in cache_dir().glob(f"{_STAGING}/*"):
         lock = FileLock(_lock_path(folder.name.rsplit(".", 1)[0]))
         with contextlib.suppress(Timeout), lock.acquire(timeout=0):
@@ -136,7 +139,7 @@ def remove_leftovers() -> None:
 
 
 def _make_cache() -> None:
-    # Whatever the umask says, nobody else may write where programs are run from.
+    # Programs are run from this folder: no other user may write to it, whatever the umask is.
     cache_dir().mkdir(mode=0o755, parents=True, exist_ok=True)
 
 

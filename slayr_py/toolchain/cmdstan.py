@@ -1,4 +1,4 @@
-"""Which CmdStan is used: the user's, else one assembled from the httpstan wheel."""
+"""Find the user's CmdStan, or assemble one from the httpstan wheel."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from typing import Literal
 from slayr_py.errors import ToolchainError
 from slayr_py.toolchain.cache import check_owner
 from slayr_py.toolchain.compiler import Compiler, find_compiler, find_make
-from slayr_py.toolchain.home import assemble, home_path, is_assembled, is_complete
+from slayr_py.toolchain.installation import assemble, installation_path, is_assembled, is_complete
 from slayr_py.toolchain.wheel import find_wheel
 
 OLDEST = (2, 35)
@@ -28,13 +28,13 @@ class CmdStan:
     Attributes
     ----------
     path
-        Its home.
+        Its folder.
     version
         Its version, such as ``"2.35.0"``.
     origin
-        Who says so: the environment variable ``CMDSTAN``, cmdstanpy's own folder, or assembled here.
+        How it was found: by the environment variable ``CMDSTAN``, in cmdstanpy's own folder, or assembled here.
     compiler
-        The C++ compiler it works with.
+        The C++ compiler to use with it.
     """
 
     path: Path
@@ -44,18 +44,18 @@ class CmdStan:
 
 
 def ensure_cmdstan(on_progress: Callable[[str], None] | None = None) -> CmdStan:
-    """Find a CmdStan, else assemble one.
+    """Find a CmdStan, or assemble one.
 
     Parameters
     ----------
     on_progress
-        Called with a line that says what takes time.
+        Called with a message before a slow step.
 
     Raises
     ------
     ToolchainError
-        When ``CMDSTAN`` is set to what cannot be used, when there is no compiler, no make, neither CmdStan nor
-        httpstan, or a cache that cannot be written or belongs to another user.
+        If ``CMDSTAN`` names an unusable folder, if there is no compiler, no make, or neither CmdStan nor httpstan, or
+        if the cache cannot be written or belongs to another user.
     """
     find_make()
     check_owner()
@@ -65,48 +65,48 @@ def ensure_cmdstan(on_progress: Callable[[str], None] | None = None) -> CmdStan:
     compiler, wheel = find_compiler(), find_wheel()
     if on_progress is not None:
         on_progress("assembling CmdStan from the httpstan wheel (once)")
-    home = assemble(wheel, compiler)
-    return CmdStan(home, _version(home), "assembled", compiler)
+    path = assemble(wheel, compiler)
+    return CmdStan(path, _version(path), "assembled", compiler)
 
 
 def find_cmdstan() -> CmdStan | None:
-    """Find a CmdStan that is there already; ``None`` when one would have to be assembled.
+    """Find an existing CmdStan; return ``None`` if one must be assembled first.
 
     Raises
     ------
     ToolchainError
-        When ``CMDSTAN`` is set to what cannot be used, or there is no compiler.
+        If ``CMDSTAN`` names an unusable folder, or there is no compiler.
     """
     compiler = find_compiler()
     chosen = os.environ.get("CMDSTAN", "")
-    # cmdstanpy keeps its choice in CMDSTAN as well: a home of ours there is nobody's wish.
+    # cmdstanpy also sets CMDSTAN. An installation assembled here is then not the user's choice.
     if chosen and not is_assembled(Path(chosen)):
         path = Path(chosen).expanduser()
-        trouble = _trouble(path)
-        if trouble is not None:
+        reason = _unusable(path)
+        if reason is not None:
             raise ToolchainError(
-                f"CMDSTAN={chosen} cannot be used: {trouble}. Correct it, or unset it to have one found or assembled."
+                f"CMDSTAN={chosen} cannot be used: {reason}. Correct it, or unset it to find or assemble a CmdStan."
             )
         return CmdStan(path, _version(path), "CMDSTAN", compiler)
     for path in _cmdstanpy_folders():
-        if _trouble(path) is None:
+        if _unusable(path) is None:
             return CmdStan(path, _version(path), "cmdstanpy", compiler)
     try:
-        home = home_path(find_wheel(), compiler)
+        path = installation_path(find_wheel(), compiler)
     except ToolchainError:
         return None
-    return CmdStan(home, _version(home), "assembled", compiler) if is_complete(home) else None
+    return CmdStan(path, _version(path), "assembled", compiler) if is_complete(path) else None
 
 
 def ignored_cmdstans() -> list[str]:
-    """Say which CmdStans lie in cmdstanpy's folder and are not used, each with the reason."""
-    return [f"{path}: {trouble}" for path in _cmdstanpy_folders() if (trouble := _trouble(path)) is not None]
+    """List the unusable CmdStans in cmdstanpy's folder, each with the reason."""
+    return [f"{path}: {reason}" for path in _cmdstanpy_folders() if (reason := _unusable(path)) is not None]
 
 
 def _cmdstanpy_folders() -> list[Path]:
-    """List the installations of cmdstanpy's ``install_cmdstan`` (newest first), then conda's."""
+    """List the installations of cmdstanpy's ``install_cmdstan`` (newest first), then that of conda."""
     folders: list[Path] = []
-    with suppress(OSError, RuntimeError):  # a home of another user's, as under sudo, or none at all
+    with suppress(OSError, RuntimeError):  # the home folder belongs to another user, as under sudo, or there is none
         folders = [path for path in (Path.home() / ".cmdstan").glob("cmdstan-*") if path.is_dir()]
     folders.sort(key=lambda path: ([int(part) for part in re.findall(r"\d+", path.name)], path.name), reverse=True)
     conda = os.environ.get("CONDA_PREFIX")
@@ -115,19 +115,19 @@ def _cmdstanpy_folders() -> list[Path]:
     return folders
 
 
-def _trouble(path: Path) -> str | None:
-    """Say why a CmdStan cannot be used; ``None`` when it can."""
+def _unusable(path: Path) -> str | None:
+    """Return why a CmdStan cannot be used; ``None`` if it can."""
     try:
-        return _lack(path)
+        return _missing(path)
     except OSError as error:
         return f"it cannot be read: {error.strerror}"
 
 
-def _lack(path: Path) -> str | None:
+def _missing(path: Path) -> str | None:
     if not path.is_dir():
         return "there is no such folder"
     if not (path / "makefile").is_file():
-        return "it has no makefile, so it is no CmdStan"
+        return "it has no makefile, so it is not a CmdStan"
     version = _version(path)
     numbers = tuple(int(part) for part in re.findall(r"\d+", version)[:2])
     if numbers < OLDEST:

@@ -1,4 +1,4 @@
-"""The C++ compiler and make: which ones, which version, and what to install where there are none."""
+"""Find the C++ compiler, its version, and make; report what to install if they are missing."""
 
 from __future__ import annotations
 
@@ -30,9 +30,9 @@ class Compiler:
     path
         Its executable.
     name
-        How make calls it: the value of ``CXX``, else ``g++`` or ``clang++``.
+        Its name in make: the value of ``CXX``, else ``g++`` or ``clang++``.
     version
-        First line of what it says of itself.
+        First line of the output of ``--version``.
     """
 
     path: Path
@@ -41,34 +41,34 @@ class Compiler:
 
 
 def find_compiler() -> Compiler:
-    """Find the compiler ``CXX`` names, else g++, else clang++.
+    """Find the compiler that ``CXX`` names, else g++, else clang++.
 
     Raises
     ------
     ToolchainError
-        When there is none, or ``CXX`` names none; the message says what to install.
+        If there is none, or ``CXX`` does not name one; the message lists what to install.
     """
     chosen = os.environ.get("CXX", "").strip()
     for name in [chosen] if chosen else ["g++", "clang++"]:
         try:
             words = shlex.split(name)
         except ValueError as error:
-            raise ToolchainError(f"CXX={chosen} is no command: {error}. Unset CXX, or correct it.") from error
+            raise ToolchainError(f"CXX={chosen} is not a command: {error}. Unset CXX, or correct it.") from error
         path = shutil.which(words[0])
         if path is not None:
             return Compiler(Path(path), name, _version(Path(path), words))
     if chosen:
-        raise ToolchainError(f"CXX={chosen} names no program on the PATH. Unset CXX, or correct it. {INSTALL_COMPILER}")
+        raise ToolchainError(f"CXX={chosen} is not a program on the PATH. Unset CXX, or correct it. {INSTALL_COMPILER}")
     raise ToolchainError(f"no C++ compiler found: neither g++ nor clang++ is on the PATH. {INSTALL_COMPILER}")
 
 
 def find_make() -> Path:
-    """Find the make ``MAKE`` names, else make.
+    """Find the make that ``MAKE`` names, else make.
 
     Raises
     ------
     ToolchainError
-        When there is none; the message says what to install.
+        If there is none; the message lists what to install.
     """
     name = os.environ.get("MAKE", "").strip() or "make"
     path = shutil.which(name)
@@ -78,10 +78,10 @@ def find_make() -> Path:
 
 
 def _version(path: Path, words: list[str]) -> str:
-    """Ask the compiler once; then remember the answer as long as its file stays the same."""
+    """Return the version of a compiler, cached for as long as its file does not change."""
     stat = path.stat()
     identity = f"{shlex.join(words)}:{path}:{stat.st_size}:{stat.st_mtime_ns}"
-    known = _remembered()
+    known = _cached_versions()
     if identity in known:
         return known[identity]
     try:
@@ -91,24 +91,24 @@ def _version(path: Path, words: list[str]) -> str:
     except (OSError, subprocess.SubprocessError) as error:
         raise ToolchainError(f"the C++ compiler {path} does not run: {error}. {INSTALL_COMPILER}") from error
     if answer.returncode != 0:
-        said = (answer.stderr or answer.stdout).strip().splitlines()
+        output = (answer.stderr or answer.stdout).strip().splitlines()
         raise ToolchainError(
             f"the C++ compiler {path} does not run: {shlex.join(words)} --version ended with status "
-            f"{answer.returncode}: {said[-1] if said else 'it said nothing'}. {INSTALL_COMPILER}"
+            f"{answer.returncode}: {output[-1] if output else 'no output'}. {INSTALL_COMPILER}"
         )
     version = (answer.stdout.splitlines() or ["unknown version"])[0].strip()
     with suppress(OSError):
-        write_text(_memory(), json.dumps(known | {identity: version}, indent=1))
+        write_text(_version_cache(), json.dumps(known | {identity: version}, indent=1))
     return version
 
 
-def _memory() -> Path:
+def _version_cache() -> Path:
     return cache_dir() / "compilers.json"
 
 
-def _remembered() -> dict[str, str]:
-    """What compilers have answered; a memory that cannot be read is none."""
+def _cached_versions() -> dict[str, str]:
+    """Read the cached versions by identity; return none if the file cannot be read."""
     known: object = None
     with suppress(OSError, ValueError, RecursionError):
-        known = json.loads(_memory().read_text(encoding="utf-8"))
+        known = json.loads(_version_cache().read_text(encoding="utf-8"))
     return {key: text for key, text in known.items() if isinstance(text, str)} if isinstance(known, dict) else {}

@@ -1,4 +1,4 @@
-"""What the toolchain consists of on this machine, and what to do about what is missing."""
+"""Check the toolchain on this machine and report remedies."""
 
 from __future__ import annotations
 
@@ -28,13 +28,13 @@ class Check:
     Attributes
     ----------
     name
-        What was looked at.
+        What was checked.
     ok
-        Whether it is as it must be.
+        Whether the check passed.
     detail
         What was found.
     remedy
-        What to do; empty when there is nothing to do.
+        How to fix the problem; empty if there is none.
     """
 
     name: str
@@ -44,17 +44,17 @@ class Check:
 
 
 def doctor(build: bool = False) -> list[Check]:
-    """Look at everything that compiling a Stan program needs.
+    """Check everything that compiling a Stan program needs.
 
     Parameters
     ----------
     build
-        Compile a program of two lines as well, and draw from it; this takes about half a minute the first time.
+        Also compile a program of two lines and draw from it; this takes about half a minute the first time.
 
     Returns
     -------
     list of Check
-        In the order in which to mend what is not ok.
+        In the order in which to fix problems.
     """
     checks = [
         Check("Python", True, f"{platform.python_version()} on {platform.platform()}"),
@@ -64,7 +64,7 @@ def doctor(build: bool = False) -> list[Check]:
     ]
     cmdstan = _cmdstan()
     httpstan = _check("httpstan", lambda: (lambda wheel: f"{wheel.version} ({wheel.folder})")(find_wheel()))
-    # With a CmdStan of the user's own, nobody needs the wheel.
+    # The wheel is not needed if the user has a CmdStan.
     if not httpstan.ok and cmdstan.ok:
         httpstan = Check("httpstan", True, "not used: " + httpstan.detail)
     checks += [httpstan, cmdstan, *(Check("CmdStan, ignored", True, found) for found in ignored_cmdstans()), _cache()]
@@ -73,23 +73,23 @@ def doctor(build: bool = False) -> list[Check]:
     return checks
 
 
-def _check(name: str, look: Callable[[], str]) -> Check:
+def _check(name: str, find: Callable[[], str]) -> Check:
     try:
-        return Check(name, True, look())
+        return Check(name, True, find())
     except ToolchainError as error:
         detail, _, remedy = str(error).partition(". ")
         return Check(name, False, detail, remedy)
 
 
 def _cmdstan() -> Check:
-    def look() -> str:
+    def find() -> str:
         found = find_cmdstan()
         if found is not None:
             return f"{found.version} in {found.path} ({found.origin})"
         find_wheel()
-        return "none yet: it is assembled from httpstan when first needed"
+        return "none yet; it is assembled from httpstan at the first use"
 
-    return _check("CmdStan", look)
+    return _check("CmdStan", find)
 
 
 def _cache() -> Check:
@@ -99,7 +99,7 @@ def _cache() -> Check:
         with tempfile.TemporaryFile(dir=folder):
             pass
     except OSError as error:
-        remedy = "Make room or permissions there, or set SLAYR_CACHE_DIR to another folder."
+        remedy = "Free disk space or change permissions there, or set SLAYR_CACHE_DIR to another folder."
         return Check("cache", False, f"{folder} cannot be written: {error.strerror}", remedy)
     megabytes = sum(_size(path) for path in folder.rglob("*")) / 1e6
     return Check("cache", True, f"{folder}, {megabytes:.0f} MB")

@@ -1,4 +1,4 @@
-"""Stan programs turned into executables, each kept under the hash of all that went into it."""
+"""Compile Stan programs to executables, cached under the hash of everything that determines them."""
 
 from __future__ import annotations
 
@@ -32,14 +32,14 @@ _ARITHMETIC = re.compile(r"s?sse.*|avx.*|fma.*|f16c|amx.*|asimd.*|neon|sve.*")
 
 @dataclass(frozen=True)
 class CompiledProgram:
-    """A Stan program compiled and kept in the cache.
+    """A compiled Stan program in the cache.
 
     Attributes
     ----------
     exe
         The executable.
     name
-        Name of the program: that of its file, without ``.stan``.
+        Name of the program: its file name without ``.stan``.
     source
         The ``.stan`` file it was compiled from.
     source_hash
@@ -47,11 +47,11 @@ class CompiledProgram:
     cmdstan
         The CmdStan it was compiled with.
     flags
-        What make was told, ``KEY=VALUE``, sorted.
+        Options of make, ``KEY=VALUE``, sorted.
     stanc_options
-        What stanc was told, sorted.
+        Options of stanc, sorted.
     key
-        Name of its folder in the cache: the hash of all the above, the compiler, and the processor where the code is
+        Name of its folder in the cache: the hash of all of the above, the compiler, and the processor if the code is
         for this processor only.
     """
 
@@ -66,15 +66,15 @@ class CompiledProgram:
 
     @property
     def header(self) -> Path | None:
-        """The C++ header with functions that the program only declares, if it was compiled with one."""
+        """C++ header with the functions that the program only declares, if it was compiled with one."""
         headers = [flag.partition("=")[2] for flag in self.flags if flag.startswith("USER_HEADER=")]
         return Path(headers[0]) if headers else None
 
     def model(self) -> cmdstanpy.CmdStanModel:
-        """Give the program to cmdstanpy, which neither needs the source nor compiles it again."""
+        """Return the program as a model of cmdstanpy, which then needs neither the source nor a compilation."""
         import cmdstanpy
 
-        # summary() and diagnose() of its fits run programs of the CmdStan that cmdstanpy is set to at that time.
+        # summary() and diagnose() of its fits use the CmdStan that cmdstanpy is set to when they are called.
         cmdstanpy.set_cmdstan_path(str(self.cmdstan.path))
         return cmdstanpy.CmdStanModel(exe_file=str(self.exe))
 
@@ -87,7 +87,7 @@ def compile_program(
     cpp_options: Options | None = None,
     on_progress: Callable[[str], None] | None = None,
 ) -> CompiledProgram:
-    """Compile a Stan program, or find it compiled.
+    """Compile a Stan program, or return it from the cache.
 
     Parameters
     ----------
@@ -96,19 +96,19 @@ def compile_program(
     include_paths
         Folders of included files, searched in this order; the program's own folder comes last.
     stanc_options
-        Options of stanc as cmdstanpy takes them: ``{"O1": True, "allow-undefined": True}``.
+        Options of stanc, as in cmdstanpy: ``{"O1": True, "allow-undefined": True}``.
     cpp_options
-        Options of make as cmdstanpy takes them: ``{"STAN_THREADS": True, "USER_HEADER": "f.hpp"}``. With an assembled
+        Options of make, as in cmdstanpy: ``{"STAN_THREADS": True, "USER_HEADER": "f.hpp"}``. With an assembled
         CmdStan ``{"CXXFLAGS_OPTIM": "-march=native"}`` compiles program and front end for this processor.
     on_progress
-        Called with a line that says what takes time.
+        Called with a message before a slow step.
 
     Raises
     ------
     CompileError
-        When stanc or the compiler refuses the program; the message ends with their last lines.
+        If stanc or the compiler fails; the message ends with the last lines of their output.
     ToolchainError
-        When there is no CmdStan, no compiler, or no cache that can be written.
+        If there is no CmdStan or no compiler, or the cache cannot be written.
     """
     source = Path(stan_file).expanduser().absolute()
     if source.suffix != ".stan":
@@ -135,13 +135,13 @@ def compile_program(
 
 
 def _can_run(exe: Path) -> bool:
-    """Tell whether an executable is there, and still is one: what is put into the cache is whole, at first."""
+    """Whether an executable exists and is still intact: a file in the cache may be damaged later."""
     return exe.is_file() and exe.stat().st_size > 0 and os.access(exe, os.X_OK)
 
 
 @dataclass(frozen=True)
 class _Build:
-    """All that decides what an executable is."""
+    """Everything that determines an executable."""
 
     source: Path
     folders: tuple[Path, ...]
@@ -154,9 +154,9 @@ class _Build:
         source_hash = hashlib.sha256(text.encode()).hexdigest()
         name = re.sub(r"\W", "_", self.source.stem)
         key = hashlib.sha256()
-        # The header counts by its content, see _surroundings, wherever it lies.
+        # The path of the header does not matter; _environment adds its content.
         flags = ["USER_HEADER" if flag.startswith("USER_HEADER=") else flag for flag in self.flags]
-        for part in (source_hash, name, *self.stanc_options, "", *flags, "", *self._surroundings()):
+        for part in (source_hash, name, *self.stanc_options, "", *flags, "", *self._environment()):
             key.update(part.encode() + b"\0")
         folder = f"{name}-{key.hexdigest()[:20]}"
         exe = cache_dir() / "programs" / folder / name
@@ -164,7 +164,7 @@ class _Build:
             exe, name, self.source, source_hash, self.cmdstan, self.flags, self.stanc_options, folder
         )
 
-    def _surroundings(self) -> list[str]:
+    def _environment(self) -> list[str]:
         compiler = self.cmdstan.compiler
         parts = [str(self.cmdstan.path), self.cmdstan.version, str(compiler.path), compiler.name, compiler.version]
         parts += [expand_header(Path(flag.partition("=")[2])) for flag in self.flags if flag.startswith("USER_HEADER=")]
@@ -201,32 +201,32 @@ class _Build:
             publish(work, program.exe.parent)
 
     def _make(self, exe: Path) -> None:
-        """Run CmdStan's make; where the front end is still to be compiled, one process at a time does."""
-        home = self.cmdstan.path
-        # A relative name keeps blanks in the cache's own path away from make.
-        target = os.path.relpath(exe, home)
+        """Run CmdStan's make; only one process at a time compiles the front end."""
+        cmdstan = self.cmdstan.path
+        # With a relative name, blanks in the path of the cache do not reach make.
+        target = os.path.relpath(exe, cmdstan)
         if " " in target:
             raise ToolchainError(
-                f"make cannot work in a folder with blanks in its name: {target}. Set SLAYR_CACHE_DIR to another."
+                f"make cannot use a folder with blanks in its name: {target}. Set SLAYR_CACHE_DIR to another folder."
             )
         make = [str(find_make()), *self.flags]
         with ExitStack() as waiting:
-            if self.cmdstan.origin == "assembled" and not _frontend_exists(make, home):
+            if self.cmdstan.origin == "assembled" and not _frontend_exists(make, cmdstan):
                 lock = waiting.enter_context(ExitStack())
-                lock.enter_context(locked(f"{home.name}-frontend"))
-                if _frontend_exists(make, home):
+                lock.enter_context(locked(f"{cmdstan.name}-frontend"))
+                if _frontend_exists(make, cmdstan):
                     lock.close()
-            _call([*make, f"-j{os.cpu_count() or 1}", target], home, f"the C++ compiler failed on {self.source}")
+            _call([*make, f"-j{os.cpu_count() or 1}", target], cmdstan, f"the C++ compiler failed on {self.source}")
 
 
-def _frontend_exists(make: list[str], home: Path) -> bool:
-    objects = _call([*make, "-s", "objects"], home, "make failed").split()
-    return all((home / name).is_file() for name in (*objects, "bin/stansummary", "bin/diagnose"))
+def _frontend_exists(make: list[str], cmdstan: Path) -> bool:
+    objects = _call([*make, "-s", "objects"], cmdstan, "make failed").split()
+    return all((cmdstan / name).is_file() for name in (*objects, "bin/stansummary", "bin/diagnose"))
 
 
-def _call(command: list[str], folder: Path, trouble: str) -> str:
-    """Run a tool and give what it says; when we are interrupted, it and what it started stop too."""
-    # MAKEFLAGS of a make around us (a test run, a package build) are not for the make we start.
+def _call(command: list[str], folder: Path, message: str) -> str:
+    """Run a tool and return its output; if this process is interrupted, kill the tool and its children."""
+    # Do not pass on the MAKEFLAGS of a make that runs this process (a test run, a package build).
     environment = {
         name: value for name, value in os.environ.items() if name not in ("MAKEFLAGS", "MAKELEVEL", "MFLAGS")
     }
@@ -246,15 +246,15 @@ def _call(command: list[str], folder: Path, trouble: str) -> str:
     except OSError as error:
         raise ToolchainError(f"cannot run {command[0]}: {error.strerror}") from error
     try:
-        said, _ = process.communicate()
+        output, _ = process.communicate()
     except BaseException:
         os.killpg(process.pid, signal.SIGKILL)
         process.wait()
         raise
     if process.returncode != 0:
-        lines = said.strip().splitlines()[-_LAST_LINES:]
-        raise CompileError(f"{trouble}:\n" + "\n".join(lines))
-    return said
+        lines = output.strip().splitlines()[-_LAST_LINES:]
+        raise CompileError(f"{message}:\n" + "\n".join(lines))
+    return output
 
 
 def _stanc_arguments(options: Options, cpp_options: Options | None) -> tuple[str, ...]:
@@ -279,7 +279,7 @@ def _make_arguments(options: Options | None) -> tuple[str, ...]:
     return tuple(sorted(arguments))
 
 
-def _description(program: CompiledProgram) -> dict[str, Any]:
+def _description(program: CompiledProgram) -> dict[str, object]:
     return {
         "name": program.name,
         "source": str(program.source),
@@ -292,29 +292,29 @@ def _description(program: CompiledProgram) -> dict[str, Any]:
 
 
 def processor_options(cmdstan: CmdStan) -> dict[str, str]:
-    """Options of make that compile for this processor, which doubles the speed of double-precision loops.
+    """Return the options of make that compile for this processor; they double the speed of double-precision loops.
 
-    A CmdStan that was found has its front end compiled without, and the two must agree; Apple's compilers for ARM know
-    no such flag and need none.
+    They are used only with an assembled CmdStan: another one has compiled its front end without them, and both must
+    agree. Apple's compilers for ARM have no such flag and do not need it.
     """
     apple = platform.system() == "Darwin" and platform.machine() == "arm64"
     return {} if apple or cmdstan.origin != "assembled" else {"CXXFLAGS_OPTIM": "-march=native"}
 
 
 def processor_name() -> str:
-    """What the processor calls itself."""
+    """Return the model name of the processor."""
     names = [line.partition(":")[2].strip() for line in _processor().splitlines() if line.startswith("model name")]
     return names[0] if names else f"{platform.machine()} {platform.processor()}".strip()
 
 
 def processor_features() -> tuple[str, ...]:
-    """Instructions for floating-point numbers that this processor has, on Linux; their choice decides last bits."""
+    """Return this processor's floating-point instruction sets (on Linux), which affect the last bits of results."""
     words = {word for line in _processor().splitlines() for word in line.partition(":")[2].split()}
     return tuple(sorted(word for word in words if _ARITHMETIC.fullmatch(word)))
 
 
 def _processor() -> str:
-    """What tells this processor's instructions from another's, for code compiled with -march=native."""
+    """Return a text that identifies this processor's instructions, for code compiled with -march=native."""
     try:
         lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
     except OSError:

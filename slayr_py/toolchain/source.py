@@ -1,4 +1,4 @@
-"""The text of a program with its includes, which tells one program from another by content."""
+"""Expand the includes of a program, so that programs can be compared by content."""
 
 from __future__ import annotations
 
@@ -15,37 +15,37 @@ _CPP_INCLUDE = re.compile(r"^[ \t]*#[ \t]*include[ \t]*\"(?P<quoted>[^\"\n]+)\".
 
 
 def expand_stan(stan_file: Path, include_paths: Sequence[Path]) -> str:
-    """Text of a Stan program, every ``#include`` replaced by what it includes.
+    """Return the text of a Stan program with every ``#include`` replaced by the included file.
 
     Parameters
     ----------
     stan_file
         The program.
     include_paths
-        Folders searched for included files, in this order, as stanc does.
+        Folders searched for included files, in this order, as in stanc.
 
     Raises
     ------
     CompileError
-        When the program or an included file cannot be read, or a file includes itself.
+        If the program or an included file cannot be read, or a file includes itself.
     """
     return _expand(stan_file, include_paths, ())
 
 
 def expand_header(header: Path) -> str:
-    """Text of a C++ header with the files that it includes in quotes, where they lie beside it."""
+    """Return the text of a C++ header, with quoted includes replaced if the files are in the same folder."""
 
     def included(match: re.Match[str]) -> str:
         path = header.parent / match["quoted"]
         return expand_header(path) if path.is_file() else match[0]
 
-    # A guarded header may be included twice, and twice it is read: the text is for hashing only.
+    # A guarded header that is included twice is also expanded twice; the text is only hashed.
     return _CPP_INCLUDE.sub(included, _read(header))
 
 
 def _expand(path: Path, include_paths: Sequence[Path], open_files: tuple[Path, ...]) -> str:
     if path in open_files:
-        raise CompileError(f"{path} includes itself, by way of {' and '.join(str(file) for file in open_files)}")
+        raise CompileError(f"{path} includes itself through {' and '.join(str(file) for file in open_files)}")
 
     def included(match: re.Match[str]) -> str:
         name = match["angled"] or match["quoted"] or match["bare"]

@@ -9,10 +9,10 @@ from pathlib import Path
 
 from slayr_py.errors import ToolchainError
 
-# The front end is written against the services of this version.
+# The front end uses the services of this version.
 STAN_VERSION = "2.35.0"
 
-INSTALL_CMDSTAN = """Install CmdStan itself, then it is found and used:
+INSTALL_CMDSTAN = """Install CmdStan; it is then found and used:
   python -m cmdstanpy.install_cmdstan     (or the command install_cmdstan), or
   conda install -c conda-forge cmdstan"""
 
@@ -27,25 +27,25 @@ class Wheel:
 
 
 def find_wheel() -> Wheel:
-    """Find the installed httpstan, without importing it.
+    """Find the installed httpstan without importing it.
 
     Raises
     ------
     ToolchainError
-        When it is not installed (it has no wheel for Windows and for new Pythons), or carries another version of Stan.
+        If it is not installed (it has no wheels for Windows and for new Pythons) or contains another version of Stan.
     """
     try:
         distribution = importlib.metadata.distribution("httpstan")
     except importlib.metadata.PackageNotFoundError:
         raise ToolchainError(
-            "no CmdStan found, and httpstan, from which one would be assembled, is not installed "
+            "no CmdStan found, and httpstan, from which one could be assembled, is not installed "
             f"(it has wheels for Linux and macOS, Python 3.10 to 3.13). {INSTALL_CMDSTAN}"
         ) from None
     folder = Path(str(distribution.locate_file("httpstan"))).resolve()
-    carried = _stan_version(folder)
-    if carried != STAN_VERSION:
+    found = _stan_version(folder)
+    if found != STAN_VERSION:
         raise ToolchainError(
-            f"httpstan {distribution.version} in {folder} carries Stan {carried or 'of no known version'}, "
+            f"httpstan {distribution.version} in {folder} contains Stan {found or 'of unknown version'}, "
             f"{STAN_VERSION} is needed: pip install 'httpstan==4.13.*'. {INSTALL_CMDSTAN}"
         )
     tags = re.findall(r"^Tag: (.+)$", distribution.read_text("WHEEL") or "", flags=re.MULTILINE)

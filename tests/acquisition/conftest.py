@@ -1,4 +1,4 @@
-"""Landscapes whose every height is known."""
+"""Landscapes with known scores."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from slayr_py.space import Encoder
 
 
 class KnownFunction:
-    """A predictor with one draw, mean -f and variance 1: its confidence bound is f and a constant."""
+    """A predictor with one draw, mean -f and variance 1: its confidence bound is f plus a constant."""
 
     def __init__(self, f, slope):
         self.f, self.slope = f, slope
@@ -32,7 +32,7 @@ class KnownFunction:
 
 @pytest.fixture
 def landscape_of():
-    """Landscape over a space of a function and its slope, both of coordinates and activity."""
+    """Make the landscape of a function and its slope, both of unit values and activity."""
 
     def make(space, f, slope, **options):
         encoder = Encoder(space) if not isinstance(space, Encoder) else space
@@ -44,7 +44,7 @@ def landscape_of():
 
 @pytest.fixture
 def bowl(landscape_of):
-    """Landscape with its top, of height 0, where every real coordinate is ``top`` and every level ``level``."""
+    """Make a landscape with maximum 0 where every real unit value is ``top`` and every level ``level``."""
 
     def make(space, top=0.37, level=1, **options):
         encoder = Encoder(space) if not isinstance(space, Encoder) else space

@@ -21,7 +21,7 @@ def climb(function, points, upper=None, steps=200):
 
 
 def best_of_scipy(function, point):
-    """Maximum in the unit box by L-BFGS-B, one point at a time."""
+    """Maximise in the unit box with L-BFGS-B from one point."""
 
     def negative(x):
         value, gradient = function(x[None])
@@ -32,7 +32,7 @@ def best_of_scipy(function, point):
 
 
 @pytest.mark.parametrize("d", [1, 2, 5, 12])
-def test_quadratics_with_tops_outside_the_box(d):
+def test_quadratics_with_maxima_inside_and_outside_the_box(d):
     rng = np.random.default_rng(d)
     for _ in range(10):
         root = rng.normal(size=(d, d))
@@ -44,14 +44,14 @@ def test_quadratics_with_tops_outside_the_box(d):
 
         ascent = climb(function, rng.random((8, d)))
         wanted = best_of_scipy(function, np.full(d, 0.5))
-        # The maximum is unique; a step that gains less than rounding is not seen, so the points know half the digits.
+        # The maximum is unique; gains below rounding are invisible, so the points have half the digits.
         np.testing.assert_allclose(ascent.values, -wanted.fun, rtol=1e-9, atol=1e-12)
         np.testing.assert_allclose(ascent.points, np.tile(wanted.x, (8, 1)), atol=1e-5)
 
 
 @pytest.mark.parametrize("scale", [4.0, 2.6])
-def test_rosenbrock_inside_the_box_and_on_its_side(scale):
-    """The valley's end, x = 1, lies at 3/4 of the box or beyond its side (x <= 0.6)."""
+def test_rosenbrock_inside_the_box_and_on_its_boundary(scale):
+    """The maximum, x = 1, is at 3/4 of the box or outside it (x <= 0.6)."""
 
     def function(u):
         x = scale * u - 2
@@ -67,7 +67,7 @@ def test_rosenbrock_inside_the_box_and_on_its_side(scale):
     np.testing.assert_allclose(ascent.values, wanted, rtol=1e-6, atol=1e-8)
 
 
-def test_the_gradient_where_the_climb_ends_points_out_of_the_box_or_vanishes():
+def test_final_gradient_vanishes_or_points_out_of_the_box():
     def function(x):
         return np.sin(5 * x).sum(axis=1) + x[:, 0] * x[:, 1], 5 * np.cos(5 * x) + x[:, [1, 0]]
 
@@ -77,7 +77,7 @@ def test_the_gradient_where_the_climb_ends_points_out_of_the_box_or_vanishes():
     np.testing.assert_allclose(inside, 0.0, atol=1e-5)
 
 
-def test_a_long_slope_that_bends_up_is_climbed_in_growing_steps():
+def test_steps_grow_on_a_long_convex_slope():
     def function(x):
         return np.expm1(x).sum(axis=1) * 1e-3, np.exp(x) * 1e-3
 
@@ -86,7 +86,7 @@ def test_a_long_slope_that_bends_up_is_climbed_in_growing_steps():
     assert np.all(ascent.points == 50)
 
 
-def test_coordinates_without_slope_stay_and_rows_left_out_too():
+def test_variables_without_slope_and_omitted_rows_do_not_move():
     def function(x):
         return -((x[:, 0] - 0.3) ** 2), np.column_stack([-2 * (x[:, 0] - 0.3), np.zeros(len(x))])
 
@@ -109,7 +109,7 @@ def test_slopes_of_any_size(scale):
         np.testing.assert_allclose(ascent.points, 0.4)
 
 
-def test_forbidden_ground_is_not_entered():
+def test_forbidden_points_are_not_reached():
     def function(x):
         return np.where(x[:, 0] + x[:, 1] > 1, -np.inf, x.sum(axis=1)), np.ones_like(x)
 
@@ -117,7 +117,7 @@ def test_forbidden_ground_is_not_entered():
     assert np.all(ascent.values <= 1) and np.all(ascent.values > 1 - 1e-6)
 
 
-def test_climbers_that_are_put_elsewhere_go_on_from_there():
+def test_put_moves_climbers():
     def function(x):
         return -np.sum((x - 0.4) ** 2, axis=1), -2 * (x - 0.4)
 

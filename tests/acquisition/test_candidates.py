@@ -7,18 +7,18 @@ import pytest
 from ConfigSpace import Categorical, ConfigurationSpace, Float, ForbiddenEqualsClause, ForbiddenInClause, Integer
 from testing_spaces import conditional_space, mixed_space
 
-from slayr_py.acquisition.candidates import candidates, enumeration, spray
+from slayr_py.acquisition.candidates import candidates, enumeration, perturbed
 from slayr_py.acquisition.identity import distinct
 from slayr_py.space import Encoder
 
 
 def observed(space, n=8):
-    """What the candidates look at of a posterior; the best observed configuration is the last."""
+    """Make the attributes of a posterior that candidates need; the best observed configuration is the last."""
     encoder = Encoder(space)
     return SimpleNamespace(encoder=encoder, train=encoder.encode(encoder.sobol(n, 1)), data={"y": -np.arange(n)})
 
 
-def test_candidates_are_valid_different_and_many(any_space):
+def test_candidates_are_valid_distinct_and_numerous(any_space):
     posterior = observed(any_space)
     found = candidates(posterior, np.random.default_rng(0))
     assert 10_000 <= len(found) < 21_000
@@ -30,7 +30,7 @@ def test_candidates_are_valid_different_and_many(any_space):
         config.check_valid_configuration()
 
 
-def test_some_are_the_incumbent_and_many_lie_close():
+def test_candidates_contain_the_incumbent_and_points_near_it():
     posterior = observed(conditional_space())
     found = candidates(posterior, np.random.default_rng(0))
     best = posterior.train[[-1]]
@@ -39,14 +39,14 @@ def test_some_are_the_incumbent_and_many_lie_close():
     assert np.sum(distance < 1e-9) == 1 and np.sum(distance < 0.1) >= 10
 
 
-def test_where_nearly_everything_is_forbidden_more_is_drawn():
+def test_more_batches_are_drawn_if_most_points_are_forbidden():
     space = ConfigurationSpace()
     size = Integer("size", (1, 20), default=1)
     space.add(Float("x", (0.0, 1.0)), size)
     space.add(ForbiddenInClause(size, list(range(2, 21))))
     posterior = observed(space)
     found = candidates(posterior, np.random.default_rng(0))
-    # 1 in 20 of at most 100,000, up to 5 standard deviations.
+    # 1 in 20 of at most 100,000, within 5 standard deviations.
     assert abs(len(found) - 5000) < 500
 
 
@@ -74,11 +74,11 @@ def test_infinite_spaces_are_not_enumerated():
 
 
 @pytest.mark.parametrize("n", [1, 200])
-def test_a_spray_stays_in_the_box_and_near(n):
+def test_perturbations_stay_in_the_box_and_near(n):
     encoder = Encoder(mixed_space())
     centres = encoder.from_uniform(np.random.default_rng(1).random((n, 5)))
     kept = centres.copy()
-    points = spray(encoder, centres, np.random.default_rng(2))
+    points = perturbed(encoder, centres, np.random.default_rng(2))
     assert np.array_equal(centres, kept)
     real = np.array([d.is_real for d in encoder.dimensions])
     assert np.all((points[:, real] >= 0) & (points[:, real] <= 1))

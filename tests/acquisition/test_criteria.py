@@ -12,7 +12,7 @@ STATE = State(best=-0.4, t=3, dimension=2)
 
 
 def moments(x):
-    """Made-up moments of four draws at points (m, 2), and their gradients."""
+    """Artificial moments of four draws at points (m, 2), and their gradients."""
     phase = np.arange(4)[:, None]
     mean = np.sin(x[:, 0] + phase) + 0.5 * x[:, 1]
     mean_gradient = np.stack([np.cos(x[:, 0] + phase), np.full((4, len(x)), 0.5)], axis=-1)
@@ -22,7 +22,7 @@ def moments(x):
 
 
 @pytest.mark.parametrize("name", names())
-def test_score_gradient_is_that_of_finite_differences(name):
+def test_score_gradient_agrees_with_finite_differences(name):
     criterion = from_name(name)
     x = np.random.default_rng(0).normal(size=(6, 2))
     score, gradient = criterion.score_gradient(moments(x), STATE)
@@ -36,15 +36,15 @@ def test_score_gradient_is_that_of_finite_differences(name):
 
 @pytest.mark.parametrize("name", names())
 @pytest.mark.parametrize("variance", [1e-16, 0.0])
-def test_beside_an_observed_point_the_gradient_is_finite_and_leads_away(name, variance):
-    """Without noise the standard deviation there is 0 and the improvement has no logarithm that could be told."""
+def test_gradient_near_an_observed_point_is_finite_and_points_away(name, variance):
+    """Without noise the standard deviation there is 0, and the logarithm of the improvement would be infinite."""
     mean, one = np.full((2, 1), 3.0), np.ones((2, 1, 1))
     score, gradient = from_name(name).score_gradient(Moments(mean, np.full((2, 1), variance), 0 * one, one), STATE)
     assert np.all(np.isfinite(score)) and np.all(np.isfinite(gradient)) and gradient[0, 0] > 0
 
 
 @pytest.mark.parametrize("name", names())
-def test_the_score_orders_points_as_the_criterion_does(name):
+def test_score_and_criterion_have_the_same_order(name):
     criterion = from_name(name)
     mean, variance, _, _ = moments(np.random.default_rng(1).normal(size=(40, 2)))
     value = criterion.value(mean, np.sqrt(variance), STATE)

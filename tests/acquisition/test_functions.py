@@ -18,7 +18,7 @@ RNG = np.random.default_rng(0)
 MEAN, SD = RNG.normal(size=7), RNG.uniform(0.5, 2, size=7)
 
 
-def test_expected_improvement_is_its_definition():
+def test_improvements_agree_with_simulation():
     n = 400_000
     normal = np.random.default_rng(1).standard_normal((n, 1))
     gain = np.maximum(0.3 - (MEAN + SD * normal), 0)
@@ -29,12 +29,12 @@ def test_expected_improvement_is_its_definition():
     assert np.all(np.abs(probability_of_improvement(MEAN, SD, 0.3) - share) < 4.5 * error)
 
 
-def test_log_h_against_fifty_digits():
+def test_log_h_agrees_with_fifty_digits():
     mpmath.mp.dps = 50
     z = np.concatenate([-np.geomspace(1e8, 1e-3, 60), [0.0], np.geomspace(1e-3, 30, 20)])
 
     def exact(x):
-        # 1 + z Phi(z)/phi(z) loses 2 log10 |z| digits: work with more.
+        # 1 + z Phi(z)/phi(z) loses 2 log10 |z| digits: use more.
         with mpmath.workdps(80):
             x = mpmath.mpf(float(x))
             if x < -1e4:
@@ -46,7 +46,7 @@ def test_log_h_against_fifty_digits():
     np.testing.assert_allclose(log_h(z), [exact(x) for x in z], rtol=1e-11)
 
 
-def test_ratios_to_the_density_against_fifty_digits():
+def test_ratios_to_the_density_agree_with_fifty_digits():
     def exact(x):
         with mpmath.workdps(80):
             x = mpmath.mpf(float(x))
@@ -58,12 +58,12 @@ def test_ratios_to_the_density_against_fifty_digits():
 
     z = np.concatenate([-np.geomspace(1e12, 1e-3, 60), [0.0], np.geomspace(1e-3, 30, 20)])
     wanted = np.array([[float(value) for value in exact(x)] for x in z]).T
-    # Near its zero a logarithm is as accurate as its argument.
+    # Near 1 the relative error of a logarithm grows; its absolute error is that of the argument.
     np.testing.assert_allclose(log_mills(z), wanted[0], rtol=1e-11, atol=1e-12)
     np.testing.assert_allclose(log_h_over_phi(z), wanted[1], rtol=1e-11, atol=1e-12)
 
 
-def test_log_of_expected_improvement():
+def test_log_expected_improvement():
     wanted = np.log(expected_improvement(MEAN, SD, 0.3))
     np.testing.assert_allclose(log_expected_improvement(MEAN, SD, 0.3), wanted, rtol=1e-12)
     far = log_expected_improvement([100.0, 1e4], [1.0, 1.0], 0.0)
@@ -79,23 +79,23 @@ def test_draws_are_averaged():
     np.testing.assert_allclose(probability_of_improvement(mean, sd, 0.1), probability.mean(axis=0))
 
 
-def test_the_bound_uses_the_mixture():
+def test_the_bound_uses_moments_of_the_mixture():
     mean, sd = RNG.normal(size=(50, 7)), RNG.uniform(0.1, 2, size=(50, 7))
     total = np.sqrt((sd**2).mean(axis=0) + mean.var(axis=0))
     np.testing.assert_allclose(lower_confidence_bound(mean, sd, 4.0), -(mean.mean(axis=0) - 2 * total))
     np.testing.assert_allclose(lower_confidence_bound(MEAN, SD, 0.0), -MEAN)
 
 
-def test_certain_points():
+def test_points_with_zero_standard_deviation():
     assert expected_improvement([1.0, 3.0], [0.0, 0.0], 2.0).tolist() == [1.0, 0.0]
     assert probability_of_improvement([1.0, 3.0], [0.0, 0.0], 2.0).tolist() == [1.0, 0.0]
     assert log_expected_improvement([1.0, 3.0], [0.0, 0.0], 2.0).tolist() == [0.0, -np.inf]
     assert expected_improvement(1.0, 0.0, 2.0) == 1.0
 
 
-def test_schedule():
+def test_beta_schedule():
     assert beta_schedule(3, 2, 0.1) == pytest.approx(2 * np.log(2 * 9 * np.pi**2 / 0.6))
-    # The notes' claim: positive for every delta in (0, 1), D >= 1, t >= 1.
+    # As the notes claim, positive for every delta in (0, 1), D >= 1, t >= 1.
     for delta in (1e-300, 1e-3, 0.5, 1 - 1e-16):
         for t in (1, 2, 10**6):
             for dimension in (1, 5, 10**9):
@@ -103,7 +103,7 @@ def test_schedule():
 
 
 @pytest.mark.parametrize("delta", [0, 1, -0.1, 1.5, float("nan"), "0.1", None])
-def test_delta_outside_the_unit_interval(delta):
+def test_delta_outside_the_unit_interval_raises(delta):
     with pytest.raises(DataError, match="delta must lie strictly between 0 and 1"):
         beta_schedule(1, 1, delta)
 
@@ -120,6 +120,6 @@ def test_delta_outside_the_unit_interval(delta):
         (lambda: lower_confidence_bound([0.0], [1.0], -1), "beta"),
     ],
 )
-def test_wrong_arguments(call, words):
+def test_invalid_arguments_raise(call, words):
     with pytest.raises(DataError, match=words):
         call()

@@ -7,17 +7,17 @@ from slayr_py.acquisition.identity import distinct, keys, members
 from slayr_py.space import Encoded, Encoder
 
 
-def test_a_configuration_keeps_its_key_when_it_is_evaluated(any_space):
+def test_decoding_and_encoding_keeps_the_key(any_space):
     encoder = Encoder(any_space)
     encoded, allowed = encoder.resolve(encoder.from_uniform(np.random.default_rng(0).random((300, len(encoder.names)))))
     encoded = encoded[allowed]
     again = encoder.encode([dict(config) for config in encoder.decode(encoded)])
-    # Rounding to 9 decimals may part two coordinates that differ in the 16th, once in millions of them.
+    # Unit values that differ in the 16th decimal may rarely round to different 9th decimals.
     assert np.mean([a == b for a, b in zip(keys(encoded), keys(again), strict=True)]) > 0.99
 
 
-def test_values_that_keep_few_digits_are_told_apart_as_they_are_evaluated():
-    """ConfigSpace keeps 13 decimals: of a rate near 1e-12 that is one digit."""
+def test_keys_use_values_as_configspace_rounds_them():
+    """ConfigSpace keeps 13 decimals, one significant digit of a rate near 1e-12."""
     encoder = Encoder(ConfigurationSpace([Float("rate", (1e-12, 1.0), log=True)]))
     near, _ = encoder.resolve(np.array([[0.02], [0.0201], [0.9], [0.9001]]))
     first, second, third, fourth = keys(near)
@@ -25,7 +25,7 @@ def test_values_that_keep_few_digits_are_told_apart_as_they_are_evaluated():
     assert encoder.decode(near)[0] == encoder.decode(near)[1]
 
 
-def test_inactive_coordinates_do_not_count(any_space):
+def test_inactive_parameters_do_not_change_keys(any_space):
     encoder = Encoder(any_space)
     genotypes = encoder.from_uniform(np.random.default_rng(1).random((50, len(encoder.names))))
     encoded, _ = encoder.resolve(genotypes)
@@ -34,7 +34,7 @@ def test_inactive_coordinates_do_not_count(any_space):
     assert keys(encoded) == keys(again)
 
 
-def test_the_first_of_equal_rows_stays():
+def test_distinct_keeps_the_first_of_equal_rows():
     encoder = Encoder(ConfigurationSpace([Float("a", (0.0, 1.0)), Integer("b", (0, 4))]))
     values = np.array([[0.5, 0.25], [0.0, 0.25], [0.5, 0.25], [-0.0, 0.25], [0.501, 0.25]])
     encoded = Encoded(values, np.ones((5, 2), dtype=bool), encoder)
@@ -43,7 +43,7 @@ def test_the_first_of_equal_rows_stays():
     assert members(encoded, {keys(encoded)[1]}).tolist() == [False, True, False, True, False]
 
 
-def test_a_configuration_beside_an_evaluated_one_is_the_same():
+def test_nearly_equal_configurations_have_equal_keys():
     encoder = Encoder(ConfigurationSpace([Float("x", (1e-3, 1e3), log=True)]))
     same, other = (
         keys(encoder.encode([{"x": 1e-3}, {"x": 1e-3 * (1 + 1e-10)}])),

@@ -15,7 +15,7 @@ from slayr_py.space import Encoder
 QUICK = {"chains": 2, "warmup": 100, "draws": 50}
 
 
-def test_nothing_on_a_fine_grid_is_much_better(branin_posterior, branin_data):
+def test_suggestion_is_as_good_as_a_fine_grid(branin_posterior, branin_data):
     _, _, y = branin_data
     found = suggest(branin_posterior, "ei", best=y.min(), t=1, rng=np.random.default_rng(0))
     axis = np.linspace(0, 1, 60)
@@ -28,7 +28,7 @@ def test_nothing_on_a_fine_grid_is_much_better(branin_posterior, branin_data):
 
 
 @pytest.mark.parametrize("acquisition", ["ei", "lcb"])
-def test_no_random_configuration_is_better(mixed_posterior, acquisition):
+def test_suggestion_is_better_than_random_configurations(mixed_posterior, acquisition):
     encoder, best = mixed_posterior.encoder, np.min(mixed_posterior.data["y"])
     y = mixed_posterior.y_mean + mixed_posterior.y_sd * best
     found = suggest(mixed_posterior, acquisition, best=y, t=1, rng=np.random.default_rng(0))
@@ -41,7 +41,7 @@ def test_no_random_configuration_is_better(mixed_posterior, acquisition):
 
 
 @pytest.mark.parametrize("acquisition", ["ei", "log_ei", "pi", "lcb"])
-def test_every_criterion_gives_a_legal_configuration(mixed_posterior, acquisition):
+def test_every_criterion_suggests_a_legal_configuration(mixed_posterior, acquisition):
     y = mixed_posterior.y_mean + mixed_posterior.y_sd * np.asarray(mixed_posterior.data["y"])
     found = suggest(mixed_posterior, acquisition, best=y.min(), t=4, rng=np.random.default_rng(3))
     found.config.check_valid_configuration()
@@ -76,8 +76,8 @@ def test_conditional_and_forbidden_spaces():
         assert found.config not in configs
 
 
-def test_where_hardly_anything_is_allowed():
-    """Of seven numbers in any order one in 5,040 is in ascending order."""
+def test_suggestion_is_legal_where_most_configurations_are_forbidden():
+    """One in 5,040 orders of seven numbers is ascending."""
     names = [f"x{i}" for i in range(7)]
     space = ConfigurationSpace([Float(name, (0.0, 1.0)) for name in names])
     space.add(ForbiddenLessThanRelation(space[b], space[a]) for a, b in pairwise(names))
@@ -89,7 +89,7 @@ def test_where_hardly_anything_is_allowed():
     found.config.check_valid_configuration()
 
 
-def test_evaluated_configurations_are_not_repeated_until_none_is_left():
+def test_evaluated_configurations_are_repeated_only_if_no_other_is_left():
     space = ConfigurationSpace([Categorical("a", [1, 2, 3]), Categorical("b", ["x", "y"])])
     encoder = Encoder(space)
     everything = [{"a": a, "b": b} for a in (1, 2, 3) for b in ("x", "y")]
@@ -101,7 +101,7 @@ def test_evaluated_configurations_are_not_repeated_until_none_is_left():
     assert dict(again.config) in everything
 
 
-def test_a_noisy_objective_may_be_evaluated_twice():
+def test_configurations_repeat_without_exclude():
     levels = [{"a": a} for a in "uvwxyz"]
     observed = [level for level in levels[:5] for _ in range(3)]
     y = [-2.0, -1.9, -2.1, *np.tile([1.0, 1.1, 0.9], 4)]
@@ -112,11 +112,11 @@ def test_a_noisy_objective_may_be_evaluated_twice():
     assert twice.config["a"] == "u" and once.config["a"] == "z"
 
 
-@pytest.mark.parametrize("chance", range(3))
-def test_the_last_configurations_of_a_larger_space_are_found(chance):
+@pytest.mark.parametrize("seed", range(3))
+def test_the_last_configurations_of_a_larger_space_are_found(seed):
     space = ConfigurationSpace([Integer("i", (0, 9)), Integer("j", (1, 8), log=True), Categorical("c", list("abcd"))])
     everything = [{"i": i, "j": j, "c": c} for i in range(10) for j in range(1, 9) for c in "abcd"]
-    rng = np.random.default_rng(chance)
+    rng = np.random.default_rng(seed)
     order = rng.permutation(len(everything))
     evaluated, left = [everything[k] for k in order[:-2]], [everything[k] for k in order[-2:]]
     y = [c["i"] + np.sin(c["j"]) for c in evaluated[:20]]
@@ -125,13 +125,13 @@ def test_the_last_configurations_of_a_larger_space_are_found(chance):
     assert dict(found.config) in left
 
 
-def test_a_best_value_that_is_not_finite(mixed_posterior):
+def test_invalid_best_value_and_acquisition_raise(mixed_posterior):
     with pytest.raises(sl.DataError, match="best must be finite"):
         suggest(mixed_posterior, best=np.nan, t=1, rng=np.random.default_rng(0))
     with pytest.raises(sl.DataError, match="unknown acquisition"):
         suggest(mixed_posterior, "eii", best=0.0, t=1, rng=np.random.default_rng(0))
 
 
-def test_integer_coordinates_come_back_as_integers(mixed_posterior):
+def test_suggested_integers_are_python_integers(mixed_posterior):
     found = suggest(mixed_posterior, best=0.0, t=1, rng=np.random.default_rng(1))
     assert isinstance(found.config["layers"], int) and set(found.config) == set(mixed_space())

@@ -19,21 +19,21 @@ def column(encoder, name):
     return encoder.names.index(name)
 
 
-def test_integers_are_whole_at_the_top(bowl):
+def test_integers_are_rounded_at_the_maximum(bowl):
     landscape = bowl(mixed_space(), top=0.37, level=1)
     encoder = landscape.encoder
     reached, scores = refine(landscape, starts_in(encoder))
     configs = encoder.decode(landscape.place(reached)[0])
-    # 0.37 of the way lies between 2 and 3 layers; of the two neighbours of a log-scaled integer one is nearer.
+    # 0.37 is between 2 and 3 layers; one of the two neighbours of a log-scaled integer is nearer.
     units = encoder.dimensions[column(encoder, "units")]
-    nearest = min(range(8, 513), key=lambda x: abs(units.coordinate(x) - 0.37))
+    nearest = min(range(8, 513), key=lambda x: abs(units.unit_value(x) - 0.37))
     assert {c["layers"] for c in configs} == {2} and {c["units"] for c in configs} == {nearest}
     assert {c["act"] for c in configs} == {"tanh"} and {c["size"] for c in configs} == {"medium"}
     np.testing.assert_allclose(reached[:, column(encoder, "lr")], 0.37, atol=1e-5)
     assert np.array_equal(scores, landscape.scores(reached))
 
 
-def test_scores_never_fall_and_nothing_beside_is_better(bowl, any_space):
+def test_scores_never_decrease_and_maxima_are_local(bowl, any_space):
     landscape = bowl(any_space, top=0.8, level=2)
     starts = starts_in(landscape.encoder, 30)
     starts = starts[np.isfinite(landscape.scores(starts))]
@@ -45,8 +45,8 @@ def test_scores_never_fall_and_nothing_beside_is_better(bowl, any_space):
     assert np.all(landscape.scores(reached + jitter) <= scores + 1e-9)
 
 
-def test_conditions_are_asked_again_at_every_neighbour(landscape_of):
-    """Only a poly kernel of degree 3 brings coef0 into play, and the top is there."""
+def test_conditions_are_evaluated_for_every_neighbour(landscape_of):
+    """coef0 is active only for a poly kernel of degree 3, where the maximum is."""
     encoder = Encoder(conditional_space())
     kernel, degree, coef = (column(encoder, name) for name in ("kernel", "degree", "coef0"))
 
@@ -69,7 +69,7 @@ def test_conditions_are_asked_again_at_every_neighbour(landscape_of):
     assert all(c["degree"] != 5 for c in landscape.predictor.visited if c["kernel"] == "poly")
 
 
-def test_inactive_coordinates_do_not_move_and_wake_where_they_were(landscape_of):
+def test_inactive_parameters_keep_their_unit_values(landscape_of):
     encoder = Encoder(conditional_space())
     kernel, c = column(encoder, "kernel"), column(encoder, "C")
     n_real = len(encoder.real_names)
@@ -78,7 +78,7 @@ def test_inactive_coordinates_do_not_move_and_wake_where_they_were(landscape_of)
         return (values[:, kernel] == 2) * 1.0 - (values[:, c] - 0.5) ** 2
 
     def slope(values, active):
-        # A gradient everywhere, as if the inactive mattered too.
+        # The gradient by inactive parameters is not zero.
         out = np.full((len(values), n_real), 3.0)
         out[:, encoder.real_names.index("C")] = -2 * (values[:, c] - 0.5)
         out[:, encoder.real_names.index("gamma")] = 0.0
@@ -92,7 +92,7 @@ def test_inactive_coordinates_do_not_move_and_wake_where_they_were(landscape_of)
         assert reached[0, column(encoder, name)] == start[0, column(encoder, name)]
 
 
-def test_a_forbidden_relation_between_floats_is_a_wall(bowl):
+def test_a_forbidden_relation_between_floats_is_not_crossed(bowl):
     space = ConfigurationSpace()
     a, b = Float("a", (0.0, 1.0)), Float("b", (0.0, 1.0))
     space.add(a, b)
@@ -102,8 +102,8 @@ def test_a_forbidden_relation_between_floats_is_a_wall(bowl):
     assert np.all(np.isfinite(scores)) and np.all(reached[:, 0] >= reached[:, 1])
 
 
-def test_a_graph_says_which_levels_are_beside(landscape_of):
-    """On a path the valley between the start and the top is not crossed, on a complete graph it is."""
+def test_discrete_steps_follow_the_graph(landscape_of):
+    """On a path the search does not cross the low scores between start and maximum; on a complete graph it does."""
     space = ConfigurationSpace([Categorical("level", ["a", "b", "c", "d"])])
     height = np.array([0.5, 0.0, 0.2, 1.0])
     for graph, end in ((nx.path_graph(4), 0), (nx.complete_graph(4), 3)):
@@ -113,7 +113,7 @@ def test_a_graph_says_which_levels_are_beside(landscape_of):
         assert reached.tolist() == [[end]]
 
 
-def test_what_is_taken_is_not_where_the_climb_ends(bowl):
+def test_taken_configurations_are_not_final(bowl):
     space = ConfigurationSpace([Integer("n", (0, 10)), Integer("m", (0, 10))])
     encoder = Encoder(space)
     taken = encoder.encode([{"n": 4, "m": 4}])
@@ -124,7 +124,7 @@ def test_what_is_taken_is_not_where_the_climb_ends(bowl):
     assert sorted(best.values()) in ([4, 5],)
 
 
-def test_integers_pass_over_what_is_taken(bowl):
+def test_integers_move_past_taken_values(bowl):
     encoder = Encoder(ConfigurationSpace([Integer("n", (0, 40))]))
     taken = set(keys(encoder.encode([{"n": n} for n in range(10, 30)])))
     reached, _ = refine(bowl(encoder, top=0.8, taken=taken), np.array([[0.1]]))

@@ -1,4 +1,4 @@
-"""Search spaces that mean nothing, and odd ones that do."""
+"""Invalid search spaces raise; unusual valid ones work."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ ENTRIES = [
     ("a date for a bound", floats(datetime.date(2020, 1, 1), 1.0), "must be a number of its type, not datetime.date"),
     ("a span beyond floats", floats(-1e308, 1e308), "spans more than a float can hold, from -1e.308 to 1e.308; tune"),
     ("a span too small", floats(0.0, 5e-324), "'x' is illegal: Upper bound .* must be larger than lower bound"),
-    ("bounds that are one", floats(1.0, 1.0), "needs lower < upper, not 1.0 and 1.0"),
+    ("equal bounds", floats(1.0, 1.0), "needs lower < upper, not 1.0 and 1.0"),
     ("a default outside", floats(0.0, 1.0, default=3.0), "'x' is illegal: .*default value 3.0"),
     ("a default of NaN", floats(0.0, 1.0, default=math.nan), "'x' is illegal: .*default value nan"),
     (
@@ -52,38 +52,42 @@ ENTRIES = [
 
 
 @pytest.mark.parametrize(("entry", "words"), [row[1:] for row in ENTRIES], ids=[row[0] for row in ENTRIES])
-def test_parameters_that_mean_nothing_are_named(entry, words):
+def test_invalid_parameters_are_named(entry, words):
     with pytest.raises(SpaceError, match=words) as caught:
         inline_space({"x": entry})
     assert type(caught.value) is SpaceError
 
 
 @pytest.mark.parametrize("space", [None, {"x": (0.0, 1.0)}, [("x", 0.0, 1.0)], "x", 3], ids=repr)
-def test_what_is_no_space_is_refused_before_anything_is_evaluated(space):
+def test_an_argument_that_is_not_a_space_raises_before_any_evaluation(space):
     with pytest.raises(SpaceError, match=f"expected a ConfigSpace.ConfigurationSpace, got {type(space).__name__}"):
         sl.minimize(lambda config: pytest.fail("evaluated"), space, budget=2, progress=False)
 
 
-def test_choices_that_no_study_can_store_are_refused_before_anything_is_evaluated():
+def test_choices_that_a_study_cannot_store_raise_before_any_evaluation():
     space = inline_space({"x": {"type": "categorical", "choices": [["a"], ["b"]]}})
     with pytest.raises(SpaceError, match=r"'x' has the choice \['a'\], .* name the choices with strings"):
         sl.minimize(lambda config: pytest.fail("evaluated"), space, budget=2, progress=False)
 
 
 SPACE_FILES = [
-    ("bytes that are no text", b"\xff\xfe{}", "cannot be read as JSON: .*utf-8.*; write it with"),
+    ("bytes that are not text", b"\xff\xfe{}", "cannot be read as JSON: .*utf-8.*; write it with"),
     ("half a file", b'{"hyperparameters": [', "cannot be read as JSON: .*; write it with"),
     ("a list a hundred thousand deep", b"[" * 100_000, "cannot be read as JSON: .*recursion"),
     ("a number of 5000 digits", b'{"name": ' + b"9" * 5000 + b"}", "cannot be read as JSON: .*4300"),
     ("NaN", b"NaN", "is not a space: write it with ConfigurationSpace.to_json"),
-    ("a parameter of a kind to come", b'{"hyperparameters": [{"type": "quantum", "name": "x"}]}', "quantum"),
+    ("a parameter of an unknown kind", b'{"hyperparameters": [{"type": "quantum", "name": "x"}]}', "quantum"),
     ("a parameter that is a number", b'{"hyperparameters": [3]}', "not a ConfigSpace space in JSON"),
-    ("a condition on nothing", b'{"hyperparameters": [], "conditions": [{"type": "EQ"}]}', "not a ConfigSpace space"),
+    (
+        "a condition without a parent",
+        b'{"hyperparameters": [], "conditions": [{"type": "EQ"}]}',
+        "not a ConfigSpace space",
+    ),
 ]
 
 
 @pytest.mark.parametrize(("content", "words"), [row[1:] for row in SPACE_FILES], ids=[row[0] for row in SPACE_FILES])
-def test_space_files_that_mean_nothing_are_named(tmp_path, content, words):
+def test_invalid_space_files_are_named(tmp_path, content, words):
     path = tmp_path / "space.json"
     path.write_bytes(content)
     with pytest.raises(SpaceError, match=words) as caught:
@@ -92,7 +96,7 @@ def test_space_files_that_mean_nothing_are_named(tmp_path, content, words):
 
 
 @pytest.mark.parametrize("name", [".", "a\0b", "n" * 300], ids=["a folder", "a null character", "a long name"])
-def test_space_files_that_no_file_can_be_are_named(name):
+def test_impossible_file_names_are_reported(name):
     with pytest.raises(SpaceError, match="cannot be read as JSON") as caught:
         read_space(Path(name))
     assert type(caught.value) is SpaceError
@@ -104,12 +108,12 @@ WORKS = [
     ("integers of eighteen digits", [Integer("x", (-(10**18), 10**18))]),
     ("a single choice beside a number", {"x": (0.0, 1.0), "c": ["only"]}),
     ("two configurations for four trials", {"c": ["a", "b"]}),
-    ("names that are no words", {"a b[1].c/\n\0é": (0.0, 1.0), "-": (0.0, 1.0)}),
+    ("names that are not identifiers", {"a b[1].c/\n\0é": (0.0, 1.0), "-": (0.0, 1.0)}),
 ]
 
 
 @pytest.mark.parametrize("parameters", [row[1] for row in WORKS], ids=[row[0] for row in WORKS])
-def test_odd_spaces_are_searched(parameters):
+def test_unusual_spaces_are_searched(parameters):
     space = ConfigurationSpace(parameters)
     result = sl.minimize(lambda config: float(len(str(config))), space, budget=4, n_initial=3, seed=1, **MAP)
     assert result.trials["state"].tolist() == ["COMPLETE"] * 4 and np.isfinite(result.best_value)

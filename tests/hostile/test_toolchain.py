@@ -1,4 +1,4 @@
-"""Machines without a usable compiler or cache: said before anything is evaluated, with what to do."""
+"""Machines without a usable compiler or cache: an error with a remedy, before any evaluation."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from testing_hostility import NOBODY, disk_with_room_for, ordinary_user, stored_
 from slayr_py.errors import CompileError, ToolchainError
 from slayr_py.toolchain import compile_program, ensure_cmdstan, find_cmdstan
 from slayr_py.toolchain.compiler import find_compiler
-from slayr_py.toolchain.home import is_complete
+from slayr_py.toolchain.installation import is_complete
 
 pytest.importorskip("httpstan", reason="no wheel of httpstan for this Python")
 
 
 @pytest.fixture(autouse=True)
 def alone(tmp_path, monkeypatch) -> Path:
-    """No CmdStan but what would be assembled in a cache of the test's own."""
+    """Hide all CmdStans; assemble into the test's own cache."""
     for name in ("CMDSTAN", "CONDA_PREFIX", "CXX", "MAKE"):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("HOME", str(tmp_path / "home"))
@@ -29,7 +29,7 @@ def alone(tmp_path, monkeypatch) -> Path:
 
 @pytest.fixture
 def script(tmp_path) -> Callable[[str], str]:
-    """Make a program of shell commands."""
+    """Make a program from shell commands."""
 
     def write(text: str) -> str:
         path = tmp_path / "bin" / "tool"
@@ -43,9 +43,9 @@ def script(tmp_path) -> Callable[[str], str]:
 
 COMPILERS = [
     ("fails", "echo 'license expired' >&2; exit 1", "--version ended with status 1: license expired. Install a C"),
-    ("fails without a word", "exit 7", "--version ended with status 7: it said nothing. Install a C"),
-    ("is killed", "kill -9 $$", "--version ended with status -9: it said nothing. Install a C"),
-    ("is no program", None, "the C.. compiler .*/tool does not run: .*Exec format error.* Install a C"),
+    ("fails without output", "exit 7", "--version ended with status 7: no output. Install a C"),
+    ("is killed", "kill -9 $$", "--version ended with status -9: no output. Install a C"),
+    ("is not a program", None, "the C.. compiler .*/tool does not run: .*Exec format error.* Install a C"),
 ]
 
 
@@ -62,25 +62,25 @@ def test_a_compiler_that_does_not_run_is_named(script, monkeypatch, text, words)
 
 
 NAMES = [
-    ("CXX", "no-such-compiler", "CXX=no-such-compiler names no program on the PATH. Unset CXX, or correct it"),
-    ("CXX", "g++ '", "CXX=g.. ' is no command: No closing quotation. Unset CXX, or correct it"),
-    ("CXX", "''", "CXX='' names no program on the PATH. Unset CXX, or correct it"),
+    ("CXX", "no-such-compiler", "CXX=no-such-compiler is not a program on the PATH. Unset CXX, or correct it"),
+    ("CXX", "g++ '", "CXX=g.. ' is not a command: No closing quotation. Unset CXX, or correct it"),
+    ("CXX", "''", "CXX='' is not a program on the PATH. Unset CXX, or correct it"),
     ("MAKE", "no-such-make", "no make found: no-such-make is not on the PATH. Install a C"),
     ("PATH", "", "no make found: make is not on the PATH. Install a C"),
     ("CMDSTAN", "/dev/null", "CMDSTAN=/dev/null cannot be used: there is no such folder. Correct it, or unset"),
-    ("CMDSTAN", "/", "CMDSTAN=/ cannot be used: it has no makefile, so it is no CmdStan. Correct it, or unset"),
+    ("CMDSTAN", "/", "CMDSTAN=/ cannot be used: it has no makefile, so it is not a CmdStan. Correct it, or unset"),
 ]
 
 
 @pytest.mark.parametrize(("variable", "value", "words"), NAMES, ids=[f"{row[0]}={row[1]}" for row in NAMES])
-def test_a_variable_that_names_nothing_usable_is_named(monkeypatch, variable, value, words):
+def test_an_unusable_environment_variable_is_named(monkeypatch, variable, value, words):
     monkeypatch.setenv(variable, value)
     with pytest.raises(ToolchainError, match=words) as caught:
         ensure_cmdstan()
     assert type(caught.value) is ToolchainError
 
 
-def test_homes_that_may_not_be_entered_are_passed_over_or_named(open_folder, monkeypatch):
+def test_folders_without_permission_are_skipped_or_reported(open_folder, monkeypatch):
     closed = open_folder / "closed"
     closed.mkdir(mode=0)
     monkeypatch.setenv("HOME", str(closed))
@@ -93,7 +93,7 @@ def test_homes_that_may_not_be_entered_are_passed_over_or_named(open_folder, mon
 
 
 @pytest.mark.parametrize("content", [b"CMDSTAN_VERSION := \xff\xfe", b"", b"CMDSTAN_VERSION := 2.34.9"], ids=repr)
-def test_a_cmdstan_without_a_version_that_will_do_is_named(tmp_path, monkeypatch, content):
+def test_a_cmdstan_of_an_unsupported_version_is_reported(tmp_path, monkeypatch, content):
     (tmp_path / "makefile").write_bytes(content)
     monkeypatch.setenv("CMDSTAN", str(tmp_path))
     with pytest.raises(ToolchainError, match=r"its version is .*, 2\.35 or newer is needed. Correct it") as caught:
@@ -101,16 +101,16 @@ def test_a_cmdstan_without_a_version_that_will_do_is_named(tmp_path, monkeypatch
     assert type(caught.value) is ToolchainError
 
 
-def test_a_compiler_with_an_unreadable_version_is_a_compiler(script, monkeypatch):
+def test_a_compiler_with_an_undecodable_version_is_used(script, monkeypatch):
     monkeypatch.setenv("CXX", script(r"printf '\377\376 1.0\n'"))
     assert "1.0" in find_compiler().version
 
 
-MEMORIES = [b"garbage", b"[]", b"3", b"null", b'"x"', b'{"a": 3}', b"\xff\xfe", b"[" * 100_000]
+VERSION_CACHES = [b"garbage", b"[]", b"3", b"null", b'"x"', b'{"a": 3}', b"\xff\xfe", b"[" * 100_000]
 
 
-@pytest.mark.parametrize("content", MEMORIES, ids=[ascii(content)[:12] for content in MEMORIES])
-def test_a_damaged_memory_of_compilers_is_none(alone, script, monkeypatch, content):
+@pytest.mark.parametrize("content", VERSION_CACHES, ids=[ascii(content)[:12] for content in VERSION_CACHES])
+def test_a_damaged_cache_of_compiler_versions_is_replaced(alone, script, monkeypatch, content):
     alone.mkdir()
     (alone / "compilers.json").write_bytes(content)
     monkeypatch.setenv("CXX", script("echo my++ 1.0"))
@@ -122,20 +122,20 @@ PIECES = ["bin/stanc", "makefile", "make/local", "frontend/main.cpp", "assembled
 
 
 @pytest.mark.parametrize("piece", PIECES)
-@pytest.mark.parametrize("left", [None, b""], ids=["gone", "emptied"])
-def test_a_home_of_which_a_piece_is_gone_is_assembled_again(piece, left):
-    home = ensure_cmdstan().path
-    path = home / piece if (home / piece).exists() else next((home / "frontend").iterdir())
+@pytest.mark.parametrize("left", [None, b""], ids=["missing", "empty"])
+def test_a_damaged_installation_is_assembled_again(piece, left):
+    installation = ensure_cmdstan().path
+    path = installation / piece if (installation / piece).exists() else next((installation / "frontend").iterdir())
     whole = path.read_bytes()
     path.unlink()
     if left is not None:
         path.write_bytes(left)
-    assert not is_complete(home) and find_cmdstan() is None
-    assert ensure_cmdstan().path == home and is_complete(home)
+    assert not is_complete(installation) and find_cmdstan() is None
+    assert ensure_cmdstan().path == installation and is_complete(installation)
     assert path.read_bytes() == whole
 
 
-def test_what_a_killed_build_left_is_removed(alone):
+def test_leftovers_of_a_killed_build_are_removed(alone):
     staging = alone / ".staging" / "cmdstan-2.35.0-0123456789ab.killed"
     staging.mkdir(parents=True)
     (staging / "half").write_text("a library")
@@ -151,7 +151,7 @@ CACHES = [
 
 
 @pytest.mark.parametrize(("cache", "words"), [row[1:] for row in CACHES], ids=[row[0] for row in CACHES])
-def test_a_cache_that_cannot_be_written_is_named(tmp_path, monkeypatch, cache, words):
+def test_a_cache_that_cannot_be_written_is_reported(tmp_path, monkeypatch, cache, words):
     (tmp_path / "file").write_text("")
     monkeypatch.setenv("SLAYR_CACHE_DIR", str(tmp_path / cache))
     with pytest.raises(ToolchainError, match=words + ".*or set SLAYR_CACHE_DIR") as caught:
@@ -159,10 +159,10 @@ def test_a_cache_that_cannot_be_written_is_named(tmp_path, monkeypatch, cache, w
     assert type(caught.value) is ToolchainError
 
 
-def test_a_full_disk_leaves_no_half_of_a_home(alone):
+def test_a_full_disk_leaves_no_partial_installation(alone):
     with (
         disk_with_room_for(100_000),
-        pytest.raises(ToolchainError, match="Make room .* or set SLAYR_CACHE_DIR") as full,
+        pytest.raises(ToolchainError, match="Free disk space .* or set SLAYR_CACHE_DIR") as full,
     ):
         ensure_cmdstan()
     assert type(full.value) is ToolchainError
@@ -183,7 +183,7 @@ def test_a_cache_of_another_user_is_not_used(open_folder, monkeypatch):
         pytest.raises(ToolchainError, match=f"belongs to user 12345, you are {NOBODY}: .*Set SLAYR_C"),
     ):
         ensure_cmdstan()
-    # What an administrator has prepared may be used by everybody; what is missing there cannot be added.
+    # Everybody may use a cache of root, but only root can add to it.
     os.chown(open_folder, 0, 0)
     with ordinary_user(), pytest.raises(ToolchainError, match="cannot write the cache folder .*Permission denied"):
         ensure_cmdstan()
@@ -192,12 +192,12 @@ def test_a_cache_of_another_user_is_not_used(open_folder, monkeypatch):
 def test_a_cache_that_everybody_may_write_is_not_used(tmp_path, monkeypatch):
     tmp_path.chmod(0o777)
     monkeypatch.setenv("SLAYR_CACHE_DIR", str(tmp_path))
-    with pytest.raises(ToolchainError, match=r"may be written by everybody \(mode 777\): .*chmod go-w") as caught:
+    with pytest.raises(ToolchainError, match=r"is writable by everybody \(mode 777\): .*chmod go-w") as caught:
         ensure_cmdstan()
     assert type(caught.value) is ToolchainError
 
 
-def test_a_new_cache_is_its_owners_whatever_the_umask(alone):
+def test_only_the_owner_can_write_to_a_new_cache(alone):
     before = os.umask(0)
     try:
         ensure_cmdstan()
@@ -208,17 +208,17 @@ def test_a_new_cache_is_its_owners_whatever_the_umask(alone):
 
 @pytest.fixture
 def cmdstan(tmp_path, monkeypatch) -> Path:
-    """A CmdStan whose stanc and make do as they are told."""
-    home = tmp_path / "cmdstan"
-    (home / "bin").mkdir(parents=True)
-    (home / "makefile").write_text("CMDSTAN_VERSION := 2.36.0\n%: %.hpp\n\t@sh compile\n")
-    monkeypatch.setenv("CMDSTAN", str(home))
-    return home
+    """A CmdStan with scripts for stanc and make."""
+    cmdstan = tmp_path / "cmdstan"
+    (cmdstan / "bin").mkdir(parents=True)
+    (cmdstan / "makefile").write_text("CMDSTAN_VERSION := 2.36.0\n%: %.hpp\n\t@sh compile\n")
+    monkeypatch.setenv("CMDSTAN", str(cmdstan))
+    return cmdstan
 
 
 TOOLS = [
-    ("stanc is gone", None, "", ToolchainError, "bin/stanc|not built"),
-    ("stanc is no program", "\x7fELF", "", ToolchainError, "cannot run .*bin/stanc: Exec format error"),
+    ("stanc is missing", None, "", ToolchainError, "bin/stanc|not built"),
+    ("stanc is not a program", "\x7fELF", "", ToolchainError, "cannot run .*bin/stanc: Exec format error"),
     (
         "stanc refuses",
         "#!/bin/sh\necho 'Syntax error in line 1'; exit 1",
@@ -255,7 +255,7 @@ def test_tools_that_fail_are_quoted(tmp_path, alone, cmdstan, stanc, compiler, e
 @pytest.mark.parametrize(
     "spoil", [lambda exe: exe.write_bytes(b""), lambda exe: exe.chmod(0o644)], ids=["empty", "data"]
 )
-def test_a_program_that_can_run_no_more_is_compiled_again(tmp_path, cmdstan, spoil):
+def test_a_damaged_program_is_compiled_again(tmp_path, cmdstan, spoil):
     (cmdstan / "bin" / "stanc").write_text("#!/bin/sh\ntouch p.hpp")
     (cmdstan / "bin" / "stanc").chmod(0o755)
     (cmdstan / "makefile").write_text("CMDSTAN_VERSION := 2.36.0\n%: %.hpp\n\t@echo run > $@; chmod +x $@\n")
@@ -267,8 +267,8 @@ def test_a_program_that_can_run_no_more_is_compiled_again(tmp_path, cmdstan, spo
 
 
 SOURCES = [
-    ("bytes that are no text", b"model { // \xff\n}", r"cannot read .*p\.stan: .*utf-8"),
-    ("includes what is not there", b"#include nowhere.stan\n", r"p\.stan includes nowhere\.stan, which is in none of"),
+    ("bytes that are not text", b"model { // \xff\n}", r"cannot read .*p\.stan: .*utf-8"),
+    ("includes a missing file", b"#include nowhere.stan\n", r"p\.stan includes nowhere\.stan, which is in none of"),
     ("includes itself", b"#include p.stan\n", r"p\.stan includes itself"),
 ]
 
@@ -282,7 +282,7 @@ def test_programs_that_cannot_be_read_are_named(tmp_path, cmdstan, content, word
     assert type(caught.value) is CompileError
 
 
-def test_a_study_without_a_compiler_says_so_before_it_evaluates_anything_more(study_file, go_on, monkeypatch):
+def test_a_study_without_a_compiler_raises_before_any_evaluation(study_file, go_on, monkeypatch):
     before = stored_values(study_file)
     monkeypatch.setenv("PATH", "")
     with pytest.raises(ToolchainError, match="no make found: .*Install a C") as caught:
@@ -290,7 +290,7 @@ def test_a_study_without_a_compiler_says_so_before_it_evaluates_anything_more(st
     assert type(caught.value) is ToolchainError and stored_values(study_file) == before
 
 
-def test_a_study_with_a_compiler_that_fails_says_so_too(study_file, go_on, script, monkeypatch):
+def test_a_study_with_a_failing_compiler_raises_before_any_evaluation(study_file, go_on, script, monkeypatch):
     before = stored_values(study_file)
     monkeypatch.setenv("CXX", script("case $1 in --version) echo c 1;; *) echo out of luck >&2; exit 1;; esac"))
     monkeypatch.setattr("slayr_py.inference.sampling.programs._refused", {})

@@ -17,14 +17,14 @@ from slayr_py import SpaceError
 from slayr_py.space import Encoder
 
 
-def test_decode_undoes_encode_to_the_last_digit(any_space):
+def test_decode_inverts_encode_to_the_last_digit(any_space):
     any_space.seed(1)
     configs = any_space.sample_configuration(300)
     encoder = Encoder(any_space)
     assert encoder.decode(encoder.encode(configs)) == configs
 
 
-def test_encoded_values_lie_where_they_should(any_space):
+def test_encoded_values_are_in_range(any_space):
     any_space.seed(2)
     encoded = Encoder(any_space).encode(any_space.sample_configuration(100))
     assert encoded.unit_values.flags.c_contiguous and encoded.unit_values.dtype == np.float64
@@ -46,7 +46,7 @@ def test_names_follow_the_space_without_constants():
     assert len(encoder.column_names) == 3 + 3 + 1
 
 
-def test_known_coordinates():
+def test_known_unit_values():
     encoder = Encoder(mixed_space())
     config = {"lr": 1e-4 * 1000**0.25, "layers": 2, "units": 64, "act": "tanh", "size": "large", "dataset": "iris"}
     row = dict(zip(encoder.names, encoder.encode([config]).unit_values[0], strict=True))
@@ -56,7 +56,7 @@ def test_known_coordinates():
     assert (row["act"], row["size"]) == (1, 2)
 
 
-def test_conditions_decide_what_is_active():
+def test_conditions_determine_activity():
     encoder = Encoder(conditional_space())
     encoded = encoder.encode([{"kernel": "linear", "C": 1.0}, {"kernel": "rbf", "C": 1.0, "gamma": 0.1, "marker": 7}])
     active = pd.DataFrame(encoded.active, columns=encoder.names)
@@ -106,7 +106,7 @@ def test_every_level_is_equally_likely():
     assert len(np.unique(genotype[:, encoder.names.index("n")])) == 4
 
 
-def test_integers_and_arrays_and_frames_give_the_same(any_space):
+def test_arrays_and_frames_encode_like_mappings(any_space):
     any_space.seed(4)
     configs = any_space.sample_configuration(10)
     encoder = Encoder(any_space)
@@ -136,7 +136,7 @@ def test_neighbours():
         (3, "mapping"),
     ],
 )
-def test_wrong_configurations_are_named(config, words):
+def test_invalid_configurations_are_named(config, words):
     with pytest.raises(SpaceError, match="configuration 1: ") as error:
         Encoder(plain_space()).encode([{"x": 0.1, "z": 0.0}, config])
     assert words in str(error.value)
@@ -157,13 +157,17 @@ POLY = {"kernel": "poly", "C": 1.0, "degree": 3, "gamma": 0.1, "coef0": 0.5}
         (mixed_space, MIXED | {"dataset": "digits"}, "'dataset' is the constant 'iris', not 'digits'"),
         (mixed_space, MIXED | {"sise": 1}, "no parameter 'sise' (= 1); did you mean 'size'"),
         (mixed_space, POLY, "no parameter 'kernel'"),
-        (conditional_space, {"kernel": "rbf", "C": 1.0}, "'gamma' has no value though it is active: gamma | kernel in"),
-        (conditional_space, POLY | {"degree": 4}, "'coef0' has a value though it is inactive: coef0 | degree == 3"),
-        (conditional_space, POLY | {"marker": 7}, "'marker' has a value though it is inactive: marker | kernel"),
+        (
+            conditional_space,
+            {"kernel": "rbf", "C": 1.0},
+            "'gamma' has no value although it is active: gamma | kernel in",
+        ),
+        (conditional_space, POLY | {"degree": 4}, "'coef0' has a value although it is inactive: coef0 | degree == 3"),
+        (conditional_space, POLY | {"marker": 7}, "'marker' has a value although it is inactive: marker | kernel"),
         (conditional_space, {"kernel": "poly", "C": 1, "degree": 5, "gamma": 1}, "(kernel == 'poly' && degree == 5)"),
     ],
 )
-def test_wrong_values_are_named(space, config, words):
+def test_invalid_values_are_named(space, config, words):
     encoder = Encoder(space())
     for read in (encoder.configuration, lambda config: encoder.encode([config])):
         with pytest.raises(SpaceError) as error:
@@ -171,21 +175,21 @@ def test_wrong_values_are_named(space, config, words):
         assert words in str(error.value)
 
 
-def test_configurations_of_another_space():
+def test_configurations_of_another_space_raise():
     other = plain_space().sample_configuration()
     with pytest.raises(SpaceError, match="configuration 0: there is no parameter 'x'"):
         Encoder(mixed_space()).encode([other])
-    assert Encoder(plain_space()).encode([other]).unit_values.shape == (1, 2)  # an equal space will do
+    assert Encoder(plain_space()).encode([other]).unit_values.shape == (1, 2)  # an equal space is accepted
 
 
-def test_constants_may_be_left_out():
+def test_constants_may_be_omitted():
     encoder = Encoder(mixed_space())
     config = encoder.configuration({name: MIXED[name] for name in encoder.names})
     assert dict(config) == MIXED
     config.check_valid_configuration()
 
 
-def test_one_configuration_is_as_configspace_makes_it(any_space):
+def test_configuration_equals_that_of_configspace(any_space):
     encoder = Encoder(any_space)
     for config in encoder.sobol(20, 5):
         theirs = Configuration(any_space, values=dict(config))
@@ -195,7 +199,7 @@ def test_one_configuration_is_as_configspace_makes_it(any_space):
         assert encoder.configuration(theirs) is theirs
 
 
-def test_none_is_a_level_or_a_gap():
+def test_none_in_a_table_is_a_level_or_an_empty_cell():
     space = ConfigurationSpace([Categorical("c", [None, "a"]), Categorical("d", ["a", "b"])])
     space.add(EqualsCondition(space["d"], space["c"], "a"))
     encoder = Encoder(space)
@@ -206,7 +210,7 @@ def test_none_is_a_level_or_a_gap():
         assert np.array_equal(again.unit_values, encoded.unit_values) and np.array_equal(again.active, encoded.active)
 
 
-def test_wrong_arrays():
+def test_arrays_of_a_wrong_shape_or_space_raise():
     encoder = Encoder(plain_space())
     with pytest.raises(SpaceError, match=r"\(n, 2\)"):
         encoder.encode(np.zeros((3, 5)))
@@ -216,7 +220,7 @@ def test_wrong_arrays():
         encoder.encode(Encoder(mixed_space()).encode(Encoder(mixed_space()).sobol(1, 0)))
 
 
-def test_empty_spaces():
+def test_empty_spaces_raise():
     with pytest.raises(SpaceError, match="empty"):
         Encoder(ConfigurationSpace())
     with pytest.raises(SpaceError, match="empty"):

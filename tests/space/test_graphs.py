@@ -43,7 +43,7 @@ def test_graphs_by_name(space):
     assert edges(encoder.graphs["layers"]) == {frozenset(pair): 1.0 for pair in [(2, 3), (3, 4), (4, 5)]}
 
 
-def test_a_graph_of_ones_own(space):
+def test_a_networkx_graph_is_copied_and_frozen(space):
     star = nx.Graph([("relu", "tanh"), ("relu", "gelu", {"weight": 0.25, "colour": "red"})])
     encoder = Encoder(space, graphs={"act": star})
     star.remove_edge("relu", "gelu")  # the encoder has a copy
@@ -54,7 +54,7 @@ def test_a_graph_of_ones_own(space):
         graph.add_node("elu")
 
 
-def test_an_integer_on_a_graph(space):
+def test_an_integer_on_a_graph_is_an_ordinal(space):
     encoder = Encoder(space, graphs={"layers": nx.cycle_graph([2, 3, 4, 5])})
     dimension = encoder.dimensions[encoder.names.index("layers")]
     assert (dimension.kind, dimension.levels) == ("ordinal", (2, 3, 4, 5))
@@ -77,7 +77,7 @@ def test_conditions_on_an_integer_on_a_graph():
     assert list(map(dict, on_graph.decode(on_graph.encode(configs)))) == list(map(dict, configs))
 
 
-def test_levels_that_networkx_cannot_name():
+def test_levels_that_cannot_be_networkx_nodes():
     encoder = Encoder(odd_levels_space())
     assert list(encoder.graphs["mixed"]) == ["None", "balanced", 0.5]
     assert (8, 8) in encoder.graphs["shape"]
@@ -85,7 +85,7 @@ def test_levels_that_networkx_cannot_name():
     assert own.encode(own.sobol(8, 0)).vertices.shape == (8, 5)
 
 
-def test_vertices_and_real_coordinates():
+def test_vertices_and_real_unit_values():
     space = conditional_space()
     encoder = Encoder(space, graphs={"degree": "path"})
     assert encoder.graph_names == ("kernel", "degree") and encoder.real_names == ("C", "gamma", "coef0")
@@ -105,7 +105,7 @@ def test_vertices_and_real_coordinates():
 
 
 @pytest.mark.parametrize("kinds", [[Float("x", (0.0, 1.0))], [Categorical("c", ["a", "b"])]])
-def test_no_graphs_or_no_real_parameters(kinds):
+def test_spaces_without_graphs_or_without_real_parameters(kinds):
     encoder = Encoder(ConfigurationSpace(kinds))
     encoded = encoder.encode(encoder.sobol(4, 0))
     assert encoded.vertices.shape == (4, len(encoder.graph_names)) and encoded.vertices.dtype == np.int64
@@ -128,9 +128,9 @@ LOOP.add_edge("tanh", "tanh")
 @pytest.mark.parametrize(
     ("graphs", "words"),
     [
-        ({"act": nx.Graph([("relu", "tanh")])}, "'act' must have exactly the levels as nodes; it lacks ['gelu']"),
-        ({"act": nx.complete_graph(["relu", "tanh", "gelu", "elu"])}, "['elu'] are none of"),
-        ({"act": nx.Graph()}, "lacks ['relu', 'tanh', 'gelu']"),
+        ({"act": nx.Graph([("relu", "tanh")])}, "'act' must have exactly the levels as nodes; missing: ['gelu']"),
+        ({"act": nx.complete_graph(["relu", "tanh", "gelu", "elu"])}, "['elu'] are not among"),
+        ({"act": nx.Graph()}, "missing: ['relu', 'tanh', 'gelu']"),
         ({"act": nx.DiGraph([("relu", "tanh"), ("tanh", "gelu")])}, "'act' must be an undirected"),
         ({"act": nx.MultiGraph([("relu", "tanh"), ("tanh", "gelu")])}, "got a MultiGraph"),
         ({"act": SPLIT}, "'act' is not connected: no edge leaves ['gelu']"),
@@ -144,19 +144,19 @@ LOOP.add_edge("tanh", "tanh")
         ({"act": 3}, "'act' must be 'path', 'complete' or a networkx.Graph, got 3"),
         ({"lr": "path"}, "the float 'lr'; only integers, ordinals and categoricals"),
         ({"data": "path"}, "the constant 'data'"),
-        ({"layer": "path"}, "'layer', which is no parameter; did you mean 'layers'"),
-        ({"units": "path"}, "integer 'units' has 505 values, a graph takes 256 at most"),
-        ({"layers": nx.path_graph(4)}, "lacks [4, 5]"),
+        ({"layer": "path"}, "'layer', which is not a parameter; did you mean 'layers'"),
+        ({"units": "path"}, "integer 'units' has 505 values; a graph can have at most 256"),
+        ({"layers": nx.path_graph(4)}, "missing: [4, 5]"),
         (["act"], "graphs must map names"),
     ],
 )
-def test_wrong_graphs(space, graphs, words):
+def test_invalid_graphs_raise(space, graphs, words):
     with pytest.raises(SpaceError) as error:
         Encoder(space, graphs=graphs)
     assert words in str(error.value)
 
 
-def test_other_graphs_make_another_encoder(space):
+def test_encoders_with_other_graphs_do_not_match(space):
     star = weighted(("relu", "tanh", 1.0), ("relu", "gelu", 1.0))
     heavy = weighted(("relu", "tanh", 1.0), ("relu", "gelu", 2.0))
     plain = Encoder(space)
@@ -172,7 +172,7 @@ def test_other_graphs_make_another_encoder(space):
         Encoder(space, graphs={"act": heavy}).encode(starred.encode(starred.sobol(2, 0)))
 
 
-def test_other_conditions_make_another_encoder():
+def test_encoders_with_other_conditions_do_not_match():
     def made(parent: str) -> Encoder:
         space = ConfigurationSpace({"a": [1, 2], "b": [1, 2], "x": (0.0, 1.0)})
         space.add(EqualsCondition(space["x"], space[parent], 1))

@@ -1,4 +1,4 @@
-"""The spaces of the YAHPO benchmark, where their files are at hand: ``shared/data/hpo`` beside the checkout."""
+"""The spaces of the YAHPO benchmark, if their files are in ``shared/data/hpo`` beside the checkout."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ NAMES = [
 
 pytestmark = [
     pytest.mark.skipif(not FOLDER.is_dir(), reason=f"no folder {FOLDER}"),
-    # The files are of an older format, and each parameter says so at length.
+    # The files have an older format; ConfigSpace warns for each parameter.
     pytest.mark.filterwarnings("ignore:The field '(q|default|probabilities)':UserWarning"),
 ]
 
@@ -41,14 +41,14 @@ def real_space(request) -> ConfigurationSpace:
     return space_from_json(json.loads((FOLDER / f"{request.param}.config_space.json").read_text()))
 
 
-def test_decode_undoes_encode(real_space):
+def test_decode_inverts_encode(real_space):
     real_space.seed(3)
     encoder = Encoder(real_space)
     configs = real_space.sample_configuration(200)
     assert list(map(dict, encoder.decode(encoder.encode(configs)))) == list(map(dict, configs))
 
 
-def test_activity_is_configspaces(real_space):
+def test_activity_agrees_with_configspace(real_space):
     encoder = Encoder(real_space)
     genotype = encoder.from_uniform(np.random.default_rng(0).random((200, len(encoder.names))))
     encoded, allowed = encoder.resolve(genotype)
@@ -59,7 +59,7 @@ def test_activity_is_configspaces(real_space):
         assert named == real_space.get_active_hyperparameters(config) & set(encoder.names)
 
 
-def test_json(real_space):
+def test_encoders_survive_json(real_space):
     encoder = Encoder(real_space)
     again = encoder_from_json(json.loads(json.dumps(encoder_to_json(encoder))))
     assert again.dimensions == encoder.dimensions and again.ancestors == encoder.ancestors

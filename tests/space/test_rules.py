@@ -1,4 +1,4 @@
-"""Conditions and forbidden clauses: ours against ConfigSpace, one configuration at a time."""
+"""Conditions and forbidden clauses, compared with ConfigSpace one configuration at a time."""
 
 from __future__ import annotations
 
@@ -45,12 +45,12 @@ def is_valid(config: Configuration) -> bool:
 
 
 def sampled(space: ConfigurationSpace, n: int) -> list[Configuration]:
-    """Configurations that ConfigSpace makes and, looking at each alone, accepts: it may reject some of its own."""
+    """Sample configurations with ConfigSpace and keep the valid ones: it may sample invalid ones."""
     space.seed(1)
     return [config for config in space.sample_configuration(n) if is_valid(config)]
 
 
-def test_decode_undoes_encode(ruled_space):
+def test_decode_inverts_encode(ruled_space):
     encoder = Encoder(ruled_space)
     configs = sampled(ruled_space, 1500)
     encoded = encoder.encode(configs)
@@ -60,7 +60,7 @@ def test_decode_undoes_encode(ruled_space):
     assert np.array_equal(again.unit_values, encoded.unit_values) and np.array_equal(again.active, encoded.active)
 
 
-def test_activity_is_configspaces(ruled_space):
+def test_activity_agrees_with_configspace(ruled_space):
     encoder = Encoder(ruled_space)
     configs = sampled(ruled_space, 300) + encoder.sobol(300, 0)
     active = encoder.encode(configs).active
@@ -85,7 +85,7 @@ def test_resolve_allows_what_configspace_accepts(ruled_space):
     assert allowed.tolist() == accepted
 
 
-def test_resolve_does_not_depend_on_what_else_is_resolved(ruled_space):
+def test_resolve_treats_rows_independently(ruled_space):
     encoder = Encoder(ruled_space)
     genotype = encoder.from_uniform(np.random.default_rng(1).random((200, len(encoder.names))))
     before = genotype.copy()
@@ -101,7 +101,7 @@ def test_resolve_does_not_depend_on_what_else_is_resolved(ruled_space):
 
 def test_nothing_is_printed(capsys):
     encoder = Encoder(RULED_SPACES["forbidding"]())
-    capsys.readouterr()  # ConfigSpace prints vectors where a parameter is compared with >=
+    capsys.readouterr()  # ConfigSpace prints vectors when it compares with >=
     encoder.decode(encoder.encode(encoder.sobol(5, 0)))
     assert capsys.readouterr().out == ""
 
@@ -130,7 +130,7 @@ def test_ancestors():
     assert encoder.conditional == encoder.names[1:]
 
 
-def test_a_condition_on_a_constant_is_one():
+def test_a_condition_on_a_constant_counts_as_a_condition():
     space = ConfigurationSpace([Constant("k", 2), Float("x", (0.0, 1.0)), Float("y", (0.0, 1.0))])
     space.add(EqualsCondition(space["x"], space["k"], 2))
     encoder = Encoder(space)
@@ -149,7 +149,7 @@ def test_a_space_in_a_space():
 
 
 def conditioned(*conditions) -> ConfigurationSpace:
-    """A space of the parameters that occur in some conditions, and these."""
+    """Make a space from conditions and the parameters that occur in them."""
     literals = [literal for condition in conditions for literal in getattr(condition, "dlcs", (condition,))]
     parameters = {p.name: p for literal in literals for p in (literal.child, literal.parent)}
     space = ConfigurationSpace(list(parameters.values()))
@@ -201,7 +201,7 @@ def test_a_parameter_that_can_never_be_active_is_refused(conditions):
         [EqualsCondition(a, b, 3) for a, b in zip([*LONG[1:], CHILD], LONG, strict=True)],
     ],
 )
-def test_a_condition_that_seldom_holds_is_not(conditions):
+def test_a_condition_that_rarely_holds_is_accepted(conditions):
     assert "child" in Encoder(conditioned(*conditions)).conditional
 
 
@@ -210,12 +210,12 @@ def test_conditions_that_configspace_confuses_are_refused():
         AndConjunction(EqualsCondition(CHILD, CAT, "a"), EqualsCondition(CHILD, RANK, "low")),
         OrConjunction(EqualsCondition(OTHER, CAT, "a"), EqualsCondition(OTHER, RANK, "low")),
     )
-    with pytest.raises(SpaceError, match="child.*other.*for the same"):
+    with pytest.raises(SpaceError, match="child.*other.*as equal"):
         Encoder(space)
 
 
-def test_configurations_that_configspace_samples_wrongly_are_refused():
-    # Conditions are not always applied parents first, nor is <= compared the right way round in arrays.
+def test_invalid_configurations_sampled_by_configspace_are_refused():
+    # ConfigSpace does not always apply conditions parents first, and compares arrays with >= instead of <=.
     late = conditioned(
         EqualsCondition(RANK, CAT, "a"),
         EqualsCondition(OTHER, RANK, "low"),
@@ -223,7 +223,7 @@ def test_configurations_that_configspace_samples_wrongly_are_refused():
     )
     late.seed(0)
     invalid = [config for config in late.sample_configuration(200) if not is_valid(config)]
-    with pytest.raises(SpaceError, match="configuration 0: parameter 'child' has a value though it is inactive"):
+    with pytest.raises(SpaceError, match="configuration 0: parameter 'child' has a value although it is inactive"):
         Encoder(late).encode(invalid)
 
     low = ConfigurationSpace([Integer("int", (1, 9))])
@@ -233,15 +233,15 @@ def test_configurations_that_configspace_samples_wrongly_are_refused():
     assert {config["int"] for config in Encoder(low).sobol(64, 0)} == {4, 5, 6, 7, 8, 9}
 
 
-def test_a_space_that_forbids_everything():
+def test_a_space_that_forbids_every_configuration():
     space = ConfigurationSpace([Categorical("cat", ["a", "b"])])
-    with pytest.raises(ForbiddenValueError):  # since ConfigSpace misses its default configuration
+    with pytest.raises(ForbiddenValueError):  # raised since the default configuration is forbidden
         space.add(ForbiddenInClause(space["cat"], ["a", "b"]))
     with pytest.raises(SpaceError, match="only 0 of 65536.*cat in {'a', 'b'}"):
         Encoder(space).sobol(1, 0)
 
 
-def test_decode_does_not_judge_again():
+def test_decode_does_not_check_forbidden_clauses():
     space = ConfigurationSpace([Categorical("cat", ["a", "b"])])
     space.add(ForbiddenEqualsClause(space["cat"], "b"))
     encoder = Encoder(space)

@@ -17,7 +17,7 @@ def through_text(values):
     return json.loads(json.dumps(values, allow_nan=False))
 
 
-def assert_alike(a: Encoder, b: Encoder) -> None:
+def assert_equal_encoders(a: Encoder, b: Encoder) -> None:
     assert a.dimensions == b.dimensions and a.ancestors == b.ancestors and a.conditional == b.conditional
     assert list(a.spectra) == list(b.spectra)
     for name in a.spectra:
@@ -26,17 +26,17 @@ def assert_alike(a: Encoder, b: Encoder) -> None:
 
 
 @pytest.mark.parametrize("name", [*SPACES, *RULED_SPACES])
-def test_spaces_come_back(name):
+def test_spaces_survive_json(name):
     encoder = Encoder((SPACES | RULED_SPACES)[name]())
     again = encoder_from_json(through_text(encoder_to_json(encoder)))
-    assert_alike(encoder, again)
+    assert_equal_encoders(encoder, again)
     assert list(map(dict, again.sobol(50, 1))) == list(map(dict, encoder.sobol(50, 1)))
     encoded = encoder.encode(encoder.sobol(5, 0))
     assert again.encode(encoded) is encoded
     assert np.array_equal(again.encode(encoder.sobol(5, 0)).unit_values, encoded.unit_values)
 
 
-def test_graphs_come_back():
+def test_graphs_survive_json():
     space = SPACES["mixed"]()
     own = nx.Graph([("gelu", "relu"), ("relu", "tanh", {"weight": 0.1})])
     encoder = Encoder(space, graphs={"act": own, "layers": nx.cycle_graph([1, 2, 3, 4, 5]), "size": "complete"})
@@ -44,17 +44,17 @@ def test_graphs_come_back():
     assert values["graphs"]["size"] == "complete"
     assert values["graphs"]["act"] == [[0, 1, 0.1], [0, 2, 1.0]]
     again = encoder_from_json(through_text(values))
-    assert_alike(encoder, again)
+    assert_equal_encoders(encoder, again)
     assert encoder_to_json(again) == values
     assert encoder_to_json(Encoder(space))["graphs"] == {}
 
 
-def test_levels_that_are_tuples_come_back_as_such():
+def test_tuple_levels_survive_json():
     again = space_from_json(through_text(space_to_json(odd_levels_space())))
     assert again["shape"].choices == ((8,), (8, 8), (16, 8, 4))
 
 
-def test_what_is_read_is_left_alone():
+def test_reading_does_not_change_its_input():
     values = through_text(encoder_to_json(Encoder(RULED_SPACES["nested"](), graphs={"layers": "path"})))
     before = copy.deepcopy(values)
     encoder_from_json(values)
@@ -74,20 +74,20 @@ GOOD = encoder_to_json(Encoder(ConfigurationSpace({"c": ["a", "b", "d"], "x": (0
         (GOOD | {"graphs": {"c": [[0, 1, 1.0]]}}, "the graph of 'c' is not connected"),
         (GOOD | {"graphs": {"c": [[0, 1, 1.0], [1, 2, -1.0]]}}, "weight -1.0"),
         (GOOD | {"graphs": {"c": "pth"}}, "did you mean 'path'"),
-        (GOOD | {"graphs": {"e": "path"}}, "'e', which is no parameter"),
+        (GOOD | {"graphs": {"e": "path"}}, "'e', which is not a parameter"),
         (GOOD | {"graphs": {"x": []}}, "the float 'x'"),
         (GOOD | {"graphs": []}, "graphs must map names"),
     ],
 )
-def test_wrong_encoders(values, words):
+def test_invalid_json_raises(values, words):
     with pytest.raises(SpaceError, match=words):
         encoder_from_json(values)
 
 
-def test_a_circle_of_conditions_is_named():
+def test_a_cycle_of_conditions_is_reported():
     space = ConfigurationSpace([Categorical(name, [1, 2]) for name in "abcd"] + [Integer("n", (1, 3))])
     space.add(EqualsCondition(space["b"], space["a"], 1), EqualsCondition(space["c"], space["b"], 1))
     values = space_to_json(space)
     values["conditions"].append({"type": "EQ", "child": "a", "parent": "c", "value": 1})
-    with pytest.raises(SpaceError, match="go in a circle: (a -> b -> c -> a|b -> c -> a -> b|c -> a -> b -> c)"):
+    with pytest.raises(SpaceError, match="form a cycle: (a -> b -> c -> a|b -> c -> a -> b|c -> a -> b -> c)"):
         space_from_json(values)

@@ -61,16 +61,16 @@ def graph(request) -> nx.Graph:
 
 
 @pytest.mark.parametrize("name", DISTINCT)
-def test_equal_eigenvalues_are_grouped_and_no_others(name):
+def test_exactly_equal_eigenvalues_are_grouped(name):
     spectrum = Spectrum.of(nx.to_numpy_array(GRAPHS[name]))
     assert len(spectrum.eigenvalues) == DISTINCT[name]
 
 
-def test_spectra_are_those_of_the_plain_laplacian(graph):
+def test_spectrum_agrees_with_eigh_of_the_laplacian(graph):
     matrix, spectrum = laplacian(graph), Spectrum.of(nx.to_numpy_array(graph))
     m = len(matrix)
     values, vectors = np.linalg.eigh(matrix)
-    # Backward stable: eigenvalues are off by m eps |L|, a projector by that over its distance from the others.
+    # Backward stable: the error of eigenvalues is m eps |L|, that of a projector this error over the spectral gap.
     error = 10 * m * EPS * max(values[-1], 1.0)
     assert_allclose(spectrum.eigenvalues[spectrum.group_of], values, rtol=0, atol=error)
     for g, eigenvalue in enumerate(spectrum.eigenvalues):
@@ -81,7 +81,7 @@ def test_spectra_are_those_of_the_plain_laplacian(graph):
     assert_allclose(scaled @ spectrum.basis.T, matrix, rtol=0, atol=error)
 
 
-def test_form(graph):
+def test_shape_type_order_and_determinism(graph):
     weights = nx.to_numpy_array(graph)
     spectrum, again = Spectrum.of(weights), Spectrum.of(weights)
     m = len(weights)
@@ -103,7 +103,7 @@ def test_known_spectra():
     assert_allclose(heavy.basis, np.array([[1, 1], [1, -1]]) / np.sqrt(2), rtol=2 * EPS)
 
 
-def test_inactivity_is_one_more_vertex():
+def test_inactivity_adds_one_vertex():
     space = ConfigurationSpace(
         [
             Categorical("root", ["a", "b", "c"]),
@@ -128,7 +128,7 @@ def test_inactivity_is_one_more_vertex():
         spectrum = encoder.spectra[name]
         rebuilt = (spectrum.basis * spectrum.eigenvalues[spectrum.group_of]) @ spectrum.basis.T
         assert_allclose(rebuilt, matrix, rtol=0, atol=100 * EPS * np.abs(matrix).max())
-    # Inactive is as far from a level as one level from another: all states of a category are alike.
+    # Inactivity is at the same distance from every level: the graph of a category stays complete.
     assert len(encoder.spectra["cat"].eigenvalues) == 2
     encoded = encoder.encode([{"root": "a", "cat": "s", "rank": 1, "count": 4}, {"root": "c"}])
     row = dict(zip(encoder.graph_names, encoded.vertices.T.tolist(), strict=True))

@@ -209,7 +209,8 @@ def test_a_resumed_study_says_that_its_kernel_is_another(plane):
     with redirect_stderr(drawn):
         minimize(branin, plane, budget=2, kernel=Matern(p=1), **arguments)
     assert (
-        "kernel: Matérn kernel (p = 1); the study was started with another kernel: Matérn kernel (p = 2), chosen because"
+        "kernel: Matérn kernel (p = 1); the study was started with another kernel: Matérn kernel (p = 2), "
+        "chosen because"
     ) in drawn.getvalue()
 
 

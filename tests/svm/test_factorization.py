@@ -26,7 +26,7 @@ K, CROSS = rbf_kernel(X, gamma=0.1), rbf_kernel(NEW, X, gamma=0.1)
         svm.KernelFactorization(svm.Matern(p=1), rank=0.9),
     ]
 )
-def test_scikit_learn_takes_it_for_a_transformer(estimator, check):
+def test_scikit_learn_estimator_checks(estimator, check):
     check(estimator)
 
 
@@ -41,19 +41,19 @@ def test_features_are_the_columns_of_q():
     np.testing.assert_allclose(features, factorization.transform(X), atol=1e-7)
 
 
-def test_elsewhere_inner_products_are_the_nystroem_extension():
+def test_inner_products_of_new_points_are_the_nystroem_extension():
     factorization = svm.KernelFactorization(svm.RBF(0.1), rank=60).fit(X)
     features = factorization.transform(NEW)
     values, vectors = factorization.eigenvalues_, factorization.eigenvectors_
     pseudo_inverse = (vectors / values) @ vectors.T
     np.testing.assert_allclose(features @ features.T, CROSS @ pseudo_inverse @ CROSS.T, atol=1e-10)
-    # With a training point the extension is the kernel itself, up to the eigenvalues that are left out.
+    # With a training point the extension is the kernel itself, up to the dropped eigenvalues.
     full = svm.KernelFactorization(svm.RBF(0.1))
     np.testing.assert_allclose(full.fit(X).transform(NEW) @ full.fit_transform(X).T, CROSS, atol=1e-6)
 
 
 @pytest.mark.parametrize("rank", [10, np.int64(37), 38, 150, 300, 0.5, 0.99, 0.9999999])
-def test_ranks_by_lanczos_and_by_lapack_are_the_same(rank):
+def test_ranks_agree_with_lapack(rank):
     values = np.linalg.eigvalsh(K)[::-1]
     pairs = decompose(K, rank)
     r = int(rank) if rank >= 1 else 1 + int(np.flatnonzero(np.cumsum(values) >= rank * np.trace(K))[0])
@@ -67,12 +67,12 @@ def test_ranks_by_lanczos_and_by_lapack_are_the_same(rank):
 
 @pytest.mark.parametrize("rank", [None, 20, 0.9])
 @pytest.mark.parametrize("gram", [K, X @ X.T], ids=["full rank", "rank 4"])
-def test_the_same_matrix_gives_the_same_bits(gram, rank):
+def test_eigenpairs_are_repeatable_bit_for_bit(gram, rank):
     first, second = decompose(gram, rank), decompose(gram.copy(), rank)
     assert all(np.array_equal(a, b) for a, b in zip(first, second, strict=True))
 
 
-def test_zero_eigenvalues_are_left_out():
+def test_zero_eigenvalues_are_dropped():
     for rank in (None, 10, 200, 0.999999):
         assert len(decompose(X @ X.T, rank).values) == 4
     twice = svm.KernelFactorization(svm.RBF(5.0)).fit(np.vstack([X, X]))
@@ -80,7 +80,7 @@ def test_zero_eigenvalues_are_left_out():
 
 
 @pytest.mark.parametrize("rank", [None, 5, 0.9])
-def test_rounding_is_clipped_and_an_indefinite_matrix_refused(rank):
+def test_rounding_is_clipped_and_indefinite_matrices_are_refused(rank):
     basis = np.linalg.qr(RNG.normal(size=(200, 200)))[0]
     values = np.r_[np.linspace(2, 1, 50), np.zeros(149), -1e-11]
     assert decompose((basis * values) @ basis.T, rank).values.min() > 0.9
@@ -91,7 +91,7 @@ def test_rounding_is_clipped_and_an_indefinite_matrix_refused(rank):
             decompose((indefinite + indefinite.T) / 2, rank)
 
 
-def test_tolerance_is_the_users():
+def test_tolerance_of_negative_eigenvalues():
     gram = np.diag([1.0, 1.0, -1e-4])
     assert svm.KernelFactorization("precomputed", tol=1e-3).fit_transform(gram).shape == (3, 2)
     with pytest.raises(DataError, match="-0.0001"):
@@ -113,13 +113,13 @@ def test_pipelines_and_grids_reach_the_kernel():
     assert search.best_score_ > 0.95
 
 
-def test_any_linear_machine_will_do():
+def test_features_in_a_pipeline_with_another_linear_machine():
     iris, species = load_iris(return_X_y=True)
     pipeline = make_pipeline(StandardScaler(), svm.KernelFactorization(svm.RBF(0.5)), LinearSVC(random_state=0))
     assert cross_val_score(pipeline, iris, species, cv=5).mean() > 0.94
 
 
-def test_cross_validation_takes_rows_and_columns_of_a_gram_matrix():
+def test_cross_validation_selects_rows_and_columns_of_a_gram_matrix():
     iris, species = load_iris(return_X_y=True)
     gram = rbf_kernel(iris, gamma=0.5)
     for kernel in ("precomputed", svm.Precomputed()):
@@ -129,7 +129,7 @@ def test_cross_validation_takes_rows_and_columns_of_a_gram_matrix():
         np.testing.assert_allclose(ours, cross_val_score(pipeline, gram, species, cv=5))
 
 
-def test_a_kernel_of_the_users_own():
+def test_a_user_defined_kernel():
     class MinMax(svm.Linear):
         def between(self, a, b):
             return np.minimum(a[:, None], b[None]).sum(axis=2)
@@ -153,12 +153,12 @@ WITH_NAN = np.where(np.eye(5)[::-1] * (np.arange(5) == 3), np.nan, K[:5, :5])
         ("precomputed", np.diag([1.0, -0.25]), None, "indefinite: .* -0.25"),
         ("precomputed", np.zeros((3, 3)), None, "all kernel values are 0"),
         ("linear", np.zeros((3, 2)), None, "all kernel values are 0"),
-        ("sigmoid", X, None, "'sigmoid' is no Mercer kernel"),
+        ("sigmoid", X, None, "'sigmoid' is not a Mercer kernel"),
         (None, X, None, "unknown kernel None"),
         *[("rbf", X, rank, rf"1 to n = 300, .* got {rank!r}") for rank in (0, 301, -1, True, 0.0, 1.0, 2.5, "full")],
     ],
 )
-def test_bad_input_of_fit(kernel, gram, rank, match):
+def test_invalid_input_of_fit_raises(kernel, gram, rank, match):
     with pytest.raises(DataError, match=match):
         svm.KernelFactorization(kernel, rank=rank).fit(gram)
 
@@ -172,12 +172,12 @@ def test_bad_input_of_fit(kernel, gram, rank, match):
         ("precomputed", K[:9, :9], K[:2, :9] * np.inf, DataError, r"\(0, 0\) is inf"),
     ],
 )
-def test_bad_input_of_transform(kernel, train, new, error, match):
+def test_invalid_input_of_transform_raises(kernel, train, new, error, match):
     with pytest.raises(error, match=match):
         svm.KernelFactorization(kernel).fit(train).transform(new)
 
 
-def test_what_was_fitted_does_not_change_with_the_callers_array():
+def test_changing_the_training_array_does_not_change_the_fit():
     points = X.copy()
     factorization = svm.KernelFactorization(rank=5).fit(points)
     before = factorization.transform(NEW)

@@ -20,7 +20,7 @@ def kernel_names(posterior):
     return {"sigma_f", *posterior.kernel.labels(posterior.encoder)}
 
 
-def test_the_kernel_at_a_draw_and_at_the_posterior_mean(posterior):
+def test_kernel_of_a_draw_and_of_the_posterior_mean(posterior):
     points = posterior.train
     for draw, pick in ((None, lambda v: v.mean(axis=0)), (17, lambda v: v[17])):
         theta = {name: pick(posterior.draws[name]) for name in kernel_names(posterior)}
@@ -31,8 +31,8 @@ def test_the_kernel_at_a_draw_and_at_the_posterior_mean(posterior):
 
 
 @pytest.mark.parametrize("draw", [-1, 10**6])
-def test_there_is_no_such_draw(mixed_posterior, draw):
-    with pytest.raises(DataError, match=f"draw {draw} .* 0 to 199"):
+def test_draw_out_of_range_raises(mixed_posterior, draw):
+    with pytest.raises(DataError, match=f"draw must be an integer from 0 to 199, got {draw}"):
         svm.GPKernel.from_posterior(mixed_posterior, draw)
 
 
@@ -40,11 +40,11 @@ def test_a_machine_on_configurations(branin_data, branin_posterior):
     _, configs, y = branin_data
     machine = svm.KernelSVR(svm.GPKernel.from_posterior(branin_posterior), C=1e4, epsilon=1.0)
     assert cross_val_score(machine, configs, y, cv=5).mean() > 0.5
-    # In the limit of no tube and no penalty it interpolates, as the Gaussian process does.
+    # Without tube and penalty it interpolates, as the Gaussian process does.
     np.testing.assert_allclose(machine.set_params(C=1e6).fit(configs, y).predict(configs), y, atol=1.01)
 
 
-def test_hyperparameters_by_hand_and_kernels_by_name():
+def test_kernel_by_name_with_given_hyperparameters():
     space = ConfigurationSpace({"x": (0.0, 2.0)})
     kernel = svm.GPKernel(space, "matern", {"lengthscale": [0.5], "sigma_f": 3.0})
     wanted = 9 * svm.Matern(p=2, lengthscale=0.5)([[0.0], [0.25]], [[1.0]])
@@ -60,7 +60,7 @@ def test_hyperparameters_by_hand_and_kernels_by_name():
         ({"lengthscale": [1.0]}, [{"y": 1.0}], SpaceError, "'y'"),
     ],
 )
-def test_bad_input(theta, configs, error, match):
+def test_invalid_input_raises(theta, configs, error, match):
     kernel = svm.GPKernel(ConfigurationSpace({"x": (0.0, 2.0)}), "matern", theta)
     with pytest.raises(error, match=match):
         svm.KernelFactorization(kernel).fit(configs)

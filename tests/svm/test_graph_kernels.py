@@ -36,14 +36,14 @@ def test_kernels_are_functions_of_the_laplacian(make, function, normalized):
 def test_inverse_cosine():
     wanted = cosm(laplacian(KARATE, True) * np.pi / 4)
     np.testing.assert_allclose(svm.InverseCosine(KARATE)(list(KARATE)), wanted, atol=1e-12)
-    pair = nx.path_graph(2)  # no eigenvalue above 2, normalised or not
+    pair = nx.path_graph(2)  # no eigenvalue exceeds 2, normalised or not
     np.testing.assert_allclose(
         svm.InverseCosine(pair, normalized=False)([0, 1]), cosm(laplacian(pair, False) * np.pi / 4)
     )
 
 
 @pytest.mark.parametrize("normalized", [True, False])
-def test_the_laziest_walk_has_the_least_possible_a(normalized):
+def test_default_a_is_the_smallest_legal_value(normalized):
     a = 2.0 if normalized else np.linalg.eigvalsh(laplacian(KARATE, False))[-1]
     wanted = np.linalg.matrix_power(a * np.eye(34) - laplacian(KARATE, normalized), 2)
     computed = svm.RandomWalk(KARATE, normalized=normalized)(list(KARATE))
@@ -57,7 +57,7 @@ def test_a_graph_may_be_a_matrix():
         np.testing.assert_allclose(svm.Diffusion(matrix)(range(34)), wanted, atol=1e-14)
 
 
-def test_parts_of_a_graph_know_nothing_of_each_other():
+def test_kernel_values_between_components_are_zero():
     graph = nx.Graph([("a", "b"), ("c", "d")])
     graph.add_node("alone")
     for normalized in (True, False):
@@ -76,13 +76,13 @@ def test_parts_of_a_graph_know_nothing_of_each_other():
         pd.DataFrame({"node": ["b", "a", "b"]}),
     ],
 )
-def test_nodes_come_in_any_container(nodes):
+def test_containers_of_nodes(nodes):
     graph = nx.Graph([("a", "b"), ("b", "c")])
     whole = svm.Diffusion(graph)(["a", "b", "c"])
     np.testing.assert_allclose(svm.Diffusion(graph)(nodes), whole[np.ix_([1, 0, 1], [1, 0, 1])])
 
 
-def test_features_are_exact_for_nodes_that_fit_has_not_seen():
+def test_features_are_exact_for_nodes_not_passed_to_fit():
     kernel = svm.Diffusion(KARATE, beta=0.2)
     factorization = svm.KernelFactorization(kernel).fit([0, 33])
     features = factorization.transform(list(KARATE))
@@ -93,7 +93,7 @@ def test_features_are_exact_for_nodes_that_fit_has_not_seen():
 @pytest.mark.parametrize("normalized", [True, False])
 @pytest.mark.parametrize("name", ["diffusion", "regularized_laplacian", "random_walk"])
 def test_few_eigenpairs_of_a_large_sparse_graph(name, normalized):
-    graph = nx.grid_2d_graph(23, 31)  # nodes are tuples; no eigenvalue of the Laplacian is double
+    graph = nx.grid_2d_graph(23, 31)  # nodes are tuples; all eigenvalues of the Laplacian are distinct
     kernel = svm.from_name(name, graph=graph, normalized=normalized)
     few, all_of_them = kernel.eigenpairs(12), kernel.eigenpairs()
     np.testing.assert_allclose(few.values, all_of_them.values[:12], rtol=1e-9)
@@ -102,7 +102,7 @@ def test_few_eigenpairs_of_a_large_sparse_graph(name, normalized):
     assert corner.shape == (2, 12)
 
 
-def test_share_of_the_trace():
+def test_rank_as_a_share_of_the_trace():
     kernel = svm.Diffusion(KARATE)
     values = kernel.eigenpairs().values
     r = len(kernel.eigenpairs(0.9).values)
@@ -130,7 +130,7 @@ def test_grid_search_over_nested_parameters():
         ("karate", "'karate'"),
     ],
 )
-def test_bad_graphs_are_refused(graph, match):
+def test_invalid_graphs_raise(graph, match):
     with pytest.raises(DataError, match=match):
         svm.KernelFactorization(svm.Diffusion(graph)).fit([0])
 
@@ -151,12 +151,12 @@ def test_bad_graphs_are_refused(graph, match):
         (svm.InverseCosine(KARATE, normalized=False), [0], r"eigenvalue 52\.06.*normalized=True"),
     ],
 )
-def test_bad_nodes_and_parameters_are_refused(kernel, nodes, match):
+def test_invalid_nodes_and_parameters_raise(kernel, nodes, match):
     with pytest.raises(DataError, match=match):
         svm.KernelFactorization(kernel).fit(nodes)
 
 
 @pytest.mark.parametrize("rank", [0, 35])
-def test_a_rank_counts_the_nodes_of_the_graph(rank):
+def test_rank_is_limited_by_the_number_of_nodes(rank):
     with pytest.raises(DataError, match=f"1 to n = 34, .* got {rank}"):
         svm.KernelFactorization(svm.Diffusion(KARATE), rank=rank).fit([0])

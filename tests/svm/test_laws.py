@@ -1,4 +1,4 @@
-"""What every kernel function must obey, over one registry."""
+"""Laws that every kernel function must obey, for all kernels."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def test_every_name_has_a_case():
     assert {name.split("-")[0] for name in CASES} == set(svm.names())
 
 
-def test_only_graph_kernels_come_with_their_eigenpairs(case):
+def test_only_graph_kernels_provide_eigenpairs(case):
     kernel, _ = case
     assert kernel.needs_factorization is not isinstance(kernel, svm.GraphKernel)
 
@@ -68,11 +68,11 @@ def test_gram_is_symmetric_and_positive_semidefinite(case):
     assert np.linalg.eigvalsh(gram).min() > -1e-12 * np.trace(gram)
 
 
-def test_a_cross_gram_is_a_block_of_the_gram(case):
+def test_cross_gram_is_a_block_of_the_gram(case):
     kernel, points = case
     gram = kernel(points)
     np.testing.assert_allclose(kernel(points[3:5], points), gram[3:5], atol=1e-13 * np.abs(gram).max())
-    if not isinstance(kernel, svm.Precomputed):  # a row of kernel values is no point by itself
+    if not isinstance(kernel, svm.Precomputed):  # a row of kernel values alone is not a point
         np.testing.assert_allclose(kernel(points[3:4])[0, 0], gram[3, 3], rtol=1e-12)
 
 
@@ -87,12 +87,12 @@ def test_inner_products_of_features_are_the_kernel(case):
         np.testing.assert_allclose(product, gram, rtol=0, atol=1e-10 * largest)
 
 
-def test_clones_are_the_same_kernel(case):
+def test_clones_have_the_same_gram(case):
     kernel, points = case
     np.testing.assert_array_equal(clone(kernel)(points), kernel(points))
 
 
-def test_nothing_writes_into_the_points():
+def test_points_are_not_modified():
     before = VECTORS.copy(), CASES["precomputed"][1].copy()
     for kernel, points in CASES.values():
         svm.KernelFactorization(kernel).fit(points).transform(points)

@@ -15,10 +15,10 @@ TIGHT = 1e-8
 
 
 @parametrize_with_checks(
-    # A weight of two and a repeated point have one optimum; a solver of ordinary tolerance stops at two sides of it.
+    # A weight of two and a repeated point have the same optimum; with the default tolerance the solver stops apart.
     [svm.KernelSVC(tol=1e-12), svm.KernelSVR("laplacian", tol=1e-12), svm.KernelNuSVR("matern", tol=1e-12)]
 )
-def test_scikit_learn_takes_them_for_its_own(estimator, check):
+def test_scikit_learn_estimator_checks(estimator, check):
     check(estimator)
 
 
@@ -31,7 +31,7 @@ def split(load):
 
 @pytest.mark.parametrize("kernel", KERNELS, ids=repr)
 @pytest.mark.parametrize("load", [load_iris, load_breast_cancer])
-def test_decisions_are_those_of_the_kernel_machine(load, kernel):
+def test_decisions_agree_with_svc(load, kernel):
     train, test, y, _ = split(load)
     theirs = SVC(kernel="precomputed", tol=TIGHT).fit(kernel(train), y)
     ours = svm.KernelSVC(kernel, tol=TIGHT).fit(train, y)
@@ -50,20 +50,20 @@ def test_decisions_are_those_of_the_kernel_machine(load, kernel):
     ],
     ids=["SVR", "NuSVR"],
 )
-def test_values_are_those_of_the_kernel_machine(own, theirs, kernel):
+def test_values_agree_with_svr(own, theirs, kernel):
     train, test, y, _ = split(load_diabetes)
     wanted = theirs.set_params(kernel="precomputed", tol=TIGHT).fit(kernel(train), y).predict(kernel(test, train))
     np.testing.assert_allclose(own.set_params(kernel=kernel, tol=TIGHT).fit(train, y).predict(test), wanted, rtol=1e-3)
 
 
-def test_truncated_features_decide_nearly_as_well():
+def test_truncated_features_classify_nearly_as_well():
     train, test, y, y_test = split(load_breast_cancer)
     machine = svm.KernelSVC(svm.RBF(0.01), rank=30).fit(train, y)
     assert machine.factorization_.eigenvectors_.shape == (len(train), 30)
     assert machine.score(test, y_test) > 0.95
 
 
-def test_weights_reach_the_machine():
+def test_class_and_sample_weights_agree():
     train, test, y, _ = split(load_breast_cancer)
     weight = np.where(y == 0, 5.0, 1.0)
     by_class = svm.KernelSVC(class_weight={0: 5.0, 1: 1.0}, tol=TIGHT).fit(train, y).decision_function(test)
@@ -93,6 +93,6 @@ def test_grid_search_over_kernels_and_their_parameters():
         (svm.KernelNuSVR(nu=1.5), ValueError, r"1\.5"),
     ],
 )
-def test_bad_parameters(machine, error, match):
+def test_invalid_parameters_raise(machine, error, match):
     with pytest.raises(error, match=match):
         machine.fit([[0.0], [1.0], [2.0]], [0, 1, 1])

@@ -33,12 +33,12 @@ def test_formulas(kernel, function):
 
 @pytest.mark.parametrize("p", [0, 1, 2])
 @pytest.mark.parametrize("lengthscale", [0.7, [0.5, 1.0, 2.0, 4.0]])
-def test_matern_is_that_of_scikit_learn(p, lengthscale):
+def test_matern_agrees_with_scikit_learn(p, lengthscale):
     wanted = Matern(length_scale=lengthscale, nu=p + 0.5)(A, B)
     np.testing.assert_allclose(svm.Matern(p, lengthscale)(A, B), wanted, rtol=1e-12)
 
 
-def test_a_kernel_is_a_callable_for_scikit_learn():
+def test_kernel_as_a_callable_of_svc():
     y = np.arange(6) % 2
     own, theirs = SVC(kernel=svm.RBF(0.3)).fit(A, y), SVC(kernel="rbf", gamma=0.3).fit(A, y)
     np.testing.assert_allclose(own.decision_function(B), theirs.decision_function(B), rtol=1e-9)
@@ -63,7 +63,7 @@ def test_a_kernel_is_a_callable_for_scikit_learn():
         (svm.Polynomial(degree=400, gamma=100.0), r"kernel value at \(0, 0\) is inf"),
     ],
 )
-def test_bad_parameters_are_named(kernel, match):
+def test_invalid_parameters_are_named(kernel, match):
     with pytest.raises(DataError, match=match):
         svm.KernelFactorization(kernel).fit(A)
 
@@ -71,14 +71,14 @@ def test_bad_parameters_are_named(kernel, match):
 @pytest.mark.parametrize(
     ("name", "options", "match"),
     [
-        ("sigmoid", {}, "'sigmoid' is no Mercer kernel"),
+        ("sigmoid", {}, "'sigmoid' is not a Mercer kernel"),
         ("rfb", {}, "'rfb'; did you mean 'rbf'"),
         ("rbf", {"gama": 1.0}, "'rbf' cannot be made .* 'gama'"),
         ("diffusion", {}, "'graph'"),
-        (svm.RBF(), {"gamma": 1.0}, "made already"),
+        (svm.RBF(), {"gamma": 1.0}, "cannot be added to RBF"),
         (3, {}, "unknown kernel 3"),
     ],
 )
-def test_bad_names_are_refused(name, options, match):
+def test_invalid_names_and_options_raise(name, options, match):
     with pytest.raises(DataError, match=match):
         svm.from_name(name, **options)

@@ -1,4 +1,4 @@
-"""One real program for the session, and a CmdStan of shell scripts where only our own bookkeeping is looked at."""
+"""One real program for the session, and a CmdStan of shell scripts for tests of the cache."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ DATA = {"N": 10, "y": [0, 1, 0, 0, 0, 0, 0, 0, 0, 1]}
 
 @pytest.fixture(scope="session", autouse=True)
 def elsewhere(tmp_path_factory):
-    """A program with a profile leaves profile.csv in the working directory, as CmdStan's do."""
+    """Change the working directory: a program with a profile writes profile.csv there, as CmdStan's do."""
     before = Path.cwd()
     os.chdir(tmp_path_factory.mktemp("elsewhere"))
     yield
@@ -51,7 +51,7 @@ def quiet_cmdstanpy():
 
 @pytest.fixture(autouse=True)
 def environment_as_it_was():
-    """cmdstanpy writes CMDSTAN and STAN_NUM_THREADS into the environment."""
+    """Restore the environment: cmdstanpy sets CMDSTAN and STAN_NUM_THREADS."""
     before = dict(os.environ)
     yield
     os.environ.clear()
@@ -98,21 +98,21 @@ def _write_script(path: Path, text: str) -> None:
 
 @pytest.fixture
 def scripted(tmp_path, monkeypatch, own_cache) -> Path:
-    """A CmdStan whose stanc copies and whose make counts the compilations in `log`."""
-    home = tmp_path / "scripted"
+    """A CmdStan whose stanc copies files and whose make counts the compilations in `log`."""
+    cmdstan = tmp_path / "scripted"
     _write_script(
-        home / "bin" / "stanc",
+        cmdstan / "bin" / "stanc",
         "for word; do case $word in --o=*) out=${word#--o=};; esac; last=$word; done\n"
         'if grep -q BAD "$last"; then echo "Syntax error in line 1" >&2; exit 1; fi\ncp "$last" "$out"\n',
     )
-    (home / "makefile").write_text(
+    (cmdstan / "makefile").write_text(
         "CMDSTAN_VERSION := 2.36.0\n"
         "%: %.hpp\n"
         "\t@if grep -q UGLY $<; then echo 'error: no such type'; exit 1; fi\n"
         "\t@echo compiled >> log; sleep 0.3; printf '#!/bin/sh\\n' > $@; chmod +x $@\n"
     )
-    monkeypatch.setenv("CMDSTAN", str(home))
-    return home
+    monkeypatch.setenv("CMDSTAN", str(cmdstan))
+    return cmdstan
 
 
 @pytest.fixture

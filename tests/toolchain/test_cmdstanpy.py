@@ -1,4 +1,4 @@
-"""Unmodified cmdstanpy drives the assembled CmdStan: every method, every file it reads back."""
+"""cmdstanpy with the assembled CmdStan: every method, and every file that cmdstanpy reads."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from cmdstanpy.utils.stancsv import parse_comments_header_and_draws
 
 DATA = {"N": 10, "y": [0, 1, 0, 0, 0, 0, 0, 0, 0, 1]}
 QUIET = {"show_progress": False}
-# cmdstanpy's own use of pandas.
+# cmdstanpy uses a deprecated argument of pandas.
 pytestmark = pytest.mark.filterwarnings("ignore:The 'float_precision' argument is deprecated")
 # The posterior of theta is Beta(3, 9).
 MEAN, SD = 0.25, 0.12
@@ -41,7 +41,7 @@ def test_posterior(fit):
     assert fit.divergences.sum() == 0
 
 
-def test_same_seed_same_draws_and_chains_are_streams(model, fit):
+def test_equal_seeds_give_equal_draws_and_chains_are_streams(model, fit):
     again = model.sample(DATA, seed=1, chains=4, iter_sampling=500, sig_figs=14, **QUIET)
     np.testing.assert_array_equal(draws_of(fit), draws_of(again))
     third = model.sample(DATA, seed=1, chains=1, chain_ids=3, iter_sampling=500, sig_figs=14, **QUIET)
@@ -52,7 +52,7 @@ def test_same_seed_same_draws_and_chains_are_streams(model, fit):
 def test_summary_and_diagnose(fit):
     summary = fit.summary(percentiles=(10, 50, 90), sig_figs=8)
     assert list(summary.columns) == ["Mean", "MCSE", "StdDev", "10%", "50%", "90%", "N_Eff", "N_Eff/s", "R_hat"]
-    # Elements of a matrix come row by row.
+    # Elements of a matrix are in row order.
     assert list(summary.index) == ["lp__", "theta", *(f"m[{i},{j}]" for i in (1, 2) for j in (1, 2, 3)), "y_new"]
     theta = fit.stan_variable("theta")
     row = summary.loc["theta"]
@@ -65,7 +65,7 @@ def test_summary_and_diagnose(fit):
     assert said.endswith("Processing complete, no problems detected.\n")
 
 
-def test_split_r_hat_against_arviz(fit):
+def test_split_r_hat_agrees_with_arviz(fit):
     arviz = pytest.importorskip("arviz")
     summary = fit.summary(sig_figs=9)
     for name, column in (("lp__", "lp__"), ("theta", "theta"), ("m[1,2]", "m[1,2]")):
@@ -74,7 +74,7 @@ def test_split_r_hat_against_arviz(fit):
         assert summary.loc[name, "R_hat"] == pytest.approx(float(arviz.rhat(chains, method="split")), rel=1e-5)
 
 
-def test_read_back(fit):
+def test_csv_files_can_be_read_again(fit):
     again = cmdstanpy.from_csv(fit.runset.csv_files)
     np.testing.assert_array_equal(draws_of(fit), draws_of(again))
     config = fit.metadata.cmdstan_config
@@ -174,7 +174,7 @@ def test_optimize(model, algorithm):
 
 
 def test_newton(model):
-    # Stan's own Newton steps are far too long until halved (stan-dev/stan#3429), so it starts near the mode.
+    # Stan's Newton steps are far too long before they are halved (stan-dev/stan#3429), so start near the mode.
     start = {"theta": 0.2, "m": np.ones((2, 3)).tolist()}
     fit = model.optimize(DATA, seed=1, algorithm="newton", inits=start)
     assert fit.stan_variable("theta") == pytest.approx(0.2, abs=1e-3)
@@ -230,12 +230,12 @@ def test_gradient_test(model):
     assert table["error"].abs().max() < 1e-6
 
 
-def test_variational_is_refused_by_name(model):
+def test_variational_raises(model):
     with pytest.raises(RuntimeError, match="variational inference .* is not built in"):
         model.variational(DATA, seed=1)
 
 
-def test_cmdstanpy_compiles_by_itself(program, tmp_path):
+def test_cmdstanpy_compiles_a_program(program, tmp_path):
     cmdstanpy.set_cmdstan_path(str(program.cmdstan.path))
     folder = tmp_path / "a folder with blanks"
     folder.mkdir()

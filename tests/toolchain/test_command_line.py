@@ -1,4 +1,4 @@
-"""The program's own command line, as a person types it."""
+"""The command line of a compiled program."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import pytest
 
 @pytest.fixture
 def run(program, tmp_path, data_file):
-    """Run the program in a folder of its own; give status, what it said and the folder."""
+    """Run the program in its own folder; return its status and output."""
 
     def run(words: str, **environment: str):
         clean = {name: value for name, value in os.environ.items() if name != "STAN_NUM_THREADS"}
@@ -70,18 +70,18 @@ def test_help(run, words):
         ("sample random seed=4294967296", "0 to 4294967295"),
     ],
 )
-def test_mistakes_are_named(run, words, said):
+def test_invalid_arguments_are_named(run, words, said):
     status, text = run(words)
     assert status == 1
     assert said in text
 
 
-def test_no_words_at_all(run):
+def test_no_arguments(run):
     status, said = run("")
     assert status == 1 and "Usage:" in said and "sample" in said
 
 
-def test_file_starts_as_cmdstans(run, tmp_path):
+def test_output_file_starts_like_cmdstan(run, tmp_path):
     status, _ = run("sample num_samples=2 random seed=7 data file=data.json output file=out.csv sig_figs=9")
     assert status == 0
     lines = (tmp_path / "out.csv").read_text().splitlines()
@@ -117,7 +117,7 @@ def test_metric_and_config_files(run, tmp_path):
     assert config["method"]["value"] == "sample" and config["method"]["sample"]["num_chains"] == 2
     assert config["method"]["sample"]["algorithm"]["hmc"]["metric"] == {"value": "diag_e"}
     assert config["random"]["seed"] == 7 and config["stanc_version"] == "stanc3 v2.35.0"
-    # One file for each chain, by the name without number. (Stan's reader takes no strings, so no metric_type.)
+    # One file for each chain, given by the name without number. Stan's reader accepts no strings such as metric_type.
     for chain in (3, 4):
         (tmp_path / f"metric_{chain}.json").write_text(json.dumps({"inv_metric": [chain] * 7}))
     again = "id=3 sample num_chains=2 num_samples=5 adapt engaged=0 algorithm=hmc metric_file=metric.json "
@@ -125,7 +125,7 @@ def test_metric_and_config_files(run, tmp_path):
     assert "# 4, 4, 4, 4, 4, 4, 4" in (tmp_path / "again_4.csv").read_text()
 
 
-def test_threads_said_twice_must_agree(threaded, tmp_path, data_file):
+def test_conflicting_numbers_of_threads_raise(threaded, tmp_path, data_file):
     words = [str(threaded.exe), "sample", "num_threads=3", "data", "file=data.json"]
     done = subprocess.run(
         words, cwd=tmp_path, env=os.environ | {"STAN_NUM_THREADS": "2"}, capture_output=True, text=True, check=False
@@ -162,13 +162,13 @@ def test_log_density_at_several_points(run, tmp_path):
     (tmp_path / "points.json").write_text(json.dumps({"params_r": points.tolist()}))
     assert run("log_prob unconstrained_params=points.json data file=data.json output file=lp.csv sig_figs=12")[0] == 0
     table = pd.read_csv(tmp_path / "lp.csv", comment="#")
-    # theta is the first parameter, and its log density with the Jacobian is that of Beta(3, 9) at inv_logit.
+    # theta is the first parameter; its log density with the Jacobian is that of Beta(3, 9) at inv_logit.
     theta = 1 / (1 + np.exp(-points[:, 0]))
     wanted = 3 * np.log(theta) + 9 * np.log1p(-theta) - ((points[:, 1:] - 1) ** 2).sum(axis=1) / 8
     np.testing.assert_allclose(table["lp__"], wanted, rtol=1e-10)
 
 
-def test_full_disk_fails(run, tmp_path):
+def test_a_full_disk_is_an_error(run, tmp_path):
     if not os.path.exists("/dev/full"):
         pytest.skip("no /dev/full here")
     (tmp_path / "full.csv").symlink_to("/dev/full")

@@ -24,6 +24,7 @@ from slayr_py.inference.sampling.output import (
 )
 from slayr_py.inference.sampling.seeds import stan_seed
 from slayr_py.inference.sampling.warm_start import WarmStart
+from slayr_py.space.dimension import FloatArray
 
 SHORT_WARMUP = 20
 """Warm-up iterations after a warm start, in which the chains move away from their initial states.
@@ -47,7 +48,9 @@ def sample(
     Each further round continues from the last draws with the same step sizes and metrics, so that all rounds are one
     run. ``Run.arguments`` has the chain numbers and the draws per chain of each round.
     """
-    tables, calls, rounds = [], [], []
+    tables: list[FloatArray] = []
+    calls: list[dict[str, Any]] = []
+    rounds: list[int] = []
     settings, draws = _first_round(options, start), options.draws
     recorded_elsewhere = dict.fromkeys(("init", "stepsize", "metric_file"), "start") if start else {}
     chain_ids: list[int] = []
@@ -55,9 +58,10 @@ def sample(
     run: Run | None = None
     while True:
         folder = os.path.join(common["output_dir"], str(len(rounds)))
+        placed: CommonArguments = {**common, "seed": stan_seed(seed, part=len(rounds)), "output_dir": folder}
         try:
             fit = model.sample(
-                **common | {"seed": stan_seed(seed, part=len(rounds)), "output_dir": folder},
+                **placed,
                 **settings,
                 chains=options.chains,
                 parallel_chains=min(options.chains, os.cpu_count() or 1),

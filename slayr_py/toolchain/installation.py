@@ -1,4 +1,4 @@
-"""A CmdStan home made of the httpstan wheel and our front end: the folder cmdstanpy and make work in."""
+"""A CmdStan installation assembled from the httpstan wheel and our front end, for cmdstanpy and make."""
 
 from __future__ import annotations
 
@@ -12,14 +12,15 @@ from slayr_py.toolchain.cache import cache_dir, cache_error, locked, publish, st
 from slayr_py.toolchain.compiler import Compiler
 from slayr_py.toolchain.wheel import STAN_VERSION, Wheel
 
-# Present in the homes made here and in no other.
+# Only installations assembled here contain this file.
 _MARK = "assembled_by_slayr"
 
 
-def home_path(wheel: Wheel, compiler: Compiler) -> Path:
-    """Name the home of this wheel, compiler and front end.
+def installation_path(wheel: Wheel, compiler: Compiler) -> Path:
+    """Return the path of the installation for this wheel, compiler and front end.
 
-    The wheel counts by version and platform, not by its folder: environments with the same wheel share one home.
+    The wheel is identified by version and platform, not by its folder: environments with equal wheels share one
+    installation.
     """
     identity = hashlib.sha256()
     for part in (wheel.version, wheel.tags, str(compiler.path), compiler.name, compiler.version):
@@ -29,20 +30,20 @@ def home_path(wheel: Wheel, compiler: Compiler) -> Path:
     return cache_dir() / f"cmdstan-{STAN_VERSION}-{identity.hexdigest()[:12]}"
 
 
-def is_assembled(home: Path) -> bool:
-    """Tell whether the folder was made by :func:`assemble`."""
-    return _has(home / _MARK)
+def is_assembled(path: Path) -> bool:
+    """Whether the folder was made by :func:`assemble`."""
+    return _has(path / _MARK)
 
 
-def is_complete(home: Path) -> bool:
-    """Tell whether a home can be used: it is whole, and the wheel its headers are in still exists."""
-    return _is_whole(home) and (home / "include" / "stan" / "version.hpp").is_file()
+def is_complete(path: Path) -> bool:
+    """Whether an installation can be used: all files exist, and so does the wheel that contains its headers."""
+    return _has_copies(path) and (path / "include" / "stan" / "version.hpp").is_file()
 
 
-def _is_whole(home: Path) -> bool:
-    """Tell whether all that was copied is still there: what cleans temporary folders may have taken old files."""
-    files = [home / _MARK, home / "bin" / "stanc", home / "make" / "local", *(home / name for name in _copies())]
-    return all(map(_has, files)) and any((home / "lib").glob("*"))
+def _has_copies(path: Path) -> bool:
+    """Whether all copied files still exist: a cleaner of temporary folders may have removed old ones."""
+    files = [path / _MARK, path / "bin" / "stanc", path / "make" / "local", *(path / name for name in _copies())]
+    return all(map(_has, files)) and any((path / "lib").glob("*"))
 
 
 def _has(file: Path) -> bool:
@@ -53,32 +54,33 @@ def _has(file: Path) -> bool:
 
 
 def _copies() -> list[str]:
-    """Where the sources of the front end stand in a home."""
+    """Return the paths of the front end's sources inside an installation."""
     return [name if name == "makefile" else f"frontend/{name}" for name in _frontend()]
 
 
 def assemble(wheel: Wheel, compiler: Compiler) -> Path:
-    """Make the home, unless another process has; put its headers right where their wheel has gone.
+    """Assemble the installation unless it exists; link its headers again if their wheel was removed.
 
-    Libraries and stanc are copied (25 MB), so that programs outlive the environment they were compiled in; the headers
-    (200 MB) are a link into the wheel, which the next environment's wheel replaces.
+    Libraries and stanc are copied (25 MB), so that programs outlive the environment in which they were compiled. The
+    headers (200 MB) are a link into the wheel; if that wheel is removed, they are linked to the wheel of the next
+    environment.
 
     Raises
     ------
     ToolchainError
-        When the cache cannot be written.
+        If the cache cannot be written.
     """
-    home = home_path(wheel, compiler)
-    if is_complete(home):
-        return home
-    with locked(home.name):
-        if is_complete(home):
-            return home
-        if _is_whole(home):
-            _link_headers(home, wheel)
-            return home
-        with staging(home.name) as folder:
-            fresh = folder / home.name
+    path = installation_path(wheel, compiler)
+    if is_complete(path):
+        return path
+    with locked(path.name):
+        if is_complete(path):
+            return path
+        if _has_copies(path):
+            _link_headers(path, wheel)
+            return path
+        with staging(path.name) as folder:
+            fresh = folder / path.name
             (fresh / "bin").mkdir(parents=True)
             shutil.copy2(wheel.folder / "stanc", fresh / "bin" / "stanc")
             (fresh / "bin" / "stanc").chmod(0o755)
@@ -90,22 +92,22 @@ def assemble(wheel: Wheel, compiler: Compiler) -> Path:
             (fresh / "make").mkdir()
             (fresh / "make" / "local").write_text(f"CXX := {compiler.name}\n", encoding="utf-8")
             (fresh / _MARK).write_text(f"httpstan {wheel.version}\n{compiler.version}\n", encoding="utf-8")
-            publish(fresh, home)
-    return home
+            publish(fresh, path)
+    return path
 
 
-def _link_headers(home: Path, wheel: Wheel) -> None:
-    link = home / f".include.{os.getpid()}"
+def _link_headers(path: Path, wheel: Wheel) -> None:
+    link = path / f".include.{os.getpid()}"
     try:
         link.unlink(missing_ok=True)
         link.symlink_to(wheel.folder / "include")
-        os.replace(link, home / "include")
+        os.replace(link, path / "include")
     except OSError as error:
         raise cache_error(error) from error
 
 
 def _frontend() -> dict[str, bytes]:
-    """Sources of the front end by file name."""
+    """Read the sources of the front end by file name."""
     folder = importlib.resources.files("slayr_py.toolchain") / "frontend"
     return {
         file.name: file.read_bytes() for file in folder.iterdir() if file.name.endswith((".cpp", ".hpp", "makefile"))

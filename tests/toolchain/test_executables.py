@@ -1,4 +1,4 @@
-"""The cache of executables: what makes another program, and that each is compiled once."""
+"""The cache of executables: what the key depends on; every program is compiled once."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def source(tmp_path):
     return path
 
 
-def test_second_time_nothing_is_compiled(scripted, source, compilations):
+def test_a_cached_program_is_not_compiled_again(scripted, source, compilations):
     first = compile_program(source)
     start = time.perf_counter()
     assert compile_program(source) == first
@@ -30,7 +30,7 @@ def test_second_time_nothing_is_compiled(scripted, source, compilations):
     assert first.exe.is_file() and first.name == "p" and first.cmdstan.version == "2.36.0"
 
 
-def test_time_of_the_file_does_not_matter_its_text_does(scripted, source):
+def test_key_depends_on_the_text_and_not_on_the_time_of_the_file(scripted, source):
     first = compile_program(source)
     os.utime(source)
     assert compile_program(source).key == first.key
@@ -38,7 +38,7 @@ def test_time_of_the_file_does_not_matter_its_text_does(scripted, source):
     assert compile_program(source).key != first.key
 
 
-def test_an_include_counts_by_its_text_however_deep(scripted, tmp_path):
+def test_key_depends_on_the_text_of_nested_includes(scripted, tmp_path):
     functions = tmp_path / "functions"
     functions.mkdir()
     (functions / "a.stan").write_text("#include b.stan\n")
@@ -53,7 +53,7 @@ def test_an_include_counts_by_its_text_however_deep(scripted, tmp_path):
     assert compile_program(source, include_paths=[functions]) == first
 
 
-def test_options_and_the_users_header_count(scripted, source, tmp_path):
+def test_key_depends_on_options_and_header(scripted, source, tmp_path):
     header = tmp_path / "f.hpp"
     header.write_text("// one\n")
     keys = {compile_program(source).key}
@@ -68,7 +68,7 @@ def test_options_and_the_users_header_count(scripted, source, tmp_path):
     assert compile_program(source, cpp_options={"STAN_THREADS": False}).key in keys
 
 
-def test_same_program_elsewhere_is_the_same_program(scripted, source, tmp_path):
+def test_key_does_not_depend_on_the_folder(scripted, source, tmp_path):
     other = tmp_path / "elsewhere" / "p.stan"
     other.parent.mkdir()
     other.write_text(STAN)
@@ -79,21 +79,21 @@ def _compile(path):
     return compile_program(path).exe
 
 
-def test_two_processes_at_once_compile_once(scripted, source, compilations):
+def test_simultaneous_processes_compile_once(scripted, source, compilations):
     with multiprocessing.get_context("spawn").Pool(3) as pool:
         exes = pool.map(_compile, [source] * 3)
     assert len(set(exes)) == 1
     assert compilations() == 1
 
 
-def test_nothing_is_left_but_the_program(scripted, source, own_cache):
+def test_only_the_program_remains(scripted, source, own_cache):
     program = compile_program(source)
     assert sorted(path.name for path in source.parent.iterdir() if path.suffix in {".hpp", ""} and path.is_file()) == []
     assert not list((own_cache / ".staging").iterdir())
     assert {path.name for path in program.exe.parent.iterdir()} == {"p", "p.hpp", "program.json"}
 
 
-def test_leftovers_of_a_killed_build_go(scripted, source, own_cache):
+def test_leftovers_of_a_killed_build_are_removed(scripted, source, own_cache):
     dead = own_cache / ".staging" / "q-123.abc"
     dead.mkdir(parents=True)
     (dead / "half").write_text("half")
@@ -101,7 +101,7 @@ def test_leftovers_of_a_killed_build_go(scripted, source, own_cache):
     assert not dead.exists()
 
 
-def test_stanc_and_compiler_are_quoted(scripted, source, compilations):
+def test_errors_quote_stanc_and_the_compiler(scripted, source, compilations):
     source.write_text("BAD")
     with pytest.raises(CompileError, match="Syntax error in line 1"):
         compile_program(source)
@@ -111,7 +111,7 @@ def test_stanc_and_compiler_are_quoted(scripted, source, compilations):
     assert compilations() == 0
 
 
-def test_unreadable_sources(scripted, tmp_path):
+def test_unreadable_sources_raise(scripted, tmp_path):
     with pytest.raises(CompileError, match="cannot read"):
         compile_program(tmp_path / "none.stan")
     with pytest.raises(CompileError, match=r"must end in \.stan"):
@@ -125,20 +125,20 @@ def test_unreadable_sources(scripted, tmp_path):
         compile_program(lonely)
 
 
-def test_cache_that_cannot_be_written(scripted, source, tmp_path, monkeypatch):
+def test_a_cache_that_cannot_be_written_raises(scripted, source, tmp_path, monkeypatch):
     (tmp_path / "file").write_text("")
     monkeypatch.setenv("SLAYR_CACHE_DIR", str(tmp_path / "file" / "cache"))
     with pytest.raises(ToolchainError, match="SLAYR_CACHE_DIR"):
         compile_program(source)
 
 
-def test_full_disk(scripted, source, monkeypatch):
-    import slayr_py.toolchain.executables as programs
+def test_a_full_disk_raises(scripted, source, monkeypatch):
+    import slayr_py.toolchain.executables as executables
 
     def full(folder, target):
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(programs, "publish", full)
+    monkeypatch.setattr(executables, "publish", full)
     with pytest.raises(ToolchainError, match="No space left on device"):
         compile_program(source)
     monkeypatch.undo()

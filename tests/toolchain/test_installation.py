@@ -1,4 +1,4 @@
-"""Which CmdStan is used, and that an assembled one is whole or not there."""
+"""The choice of the CmdStan, and the atomic assembly of an installation."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ import pytest
 from slayr_py.errors import ToolchainError
 from slayr_py.toolchain import doctor, ensure_cmdstan, find_cmdstan
 from slayr_py.toolchain.compiler import find_compiler
-from slayr_py.toolchain.home import assemble, home_path, is_complete
+from slayr_py.toolchain.installation import assemble, installation_path, is_complete
 from slayr_py.toolchain.wheel import find_wheel
 
 httpstan = pytest.importorskip("httpstan", reason="no wheel of httpstan for this Python")
@@ -30,21 +30,21 @@ def no_cmdstan(monkeypatch, tmp_path):
 
 def test_assembled_once(own_cache):
     assert find_cmdstan() is None
-    said = []
-    made = ensure_cmdstan(said.append)
+    messages = []
+    made = ensure_cmdstan(messages.append)
     assert made.origin == "assembled" and made.version == "2.35.0" and made.path.parent == own_cache
-    assert len(said) == 1
-    assert ensure_cmdstan(said.append) == made == find_cmdstan()
-    assert len(said) == 1
+    assert len(messages) == 1
+    assert ensure_cmdstan(messages.append) == made == find_cmdstan()
+    assert len(messages) == 1
 
 
-def test_cmdstanpys_wish_for_our_home_is_no_wish(own_cache, monkeypatch):
+def test_an_assembled_installation_in_cmdstan_counts_as_assembled(own_cache, monkeypatch):
     made = ensure_cmdstan()
     monkeypatch.setenv("CMDSTAN", str(made.path))
     assert find_cmdstan().origin == "assembled"
 
 
-def test_cmdstan_of_the_environment(scripted, monkeypatch, tmp_path):
+def test_cmdstan_of_the_environment_variable(scripted, monkeypatch, tmp_path):
     monkeypatch.setenv("CMDSTAN", str(scripted))
     assert find_cmdstan().origin == "CMDSTAN"
     monkeypatch.setenv("CMDSTAN", str(tmp_path / "nowhere"))
@@ -52,26 +52,26 @@ def test_cmdstan_of_the_environment(scripted, monkeypatch, tmp_path):
         find_cmdstan()
 
 
-def test_cmdstan_that_cmdstanpy_installed(scripted, monkeypatch, tmp_path):
+def test_cmdstan_installed_by_cmdstanpy(scripted, monkeypatch, tmp_path):
     monkeypatch.delenv("CMDSTAN", raising=False)
     installed = tmp_path / "home" / ".cmdstan"
     for version in ("2.34.1", "2.36.0"):
-        home = installed / f"cmdstan-{version}"
-        shutil.copytree(scripted, home)
-        (home / "makefile").write_text(f"CMDSTAN_VERSION := {version}\n")
+        folder = installed / f"cmdstan-{version}"
+        shutil.copytree(scripted, folder)
+        (folder / "makefile").write_text(f"CMDSTAN_VERSION := {version}\n")
     assert find_cmdstan().path.name == "cmdstan-2.36.0"
     ignored = [check.detail for check in doctor() if check.name == "CmdStan, ignored"]
     assert len(ignored) == 1 and "its version is 2.34.1, 2.35 or newer is needed" in ignored[0]
 
 
-def test_kill_in_the_middle_of_assembling(own_cache):
+def test_a_killed_assembly_is_repeated(own_cache):
     script = textwrap.dedent("""
         import shutil, time
-        import slayr_py.toolchain.home as home
+        import slayr_py.toolchain.installation as installation
         def slow(*args, **kwargs):
             print("half way", flush=True)
             time.sleep(60)
-        home.shutil.copytree = slow
+        installation.shutil.copytree = slow
         from slayr_py.toolchain import ensure_cmdstan
         ensure_cmdstan()
     """)
@@ -88,41 +88,41 @@ def test_kill_in_the_middle_of_assembling(own_cache):
     assert not left[0].exists()
 
 
-def test_processes_at_once_share_one_home(own_cache):
+def test_simultaneous_processes_share_one_installation(own_cache):
     script = "from slayr_py.toolchain import ensure_cmdstan; print(ensure_cmdstan().path)"
     running = [subprocess.Popen([sys.executable, "-c", script], stdout=subprocess.PIPE, text=True) for _ in range(3)]
-    said = {process.communicate()[0] for process in running}
-    assert len(said) == 1
+    outputs = {process.communicate()[0] for process in running}
+    assert len(outputs) == 1
     assert len(list(own_cache.glob("cmdstan-*"))) == 1
 
 
-def test_headers_follow_the_wheel(own_cache, tmp_path):
+def test_headers_are_linked_again_after_a_wheel_was_removed(own_cache, tmp_path):
     wheel, compiler = find_wheel(), find_compiler()
-    home = assemble(wheel, compiler)
-    (home / "include").unlink()
-    (home / "include").symlink_to(tmp_path / "environment that is gone")
-    assert not is_complete(home)
-    assert assemble(wheel, compiler) == home
-    assert is_complete(home)
+    path = assemble(wheel, compiler)
+    (path / "include").unlink()
+    (path / "include").symlink_to(tmp_path / "removed environment")
+    assert not is_complete(path)
+    assert assemble(wheel, compiler) == path
+    assert is_complete(path)
 
 
-def test_another_compiler_is_another_home(own_cache, monkeypatch, tmp_path, write_script):
-    first = home_path(find_wheel(), find_compiler())
+def test_another_compiler_has_another_installation(own_cache, monkeypatch, tmp_path, write_script):
+    first = installation_path(find_wheel(), find_compiler())
     write_script(tmp_path / "bin" / "my++", "echo my++ 1.0\n")
     monkeypatch.setenv("PATH", f"{tmp_path / 'bin'}{os.pathsep}{os.environ['PATH']}")
     monkeypatch.setenv("CXX", "my++")
     assert find_compiler().version == "my++ 1.0"
-    assert home_path(find_wheel(), find_compiler()) != first
+    assert installation_path(find_wheel(), find_compiler()) != first
 
 
-def test_compilers_version_is_asked_once(own_cache):
+def test_compiler_version_is_cached(own_cache):
     find_compiler()
     start = time.perf_counter()
     find_compiler()
     assert time.perf_counter() - start < 0.02
 
 
-def test_no_compiler_says_what_to_install(own_cache, monkeypatch, tmp_path):
+def test_error_without_a_compiler_lists_what_to_install(own_cache, monkeypatch, tmp_path):
     monkeypatch.setenv("PATH", str(tmp_path))
     monkeypatch.delenv("CXX", raising=False)
     with pytest.raises(ToolchainError) as caught:
@@ -141,7 +141,7 @@ def test_no_compiler_says_what_to_install(own_cache, monkeypatch, tmp_path):
         find_compiler()
 
 
-def test_no_wheel_asks_for_cmdstan(own_cache, monkeypatch):
+def test_error_without_a_wheel_suggests_installing_cmdstan(own_cache, monkeypatch):
     import importlib.metadata as metadata
 
     real = metadata.distribution
@@ -157,7 +157,7 @@ def test_no_wheel_asks_for_cmdstan(own_cache, monkeypatch):
     assert find_cmdstan() is None
 
 
-def test_doctor_finds_nothing_wrong(own_cache):
+def test_doctor_passes(own_cache):
     checks = doctor()
     assert all(check.ok for check in checks), checks
     assert [check.name for check in checks] == [
@@ -171,7 +171,7 @@ def test_doctor_finds_nothing_wrong(own_cache):
     ]
 
 
-def test_doctor_names_a_cache_that_cannot_be_written(tmp_path, monkeypatch):
+def test_doctor_reports_a_cache_that_cannot_be_written(tmp_path, monkeypatch):
     (tmp_path / "file").write_text("")
     monkeypatch.setenv("SLAYR_CACHE_DIR", str(tmp_path / "file" / "cache"))
     cache = next(check for check in doctor() if check.name == "cache")
