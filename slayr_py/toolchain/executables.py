@@ -154,7 +154,9 @@ class _Build:
         source_hash = hashlib.sha256(text.encode()).hexdigest()
         name = re.sub(r"\W", "_", self.source.stem)
         key = hashlib.sha256()
-        for part in (source_hash, name, *self.stanc_options, "", *self.flags, "", *self._surroundings()):
+        # The header counts by its content, see _surroundings, wherever it lies.
+        flags = ["USER_HEADER" if flag.startswith("USER_HEADER=") else flag for flag in self.flags]
+        for part in (source_hash, name, *self.stanc_options, "", *flags, "", *self._surroundings()):
             key.update(part.encode() + b"\0")
         folder = f"{name}-{key.hexdigest()[:20]}"
         exe = cache_dir() / "programs" / folder / name
