@@ -27,7 +27,7 @@ threadpool_limits(1)  # a plugin of pytest may have imported NumPy already
 
 CACHE = os.environ.get("SLAYR_CACHE_DIR")
 NO_CACHE = "/dev/null/this test needs the marker stan"
-FITS = {"branin_posterior", "mixed_posterior", "program", "threaded"}
+FITS = {"branin_posterior", "mixed_posterior", "program", "quick", "threaded"}
 
 
 @pytest.hookimpl(tryfirst=True)

@@ -8,6 +8,8 @@ import jupytext
 import pytest
 from nbclient import NotebookClient
 
+pytestmark = pytest.mark.stan
+
 NOTEBOOKS = sorted((Path(__file__).resolve().parents[1] / "notebooks").glob("*.py"))
 
 

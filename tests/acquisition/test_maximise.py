@@ -65,6 +65,7 @@ def test_pending_points_are_avoided(branin_posterior, branin_data):
     assert np.linalg.norm(a - b) > 0.02
 
 
+@pytest.mark.stan
 def test_conditional_and_forbidden_spaces():
     space = conditional_space()
     configs = Encoder(space).sobol(10, 2)
@@ -76,6 +77,7 @@ def test_conditional_and_forbidden_spaces():
         assert found.config not in configs
 
 
+@pytest.mark.stan
 def test_where_hardly_anything_is_allowed():
     """Of seven numbers in any order one in 5,040 is in ascending order."""
     names = [f"x{i}" for i in range(7)]
@@ -89,6 +91,7 @@ def test_where_hardly_anything_is_allowed():
     found.config.check_valid_configuration()
 
 
+@pytest.mark.stan
 def test_evaluated_configurations_are_not_repeated_until_none_is_left():
     space = ConfigurationSpace([Categorical("a", [1, 2, 3]), Categorical("b", ["x", "y"])])
     encoder = Encoder(space)
@@ -101,6 +104,7 @@ def test_evaluated_configurations_are_not_repeated_until_none_is_left():
     assert dict(again.config) in everything
 
 
+@pytest.mark.stan
 def test_a_noisy_objective_may_be_evaluated_twice():
     levels = [{"a": a} for a in "uvwxyz"]
     observed = [level for level in levels[:5] for _ in range(3)]
@@ -112,6 +116,7 @@ def test_a_noisy_objective_may_be_evaluated_twice():
     assert twice.config["a"] == "u" and once.config["a"] == "z"
 
 
+@pytest.mark.stan
 @pytest.mark.parametrize("chance", range(3))
 def test_the_last_configurations_of_a_larger_space_are_found(chance):
     space = ConfigurationSpace([Integer("i", (0, 9)), Integer("j", (1, 8), log=True), Categorical("c", list("abcd"))])

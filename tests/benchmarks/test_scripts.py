@@ -12,6 +12,8 @@ import pytest
 import recording
 import regression
 
+pytestmark = pytest.mark.stan
+
 QUICK = ["--seeds", "2", "--budget", "12", "--method", "map"]
 
 

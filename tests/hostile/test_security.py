@@ -223,6 +223,7 @@ POSTERIORS = [
 ]
 
 
+@pytest.mark.stan
 @pytest.mark.parametrize("change", [row[1] for row in POSTERIORS], ids=[row[0] for row in POSTERIORS])
 def test_a_saved_posterior_that_is_none_is_named(tmp_path, saved, change):
     folder = tmp_path / "fit"
@@ -234,6 +235,7 @@ def test_a_saved_posterior_that_is_none_is_named(tmp_path, saved, change):
     assert "restore a copy" in str(caught.value)
 
 
+@pytest.mark.stan
 def test_a_full_disk_leaves_an_older_posterior_as_it_was(tmp_path, saved):
     folder = tmp_path / "fit"
     shutil.copytree(saved, folder)
@@ -246,6 +248,7 @@ def test_a_full_disk_leaves_an_older_posterior_as_it_was(tmp_path, saved):
     assert {path.name: path.read_bytes() for path in folder.iterdir()} == before
 
 
+@pytest.mark.stan
 def test_a_study_holds_nothing_but_json_and_numbers(study_file, go_on):
     """Some of Optuna's samplers leave pickles in a study, and load them again; ours leaves none."""
     go_on(study_file, 5, n_initial=3)

@@ -24,6 +24,8 @@ from slayr_py.inference.validation.uniformity import ecdf_p_value
 from slayr_py.kernels import FrequencyModulated, Hierarchical
 from slayr_py.space import Encoder
 
+pytestmark = pytest.mark.stan
+
 SPACES = {"matern": plain_space, "hierarchical": conditional_space, "fm": mixed_space}
 LABELS = {
     "matern": ["lengthscale[x]", "lengthscale[z]"],

@@ -229,6 +229,7 @@ def small():
     )
 
 
+@pytest.mark.stan
 def test_a_fit_that_fails_is_made_again_with_smaller_steps_and_the_record_is_that_of_the_last(small, monkeypatch):
     faulty = Faulty(2)
     monkeypatch.setattr(gaussian_process, "run", faulty)
@@ -247,6 +248,7 @@ def test_a_fit_that_fails_is_made_again_with_smaller_steps_and_the_record_is_tha
     assert same.record["draws_sha256"] == posterior.record["draws_sha256"]
 
 
+@pytest.mark.stan
 @pytest.mark.parametrize("retries", [0, 1])
 def test_when_all_fail_the_last_is_returned_and_says_so(small, monkeypatch, retries):
     monkeypatch.setattr(gaussian_process, "run", Faulty(9))
@@ -256,6 +258,7 @@ def test_when_all_fail_the_last_is_returned_and_says_so(small, monkeypatch, retr
     assert posterior.record["arguments"]["target_acceptance"] == pytest.approx((0.8, 0.9)[retries])
 
 
+@pytest.mark.stan
 def test_a_warm_start_that_fails_is_followed_by_a_cold_one_and_then_by_retries(small, monkeypatch):
     start = small().warm_start()
     monkeypatch.setattr(gaussian_process, "run", Faulty(2))
@@ -266,6 +269,7 @@ def test_a_warm_start_that_fails_is_followed_by_a_cold_one_and_then_by_retries(s
     ]
 
 
+@pytest.mark.stan
 def test_what_stan_says_of_a_given_up_attempt_is_kept_and_of_the_last_is_raised(small, monkeypatch):
     start = small().warm_start()
     monkeypatch.setattr(gaussian_process, "run", Faulty(1, "chain 1: died"))
@@ -276,6 +280,7 @@ def test_what_stan_says_of_a_given_up_attempt_is_kept_and_of_the_last_is_raised(
         small(retries=1)
 
 
+@pytest.mark.stan
 def test_a_retry_in_which_stan_fails_gives_way_to_the_fit_before(small, monkeypatch):
     diverging, broken = Faulty(9), Faulty(9, "chain 1: died")
     calls = []
@@ -294,6 +299,7 @@ def test_a_retry_in_which_stan_fails_gives_way_to_the_fit_before(small, monkeypa
     ]
 
 
+@pytest.mark.stan
 def test_a_real_run_whose_warm_up_was_too_short_is_cured(small):
     posterior = small(warmup=2, retries=6)
     abandoned = posterior.record["abandoned"]

@@ -20,6 +20,8 @@ from slayr_py.inference.diagnostics.arviz_bridge import standard_error
 from slayr_py.inference.sampling.programs import compiled
 from slayr_py.inference.sampling.run import run
 
+pytestmark = pytest.mark.stan
+
 N = 8
 OPTIONS = {"warmup": 500, "draws": 1000, "target_acceptance": 0.95}
 

@@ -27,6 +27,8 @@ from slayr_py.inference.sampling.programs import compiled, program_folder
 from slayr_py.inference.sampling.seeds import stan_seed
 from slayr_py.toolchain.source import expand_header, expand_stan
 
+pytestmark = pytest.mark.stan
+
 Y = np.array([1.0, 3.0, 2.0, 5.0, 4.0])
 QUICK = {"chains": 2, "warmup": 60, "draws": 30}
 

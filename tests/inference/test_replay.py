@@ -19,6 +19,8 @@ from slayr_py.inference import replay, replay_folder
 from slayr_py.inference.sampling import programs
 from slayr_py.space import Encoder
 
+pytestmark = pytest.mark.stan
+
 QUICK = {"chains": 2, "warmup": 200, "draws": 150}
 WAYS = ["cold", "rounds", "warm", "warm rounds", "pathfinder", "laplace", "map"]
 

@@ -35,6 +35,7 @@ def scores(posterior):
     return {name: raw[name].values.reshape(4, raw.sizes["draw"], -1) for name in map(str, raw.data_vars)}
 
 
+@pytest.mark.stan
 def test_a_warm_start_has_the_posterior_of_a_long_cold_run(grown):
     gp, configs, y, first = grown
     # Four warm fits, one after the other, as in a loop: their draws are of the same posterior as those of a long run.
@@ -53,6 +54,7 @@ def test_a_warm_start_has_the_posterior_of_a_long_cold_run(grown):
                 assert abs(one.mean() - other.mean()) < 4 * error, (name, j)
 
 
+@pytest.mark.stan
 def test_a_warm_start_is_much_cheaper_and_says_that_it_was_one(grown):
     gp, configs, y, first = grown
     warm = gp.fit(configs, y, seed=2, start=first.warm_start(), **OPTIONS)
@@ -71,6 +73,7 @@ def test_the_step_size_follows_the_acceptance():
     assert np.all(sizes[0.6] < 0.35) and np.all(sizes[0.95] > 0.45)
 
 
+@pytest.mark.stan
 def test_the_same_start_gives_the_same_draws_also_after_a_round_trip(grown):
     gp, configs, y, first = grown
     start = first.warm_start()
@@ -79,12 +82,14 @@ def test_the_same_start_gives_the_same_draws_also_after_a_round_trip(grown):
     assert one.record["draws_sha256"] == two.record["draws_sha256"]
 
 
+@pytest.mark.stan
 def test_a_loaded_posterior_gives_the_same_start(grown, tmp_path):
     first = grown[3]
     loaded = sl.Posterior.load(first.save(tmp_path / "post")).warm_start()
     assert loaded.asdict() == first.warm_start().asdict()
 
 
+@pytest.mark.stan
 def test_a_start_that_the_diagnostics_object_to_is_followed_by_a_full_warm_up(grown):
     gp, configs, y, first = grown
     start = first.warm_start()
@@ -97,6 +102,7 @@ def test_a_start_that_the_diagnostics_object_to_is_followed_by_a_full_warm_up(gr
     assert abandoned["method"] == "nuts" and abandoned["start"] == "warm" and abandoned["why"]
 
 
+@pytest.mark.stan
 @pytest.mark.parametrize(
     ("change", "words"),
     [
@@ -117,6 +123,7 @@ def test_what_is_no_start(stored):
         WarmStart.fromdict(stored)
 
 
+@pytest.mark.stan
 def test_a_point_estimate_leaves_no_start(branin_data):
     space, configs, y = branin_data
     with pytest.raises(sl.DataError, match="map fit has no chains"):
@@ -130,6 +137,7 @@ def test_every_kind_of_parameter_starts_warm(mixed_posterior):
     assert warm.record["arguments"]["start"] == "warm"
 
 
+@pytest.mark.stan
 def test_draws_go_on_until_there_are_enough(branin_data):
     space, configs, y = branin_data
     few, more = (
@@ -148,6 +156,7 @@ def scores_of(posterior):
     return {name: raw[name].values for name in map(str, raw.data_vars)}
 
 
+@pytest.mark.stan
 def test_rounds_end_somewhere(branin_data):
     space, configs, y = branin_data
     posterior = sl.GaussianProcess(space).fit(configs, y, chains=2, warmup=50, draws=10, ess=10_000, seed=3)
@@ -189,6 +198,7 @@ def test_a_warm_start_that_leads_nowhere_is_given_up_early():
     assert hopeless(sampled(stuck), most=400)
 
 
+@pytest.mark.stan
 def test_such_a_start_costs_one_round(branin_data):
     space, configs, y = branin_data
     gp = sl.GaussianProcess(space)
@@ -200,6 +210,7 @@ def test_such_a_start_costs_one_round(branin_data):
     assert posterior.record["arguments"]["start"] == "cold"
 
 
+@pytest.mark.stan
 def test_a_round_that_cannot_begin_ends_the_run_with_those_before(branin_data, monkeypatch):
     space, configs, y = branin_data
     sample, calls = cmdstanpy.CmdStanModel.sample, []

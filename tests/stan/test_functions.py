@@ -21,6 +21,8 @@ from slayr_py.kernels import Matern
 from slayr_py.space import Encoder
 from slayr_py.toolchain import compile_program, ensure_cmdstan, processor_options
 
+pytestmark = pytest.mark.stan
+
 RNG = np.random.default_rng(20)
 N, M, D = 6, 4, 3
 ENCODER = Encoder(ConfigurationSpace({name: (0.0, 1.0) for name in "abc"}))
