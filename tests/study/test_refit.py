@@ -158,7 +158,7 @@ def test_a_posterior_that_is_not_the_same_is_told(study, monkeypatch):
     def other(record, observed, progress):
         return original({**record, "arguments": {**record["arguments"], "seed": 1}}, observed, progress)
 
-    original = refit.posterior_again
+    original = refits.posterior_again
     monkeypatch.setattr(refits, "posterior_again", other)
     with pytest.warns(RuntimeWarning, match="not that of its suggestion to the last bit"):
         posterior_of(study, 6)
