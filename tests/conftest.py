@@ -6,23 +6,18 @@ import functools
 import os
 from collections.abc import Callable
 
-# Before NumPy is imported; the processes that tests start inherit it.
-os.environ["OMP_NUM_THREADS"] = os.environ["OPENBLAS_NUM_THREADS"] = "1"
+# Before NumPy and Matplotlib are imported; the processes that tests start inherit it.
+os.environ |= {"OMP_NUM_THREADS": "1", "MPLBACKEND": "Agg"}
 
-import matplotlib
 import numpy as np
 import pytest
 from ConfigSpace import ConfigurationSpace
 from testing_spaces import SPACES, branin, mixed_space
 from threadpoolctl import threadpool_limits
-from typer.testing import CliRunner
 
 import slayr_py as sl
-from slayr_py.cli.app import app
-from slayr_py.inference.sampling.programs import build
 from slayr_py.space import Encoder
 
-matplotlib.use("Agg")
 threadpool_limits(1)  # a plugin of pytest may have imported NumPy already
 
 CACHE = os.environ.get("SLAYR_CACHE_DIR")
@@ -59,6 +54,8 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
 @functools.cache
 def compile_programs() -> None:
     """Compile the programs once: a lock on each makes other workers wait for it."""
+    from slayr_py.inference.sampling.programs import build
+
     for _ in build():
         pass
 
@@ -94,6 +91,9 @@ def mixed_posterior() -> sl.Posterior:
 @pytest.fixture
 def slayr() -> Callable[..., tuple[int, str, str]]:
     """Call the command line; return the exit code, standard output and standard error."""
+    from typer.testing import CliRunner
+
+    from slayr_py.cli.app import app
 
     def call(*arguments: object) -> tuple[int, str, str]:
         result = CliRunner().invoke(app, [str(argument) for argument in arguments])
