@@ -1,4 +1,4 @@
-"""Every kernel on a space that exercises it: what the laws are tested over."""
+"""Kernels, each with a space that uses all its parts."""
 
 from __future__ import annotations
 
@@ -54,14 +54,14 @@ CASES: dict[str, tuple[Kernel, ConfigurationSpace]] = {
 
 
 def random_points(encoder: Encoder, n: int, seed: int) -> Encoded:
-    """Encoded configurations drawn at random, valid ones only."""
+    """Draw valid encoded configurations at random."""
     rng = np.random.default_rng(seed)
     encoded, allowed = encoder.resolve(encoder.from_uniform(rng.random((4 * n, len(encoder.names)))))
     return encoded[np.flatnonzero(allowed)[:n]]
 
 
 def random_theta(kernel: Kernel, encoder: Encoder, rng: np.random.Generator) -> dict[str, np.ndarray]:
-    """Hyperparameters all over their supports."""
+    """Draw hyperparameters from all of their supports."""
     theta = {"sigma_f": np.asarray(rng.lognormal())}
     priors = kernel.kernel_priors(encoder)
     for name, label in kernel.labels(encoder).items():

@@ -1,4 +1,4 @@
-"""Landscapes whose every height is known."""
+"""Acquisition landscapes with known values."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class KnownFunction:
 
 @pytest.fixture
 def landscape_of():
-    """Landscape over a space of a function and its slope, both of coordinates and activity."""
+    """Return a landscape over a space from a function and its gradient, both of unit values and activity."""
 
     def make(space, f, slope, **options):
         encoder = Encoder(space) if not isinstance(space, Encoder) else space
@@ -44,7 +44,7 @@ def landscape_of():
 
 @pytest.fixture
 def bowl(landscape_of):
-    """Landscape with its top, of height 0, where every real coordinate is ``top`` and every level ``level``."""
+    """Return a landscape whose maximum, 0, is where all real inputs are ``top`` and all levels ``level``."""
 
     def make(space, top=0.37, level=1, **options):
         encoder = Encoder(space) if not isinstance(space, Encoder) else space
