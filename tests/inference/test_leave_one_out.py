@@ -36,6 +36,7 @@ def mixed_space() -> ConfigurationSpace:
     return space
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("kernel", "space"), [("matern", real_space()), ("fm", mixed_space())], ids=["matern", "fm"])
 def test_against_refits(kernel, space):
     gp = sl.GaussianProcess(space, kernel, {"sigma_n": sl.LogNormal(-1.2, 0.5)})

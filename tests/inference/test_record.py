@@ -151,6 +151,7 @@ def test_the_summary_is_that_of_the_draws(rounds):
         assert entry["ess_mean"] == pytest.approx(float(arviz().ess(draws.values, method="mean")), rel=2e-3)
 
 
+@pytest.mark.slow
 def test_errors_of_the_summary_are_those_of_repeated_fits():
     """The spread of 20 means and standard deviations, which chance moves by 16%, against what each fit says."""
     records = [fit(seed=seed, draws=150, warmup=150).record["summary"]["sigma_f"] for seed in range(20)]

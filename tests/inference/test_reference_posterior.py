@@ -67,6 +67,7 @@ def gp_regr_by_quadrature(x, y, size=80):
     return np.array([np.sum(weight * values**power) for values in (rho, alpha, sigma) for power in (1, 2)])
 
 
+@pytest.mark.slow
 def test_gp_regr():
     stored = json.loads((FOLDER / "gp_pois_regr.json").read_text())
     x, y = np.array(stored["x"], dtype=float), np.array(stored["y"])
@@ -149,6 +150,7 @@ def by_quadrature(gp, train, y, name, size=61):
     return np.array([weight @ mean, weight @ square] + [weight @ values**power for values in logs for power in (1, 2)])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("kernel", "space", "name"),
     [(Matern(2), one_real(), "lengthscale"), (FrequencyModulated(), one_categorical(), "beta")],

@@ -51,6 +51,7 @@ def wide() -> sl.GaussianProcess:
     return sl.GaussianProcess(space, priors=priors)
 
 
+@pytest.mark.slow
 @pytest.mark.stan
 def test_matern(wide):
     result = calibration(wide, 4)
@@ -67,6 +68,7 @@ def test_matern(wide):
     assert result.p_value() > LIMIT, result.p_values()
 
 
+@pytest.mark.slow
 @pytest.mark.stan
 @pytest.mark.parametrize(
     ("kernel", "space"),
@@ -78,12 +80,14 @@ def test_other_programs_under_default_priors(kernel, space):
     assert result.p_value() > LIMIT, result.p_values()
 
 
+@pytest.mark.slow
 @pytest.mark.stan
 def test_a_missing_jacobian_is_found(wide):
     result = calibration(wide, 4, data={"of_scores": 1})
     assert result.p_value() < LIMIT, result.p_values()
 
 
+@pytest.mark.slow
 @pytest.mark.stan
 def test_a_variance_for_a_standard_deviation_is_found(wide, tmp_path):
     copy = tmp_path / "stan"

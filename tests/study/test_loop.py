@@ -23,6 +23,7 @@ def branin(config):
     )
 
 
+@pytest.mark.slow
 @pytest.mark.stan
 def test_branin_is_found_in_25_evaluations(plane):
     result = minimize(

@@ -38,6 +38,7 @@ sl.minimize(objective, space, budget=12, n_initial=4, seed=3, progress=False, st
 """
 
 
+@pytest.mark.slow
 @pytest.mark.stan
 def test_two_processes_share_budget_and_study_and_repeat_nothing(database, tmp_path):
     """Both want the best of 24 configurations next, all the time."""
@@ -336,6 +337,7 @@ class TestTurn:
             pass
 
 
+@pytest.mark.slow
 @pytest.mark.stan
 @pytest.mark.parametrize("where", [(), ("--writes",)])
 def test_kills_at_random_moments(tmp_path, where):
