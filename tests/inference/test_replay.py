@@ -114,7 +114,7 @@ def test_what_differs_is_named(cold):
 
 def test_a_summary_of_other_draws_does_not_agree(cold):
     record, data = cold
-    record["summary"]["sigma_f"]["sd"] *= 3
+    record["summary"]["sigma_f"]["sd"] *= 30  # the error of sd is large, by how much depends on the draws
     again = replay(record, data)
     assert not again.agrees and again.worst_of == "sd of sigma_f" and again.worst > again.limit
 
