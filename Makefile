@@ -1,10 +1,11 @@
-# `make example` installs the package and tunes a real model; `make check` runs everything that CI runs.
+# `make example` installs the package and tunes a model; `make check` runs everything that CI runs; `make quick` runs the
+# tests that need no compiled Stan program.
 
 PYTHON ?= python3
 VENV ?= .venv
 BIN = $(VENV)/bin
 
-.PHONY: example check clean
+.PHONY: example check quick clean
 
 example: $(VENV)/.user
 	$(BIN)/slayr optimize examples/nusvr_diabetes.toml
@@ -16,8 +17,12 @@ check: $(VENV)/.developer
 	$(BIN)/mypy
 	$(BIN)/python -m pytest
 
+quick: $(VENV)/.developer
+	$(BIN)/ruff check .
+	$(BIN)/python -m pytest -m "not stan and not slow and not browser"
+
 $(VENV)/bin/python:
-	@$(PYTHON) -m venv $(VENV) || { echo "cannot create a virtual environment; on Debian: apt-get install python3-venv"; exit 1; }
+	@$(PYTHON) -m venv $(VENV) || { echo "Cannot create a virtual environment; on Debian: apt-get install python3-venv"; exit 1; }
 
 $(VENV)/.user: pyproject.toml | $(VENV)/bin/python
 	$(BIN)/python -m pip install --quiet --editable .

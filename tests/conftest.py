@@ -1,23 +1,63 @@
-"""Spaces, data and one fit that many tests look at."""
+"""The marker ``stan``, one thread for BLAS, and spaces, data and fits that many tests use."""
 
 from __future__ import annotations
 
+import functools
 import os
 from collections.abc import Callable
 
-import matplotlib
+# Before NumPy and Matplotlib are imported; the processes that tests start inherit it.
+os.environ |= {"OMP_NUM_THREADS": "1", "MPLBACKEND": "Agg"}
+
 import numpy as np
 import pytest
 from ConfigSpace import ConfigurationSpace
 from testing_spaces import SPACES, branin, mixed_space
-from typer.testing import CliRunner
+from threadpoolctl import threadpool_limits
 
 import slayr_py as sl
-from slayr_py.cli.app import app
 from slayr_py.space import Encoder
 
-matplotlib.use("Agg")
-os.environ.setdefault("OMP_NUM_THREADS", "1")
+threadpool_limits(1)  # a plugin of pytest may have imported NumPy already
+
+CACHE = os.environ.get("SLAYR_CACHE_DIR")
+NO_CACHE = "/dev/null/this test needs the marker stan"
+FITS = {"branin_posterior", "mixed_posterior", "program", "quick", "threaded"}
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark the tests that request a shared fit or program, and run tests that need Stan first.
+
+    One worker then compiles while another runs the tests that need no program: with ``worksteal`` the workers start
+    with equal parts of the list and those that finish early take over tests from the others.
+    """
+    for item in items:
+        if FITS.intersection(getattr(item, "fixturenames", ())):
+            item.add_marker("stan")
+    items.sort(key=lambda item: item.get_closest_marker("stan") is None)
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    """Compile the programs before the first test marked ``stan``; give other tests a cache that cannot be created."""
+    if item.get_closest_marker("stan") is None:
+        os.environ["SLAYR_CACHE_DIR"] = NO_CACHE
+        return
+    if CACHE is None:
+        os.environ.pop("SLAYR_CACHE_DIR", None)
+    else:
+        os.environ["SLAYR_CACHE_DIR"] = CACHE
+    compile_programs()
+
+
+@functools.cache
+def compile_programs() -> None:
+    """Compile the programs once: a lock on each makes other workers wait for it."""
+    from slayr_py.inference.sampling.programs import build
+
+    for _ in build():
+        pass
 
 
 @pytest.fixture(params=sorted(SPACES))
@@ -50,7 +90,10 @@ def mixed_posterior() -> sl.Posterior:
 
 @pytest.fixture
 def slayr() -> Callable[..., tuple[int, str, str]]:
-    """Call the command line as a person does; exit code, standard output and standard error come back."""
+    """Call the command line; return the exit code, standard output and standard error."""
+    from typer.testing import CliRunner
+
+    from slayr_py.cli.app import app
 
     def call(*arguments: object) -> tuple[int, str, str]:
         result = CliRunner().invoke(app, [str(argument) for argument in arguments])

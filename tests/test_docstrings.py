@@ -1,4 +1,4 @@
-"""The examples in docstrings do what they say."""
+"""Run the examples in docstrings."""
 
 from __future__ import annotations
 

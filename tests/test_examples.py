@@ -11,6 +11,8 @@ import pytest
 
 import slayr_py as sl
 
+pytestmark = pytest.mark.stan
+
 EXAMPLES = Path(__file__).resolve().parents[1] / "examples"
 QUICK = ["--budget", "12", "--method", "map"]
 

@@ -8,9 +8,12 @@ import jupytext
 import pytest
 from nbclient import NotebookClient
 
+pytestmark = pytest.mark.stan
+
 NOTEBOOKS = sorted((Path(__file__).resolve().parents[1] / "notebooks").glob("*.py"))
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore")  # of the notebook machinery, in this process; the notebook has its own
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
 def test_notebook_runs(path, tmp_path, monkeypatch):

@@ -1,4 +1,4 @@
-"""What tests ask of stock ArviZ, by the names it has in the version that is installed."""
+"""Call ArviZ by the names of the installed version."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import xarray as xr
 
 from slayr_py.inference.diagnostics.arviz_bridge import arviz
 
-# Of these, each on the left has the place of the one on the right since version 1.
+# Names before version 1, and since.
 SINCE_VERSION_1 = {
     "plot_ppc": "plot_ppc_dist",
     "plot_posterior": "plot_dist",
@@ -20,7 +20,7 @@ SINCE_VERSION_1 = {
 
 
 def panels(name: str, tree: Any, options: Mapping[str, Any]) -> list[plt.Axes]:
-    """Axes with something on them in the figure that a plot, by its name before version 1, has drawn."""
+    """Draw a plot, given by its name before version 1, and return its axes that are not empty."""
     module = arviz()
     name = name if hasattr(module, name) else SINCE_VERSION_1[name]
     if not isinstance(tree, xr.DataTree) and name == "plot_loo_pit":
@@ -34,17 +34,17 @@ def panels(name: str, tree: Any, options: Mapping[str, Any]) -> list[plt.Axes]:
 
 
 def elpd_loo(loo: Any) -> float:
-    """The sum of the log predictive densities, which ``loo`` returns."""
+    """Return the sum of the log predictive densities from a result of ``loo``."""
     return float(loo.elpd_loo if hasattr(loo, "elpd_loo") else loo.elpd)
 
 
 def pointwise(loo: Any) -> np.ndarray:
-    """Log predictive densities (n,) in what ``loo`` returns."""
+    """Return the log predictive densities (n,) from a result of ``loo``."""
     return np.asarray(loo.loo_i if hasattr(loo, "loo_i") else loo.elpd_i)
 
 
 def loo_pit(tree: Any, y_hat: xr.DataArray | None = None) -> np.ndarray:
-    """Leave-one-out probability integral transforms (n,), also of other replicates (chain, draw, observation)."""
+    """Return leave-one-out probability integral transforms (n,), optionally of given replicates (chain, draw, n)."""
     module = arviz()
     if y_hat is not None:
         tree = tree.copy()

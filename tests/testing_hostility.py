@@ -1,4 +1,4 @@
-"""Ways to make a machine hostile, and to look what is left of a study."""
+"""Simulate full disks and missing rights, and read and change study files."""
 
 from __future__ import annotations
 
@@ -12,18 +12,18 @@ from pathlib import Path
 import optuna
 
 MAP = {"progress": False, "method": "map", "chains": 1, "warmup": 50, "draws": 50}
-"""The mode of the hyperparameters: enough for everything that is not about the fit itself."""
+"""Options that fit the mode of the hyperparameters, for tests that are not about the fit itself."""
 
-NOBODY = 65534  # the user without rights, on Linux and macOS alike
+NOBODY = 65534  # the user without rights, on Linux and macOS
 
 
 def stored_values(path: Path) -> list[float | None]:
-    """Values of the trials in order, read by Optuna alone, as any other tool would."""
+    """Return the values of the trials in order, read with Optuna alone."""
     return [trial.value for trial in optuna.load_study(study_name="s", storage=f"sqlite:///{path}").trials]
 
 
 def changed(path: Path, *statements: str) -> None:
-    """Change a study file behind everybody's back."""
+    """Execute SQL statements on a study file."""
     with sqlite3.connect(path) as database:
         for statement in statements:
             database.execute(statement)
@@ -32,7 +32,7 @@ def changed(path: Path, *statements: str) -> None:
 
 @contextmanager
 def disk_with_room_for(size: int) -> Iterator[None]:
-    """No file of this process grows beyond so many bytes, as if the disk were full."""
+    """Limit the size of the files of this process to so many bytes, as if the disk were full."""
     soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (size, hard))
     try:
@@ -43,7 +43,7 @@ def disk_with_room_for(size: int) -> Iterator[None]:
 
 @contextmanager
 def ordinary_user() -> Iterator[None]:
-    """Not root, who may read and write everything."""
+    """Give up the rights of root, who may read and write everything."""
     if os.geteuid() != 0:
         yield
         return

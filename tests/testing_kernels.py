@@ -1,4 +1,4 @@
-"""Every kernel on a space that exercises it, and sums of two kernels: the cases of the laws."""
+"""Kernels, each with a space that uses all its parts, and sums of two kernels."""
 
 from __future__ import annotations
 
@@ -108,14 +108,14 @@ SUMS = {
 
 
 def random_points(encoder: Encoder, n: int, seed: int) -> Encoded:
-    """Encoded configurations drawn at random, valid ones only."""
+    """Draw valid encoded configurations at random."""
     rng = np.random.default_rng(seed)
     encoded, allowed = encoder.resolve(encoder.from_uniform(rng.random((4 * n, len(encoder.names)))))
     return encoded[np.flatnonzero(allowed)[:n]]
 
 
 def random_theta(kernel: Kernel, encoder: Encoder, rng: np.random.Generator) -> dict[str, np.ndarray]:
-    """Draw hyperparameters from all over their supports."""
+    """Draw hyperparameters from all of their supports."""
     theta = {"sigma_f": np.asarray(rng.lognormal())}
     for h in kernel.hyperparameters(encoder):
         if h.prior.support == "unit interval":

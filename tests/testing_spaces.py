@@ -1,4 +1,4 @@
-"""Spaces and functions that the tests share."""
+"""Spaces and functions used by several test files."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ SPACES = {"plain": plain_space, "mixed": mixed_space, "conditional": conditional
 
 
 def compared_space() -> ConfigurationSpace:
-    """Every comparison, on every kind of parent that ConfigSpace lets it have."""
+    """Every comparison, on every kind of parent that ConfigSpace allows for it."""
     space = ConfigurationSpace()
     parents = {
         "cat": Categorical("cat", ["a", "b", "c"]),
@@ -106,7 +106,7 @@ def compared_space() -> ConfigurationSpace:
 
 
 def nested_space() -> ConfigurationSpace:
-    """A tree with conjunctions in conjunctions, a parent that stands after its child, and constants on the way."""
+    """A tree with nested conjunctions, a parent that comes after its child, and constants in between."""
     space = ConfigurationSpace()
     z_root = Categorical("z_root", ["net", "forest", "off"])
     layers, units = Integer("layers", (1, 4)), Integer("units", (8, 512), log=True)

@@ -1,4 +1,4 @@
-"""Landscapes with known scores."""
+"""Acquisition landscapes with known values."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class KnownFunction:
 
 @pytest.fixture
 def landscape_of():
-    """Make the landscape of a function and its slope, both of unit values and activity."""
+    """Return a landscape over a space from a function and its gradient, both of unit values and activity."""
 
     def make(space, f, slope, **options):
         encoder = Encoder(space) if not isinstance(space, Encoder) else space
@@ -44,7 +44,7 @@ def landscape_of():
 
 @pytest.fixture
 def bowl(landscape_of):
-    """Make a landscape with maximum 0 where every real unit value is ``top`` and every level ``level``."""
+    """Return a landscape whose maximum, 0, is where all real inputs are ``top`` and all levels ``level``."""
 
     def make(space, top=0.37, level=1, **options):
         encoder = Encoder(space) if not isinstance(space, Encoder) else space

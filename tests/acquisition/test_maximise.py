@@ -65,6 +65,7 @@ def test_pending_points_are_avoided(branin_posterior, branin_data):
     assert np.linalg.norm(a - b) > 0.02
 
 
+@pytest.mark.stan
 def test_conditional_and_forbidden_spaces():
     space = conditional_space()
     configs = Encoder(space).sobol(10, 2)
@@ -76,6 +77,7 @@ def test_conditional_and_forbidden_spaces():
         assert found.config not in configs
 
 
+@pytest.mark.stan
 def test_suggestion_is_legal_where_most_configurations_are_forbidden():
     """One in 5,040 orders of seven numbers is ascending."""
     names = [f"x{i}" for i in range(7)]
@@ -89,6 +91,7 @@ def test_suggestion_is_legal_where_most_configurations_are_forbidden():
     found.config.check_valid_configuration()
 
 
+@pytest.mark.stan
 def test_evaluated_configurations_are_repeated_only_if_no_other_is_left():
     space = ConfigurationSpace([Categorical("a", [1, 2, 3]), Categorical("b", ["x", "y"])])
     encoder = Encoder(space)
@@ -101,6 +104,7 @@ def test_evaluated_configurations_are_repeated_only_if_no_other_is_left():
     assert dict(again.config) in everything
 
 
+@pytest.mark.stan
 def test_configurations_repeat_without_exclude():
     levels = [{"a": a} for a in "uvwxyz"]
     observed = [level for level in levels[:5] for _ in range(3)]
@@ -112,6 +116,7 @@ def test_configurations_repeat_without_exclude():
     assert twice.config["a"] == "u" and once.config["a"] == "z"
 
 
+@pytest.mark.stan
 @pytest.mark.parametrize("seed", range(3))
 def test_the_last_configurations_of_a_larger_space_are_found(seed):
     space = ConfigurationSpace([Integer("i", (0, 9)), Integer("j", (1, 8), log=True), Categorical("c", list("abcd"))])

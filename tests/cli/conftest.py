@@ -1,4 +1,4 @@
-"""A folder to run ``slayr`` in."""
+"""A working directory for ``slayr``."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ k = { type = "categorical", choices = ["a", "b"] }
 
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The working directory, with a module and a configuration that takes no fit."""
+    """Change to a directory with a module and a configuration whose budget needs no fit."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr("sys.path", list(__import__("sys").path))
     monkeypatch.delitem(__import__("sys").modules, "bowls", raising=False)

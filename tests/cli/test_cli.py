@@ -26,6 +26,7 @@ def test_help_teaches(slayr):
     assert slayr("--version") == (0, f"slayr {slayr_py.__version__}\n", "")
 
 
+@pytest.mark.stan
 def test_the_toolchain_is_built_once(slayr, monkeypatch):
     from slayr_py.inference.sampling import programs
 
@@ -36,6 +37,7 @@ def test_the_toolchain_is_built_once(slayr, monkeypatch):
     assert all(f"{name:<16}  already compiled" in out for name in asked)
 
 
+@pytest.mark.stan
 def test_what_does_not_compile_is_said(slayr, monkeypatch):
     from slayr_py.errors import CompileError
     from slayr_py.inference.sampling import programs
@@ -55,6 +57,7 @@ def test_wrong_usage_is_exit_code_2(slayr, folder, arguments):
     assert slayr(*arguments)[0] == 2
 
 
+@pytest.mark.stan
 def test_optimize_keeps_resumes_and_explains_a_study(slayr, folder):
     code, out, err = slayr("optimize", "bowl.toml", "--quiet")
     assert code == 0 and err == ""
@@ -323,6 +326,7 @@ def table(folder):
     return folder / "runs.csv"
 
 
+@pytest.mark.stan
 def test_fit_prints_and_saves_a_posterior(slayr, folder, table):
     code, out, err = slayr("fit", table, "--target", "loss", "--chains", "2", "--warmup", "150", "--draws", "150")
     assert code in (0, 1) and (code == 1) == ("NOT OK" in out), err
@@ -351,6 +355,7 @@ def test_a_table_s_own_ranges_hold_all_its_values(seed, scale):
     assert parameter.upper - parameter.lower <= spread * (1 + 1e-4)
 
 
+@pytest.mark.stan
 def test_fit_says_what_it_gave_up_and_which_limits_it_had(slayr, table, monkeypatch):
     from slayr_py.inference.diagnostics import checks as diagnostics
 
@@ -363,6 +368,7 @@ def test_fit_says_what_it_gave_up_and_which_limits_it_had(slayr, table, monkeypa
     assert "limits: rhat <= 1.265, ess_bulk >= 10, ess_tail >= 5, div <=" in words and "ebfmi >= 5, k_loo <=" in words
 
 
+@pytest.mark.stan
 def test_fit_with_a_space_and_inactive_cells(slayr, folder):
     from ConfigSpace import Categorical, ConfigurationSpace, EqualsCondition, Float
 
@@ -413,6 +419,7 @@ def test_tables_that_cannot_be_fitted_are_named(slayr, folder, text, arguments, 
     assert code == 2 and re.search(words, err), err
 
 
+@pytest.mark.stan
 def test_a_fit_that_fails_is_exit_code_1(slayr, table, monkeypatch):
     def broken(self, *arguments, **options):
         raise InferenceError("chain 1 died")

@@ -1,4 +1,4 @@
-"""What the tables share: a small space and a sound study, with the quickest of fits."""
+"""A small space and an intact study, with point estimates for fits."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def plane() -> ConfigurationSpace:
 
 @pytest.fixture(scope="session")
 def go_on(plane) -> Callable[..., sl.study.Result]:
-    """Run, or go on with, the study "s" in an SQLite file; every trial is of the initial design unless said."""
+    """Start or resume the study "s" in an SQLite file; by default all trials belong to the initial design."""
 
     def run(path: Path, budget: int, objective: Callable[[Any], Any] = lambda c: c["x"], **options: Any) -> Any:
         options = {"n_initial": 20, "seed": 1, **MAP, **options}
@@ -40,13 +40,13 @@ def sound_study(tmp_path_factory, go_on) -> Path:
 
 @pytest.fixture
 def study_file(tmp_path, sound_study) -> Path:
-    """A sound study of three trials, to be spoilt."""
+    """A copy of an intact study of three trials, for a test to damage."""
     return Path(shutil.copy(sound_study, tmp_path / "study.db"))
 
 
 @pytest.fixture
 def open_folder() -> Iterator[Path]:
-    """A folder that an ordinary user can enter, which pytest's own are not for another user than root."""
+    """A folder that every user can enter; pytest's own folders are private."""
     folder = Path(tempfile.mkdtemp(prefix="slayr-hostile-"))
     folder.chmod(0o755)
     yield folder

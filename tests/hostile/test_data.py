@@ -101,6 +101,7 @@ WORKS = [
 ]
 
 
+@pytest.mark.stan
 @pytest.mark.parametrize(("configs", "y"), [row[1:] for row in WORKS], ids=[row[0] for row in WORKS])
 def test_awkward_observations_are_fitted(configs, y):
     prediction = sl.GaussianProcess(SPACE).fit(configs, y, method="map").predict(configs)
@@ -109,6 +110,7 @@ def test_awkward_observations_are_fitted(configs, y):
     assert np.all(prediction.mean >= min(y) - spread) and np.all(prediction.mean <= max(y) + spread)
 
 
+@pytest.mark.stan
 @pytest.mark.parametrize("y", [[5.0] * 4, [1e8, 1e8 + 1, 1e8 + 2, 1e8], [1e-8, 2e-8, 3e-8, 1e-8]], ids=repr)
 def test_chains_too_take_awkward_targets(y):
     configs = [*THREE, THREE[0]]
@@ -133,6 +135,7 @@ def test_tables_that_cannot_be_fitted_are_named(tmp_path, monkeypatch, slayr, co
     assert code == 2 and err.startswith("slayr: ") and re.search(words, err), err
 
 
+@pytest.mark.stan
 def test_no_configuration_has_an_empty_prediction():
     prediction = sl.GaussianProcess(SPACE).fit(THREE, [1.0, 2.0, 3.0], method="map").predict([])
     assert prediction.mean.shape == prediction.sd.shape == (0,)

@@ -248,6 +248,7 @@ def test_several_objectives_are_named(study_file, go_on):
         go_on(study_file, 5)
 
 
+@pytest.mark.stan
 def test_parameters_beside_their_ranges_are_kept_and_never_fitted(study_file, go_on):
     changed(study_file, "UPDATE trial_params SET param_value = 1e9 WHERE trial_id = 1")
     result = go_on(study_file, 6, n_initial=4)
@@ -334,6 +335,7 @@ def test_a_disk_that_is_full_for_a_moment_loses_nothing(study_file, go_on, monke
     assert stored_values(study_file)[3:] == calls
 
 
+@pytest.mark.stan
 def test_a_full_run_folder_costs_a_fit_and_no_evaluation(study_file, go_on, monkeypatch, tmp_path):
     (tmp_path / "file").write_text("")
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path / "file"))  # nothing can be written there

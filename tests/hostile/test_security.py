@@ -1,4 +1,4 @@
-"""What must not be in the package at all, and what a file from a stranger must not be able to do."""
+"""Check that the package has no unsafe calls, and that files from strangers cannot run code or read other files."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ FORBIDDEN_CALLS = {
 }
 RUNS = {"subprocess.run", "subprocess.Popen", "subprocess.call", "subprocess.check_call", "subprocess.check_output"}
 IMPORTS = {"slayr_py/__init__.py", "slayr_py/cli/objective.py"}
-"""The two places where a module is imported by name: our own rooms, and the objective of a configuration file."""
+"""Files that import a module by name: the package's own modules, and the objective of a configuration file."""
 
 
 def dotted(node: ast.expr) -> str:
@@ -55,11 +55,11 @@ def offences(source: str, name: str) -> list[str]:
         if called == "importlib.import_module" and name not in IMPORTS:
             found.append(f"calls {called}")
         if "shell" in options or (called in RUNS and not node.args):
-            found.append(f"{called} is given a shell, or its command by name")
+            found.append(f"{called} uses a shell, or has no positional command")
         if called in RUNS and node.args and isinstance(node.args[0], ast.Constant | ast.JoinedStr | ast.BinOp):
-            found.append(f"{called} is given a string for a command")
+            found.append(f"{called} takes its command as a string")
         if "allow_pickle" in options:
-            found.append(f"{called} is given allow_pickle")
+            found.append(f"{called} uses allow_pickle")
     return found
 
 
@@ -141,7 +141,7 @@ def test_temporary_folders_are_private(tmp_path, monkeypatch):
 
 
 def test_a_link_in_the_way_of_a_run_folder_is_not_followed(tmp_path, monkeypatch):
-    """The temporary folder is everybody's: another user can put links there, with the names of dead processes."""
+    """All users can write to the temporary folder: one could put links there with the names of dead processes."""
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "tmp"))
     mine = tmp_path / "mine"
     mine.mkdir()
@@ -223,6 +223,7 @@ POSTERIORS = [
 ]
 
 
+@pytest.mark.stan
 @pytest.mark.parametrize("change", [row[1] for row in POSTERIORS], ids=[row[0] for row in POSTERIORS])
 def test_a_saved_posterior_that_is_none_is_named(tmp_path, saved, change):
     folder = tmp_path / "fit"
@@ -234,6 +235,7 @@ def test_a_saved_posterior_that_is_none_is_named(tmp_path, saved, change):
     assert "restore a copy" in str(caught.value)
 
 
+@pytest.mark.stan
 def test_a_full_disk_leaves_an_older_posterior_as_it_was(tmp_path, saved):
     folder = tmp_path / "fit"
     shutil.copytree(saved, folder)
@@ -246,8 +248,9 @@ def test_a_full_disk_leaves_an_older_posterior_as_it_was(tmp_path, saved):
     assert {path.name: path.read_bytes() for path in folder.iterdir()} == before
 
 
+@pytest.mark.stan
 def test_a_study_holds_nothing_but_json_and_numbers(study_file, go_on):
-    """Some of Optuna's samplers leave pickles in a study, and load them again; ours leaves none."""
+    """Some of Optuna's samplers store pickles in a study and load them; ours stores none."""
     go_on(study_file, 5, n_initial=3)
     database = sqlite3.connect(study_file)
     tables = [name for (name,) in database.execute("SELECT name FROM sqlite_master WHERE type = 'table'")]

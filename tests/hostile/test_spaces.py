@@ -112,6 +112,7 @@ WORKS = [
 ]
 
 
+@pytest.mark.stan
 @pytest.mark.parametrize("parameters", [row[1] for row in WORKS], ids=[row[0] for row in WORKS])
 def test_unusual_spaces_are_searched(parameters):
     space = ConfigurationSpace(parameters)

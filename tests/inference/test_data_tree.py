@@ -25,6 +25,8 @@ from slayr_py.inference.validation.uniformity import ecdf_p_value
 from slayr_py.kernels import FrequencyModulated, Hierarchical
 from slayr_py.space import Encoder
 
+pytestmark = pytest.mark.stan
+
 SPACES = {"matern": plain_space, "hierarchical": conditional_space, "fm": mixed_space}
 LABELS = {
     "matern": ["lengthscale[x]", "lengthscale[z]"],
@@ -212,12 +214,14 @@ def rank(pit):
     return min(int(pit * (RANKS + 1)), RANKS)
 
 
+@pytest.mark.slow
 def test_the_stock_loo_pit_is_uniform_for_data_from_the_model(simulated, az):
     # Observations of one data set depend on each other; those of different ones do not.
     ranks = [rank(loo_pit(posterior.to_arviz())[i % 6]) for i, posterior in enumerate(simulated)]
     assert ecdf_p_value(ranks, RANKS) > LIMIT, ranks
 
 
+@pytest.mark.slow
 def test_replicates_that_have_seen_the_observation_are_not(simulated, az):
     ranks = []
     for i, posterior in enumerate(simulated):

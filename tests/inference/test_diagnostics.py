@@ -234,6 +234,7 @@ def small():
     )
 
 
+@pytest.mark.stan
 def test_a_fit_with_divergences_is_retried_with_smaller_steps(small, monkeypatch):
     faulty = Faulty(2)
     monkeypatch.setattr(gaussian_process, "run", faulty)
@@ -252,6 +253,7 @@ def test_a_fit_with_divergences_is_retried_with_smaller_steps(small, monkeypatch
     assert same.record["draws_sha256"] == posterior.record["draws_sha256"]
 
 
+@pytest.mark.stan
 @pytest.mark.parametrize("retries", [0, 1])
 def test_when_all_attempts_fail_the_last_is_returned(small, monkeypatch, retries):
     monkeypatch.setattr(gaussian_process, "run", Faulty(9))
@@ -261,6 +263,7 @@ def test_when_all_attempts_fail_the_last_is_returned(small, monkeypatch, retries
     assert posterior.record["arguments"]["target_acceptance"] == pytest.approx((0.8, 0.9)[retries])
 
 
+@pytest.mark.stan
 def test_a_failed_warm_start_is_followed_by_a_cold_start_and_retries(small, monkeypatch):
     start = small().warm_start()
     monkeypatch.setattr(gaussian_process, "run", Faulty(2))
@@ -271,6 +274,7 @@ def test_a_failed_warm_start_is_followed_by_a_cold_start_and_retries(small, monk
     ]
 
 
+@pytest.mark.stan
 def test_the_error_of_an_abandoned_attempt_is_recorded_and_that_of_the_last_is_raised(small, monkeypatch):
     start = small().warm_start()
     monkeypatch.setattr(gaussian_process, "run", Faulty(1, "chain 1: died"))
@@ -281,6 +285,7 @@ def test_the_error_of_an_abandoned_attempt_is_recorded_and_that_of_the_last_is_r
         small(retries=1)
 
 
+@pytest.mark.stan
 def test_if_stan_fails_in_a_retry_the_previous_fit_is_returned(small, monkeypatch):
     diverging, broken = Faulty(9), Faulty(9, "chain 1: died")
     calls = []
@@ -299,6 +304,7 @@ def test_if_stan_fails_in_a_retry_the_previous_fit_is_returned(small, monkeypatc
     ]
 
 
+@pytest.mark.stan
 def test_retries_repair_a_fit_with_a_short_warm_up(small):
     posterior = small(warmup=2, retries=6)
     abandoned = posterior.record["abandoned"]

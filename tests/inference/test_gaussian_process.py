@@ -24,6 +24,7 @@ def quick_fit(y, space=None, method="nuts", seed=1, configs=None):
     return sl.GaussianProcess(space).fit(configs, y, method=method, seed=seed, **QUICK)
 
 
+@pytest.mark.stan
 def test_same_seed_same_draws_and_other_seed_other_draws():
     y = [1.0, 3.0, 2.0, 5.0]
     first, second, other = quick_fit(y), quick_fit(y), quick_fit(y, seed=2)
@@ -33,6 +34,7 @@ def test_same_seed_same_draws_and_other_seed_other_draws():
     assert first.record["draws_sha256"] == second.record["draws_sha256"]
 
 
+@pytest.mark.stan
 def test_options_are_the_same_as_single_keywords():
     y = [1.0, 3.0, 2.0, 5.0]
     gp = sl.GaussianProcess(plain_space())
@@ -40,12 +42,14 @@ def test_options_are_the_same_as_single_keywords():
     assert together.record["draws_sha256"] == quick_fit(y).record["draws_sha256"]
 
 
+@pytest.mark.stan
 def test_numpy_integers_are_accepted():
     posterior = quick_fit([1.0, 3.0, 2.0], seed=np.int64(4))
     assert json.loads(json.dumps(posterior.record))["arguments"]["seed"] == 4
     assert np.array_equal(posterior.draws["mu"], quick_fit([1.0, 3.0, 2.0], seed=4).draws["mu"])
 
 
+@pytest.mark.stan
 def test_seeds_zero_and_one_differ():
     y = [1.0, 3.0, 2.0]
     assert not np.array_equal(quick_fit(y, seed=0).draws["mu"], quick_fit(y, seed=1).draws["mu"])
@@ -57,6 +61,7 @@ def test_distinct_seeds_stay_distinct_and_in_range():
     assert len(set(made)) == len(seeds) and min(made) >= 1 and max(made) <= 2_147_483_398
 
 
+@pytest.mark.stan
 @pytest.mark.parametrize(
     ("scale", "method", "rtol"), [(2.0**27, "nuts", 1e-12), (1e8, "map", 1e-3), (1e-8, "map", 1e-3)]
 )
@@ -69,6 +74,7 @@ def test_the_scale_of_y_does_not_matter(scale, method, rtol):
     np.testing.assert_allclose(scaled.predict(configs).sd, scale * plain.predict(configs).sd, rtol=rtol)
 
 
+@pytest.mark.stan
 @pytest.mark.parametrize("scale", [1e8, 1e-8])
 def test_targets_of_any_size_are_sampled(scale):
     y = scale * np.array([1.0, 3.0, 2.0, 5.0, 4.0])
@@ -76,6 +82,7 @@ def test_targets_of_any_size_are_sampled(scale):
     assert np.all(np.abs(prediction.mean / scale - 3) < 3) and np.all(prediction.sd < 5 * scale)
 
 
+@pytest.mark.stan
 @pytest.mark.parametrize("y", [[4.2], [4.2, 4.2, 4.2], [1e8] * 4, [0.1 + 0.2, 0.3, 0.3]])
 def test_single_and_constant_targets(y):
     posterior = quick_fit(y)
@@ -84,12 +91,14 @@ def test_single_and_constant_targets(y):
     assert np.all(np.isfinite(prediction.mean)) and np.all(prediction.sd > 0)
 
 
+@pytest.mark.stan
 def test_duplicate_rows():
     config = {"x": 0.5, "z": 0.0}
     posterior = quick_fit([1.0, 1.5, 0.5, 4.0], configs=[config, config, config, {"x": 0.1, "z": 5.0}])
     assert posterior.predict([config]).mean[0] == pytest.approx(1.0, abs=0.8)
 
 
+@pytest.mark.stan
 @pytest.mark.parametrize(
     "space", [ConfigurationSpace([Categorical("c", ["a", "b", "d"])]), ConfigurationSpace({"x": (0.0, 1.0)})]
 )
@@ -118,6 +127,7 @@ def test_predictions_cover_the_truth(branin_posterior, branin_data):
     assert 0.85 <= covered <= 1.0
 
 
+@pytest.mark.stan
 @pytest.mark.parametrize("method", ["pathfinder", "laplace"])
 def test_approximations_are_close_to_the_posterior(branin_posterior, branin_data, method, monkeypatch):
     monkeypatch.setattr(diagnostics, "PARETO_K_LIMIT", np.inf)
@@ -135,6 +145,7 @@ def test_approximations_are_close_to_the_posterior(branin_posterior, branin_data
         assert np.all(np.abs(gap) < np.log(exact[name]).std(axis=0)), name
 
 
+@pytest.mark.stan
 @pytest.mark.parametrize("method", ["pathfinder", "laplace"])
 def test_an_approximation_with_large_pareto_k_falls_back_to_nuts(branin_data, method, monkeypatch):
     monkeypatch.setattr(diagnostics, "PARETO_K_LIMIT", -np.inf)
@@ -146,6 +157,7 @@ def test_an_approximation_with_large_pareto_k_falls_back_to_nuts(branin_data, me
     assert json.loads(json.dumps(posterior.record))["abandoned"] == [abandoned]
 
 
+@pytest.mark.stan
 def test_the_mode_is_a_mode(branin_data):
     space, configs, y = branin_data
     posterior = sl.GaussianProcess(space).fit(configs, y, method="map", seed=4)
@@ -159,6 +171,7 @@ def test_the_mode_is_a_mode(branin_data):
     assert np.all(np.abs(row[1:]) < 1e-2)
 
 
+@pytest.mark.stan
 def test_priors_change_the_posterior_without_compiling():
     y = [1.0, 3.0, 2.0, 5.0]
     configs = Encoder(plain_space()).sobol(4, 1)
@@ -167,6 +180,7 @@ def test_priors_change_the_posterior_without_compiling():
     np.testing.assert_allclose(np.log(posterior.draws["lengthscale"]).mean(axis=0), [-2, 3], atol=0.02)
 
 
+@pytest.mark.stan
 def test_configurations_may_be_frames_arrays_or_mappings():
     configs = Encoder(plain_space()).sobol(4, 1)
     y = [1.0, 3.0, 2.0, 5.0]

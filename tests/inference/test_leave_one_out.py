@@ -21,6 +21,8 @@ from slayr_py.inference.sampling.options import FitOptions
 from slayr_py.inference.sampling.programs import compiled
 from slayr_py.inference.sampling.run import run
 
+pytestmark = pytest.mark.stan
+
 N = 8
 OPTIONS = {"warmup": 500, "draws": 1000, "target_acceptance": 0.95}
 
@@ -35,6 +37,7 @@ def mixed_space() -> ConfigurationSpace:
     return space
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("kernel", "space"), [("matern", real_space()), ("fm", mixed_space())], ids=["matern", "fm"])
 def test_against_refits(kernel, space):
     gp = sl.GaussianProcess(space, kernel, {"sigma_n": sl.LogNormal(-1.2, 0.5)})

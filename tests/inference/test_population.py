@@ -72,6 +72,7 @@ def test_resampling_keeps_expected_counts():
     assert np.all(np.diff(np.bincount(kept.rows, minlength=5)) <= 1)
 
 
+@pytest.mark.stan
 @pytest.mark.parametrize("method", ["pathfinder", "laplace"])
 @pytest.mark.parametrize("fixture", ["branin_posterior", "mixed_posterior"])
 def test_a_fit_with_improved_draws(fixture, method, request, monkeypatch):

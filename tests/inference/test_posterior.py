@@ -51,6 +51,7 @@ def test_named_values_follow_from_their_coordinates(mixed_posterior):
     np.testing.assert_allclose(draws["alpha"], np.exp(prior.mu + prior.sigma * coordinates["z_alpha"]))
 
 
+@pytest.mark.stan
 @pytest.mark.parametrize("fixture", ["branin_posterior", "mixed_posterior"])
 def test_stan_and_numpy_predict_the_same(fixture, request):
     posterior = request.getfixturevalue(fixture)
@@ -86,6 +87,7 @@ def test_prediction_against_the_formulas_with_an_inverse(mixed_posterior):
         np.testing.assert_allclose(prediction.draw_sd[i], posterior.y_sd * np.sqrt(variance), rtol=1e-5)
 
 
+@pytest.mark.stan
 def test_user_graphs_survive_saving(tmp_path):
     space = mixed_space()
     graphs = {"layers": "path", "act": nx.Graph([("relu", "tanh", {"weight": 2.0}), ("tanh", "gelu")])}
@@ -117,6 +119,7 @@ def test_gradients_of_the_moments(branin_posterior):
         np.testing.assert_allclose(variance_gradient[..., j], (above[1] - below[1]) / (2 * h), rtol=1e-5, atol=1e-5)
 
 
+@pytest.mark.stan
 @pytest.mark.parametrize("fixture", ["branin_posterior", "mixed_posterior"])
 def test_pending_points_extend_the_factor_exactly(fixture, request):
     posterior = request.getfixturevalue(fixture)
@@ -185,6 +188,7 @@ def test_diagnostics_of_a_good_fit(branin_posterior):
     assert str(check).startswith("rhat 1.0")
 
 
+@pytest.mark.stan
 def test_diagnostics_of_a_bad_fit(branin_data):
     space, configs, y = branin_data
     check = sl.GaussianProcess(space).fit(configs, y, chains=2, warmup=1, draws=20, seed=1).check()
@@ -229,6 +233,7 @@ def test_unknown_engine(mixed_posterior):
         mixed_posterior.predict(mixed_posterior.train, engine="torch")
 
 
+@pytest.mark.stan
 def test_nothing_is_left_behind_or_logged(branin_data, caplog, capfd, tmp_path, monkeypatch):
     space, configs, y = branin_data
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))

@@ -19,6 +19,8 @@ from slayr_py.inference import replay, replay_folder
 from slayr_py.inference.sampling import programs
 from slayr_py.space import Encoder
 
+pytestmark = pytest.mark.stan
+
 QUICK = {"chains": 2, "warmup": 200, "draws": 150}
 WAYS = ["cold", "rounds", "warm", "warm rounds", "pathfinder", "laplace", "map"]
 
@@ -112,7 +114,7 @@ def test_differences_are_listed(cold):
 
 def test_a_summary_of_other_draws_does_not_agree(cold):
     record, data = cold
-    record["summary"]["sigma_f"]["sd"] *= 3
+    record["summary"]["sigma_f"]["sd"] *= 30  # the error of sd is large, by how much depends on the draws
     again = replay(record, data)
     assert not again.agrees and again.worst_of == "sd of sigma_f" and again.worst > again.limit
 

@@ -14,6 +14,8 @@ import slayr_py as sl
 from slayr_py.inference.records import saved
 from slayr_py.processes import this_process
 
+pytestmark = pytest.mark.stan
+
 FILES = {"netcdf": "posterior.nc", "zarr": "posterior.zarr"}
 
 

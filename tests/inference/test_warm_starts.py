@@ -36,6 +36,7 @@ def scores(posterior):
     return {name: raw[name].values.reshape(4, raw.sizes["draw"], -1) for name in map(str, raw.data_vars)}
 
 
+@pytest.mark.stan
 def test_a_warm_start_has_the_posterior_of_a_long_cold_run(grown):
     gp, configs, y, first = grown
     # Four successive warm fits, as in a loop, have the same posterior as a long run.
@@ -54,6 +55,7 @@ def test_a_warm_start_has_the_posterior_of_a_long_cold_run(grown):
                 assert abs(one.mean() - other.mean()) < 4 * error, (name, j)
 
 
+@pytest.mark.stan
 def test_a_warm_start_is_recorded(grown):
     gp, configs, y, first = grown
     warm = gp.fit(configs, y, seed=2, start=first.warm_start(), **OPTIONS)
@@ -72,6 +74,7 @@ def test_the_step_size_follows_the_acceptance():
     assert np.all(sizes[0.6] < 0.35) and np.all(sizes[0.95] > 0.45)
 
 
+@pytest.mark.stan
 def test_the_same_start_gives_the_same_draws_also_after_a_round_trip(grown):
     gp, configs, y, first = grown
     start = first.warm_start()
@@ -80,12 +83,14 @@ def test_the_same_start_gives_the_same_draws_also_after_a_round_trip(grown):
     assert one.record["draws_sha256"] == two.record["draws_sha256"]
 
 
+@pytest.mark.stan
 def test_a_loaded_posterior_gives_the_same_start(grown, tmp_path):
     first = grown[3]
     loaded = sl.Posterior.load(first.save(tmp_path / "post")).warm_start()
     assert loaded.asdict() == first.warm_start().asdict()
 
 
+@pytest.mark.stan
 def test_a_warm_start_whose_diagnostics_fail_is_followed_by_a_full_warm_up(grown):
     gp, configs, y, first = grown
     start = first.warm_start()
@@ -98,6 +103,7 @@ def test_a_warm_start_whose_diagnostics_fail_is_followed_by_a_full_warm_up(grown
     assert abandoned["method"] == "nuts" and abandoned["start"] == "warm" and abandoned["why"]
 
 
+@pytest.mark.stan
 @pytest.mark.parametrize(
     ("change", "words"),
     [
@@ -118,6 +124,7 @@ def test_an_invalid_stored_start_is_rejected(stored):
         WarmStart.fromdict(stored)
 
 
+@pytest.mark.stan
 def test_a_point_estimate_has_no_warm_start(branin_data):
     space, configs, y = branin_data
     with pytest.raises(sl.DataError, match="map fit has no chains"):
@@ -131,6 +138,7 @@ def test_every_kind_of_parameter_starts_warm(mixed_posterior):
     assert warm.record["arguments"]["start"] == "warm"
 
 
+@pytest.mark.stan
 def test_sampling_continues_until_the_ess_is_reached(branin_data):
     space, configs, y = branin_data
     few, more = (
@@ -149,6 +157,7 @@ def scores_of(posterior):
     return {name: raw[name].values for name in map(str, raw.data_vars)}
 
 
+@pytest.mark.stan
 def test_the_number_of_rounds_is_limited(branin_data):
     space, configs, y = branin_data
     posterior = sl.GaussianProcess(space).fit(configs, y, chains=2, warmup=50, draws=10, ess=10_000, seed=3)
@@ -190,6 +199,7 @@ def test_a_warm_start_stops_early_if_it_cannot_reach_the_ess():
     assert cannot_reach(sampled(stuck), most=400)
 
 
+@pytest.mark.stan
 def test_a_warm_start_with_wrong_step_sizes_stops_after_one_round(branin_data):
     space, configs, y = branin_data
     gp = sl.GaussianProcess(space)
@@ -201,6 +211,7 @@ def test_a_warm_start_with_wrong_step_sizes_stops_after_one_round(branin_data):
     assert posterior.record["arguments"]["start"] == "cold"
 
 
+@pytest.mark.stan
 def test_a_round_that_fails_to_initialise_ends_the_run(branin_data, monkeypatch):
     space, configs, y = branin_data
     sample, calls = cmdstanpy.CmdStanModel.sample, []

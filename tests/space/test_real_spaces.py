@@ -1,4 +1,4 @@
-"""The spaces of the YAHPO benchmark, if their files are in ``shared/data/hpo`` beside the checkout."""
+"""Encode and decode the search spaces of the YAHPO benchmark."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from ConfigSpace import ConfigurationSpace
 
 from slayr_py.space import Encoder, encoder_from_json, encoder_to_json, space_from_json
 
-FOLDER = Path(__file__).resolve().parents[3] / "shared" / "data" / "hpo" / "yahpo_spaces"
+FOLDER = Path(__file__).resolve().parents[1] / "data" / "yahpo_spaces"
 NAMES = [
     "iaml_glmnet",
     "iaml_ranger",
@@ -29,11 +29,8 @@ NAMES = [
     "rbv2_xgboost",
 ]
 
-pytestmark = [
-    pytest.mark.skipif(not FOLDER.is_dir(), reason=f"no folder {FOLDER}"),
-    # The files have an older format; ConfigSpace warns for each parameter.
-    pytest.mark.filterwarnings("ignore:The field '(q|default|probabilities)':UserWarning"),
-]
+# The files have an older format, for which ConfigSpace warns about every parameter.
+pytestmark = pytest.mark.filterwarnings("ignore:The field '(q|default|probabilities)':UserWarning")
 
 
 @pytest.fixture(params=NAMES)

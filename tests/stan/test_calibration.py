@@ -51,6 +51,8 @@ def wide() -> sl.GaussianProcess:
     return sl.GaussianProcess(space, priors=priors)
 
 
+@pytest.mark.slow
+@pytest.mark.stan
 def test_matern(wide):
     result = calibration(wide, 4)
     assert list(result.ranks) == [
@@ -66,6 +68,8 @@ def test_matern(wide):
     assert result.p_value() > LIMIT, result.p_values()
 
 
+@pytest.mark.slow
+@pytest.mark.stan
 @pytest.mark.parametrize(
     ("kernel", "space"),
     [(Hierarchical(), conditional_space()), (FrequencyModulated(), mixed_space())],
@@ -76,11 +80,15 @@ def test_other_programs_under_default_priors(kernel, space):
     assert result.p_value() > LIMIT, result.p_values()
 
 
+@pytest.mark.slow
+@pytest.mark.stan
 def test_a_missing_jacobian_is_found(wide):
     result = calibration(wide, 4, data={"omit_jacobian": 1})
     assert result.p_value() < LIMIT, result.p_values()
 
 
+@pytest.mark.slow
+@pytest.mark.stan
 def test_a_variance_for_a_standard_deviation_is_found(wide, tmp_path):
     copy = tmp_path / "stan"
     shutil.copytree(program_folder(), copy)
@@ -95,6 +103,7 @@ def test_a_variance_for_a_standard_deviation_is_found(wide, tmp_path):
     assert result.p_value() < LIMIT, result.p_values()
 
 
+@pytest.mark.stan
 def test_replications_depend_on_their_number_alone():
     gp = sl.GaussianProcess(ConfigurationSpace({"x": (0.0, 1.0)}))
     configs = gp.encoder.sobol(4, 0)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -14,6 +16,8 @@ from slayr_py.inference.sampling import programs
 from slayr_py.inference.sampling.programs import compiled
 from slayr_py.inference.sampling.run import generate
 from slayr_py.space import Encoded, Encoder
+
+pytestmark = pytest.mark.stan
 
 NOISE = {"mu": sl.Normal(0.2, 0.7), "sigma_f": sl.LogNormal(0.1, 0.4), "sigma_n": sl.LogNormal(-1.0, 0.5)}
 
@@ -37,6 +41,10 @@ class Case:
         self.scalars = {parameter.name for parameter in declared if not parameter.shape}
         # Parameters of the program that this kernel has none of.
         self.absent = [parameter.coordinate for parameter in declared if not self.sizes.get(parameter.name)]
+
+    @functools.cached_property
+    def model(self):
+        return self.program.model()
 
     @property
     def n_scores(self):
@@ -120,7 +128,7 @@ class Case:
             # CmdStan reads no empty arrays of parameters.
             scores = {name: score for name, score in self.scores(z).items() if np.size(score)}
             scores |= {name: [] for name in self.absent}
-            frame = self.program.model().log_prob(scores, data=self.data | data, sig_figs=18)
+            frame = self.model.log_prob(scores, data=self.data | data, sig_figs=18)
             rows.append(frame.iloc[0].to_numpy())
         table = np.array(rows)
         return table[:, 0], table[:, 1:]

@@ -1,4 +1,4 @@
-"""Small spaces and fits that are quick rather than good."""
+"""Small spaces, quick fits, and databases."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from ConfigSpace import (
 
 @pytest.fixture
 def quick() -> dict[str, Any]:
-    """The mode of the hyperparameters: enough for everything that is not about the fit itself."""
+    """Fit the mode of the hyperparameters, for tests that are not about the fit itself."""
     return {"method": "map", "chains": 1, "warmup": 50, "draws": 50}
 
 
@@ -54,14 +54,14 @@ def mixed() -> ConfigurationSpace:
 
 @pytest.fixture(scope="session")
 def postgresql() -> Iterator[str]:
-    """The URL of a PostgreSQL server of our own, to which a database's name is to be added at the question mark."""
+    """Start a PostgreSQL server; return its URL without the name of a database."""
     found = [shutil.which("initdb"), *sorted(Path("/usr/lib/postgresql").glob("*/bin/initdb"))]
     programs = [Path(str(path)).resolve().parent for path in found if path]
     if not programs:
         message = "no PostgreSQL server is installed (on Debian: apt-get install postgresql)"
         pytest.fail(message) if os.environ.get("CI") else pytest.skip(message)
     folder = Path(tempfile.mkdtemp(prefix="slayr-postgresql-"))
-    # The server refuses to be run by root.
+    # The server refuses to run as root.
     ordinary: dict[str, Any] = {}
     if os.geteuid() == 0:
         shutil.chown(folder, "nobody")

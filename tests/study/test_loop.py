@@ -23,6 +23,8 @@ def branin(config):
     )
 
 
+@pytest.mark.slow
+@pytest.mark.stan
 def test_branin_is_found_in_25_evaluations(plane):
     result = minimize(
         branin, plane, budget=25, n_initial=8, seed=2, progress=False, method="nuts", chains=2, warmup=100, draws=100
@@ -104,6 +106,7 @@ def test_three_failures_in_a_row_stop_the_study_and_keep_it(plane, tmp_path):
     assert [t.state.name for t in stored.trials] == ["COMPLETE", "FAIL", "FAIL", "COMPLETE", "FAIL", "FAIL", "FAIL"]
 
 
+@pytest.mark.stan
 def test_values_that_are_not_finite_never_stop_the_study(plane):
     result = minimize(lambda c: float("nan"), plane, budget=5, n_initial=3, seed=1, progress=False)
     assert result.trials["state"].tolist() == ["FAIL"] * 5
@@ -188,6 +191,7 @@ def test_optunas_verbosity_is_as_it_was(plane):
     assert optuna.logging.get_verbosity() == before
 
 
+@pytest.mark.stan
 def test_the_bar_says_what_is_done_and_how_the_fit_went(plane):
     drawn = io.StringIO()
     with redirect_stderr(drawn):

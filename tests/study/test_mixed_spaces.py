@@ -22,6 +22,8 @@ from testing_spaces import conditional_space, mixed_space
 import slayr_py as sl
 from slayr_py.study.storage.attributes import STUDY_KEY, SUGGESTION_KEY
 
+pytestmark = pytest.mark.stan
+
 TINY: dict[str, Any] = {"chains": 1, "warmup": 40, "draws": 20, "progress": False}
 
 

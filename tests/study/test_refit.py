@@ -19,6 +19,8 @@ from slayr_py.study import minimize, posterior_of, proposal, replay_trial
 from slayr_py.study.storage.attributes import FIT_KEY, START_KEY, STUDY_KEY
 from slayr_py.study.storage.trials import from_ranges, to_ranges
 
+pytestmark = pytest.mark.stan
+
 FITS = {"chains": 2, "warmup": 100, "draws": 50, "ess": 20}
 
 

@@ -15,8 +15,8 @@ from slayr_py.study.storage.attributes import SUGGESTION_KEY
 
 
 @pytest.fixture
-def study(plane):
-    study = create_study(plane, n_initial=3, seed=1, study_name="net")
+def study(plane, quick):
+    study = create_study(plane, n_initial=3, seed=1, study_name="net", **quick)
     for value in (5.0, 2.0, None):
         trial = ask(study)
         study.tell(trial, value, optuna.trial.TrialState.FAIL if value is None else None)

@@ -1,4 +1,4 @@
-"""The tests that Optuna ships for samplers of third parties.
+"""Run the tests that Optuna ships for samplers of third parties.
 
 Left out: ``MultiObjectiveSamplerTestCase``, since a study has one objective here; and, of the others, parameters with a
 step, which ConfigSpace does not have.
@@ -6,6 +6,7 @@ step, which ConfigSpace does not have.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from typing import Any
 
@@ -33,6 +34,25 @@ def declare(distributions: dict[str, BaseDistribution]) -> ConfigurationSpace:
         else:
             space.add(Categorical(name, list(distribution.choices)))
     return space
+
+
+def without_steps(test: Callable[..., None], **chosen: slice) -> Callable[..., None]:
+    """Return a test of Optuna without its distributions that have a step, and with chosen ones of those left."""
+
+    @functools.wraps(test)
+    def shorter(*args: Any, **options: Any) -> None:
+        test(*args, **options)
+
+    shorter.pytestmark = [  # type: ignore[attr-defined]
+        pytest.mark.parametrize(
+            mark.args[0],
+            [value for value in mark.args[1] if getattr(value, "step", None) in (None, 1)][
+                chosen.get(mark.args[0], slice(None))
+            ],
+        ).mark
+        for mark in test.pytestmark  # type: ignore[attr-defined]
+    ]
+    return shorter
 
 
 class TestBasic(BasicSamplerTestCase):
@@ -69,8 +89,6 @@ class TestRelative(RelativeSamplerTestCase):
     def sampler(self, request: pytest.FixtureRequest, quick) -> Callable[[], BaseSampler]:
         asked = request.node.callspec.params if hasattr(request.node, "callspec") else {}
         distributions = {name: asked.get(f"{name}_distribution") for name in ("x", "y")}
-        if any(getattr(distribution, "step", None) not in (None, 1) for distribution in distributions.values()):
-            pytest.skip("ConfigSpace has no parameters with a step")
         space = ConfigurationSpace({"x": (-10.0, 10.0), "y": (-10.0, 10.0)})
         if request.node.originalname == "test_sample_relative_categorical":
             space = ConfigurationSpace({"x": [1, 10, 100], "y": [-1, -10, -100]})
@@ -80,6 +98,12 @@ class TestRelative(RelativeSamplerTestCase):
         elif None not in distributions.values():
             space = declare(distributions)
         return lambda: StanGPSampler(space, n_initial=1, seed=0, **quick)
+
+    # Each distribution of x beside one of y: the sampler suggests all parameters alike, one after the other.
+    test_sample_relative_numerical = without_steps(
+        RelativeSamplerTestCase.test_sample_relative_numerical, y_distribution=slice(1)
+    )
+    test_sample_relative_mixed = without_steps(RelativeSamplerTestCase.test_sample_relative_mixed)
 
 
 class TestSingleOnly(SingleOnlySamplerTestCase):

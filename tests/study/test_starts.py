@@ -12,6 +12,8 @@ from slayr_py.study import ask, config_of, create_study, proposal, tell
 from slayr_py.study.storage.attributes import START_KEY, SUGGESTION_KEY
 from slayr_py.study.storage.fit_records import last_warm_start
 
+pytestmark = pytest.mark.stan
+
 OPTIONS = {"n_initial": 4, "seed": 3, "chains": 2, "warmup": 100, "draws": 40, "ess": 20}
 
 

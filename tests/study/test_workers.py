@@ -38,6 +38,8 @@ sl.minimize(objective, space, budget=12, n_initial=4, seed=3, progress=False, st
 """
 
 
+@pytest.mark.slow
+@pytest.mark.stan
 def test_two_processes_share_budget_and_study_and_repeat_nothing(database, tmp_path):
     """Both want the best of 24 configurations next, all the time."""
     log = tmp_path / "evaluations"
@@ -228,6 +230,7 @@ def test_a_trial_that_another_process_took_over_is_left_to_it(tmp_path, plane, q
     assert calls[1] == calls[2] and result.trials["state"].tolist() == ["COMPLETE"] * 6
 
 
+@pytest.mark.stan
 def test_a_trial_of_a_machine_out_of_sight_is_taken_up_when_its_heart_is_silent(database, plane, monkeypatch):
     monkeypatch.setattr(workers, "HEARTBEAT_SECONDS", 1)
     subprocess.run([sys.executable, "-c", KILLED, database], timeout=120)
@@ -240,6 +243,7 @@ def test_a_trial_of_a_machine_out_of_sight_is_taken_up_when_its_heart_is_silent(
     wait_for(lambda: [trial.number for trial in storage.abandoned(study._study_id)] == [4], seconds=20)
 
 
+@pytest.mark.stan
 def test_only_one_of_many_takes_up_a_trial(database, plane):
     subprocess.run([sys.executable, "-c", KILLED, database], timeout=120)
     study = optuna.load_study(study_name="killed", storage=database)
@@ -333,6 +337,8 @@ class TestSearchLock:
             pass
 
 
+@pytest.mark.slow
+@pytest.mark.stan
 @pytest.mark.parametrize("where", [(), ("--writes",)])
 def test_kills_at_random_moments(tmp_path, where):
     """Run the benchmark of kills with 5 instead of 100 kills."""

@@ -42,6 +42,7 @@ def test_scores_are_those_of_the_mixture_of_observations():
     assert scores["coverage"] == np.mean((low <= y) & (y <= high))
 
 
+@pytest.mark.stan
 def test_one_row_a_fold_in_the_users_units(smooth):
     configs, y = smooth
     gp = sl.GaussianProcess(SPACE)
@@ -51,6 +52,7 @@ def test_one_row_a_fold_in_the_users_units(smooth):
     assert frame["n_test"].tolist() == [9, 8, 8] and frame["fit_time"].min() > 0 and frame["seed"].is_unique
 
 
+@pytest.mark.stan
 def test_ordering_of_models_is_that_of_leave_one_out(smooth):
     configs, y = smooth
     kernels = {
@@ -68,6 +70,7 @@ def test_ordering_of_models_is_that_of_leave_one_out(smooth):
     assert loo["smooth"] == pytest.approx(folds["smooth"], abs=15)
 
 
+@pytest.mark.stan
 def test_a_fold_can_be_fitted_again_from_its_seed(smooth, capsys):
     configs, y = smooth
     gp = sl.GaussianProcess(SPACE)
@@ -83,6 +86,7 @@ def test_a_fold_can_be_fitted_again_from_its_seed(smooth, capsys):
         assert {name: again[name] for name in scores} == frame.loc[fold, scores].to_dict()
 
 
+@pytest.mark.stan
 def test_containers_of_configurations_and_folds_by_number(smooth):
     configs, y = smooth
     gp = sl.GaussianProcess(SPACE)

@@ -20,6 +20,7 @@ def kernel_names(posterior):
     return {"sigma_f", *posterior.kernel.labels(posterior.encoder)}
 
 
+@pytest.mark.stan
 def test_kernel_of_a_draw_and_of_the_posterior_mean(posterior):
     points = posterior.train
     for draw, pick in ((None, lambda v: v.mean(axis=0)), (17, lambda v: v[17])):

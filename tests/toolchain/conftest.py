@@ -1,4 +1,4 @@
-"""One real program for the session, and a CmdStan of shell scripts for tests of the cache."""
+"""A compiled program, and a CmdStan made of shell scripts for tests that only look at our own bookkeeping."""
 
 from __future__ import annotations
 
@@ -35,9 +35,9 @@ generated quantities {
 DATA = {"N": 10, "y": [0, 1, 0, 0, 0, 0, 0, 0, 0, 1]}
 
 
-@pytest.fixture(scope="session", autouse=True)
+@pytest.fixture(scope="module", autouse=True)
 def elsewhere(tmp_path_factory):
-    """Change the working directory: a program with a profile writes profile.csv there, as CmdStan's do."""
+    """Change the working directory, to which a program with a profile writes profile.csv, as CmdStan's do."""
     before = Path.cwd()
     os.chdir(tmp_path_factory.mktemp("elsewhere"))
     yield
@@ -51,7 +51,7 @@ def quiet_cmdstanpy():
 
 @pytest.fixture(autouse=True)
 def environment_as_it_was():
-    """Restore the environment: cmdstanpy sets CMDSTAN and STAN_NUM_THREADS."""
+    """Restore the environment, to which cmdstanpy adds CMDSTAN and STAN_NUM_THREADS."""
     before = dict(os.environ)
     yield
     os.environ.clear()
@@ -98,8 +98,8 @@ def _write_script(path: Path, text: str) -> None:
 
 @pytest.fixture
 def scripted(tmp_path, monkeypatch, own_cache) -> Path:
-    """A CmdStan whose stanc copies files and whose make counts the compilations in `log`."""
-    cmdstan = tmp_path / "scripted"
+    """A CmdStan whose stanc copies its input and whose make counts the compilations in `log`."""
+    home = tmp_path / "scripted"
     _write_script(
         cmdstan / "bin" / "stanc",
         "for word; do case $word in --o=*) out=${word#--o=};; esac; last=$word; done\n"

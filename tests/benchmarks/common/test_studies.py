@@ -7,6 +7,8 @@ from benchmarks.common.problems import PROBLEMS
 from benchmarks.common.studies import BASELINES, COLUMNS, best_after, run_all
 from slayr_py.study import StanGPSampler
 
+pytestmark = pytest.mark.stan
+
 SAMPLERS = {
     "ours": lambda space, seed: StanGPSampler(space, kernel="matern", seed=seed, method="map"),
     "optuna-tpe": BASELINES["optuna-tpe"],
