@@ -1,8 +1,11 @@
 from __future__ import annotations
 
 import pandas as pd
+import pytest
 
 from benchmarks.correctness import calibration
+
+pytestmark = pytest.mark.stan
 
 
 def test_calibration(tmp_path, capsys):

@@ -1,6 +1,10 @@
 from __future__ import annotations
 
+import pytest
+
 from benchmarks.correctness import recording
+
+pytestmark = pytest.mark.stan
 
 
 def test_recording(capsys, monkeypatch):

@@ -2,8 +2,11 @@ from __future__ import annotations
 
 import numpy as np
 import pandas as pd
+import pytest
 
 from benchmarks.correctness import regression
+
+pytestmark = pytest.mark.stan
 
 
 def test_regression(data, tmp_path, capsys):

@@ -1,6 +1,10 @@
 from __future__ import annotations
 
+import pytest
+
 from benchmarks.optimisation import conditional
+
+pytestmark = pytest.mark.stan
 
 
 def test_conditional(data, quick, tmp_path, capsys):

@@ -5,6 +5,8 @@ import pytest
 
 from benchmarks.optimisation import mixed
 
+pytestmark = pytest.mark.stan
+
 
 def test_mixed(data, quick, tmp_path, capsys):
     arguments = [*quick, "--data", str(data), "--output", str(tmp_path), "--baselines", "random", "--kernels", "fm"]

@@ -1,6 +1,10 @@
 from __future__ import annotations
 
+import pytest
+
 from benchmarks.optimisation import standard
+
+pytestmark = pytest.mark.stan
 
 
 def test_standard(tmp_path, capsys):
