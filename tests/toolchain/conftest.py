@@ -99,7 +99,7 @@ def _write_script(path: Path, text: str) -> None:
 @pytest.fixture
 def scripted(tmp_path, monkeypatch, own_cache) -> Path:
     """A CmdStan whose stanc copies its input and whose make counts the compilations in `log`."""
-    home = tmp_path / "scripted"
+    cmdstan = tmp_path / "scripted"
     _write_script(
         cmdstan / "bin" / "stanc",
         "for word; do case $word in --o=*) out=${word#--o=};; esac; last=$word; done\n"
