@@ -1,7 +1,7 @@
 """Every Stan function against its NumPy twin.
 
-Each row of the table names a Stan expression over declared arguments and the value it must have. All rows together
-make one program, which runs once; every row is a test of its own.
+Each row of the table has a Stan expression over declared arguments and its expected value. All rows form one program,
+which runs once; each row is a separate test.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ SQ = (X[PAIRS[0]] - X[PAIRS[1]]) ** 2
 
 
 def leave_one_out():
-    """Means and standard deviations by deleting each row, with inverses: the slow definition."""
+    """Return means and standard deviations by the slow definition: delete each row and invert."""
     mean, variance = np.empty(N), np.empty(N)
     for i in range(N):
         rest = np.arange(N) != i
@@ -93,7 +93,7 @@ def order(p, theta=THETA):
 
 
 def graph_kernel(laplacian, p, f):
-    """U f(Lambda) U' at the observed vertices of graph p, by pairs."""
+    """Return U f(Lambda) U' at pairs of observed vertices of graph p."""
     eigenvalues, u = np.linalg.eigh(laplacian)
     matrix = u @ np.diag(f(eigenvalues)) @ u.T
     return matrix[VERTICES[PAIRS[0], p], VERTICES[PAIRS[1], p]]

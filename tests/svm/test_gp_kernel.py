@@ -54,7 +54,7 @@ def test_hyperparameters_by_hand_and_kernels_by_name():
 @pytest.mark.parametrize(
     ("theta", "configs", "error", "match"),
     [
-        ({}, [{"x": 1.0}], DataError, "lacks 'lengthscale'"),
+        ({}, [{"x": 1.0}], DataError, "theta has no 'lengthscale'"),
         ({"lengthscale": [-1.0]}, [{"x": 1.0}], DataError, r"'lengthscale'.*-1\.0"),
         ({"lengthscale": [1.0]}, [{"x": 3.0}], SpaceError, "3.0"),
         ({"lengthscale": [1.0]}, [{"y": 1.0}], SpaceError, "'y'"),
