@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from slayr_py.kernels.contracts import (
@@ -15,10 +15,13 @@ from slayr_py.kernels.contracts import (
     Parameter,
     Variable,
 )
-from slayr_py.kernels.priors import stan_names
 
 README = Path(__file__).resolve().parents[1] / "stan" / "README.md"
 BEGIN, END = "<!-- contract: begin -->", "<!-- contract: end -->"
+PRIORS = """\
+For each hyperparameter the program samples a coordinate of the same shape, such as `z_lengthscale` for `lengthscale`.
+Priors are normal for real hyperparameters, log-normal for positive ones, beta on the unit interval and Dirichlet on the
+simplex. The parameters of a prior are data of the hyperparameter's shape: changing them needs no compilation."""
 
 
 def updated(text: str) -> str:
@@ -29,35 +32,35 @@ def updated(text: str) -> str:
 
 
 def tables() -> str:
-    """Return the tables of data, parameters and generated quantities."""
-    priors = [
-        f"Each hyperparameter has prior entries of its own shape: {suffixes('real')} of a normal and",
-        f"{suffixes('positive')} of a log-normal distribution, {suffixes('unit interval')} of a beta and",
-        f"{suffixes('simplex')} of a Dirichlet distribution.",
-    ]
-    parts = [
-        "### Every program",
-        table("data", COMMON_ENTRIES),
-        table("hyperparameter", COMMON_PARAMETERS),
-        "\n".join(priors),
-    ]
+    """Return the sections on data, hyperparameters and output."""
+    parts = ["## Data", "All programs:", entries(COMMON_ENTRIES)]
     for contract in CONTRACTS.values():
-        parts += [f"### `{contract.program}`", table("data", contract.own_entries)]
-        parts += [table("hyperparameter", contract.own_parameters)]
-    parts += ["### Generated quantities", table("output", QUANTITIES)]
+        parts += [f"Only `{contract.program}`:", entries(contract.own_entries)]
+    parts += ["## Hyperparameters and their priors", PRIORS, "All programs:", parameters(COMMON_PARAMETERS)]
+    for contract in CONTRACTS.values():
+        parts += [f"Only `{contract.program}`:", parameters(contract.own_parameters)]
+    parts += ["## Generated quantities", entries(QUANTITIES)]
     return "\n\n".join(parts) + "\n"
 
 
-def suffixes(support: str) -> str:
-    """Return the names of the prior entries for a support, such as "`*_a`, `*_b`"."""
-    return ", ".join(f"`*_{name}`" for name in stan_names(support))
+def entries(variables: Iterable[Variable]) -> str:
+    """Return a table of data or generated quantities."""
+    return table(("name", "type", "meaning"), [(f"`{v.name}`", stan_type(v), meaning(v)) for v in variables])
 
 
-def table(title: str, variables: Iterable[Variable]) -> str:
+def parameters(declared: Iterable[Parameter]) -> str:
+    """Return a table of hyperparameters."""
+    rows = [
+        (f"`{p.name}`", stan_type(p), meaning(p), p.support, ", ".join(f"`{name}`" for name in p.prior_entries))
+        for p in declared
+    ]
+    return table(("name", "type", "meaning", "support", "prior"), rows)
+
+
+def table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
     """Return a Markdown table."""
-    rows = [f"| {title} | type | meaning |", "|---|---|---|"]
-    rows += [f"| `{v.name}` | {stan_type(v)} | {meaning(v)} |" for v in variables]
-    return "\n".join(rows)
+    lines = [f"| {' | '.join(row)} |" for row in (header, *rows)]
+    return "\n".join([lines[0], "|" + "---|" * len(header), *lines[1:]])
 
 
 def stan_type(variable: Variable) -> str:
@@ -69,16 +72,13 @@ def stan_type(variable: Variable) -> str:
 
 
 def meaning(variable: Variable) -> str:
-    """Return the meaning with codes, support and conditions."""
-    parts = [variable.meaning]
+    """Return the meaning with codes and conditions."""
+    text = variable.meaning
     if isinstance(variable, Entry) and variable.codes:
-        parts[0] += ": " + ", ".join(f"{code} {name}" for name, code in variable.codes.items())
-    if isinstance(variable, Parameter):
-        parts.append(variable.support)
+        text += ": " + ", ".join(f"{number} {name}" for name, number in variable.codes.items())
     if variable.when:
-        conditions = " and ".join(f"`{name}` = {value}" for name, value in variable.when.items())
-        parts.append(f"empty unless {conditions}")
-    return "; ".join(parts)
+        text += "; empty unless " + " and ".join(f"`{name}` is {value}" for name, value in variable.when.items())
+    return text
 
 
 def main() -> int:

@@ -108,7 +108,7 @@ SUMS = {
 
 
 def random_points(encoder: Encoder, n: int, seed: int) -> Encoded:
-    """Draw valid encoded configurations at random."""
+    """Return n random valid configurations."""
     rng = np.random.default_rng(seed)
     encoded, allowed = encoder.resolve(encoder.from_uniform(rng.random((4 * n, len(encoder.names)))))
     return encoded[np.flatnonzero(allowed)[:n]]

@@ -132,7 +132,7 @@ class Kernel(ABC):
         draws = {"sigma_f": SIGNAL.check(theta.get("sigma_f", 1.0))[None]}
         for h in hyperparameters:
             if h.name not in theta and h.shape != (0,):
-                raise DataError(f"theta lacks {h.name!r}; {self.name} needs {sorted(names)}")
+                raise DataError(f"theta has no {h.name!r}; {self.name} needs {sorted(names)}")
             draws[h.name] = h.check(theta.get(h.name, ()))[None]
         matrix: FloatArray = self.cross(a, b, draws)[0]
         return matrix

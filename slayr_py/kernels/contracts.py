@@ -98,19 +98,15 @@ class Parameter(Variable):
 
 COMMON_ENTRIES = (
     Entry("N", (), "observations", "int"),
-    Entry("D", (), "input columns, one for each length-scale", "int"),
+    Entry("D", (), "columns of the inputs, may be 0", "int"),
     Entry("X", ("N", "D"), "inputs in [0, 1]; in `hierarchical_gp`, a categorical column holds the level's index"),
     Entry("y", ("N",), "targets, standardised to mean 0 and standard deviation 1"),
-    Entry("M", (), "new points", "int"),
+    Entry("M", (), "new points, may be 0", "int"),
     Entry("X_new", ("M", "D"), "inputs of the new points, as `X`"),
     Entry("want_cov", (), "1 writes `f_cov` for every draw", "int", default=0),
-    Entry("prior_only", (), "1 omits the likelihood: draws come from the prior", "int", default=0),
+    Entry("prior_only", (), "1 omits the likelihood, to sample the prior", "int", default=0),
     Entry(
-        "omit_jacobian",
-        (),
-        "1 omits the Jacobian of the coordinates: the mode is the one on the log scale",
-        "int",
-        default=0,
+        "omit_jacobian", (), "1 omits the Jacobian of the coordinates, for the mode on the log scale", "int", default=0
     ),
 )
 COMMON_PARAMETERS = (
@@ -120,7 +116,9 @@ COMMON_PARAMETERS = (
 )
 QUANTITIES = (
     Variable("theta", ("n_theta",), "all hyperparameters, in the order of the parameters"),
-    Variable("log_lik", ("N",), "log density of each observation given all others, the function integrated out"),
+    Variable(
+        "log_lik", ("N",), "exact log density of each observation given all others, with the function integrated out"
+    ),
     Variable("y_rep", ("N",), "replicate of each observation given all others; a joint draw if `prior_only`"),
     Variable("f_mean", ("M",), "mean of the latent function at the new points"),
     Variable("f_sd", ("M",), "its standard deviation"),
@@ -245,7 +243,9 @@ class Contract:
 _RHO = "weight of a difference in value relative to a difference in activity"
 _RQ_ALPHA = "shape of the rational quadratic kernel"
 _LENGTHSCALE = Parameter("lengthscale", ("D",), "length-scales")
-_BASE = Entry("base", (), "kernel of the distance in one dimension", "int", codes=BASES)
+_BASE = Entry(
+    "base", (), "kernel in one dimension (squared-exponential, rational quadratic, Matérn)", "int", codes=BASES
+)
 _ADD = Entry("add", (), "combination of the dimensions", "int", codes={"product": 0, "sum": 1})
 _ORDER = Entry("p", (), "order of the Matérn kernel, nu = p + 1/2", "int")
 _ACTIVE = (
@@ -284,11 +284,11 @@ FM_GP = Contract(
         Entry("group_of", ("Q",), "distinct eigenvalue of each eigenvector, from 1", "int"),
         Entry("U", ("N", "Q"), "eigenvectors at the vertices of each observation, the graphs side by side"),
         Entry("U_new", ("M", "Q"), "as `U`, for the new points"),
-        Entry("modulator", (), "response of the frequencies", "int", codes=MODULATORS),
-        Entry("combine", (), "continuous and discrete parameters", "int", codes=COMBINATIONS, default=0),
+        Entry("modulator", (), "modulator of the frequencies", "int", codes=MODULATORS),
+        Entry("combine", (), "combination of continuous and discrete parameters", "int", codes=COMBINATIONS, default=0),
         Entry("n_alpha", (), "`P` where alpha modulates, else 0", "int", default=0),
         Entry("orders", (), "power modulator: number of orders", "int", default=1),
-        Entry("tau", (), "power modulator: exponent of the distance", default=2.0),
+        Entry("tau", (), "power modulator: exponent of the distance, in (0, 2]", default=2.0),
         Entry("H", (), "hierarchical modulator: number of weights gamma", "int", default=0),
         Entry("lineage", ("D", "H"), "1 where gamma belongs to the dimension or an ancestor of it, else 0", default=0),
         replace(_BASE, default=BASES["se"]),

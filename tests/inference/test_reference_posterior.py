@@ -36,7 +36,7 @@ PRIORS = {"lengthscale": (np.log(6.5 / RANGE), 0.5), "sigma_f": (np.log(2.0), 0.
 
 
 def gp_regr_data(x, y):
-    """Data of ``fm_gp`` under which its likelihood is that of ``gp_regr``."""
+    """Return data with which the likelihood of ``fm_gp`` is that of ``gp_regr``."""
     n = len(y)
     points = {"N": n, "D": 1, "X": x[:, None] / RANGE, "active": np.ones((n, 1)), "U": np.zeros((n, 0)), "y": y}
     none_new = {"M": 0, "X_new": np.zeros((0, 1)), "active_new": np.zeros((0, 1)), "U_new": np.zeros((0, 0))}

@@ -15,7 +15,7 @@ from slayr_py.space import Encoder
 
 
 def laplacians(encoder):
-    """The plain definition, graph by graph."""
+    """Return the Laplacian of every graph by definition."""
     return [
         nx.laplacian_matrix(graph, nodelist=sorted(graph, key=encoder.dimensions[encoder.names.index(n)].levels.index))
         .toarray()
@@ -25,7 +25,7 @@ def laplacians(encoder):
 
 
 def spectral_sum(laplacian, v, w, f):
-    """sum_i u_i[v] u_i[w] f(lambda_i) by the full decomposition, nothing grouped."""
+    """Return sum_i u_i[v] u_i[w] f(lambda_i) from the full decomposition, without grouping eigenvalues."""
     eigenvalues, u = np.linalg.eigh(laplacian)
     return sum(u[v, i] * u[w, i] * f(eigenvalues[i]) for i in range(len(eigenvalues)))
 
@@ -37,7 +37,7 @@ def arc_sine(c, d, theta):
 
 
 def by_definition(kernel, points, theta):
-    """The formulas of the paper, one entry at a time."""
+    """Evaluate the formulas of the paper one entry at a time."""
     encoder, n = points.encoder, len(points)
     name = kernel.options()["modulator"]
     k = np.full((n, n), float(theta["sigma_f"]) ** 2)
@@ -82,7 +82,7 @@ def test_the_definition(kernel):
 
 
 def test_without_real_parameters_it_is_the_graph_kernel():
-    # U 1/(1 + beta Lambda) U' is the inverse of I + beta L: no eigenvector needed.
+    # U 1/(1 + beta Lambda) U' is the inverse of I + beta L, which needs no eigenvectors.
     encoder = Encoder(graphs_only_space())
     points = random_points(encoder, 20, 1)
     theta = {"lengthscale": [], "alpha": [1.0, 2.0], "beta": [0.3, 4.0]}
@@ -111,7 +111,7 @@ def test_separate_kernels(graph, combine):
 
 
 def ladder(levels):
-    """One real parameter on a fine ladder, every level of a path graph at each rung."""
+    """Return configurations with every level of a path graph at increasing values of one real parameter."""
     space = ConfigurationSpace()
     space.add(Float("c", (0.0, 1.0)), Categorical("v", list(range(levels)), ordered=True))
     encoder = Encoder(space)
@@ -135,7 +135,7 @@ def test_modulation_principle(kernel, levels):
 
 @pytest.mark.parametrize("levels", [2, 5, 9])
 def test_modulation_principle_in_the_neural_kernel(levels):
-    # Never increasing as k_NN falls: sort the rungs by it.
+    # The kernel never increases as k_NN decreases: sort the values by k_NN.
     encoder, origins, rungs = ladder(levels)
     kernel = FrequencyModulated("neural")
     for seed in range(10):
@@ -151,7 +151,7 @@ def test_diffusion_violates_the_principle():
     encoder, origins, rungs = ladder(5)
     theta = {"lengthscale": [0.5], "alpha": [1.0], "beta": [1.0]}
     k = np.array([FrequencyModulated("diffusion").gram(origins, rung, theta) for rung in rungs])
-    # Two different levels grow more alike as the continuous parameter moves away.
+    # The correlation of two different levels increases with the distance of the real parameter.
     assert k[:, 0, 1].max() > k[0, 0, 1] + 1e-3
 
 
@@ -163,7 +163,7 @@ def test_a_hierarchical_modulator_by_hand():
     theta = random_theta(kernel, encoder, np.random.default_rng(5))
     labels = kernel.labels(encoder)
     assert labels["gamma"] == tuple(n for n in encoder.names if n in {"kernel", "degree", "gamma", "coef0", "C"})
-    # The modulator on the whole space, its one categorical dimension silenced by an endless length-scale.
+    # Evaluate the modulator on the whole space; a huge length-scale removes its only categorical dimension.
     position = {name: encoder.real_names.index(name) for name in encoder.real_names}
     whole = {
         "gamma": theta["gamma"],
@@ -181,7 +181,7 @@ def test_a_hierarchical_modulator_by_hand():
     )
 
 
-def test_an_inactive_category_is_one_more_vertex():
+def test_inactive_category_is_an_extra_vertex():
     space = conditional_space()
     encoder = Encoder(space)
     assert [len(s.group_of) for s in encoder.spectra.values()] == [3]

@@ -12,7 +12,7 @@ from slayr_py.space import Encoder
 
 
 def embedding(points, i, theta):
-    """The document's map f of one dimension into a Euclidean space, row by row."""
+    """Return the paper's map f of one dimension into a Euclidean space, row by row."""
     encoder = points.encoder
     name, dimension = encoder.names[i], encoder.dimensions[i]
     line = [encoder.names.index(n) for n in (*encoder.ancestors[name], name)]
@@ -49,12 +49,12 @@ def test_a_euclidean_kernel_of_the_embedding(base, euclidean, combine):
             embedded = embedding(points, i, theta)
             factors.append(euclidean(cdist(embedded, embedded) / lengthscale, theta))
         wanted = np.prod(factors, axis=0) if combine == "product" else np.sum(factors, axis=0)
-        # cdist differs from the direct distances by rounding of the embedding.
+        # cdist differs from the direct distances by the rounding of the embedding.
         np.testing.assert_allclose(kernel.gram(points, points, theta), theta["sigma_f"] ** 2 * wanted, rtol=1e-7)
 
 
 def distances(rho, gamma=0.6):
-    """d of the real dimension x: (end to end, active to inactive), and inactive to inactive."""
+    """Return the distances along x: end to end, active to inactive, inactive to inactive."""
     space = ConfigurationSpace()
     parent, x = Categorical("parent", ["on", "off", "out"]), Float("x", (-3.0, 5.0))
     space.add(parent, x, EqualsCondition(x, parent, "on"))
@@ -89,7 +89,7 @@ def test_below_a_third_activity_counts_more(rho):
 
 @pytest.mark.parametrize("rho", [0.01, 1 / 3, 1.0])
 def test_inactive_in_both_is_no_distance(rho):
-    # What is left is the parent's own distance at rho = 1e-9.
+    # Only the distance along the parent remains, at rho = 1e-9.
     assert distances(rho)[2] == pytest.approx(0.0, abs=1e-7)
 
 

@@ -86,7 +86,7 @@ def test_gradients_are_those_of_finite_differences(case):
         step[:, j] = h * a.active[:, j]
         up, down = (Encoded(a.unit_values + sign * step, a.active, encoder) for sign in (1, -1))
         wanted = (kernel.cross(up, b, draws) - kernel.cross(down, b, draws)) / (2 * h)
-        # An inactive coordinate has no derivative that anyone asks for.
+        # Derivatives by inactive inputs are not used.
         on = a.active[:, j]
         np.testing.assert_allclose(gradient[0, on, :, position], wanted[0, on], atol=2e-6 * np.abs(k).max())
         wanted = (kernel.diagonal(up, draws) - kernel.diagonal(down, draws)) / (2 * h)
@@ -123,7 +123,7 @@ def test_bad_hyperparameters_are_named(case):
     negative = theta | {name: -np.ones_like(theta[name])}
     for bad, phrase in [
         (theta | {"sigma": 1.0}, "no hyperparameter ['sigma']"),
-        (without, f"lacks {name!r}"),
+        (without, f"theta has no {name!r}"),
         (theta | {name: np.ones(77)}, "has shape (77,)"),
         (negative, f"theta[{name!r}] must be"),
         (theta | {"sigma_f": np.nan}, "'sigma_f'"),

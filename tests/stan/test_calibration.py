@@ -1,8 +1,9 @@
-"""Reduced simulation-based calibration of every program; ``benchmarks.correctness.calibration`` is the full one.
+"""Simulation-based calibration of every program, reduced; ``benchmarks.correctness.calibration`` runs all of it.
 
-A program with a mistake must fail where the right one passes: one that takes a variance for a standard deviation, and
-one whose density lacks a Jacobian. The first shows where points coincide, so that the data determine the noise; the
-second moves what the data leave to its prior: hence four points in six dimensions, observed twice, under wide priors.
+A program with a mistake must fail where the correct one passes: one that uses a variance as a standard deviation, and
+one whose density has no Jacobian. The first mistake shows if points coincide, so that the data determine the noise. The
+second shifts quantities that the data leave to their priors. Hence four points in six dimensions, observed twice, with
+wide priors.
 """
 
 from __future__ import annotations
@@ -39,7 +40,7 @@ def mixed_space() -> ConfigurationSpace:
 
 
 def calibration(gp, n, **options):
-    """Of n points observed twice and one that is not."""
+    """Calibrate with n points observed twice and one new point."""
     *observed, new = gp.encoder.sobol(n + 1, 1)
     return calibrate(gp, [*observed, *observed, new], REPLICATIONS, DRAWS, warmup=200, **options)
 
@@ -132,7 +133,7 @@ def test_too_little_to_calibrate(n, replications, draws, message):
 def test_p_values_against_all_possible_ranks(n, draws):
     outcomes = list(product(range(draws + 1), repeat=n))
     p_values = np.array([ecdf_p_value(ranks, draws) for ranks in outcomes])
-    # The outcomes are equally likely; the p-value of each is the share of those that are no less extreme.
+    # All outcomes are equally likely; the p-value of each is the share of outcomes that are at least as extreme.
     shares = [np.mean(p_values <= p + 1e-9) for p in p_values]
     np.testing.assert_allclose(p_values, shares, atol=1e-9)
 

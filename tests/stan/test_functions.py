@@ -1,7 +1,7 @@
 """Compare every Stan function with its NumPy twin.
 
-Each row of the table names a Stan expression over declared arguments and its expected value. One program holds all
-rows and runs once; every row is a separate test.
+Each row of the table has a Stan expression over declared arguments and its expected value. All rows form one program,
+which runs once; each row is a separate test.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ SQ = (X[PAIRS[0]] - X[PAIRS[1]]) ** 2
 
 
 def leave_one_out():
-    """Means and standard deviations by deleting each row, with inverses: the slow definition."""
+    """Return means and standard deviations by the slow definition: delete each row and invert."""
     mean, variance = np.empty(N), np.empty(N)
     for i in range(N):
         rest = np.arange(N) != i
@@ -95,7 +95,7 @@ def order(p, theta=THETA):
 
 
 def graph_kernel(laplacian, p, f):
-    """U f(Lambda) U' at the observed vertices of graph p, by pairs."""
+    """Return U f(Lambda) U' at pairs of observed vertices of graph p."""
     eigenvalues, u = np.linalg.eigh(laplacian)
     matrix = u @ np.diag(f(eigenvalues)) @ u.T
     return matrix[VERTICES[PAIRS[0], p], VERTICES[PAIRS[1], p]]

@@ -23,7 +23,7 @@ NOISE = {"mu": sl.Normal(0.2, 0.7), "sigma_f": sl.LogNormal(0.1, 0.4), "sigma_n"
 
 
 class Case:
-    """A model on a few points, two of which coincide, and its scores by name."""
+    """A model on a few points, two of which coincide, and its coordinates by name."""
 
     def __init__(self, name, n=7, m=0, seed=0, likelihood=None):
         kernel, space = CASES[name]
@@ -47,11 +47,11 @@ class Case:
         return self.program.model()
 
     @property
-    def n_scores(self):
+    def n_coordinates(self):
         return sum(self.sizes.values())
 
-    def scores(self, z):
-        """A flat vector of scores by the program's names."""
+    def coordinates(self, z):
+        """Return a flat vector of coordinates by the program's names."""
         ends = np.cumsum(list(self.sizes.values()))
         parts = np.split(z, ends[:-1])
         return {
@@ -59,14 +59,14 @@ class Case:
         }
 
     def frame(self, points):
-        """Rows of scores as CmdStan's columns."""
+        """Return rows of coordinates as CmdStan's columns."""
         columns = []
         for name, size in self.sizes.items():
             columns += [f"z_{name}"] if name in self.scalars else [f"z_{name}.{i + 1}" for i in range(size)]
         return pd.DataFrame(points, columns=columns)
 
     def standard_score(self, name, z):
-        """Standard-normal score of a coordinate and the slope there, from docs/decisions/coordinates.md."""
+        """Return the standard-normal score of a coordinate and its slope, from docs/decisions/coordinates.md."""
         n, prior = len(self.y), self.gp.priors[name]
         mu, sigma = np.asarray(getattr(prior, "mu", 0)), np.asarray(getattr(prior, "sigma", 0))
         if name == "lengthscale":
@@ -79,9 +79,9 @@ class Case:
         return score, 1 / ratio + (1 - 1 / ratio) * expit(2 * side * z)
 
     def theta(self, z):
-        """Hyperparameters of coordinates, from the definition of each prior."""
+        """Return the hyperparameters of coordinates, from the definition of each prior."""
         theta = {}
-        for name, coordinate in self.scores(z).items():
+        for name, coordinate in self.coordinates(z).items():
             name = name.removeprefix("z_")
             prior = self.gp.priors[name]
             score, _ = self.standard_score(name, coordinate)
@@ -101,7 +101,7 @@ class Case:
     def log_density(self, z, jacobian=1):
         theta = self.theta(z)
         value = 0.0
-        for name, score in self.scores(z).items():
+        for name, score in self.coordinates(z).items():
             prior = self.gp.priors[name.removeprefix("z_")]
             if isinstance(prior, sl.Beta):
                 value += np.sum(
@@ -122,13 +122,12 @@ class Case:
         return self.gram(self.train, self.train, theta) + theta["sigma_n"] ** 2 * np.eye(len(self.y))
 
     def stan_log_density(self, points, **data):
-        """Value and gradient through CmdStan's own log_prob."""
+        """Return value and gradient by CmdStan's log_prob."""
         rows = []
         for z in points:
-            # CmdStan reads no empty arrays of parameters.
-            scores = {name: score for name, score in self.scores(z).items() if np.size(score)}
-            scores |= {name: [] for name in self.absent}
-            frame = self.model.log_prob(scores, data=self.data | data, sig_figs=18)
+            values = {name: value for name, value in self.coordinates(z).items() if np.size(value)}
+            values |= {name: [] for name in self.absent}
+            frame = self.model.log_prob(values, data=self.data | data, sig_figs=18)
             rows.append(frame.iloc[0].to_numpy())
         table = np.array(rows)
         return table[:, 0], table[:, 1:]
@@ -136,9 +135,9 @@ class Case:
 
 @pytest.mark.parametrize("name", sorted(CASES))
 def test_covariance_equals_numpy_at_a_hundred_hyperparameters(name):
-    # Without the likelihood, the covariance of the latent function at new points is the kernel itself.
+    # Without the likelihood the covariance of the latent function at new points is the kernel.
     case = Case(name, m=9)
-    points = np.random.default_rng(1).normal(size=(100, case.n_scores))
+    points = np.random.default_rng(1).normal(size=(100, case.n_coordinates))
     output = generate(case.program, case.data | {"want_cov": 1, "prior_only": 1}, case.frame(points), seed=3)
     columns = [c for c in output if c.startswith("f_cov.")]
     for z, row in zip(points, output[columns].to_numpy(), strict=True):
@@ -149,23 +148,23 @@ def test_covariance_equals_numpy_at_a_hundred_hyperparameters(name):
 @pytest.mark.parametrize("name", sorted(CASES))
 def test_log_density_and_gradient(name):
     case = Case(name)
-    points = np.random.default_rng(2).normal(size=(3, case.n_scores))
+    points = np.random.default_rng(2).normal(size=(3, case.n_coordinates))
     value, gradient = case.stan_log_density(points)
     wanted = np.array([case.log_density(z) for z in points])
     # Stan drops constants: compare differences.
     np.testing.assert_allclose(np.diff(value), np.diff(wanted), rtol=1e-8, atol=1e-8)
     h = 1e-5
     for z, slope in zip(points, gradient, strict=True):
-        for j in range(case.n_scores):
-            step = h * np.eye(case.n_scores)[j]
+        for j in range(case.n_coordinates):
+            step = h * np.eye(case.n_coordinates)[j]
             finite = (case.log_density(z + step) - case.log_density(z - step)) / (2 * h)
             assert slope[j] == pytest.approx(finite, rel=1e-5, abs=2e-6)
 
 
 @pytest.mark.parametrize("name", ["matern-plain", "hierarchical-se-sum", "fm-laplacian"])
-def test_density_of_the_scores_has_no_jacobian(name):
+def test_density_without_the_jacobian(name):
     case = Case(name)
-    points = np.random.default_rng(2).normal(size=(3, case.n_scores))
+    points = np.random.default_rng(2).normal(size=(3, case.n_coordinates))
     value, _ = case.stan_log_density(points, omit_jacobian=1)
     wanted = np.array([case.log_density(z, jacobian=0) for z in points])
     np.testing.assert_allclose(np.diff(value), np.diff(wanted), rtol=1e-8, atol=1e-8)
@@ -175,7 +174,7 @@ def test_density_of_the_scores_has_no_jacobian(name):
 @pytest.mark.parametrize("end", [-30.0, 30.0])
 def test_gradient_at_the_ends_of_the_weights(name, end):
     case = Case(name)
-    z = np.random.default_rng(4).normal(size=case.n_scores)
+    z = np.random.default_rng(4).normal(size=case.n_coordinates)
     start = 0
     for label, size in case.sizes.items():
         if label in ("gamma", "rho"):
@@ -183,14 +182,14 @@ def test_gradient_at_the_ends_of_the_weights(name, end):
         start += size
     value, gradient = case.stan_log_density([z, z + 1e-6])
     assert np.all(np.isfinite(gradient))
-    # The change along a line is what the gradient says.
+    # Compare the change along a line with the gradient.
     assert np.diff(value)[0] == pytest.approx(1e-6 * gradient.mean(axis=0).sum(), rel=1e-3, abs=1e-8)
 
 
 @pytest.mark.parametrize("name", sorted(CASES))
 def test_prior_alone(name):
     case = Case(name)
-    points = np.random.default_rng(5).normal(size=(3, case.n_scores))
+    points = np.random.default_rng(5).normal(size=(3, case.n_coordinates))
     value, _ = case.stan_log_density(points, prior_only=1)
     likelihood = [
         multivariate_normal(np.full(len(case.y), theta["mu"]), case.covariance(theta)).logpdf(case.y)
@@ -203,7 +202,7 @@ def test_prior_alone(name):
 @pytest.mark.parametrize("name", sorted(CASES))
 def test_generated_quantities_against_inverses(name):
     case = Case(name, m=4)
-    points = 0.7 * np.random.default_rng(6).normal(size=(20, case.n_scores))
+    points = 0.7 * np.random.default_rng(6).normal(size=(20, case.n_coordinates))
     output = generate(case.program, case.data, case.frame(points), seed=3)
     for z, (_, row) in zip(points, output.iterrows(), strict=True):
         theta = case.theta(z)
@@ -222,9 +221,9 @@ def test_generated_quantities_against_inverses(name):
 
 @pytest.mark.parametrize("name", ["matern-plain", "hierarchical-se-sum", "fm-neural"])
 @pytest.mark.parametrize("prior_only", [False, True])
-def test_replicates_are_of_the_prior_or_have_not_seen_what_they_are_compared_with(name, prior_only):
+def test_replicates_are_draws_from_the_prior_or_given_all_other_observations(name, prior_only):
     case = Case(name, n=4)
-    z = 0.5 * np.random.default_rng(7).normal(size=case.n_scores)
+    z = 0.5 * np.random.default_rng(7).normal(size=case.n_coordinates)
     n = 20_000
     data = case.data | {"prior_only": int(prior_only)}
     output = generate(case.program, data, case.frame(np.tile(z, (n, 1))), seed=11)
@@ -250,7 +249,7 @@ def log_densities(likelihood, name, n, points, change=lambda data: data):
 
 
 def nearly_singular(data):
-    """Hardly any noise beside coinciding points: the condition number is about 1e9."""
+    """Reduce the noise at coinciding points, for a condition number of about 1e9."""
     return data | {"sigma_n_location": -10.0, "sigma_n_scale": 0.1}
 
 
@@ -262,7 +261,7 @@ def nearly_singular(data):
 )
 def test_accelerated_likelihood_equals_the_readable_one(name, n, size, change):
     def points(case):
-        return size * np.random.default_rng(8).normal(size=(2, case.n_scores))
+        return size * np.random.default_rng(8).normal(size=(2, case.n_coordinates))
 
     value, gradient = log_densities("accelerated", name, n, points, change)
     wanted, wanted_gradient = log_densities("readable", name, n, points, change)
@@ -279,7 +278,7 @@ def test_accelerated_likelihood_with_all_inactive(name):
         return data | {"active": np.zeros_like(data["active"])} if "active" in data else data
 
     def points(case):
-        return np.random.default_rng(9).normal(size=(2, case.n_scores))
+        return np.random.default_rng(9).normal(size=(2, case.n_coordinates))
 
     value, gradient = log_densities("accelerated", name, 6, points, silent)
     wanted, wanted_gradient = log_densities("readable", name, 6, points, silent)
@@ -287,7 +286,7 @@ def test_accelerated_likelihood_with_all_inactive(name):
     np.testing.assert_allclose(gradient, wanted_gradient, rtol=1e-8, atol=1e-8)
 
 
-def test_a_header_that_does_not_compile_gives_way(monkeypatch):
+def test_fall_back_to_the_readable_likelihood_if_the_header_does_not_compile(monkeypatch):
     def refuse(source, **options):
         if options.get("cpp_options"):
             raise sl.CompileError("no such instruction")
@@ -297,7 +296,7 @@ def test_a_header_that_does_not_compile_gives_way(monkeypatch):
     monkeypatch.setattr(programs, "_refused", {})
     with pytest.warns(RuntimeWarning, match="fm_gp does not compile here.*no such instruction"):
         assert compiled("fm_gp") == "readable"
-    assert compiled("fm_gp") == "readable"  # once is enough to say so
+    assert compiled("fm_gp") == "readable"  # no second warning
     with pytest.raises(sl.CompileError):
         programs._refused.clear()
         compiled("fm_gp", likelihood="accelerated")

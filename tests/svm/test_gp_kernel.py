@@ -55,7 +55,7 @@ def test_kernel_by_name_with_given_hyperparameters():
 @pytest.mark.parametrize(
     ("theta", "configs", "error", "match"),
     [
-        ({}, [{"x": 1.0}], DataError, "lacks 'lengthscale'"),
+        ({}, [{"x": 1.0}], DataError, "theta has no 'lengthscale'"),
         ({"lengthscale": [-1.0]}, [{"x": 1.0}], DataError, r"'lengthscale'.*-1\.0"),
         ({"lengthscale": [1.0]}, [{"x": 3.0}], SpaceError, "3.0"),
         ({"lengthscale": [1.0]}, [{"y": 1.0}], SpaceError, "'y'"),

@@ -1,4 +1,4 @@
-"""What besides the record's data and arguments decides the bits of a run: program, toolchain, machine, packages."""
+"""Environment of a run, which determines its bits besides data and arguments: program, toolchain, machine, packages."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _PACKAGES = (
 
 
 def environment(program: CompiledProgram) -> dict[str, Any]:
-    """Program, toolchain, machine and packages of a run; JSON-able, and without the folders of this machine."""
+    """Return program, toolchain, machine and packages of a run; JSON-able, without paths of this machine."""
     return {
         "slayr_py": __version__,
         "program": {
@@ -48,7 +48,7 @@ def environment(program: CompiledProgram) -> dict[str, Any]:
 
 
 def differences(was: Mapping[str, Any], now: Mapping[str, Any]) -> tuple[str, ...]:
-    """What differs between two nested mappings, each entry by its dotted name: "cmdstan.version: was 2.35, is 2.36"."""
+    """Return the differences between two nested mappings, such as "cmdstan.version: was 2.35, is 2.36"."""
     before, after = dict(_leaves(was)), dict(_leaves(now))
     return tuple(
         f"{name}: {_change(before.get(name), after.get(name))}"
@@ -67,7 +67,7 @@ def _leaves(values: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, 
 
 def _change(was: Any, now: Any) -> str:
     if isinstance(was, list) and isinstance(now, list):
-        # Of two dozen processor features only those that differ tell anything.
+        # Of two dozen processor features, list only those that differ.
         was, now = [value for value in was if value not in now], [value for value in now if value not in was]
     return f"was {_said(was)}, is {_said(now)}"
 
@@ -79,20 +79,20 @@ def _said(value: Any) -> str:
 
 
 def _without_folder(command: str) -> str:
-    """A compiler's command, which may have options: "/opt/bin/g++ -O1" is "g++ -O1"."""
+    """Return a compiler's command without its folder: "g++ -O1" for "/opt/bin/g++ -O1"."""
     first, *options = shlex.split(command)
     return " ".join([Path(first).name, *options])
 
 
 @cache
 def _header_hash(header: Path, key: str) -> str:
-    """SHA-256 of the accelerated likelihood; `key`, a hash of it and more, says when it is another."""
+    """Return the SHA-256 of the accelerated likelihood; `key` changes whenever the header does."""
     return hashlib.sha256(expand_header(header).encode()).hexdigest()
 
 
 @cache
 def _machine() -> dict[str, Any]:
-    # Every copy of BLAS chooses its own loops for the processor.
+    # Each copy of BLAS selects its own loops for the processor.
     blas = {
         f"{library['internal_api']} {library['version']} {library.get('architecture', '')}".strip()
         for library in threadpool_info()
@@ -113,6 +113,6 @@ def _packages() -> dict[str, str]:
     for name in _PACKAGES:
         try:
             found[name] = version(name)
-        except PackageNotFoundError:  # of another version of ArviZ, or optional
+        except PackageNotFoundError:  # optional, or part of another version of ArviZ
             continue
     return found
