@@ -17,7 +17,7 @@ from slayr_py.inference.gaussian_process import GaussianProcess
 from slayr_py.inference.observed import Observed
 from slayr_py.inference.posterior import Posterior
 from slayr_py.inference.records.environment import differences, environment
-from slayr_py.inference.records.record import FORMAT, digest
+from slayr_py.inference.records.record import FORMER_NAMES, data_digest, digest, with_current_names
 from slayr_py.inference.records.summary import compare, entries, summarise
 from slayr_py.inference.sampling.options import FitOptions
 from slayr_py.inference.sampling.output import Run
@@ -95,6 +95,7 @@ def replay(record: Mapping[str, Any], data: Mapping[str, Any], progress: Callabl
     InferenceError
         If Stan fails.
     """
+    data = _checked(with_current_names, data)
     recorded = _read(record, data)
     program, result = recorded.run(data, progress)
     draws = digest(result.variables)
@@ -183,7 +184,8 @@ class _RecordedRun:
 
 
 def _read(record: Mapping[str, Any], data: Mapping[str, Any]) -> _RecordedRun:
-    recorded, found = _checked(_parse, record), _checked(digest, data)
+    recorded = _checked(_parse, record)
+    found = _checked(lambda entries: data_digest(entries, record["format"]), data)
     if found != record["data_sha256"]:
         raise StorageError(
             f"the data are not those of the record: their SHA-256 is {found}, the recorded one is "
@@ -205,9 +207,10 @@ def _checked(read: Callable[[Mapping[str, Any]], _Read], values: Mapping[str, An
 
 
 def _parse(record: Mapping[str, Any]) -> _RecordedRun:
-    if record.get("format") != FORMAT:
+    if record.get("format") not in tuple(FORMER_NAMES):
         raise StorageError(
-            f"its format is {record.get('format')!r:.80}, and this version of slayr_py replays {FORMAT}; use the "
+            f"its format is {record.get('format')!r:.80}, and this version of slayr_py replays "
+            f"{' and '.join(map(str, FORMER_NAMES))}; use the "
             f"version that made it ({record.get('slayr_py')!r:.80}), or repeat the fit"
         )
     if missing := [name for name in _NEEDED if name not in record]:

@@ -131,7 +131,7 @@ def test_options_of_approximations(method, options, calls):
 
 def test_what_else_touches_the_numbers(rounds):
     record = rounds.record
-    assert record["format"] == 1
+    assert record["format"] == 2
     made = datetime.fromisoformat(record["made"])
     assert made.utcoffset() == timedelta(0) and datetime.now(UTC) - made < timedelta(hours=1)
     assert record["packages"].keys() >= {"cmdstanpy", "numpy", "scipy", "pandas", "networkx", "scikit-learn", "optuna"}

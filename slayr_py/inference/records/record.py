@@ -19,8 +19,11 @@ from slayr_py.inference.sampling.output import Run
 from slayr_py.inference.sampling.warm_start import WarmStart
 from slayr_py.toolchain import CompiledProgram
 
-FORMAT = 1
-"""Of records; what changes the meaning of one counts it up."""
+FORMAT = 2
+"""Format of new records; it increases with every change of their meaning."""
+
+FORMER_NAMES: dict[int, dict[str, str]] = {1: {"omit_jacobian": "of_scores"}, FORMAT: {}}
+"""For every format that can be read, the data entries that had another name in it."""
 
 _COLD = "drawn by CmdStan from (-2, 2), on the unconstrained scale, from seed and chain"
 _WARM = "the points of the start"
@@ -56,6 +59,18 @@ def make_record(
         "summary": summarise(model, run),
         "diagnostics": diagnostics.asdict(),
     }
+
+
+def with_current_names(data: Mapping[str, Any]) -> dict[str, Any]:
+    """Rename the data entries of older formats."""
+    current = {former: name for names in FORMER_NAMES.values() for name, former in names.items()}
+    return {current.get(name, name): value for name, value in data.items()}
+
+
+def data_digest(data: Mapping[str, Any], record_format: int) -> str:
+    """Return the :func:`digest` of a program's data under the names that a record's format used."""
+    former = FORMER_NAMES[record_format]
+    return digest({former.get(name, name): value for name, value in data.items()})
 
 
 def digest(arrays: Mapping[str, Any]) -> str:

@@ -12,7 +12,7 @@ from optuna.trial import FrozenTrial
 from slayr_py.errors import DataError, StorageError
 from slayr_py.inference import Posterior, Replay
 from slayr_py.inference.observed import Observed, observe
-from slayr_py.inference.records.record import digest
+from slayr_py.inference.records.record import data_digest
 from slayr_py.inference.replay import posterior_again, recorded_model, replay
 from slayr_py.study.storage.attributes import FIT_KEY, START_KEY, study_record, suggestion_record
 from slayr_py.study.storage.trials import from_ranges, observations, to_ranges
@@ -96,7 +96,7 @@ def recorded_fit(study: Study, number: int) -> tuple[dict[str, Any], Observed]:
                 f"are missing or not finished in study {study.study_name!r}: restore a copy of it"
             )
         observed = observe(model, values.configs, values.y, omit_jacobian=record["arguments"]["method"] == "map")
-        if digest(observed.data) != record["data_sha256"]:
+        if data_digest(observed.data, record["format"]) != record["data_sha256"]:
             raise StorageError(
                 f"the configurations or values of trials {ranges} of study {study.study_name!r} have changed since "
                 f"trial {number} was suggested from them: restore a copy of it"

@@ -1,0 +1,73 @@
+"""A study and posteriors written before records had format 2 load, resume and replay (tests/data/README.md)."""
+
+from __future__ import annotations
+
+import json
+import math
+import shutil
+from pathlib import Path
+
+import optuna
+import pytest
+from ConfigSpace import ConfigurationSpace
+
+import slayr_py as sl
+from slayr_py.inference import replay_folder
+from slayr_py.inference.records.environment import environment
+from slayr_py.inference.sampling.programs import compiled
+from slayr_py.study import posterior_of, replay_trial
+
+pytestmark = pytest.mark.stan
+
+FOLDER = Path(__file__).resolve().parents[1] / "data" / "before_rooms"
+OPTIONS = {"n_initial": 5, "seed": 3, "chains": 2, "warmup": 150, "draws": 25, "progress": False}
+
+
+def objective(config):
+    return math.sin(5 * config["x"]) + 0.1 * (config["n"] - 4) ** 2
+
+
+def same_machine(record) -> bool:
+    """Whether bits can be compared: the last ones depend on processor, compiler and libraries."""
+    now = environment(compiled(record["program"]["name"]))
+    parts = ("cmdstan", "machine", "packages")
+    return all(json.loads(json.dumps(now[part])) == record[part] for part in parts)
+
+
+@pytest.fixture
+def url(tmp_path):
+    shutil.copy(FOLDER / "study.db", tmp_path / "study.db")
+    return f"sqlite:///{tmp_path / 'study.db'}"
+
+
+@pytest.mark.parametrize("name", ["posterior_nuts", "posterior_map"])
+def test_a_saved_posterior_loads_and_replays(name):
+    posterior = sl.Posterior.load(FOLDER / name)
+    assert posterior.predict([{"lr": 0.01, "act": "a", "layers": 2}]).mean.shape == (1,)
+    record, again = replay_folder(FOLDER / name)
+    assert record["format"] == 1 and "of_scores" in posterior.data
+    assert again.identical or not same_machine(record)
+    assert again.agrees
+
+
+def test_a_study_replays(url):
+    study = optuna.load_study(study_name="before", storage=url)
+    record, again = replay_trial(study, 7)
+    assert record["format"] == 1
+    assert again.identical or not same_machine(record)
+    assert again.agrees
+    if again.identical:
+        assert posterior_of(study, 7).record["draws_sha256"] == record["draws_sha256"]
+
+
+def test_a_study_resumes_with_the_suggestions_it_would_have_had(url):
+    space = ConfigurationSpace({"x": (0.0, 1.0), "n": (1, 9)})
+    result = sl.minimize(objective, space, budget=11, storage=url, study_name="before", **OPTIONS)
+    fits = [trial.user_attrs["slayr:fit"] for trial in result.study.trials[7:]]
+    assert [fit["format"] for fit in fits] == [1, 2, 2, 2]
+    wanted = json.loads((FOLDER / "resumed.json").read_text())
+    found = [
+        {"params": trial.params, "draws_sha256": trial.user_attrs["slayr:fit"]["draws_sha256"]}
+        for trial in result.study.trials[8:]
+    ]
+    assert found == wanted or not same_machine(fits[0])
