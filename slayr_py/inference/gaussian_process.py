@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
 
+from slayr_py.arguments import check_integer
 from slayr_py.errors import DataError
 from slayr_py.inference.model import Model
 from slayr_py.inference.observed import observe
@@ -131,6 +132,7 @@ class GaussianProcess(Model):
             options = single
         elif changed := single.changed():
             raise DataError(f"options= replaces the single fit options; remove {', '.join(changed)}, or options=")
+        seed = check_integer("seed", seed, minimum=0)  # before anything is compiled
         observed = observe(self, configs, y, omit_jacobian=options.method == "map")
         if start is not None:
             self.check_start(start, options.chains)

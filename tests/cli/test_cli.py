@@ -83,6 +83,7 @@ def test_optimize_draws_a_bar_unless_it_is_quiet(slayr, folder):
     assert "4/4" in slayr("optimize", "bowl.toml")[2]
 
 
+@pytest.mark.stan
 def test_inspect_shows_what_a_study_knows(slayr, folder):
     text = (folder / "bowl.toml").read_text().replace("budget = 4", "budget = 5")
     (folder / "bowl.toml").write_text(text + '[gp]\nmethod = "map"\nchains = 1\nwarmup = 50\ndraws = 50\nretries = 1\n')

@@ -40,8 +40,8 @@ REFUSED = [
     ("no observation", {"configs": [], "y": []}, sl.DataError, "at least one observation is needed"),
     ("configurations are None", {"configs": None}, sl.SpaceError, "expected configurations .*got None"),
     ("configurations are a number", {"configs": 3}, sl.SpaceError, "expected configurations .*got 3"),
-    ("configurations are a text", {"configs": "abc"}, sl.SpaceError, "0: a configuration is a mapping.*got 'a'"),
-    ("configurations are numbers", {"configs": [1, 2, 3]}, sl.SpaceError, "configuration is a mapping.*got 1"),
+    ("configurations are a text", {"configs": "abc"}, sl.SpaceError, "0: a configuration must be a mapping.*got 'a'"),
+    ("configurations are numbers", {"configs": [1, 2, 3]}, sl.SpaceError, "configuration must be a mapping.*got 1"),
     ("a configuration is None", {"configs": [THREE[0], None, THREE[1]]}, sl.SpaceError, "configuration 1: .*got None"),
     ("a value is infinite", {"configs": with_x(math.inf)}, sl.SpaceError, "'x' is a number from 0.0 to 1.0, not inf"),
     ("a value is a text", {"configs": with_x("0.5")}, sl.SpaceError, "'x' is a number from 0.0 to 1.0, not '0.5'"),
@@ -127,6 +127,7 @@ TABLES = [
 ]
 
 
+@pytest.mark.stan
 @pytest.mark.parametrize(("content", "words"), [row[1:] for row in TABLES], ids=[row[0] for row in TABLES])
 def test_tables_that_cannot_be_fitted_are_named(tmp_path, monkeypatch, slayr, content, words):
     monkeypatch.chdir(tmp_path)

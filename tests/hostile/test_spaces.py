@@ -29,8 +29,12 @@ ENTRIES = [
     ("no upper bound", floats(0.0, math.inf), "upper of the float parameter 'x' must lie between .*, not inf"),
     ("no lower bound", floats(-math.inf, 0.0), "lower of the float parameter 'x' must lie between .*, not -inf"),
     ("NaN for a bound", floats(math.nan, 1.0), "lower of the float parameter 'x' must lie between .*, not nan"),
-    ("a date for a bound", floats(datetime.date(2020, 1, 1), 1.0), "must be a number of its type, not datetime.date"),
-    ("a span beyond floats", floats(-1e308, 1e308), "spans more than a float can hold, from -1e.308 to 1e.308; tune"),
+    ("a date for a bound", floats(datetime.date(2020, 1, 1), 1.0), "must be a number of this type, not datetime.date"),
+    (
+        "a span beyond floats",
+        floats(-1e308, 1e308),
+        "range too large for a float, from -1e.308 to 1e.308; use",
+    ),
     ("a span too small", floats(0.0, 5e-324), "'x' is illegal: Upper bound .* must be larger than lower bound"),
     ("equal bounds", floats(1.0, 1.0), "needs lower < upper, not 1.0 and 1.0"),
     ("a default outside", floats(0.0, 1.0, default=3.0), "'x' is illegal: .*default value 3.0"),
@@ -66,7 +70,7 @@ def test_an_argument_that_is_not_a_space_raises_before_any_evaluation(space):
 
 def test_choices_that_a_study_cannot_store_raise_before_any_evaluation():
     space = inline_space({"x": {"type": "categorical", "choices": [["a"], ["b"]]}})
-    with pytest.raises(SpaceError, match=r"'x' has the choice \['a'\], .* name the choices with strings"):
+    with pytest.raises(SpaceError, match=r"'x' has the choice \['a'\], .* use strings or numbers as choices"):
         sl.minimize(lambda config: pytest.fail("evaluated"), space, budget=2, progress=False)
 
 

@@ -36,6 +36,7 @@ def declared():
     return info
 
 
+@pytest.mark.stan
 @pytest.mark.parametrize("name", sorted(CONTRACTS))
 def test_contracts_agree_with_the_programs(declared, name):
     contract, program = CONTRACTS[name], declared(name)
