@@ -68,12 +68,12 @@ def compare_fits(problem: str) -> tuple[list[dict[str, Any]], bool]:
     y = np.array([objective(config) for config in configs])
     reference = unconstrained(gp.fit(configs, y, warmup=2000, draws=5000, seed=1000))
     rows = [compare("cold, 500 + 500", unconstrained(gp.fit(configs, y, seed=1)), reference)]
-    last = gp.fit(configs[:-1], y[:-1], seed=1, **options)
+    last = gp.fit(configs[:-1], y[:-1], seed=1, options=options)
     warm, short = [], []
     for seed in range(FITS):
-        last = gp.fit(configs, y, seed=seed, start=last.warm_start(), **options)
+        last = gp.fit(configs, y, seed=seed, start=last.warm_start(), options=options)
         warm.append(unconstrained(last))
-        plain = {"chains": options["chains"], "warmup": SHORT_WARMUP, "draws": warm[-1].shape[1]}
+        plain = {"chains": options.chains, "warmup": SHORT_WARMUP, "draws": warm[-1].shape[1]}
         short.append(unconstrained(gp.fit(configs, y, seed=seed, **plain)))
     rows.append(compare("warm, as in the loop", np.concatenate(warm, axis=1), reference))
     # These fits are independent, but joined along the draws like the warm fits, so that both rows are compared alike.

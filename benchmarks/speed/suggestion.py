@@ -40,10 +40,10 @@ class Slayr:
 
     def __call__(self, n: int, seed: int) -> dict[str, Any]:
         gp, (configs, y) = self.sampler.gp, hartmann6(n)
-        before = gp.fit(configs[:-1], y[:-1], seed=seed, **self.options | {"method": "nuts"})
+        before = gp.fit(configs[:-1], y[:-1], seed=seed, options=self.options.updated(method="nuts"))
         start = before.warm_start()
         started = time.perf_counter()
-        posterior = gp.fit(configs, y, seed=seed, start=start, **self.options)
+        posterior = gp.fit(configs, y, seed=seed, start=start, options=self.options)
         fitted = time.perf_counter()
         found = suggest(posterior, "ei", best=float(y.min()), t=1, rng=np.random.default_rng(seed), exclude=configs)
         ended = time.perf_counter()
@@ -52,7 +52,7 @@ class Slayr:
             "seconds": ended - started,
             "fit": fitted - started,
             "search": ended - fitted,
-            "kept": arguments["method"] == self.options["method"] and arguments.get("start") != "cold",
+            "kept": arguments["method"] == self.options.method and arguments.get("start") != "cold",
             "error": found.error,
         }
 
