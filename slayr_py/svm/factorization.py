@@ -10,7 +10,6 @@ from __future__ import annotations
 from typing import Any, Self
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin, clone
 from sklearn.utils.validation import check_is_fitted, validate_data
 
@@ -111,7 +110,7 @@ class KernelFactorization(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Bas
             return np.asarray(self.eigenvectors_[points] * root)
         return np.asarray(self.kernel_.between(points, self.X_fit_) @ self.eigenvectors_ / root)
 
-    def _fit(self, X: Any) -> slice | NDArray[np.intp]:
+    def _fit(self, X: Any) -> Any:
         """Compute the eigenpairs; return the rows of the eigenvectors that belong to the training points."""
         self.kernel_ = clone(from_name(self.kernel))
         if not self.kernel_.needs_factorization:

@@ -62,8 +62,7 @@ def assemble(wheel: Wheel, compiler: Compiler) -> Path:
     """Assemble the installation unless it exists; link its headers again if their wheel was removed.
 
     Libraries and stanc are copied (25 MB), so that programs outlive the environment in which they were compiled. The
-    headers (200 MB) are a link into the wheel; if that wheel is removed, they are linked to the wheel of the next
-    environment.
+    headers (200 MB) are a link into the wheel, which is updated if that wheel is removed and another one is used.
 
     Raises
     ------

@@ -14,7 +14,7 @@ namespace {
 
 constexpr double infinity = std::numeric_limits<double>::infinity();
 
-// Six digits where they say it exactly, as CmdStan prints, else as many as the number needs.
+// Six digits as in CmdStan, or as many as the number needs to be exact.
 std::string printed(double number) {
   char text[32];
   for (int digits = 6; digits <= 17; ++digits) {
@@ -200,7 +200,7 @@ struct Suggestion {
   std::vector<std::string> paths;
 };
 
-// Every place in the tree whose name is nearest to `name`.
+// Collects every argument in the tree whose name is nearest to `name`.
 void nearest(const Argument& at, const std::string& prefix, const std::string& name, Suggestion& best) {
   for (const Argument& child : at.children) {
     if (child.kind == Kind::refused)
@@ -375,7 +375,7 @@ Argument argument_table(int threads) {
 }
 
 bool parse(Argument& root, const std::vector<std::string>& words, const std::string& program, std::ostream& out) {
-  // The groups that are open, innermost last: a word belongs to the innermost one that knows it.
+  // Open groups, innermost last. A word belongs to the innermost group that has an argument of its name.
   std::vector<Argument*> open{&root};
   for (const std::string& word : words) {
     if (word == "help" || word == "help-all") {

@@ -1,5 +1,5 @@
 #pragma once
-// CmdStan's command line as one table: what a program accepts, prints, saves and explains all comes from `argument_table`.
+// CmdStan's command line as one table: parsing, printed settings, saved files and help all use `argument_table`.
 #include <iosfwd>
 #include <stdexcept>
 #include <string>
@@ -7,23 +7,23 @@
 
 namespace frontend {
 
-// The command line cannot be understood; the message names the argument and the way out.
+// The command line is invalid; the message names the argument and how to correct it.
 struct UsageError : std::invalid_argument {
   using std::invalid_argument::invalid_argument;
 };
 
 enum class Kind {
   group,    // a word that opens its subarguments: `adapt`
-  choice,   // name=alternative, the alternative opening subarguments of its own: `algorithm=hmc`
+  choice,   // name=alternative, where the alternative opens its own subarguments: `algorithm=hmc`
   word,     // an alternative without subarguments: `diag_e`
-  refused,  // an alternative CmdStan has and this front end has not; `help` says why
+  refused,  // an alternative of CmdStan that this front end does not have; `help` gives the reason
   integer,
   real,
   boolean,
   text
 };
 
-// Open or closed ends of a numeric range, and the words a person reads for it.
+// A numeric range with open or closed ends, and its description for messages.
 struct Range {
   double low, high;
   bool low_included, high_included;
@@ -37,7 +37,7 @@ struct Argument {
   std::string fallback;               // the default, as printed
   Range range;
   std::vector<Argument> children;     // subarguments of a group, alternatives of a choice
-  std::string value;                  // as printed: the fallback until the command line says otherwise
+  std::string value;                  // as printed: the fallback unless the command line sets it
   bool given = false;
 
   bool is_default() const { return value == fallback; }
@@ -51,14 +51,14 @@ struct Argument {
   bool as_boolean() const { return value == "true"; }
 };
 
-// The whole tree with its defaults. `threads` is the default of num_threads.
+// Returns the whole tree with its defaults. `threads` is the default of num_threads.
 Argument argument_table(int threads);
 
 // Reads the words of a command line into the tree.
-// Returns false when the words asked for help, which is then already printed to `out`.
+// Returns false if the words ask for help, after printing it to `out`.
 bool parse(Argument& root, const std::vector<std::string>& words, const std::string& program, std::ostream& out);
 
-// `name = value (Default)` lines, indented by depth, each given to `line`.
+// Calls `line` with every `name = value (Default)` line, indented by depth.
 template <typename Line>
 void print(const Argument& argument, int depth, Line&& line) {
   const std::string indent(2 * depth, ' ');

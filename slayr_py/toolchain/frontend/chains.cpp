@@ -33,7 +33,7 @@ double autocovariance(const std::vector<double>& chain, double center, std::size
 
 bool nearly(double a, double b) { return std::fabs(a - b) <= 1e-12 * std::min(std::fabs(a), std::fabs(b)); }
 
-// Chains of equal length; empty when the statistics are undefined: values that are not finite, or chains that stand still.
+// Returns chains of equal length, or nothing if the statistics are undefined: non-finite values or constant chains.
 Draws comparable(const Draws& draws) {
   std::size_t length = draws.empty() ? 0 : draws[0].size();
   for (const auto& chain : draws)
@@ -147,7 +147,7 @@ double effective_sample_size(const Draws& draws) {
   const double total = within * (n - 1) / n + (chains.size() > 1 ? variance_of(means) : 0);
   const auto correlation = [&](std::size_t lag) { return 1 - (within - mean_autocovariance(lag)) / total; };
 
-  // Pairs (2k, 2k + 1) of autocorrelations while their sum stays positive; the last lags stay out as a bias term.
+  // Use pairs (2k, 2k + 1) of autocorrelations while their sum is positive; the last lags only enter as a bias term.
   std::vector<double> rho(length + 2, 0.0);
   double even = 1;
   double odd = correlation(1);
@@ -163,10 +163,10 @@ double effective_sample_size(const Draws& draws) {
     }
     last += 2;
   }
-  // Makes the estimate less variable for antithetic chains.
+  // This reduces the variance of the estimate for antithetic chains.
   if (even > 0)
     rho[last + 1] = even;
-  // The pairs' sums decrease in a reversible chain.
+  // In a reversible chain the sums of pairs decrease.
   for (std::size_t s = 1; s + 3 <= last; s += 2) {
     if (rho[s + 1] + rho[s + 2] > rho[s - 1] + rho[s])
       rho[s + 1] = rho[s + 2] = (rho[s - 1] + rho[s]) / 2;

@@ -1,5 +1,5 @@
 #pragma once
-// Draws of several chains of one run, and the statistics that stansummary and diagnose report of them.
+// Draws of the chains of one run, and the statistics that stansummary and diagnose report.
 #include "stan_csv.hpp"
 
 #include <string>
@@ -18,7 +18,7 @@ struct Chains {
   std::size_t num_draws() const;
 };
 
-// Reads the files of one run; throws std::invalid_argument when one has no draws or other columns than the first.
+// Reads the files of one run; throws std::invalid_argument if one has no draws or other columns than the first.
 Chains read_chains(const std::vector<std::string>& paths);
 
 // theta.1.2 -> theta[1,2]
@@ -30,7 +30,7 @@ double standard_deviation(const Draws& draws);
 std::vector<double> quantiles(const Draws& draws, const std::vector<double>& probabilities);
 // Effective sample size of the chains by Geyer's initial monotone sequence (Stan reference manual, section on ESS).
 double effective_sample_size(const Draws& draws);
-// Each chain cut into halves.
+// Splits each chain into halves.
 Draws split(const Draws& draws);
 // Potential scale reduction of Gelman and Rubin.
 double potential_scale_reduction(const Draws& draws);

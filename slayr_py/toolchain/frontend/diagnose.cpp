@@ -1,4 +1,4 @@
-// Looks through a run's Stan CSV files for signs that the draws cannot be trusted.
+// Checks the Stan CSV files of a run for signs that the draws are unreliable.
 #include "chains.hpp"
 
 #include <iomanip>

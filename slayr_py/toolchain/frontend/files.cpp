@@ -1,4 +1,4 @@
-// Names of input and output files, and the JSON files read.
+// Names of input and output files, and the reader of JSON files.
 #include "run.hpp"
 
 #include <stan/io/empty_var_context.hpp>

@@ -1,6 +1,6 @@
 #pragma once
-// The services include all of Stan Math, of which they use little: reading it takes three times as long as compiling them.
-// The include guards of the umbrella headers are defined here, and what the services of this Stan version use is named.
+// The services include all of Stan Math but use little of it: parsing it takes three times as long as compiling them.
+// This header defines the include guards of the umbrella headers and includes what the services of this Stan version use.
 #define STAN_MATH_PRIM_HPP
 #define STAN_MATH_REV_HPP
 #define STAN_MATH_MIX_HPP

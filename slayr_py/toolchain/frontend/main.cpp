@@ -1,4 +1,4 @@
-// The program's command line: reads the arguments, opens the files and runs the method.
+// The main program: reads the arguments, opens the files and runs the method.
 #include "run.hpp"
 
 #include <stan/math/prim/core/init_threadpool_tbb.hpp>
@@ -8,7 +8,7 @@
 #include <ctime>
 #include <iostream>
 
-// Both are defined by the C++ that stanc writes.
+// Defined in the C++ code that stanc generates.
 stan::model::model_base& new_model(stan::io::var_context& data, unsigned int seed, std::ostream* messages);
 stan::math::profile_map& get_stan_profile_data();
 
@@ -95,7 +95,7 @@ std::unique_ptr<std::ofstream> create(const std::string& path, int significant_d
   auto file = std::make_unique<std::ofstream>(path);
   if (!*file)
     throw std::runtime_error("Cannot write file \"" + path + "\"");
-  // A full disk must end the run, not shorten the file.
+  // A full disk must be an error and not truncate the file.
   file->exceptions(std::ofstream::badbit);
   if (significant_digits > -1)
     file->precision(significant_digits);
@@ -139,7 +139,7 @@ unsigned int number_of_chains(const Argument& root) {
   return 1;
 }
 
-// Writers of files named base + tag + number + suffix, or writers to nowhere.
+// Writers to the given paths; a writer with an empty path discards its output.
 std::vector<CsvWriter> csv_writers(const std::vector<std::string>& paths, int significant_digits) {
   std::vector<CsvWriter> writers;
   writers.reserve(paths.size());
@@ -249,7 +249,7 @@ int command(const std::vector<std::string>& words, const std::string& program) {
   const int significant_digits = static_cast<int>(output["sig_figs"].as_integer());
   const OutputFiles files = output_files(root, num_chains, id);
 
-  // `init` is a radius where it reads as a number, else a file.
+  // `init` is a radius if it is a number, otherwise a file.
   double init_radius = 2;
   std::string init_file = root["init"].value;
   try {
@@ -298,7 +298,7 @@ int command(const std::vector<std::string>& words, const std::string& program) {
 }  // namespace
 }  // namespace frontend
 
-// Like CmdStan: 0, or 1 whatever went wrong.
+// The status is 0, or 1 for any error, as in CmdStan.
 int main(int argc, char** argv) {
   try {
     return frontend::command(std::vector<std::string>(argv + 1, argv + argc), argv[0]) == 0 ? 0 : 1;
@@ -306,7 +306,7 @@ int main(int argc, char** argv) {
     std::cerr << "Error: writing an output file failed: is the disk full? (" << error.what() << ")" << std::endl;
   } catch (const std::exception& error) {
     std::cout.flush();
-    // cmdstanpy shows the lines that start with this word.
+    // cmdstanpy prints the lines that start with this word.
     std::cerr << "Error: " << error.what() << std::endl;
   }
   return 1;

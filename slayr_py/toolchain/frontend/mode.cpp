@@ -1,4 +1,4 @@
-// The posterior mode, and a normal approximation around it.
+// The posterior mode and a normal approximation around it.
 #include "run.hpp"
 #include "stan_csv.hpp"
 

@@ -1,4 +1,4 @@
-// Pathfinder, of one path and of several.
+// Pathfinder with one path or several paths.
 #include "run.hpp"
 
 #include <stan/services/pathfinder/multi.hpp>
@@ -16,12 +16,12 @@ int pathfinder(Run& run) {
   const int num_draws = run.integer("num_draws");
   const int num_psis_draws = run.integer("num_psis_draws");
   const bool calculate_lp = run.boolean("calculate_lp");
-  // The iterations go to the structured writers, which write nothing where no file was asked for.
+  // The structured writers receive the iterations; they discard them if no file was requested.
   const bool save_iterations = run.boolean("save_single_paths") || run.saves_structured;
   if (num_psis_draws > num_draws * static_cast<long>(run.num_chains))
     run.logger.warn("Warning: num_psis_draws is larger than the number of draws of all paths together, so draws repeat.");
   if (run.num_chains == 1) {
-    // The form of the service that also returns its draws: Pathfinder of several paths is made of it, so it is compiled once.
+    // Multi-path Pathfinder uses the variant of this service that also returns draws, so only that one is compiled.
     return std::get<0>(services::pathfinder::pathfinder_lbfgs_single<true, Model>(
         run.model, *run.inits[0], run.seed, run.id, run.init_radius, run.integer("history_size"), run.real("init_alpha"),
         run.real("tol_obj"), run.real("tol_rel_obj"), run.real("tol_grad"), run.real("tol_rel_grad"), run.real("tol_param"),

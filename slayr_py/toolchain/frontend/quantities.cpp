@@ -22,7 +22,7 @@ std::vector<std::string> parameter_names(const Model& model) {
   return names;
 }
 
-// Rows of the parameters' columns, in the order the program declares them.
+// Rows of the parameters' columns, in the order of declaration in the program.
 Eigen::MatrixXd read_parameters(const std::string& path, const Model& model) {
   const std::vector<std::string> names = parameter_names(model);
   const StanCsv csv = read_stan_csv(path);
@@ -49,7 +49,7 @@ std::vector<Eigen::VectorXd> read_unconstrained(const std::string& path, std::si
   std::vector<Eigen::VectorXd> points(rows, Eigen::VectorXd(num_parameters));
   for (std::size_t row = 0; row < rows; ++row)
     for (std::size_t i = 0; i < num_parameters; ++i)
-      // An array of arrays comes in Stan's order, the first index running fastest.
+      // An array of arrays is in Stan's order: the first index changes fastest.
       points[row][i] = values[row + rows * i];
   return points;
 }

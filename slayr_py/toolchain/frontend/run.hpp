@@ -1,6 +1,6 @@
 #pragma once
-// One run of a model: what every method needs, and the methods by name. The model is known by its base class only, so these
-// sources are compiled once and linked to every program.
+// One run of a model: the inputs of every method, and the methods. These sources use only the base class of the model, so
+// they are compiled once and linked to every program.
 #include "arguments.hpp"
 #include "lean_math.hpp"
 
@@ -26,7 +26,7 @@ using Contexts = std::vector<std::shared_ptr<stan::io::var_context>>;
 
 struct Run {
   stan::model::model_base& model;
-  const Argument& method;  // the chosen one: its subarguments
+  const Argument& method;  // subarguments of the chosen method
   unsigned int seed;
   unsigned int id;
   unsigned int num_chains;
@@ -36,12 +36,12 @@ struct Run {
   stan::callbacks::interrupt interrupt;
   stan::callbacks::logger& logger;
   std::vector<stan::callbacks::writer> init_writers;
-  std::vector<CsvWriter> draws;             // one for each chain; for several paths of Pathfinder, of each path
+  std::vector<CsvWriter> draws;             // one for each chain, or for each path of Pathfinder
   std::vector<CsvWriter> diagnostics;       // unconstrained parameters, momenta and gradients
   std::vector<JsonWriter> structured;       // iterations of Pathfinder, Hessian of Laplace
   bool saves_structured;
   std::vector<JsonWriter> metrics;          // adapted step size and inverse metric
-  std::unique_ptr<CsvWriter> resampled;     // Pathfinder's draws from all paths together
+  std::unique_ptr<CsvWriter> resampled;     // Pathfinder's draws from all paths combined
 
   int integer(const std::string& name) const { return static_cast<int>(method[name].as_integer()); }
   double real(const std::string& name) const { return method[name].as_real(); }
@@ -49,13 +49,13 @@ struct Run {
   const std::string& text(const std::string& name) const { return method[name].value; }
 };
 
-// "fit.csv" -> {"fit", ".csv"}; no suffix where the last dot belongs to a folder or leads the name.
+// "fit.csv" -> {"fit", ".csv"}; no suffix if the last dot is in a folder's name or is the first character of the name.
 std::pair<std::string, std::string> split_suffix(const std::string& path);
 
-// Names of the files of several chains, numbered from `id`; one chain has no number.
+// Names of the files of the chains, numbered from `id`; a single chain has no number.
 std::vector<std::string> numbered(const std::string& base, const std::string& suffix, unsigned int num_chains, unsigned int id);
 
-// JSON files of the chains: `f_<id>.json` for each where they exist, else the one `f.json` for all.
+// Reads the JSON files of the chains: `f_<id>.json` for each if they exist, otherwise `f.json` for all.
 Contexts read_contexts(const std::string& path, unsigned int num_chains, unsigned int id);
 
 int sample(Run& run);

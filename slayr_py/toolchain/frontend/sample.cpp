@@ -1,4 +1,4 @@
-// NUTS with each metric, adapting or not, and the fixed-parameter sampler.
+// NUTS with each metric, with or without adaptation, and the fixed-parameter sampler.
 #include "run.hpp"
 
 #include <stan/services/sample/fixed_param.hpp>
@@ -16,7 +16,7 @@ namespace {
 
 namespace services = stan::services;
 
-// The metric file's context for each chain, or the identity, which is what the services take when given none.
+// Returns the context of the metric file for each chain, or the identity, which is the default of the services.
 Contexts inverse_metrics(const Run& run, const std::string& path, bool dense) {
   if (!path.empty())
     return read_contexts(path, run.num_chains, run.id);
@@ -35,7 +35,7 @@ int sample(Run& run) {
   const int thin = run.integer("thin");
   const bool save_warmup = run.boolean("save_warmup");
   const bool no_parameters = run.model.num_params_r() == 0;
-  // cmdstanpy reads these words.
+  // cmdstanpy parses this message.
   if (no_parameters && !run.method["algorithm"].chose("fixed_param"))
     run.logger.info("The program has no parameters: running fixed_param sampler");
   if (no_parameters || run.method["algorithm"].chose("fixed_param"))

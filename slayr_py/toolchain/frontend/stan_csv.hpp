@@ -10,15 +10,15 @@ struct StanCsv {
   std::vector<std::string> header;    // as written: elements of `theta` are theta.1, theta.2
   std::vector<std::vector<double>> rows;
 
-  // The value of the first comment `key = value`, without "(Default)"; `missing` when there is none.
+  // The value of the first comment `key = value`, without "(Default)"; `missing` if there is none.
   std::string setting(const std::string& key, const std::string& missing) const;
-  // The seconds of the comment `... seconds (stage)`, else 0.
+  // The seconds in the comment `... seconds (stage)`; 0 if there is none.
   double seconds(const std::string& stage) const;
-  // How many leading columns belong to the algorithm: their names end in "__".
+  // Number of leading columns that belong to the algorithm; their names end in "__".
   std::size_t algorithm_columns() const;
 };
 
-// Throws std::invalid_argument with the file's name and line.
+// Throws std::invalid_argument with the name of the file and the line.
 StanCsv read_stan_csv(const std::string& path);
 
 }  // namespace frontend

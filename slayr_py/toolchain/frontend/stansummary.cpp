@@ -80,7 +80,7 @@ Options read_options(int argc, char** argv) {
   return options;
 }
 
-// Columns in the order of the report: algorithm's, then each variable with its last index running fastest.
+// Order of the columns in the report: those of the algorithm, then each variable with the last index changing fastest.
 std::vector<std::size_t> report_order(const std::vector<std::string>& names) {
   const auto indices = [&names](std::size_t column) {
     std::string text = names[column];
@@ -120,7 +120,7 @@ std::string joined(const std::vector<std::string>& words) {
   return text;
 }
 
-// What comes before and after the table.
+// Lines about the run, printed before and after the table.
 std::vector<std::string> run_lines(const Chains& chains) {
   std::vector<std::string> draws, warmup, sampling;
   for (std::size_t chain = 0; chain < chains.files.size(); ++chain) {
