@@ -226,6 +226,6 @@ def test_distinct_seeds_give_distinct_streams():
 
 
 def test_the_manual_has_every_entry(rounds):
-    manual = (Path(__file__).parents[2] / "docs" / "records.md").read_text(encoding="utf-8")
+    manual = (Path(__file__).parents[3] / "docs" / "records.md").read_text(encoding="utf-8")
     table = [line.split("|")[1] for line in manual.splitlines() if line.startswith("| `")]
     assert sorted(rounds.record) == sorted(re.findall(r"`(\w+)`", "".join(table)))
