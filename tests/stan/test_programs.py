@@ -12,7 +12,6 @@ from scipy.stats import multivariate_normal, norm
 from testing_kernels import CASES, random_points
 
 import slayr_py as sl
-from slayr_py.inference.sampling import programs
 from slayr_py.inference.sampling.programs import compiled
 from slayr_py.inference.sampling.run import generate
 from slayr_py.space import Encoded, Encoder
@@ -284,27 +283,3 @@ def test_accelerated_likelihood_with_all_inactive(name):
     wanted, wanted_gradient = log_densities("readable", name, 6, points, silent)
     np.testing.assert_allclose(value, wanted, rtol=1e-9)
     np.testing.assert_allclose(gradient, wanted_gradient, rtol=1e-8, atol=1e-8)
-
-
-def test_fall_back_to_the_readable_likelihood_if_the_header_does_not_compile(monkeypatch):
-    def refuse(source, **options):
-        if options.get("cpp_options"):
-            raise sl.CompileError("no such instruction")
-        return "readable"
-
-    monkeypatch.setattr(programs, "compile_program", refuse)
-    monkeypatch.setattr(programs, "_refused", {})
-    with pytest.warns(RuntimeWarning, match="fm_gp does not compile here.*no such instruction"):
-        assert compiled("fm_gp") == "readable"
-    assert compiled("fm_gp") == "readable"  # no second warning
-    with pytest.raises(sl.CompileError):
-        programs._refused.clear()
-        compiled("fm_gp", likelihood="accelerated")
-
-
-def test_the_likelihood_is_chosen_by_name(monkeypatch):
-    monkeypatch.setenv("SLAYR_LIKELIHOOD", "readable")
-    assert compiled("matern_gp").header is None
-    monkeypatch.setenv("SLAYR_LIKELIHOOD", "fast")
-    with pytest.raises(sl.DataError, match="'fast'"):
-        compiled("matern_gp")

@@ -1,102 +1,18 @@
+"""Cross-validation of support vector machines, and of estimators with a method of their own."""
+
 from __future__ import annotations
 
 from types import SimpleNamespace
 
 import numpy as np
-import pandas as pd
 import pytest
 from ConfigSpace import ConfigurationSpace
-from scipy.stats import norm
 from sklearn.datasets import load_iris
-from sklearn.model_selection import KFold, StratifiedKFold
+from sklearn.model_selection import StratifiedKFold
 from sklearn.model_selection import cross_validate as scikit_learns
 
 import slayr_py as sl
-from slayr_py import DataError, SpaceError, svm
-from slayr_py.inference import Prediction
-from slayr_py.inference.validation.cross_validation import predictive_scores
-from slayr_py.space import Encoder
-
-SPACE = ConfigurationSpace({"x": (0.0, 1.0)})
-SHORT = {"chains": 2, "warmup": 150, "draws": 150}
-
-
-@pytest.fixture(scope="module")
-def smooth():
-    """25 noisy observations of a smooth function, in units of hundreds."""
-    configs = Encoder(SPACE).sobol(25, 4)
-    x = np.array([config["x"] for config in configs])
-    return configs, 100 * np.sin(7 * x) + 5 * np.random.default_rng(0).normal(size=25)
-
-
-def test_scores_are_those_of_the_mixture_of_observations():
-    rng = np.random.default_rng(1)
-    mean, sd, noise, y = rng.normal(size=(50, 8)), rng.random((50, 8)), rng.random(50), rng.normal(size=8)
-    posterior = SimpleNamespace(draws={"sigma_n": noise}, y_sd=3.0, predict=lambda _: Prediction.from_draws(mean, sd))
-    scores = predictive_scores(posterior, None, y, level=0.5)
-    spread = np.sqrt(sd**2 + (3 * noise[:, None]) ** 2)
-    assert scores["log_predictive_density"] == pytest.approx(np.log(norm.pdf(y, mean, spread).mean(axis=0)).sum())
-    assert scores["rmse"] == pytest.approx(np.sqrt(np.mean((mean.mean(axis=0) - y) ** 2)))
-    drawn = rng.normal(mean, spread, size=(4000, 50, 8)).reshape(-1, 8)
-    low, high = np.quantile(drawn, [0.25, 0.75], axis=0)
-    assert scores["coverage"] == np.mean((low <= y) & (y <= high))
-
-
-@pytest.mark.stan
-def test_one_row_a_fold_in_the_users_units(smooth):
-    configs, y = smooth
-    gp = sl.GaussianProcess(SPACE)
-    frame = svm.cross_validate(gp, configs, y, cv=3, progress=False, method="map")
-    assert 0.6 <= frame["coverage"].mean() <= 1.0 and frame["rmse"].max() < 40
-    assert list(frame.columns) == ["n_test", "log_predictive_density", "rmse", "coverage", "fit_time", "seed", "ok"]
-    assert frame["n_test"].tolist() == [9, 8, 8] and frame["fit_time"].min() > 0 and frame["seed"].is_unique
-
-
-@pytest.mark.stan
-def test_ordering_of_models_is_that_of_leave_one_out(smooth):
-    configs, y = smooth
-    kernels = {
-        "smooth": (sl.kernels.Matern(p=2), {}),
-        "rough": (sl.kernels.Matern(p=0), {}),
-        "noise alone": (sl.kernels.Matern(p=2), {"sigma_n": sl.LogNormal(0.0, 0.05)}),
-    }
-    folds, loo = {}, {}
-    for name, (kernel, priors) in kernels.items():
-        gp = sl.GaussianProcess(SPACE, kernel=kernel, priors=priors)
-        frame = svm.cross_validate(gp, configs, y, cv=3, progress=False, **SHORT)
-        folds[name] = frame["log_predictive_density"].sum()
-        loo[name] = gp.fit(configs, y, **SHORT).loo().attrs["elpd"]
-    assert sorted(folds, key=folds.get) == sorted(loo, key=loo.get) == ["noise alone", "rough", "smooth"]
-    assert loo["smooth"] == pytest.approx(folds["smooth"], abs=15)
-
-
-@pytest.mark.stan
-def test_a_fold_can_be_fitted_again_from_its_seed(smooth, capsys):
-    configs, y = smooth
-    gp = sl.GaussianProcess(SPACE)
-    cv = KFold(2, shuffle=True, random_state=5)
-    scores = ["rmse", "log_predictive_density"]
-    frame = svm.cross_validate(gp, configs, y, cv=cv, scoring=scores, seed=3, method="map")
-    assert list(frame.columns) == ["n_test", *scores, "fit_time", "seed", "ok"]
-    assert "2/2" in capsys.readouterr().err
-    for fold, (train, test) in enumerate(cv.split(y)):
-        points = gp.encoder.encode(configs)
-        posterior = gp.fit(points[train], y[train], method="map", seed=int(frame.loc[fold, "seed"]))
-        again = predictive_scores(posterior, points[test], y[test])
-        assert {name: again[name] for name in scores} == frame.loc[fold, scores].to_dict()
-
-
-@pytest.mark.stan
-def test_containers_of_configurations_and_folds_by_number(smooth):
-    configs, y = smooth
-    gp = sl.GaussianProcess(SPACE)
-    quick = {"cv": 2, "scoring": "rmse", "progress": False, "method": "map"}
-    frame = pd.DataFrame([dict(config) for config in configs])
-    first = svm.cross_validate(gp, configs, y, **quick)["rmse"]
-    for points in ([dict(config) for config in configs], frame, frame.to_numpy(), gp.encoder.encode(configs)):
-        np.testing.assert_array_equal(svm.cross_validate(gp, points, y, **quick)["rmse"], first)
-    other = svm.cross_validate(gp, configs, y, seed=2, **quick)["rmse"]
-    assert not np.array_equal(other, first)
+from slayr_py import DataError, svm
 
 
 def test_estimators_go_to_scikit_learn():
@@ -109,21 +25,19 @@ def test_estimators_go_to_scikit_learn():
     assert len(svm.cross_validate(svm.KernelSVR(), X[:, 1:], X[:, 0])) == 5
 
 
-@pytest.mark.parametrize(
-    ("change", "error", "match"),
-    [
-        ({"scoring": "rsme"}, DataError, "'rsme'; did you mean 'rmse'"),
-        ({"level": 1.0}, DataError, r"level .* 1\.0"),
-        ({"y": np.ones(24)}, DataError, r"\(24,\) for 25 configurations"),
-        ({"y": np.r_[np.ones(24), np.nan]}, DataError, r"y\[24\] is nan"),
-        ({"y": ["high"] * 25}, DataError, "'high'"),
-        ({"X": [{"z": 1.0}] * 25}, SpaceError, "'z'"),
-        ({"cv": 26}, ValueError, "n_splits=26"),
-        ({"estimator": svm.KernelSVR(), "chains": 2}, DataError, r"\['chains'\] are options of a Gaussian process"),
-    ],
-)
-def test_bad_input(smooth, change, error, match):
-    configs, y = smooth
-    arguments = {"estimator": sl.GaussianProcess(SPACE), "X": configs, "y": y, "progress": False} | change
-    with pytest.raises(error, match=match):
-        svm.cross_validate(**arguments)
+def test_fit_options_are_rejected_for_estimators():
+    X, y = load_iris(return_X_y=True)
+    with pytest.raises(DataError, match=r"\['chains'\] are options of a Gaussian process"):
+        svm.cross_validate(svm.KernelSVR(), X, y, chains=2)
+
+
+def test_an_estimator_with_its_own_cross_validation_gets_all_arguments():
+    process = SimpleNamespace(cross_validate=lambda *arguments, **options: (arguments, options))
+    given = {"cv": 3, "scoring": "rmse", "seed": 2, "progress": False, "level": 0.5, "chains": 2}
+    assert svm.cross_validate(process, "configurations", "values", **given) == (("configurations", "values"), given)
+
+
+def test_a_gaussian_process_checks_its_scores():
+    gp = sl.GaussianProcess(ConfigurationSpace({"x": (0.0, 1.0)}))
+    with pytest.raises(DataError, match="'rsme'; did you mean 'rmse'"):
+        svm.cross_validate(gp, gp.encoder.sobol(5, 0), np.ones(5), scoring="rsme")

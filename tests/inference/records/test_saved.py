@@ -1,4 +1,4 @@
-"""Posteriors on the disk: both formats, one replaced by the other, and what is not one of ours."""
+"""Saved posteriors: both formats, replacement of an older posterior, and invalid or unsafe files."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def test_every_group_is_read_back_bit_for_bit(posterior, tmp_path, form):
         for key, values in group.variables.items():
             read = again.idata[name].variables[key]
             assert read.dtype == values.dtype and read.values.tobytes() == values.values.tobytes(), (name, key)
-    # The files are nobody's but ArviZ' and xarray's own.
+    # xarray alone can read the files.
     with xr.open_datatree(folder / FILES[form]) as tree:
         assert tree.identical(posterior.idata)
 
@@ -63,7 +63,7 @@ def test_a_save_that_fails_leaves_the_older_posterior(posterior, mixed_posterior
     assert len(list(tmp_path.iterdir())) == 3
 
 
-def test_what_a_killed_save_left_goes_with_the_next(mixed_posterior, tmp_path):
+def test_the_files_of_a_killed_save_are_removed_by_the_next(mixed_posterior, tmp_path):
     gone = tmp_path / f".slayr-save-{this_process()._replace(started=1)}-x"
     gone.mkdir()
     (gone / "data.json").write_text("{")
@@ -95,7 +95,7 @@ class Bomb:
 
 
 def decoded_by_a_pickle(tree, trace, **about):
-    """Numbers of which the description says that they are to be unpickled."""
+    """Replace numbers by a pickle, and describe them so that reading would unpickle it."""
     array = tree / "posterior" / "mu"
     (array / ".zarray").write_text(json.dumps(json.loads((array / ".zarray").read_text()) | about))
     (array / "0.0").write_bytes(pickle.dumps(Bomb(trace)))
@@ -139,7 +139,7 @@ def truncated(tree, trace):
     ],
     ids=lambda value: getattr(value, "__name__", None),
 )
-def test_arrays_that_are_not_numbers_or_texts_in_plain_files_are_refused(posterior, tmp_path, change, said):
+def test_arrays_other_than_plain_numbers_or_texts_are_rejected(posterior, tmp_path, change, said):
     folder, trace = posterior.save(tmp_path / "fit", format="zarr"), tmp_path / "trace"
     change(folder / "posterior.zarr", trace)
     with pytest.raises(sl.StorageError, match="not a readable saved posterior") as caught:
@@ -147,7 +147,7 @@ def test_arrays_that_are_not_numbers_or_texts_in_plain_files_are_refused(posteri
     assert said in str(caught.value) and not trace.exists()
 
 
-def test_two_trees_are_one_too_many(posterior, tmp_path):
+def test_a_folder_with_two_trees_is_rejected(posterior, tmp_path):
     posterior.save(tmp_path / "a", format="zarr")
     folder = posterior.save(tmp_path / "b")
     (tmp_path / "a" / "posterior.zarr").rename(folder / "posterior.zarr")
@@ -155,7 +155,18 @@ def test_two_trees_are_one_too_many(posterior, tmp_path):
         sl.Posterior.load(folder)
 
 
-def test_a_zarr_posterior_predicts_as_before(posterior, tmp_path):
+def test_a_posterior_loaded_from_zarr_has_the_same_predictions(posterior, tmp_path):
     again = sl.Posterior.load(posterior.save(tmp_path, format="zarr"))
     new = posterior.encoder.sobol(3, 4)
     np.testing.assert_array_equal(again.predict(new).mean, posterior.predict(new).mean)
+
+
+def test_errors_of_loading_and_saving(tmp_path, mixed_posterior):
+    with pytest.raises(sl.StorageError, match="nowhere"):
+        sl.Posterior.load(tmp_path / "nowhere")
+    (tmp_path / "record.json").write_text("{}")
+    with pytest.raises(sl.StorageError, match="not a readable saved posterior"):
+        sl.Posterior.load(tmp_path)
+    (tmp_path / "file").write_text("")
+    with pytest.raises(sl.StorageError, match="cannot save"):
+        mixed_posterior.save(tmp_path / "file")

@@ -1,3 +1,5 @@
+"""Private folders of runs, and the removal of those whose process has ended."""
+
 from __future__ import annotations
 
 import os
@@ -10,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from slayr_py.inference.sampling.run_folder import run_folder
-from slayr_py.processes import Process, _started, this_process
+from slayr_py.processes import Process, this_process
 
 
 @pytest.fixture(autouse=True)
@@ -74,32 +76,3 @@ def test_chains_of_dead_processes_are_killed(tmp_path):
         other.kill()
         chain.wait()
         other.wait()
-
-
-class TestProcess:
-    def test_round_trip(self):
-        assert Process.parse(str(this_process())) == this_process()
-
-    @pytest.mark.parametrize("text", ["", "a-b", "a-1-b", "a-1-2-3"])
-    def test_other_texts_are_rejected(self, text):
-        with pytest.raises(ValueError):
-            Process.parse(text)
-
-    def test_a_process_that_has_ended_is_gone(self):
-        child = subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE)
-        started = _started(child.pid)
-        assert started is not None
-        process = this_process()._replace(pid=child.pid, started=started)
-        assert not process.is_gone and not this_process().is_gone
-        child.communicate()
-        assert process.is_gone
-        assert not process._replace(host="elsewhere").is_gone  # its state is not visible from here
-
-    def test_a_zombie_is_gone(self):
-        child = subprocess.Popen([sys.executable, "-c", ""])
-        started = _started(child.pid)
-        end = time.monotonic() + 30
-        while _started(child.pid) is not None and time.monotonic() < end:
-            time.sleep(0.01)
-        assert started is not None and _started(child.pid) is None
-        child.wait()

@@ -1,4 +1,4 @@
-"""Importance resampling and population Monte Carlo."""
+"""Population Monte Carlo."""
 
 from __future__ import annotations
 
@@ -6,11 +6,7 @@ import numpy as np
 import pytest
 from scipy.special import logsumexp
 
-import slayr_py as sl
-from slayr_py.inference.diagnostics.importance import smoothed_resample
-from slayr_py.inference.sampling import approximations
 from slayr_py.inference.sampling.population import improve
-from slayr_py.space import Encoder
 
 
 def two_modes(points):
@@ -62,34 +58,3 @@ def test_a_density_without_finite_values():
     start = np.random.default_rng(0).normal(size=(50, 2))
     with pytest.raises(ValueError, match="only 0 of 1000"):
         improve(lambda x: np.full(len(x), -np.inf), start, 50, never, np.random.default_rng(0))
-
-
-def test_resampling_keeps_expected_counts():
-    log_ratio = np.log([0.5, 0.25, 0.125, 0.0625, 0.0625, 1e-300])
-    log_ratio[-1] = np.nan
-    kept = smoothed_resample(log_ratio, 1600, np.random.default_rng(0))
-    assert 5 not in kept.rows and 1 < kept.ess <= 5
-    assert np.all(np.diff(np.bincount(kept.rows, minlength=5)) <= 1)
-
-
-@pytest.mark.stan
-@pytest.mark.parametrize("method", ["pathfinder", "laplace"])
-@pytest.mark.parametrize("fixture", ["branin_posterior", "mixed_posterior"])
-def test_a_fit_with_improved_draws(fixture, method, request, monkeypatch):
-    exact = request.getfixturevalue(fixture)
-    resample = approximations.smoothed_resample
-    monkeypatch.setattr(approximations, "smoothed_resample", lambda *a: resample(*a)._replace(pareto_k=2.0))
-    y = exact.y_mean + exact.y_sd * np.asarray(exact.data["y"])
-    gp = sl.GaussianProcess(exact.encoder, exact.kernel)
-    posterior = gp.fit(exact.train, y, method=method, draws=100, seed=1)
-    if fixture == "mixed_posterior" and posterior.record["arguments"]["method"] == "nuts":
-        pytest.skip(f"{method} was abandoned here: {posterior.record['abandoned']}")
-    assert posterior.record["arguments"]["improved"] and posterior.check().ok
-    assert posterior.check().pareto_k <= 0.7 and posterior.check().ess_bulk_min >= 50 / 2
-    assert posterior.draws.keys() == exact.draws.keys()
-    new = Encoder(exact.encoder.space).sobol(5, 9)
-    for a, b in zip(posterior.predict(new), posterior.predict(new, engine="stan"), strict=True):
-        np.testing.assert_allclose(a, b, rtol=1e-8, atol=1e-8 * posterior.y_sd)
-    for name in ("lengthscale", "sigma_f", "sigma_n"):
-        gap = np.log(posterior.draws[name]).mean(axis=0) - np.log(exact.draws[name]).mean(axis=0)
-        assert np.all(np.abs(gap) < 0.6 * np.log(exact.draws[name]).std(axis=0)), name

@@ -1,21 +1,16 @@
-"""Warm starts, and rounds of draws until the effective sample size is reached."""
+"""Warm starts: their content, their posterior, and invalid ones."""
 
 from __future__ import annotations
 
 import json
-from dataclasses import replace
 
-import cmdstanpy
 import numpy as np
 import pytest
 from testing_spaces import branin, mixed_space
 
 import slayr_py as sl
 from slayr_py.inference import WarmStart
-from slayr_py.inference.diagnostics.arviz_bridge import convergence, standard_error
-from slayr_py.inference.diagnostics.checks import rhat_limit
-from slayr_py.inference.sampling.nuts import _cannot_reach
-from slayr_py.inference.sampling.output import Run
+from slayr_py.inference.diagnostics.arviz_bridge import standard_error
 from slayr_py.inference.sampling.warm_start import estimated_metric
 
 OPTIONS = {"chains": 4, "draws": 100, "ess": 100}
@@ -124,44 +119,11 @@ def test_an_invalid_stored_start_is_rejected(stored):
         WarmStart.fromdict(stored)
 
 
-@pytest.mark.stan
-def test_a_point_estimate_has_no_warm_start(branin_data):
-    space, configs, y = branin_data
-    with pytest.raises(sl.DataError, match="map fit has no chains"):
-        sl.GaussianProcess(space).fit(configs, y, method="map").warm_start()
-
-
 def test_every_kind_of_parameter_starts_warm(mixed_posterior):
     gp = sl.GaussianProcess(mixed_space())
     y = mixed_posterior.y_mean + mixed_posterior.y_sd * np.asarray(mixed_posterior.data["y"])
     warm = gp.fit(mixed_posterior.train, y, chains=2, draws=50, ess=10, start=mixed_posterior.warm_start())
     assert warm.record["arguments"]["start"] == "warm"
-
-
-@pytest.mark.stan
-def test_sampling_continues_until_the_ess_is_reached(branin_data):
-    space, configs, y = branin_data
-    few, more = (
-        sl.GaussianProcess(space).fit(configs, y, chains=2, warmup=150, draws=40, ess=e, seed=3) for e in (1, 90)
-    )
-    rounds = more.record["arguments"]["rounds"]
-    assert few.record["arguments"]["rounds"] == [40] and rounds[0] == 40 and len(rounds) > 1
-    assert more.n_draws == 2 * sum(rounds) and sum(rounds) <= 16 * 40
-    # The first draws equal those of the run without further rounds.
-    assert np.array_equal(more.idata["posterior"]["mu"].values[:, :40], few.idata["posterior"]["mu"].values)
-    assert convergence(scores_of(more))["ess_bulk_min"] >= 90
-
-
-def scores_of(posterior):
-    raw = posterior.idata["unconstrained_posterior"].to_dataset()
-    return {name: raw[name].values for name in map(str, raw.data_vars)}
-
-
-@pytest.mark.stan
-def test_the_number_of_rounds_is_limited(branin_data):
-    space, configs, y = branin_data
-    posterior = sl.GaussianProcess(space).fit(configs, y, chains=2, warmup=50, draws=10, ess=10_000, seed=3)
-    assert sum(posterior.record["arguments"]["rounds"]) == 160 and not posterior.check().ok
 
 
 def test_metrics_from_many_and_from_few_draws():
@@ -172,57 +134,3 @@ def test_metrics_from_many_and_from_few_draws():
     np.testing.assert_allclose(
         estimated_metric(draws[:15]), 15 / 20 * draws[:15].var(axis=0, ddof=1) + 5 / 20 * 1e-3, rtol=1e-12
     )
-
-
-def test_limits_of_rhat():
-    assert rhat_limit(4, 200) == pytest.approx(1.03, abs=5e-4)
-    assert rhat_limit(4, 100) > rhat_limit(4, 200) > rhat_limit(4, 4000) > 1
-
-
-def sampled(chains: np.ndarray, diverging: float = 0.0) -> Run:
-    """A run with one parameter and these draws (c, s)."""
-    statistics = {"diverging": np.broadcast_to(np.arange(chains.shape[1]) < diverging * chains.shape[1], chains.shape)}
-    return Run({"z_mu": chains[..., None]}, {"z_mu": ()}, {"rounds": [chains.shape[1]]}, statistics)
-
-
-def test_a_warm_start_stops_early_if_it_cannot_reach_the_ess():
-    def cannot_reach(run, most):
-        return _cannot_reach(run, convergence(run.unconstrained), wanted=50, most=most)
-
-    rng = np.random.default_rng(0)
-    good = rng.normal(size=(4, 100))
-    stuck = good * 1e-6 + np.arange(4)[:, None]
-    assert not cannot_reach(sampled(good), most=1600)
-    assert not cannot_reach(sampled(good, diverging=0.05), most=1600)
-    assert cannot_reach(sampled(good, diverging=0.25), most=1600)
-    assert not cannot_reach(sampled(stuck), most=1600)  # 4 effective draws could become 64
-    assert cannot_reach(sampled(stuck), most=400)
-
-
-@pytest.mark.stan
-def test_a_warm_start_with_wrong_step_sizes_stops_after_one_round(branin_data):
-    space, configs, y = branin_data
-    gp = sl.GaussianProcess(space)
-    start = gp.fit(configs, y, seed=1, chains=2, warmup=200, draws=100).warm_start()
-    wild = replace(start, step_size=start.step_size * 50)
-    posterior = gp.fit(configs, y, seed=2, chains=2, warmup=200, draws=50, ess=20, start=wild)
-    (given_up,) = posterior.record["abandoned"]
-    assert given_up["start"] == "warm" and any("of 100 transitions diverged" in why for why in given_up["why"])
-    assert posterior.record["arguments"]["start"] == "cold"
-
-
-@pytest.mark.stan
-def test_a_round_that_fails_to_initialise_ends_the_run(branin_data, monkeypatch):
-    space, configs, y = branin_data
-    sample, calls = cmdstanpy.CmdStanModel.sample, []
-
-    def breaking(self, **options):
-        calls.append(options)
-        if len(calls) == 3:
-            raise RuntimeError("initialization failed")
-        return sample(self, **options)
-
-    monkeypatch.setattr(cmdstanpy.CmdStanModel, "sample", breaking)
-    posterior = sl.GaussianProcess(space).fit(configs, y, seed=1, chains=2, warmup=150, draws=30, ess=5000)
-    assert len(calls) == 3 and len(posterior.record["arguments"]["rounds"]) == 2
-    assert posterior.n_draws == 2 * sum(posterior.record["arguments"]["rounds"]) and not posterior.check().ok

@@ -1,4 +1,4 @@
-"""Groups of the tree against the model they are of, and stock ArviZ on them."""
+"""Groups of the data tree compared with their model, and functions of ArviZ applied to them."""
 
 from __future__ import annotations
 
@@ -7,9 +7,10 @@ import warnings
 import matplotlib.pyplot as plt
 import numpy as np
 import pytest
+import xarray as xr
 from ConfigSpace import ConfigurationSpace
 from scipy.linalg import solve_triangular
-from scipy.stats import beta, kstest, lognorm, norm
+from scipy.stats import beta, kstest, lognorm, multivariate_normal, norm
 from testing_arviz import elpd_loo, loo_pit, panels, pointwise
 from testing_spaces import conditional_space, mixed_space, plain_space
 
@@ -27,6 +28,15 @@ from slayr_py.space import Encoder
 
 pytestmark = pytest.mark.stan
 
+GROUPS = {
+    "posterior",
+    "unconstrained_posterior",
+    "sample_stats",
+    "log_likelihood",
+    "posterior_predictive",
+    "observed_data",
+    "constant_data",
+}
 SPACES = {"matern": plain_space, "hierarchical": conditional_space, "fm": mixed_space}
 LABELS = {
     "matern": ["lengthscale[x]", "lengthscale[z]"],
@@ -61,11 +71,47 @@ def posterior(request):
 
 @pytest.fixture
 def az():
-    """ArviZ, which itself uses what its dependencies will drop; figures are closed."""
+    """ArviZ without its deprecation warnings; figures are closed."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         yield arviz()
     plt.close("all")
+
+
+def test_the_tree_has_its_groups_and_labels(mixed_posterior):
+    idata = mixed_posterior.idata
+    assert isinstance(idata, xr.DataTree) and set(idata.children) == GROUPS
+    posterior = idata["posterior"].to_dataset()
+    assert set(posterior.data_vars) == {"mu", "sigma_f", "sigma_n", "lengthscale", "alpha", "beta"}
+    assert posterior["lengthscale"].dims == ("chain", "draw", "real")
+    assert posterior["alpha"].dims == posterior["beta"].dims == ("chain", "draw", "graph")
+    assert tuple(posterior["real"].values) == Encoder(mixed_space()).real_names
+    assert tuple(posterior["graph"].values) == Encoder(mixed_space()).graph_names
+    assert posterior["mu"].shape == (2, 100)
+    assert idata["log_likelihood"]["y"].shape == (2, 100, 12)
+    assert float(idata["observed_data"]["y"].mean()) == pytest.approx(0, abs=1e-12)
+    assert set(idata["sample_stats"].to_dataset().data_vars) >= {"lp", "energy", "diverging", "tree_depth"}
+    assert mixed_posterior.y_sd > 0
+
+
+def test_named_values_follow_from_their_coordinates(mixed_posterior):
+    coordinates = mixed_posterior.idata["unconstrained_posterior"].to_dataset()
+    draws = mixed_posterior.idata["posterior"].to_dataset()
+    prior = mixed_posterior.model.priors["alpha"]
+    np.testing.assert_allclose(draws["alpha"], np.exp(prior.mu + prior.sigma * coordinates["z_alpha"]))
+
+
+def test_log_lik_is_the_density_of_each_point_given_the_others(branin_posterior):
+    y = branin_posterior.idata["observed_data"]["y"].values
+    theta = {name: value[11] for name, value in branin_posterior.draws.items()}
+    train = branin_posterior.train
+    k = branin_posterior.kernel.gram(train, train, theta) + theta["sigma_n"] ** 2 * np.eye(20)
+    joint = multivariate_normal(np.full(20, theta["mu"]), k).logpdf(y)
+    for i in (0, 7, 19):
+        rest = np.arange(20) != i
+        others = multivariate_normal(np.full(19, theta["mu"]), k[np.ix_(rest, rest)]).logpdf(y[rest])
+        log_lik = branin_posterior.idata["log_likelihood"]["y"].values[0, 11, i]
+        assert log_lik == pytest.approx(joint - others, abs=1e-7)
 
 
 def test_the_summary_has_the_names_of_the_space(posterior, az):
@@ -99,7 +145,7 @@ def test_leave_one_out_and_comparison_of_models(posterior, az):
 
 
 @pytest.mark.parametrize("method", ["pathfinder", "map"])
-def test_what_a_method_has_works_and_what_it_lacks_is_said_by_arviz(az, method):
+def test_arviz_functions_of_fits_without_chains(az, method):
     tree = fitted("matern", method=method).to_arviz()
     assert list(az.summary(tree).index)[:3] == ["mu", "sigma_f", "sigma_n"]
     for name in ("plot_forest", "plot_ppc", "plot_posterior"):
@@ -117,7 +163,7 @@ def test_what_a_method_has_works_and_what_it_lacks_is_said_by_arviz(az, method):
 
 
 def marginals(model):
-    """The prior's own distribution of every entry; that of ``sigma_f`` is one of the function's deviation."""
+    """Yield the prior distribution of every entry; that of ``sigma_f`` is one of the function's standard deviation."""
     labels = model.kernel.labels(model.encoder)
     for name, prior in model.priors.items():
         label = labels.get(name)
@@ -163,7 +209,7 @@ def test_the_prior_group_is_the_priors_own_distribution(kernel, space):
             below = (values * (reference if name == "sigma_f" else 1) < distribution.ppf(p)).astype(float)
             z.append((below.mean() - p) / standard_error(below))
     assert np.max(np.abs(z)) < 4.5, z
-    # Given its hyperparameters every draw of the observations is a joint one.
+    # Given its hyperparameters, each draw of the observations is one from their joint distribution.
     covariance = posterior.kernel.cross(posterior.train, posterior.train, flat)
     covariance += np.square(flat["sigma_n"])[:, None, None] * np.eye(6)
     residual = posterior.idata["prior_predictive"]["y"].values.reshape(-1, 6) - flat["mu"][:, None]
@@ -188,10 +234,10 @@ def test_the_prior_does_not_depend_on_the_values(mixed_posterior):
 
 @pytest.fixture(scope="module")
 def simulated():
-    """Posteriors of data from the model itself, on the scale they were made: one observation of each is looked at.
+    """Posteriors of data drawn from the model, without standardisation; the tests use one observation of each.
 
-    The noise is much smaller than what the others leave open of an observation, which is where a replicate that has
-    seen it keeps close to it.
+    The noise is much smaller than the uncertainty of an observation given the others. Replicates that are conditioned
+    on the observation are then close to it.
     """
     priors = {"sigma_n": sl.LogNormal(-3.0, 0.3), "lengthscale": sl.LogNormal(-1.2, 0.4)}
     model = sl.GaussianProcess(ConfigurationSpace({"x": (0.0, 1.0)}), priors=priors)
@@ -210,19 +256,19 @@ def simulated():
 
 
 def rank(pit):
-    """A uniform number as a uniform rank from 0 to RANKS."""
+    """Return a uniform number as a uniform rank from 0 to RANKS."""
     return min(int(pit * (RANKS + 1)), RANKS)
 
 
 @pytest.mark.slow
-def test_the_stock_loo_pit_is_uniform_for_data_from_the_model(simulated, az):
+def test_the_loo_pit_of_arviz_is_uniform_for_data_from_the_model(simulated, az):
     # Observations of one data set depend on each other; those of different ones do not.
     ranks = [rank(loo_pit(posterior.to_arviz())[i % 6]) for i, posterior in enumerate(simulated)]
     assert ecdf_p_value(ranks, RANKS) > LIMIT, ranks
 
 
 @pytest.mark.slow
-def test_replicates_that_have_seen_the_observation_are_not(simulated, az):
+def test_loo_pit_of_replicates_given_all_observations_is_not_uniform(simulated, az):
     ranks = []
     for i, posterior in enumerate(simulated):
         factors, sigma_n, y = posterior.predictor(), posterior.draws["sigma_n"][:, None], posterior.data["y"]

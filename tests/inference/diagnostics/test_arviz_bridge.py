@@ -1,0 +1,64 @@
+"""Functions of the installed ArviZ on draws with known results, and leave-one-out of a fit."""
+
+from __future__ import annotations
+
+import warnings
+
+import numpy as np
+import pytest
+
+from slayr_py.inference.diagnostics.arviz_bridge import arviz, convergence, leave_one_out, pareto_smooth, standard_error
+
+
+def test_tail_shapes_of_observations_equal_those_of_arviz(branin_posterior, branin_data):
+    check, loo = branin_posterior.check(), branin_posterior.loo()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        other = arviz().loo(branin_posterior.to_arviz(), pointwise=True)
+    np.testing.assert_array_equal(loo.coords["pareto_k"], other.pareto_k)
+    assert check.loo_pareto_k_max == float(other.pareto_k.max())
+    assert check.limits["loo_pareto_k_max"] == loo.attrs["pareto_k_limit"] == other.good_k
+    assert check.loo_influential == int((other.pareto_k > other.good_k).sum())
+
+
+@pytest.mark.parametrize(("chains", "n"), [(1, 4), (2, 2), (4, 1)])
+def test_leave_one_out_needs_five_draws(chains, n, branin_posterior):
+    few = branin_posterior.idata.isel(chain=[0] * chains, draw=slice(n))
+    assert leave_one_out(few) is None
+
+
+def test_leave_one_out_accepts_three_draws_per_chain_without_output(branin_posterior, capfd):
+    assert leave_one_out(branin_posterior.idata.isel(draw=slice(3))).elpd.shape == (20,)
+    assert capfd.readouterr() == ("", "")
+
+
+def test_an_observation_without_a_tail_does_not_change_the_others(branin_posterior):
+    tree = branin_posterior.idata.copy(deep=True)
+    tree["log_likelihood"]["y"][..., 3] = -2.5
+    changed, whole = leave_one_out(tree), leave_one_out(branin_posterior.idata)
+    assert changed.pareto_k[3] == np.inf and changed.elpd[3] == pytest.approx(-2.5)
+    others = np.arange(20) != 3
+    np.testing.assert_array_equal(changed.elpd[others], whole.elpd[others])
+    np.testing.assert_array_equal(changed.pareto_k[others], whole.pareto_k[others])
+
+
+@pytest.mark.parametrize("k", [0.2, 0.5, 1.0])
+def test_the_tail_shape_of_pareto_ratios_is_estimated(k):
+    # Ratios u^-k have the shape k; that of 190 of 4000 has a standard error of (1 + k) / sqrt(190), less for the prior.
+    log_ratio = k * np.random.default_rng(0).exponential(size=4000)
+    weights, shape = pareto_smooth(log_ratio)
+    assert shape == pytest.approx(k, abs=3 * (1 + k) / np.sqrt(190))
+    assert weights.sum() == pytest.approx(1) and weights[log_ratio.argmax()] == weights.max()
+
+
+def test_tails_are_those_of_the_5_and_95_percent_quantiles():
+    x = np.random.default_rng(0).normal(size=(4, 200))
+    quantiles = [float(arviz().ess(x, method="quantile", prob=p)) for p in (0.05, 0.95)]
+    assert convergence({"x": x})["ess_tail_min"] == pytest.approx(min(quantiles), rel=1e-12)
+
+
+def test_standard_error_of_independent_constant_and_few_draws():
+    x = np.random.default_rng(0).normal(size=(4, 1000))
+    assert standard_error(x) == pytest.approx(1 / np.sqrt(4000), rel=0.15)
+    assert standard_error(np.repeat(x, 25, axis=1)) == pytest.approx(1 / np.sqrt(4000), rel=0.5)
+    assert standard_error(np.ones((2, 10))) == 0 and np.isnan(standard_error(x[:, :3]))

@@ -1,0 +1,32 @@
+"""Program, machine and packages in a record."""
+
+from __future__ import annotations
+
+import hashlib
+
+import pytest
+
+from slayr_py.inference.records import environment
+from slayr_py.inference.sampling.programs import compiled, program_folder
+from slayr_py.toolchain.source import expand_header, expand_stan
+
+pytestmark = pytest.mark.stan
+
+
+def test_sources_are_hashed_with_what_they_include(rounds):
+    program, folder = rounds.record["program"], program_folder()
+    text = expand_stan(folder / "matern_gp.stan", (folder / "accelerated", folder))
+    assert "\n#include" not in text and all(
+        path.read_text() in text for path in (folder / "accelerated" / "functions").glob("matern_*.stan")
+    )
+    assert program["source_sha256"] == hashlib.sha256(text.encode()).hexdigest()
+    header = expand_header(folder / "accelerated" / "slayr.hpp")
+    assert program["header_sha256"] == hashlib.sha256(header.encode()).hexdigest()
+    readable = environment.environment(compiled("matern_gp", likelihood="readable"))["program"]
+    assert readable["header_sha256"] is None and readable["source_sha256"] != program["source_sha256"]
+
+
+def test_a_record_has_packages_blas_and_compiler(rounds):
+    record = rounds.record
+    assert record["packages"].keys() >= {"cmdstanpy", "numpy", "scipy", "pandas", "networkx", "scikit-learn", "optuna"}
+    assert record["machine"]["blas"] and record["cmdstan"]["compiler"]

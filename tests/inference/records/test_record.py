@@ -1,0 +1,133 @@
+"""Content of run records, which does not depend on the process that makes them."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import subprocess
+import sys
+import tempfile
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import numpy as np
+import pytest
+from testing_fits import recorded_fit
+
+import slayr_py as sl
+from slayr_py.inference.records.record import as_text, digest
+
+pytestmark = [pytest.mark.stan, pytest.mark.usefixtures("accepted_fits")]
+
+
+def test_no_folder_of_this_machine_is_in_a_record(rounds):
+    for posterior in (rounds, recorded_fit(start=rounds.warm_start()), recorded_fit("laplace"), recorded_fit("map")):
+        text = as_text(posterior.record)
+        assert "/" not in text and os.path.basename(tempfile.gettempdir()) not in text.split()
+
+
+def test_a_record_made_elsewhere_is_the_same(rounds, tmp_path):
+    """Only the times depend on the process, the temporary folder and the number of BLAS threads."""
+    code = "import json; from testing_fits import recorded_fit; print(json.dumps(recorded_fit(seed=1, ess=150).record))"
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        env=os.environ | {"TMPDIR": str(tmp_path), "OMP_NUM_THREADS": "3", "PYTHONPATH": os.pathsep.join(sys.path)},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    here, there = json.loads(json.dumps(rounds.record)), json.loads(done.stdout)
+    for record in (here, there):
+        del record["made"], record["seconds"]
+        # What is loaded besides NumPy and SciPy depends on the process.
+        assert record["machine"].pop("blas")
+    assert here == there
+
+
+def test_a_record_has_every_argument_of_cmdstan_with_its_value(rounds):
+    first, *further = rounds.record["calls"]
+    wanted = {"method": "sample", "num_samples": 30, "num_warmup": 60, "delta": 0.8, "gamma": 0.05, "t0": 10}
+    wanted |= {"init_buffer": 75, "max_depth": 10, "metric": "diag_e", "init": 2, "seed": 2, "sig_figs": 18}
+    assert first == first | wanted
+    assert further and all("delta" not in call and call["init"] == "the last draws" for call in further[:1])
+    arguments = rounds.record["arguments"]
+    assert len(rounds.record["calls"]) == len(arguments["rounds"]) and arguments["chain_ids"] == [1, 2]
+    assert "(-2, 2)" in rounds.record["inits"] and rounds.record["start"] is None
+    assert len(rounds.record["adaptation"][0]["inv_metric"]) == 5
+
+
+def test_a_warm_start_is_recorded_once_and_in_full(rounds):
+    start = rounds.warm_start()
+    record = recorded_fit(seed=2, start=start).record
+    assert record["start"] == start.asdict() and "start" in record["inits"]
+    assert record["adaptation"] == [{"step_size": size} for size in start.step_size]
+    first = record["calls"][0]
+    assert (first["init"], first["metric_file"], first["stepsize"], first["engaged"]) == ("start", "start", "start", 0)
+
+
+@pytest.mark.parametrize(
+    ("method", "options", "calls"),
+    [
+        ("pathfinder", {"paths": 4, "elbo_draws": 10}, ["pathfinder"]),
+        ("laplace", {"mode_starts": 4}, ["optimize", "laplace"]),
+        ("map", {"mode_starts": 4}, ["optimize"]),
+    ],
+)
+def test_options_of_approximations(method, options, calls):
+    record = recorded_fit(method, seed=3).record
+    assert record["arguments"] == record["arguments"] | options
+    assert record["arguments"].get("improved") in ((None,) if method == "map" else (True, False))
+    assert [call["method"] for call in record["calls"] if "method" in call] == calls
+    seeds = {call["seed"] for call in record["calls"]}
+    assert len(seeds) == len(record["calls"]), "every call has its own seed"
+
+
+def test_a_record_has_its_format_and_the_time_in_utc(rounds):
+    record = rounds.record
+    assert record["format"] == 2
+    made = datetime.fromisoformat(record["made"])
+    assert made.utcoffset() == timedelta(0) and datetime.now(UTC) - made < timedelta(hours=1)
+
+
+def test_the_text_of_a_record_has_each_list_on_one_line(rounds):
+    text = as_text(rounds.record)
+    assert json.loads(text) == json.loads(json.dumps(rounds.record))
+    assert '"chain_ids": [1, 2]' in text and max(map(len, text.splitlines())) < 500
+    odd = {"a": ["[\n", "] \n  [", "x\\"], "b": [[1, 2], [3]], "c": [], "d": [{"e": ["  f  "]}]}
+    assert json.loads(as_text(odd)) == odd
+
+
+def test_the_hash_of_data_survives_json():
+    data = {"X": np.zeros((0, 3)), "Y": np.zeros((4, 0)), "y": np.array([0.1, 1e-300, -0.0]), "n": 3, "k": np.int64(2)}
+    plain = json.loads(json.dumps({k: v.tolist() if hasattr(v, "tolist") else v for k, v in data.items()}))
+    assert digest(data) == digest(plain)
+    assert len({digest(data | {"y": np.array([0.1, 1e-300, y])}) for y in (-0.0, 0.0, 5e-324)}) == 3
+
+
+def test_records_of_earlier_versions_load_and_cannot_be_replayed(rounds, tmp_path):
+    folder = rounds.save(tmp_path / "fit")
+    record = json.loads((folder / "record.json").read_text())
+    for name in ("format", "made", "calls", "inits", "summary", "executable"):
+        del record[name]
+    del record["machine"]["features"], record["machine"]["blas"], record["arguments"]["chain_ids"]
+    (folder / "record.json").write_text(json.dumps(record))
+    loaded = sl.Posterior.load(folder)
+    assert loaded.warm_start().asdict() == rounds.warm_start().asdict()
+    with pytest.raises(sl.StorageError, match="its format is None"):
+        sl.inference.replay_folder(folder)
+
+
+def test_the_manual_has_every_entry(rounds):
+    manual = (Path(__file__).parents[3] / "docs" / "records.md").read_text(encoding="utf-8")
+    table = [line.split("|")[1] for line in manual.splitlines() if line.startswith("| `")]
+    assert sorted(rounds.record) == sorted(re.findall(r"`(\w+)`", "".join(table)))
+
+
+def test_a_record_has_program_arguments_kernel_and_adaptation(branin_posterior):
+    record = branin_posterior.record
+    assert record["program"]["name"] == "matern_gp" and len(record["program"]["source_sha256"]) == 64
+    assert record["arguments"]["seed"] == 5 and record["arguments"]["stan_seed"] == 6
+    assert record["kernel"] == {"name": "matern", "options": {"p": 2}}
+    assert len(record["adaptation"]) == 2 and record["adaptation"][0]["step_size"] > 0
+    json.dumps(record)

@@ -1,0 +1,65 @@
+"""The mode, and draws of Pathfinder and the Laplace approximation."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import slayr_py as sl
+from slayr_py.inference.diagnostics import checks
+from slayr_py.inference.sampling import approximations
+from slayr_py.inference.sampling.programs import compiled
+from slayr_py.space import Encoder
+
+
+@pytest.mark.stan
+def test_the_mode_is_a_mode(branin_data):
+    space, configs, y = branin_data
+    posterior = sl.GaussianProcess(space).fit(configs, y, method="map", seed=4)
+    assert posterior.n_draws == 1 and posterior.check().ok
+    # The gradient of the log density vanishes there.
+    scores = posterior.idata["unconstrained_posterior"].to_dataset()
+    point = {name: scores[name].values[0, 0] for name in map(str, scores.data_vars)}
+    row = compiled("matern_gp").model().log_prob(point, data=posterior.data, sig_figs=18).iloc[0].to_numpy()
+    assert np.all(np.abs(row[1:]) < 1e-2)
+
+
+@pytest.mark.stan
+@pytest.mark.parametrize("method", ["pathfinder", "laplace"])
+def test_approximations_are_close_to_the_posterior(branin_posterior, branin_data, method, monkeypatch):
+    monkeypatch.setattr(checks, "PARETO_K_LIMIT", np.inf)
+    space, configs, y = branin_data
+    approximate = sl.GaussianProcess(space).fit(configs, y, method=method, chains=4, draws=250, seed=3)
+    assert np.isfinite(approximate.check().pareto_k) and np.isnan(approximate.check().rhat_max)
+    assert (
+        approximate.record["arguments"]["method"] == method
+        and approximate.record["abandoned"] == []
+        and approximate.n_draws == 1000
+    )
+    exact = branin_posterior.draws
+    for name in ("lengthscale", "sigma_f"):
+        gap = np.log(approximate.draws[name]).mean(axis=0) - np.log(exact[name]).mean(axis=0)
+        assert np.all(np.abs(gap) < np.log(exact[name]).std(axis=0)), name
+
+
+@pytest.mark.stan
+@pytest.mark.parametrize("method", ["pathfinder", "laplace"])
+@pytest.mark.parametrize("fixture", ["branin_posterior", "mixed_posterior"])
+def test_a_fit_with_improved_draws(fixture, method, request, monkeypatch):
+    exact = request.getfixturevalue(fixture)
+    resample = approximations.smoothed_resample
+    monkeypatch.setattr(approximations, "smoothed_resample", lambda *a: resample(*a)._replace(pareto_k=2.0))
+    y = exact.y_mean + exact.y_sd * np.asarray(exact.data["y"])
+    gp = sl.GaussianProcess(exact.encoder, exact.kernel)
+    posterior = gp.fit(exact.train, y, method=method, draws=100, seed=1)
+    if fixture == "mixed_posterior" and posterior.record["arguments"]["method"] == "nuts":
+        pytest.skip(f"{method} was abandoned here: {posterior.record['abandoned']}")
+    assert posterior.record["arguments"]["improved"] and posterior.check().ok
+    assert posterior.check().pareto_k <= 0.7 and posterior.check().ess_bulk_min >= 50 / 2
+    assert posterior.draws.keys() == exact.draws.keys()
+    new = Encoder(exact.encoder.space).sobol(5, 9)
+    for a, b in zip(posterior.predict(new), posterior.predict(new, engine="stan"), strict=True):
+        np.testing.assert_allclose(a, b, rtol=1e-8, atol=1e-8 * posterior.y_sd)
+    for name in ("lengthscale", "sigma_f", "sigma_n"):
+        gap = np.log(posterior.draws[name]).mean(axis=0) - np.log(exact.draws[name]).mean(axis=0)
+        assert np.all(np.abs(gap) < 0.6 * np.log(exact.draws[name]).std(axis=0)), name

@@ -1,0 +1,41 @@
+"""Side effects of a run: files, log messages and threads."""
+
+from __future__ import annotations
+
+import logging
+import tempfile
+
+import numpy as np
+import pytest
+from testing_fits import recorded_fit
+from threadpoolctl import threadpool_info, threadpool_limits
+
+import slayr_py as sl
+from slayr_py.inference.sampling import approximations, population
+
+pytestmark = pytest.mark.stan
+
+
+def test_nothing_is_left_behind_or_logged(branin_data, caplog, capfd, tmp_path, monkeypatch):
+    space, configs, y = branin_data
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    with caplog.at_level(logging.INFO):
+        sl.GaussianProcess(space).fit(configs[:3], y[:3], chains=1, warmup=20, draws=10)
+    assert not list(tmp_path.iterdir())
+    assert not caplog.records and capfd.readouterr() == ("", "")
+
+
+def test_a_run_uses_one_thread_of_blas(accepted_fits, monkeypatch):
+    """With more threads some implementations of BLAS sum in another order."""
+    seen = []
+
+    def improve(*arguments):
+        seen.extend(library["num_threads"] for library in threadpool_info() if library["user_api"] == "blas")
+        return population.improve(*arguments)
+
+    # No importance ratios are good enough, so that the run includes population Monte Carlo with its matrix products.
+    monkeypatch.setattr(approximations, "PARETO_K_LIMIT", -np.inf)
+    monkeypatch.setattr(approximations, "improve", improve)
+    with threadpool_limits(limits=2, user_api="blas"):
+        assert recorded_fit("pathfinder", seed=3).record["arguments"]["improved"]
+    assert seen and set(seen) == {1}

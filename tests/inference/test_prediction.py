@@ -1,0 +1,103 @@
+"""Predictions of a posterior, their gradients, and pending points."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from slayr_py.inference.prediction import Predictor, mixture_moments
+from slayr_py.space import Encoded
+
+
+@pytest.mark.stan
+@pytest.mark.parametrize("fixture", ["branin_posterior", "mixed_posterior"])
+def test_stan_and_numpy_predict_the_same(fixture, request):
+    posterior = request.getfixturevalue(fixture)
+    new = posterior.encoder.sobol(9, 123)
+    here, there = posterior.predict(new), posterior.predict(new, engine="stan")
+    for a, b in zip(here, there, strict=True):
+        np.testing.assert_allclose(a, b, rtol=1e-8, atol=1e-8 * posterior.y_sd)
+
+
+def test_prediction_is_the_mixture_of_its_draws(mixed_posterior):
+    prediction = mixed_posterior.predict(mixed_posterior.encoder.sobol(5, 8))
+    assert prediction.draw_mean.shape == prediction.draw_sd.shape == (200, 5)
+    np.testing.assert_allclose(prediction.mean, prediction.draw_mean.mean(axis=0))
+    second_moment = np.mean(prediction.draw_sd**2 + prediction.draw_mean**2, axis=0)
+    np.testing.assert_allclose(prediction.sd**2, second_moment - prediction.mean**2, rtol=1e-9)
+
+
+def test_prediction_against_the_formulas_with_an_inverse(mixed_posterior):
+    posterior = mixed_posterior
+    new = posterior.encoder.encode(posterior.encoder.sobol(4, 5))
+    prediction = posterior.predict(new)
+    y = posterior.idata["observed_data"]["y"].values
+    for i in (0, 57, 199):
+        theta = {name: value[i] for name, value in posterior.draws.items()}
+        inverse = np.linalg.inv(
+            posterior.kernel.gram(posterior.train, posterior.train, theta) + theta["sigma_n"] ** 2 * np.eye(len(y))
+        )
+        cross = posterior.kernel.gram(posterior.train, new, theta)
+        mean = theta["mu"] + cross.T @ inverse @ (y - theta["mu"])
+        own = np.diag(posterior.kernel.gram(new, new, theta))
+        variance = own - np.einsum("ij,ik,kj->j", cross, inverse, cross)
+        np.testing.assert_allclose(prediction.draw_mean[i], posterior.y_mean + posterior.y_sd * mean, rtol=1e-7)
+        np.testing.assert_allclose(prediction.draw_sd[i], posterior.y_sd * np.sqrt(variance), rtol=1e-5)
+
+
+def test_gradients_of_the_moments(branin_posterior):
+    predictor = branin_posterior.predictor(7)
+    encoder = branin_posterior.encoder
+    values = np.random.default_rng(0).random((5, 2))
+
+    def at(v):
+        return Encoded(v, np.ones(v.shape, dtype=bool), encoder)
+
+    mean, variance, mean_gradient, variance_gradient = predictor.moments_with_gradient(at(values))
+    np.testing.assert_allclose(predictor.moments(at(values))[0], mean)
+    np.testing.assert_allclose(predictor.moments(at(values))[1], variance)
+    h = 1e-6
+    for j in range(2):
+        step = h * np.eye(2)[j]
+        above, below = predictor.moments(at(values + step)), predictor.moments(at(values - step))
+        np.testing.assert_allclose(mean_gradient[..., j], (above[0] - below[0]) / (2 * h), rtol=1e-5, atol=1e-5)
+        np.testing.assert_allclose(variance_gradient[..., j], (above[1] - below[1]) / (2 * h), rtol=1e-5, atol=1e-5)
+
+
+@pytest.mark.stan
+@pytest.mark.parametrize("fixture", ["branin_posterior", "mixed_posterior"])
+def test_pending_points_extend_the_factor_exactly(fixture, request):
+    posterior = request.getfixturevalue(fixture)
+    encoder, predictor = posterior.encoder, posterior.predictor(20)
+    pending, elsewhere = encoder.encode(encoder.sobol(3, 50)), encoder.encode(encoder.sobol(6, 51))
+    quick = predictor.with_pending(pending)
+    believed = np.hstack([np.tile(posterior.data["y"], (len(predictor.factor), 1)), predictor.moments(pending)[0]])
+    whole = Predictor(posterior.kernel, posterior.train.concatenate(pending), believed, predictor.draws)
+    np.testing.assert_allclose(quick.factor, whole.factor, atol=1e-9)
+    for a, b in zip(quick.moments_with_gradient(elsewhere), whole.moments_with_gradient(elsewhere), strict=True):
+        np.testing.assert_allclose(a, b, rtol=1e-6, atol=1e-8)
+
+
+def test_pending_points_shrink_the_variance_and_keep_the_mean(branin_posterior):
+    predictor = branin_posterior.predictor(5)
+    encoder = branin_posterior.encoder
+    pending, elsewhere = encoder.encode(encoder.sobol(2, 50)), encoder.encode(encoder.sobol(6, 51))
+    conditioned = predictor.with_pending(pending)
+    before, after = predictor.moments(elsewhere), conditioned.moments(elsewhere)
+    np.testing.assert_allclose(after[0], before[0], rtol=1e-6, atol=1e-6)
+    assert np.all(after[1] <= before[1] + 1e-9)
+    assert np.all(conditioned.moments(pending)[1] < predictor.draws["sigma_n"][:, None] ** 2 + 1e-9)
+
+
+def test_nearly_singular_covariances_are_still_factored(branin_posterior):
+    encoder = branin_posterior.encoder
+    point = encoder.encode(encoder.sobol(1, 0))
+    rows = point[[0] * 30]
+    draws = {"mu": np.zeros(1), "sigma_f": np.ones(1), "sigma_n": np.array([1e-9]), "lengthscale": np.ones((1, 2))}
+    mean, variance = Predictor(branin_posterior.kernel, rows, np.ones(30), draws).moments(point)
+    assert mean[0, 0] == pytest.approx(1, abs=1e-3) and variance[0, 0] < 1e-3
+
+
+def test_mixture_moments():
+    mean, sd = np.array([[0.0], [2.0]]), np.array([[1.0], [3.0]])
+    assert [float(v[0]) for v in mixture_moments(mean, sd)] == [1.0, pytest.approx(np.sqrt(6))]
