@@ -72,7 +72,12 @@ def test_key_does_not_depend_on_the_folder(scripted, source, tmp_path):
     other = tmp_path / "elsewhere" / "p.stan"
     other.parent.mkdir()
     other.write_text(STAN)
+    header, same = tmp_path / "f.hpp", other.with_name("f.hpp")
+    header.write_text("// one\n")
+    same.write_text("// one\n")
     assert compile_program(other).exe == compile_program(source).exe
+    first, second = (compile_program(source, cpp_options={"USER_HEADER": path}) for path in (header, same))
+    assert first.exe == second.exe and second.header == same
 
 
 def _compile(path):
