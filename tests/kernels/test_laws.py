@@ -7,7 +7,7 @@ import pytest
 from testing_kernels import CASES, SUMS, random_points, random_theta
 
 from slayr_py import DataError
-from slayr_py.kernels import FrequencyModulated, Hierarchical, Matern, Separable, from_name, names
+from slayr_py.kernels import names
 from slayr_py.space import Encoded, Encoder
 
 
@@ -103,17 +103,6 @@ def test_priors_fit_the_hyperparameters(case):
         assert h.labels is None or h.dimension
 
 
-@pytest.mark.parametrize("name", sorted(CASES))
-def test_options_make_the_kernel_again(name):
-    kernel, encoder = CASES[name][0], Encoder(CASES[name][1])
-    again = from_name(kernel.name, encoder, **kernel.options())
-    theta = random_theta(kernel, encoder, np.random.default_rng(12))
-    points = random_points(encoder, 5, 13)
-    assert repr(again) == repr(kernel)
-    assert np.array_equal(again.gram(points, points, theta), kernel.gram(points, points, theta))
-    assert kernel.description
-
-
 def test_bad_hyperparameters_are_named(case):
     kernel, encoder = case
     points = random_points(encoder, 3, 14)
@@ -131,32 +120,3 @@ def test_bad_hyperparameters_are_named(case):
         with pytest.raises(DataError) as error:
             kernel.gram(points, points, bad)
         assert phrase in str(error.value)
-
-
-@pytest.mark.parametrize(
-    ("make", "phrase"),
-    [
-        (lambda: Hierarchical("sse"), "'se'"),
-        (lambda: Hierarchical(combine="plus"), "'plus'"),
-        (lambda: Hierarchical("matern", p=-1), "-1"),
-        (lambda: FrequencyModulated("laplace"), "'laplacian'"),
-        (lambda: FrequencyModulated(Matern()), "Matern"),
-        (lambda: FrequencyModulated("laplacian", tau=1.0), "tau"),
-        (lambda: FrequencyModulated("power", tau=2.5), "2.5"),
-        (lambda: FrequencyModulated("power", orders=0), "0"),
-        (lambda: FrequencyModulated(Hierarchical(), tau=1.0), "tau"),
-        (lambda: from_name("matern", None, q=1), "known: p"),
-        (lambda: from_name("auto", None), "encoder"),
-        (lambda: Separable("laplacien"), "'laplacian'"),
-        (lambda: Separable(combine="times"), "'times'"),
-        (lambda: from_name("fm", Encoder(CASES["matern-plain"][1])), "ordinal or categorical"),
-        (lambda: from_name("separable", Encoder(CASES["matern-plain"][1])), "ordinal or categorical"),
-        (lambda: from_name("auto", None, p=1), "auto"),
-        (lambda: from_name("fm", None, modulator={"base": "se"}), "needs a name"),
-        (lambda: from_name("fm", None, modulator={"name": "hierarchical", "bass": "se"}), "bass"),
-    ],
-)
-def test_bad_kernels_are_refused(make, phrase):
-    with pytest.raises(DataError) as error:
-        make()
-    assert phrase in str(error.value)

@@ -7,7 +7,7 @@ from sklearn.gaussian_process.kernels import Matern as SklearnMatern
 from testing_spaces import mixed_space, plain_space
 
 from slayr_py import DataError
-from slayr_py.kernels import Matern, from_name
+from slayr_py.kernels import Matern
 from slayr_py.kernels.matern import matern
 from slayr_py.space import Encoded, Encoder
 
@@ -114,16 +114,3 @@ def test_wrong_theta(theta, words):
     points = encoder.encode(encoder.sobol(3, 0))
     with pytest.raises(DataError, match=words):
         Matern().gram(points, points, theta)
-
-
-def test_kernels_by_name():
-    assert repr(from_name("matern", p=1)) == "Matern(p=1)"
-    assert from_name("auto", Encoder(plain_space())).name == "matern"
-    kernel = Matern(3)
-    assert from_name(kernel) is kernel
-    with pytest.raises(DataError, match="did you mean 'matern'"):
-        from_name("mattern")
-    with pytest.raises(DataError, match="q"):
-        from_name("matern", q=1)
-    with pytest.raises(DataError, match="pass them to it"):
-        from_name(kernel, p=1)

@@ -3,7 +3,7 @@ from __future__ import annotations
 import networkx as nx
 import numpy as np
 import pytest
-from ConfigSpace import Categorical, ConfigurationSpace, Constant, EqualsCondition, Float, Integer
+from ConfigSpace import Categorical, ConfigurationSpace, Constant, Float, Integer
 from testing_spaces import conditional_space, odd_levels_space
 
 from slayr_py import SpaceError
@@ -170,14 +170,3 @@ def test_encoders_with_other_graphs_do_not_match(space):
     starred = Encoder(space, graphs={"act": star})
     with pytest.raises(SpaceError, match="other graphs"):
         Encoder(space, graphs={"act": heavy}).encode(starred.encode(starred.sobol(2, 0)))
-
-
-def test_encoders_with_other_conditions_do_not_match():
-    def made(parent: str) -> Encoder:
-        space = ConfigurationSpace({"a": [1, 2], "b": [1, 2], "x": (0.0, 1.0)})
-        space.add(EqualsCondition(space["x"], space[parent], 1))
-        return Encoder(space)
-
-    encoded = made("a").encode([{"a": 2, "b": 1}])
-    with pytest.raises(SpaceError, match="another space"):
-        made("b").encode(encoded)

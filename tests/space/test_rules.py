@@ -23,7 +23,7 @@ from ConfigSpace import (
     OrConjunction,
 )
 from ConfigSpace.exceptions import ForbiddenValueError
-from testing_spaces import RULED_SPACES, SPACES, nested_space
+from testing_spaces import RULED_SPACES, SPACES
 
 from slayr_py import SpaceError
 from slayr_py.space import Encoded, Encoder
@@ -104,38 +104,6 @@ def test_nothing_is_printed(capsys):
     capsys.readouterr()  # ConfigSpace prints vectors when it compares with >=
     encoder.decode(encoder.encode(encoder.sobol(5, 0)))
     assert capsys.readouterr().out == ""
-
-
-def test_ancestors():
-    encoder = Encoder(nested_space())
-    root = ("z_root",)
-    assert set(encoder.names) == {
-        "z_root", "layers", "units", "trees", "drop", "rate", "after", "either", "deep", "unless"
-    }  # fmt: skip
-    above = {name: set(names) for name, names in encoder.ancestors.items()}
-    assert above == {
-        "z_root": set(),
-        "layers": {*root},
-        "drop": {*root},
-        "trees": {*root},
-        "rate": {*root, "drop"},
-        "units": {*root, "layers"},
-        "after": {*root, "layers"},  # through the constant `fixed`
-        "either": {*root, "trees", "layers", "units"},
-        "deep": {*root, "layers", "drop"},
-        "unless": {*root, "layers"},
-    }
-    for names in encoder.ancestors.values():
-        assert list(names) == sorted(names, key=encoder.names.index)
-    assert encoder.conditional == encoder.names[1:]
-
-
-def test_a_condition_on_a_constant_counts_as_a_condition():
-    space = ConfigurationSpace([Constant("k", 2), Float("x", (0.0, 1.0)), Float("y", (0.0, 1.0))])
-    space.add(EqualsCondition(space["x"], space["k"], 2))
-    encoder = Encoder(space)
-    assert encoder.ancestors == {"y": (), "x": ()} and encoder.conditional == ("x",)
-    assert encoder.encode(encoder.sobol(4, 0)).active.all()
 
 
 def test_a_space_in_a_space():

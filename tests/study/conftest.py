@@ -1,4 +1,4 @@
-"""Small spaces, quick fits, and databases."""
+"""Small spaces and studies, quick fits, and databases."""
 
 from __future__ import annotations
 
@@ -11,6 +11,8 @@ from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
+import numpy as np
+import optuna
 import pytest
 import sqlalchemy
 from ConfigSpace import (
@@ -24,6 +26,8 @@ from ConfigSpace import (
     Integer,
     OrdinalHyperparameter,
 )
+
+from slayr_py.study import ask, create_study, proposal
 
 
 @pytest.fixture
@@ -50,6 +54,23 @@ def mixed() -> ConfigurationSpace:
     space.add(EqualsCondition(degree, kernel, "poly"))
     space.add(ForbiddenAndConjunction(ForbiddenEqualsClause(size, "l"), ForbiddenEqualsClause(flag, False)))
     return space
+
+
+@pytest.fixture
+def small_study(plane, quick) -> optuna.Study:
+    """Four trials: two are complete, one failed, one is running."""
+    study = create_study(plane, n_initial=3, seed=1, study_name="net", **quick)
+    for value in (5.0, 2.0, None):
+        trial = ask(study)
+        study.tell(trial, value, optuna.trial.TrialState.FAIL if value is None else None)
+    ask(study)
+    return study
+
+
+@pytest.fixture
+def any_monte_carlo_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Accept every Monte Carlo error of the acquisition: no fit is repeated with more draws."""
+    monkeypatch.setattr(proposal, "LARGEST_ERROR", np.inf)
 
 
 @pytest.fixture(scope="session")

@@ -1,26 +1,16 @@
 from __future__ import annotations
 
 import io
-import math
 from contextlib import redirect_stderr
 
-import numpy as np
 import optuna
 import pytest
 from ConfigSpace import ConfigurationSpace
-from optuna.trial import TrialState
+from testing_studies import branin
 
-from slayr_py.errors import DataError, InferenceError, ObjectiveError, SpaceError, StorageError, ToolchainError
+from slayr_py.errors import DataError, InferenceError, SpaceError, StorageError, ToolchainError
 from slayr_py.kernels import Matern
 from slayr_py.study import minimize
-from slayr_py.study.storage.attributes import FAILURE_KEY
-
-
-def branin(config):
-    x, y = config["x"], config["y"]
-    return (
-        (y - 5.1 / (4 * math.pi**2) * x**2 + 5 / math.pi * x - 6) ** 2 + 10 * (1 - 1 / (8 * math.pi)) * math.cos(x) + 10
-    )
 
 
 @pytest.mark.slow
@@ -34,25 +24,7 @@ def test_branin_is_found_in_25_evaluations(plane):
     assert len(result.trials) == 25
 
 
-def test_the_result_is_a_reading_of_the_study(mixed):
-    result = minimize(lambda c: c["rate"], mixed, budget=6, n_initial=6, seed=1, progress=False)
-    table = result.trials
-    assert list(table.columns) == ["number", "value", "state", *(f"params_{name}" for name in mixed)]
-    assert table["number"].tolist() == list(range(6)) and set(table["state"]) == {"COMPLETE"}
-    assert table["value"].dtype == np.float64
-    assert result.best_value == table["value"].min() == result.best_config["rate"]
-    assert isinstance(result.study, optuna.Study)
-    assert (table["params_degree"].notna() == (table["params_kernel"] == "poly")).all()
-    assert f"best_value={result.best_value:.6g}" in repr(result)
-
-
-def test_the_posterior_of_a_result(plane, quick):
-    result = minimize(branin, plane, budget=5, n_initial=5, seed=1, progress=False, **quick)
-    prediction = result.posterior().predict([result.best_config])
-    assert prediction.mean.shape == (1,) and abs(prediction.mean[0] - result.best_value) < 10
-
-
-def test_a_stopped_study_goes_on_as_if_it_never_had(plane, tmp_path, quick):
+def test_a_resumed_study_equals_an_uninterrupted_one(plane, tmp_path, quick):
     def run(name, *budgets):
         url = f"sqlite:///{tmp_path / name}.db"
         for budget in budgets:
@@ -64,81 +36,6 @@ def test_a_stopped_study_goes_on_as_if_it_never_had(plane, tmp_path, quick):
     whole = run("whole", 7)
     assert len(whole) == 7
     assert run("parts", 2, 5, 7, 7, 3).equals(whole)
-
-
-def test_maximising_gives_the_greatest(plane):
-    result = minimize(lambda c: -branin(c), plane, budget=8, n_initial=8, seed=1, direction="maximize", progress=False)
-    assert result.best_value == result.trials["value"].max()
-
-
-def test_a_failing_objective_fails_its_trial_and_the_study_goes_on(plane):
-    answers = iter([1.0, ValueError("diverged"), 2.0, None, float("nan"), "0.5", 3.0, float("inf")])
-
-    def objective(config):
-        answer = next(answers)
-        if isinstance(answer, Exception):
-            raise answer
-        return answer
-
-    result = minimize(objective, plane, budget=8, n_initial=8, seed=1, progress=False)
-    states = ["COMPLETE", "FAIL", "COMPLETE", "FAIL", "FAIL", "FAIL", "COMPLETE", "FAIL"]
-    assert result.trials["state"].tolist() == states
-    assert result.best_value == 1.0
-    reasons = [trial.user_attrs.get(FAILURE_KEY, "") for trial in result.study.trials]
-    for reason, word in zip(reasons, ["", "diverged", "", "return statement", "nan", "'0.5'", "", "inf"], strict=True):
-        assert word in reason and bool(reason) == bool(word)
-
-
-def test_three_failures_in_a_row_stop_the_study_and_keep_it(plane, tmp_path):
-    url = f"sqlite:///{tmp_path / 'study.db'}"
-    calls = []
-
-    def objective(config):
-        calls.append(config)
-        if len(calls) in (2, 3) or len(calls) > 4:
-            raise OSError("disk on fire")
-        return 1.0
-
-    with pytest.raises(ObjectiveError, match="3 trials in a row failed.*trial 6 at .*disk on fire") as caught:
-        minimize(objective, plane, budget=20, n_initial=20, seed=1, storage=url, study_name="s", progress=False)
-    assert isinstance(caught.value.__cause__, OSError)
-    stored = optuna.load_study(study_name="s", storage=url)
-    assert [t.state.name for t in stored.trials] == ["COMPLETE", "FAIL", "FAIL", "COMPLETE", "FAIL", "FAIL", "FAIL"]
-
-
-@pytest.mark.stan
-def test_values_that_are_not_finite_never_stop_the_study(plane):
-    result = minimize(lambda c: float("nan"), plane, budget=5, n_initial=3, seed=1, progress=False)
-    assert result.trials["state"].tolist() == ["FAIL"] * 5
-    with pytest.raises(DataError, match="no trial with a finite value.*nan"):
-        _ = result.best_config
-
-
-def test_failures_are_not_fitted_and_their_points_not_suggested_again(plane, quick):
-    seen = []
-
-    def objective(config):
-        seen.append((config["x"], config["y"]))
-        return float("nan") if config["x"] > 2 else branin(config)
-
-    minimize(objective, plane, budget=9, n_initial=5, seed=1, progress=False, **quick)
-    assert len(set(seen)) == 9
-
-
-def test_an_interrupt_leaves_a_consistent_study(plane, tmp_path):
-    url = f"sqlite:///{tmp_path / 'study.db'}"
-
-    def objective(config):
-        if len(optuna.load_study(study_name="s", storage=url).trials) == 3:
-            raise KeyboardInterrupt
-        return 1.0
-
-    arguments = {"budget": 5, "n_initial": 5, "seed": 1, "storage": url, "study_name": "s", "progress": False}
-    with pytest.raises(KeyboardInterrupt):
-        minimize(objective, plane, **arguments)
-    stored = optuna.load_study(study_name="s", storage=url)
-    assert [t.state for t in stored.trials] == [TrialState.COMPLETE, TrialState.COMPLETE, TrialState.RUNNING]
-    assert minimize(lambda c: 1.0, plane, **arguments).trials["state"].tolist() == ["COMPLETE"] * 5
 
 
 def test_a_missing_compiler_is_reported_before_anything_is_evaluated(plane, monkeypatch):
@@ -168,45 +65,13 @@ def test_a_fit_that_fails_does_not_end_the_study(plane, monkeypatch):
     assert len(result.trials) == 3
 
 
-def test_callbacks_may_stop_the_study(plane):
-    result = minimize(
-        branin,
-        plane,
-        budget=9,
-        n_initial=9,
-        progress=False,
-        callbacks=[lambda study, trial: study.stop() if trial.number == 2 else None],
-    )
-    assert len(result.trials) == 3
-
-
-def test_a_timeout_starts_no_further_trial(plane):
-    result = minimize(branin, plane, budget=1000, n_initial=1000, seed=1, progress=False, timeout=0.2)
-    assert 0 < len(result.trials) < 1000
-
-
-def test_optunas_verbosity_is_as_it_was(plane):
+def test_optunas_verbosity_is_restored(plane):
     before = optuna.logging.get_verbosity()
     minimize(branin, plane, budget=2, n_initial=2, progress=False)
     assert optuna.logging.get_verbosity() == before
 
 
-@pytest.mark.stan
-def test_the_bar_says_what_is_done_and_how_the_fit_went(plane):
-    drawn = io.StringIO()
-    with redirect_stderr(drawn):
-        minimize(branin, plane, budget=5, n_initial=4, seed=1, method="nuts", chains=2, warmup=100, draws=100)
-    text = drawn.getvalue()
-    assert text.count("kernel: Matérn kernel (p = 2), chosen because all parameters are real\n") == 1
-    for words in ("compiling", "evaluating", "fitting", "maximising", "5/5", "best ", "rhat ", "ess ", "div ", "done"):
-        assert words in text
-    drawn = io.StringIO()
-    with redirect_stderr(drawn):
-        minimize(branin, plane, budget=2, n_initial=2, progress=False)
-    assert drawn.getvalue() == ""
-
-
-def test_a_resumed_study_says_that_its_kernel_is_another(plane):
+def test_resuming_with_another_kernel_is_announced(plane):
     arguments = {"n_initial": 2, "storage": optuna.storages.InMemoryStorage(), "study_name": "s"}
     minimize(branin, plane, budget=1, progress=False, **arguments)
     drawn = io.StringIO()
@@ -233,7 +98,7 @@ def test_a_resumed_study_says_that_its_kernel_is_another(plane):
         ({"objective": 3}, DataError, "objective must be a function"),
     ],
 )
-def test_bad_input_is_named_before_anything_happens(plane, options, error, words):
+def test_invalid_arguments_raise_before_any_evaluation(plane, options, error, words):
     calls = []
     arguments = {"objective": lambda c: calls.append(c) or 1.0, "space": plane, "progress": False, **options}
     with pytest.raises(error, match=words):

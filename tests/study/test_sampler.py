@@ -1,32 +1,17 @@
 from __future__ import annotations
 
 import copy
-import json
 import threading
 
-import networkx as nx
-import numpy as np
 import optuna
 import pytest
 from ConfigSpace import ConfigurationSpace
 from optuna.trial import TrialState
+from testing_studies import bowl, suggestion
 
-from slayr_py.acquisition import suggest
 from slayr_py.errors import DataError, InferenceError, SpaceError
-from slayr_py.kernels import Hierarchical, Matern
-from slayr_py.space import Encoder, space_from_json
 from slayr_py.study import StanGPSampler, ask, config_of, create_study
 from slayr_py.study.distributions import to_params
-from slayr_py.study.storage.attributes import STUDY_KEY, SUGGESTION_KEY, describe_kernel, model_difference
-from slayr_py.study.storage.trials import pending
-
-
-def suggestion(trial):
-    return trial.user_attrs.get(SUGGESTION_KEY)
-
-
-def bowl(config):
-    return (config["x"] - 2) ** 2 + (config["y"] - 7) ** 2
 
 
 def test_the_tth_point_of_the_design_belongs_to_trial_t(plane):
@@ -66,84 +51,7 @@ def test_suggestions_follow_from_seed_and_number_alone(plane, quick):
     assert run(2) == whole and run(5) == whole
 
 
-def test_a_model_suggestion_says_how_it_came_about(plane, quick):
-    study = create_study(plane, n_initial=3, seed=5, acquisition="lcb", **{**quick, "method": "nuts", "chains": 2})
-    for _ in range(3):
-        trial = ask(study)
-        study.tell(trial, bowl(config_of(trial)))
-    study.tell(ask(study), 1.0)
-    record = suggestion(study.trials[3])
-    assert json.loads(json.dumps(record, allow_nan=False)) == record
-    assert record["phase"] == "model" and record["kernel"] == "matern" and record["method"] == "nuts"
-    assert record["config"] == study.trials[3].params and record["observations"] == 3
-    assert {"rhat_max", "ess_bulk_min", "divergences", "ok"} <= record["diagnostics"].keys()
-    assert record["acquisition"]["name"] == "lcb" and np.isfinite(record["acquisition"]["value"])
-    assert record["predicted"]["sd"] > 0 and record["seconds"]["fit"] > 0
-
-
-def test_maximising_is_minimising_the_negative(plane, quick):
-    configs, means = [], []
-    for direction, sign in (("minimize", 1.0), ("maximize", -1.0)):
-        study = create_study(plane, direction=direction, n_initial=4, seed=2, **quick)
-        for _ in range(6):
-            trial = ask(study)
-            study.tell(trial, sign * bowl(config_of(trial)))
-        configs.append([trial.params for trial in study.trials])
-        means.append(suggestion(study.trials[-1])["predicted"]["mean"])
-    assert configs[0] == configs[1]
-    assert means[0] == pytest.approx(-means[1])
-
-
-def test_only_complete_finite_trials_are_fitted_and_all_running_ones_are_pending(plane, monkeypatch, quick):
-    study = create_study(plane, n_initial=5, seed=2, **quick)
-    trials = [ask(study) for _ in range(5)]
-    study.tell(trials[0], 1.0)
-    study.tell(trials[1], state=TrialState.FAIL)
-    study.tell(trials[2], state=TrialState.PRUNED)
-    study.tell(trials[3], float("inf"))
-    seen = {}
-
-    def spy(post, acquisition, **options):
-        seen.update(options, n=len(post.train))
-        raise InferenceError("enough")
-
-    monkeypatch.setattr("slayr_py.study.proposal.suggest", spy)
-    with pytest.warns(RuntimeWarning, match="enough"):
-        ask(study)
-    assert seen["n"] == 1 and seen["best"] == 1.0 and seen["t"] == 1
-    assert [to_params(config) for config in seen["pending"]] == [config_of(trials[4])]
-    assert len(seen["exclude"]) == 4
-
-
-def test_a_noisy_study_improves_on_the_mean_and_repeats_all_but_failures(plane, monkeypatch, quick):
-    study = create_study(plane, direction="maximize", n_initial=3, seed=2, noisy=True, **quick)
-    for value in (1.0, 3.0, None):
-        trial = ask(study)
-        study.tell(trial, value, TrialState.FAIL if value is None else None)
-    seen = {}
-
-    def spy(post, acquisition, **options):
-        seen.update(options, smallest_mean=post.predict(post.train).mean.min())
-        return suggest(post, acquisition, **options)
-
-    monkeypatch.setattr("slayr_py.study.proposal.suggest", spy)
-    ask(study)
-    assert seen["best"] == seen["smallest_mean"] > -3.0  # the values are negated, and their means shrunk together
-    assert [to_params(config) for config in seen["exclude"]] == [study.trials[2].params]
-    assert suggestion(study.trials[3])["acquisition"]["best"] == -seen["best"]
-
-
-def test_a_running_trial_is_pending_before_it_suggested_anything(plane):
-    study = create_study(plane, n_initial=5, seed=2)
-    trial = study.ask()
-    suggested = trial.relative_params
-    assert trial.params == {}
-    other = study.ask()
-    frozen = study.trials[other.number]
-    assert [to_params(c) for c in pending(study, plane, frozen)] == [suggested]
-
-
-def test_a_failing_fit_is_said_aloud_and_filled_in(plane, monkeypatch, quick):
+def test_a_failed_fit_warns_and_falls_back_to_a_random_configuration(plane, monkeypatch, quick):
     study = create_study(plane, n_initial=2, seed=2, **quick)
     for _ in range(2):
         study.tell(ask(study), 1.0)
@@ -159,7 +67,7 @@ def test_a_failing_fit_is_said_aloud_and_filled_in(plane, monkeypatch, quick):
     assert record["phase"] == "random" and record["error"] == "chain 1 died" and record["config"] == config_of(trial)
 
 
-def test_without_observations_the_space_is_filled(plane):
+def test_suggestions_without_observations_fill_the_space(plane):
     study = create_study(plane, n_initial=1, seed=2)
     configs = [config_of(ask(study)) for _ in range(3)]
     assert [suggestion(trial)["phase"] for trial in study.trials] == ["initial", "random", "random"]
@@ -189,59 +97,6 @@ def test_enqueued_trials_are_kept_and_cost_no_fit(plane, quick):
     assert config_of(partly)["x"] == 0.5 and suggestion(study.trials[2])["phase"] == "model"
 
 
-def test_a_study_remembers_its_space_and_seed(plane, mixed):
-    study = create_study(plane, n_initial=3)
-    record = study.user_attrs[STUDY_KEY]
-    assert space_from_json(record["space"]) == plane and record["acquisition"] == "ei" and record["noisy"] is False
-    assert record["kernel"] == {
-        "name": "matern",
-        "options": {"p": 2},
-        "description": "Matérn kernel (p = 2)",
-        "chosen": "auto",
-        "reason": "all parameters are real",
-    }
-    again = optuna.create_study(
-        storage=study._storage, study_name=study.study_name, load_if_exists=True, sampler=StanGPSampler(plane)
-    )
-    assert again.sampler.bind(again) == record["seed"]
-    with pytest.raises(DataError, match=f"was started with seed {record['seed']}, not 4"):
-        StanGPSampler(plane, seed=4).bind(study)
-    with pytest.raises(SpaceError, match="also has x, y"):
-        StanGPSampler(mixed).bind(study)
-    with pytest.raises(SpaceError, match="parameter 'x' differs in upper"):
-        StanGPSampler(ConfigurationSpace({"x": (-5.0, 11.0), "y": (0.0, 15.0)})).bind(study)
-
-
-def test_kernel_and_graphs_may_change_and_the_record_tells(mixed):
-    star = nx.star_graph(["m", "s", "l"])
-    study = create_study(Encoder(mixed, graphs={"size": star}), n_initial=3)
-    record = study.user_attrs[STUDY_KEY]
-    assert model_difference(record, study.sampler.kernel_record, study.sampler.encoder) is None
-    for space, kernel, words in (
-        (mixed, "auto", "other graphs"),
-        (Encoder(mixed, graphs={"size": star}), Hierarchical(base="rq"), "chosen because the space has conditions"),
-    ):
-        sampler = StanGPSampler(space, kernel=kernel)
-        assert sampler.bind(study) == record["seed"]
-        assert words in model_difference(record, sampler.kernel_record, sampler.encoder)
-    assert study.user_attrs[STUDY_KEY] == record
-
-
-def test_studies_of_earlier_versions_have_the_name_of_their_kernel(plane):
-    study = create_study(plane, n_initial=3, kernel=Matern(p=1), seed=1)
-    record = {**study.user_attrs[STUDY_KEY], "kernel": "matern"}
-    del record["graphs"]
-    study.set_user_attr(STUDY_KEY, record)
-    assert model_difference(record, study.sampler.kernel_record, study.sampler.encoder) is None
-    assert describe_kernel(record["kernel"]) == "matern"
-    assert config_of(ask(study)) == to_params(study.sampler.design(1)[0])
-
-
-def test_new_studies_without_a_seed_differ(plane):
-    first, second = (config_of(ask(create_study(plane))) for _ in range(2))
-    assert first != second
-
-
 def test_parameters_outside_the_space_are_drawn_from_the_seed(plane):
     def run() -> list[float]:
         study = create_study(plane, n_initial=3, seed=1)
@@ -250,14 +105,14 @@ def test_parameters_outside_the_space_are_drawn_from_the_seed(plane):
     assert run() == run() and len(set(run())) == 3
 
 
-def test_a_declared_parameter_asked_for_with_another_range_is_warned_about_once(plane):
+def test_another_range_for_a_declared_parameter_warns_once(plane):
     study = create_study(plane, n_initial=3, seed=1)
     with pytest.warns(UserWarning, match="'x' was declared as"):
         assert 50 <= study.ask().suggest_float("x", 50, 60) <= 60
     study.ask().suggest_float("x", 50, 60)
 
 
-def test_threads_take_turns_and_see_each_other(plane, quick):
+def test_threads_take_turns_and_suggest_different_points(plane, quick):
     study = create_study(plane, n_initial=1, seed=1, **quick)
     study.tell(ask(study), 1.0)
     configs = []
@@ -292,7 +147,7 @@ def test_a_sampler_can_be_copied(plane):
         ({"max_treedepth": 0}, "max_treedepth"),
     ],
 )
-def test_illegal_options_are_named_at_once(plane, options, words):
+def test_invalid_options_raise(plane, options, words):
     with pytest.raises(DataError, match=words):
         StanGPSampler(plane, **options)
 
@@ -318,9 +173,8 @@ def test_a_point_of_the_design_that_was_enqueued_is_not_repeated(quick):
     assert len({tuple(config.items()) for config in tried}) == 6
 
 
-def test_a_trial_without_a_record_yet_stands_for_its_point_of_the_design(plane):
-    study = create_study(plane, n_initial=3, seed=2)
-    study._storage.create_new_trial(study._study_id)  # by a process that has not suggested anything yet
-    design = study.sampler.design(2)
-    current = study.ask()._trial_id
-    assert pending(study, plane, study._storage.get_trial(current), design) == [design[0]]
+@pytest.mark.stan
+@pytest.mark.parametrize("wrong", [1, "yes", None])
+def test_warm_starts_must_be_a_boolean(plane, wrong):
+    with pytest.raises(DataError, match="warm_starts must be True or False"):
+        create_study(plane, warm_starts=wrong)

@@ -85,6 +85,22 @@ def own_cache(tmp_path, monkeypatch) -> Path:
     return cache_dir()
 
 
+@pytest.fixture
+def no_cmdstan(tmp_path, monkeypatch) -> None:
+    """Hide every CmdStan of the user."""
+    monkeypatch.delenv("CMDSTAN", raising=False)
+    monkeypatch.delenv("CONDA_PREFIX", raising=False)
+    monkeypatch.setenv("HOME", str(tmp_path / "home"))
+
+
+@pytest.fixture
+def source(tmp_path) -> Path:
+    """A program for the `scripted` CmdStan."""
+    path = tmp_path / "p.stan"
+    path.write_text("parameters { real z; }\nmodel { z ~ std_normal(); }\n")
+    return path
+
+
 @pytest.fixture(scope="session")
 def write_script() -> Callable[[Path, str], None]:
     return _write_script

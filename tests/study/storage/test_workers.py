@@ -1,4 +1,4 @@
-"""Several processes on one study, and what killed ones leave, on SQLite and on PostgreSQL."""
+"""Several processes on one study, and the trials of killed processes, on SQLite and on PostgreSQL."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ sl.minimize(objective, space, budget=12, n_initial=4, seed=3, progress=False, st
 
 @pytest.mark.slow
 @pytest.mark.stan
-def test_two_processes_share_budget_and_study_and_repeat_nothing(database, tmp_path):
+def test_two_processes_share_a_study_and_its_budget_without_repeats(database, tmp_path):
     """Both want the best of 24 configurations next, all the time."""
     log = tmp_path / "evaluations"
     processes = [
@@ -66,7 +66,7 @@ def test_two_processes_share_budget_and_study_and_repeat_nothing(database, tmp_p
     assert len({process for process, _ in evaluated}) == 2
 
 
-def test_what_another_process_evaluates_is_pending(database, tmp_path, plane, quick, monkeypatch):
+def test_configurations_evaluated_by_another_process_are_pending(database, tmp_path, plane, quick, monkeypatch):
     stop = tmp_path / "stop"
     holding = f"""
 import os, sys, time
@@ -158,7 +158,7 @@ def test_the_trial_of_a_killed_process_is_resumed(database, tmp_path, plane, qui
     assert result.trials.equals(undisturbed.trials)
 
 
-def test_an_objective_that_always_ends_its_process_fails_in_the_end(tmp_path, plane, quick):
+def test_a_trial_fails_after_repeatedly_ending_its_process(tmp_path, plane, quick):
     url = f"sqlite:///{tmp_path / 'study.db'}"
     few = "from slayr_py.study.storage import workers; workers.MOST_EVALUATIONS = 2"
     deadly = few + KILLED.replace("len(calls) == 5", "config['x'] > 0")
@@ -170,7 +170,7 @@ def test_an_objective_that_always_ends_its_process_fails_in_the_end(tmp_path, pl
     assert failed.user_attrs["slayr:failure"] == "its evaluation was started 2 times and never finished"
 
 
-def test_a_budget_that_only_the_killed_trial_is_missing_from_is_filled(database, plane, quick):
+def test_the_last_trial_of_a_budget_is_resumed_after_a_kill(database, plane, quick):
     subprocess.run([sys.executable, "-c", KILLED.replace("budget=6", "budget=5"), database], timeout=120)
     result = minimize(lambda config: 0.0, plane, 5, 3, seed=3, storage=database, study_name="killed", **quick)
     assert result.trials["state"].tolist() == ["COMPLETE"] * 5
@@ -191,7 +191,7 @@ def test_an_interrupted_trial_is_resumed(tmp_path, plane, quick):
     assert resumed(url, plane, **quick).trials.equals(undisturbed.trials)
 
 
-def test_an_interrupt_is_no_attempt(tmp_path, plane, quick):
+def test_an_interrupt_does_not_count_as_an_attempt(tmp_path, plane, quick):
     url = f"sqlite:///{tmp_path / 'study.db'}"
 
     def impatient(config):
@@ -203,7 +203,7 @@ def test_an_interrupt_is_no_attempt(tmp_path, plane, quick):
     assert resumed(url, plane, **quick).trials["state"].tolist() == ["COMPLETE"] * 6
 
 
-def test_an_enqueued_trial_is_resumed_before_those_that_wait(database, plane, quick):
+def test_an_abandoned_enqueued_trial_is_resumed_before_waiting_ones(database, plane, quick):
     study = create_study(plane, seed=3, n_initial=3, storage=database, study_name="killed", **quick)
     study.enqueue_trial({"x": 1.0, "y": 2.0})
     study.enqueue_trial({"x": 3.0, "y": 4.0})
@@ -214,25 +214,8 @@ def test_an_enqueued_trial_is_resumed_before_those_that_wait(database, plane, qu
     assert result.trials["params_x"].tolist()[:2] == [1.0, 3.0]
 
 
-def test_a_trial_that_another_process_took_over_is_left_to_it(tmp_path, plane, quick):
-    url = f"sqlite:///{tmp_path / 'study.db'}"
-    calls = []
-
-    def slow(config):
-        calls.append(config)
-        if len(calls) == 2:
-            study = optuna.load_study(study_name="killed", storage=url)
-            another = f"{this_process()._replace(started=1)} 1"  # which has died meanwhile
-            study._storage.set_trial_user_attr(study.trials[1]._trial_id, WORKER_KEY, another)
-        return config["x"] ** 2 + config["y"]
-
-    with pytest.warns(RuntimeWarning, match="the value .* of trial 1 is discarded: this process sent no heartbeat"):
-        result = minimize(slow, plane, 6, 3, seed=3, storage=url, study_name="killed", progress=False, **quick)
-    assert calls[1] == calls[2] and result.trials["state"].tolist() == ["COMPLETE"] * 6
-
-
 @pytest.mark.stan
-def test_a_trial_of_a_machine_out_of_sight_is_taken_up_when_its_heart_is_silent(database, plane, monkeypatch):
+def test_a_trial_of_another_machine_is_abandoned_without_heartbeat(database, plane, monkeypatch):
     monkeypatch.setattr(workers, "HEARTBEAT_SECONDS", 1)
     subprocess.run([sys.executable, "-c", KILLED, database], timeout=120)
     study = optuna.load_study(study_name="killed", storage=database)
@@ -245,7 +228,7 @@ def test_a_trial_of_a_machine_out_of_sight_is_taken_up_when_its_heart_is_silent(
 
 
 @pytest.mark.stan
-def test_only_one_of_many_takes_up_a_trial(database, plane):
+def test_only_one_of_many_threads_resumes_a_trial(database, plane):
     subprocess.run([sys.executable, "-c", KILLED, database], timeout=120)
     study = optuna.load_study(study_name="killed", storage=database)
     storages = [open_storage(database, worker=True) for _ in range(8)]
@@ -266,14 +249,14 @@ def test_only_one_of_many_takes_up_a_trial(database, plane):
     assert len(set(taken)) == 8 and len(study.trials) == 4 + 8
 
 
-def test_trials_of_ask_and_tell_stay_with_those_who_asked(database, plane):
+def test_trials_of_ask_and_tell_are_not_taken_over(database, plane):
     asked = create_study(plane, n_initial=3, seed=3, storage=database, study_name="killed").ask()
     result = minimize(lambda config: 0.0, plane, 3, 3, seed=3, storage=database, study_name="killed", progress=False)
     assert [trial.state.name for trial in result.study.trials] == ["RUNNING", "COMPLETE", "COMPLETE"]
     assert asked.number == 0
 
 
-def test_a_killed_process_leaves_no_folder_of_cmdstanpy(tmp_path):
+def test_run_folders_of_killed_processes_are_removed(tmp_path):
     script = "import os, slayr_py.inference; os._exit(9)"
     for _ in range(2):
         environment = {**os.environ, "TMPDIR": str(tmp_path)}
@@ -286,7 +269,7 @@ def test_a_killed_process_leaves_no_folder_of_cmdstanpy(tmp_path):
 
 
 class TestSearchLock:
-    def test_nobody_else_has_it_meanwhile(self, database, plane):
+    def test_only_one_thread_holds_it(self, database, plane):
         study = create_study(plane, seed=1, storage=database, study_name="s")
         inside, most = [], []
 
@@ -307,7 +290,7 @@ class TestSearchLock:
         assert most == [1] * 20
         assert study._storage.get_study_system_attrs(study._study_id)[LOCK_KEY] == ""
 
-    def test_it_is_given_back_after_an_error(self, database, plane):
+    def test_it_is_released_after_an_error(self, database, plane):
         study = create_study(plane, seed=1, storage=database, study_name="s")
         with pytest.raises(ZeroDivisionError), search_lock(study):
             raise ZeroDivisionError
@@ -315,13 +298,13 @@ class TestSearchLock:
             pass
 
     @pytest.mark.parametrize("holder", ["", "nonsense", 7])
-    def test_it_is_free_if_it_belongs_to_nobody(self, plane, tmp_path, holder):
+    def test_it_is_free_without_a_valid_holder(self, plane, tmp_path, holder):
         study = create_study(plane, seed=1, storage=f"sqlite:///{tmp_path / 'study.db'}", study_name="s")
         study._storage.set_study_system_attr(study._study_id, LOCK_KEY, holder)
         with search_lock(study):
             pass
 
-    def test_a_dead_process_loses_it_at_once_and_one_out_of_sight_in_the_end(self, database, plane, monkeypatch):
+    def test_a_dead_process_loses_it_at_once_and_another_machine_after_a_timeout(self, database, plane, monkeypatch):
         study = create_study(plane, seed=1, storage=database, study_name="s")
         me = this_process()
         study._storage.set_study_system_attr(study._study_id, LOCK_KEY, f"{me._replace(started=1)} x")
@@ -345,7 +328,7 @@ def test_kills_at_random_moments(tmp_path, where):
     """Run the benchmark of kills with 5 instead of 100 kills."""
     command = [sys.executable, "-m", "benchmarks.correctness.kills", *where]
     arguments = "--kills 5 --trials 7 --initial 4 --longest 2.5 --output".split()
-    root = Path(__file__).resolve().parents[2]
+    root = Path(__file__).resolve().parents[3]
     done = subprocess.run([*command, *arguments, str(tmp_path)], capture_output=True, text=True, timeout=600, cwd=root)
     assert done.returncode == 0, done.stderr
     assert "5 of 5 kills survived" in done.stdout

@@ -1,4 +1,4 @@
-"""Fits behind suggestions, run again from what the study keeps."""
+"""Repeat the fits behind suggestions from the records of the study."""
 
 from __future__ import annotations
 
@@ -17,10 +17,8 @@ import slayr_py as sl
 from slayr_py.errors import DataError, StorageError
 from slayr_py.study import minimize, posterior_of, proposal, replay_trial
 from slayr_py.study.storage.attributes import FIT_KEY, START_KEY, STUDY_KEY
-from slayr_py.study.storage.trials import from_ranges, to_ranges
 
 pytestmark = pytest.mark.stan
-
 FITS = {"chains": 2, "warmup": 100, "draws": 50, "ess": 20}
 
 
@@ -60,7 +58,7 @@ def test_every_fit_of_a_study_is_replayed_bit_for_bit(study):
     assert starts == {"cold", "warm"}
 
 
-def test_the_posterior_behind_a_suggestion(study):
+def test_posterior_of_a_suggestion(study):
     posterior, suggestion = posterior_of(study, 8), study.trials[8].user_attrs["slayr:suggestion"]
     # The search looks at no more than 256 draws.
     means = posterior.predictor(256).moments(posterior.encoder.encode([study.trials[8].params]))[0]
@@ -70,7 +68,7 @@ def test_the_posterior_behind_a_suggestion(study):
     assert posterior.check().asdict() == suggestion["diagnostics"]
 
 
-def test_values_that_are_maximised_are_fitted_negated(tmp_path, space):
+def test_maximised_values_are_negated_for_the_fit(tmp_path, space):
     result = minimize(
         lambda config: -objective(config),
         space,
@@ -87,7 +85,7 @@ def test_values_that_are_maximised_are_fitted_negated(tmp_path, space):
     assert replay_trial(result.study, 5)[1].identical
 
 
-def test_what_the_study_has_is_not_stored_twice(study):
+def test_fit_records_do_not_repeat_data_of_the_study(study):
     first, *_, last = (trial for trial in study.trials if FIT_KEY in trial.user_attrs)
     assert "space" not in last.user_attrs[FIT_KEY]
     warm = [trial for trial in study.trials if (trial.user_attrs.get(FIT_KEY) or {}).get("start")]
@@ -105,7 +103,7 @@ def copied(url, tmp_path) -> str:
     return f"sqlite:///{tmp_path / 'study.db'}"
 
 
-def test_graphs_that_changed_are_kept_with_the_fit(copied, space):
+def test_changed_graphs_are_stored_with_the_fit(copied, space):
     minimize(objective, space, 11, n_initial=4, seed=5, storage=copied, study_name="s", progress=False, **FITS)
     study = optuna.load_study(study_name="s", storage=copied)
     assert study.trials[10].user_attrs[FIT_KEY]["space"]["graphs"] == {}
@@ -121,7 +119,7 @@ def test_graphs_that_changed_are_kept_with_the_fit(copied, space):
         (-1, "no tr"),
     ],
 )
-def test_trials_without_a_fit(study, number, words):
+def test_trials_without_a_fit_raise(study, number, words):
     with pytest.raises(DataError, match=words):
         posterior_of(study, number)
 
@@ -152,7 +150,7 @@ def test_damaged_records_are_refused(copied, change, words):
         replay_trial(optuna.load_study(study_name="s", storage=copied), 8)
 
 
-def test_a_posterior_that_differs_is_warned_about(study, monkeypatch):
+def test_a_different_posterior_warns(study, monkeypatch):
     from slayr_py.study.results import refits
 
     def other(record, observed, progress):
@@ -164,7 +162,7 @@ def test_a_posterior_that_differs_is_warned_about(study, monkeypatch):
         posterior_of(study, 6)
 
 
-def test_the_command_replays_a_trial_in_a_process_of_its_own(url):
+def test_the_command_replays_a_trial_in_a_new_process(url):
     path = url.removeprefix("sqlite:///")
 
     def slayr(*arguments: str) -> subprocess.CompletedProcess[str]:
@@ -175,8 +173,3 @@ def test_the_command_replays_a_trial_in_a_process_of_its_own(url):
     assert last.returncode == 0 and "trial 9" in last.stdout and "identical, bit for bit" in last.stdout
     none = slayr("--trial", "1")
     assert none.returncode == 2 and "has no fit" in none.stderr
-
-
-@pytest.mark.parametrize("numbers", [[], [3], [0, 1, 2, 5, 7, 8]])
-def test_ranges(numbers):
-    assert from_ranges(to_ranges(np.random.default_rng(0).permutation(numbers).tolist())) == numbers

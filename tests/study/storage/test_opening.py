@@ -16,7 +16,7 @@ from slayr_py.study.storage.opening import open_storage, study_names
         ("postgresql://me:secret@localhost/x", "does not open"),
     ],
 )
-def test_a_url_that_does_not_open_is_named_with_a_right_one(url, words):
+def test_error_for_a_bad_url_shows_a_valid_one(url, words):
     with pytest.raises(StorageError, match=words) as caught:
         open_storage(url)
     assert "sqlite:///study.db" in str(caught.value) or "create it first" in str(caught.value)
@@ -31,7 +31,7 @@ def test_a_folder_and_a_file_that_is_no_database_are_refused(tmp_path):
         open_storage(f"sqlite:///{tmp_path / 'letter.db'}")
 
 
-def test_looking_never_creates(tmp_path):
+def test_must_exist_creates_no_file(tmp_path):
     path = tmp_path / "study.db"
     with pytest.raises(StorageError, match="no study file"):
         open_storage(f"sqlite:///{path}", must_exist=True)
@@ -42,7 +42,7 @@ def test_looking_never_creates(tmp_path):
     assert path.stat().st_size == 0
 
 
-def test_open_storages_and_memory_pass_through(tmp_path):
+def test_open_storages_and_none_are_returned_unchanged(tmp_path):
     storage = optuna.storages.InMemoryStorage()
     assert open_storage(storage) is storage and open_storage(None) is None
     opened = open_storage(f"sqlite:///{tmp_path / 'study.db'}")

@@ -7,8 +7,7 @@ from ConfigSpace import ConfigurationSpace
 
 from slayr_py.cli.checks import ConfigError
 from slayr_py.cli.config import load_config
-from slayr_py.cli.inline_space import inline_space, read_space
-from slayr_py.errors import DataError, SlayrError, SpaceError
+from slayr_py.errors import DataError, SlayrError
 from slayr_py.kernels import LogNormal, Matern
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
@@ -24,7 +23,7 @@ OBJECTIVE = '[objective]\nfunction = "bowls:bowl"\n'
 SPACE = '[space]\nx = { type = "float", lower = 0.0, upper = 1.0 }\n'
 
 
-def test_everything_a_file_may_say(folder):
+def test_a_file_with_all_sections(folder):
     config = load_config(
         write(
             folder,
@@ -75,7 +74,7 @@ delta = 0.25
     assert config.objective({"x": 0.3, "k": "a"}) == 0.0
 
 
-def test_the_least_a_file_may_say(folder):
+def test_the_shortest_valid_file(folder):
     config = load_config(write(folder, OBJECTIVE + SPACE))
     assert (config.name, config.storage, config.output, config.options) == ("study", None, Path("."), {})
 
@@ -145,7 +144,7 @@ def test_a_kernel_may_be_a_section_of_its_own(folder):
     assert kernel.options() == {"modulator": {"name": "hierarchical", "base": "rq", "combine": "product"}}
 
 
-def test_graphs_are_named_or_drawn(folder):
+def test_graphs_by_name_or_by_edges(folder):
     graphs = '[graphs]\nlayers = "path"\nact = [["relu", "leaky"], ["leaky", "tanh", 0.5]]\n'
     encoder = load_config(write(folder, OBJECTIVE + graphs + MIXED)).space
     assert set(encoder.graphs["act"].edges(data="weight")) == {("relu", "leaky", 1.0), ("leaky", "tanh", 0.5)}
@@ -165,7 +164,7 @@ def test_graphs_are_named_or_drawn(folder):
         ('x = "path"', "'x'"),
     ],
 )
-def test_graphs_that_do_not_fit_are_named(folder, line, words):
+def test_invalid_graphs_are_named(folder, line, words):
     with pytest.raises(SlayrError, match=words):
         load_config(write(folder, f"[graphs]\n{line}\n" + OBJECTIVE + MIXED))
 
@@ -194,7 +193,7 @@ def test_wrong_objectives_are_named(folder, text, words):
         load_config(write(folder, text))
 
 
-def test_a_module_that_does_not_import_says_why(folder):
+def test_the_error_of_a_failing_import_has_its_reason(folder):
     (folder / "needy.py").write_text("import a_module_nobody_has\n")
     with pytest.raises(ConfigError, match="not installed: a_module_nobody_has"):
         load_config(write(folder, '[objective]\nfunction = "needy:f"\n' + SPACE))
@@ -203,71 +202,12 @@ def test_a_module_that_does_not_import_says_why(folder):
         load_config(write(folder, '[objective]\nfunction = "angry:f"\n' + SPACE))
 
 
-def test_inline_spaces():
-    space = inline_space(
-        {
-            "lr": {"type": "float", "lower": 1e-4, "upper": 1, "log": True, "default": 0.01},
-            "n": {"type": "integer", "lower": 1, "upper": 9},
-            "act": {"type": "categorical", "choices": ["relu", "tanh", "leaky"]},
-            "size": {"type": "ordinal", "sequence": ["s", "m"]},
-            "k": {"type": "constant", "value": 3},
-            "slope": {"type": "float", "lower": 0, "upper": 1, "when": {"act": "leaky"}},
-            "m": {"type": "integer", "lower": 1, "upper": 3, "when": {"act": ["relu", "tanh"], "size": "m"}},
-        }
-    )
-    assert space["lr"].log and space["lr"].default_value == 0.01 and space["n"].upper == 9
-    assert space["size"].sequence == ("s", "m") and space["k"].value == 3
-    assert {c.child.name for c in space.conditions if hasattr(c, "child")} | {"m"} == {"slope", "m"}
-    for config in space.sample_configuration(40):
-        assert ("slope" in config) == (config["act"] == "leaky")
-        assert ("m" in config) == (config["act"] in ("relu", "tanh") and config["size"] == "m")
-
-
-@pytest.mark.parametrize(
-    ("entry", "words"),
-    [
-        (3, "must be a table"),
-        ({}, "has no type"),
-        ({"type": "flaot"}, "did you mean 'float'"),
-        ({"type": "float", "lower": 0.0}, "has no 'upper'"),
-        ({"type": "float", "lower": 0.0, "uper": 1.0}, "unknown key 'uper'.*did you mean 'upper'"),
-        ({"type": "float", "lower": 1.0, "upper": 0.0}, "lower < upper"),
-        ({"type": "float", "lower": "a", "upper": 1.0}, "lower.*not 'a'"),
-        ({"type": "float", "lower": 0.0, "upper": 1.0, "log": True}, "lower must be positive"),
-        ({"type": "float", "lower": 0.1, "upper": 1.0, "log": 1}, "true or false"),
-        ({"type": "integer", "lower": 0.5, "upper": 3}, "0.5"),
-        ({"type": "categorical", "choices": "abc"}, "list of values"),
-        ({"type": "categorical", "choices": ["a", "a"]}, "illegal"),
-        ({"type": "ordinal", "sequence": []}, "list of values"),
-        ({"type": "constant", "value": 1, "when": {"z": 1}}, "unknown parameter 'z'"),
-        ({"type": "constant", "value": 1, "when": {"other": "q"}}, "when of the parameter 'x' is illegal"),
-        ({"type": "constant", "value": 1, "when": 3}, "when.*must be a table"),
-    ],
-)
-def test_wrong_parameters_are_named(entry, words):
-    with pytest.raises(SpaceError, match=words):
-        inline_space({"x": entry, "other": {"type": "categorical", "choices": ["a", "b"]}})
-
-
-def test_space_files(folder):
+def test_the_file_of_a_space(folder):
     space = ConfigurationSpace({"x": (0.0, 1.0), "k": ["a", "b"]})
     space.to_json(folder / "space.json")
     assert load_config(write(folder, OBJECTIVE + '[space]\nfile = "space.json"\n')).space.space == space
     with pytest.raises(ConfigError, match="both a file and the parameter 'y'"):
         load_config(write(folder, OBJECTIVE + '[space]\nfile = "space.json"\ny = 3\n'))
-    for text, words in (
-        ("{", "as JSON"),
-        ("[1]", "is not a space: write"),
-        ("{}", "has no parameter"),
-        ('{"hyperparameters": 3}', "not a ConfigSpace space"),
-    ):
-        (folder / "bad.json").write_text(text)
-        with pytest.raises(SpaceError, match=words):
-            read_space(folder / "bad.json")
-    with pytest.raises(SpaceError, match="no space file"):
-        read_space(folder / "absent.json")
-    with pytest.raises(SpaceError, match="empty"):
-        inline_space({})
 
 
 @pytest.mark.parametrize("name", ["nusvr_diabetes", "train_command"])
@@ -281,5 +221,5 @@ def test_the_examples_load_and_evaluate(name, monkeypatch):
     assert first == second > 0
 
 
-def test_every_error_is_the_suites_own():
+def test_config_errors_are_errors_of_the_package():
     assert issubclass(ConfigError, SlayrError)

@@ -1,0 +1,88 @@
+"""Options, errors and exit codes of all commands; `slayr doctor` and `slayr toolchain build`."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from types import SimpleNamespace
+
+import pytest
+
+import slayr_py
+from slayr_py.errors import DataError
+
+
+def test_help_of_the_commands(slayr):
+    for command in ([], ["doctor"], ["toolchain"], ["toolchain", "build"], ["optimize"], ["inspect"], ["fit"]):
+        code, out, _ = slayr(*command, "--help")
+        assert code == 0 and "slayr" in out and "\b" not in out
+    code, out, _ = slayr("--help")
+    assert "Exit codes:\n" in out and "  3    no usable compiler" in out  # line breaks are kept
+    assert slayr("--version") == (0, f"slayr {slayr_py.__version__}\n", "")
+
+
+@pytest.mark.stan
+def test_toolchain_build_reports_compiled_programs(slayr, monkeypatch):
+    from slayr_py.inference.sampling import programs
+
+    asked = []
+    monkeypatch.setattr(programs, "compiled", asked.append)
+    code, out, _ = slayr("toolchain", "build", "--jobs", "2")
+    assert code == 0 and sorted(asked) == ["fm_gp", "hierarchical_gp", "matern_gp"]
+    assert all(f"{name:<16}  already compiled" in out for name in asked)
+
+
+@pytest.mark.stan
+def test_toolchain_build_reports_compile_errors(slayr, monkeypatch):
+    from slayr_py.errors import CompileError
+    from slayr_py.inference.sampling import programs
+
+    def fails(name):
+        raise CompileError(f"{name}: no such instruction")
+
+    monkeypatch.setattr(programs, "compiled", fails)
+    code, _, err = slayr("toolchain", "build")
+    assert code == 3 and "no such instruction" in err
+
+
+@pytest.mark.parametrize(
+    "arguments", [[], ["frobnicate"], ["optimize"], ["fit", "x.csv"], ["inspect", "a", "--trials", "-1"]]
+)
+def test_wrong_usage_is_exit_code_2(slayr, folder, arguments):
+    assert slayr(*arguments)[0] == 2
+
+
+def test_each_kind_of_error_has_its_code_and_one_message(slayr, folder):
+    for arguments, wanted, words in (
+        (("optimize", "absent.toml"), 2, "no configuration file absent.toml"),
+        (("optimize", "bowl.toml", "--budget", "0"), 2, "budget"),
+        (("optimize", "bowl.toml", "--storage", "study.db"), 4, "sqlite:///study.db"),
+    ):
+        code, out, err = slayr(*arguments)
+        assert code == wanted and words in err and out == ""
+        assert err.count("\n") == 1 and err.startswith("slayr: ")
+    with pytest.raises(DataError):
+        slayr("--traceback", "optimize", "absent.toml")
+
+
+def test_doctor_names_what_is_missing(slayr, monkeypatch):
+    checks = [
+        SimpleNamespace(name="compiler", ok=True, detail="g++ 12", remedy=""),
+        SimpleNamespace(name="make", ok=False, detail="not found", remedy="apt install make"),
+    ]
+    monkeypatch.setattr("slayr_py.toolchain.doctor", lambda build: checks, raising=False)
+    code, out, _ = slayr("doctor")
+    assert code == 3 and "MISSING  make" in out and "apt install make" in out
+    checks.pop()
+    code, out, _ = slayr("doctor")
+    assert code == 0 and "likelihood  accelerated" in out
+    checks.pop()
+    monkeypatch.setenv("SLAYR_LIKELIHOOD", "readable")
+    assert "likelihood  readable" in slayr("doctor")[1]
+
+
+def test_the_installed_command_is_main():
+    done = subprocess.run(
+        [sys.executable, "-c", "from slayr_py.cli import main; main()", "--version"], capture_output=True, text=True
+    )
+    assert done.returncode == 0 and done.stdout.startswith("slayr ")

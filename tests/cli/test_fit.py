@@ -1,0 +1,120 @@
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+from ConfigSpace import Categorical, ConfigurationSpace, EqualsCondition, Float
+
+import slayr_py
+from slayr_py.cli.fit import infer_space
+from slayr_py.errors import InferenceError
+
+
+@pytest.fixture
+def table(folder):
+    rows = [{"x": i / 12, "n": i % 5, "k": "ab"[i % 2], "loss": (i / 12 - 0.4) ** 2 + 0.1 * (i % 2)} for i in range(12)]
+    pd.DataFrame(rows).to_csv(folder / "runs.csv", index=False)
+    return folder / "runs.csv"
+
+
+@pytest.mark.stan
+def test_fit_prints_and_saves_a_posterior(slayr, folder, table):
+    code, out, err = slayr("fit", table, "--target", "loss", "--chains", "2", "--warmup", "150", "--draws", "150")
+    assert code in (0, 1) and (code == 1) == ("NOT OK" in out), err
+    for words in (
+        "12 observations of loss, 3 parameters",
+        "kernel: frequency-modulated kernel (laplacian), chosen because",
+        "sigma_n",
+        "lengthscale[x]",
+        "beta[k]",
+        "rhat",
+    ):
+        assert words in out
+    folder = folder / "runs_posterior"
+    assert {p.name for p in folder.iterdir()} == {"record.json", "data.json", "posterior.nc", "trace.png", "pair.png"}
+    post = slayr_py.Posterior.load(folder)
+    assert post.predict([{"x": 0.5, "n": 2, "k": "a"}]).mean.shape == (1,)
+
+
+@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("scale", [1.0, 1e-7, 1e9])
+def test_inferred_ranges_contain_all_values(seed, scale):
+    columns = pd.DataFrame({"a": scale * np.random.default_rng(seed).normal(size=40) + 3 * scale})
+    (parameter,) = infer_space(columns).values()
+    assert parameter.lower <= columns["a"].min() and columns["a"].max() <= parameter.upper
+    spread = float(np.ptp(columns["a"]))
+    assert parameter.upper - parameter.lower <= spread * (1 + 1e-4)
+
+
+@pytest.mark.stan
+def test_fit_reports_abandoned_attempts_and_limits(slayr, table, monkeypatch):
+    from slayr_py.inference.diagnostics import checks as diagnostics
+
+    monkeypatch.setattr(diagnostics, "EBFMI_LIMIT", 5.0)
+    options = ("--chains", "2", "--warmup", "100", "--draws", "60", "--ess", "10", "--retries", "1")
+    code, out, _ = slayr("fit", table, "--target", "loss", *options)
+    words = " ".join(out.split())
+    assert code == 1 and "NOT OK" in words and "more warm-up, or a tighter prior" in words
+    assert "cold start: E-BFMI" in words and "so again with warm-up 200" in words and "not to be trusted" in words
+    assert "limits: rhat <= 1.265, ess_bulk >= 10, ess_tail >= 5, div <=" in words and "ebfmi >= 5, k_loo <=" in words
+
+
+@pytest.mark.stan
+def test_fit_with_a_space_and_inactive_cells(slayr, folder):
+    space = ConfigurationSpace()
+    kind, width = Categorical("kind", ["p", "q"]), Float("width", (0.0, 1.0))
+    space.add(kind, width, EqualsCondition(width, kind, "q"))
+    space.to_json(folder / "space.json")
+    (folder / "runs.csv").write_text("note,kind,width,y\na,p,,1\nb,q,0.5,2\nc,q,1,2.5\nd,p,,1.1\n")
+    code, out, err = slayr(
+        "fit",
+        "runs.csv",
+        "--target",
+        "y",
+        "--space",
+        "space.json",
+        "--method",
+        "map",
+        "--chains",
+        "1",
+        "--output",
+        "post",
+    )
+    assert code == 0, err
+    assert "chosen because the space has conditions" in out and "gamma[width]" in out
+    assert "4 observations of y, 2 parameters" in out and (folder / "post" / "record.json").exists()
+    assert json.loads((folder / "post" / "record.json").read_text())
+
+
+@pytest.mark.parametrize(
+    ("text", "arguments", "words"),
+    [
+        ("x,y\n1,2\n3,4\n", ("--target", "z"), "no column 'z'"),
+        ("x,y\n1,2\n3,four\n", ("--target", "y"), "row 2 .* 'four'"),
+        ("x,y\n1,2\n3,\n", ("--target", "y"), "row 2"),
+        ("x,y\n1,2\n1,3\n", ("--target", "y"), "'x' does not vary"),
+        ("y\n1\n2\n", ("--target", "y"), "no column but the target"),
+        ("x,y\n", ("--target", "y"), "no rows"),
+        ("", ("--target", "y"), "cannot be read"),
+        ("x,y\n1,2\n3,4\n", ("--target", "y", "--kernel", "mattern"), "did you mean 'matern'"),
+        ("x,y\n1,2\n3,4\n", ("--target", "y", "--space", "no.json"), "no space file"),
+    ],
+)
+def test_tables_that_cannot_be_fitted_are_reported(slayr, folder, text, arguments, words):
+    import re
+
+    (folder / "t.csv").write_text(text)
+    code, _, err = slayr("fit", "t.csv", *arguments)
+    assert code == 2 and re.search(words, err), err
+
+
+@pytest.mark.stan
+def test_a_fit_that_fails_is_exit_code_1(slayr, table, monkeypatch):
+    def broken(self, *arguments, **options):
+        raise InferenceError("chain 1 died")
+
+    monkeypatch.setattr("slayr_py.inference.GaussianProcess.fit", broken)
+    code, _, err = slayr("fit", table, "--target", "loss")
+    assert code == 1 and "chain 1 died" in err

@@ -1,0 +1,183 @@
+from __future__ import annotations
+
+import optuna
+import pytest
+from ConfigSpace import ConfigurationSpace
+
+import slayr_py
+from slayr_py.study.storage.attributes import STUDY_KEY, SUGGESTION_KEY
+
+
+@pytest.mark.stan
+def test_inspect_shows_trials_and_settings_of_a_study(slayr, folder):
+    text = (folder / "bowl.toml").read_text().replace("budget = 4", "budget = 5")
+    (folder / "bowl.toml").write_text(text + '[gp]\nmethod = "map"\nchains = 1\nwarmup = 50\ndraws = 50\nretries = 1\n')
+    assert slayr("optimize", "bowl.toml", "-q")[0] == 0
+    for study in ("bowl.db", "sqlite:///bowl.db"):
+        code, out, err = slayr("inspect", study, "--figure", "f.png")
+        assert code == 0 and err == ""
+        for words in (
+            "study bowl: 5 trials, minimize",
+            "kernel: frequency-modulated kernel (laplacian), chosen because the space has ordinal or categorical",
+            "acquisition ei, seed 1\n",
+            "best value",
+            "COMPLETE",
+            "map",
+            "f.png",
+        ):
+            assert words in out
+    assert (folder / "f.png").exists()
+    assert "(the last 2 of 5)" in slayr("inspect", "bowl.db", "--trials", "2")[1]
+    assert "COMPLETE" not in slayr("inspect", "bowl.db", "--trials", "0")[1]
+
+
+GOOD = {
+    "rhat_max": 1.0123,
+    "ess_bulk_min": 181.2,
+    "ess_tail_min": 93.0,
+    "divergences": 0,
+    "max_treedepth_hits": 0,
+    "ebfmi_min": 0.83,
+    "pareto_k": None,
+    "ok": True,
+    "messages": [],
+    "limits": {"rhat_max": 1.114, "ess_bulk_min": 50, "divergences": 3.0, "loo_pareto_k_max": 0.565},
+    "loo_pareto_k_max": 0.41,
+    "loo_influential": 0,
+}
+FAILED = GOOD | {"ok": False, "rhat_max": 1.25, "messages": ["R-hat 1.250 > 1.114: the chains disagree; more warm-up"]}
+WARM = {
+    "method": "nuts",
+    "start": "warm",
+    "why": ["bulk ESS 31 < 50"],
+    "then": "a cold start with warm-up 300",
+    "seconds": 0.4,
+}
+COLD = WARM | {"start": "cold", "why": ["R-hat 1.310 > 1.114"], "then": "again with warm-up 600", "seconds": 1.4}
+
+
+@pytest.fixture
+def inspect_fits(slayr, folder):
+    """What ``slayr inspect`` says, in one line of words, of a study with these suggestions."""
+
+    def call(*records, arguments=()):
+        space = slayr_py.study.create_study(
+            ConfigurationSpace({"x": (0.0, 1.0)}), storage="sqlite:///f.db", study_name="f", n_initial=1, seed=1
+        )
+        for record in records:
+            record = {"phase": "model", "config": {"x": 0.5}, "method": "nuts", "observations": 5, **record}
+            space.add_trial(
+                optuna.trial.create_trial(
+                    params={"x": 0.5},
+                    distributions={"x": optuna.distributions.FloatDistribution(0, 1)},
+                    value=1.0,
+                    user_attrs={SUGGESTION_KEY: record},
+                )
+            )
+        code, out, err = slayr("inspect", "f.db", *arguments)
+        assert code == 0 and err == ""
+        return out
+
+    return call
+
+
+def words_of(text):
+    return " ".join(text.split())
+
+
+def fit_of(*abandoned, start="cold", diagnostics=GOOD):
+    return {"fit": {"start": start, "draws": 200, "abandoned": list(abandoned)}, "diagnostics": diagnostics}
+
+
+def test_inspect_shows_every_diagnostic_and_marks_untrusted_fits(inspect_fits):
+    influential = GOOD | {"loo_pareto_k_max": 0.8, "loo_influential": 2}
+    out = inspect_fits(
+        fit_of(start="warm"), fit_of(WARM, diagnostics=influential), fit_of(WARM, COLD, diagnostics=FAILED)
+    )
+    rows = [line.split() for line in out.partition("\nfits\n")[2].splitlines()[:4]]
+    wanted = "number phase kernel method n rhat ess_bulk ess_tail div treedepth ebfmi k_loo start attempts ok"
+    assert rows[0][:15] == wanted.split()
+    assert rows[1][:15] == "0 model - nuts 5 1.012 181 93 0 0 0.83 0.41 warm 1 True".split()
+    assert rows[2][11:15] == "0.80 cold 2 True".split()
+    assert rows[3][0] == "2*" and rows[3][5] == "1.250" and rows[3][11:15] == "0.41 cold 3 False".split()
+    words = words_of(out)
+    assert "* this suggestion does not come from a fit that passed its diagnostics" in words
+    assert "trial 0:" not in words
+    assert "trial 1: warm start: bulk ESS 31 < 50 (0.4 s), so a cold start with warm-up 300: ok trial 2" in words
+    assert (
+        "trial 2: warm start: bulk ESS 31 < 50 (0.4 s), so a cold start with warm-up 300: R-hat 1.310 > 1.114 (1.4 s), "
+        "so again with warm-up 600: R-hat 1.250 > 1.114, not to be trusted limits" in words
+    )
+    assert "limits, as of trial 2: rhat <= 1.114, ess_bulk >= 50, div <= 3.0, k_loo <= 0.56 (a note only)" in words
+    assert "influential observations (k_loo above its limit) in trial 1: leave-one-out is unreliable there" in words
+
+
+def test_inspect_shows_approximations_and_failed_fits(inspect_fits):
+    approximation = dict.fromkeys(GOOD) | {
+        "ok": True,
+        "pareto_k": 0.55,
+        "limits": {"pareto_k": 0.7, "ess_bulk_min": 25.0},
+    }
+    given_up = {"method": "pathfinder", "start": None, "why": ["Pareto k 0.91 > 0.7"], "then": "NUTS with warm-up 300"}
+    out = inspect_fits(
+        {"method": "pathfinder"} | fit_of(start=None, diagnostics=approximation),
+        fit_of(given_up),
+        {"phase": "random", "error": "Stan's nuts run failed: " + "no memory " * 20},
+    )
+    words = words_of(out)
+    assert "k_loo pareto_k start" in words and " 0.55 " in words and "2*" in words
+    assert "trial 1: pathfinder approximation: Pareto k 0.91 > 0.7, so NUTS with warm-up 300: ok" in words
+    assert "trial 2 has no fit: Stan's nuts run failed: no memory" in words
+    lines = out[out.index("trial 1: ") :].splitlines()
+    assert max(map(len, lines)) <= 80 and len(lines) > 4
+
+
+def test_inspect_shows_fits_of_earlier_versions(inspect_fits):
+    old = {key: value for key, value in FAILED.items() if not key.startswith(("loo", "limits"))}
+    older = {key: old[key] for key in ("rhat_max", "ok")}
+    given_up = {"method": "nuts", "start": "warm", "why": ["bulk ESS 31 < 50: more draws"], "seconds": 0.4}
+    out = words_of(inspect_fits(fit_of(given_up, diagnostics=old), {"diagnostics": older}))
+    assert "0* " in out and "1* " in out and "limits, as of" not in out
+    assert "trial 0: warm start: bulk ESS 31 < 50: more draws (0.4 s), then: R-hat 1.250 > 1.114, not" in out
+    assert "trial 1: diagnostics failed, not to be trusted" in out
+
+
+def test_inspect_escapes_text_of_untrusted_records(inspect_fits):
+    bad = "\x1b[2Jgone\x07\nfits\ntrial 0: ok"
+    strange = {"rhat_max": bad, "ok": bad, "messages": [bad], "limits": {"rhat_max": bad}, "loo_influential": bad}
+    records = [
+        fit_of(WARM | {"why": [bad, 3], "then": bad, "seconds": bad, "method": bad}, diagnostics=strange),
+        fit_of("nothing", {"why": bad}, diagnostics={"messages": 4, "limits": 3}),
+        fit_of({"seconds": 10**400}, diagnostics={"limits": {"ess_bulk_min": 10**400}, "divergences": 10**400}),
+        {"fit": {"abandoned": 7}, "diagnostics": {"ok": 1}},
+        {"phase": "random", "error": bad},
+    ]
+    out = inspect_fits(*records)
+    assert "\x1b" not in out and "\x07" not in out and r"\x1b[2Jgone\x07" in out
+    lines = out[out.index("acq [s]") :]
+    assert "\nfits" not in lines and "\ntrial" not in lines and r"trial 4 has no fit: \x1b[2Jgone" in lines
+
+
+def test_inspect_reads_studies_of_earlier_versions(slayr, folder):
+    assert slayr("optimize", "bowl.toml", "-q")[0] == 0
+    study = optuna.load_study(study_name="bowl", storage="sqlite:///bowl.db")
+    old = {key: value for key, value in study.user_attrs[STUDY_KEY].items() if key not in ("graphs", "noisy")}
+    study.set_user_attr(STUDY_KEY, {**old, "kernel": "matern"})
+    code, out, _ = slayr("inspect", "bowl.db")
+    assert code == 0 and "kernel: matern\n" in out
+
+
+def test_inspect_of_several_foreign_and_absent_studies(slayr, folder):
+    for name in ("one", "two"):
+        optuna.create_study(storage="sqlite:///s.db", study_name=name).optimize(
+            lambda trial: trial.suggest_float("z", 0, 1), n_trials=2
+        )
+    code, _, err = slayr("inspect", "s.db")
+    assert code == 2 and "one, two" in err
+    assert slayr("inspect", "s.db", "--study-name", "three")[0] == 2
+    code, out, _ = slayr("inspect", "s.db", "--study-name", "two")
+    assert code == 0 and "2 trials" in out
+    code, _, err = slayr("inspect", "absent.db")
+    assert code == 4 and "no study file absent.db" in err and not (folder / "absent.db").exists()
+    (folder / "letter.db").write_text("Dear Sir, this is no database, but a letter. " * 40)
+    assert slayr("inspect", "letter.db")[0] == 4

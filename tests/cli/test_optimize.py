@@ -1,0 +1,63 @@
+from __future__ import annotations
+
+import optuna
+import pytest
+
+
+@pytest.mark.stan
+def test_optimize_stores_resumes_and_reports_a_study(slayr, folder):
+    code, out, err = slayr("optimize", "bowl.toml", "--quiet")
+    assert code == 0 and err == ""
+    study = optuna.load_study(study_name="bowl", storage="sqlite:///bowl.db")
+    assert len(study.trials) == 4
+    assert f"best value {study.best_value:.6g} in 4 trials" in out
+    assert "kernel      frequency-modulated kernel (laplacian), chosen because" in out
+    assert "bowl_convergence.png" in out and "slayr inspect bowl.db --study-name bowl" in out
+    assert (folder / "bowl_convergence.png").stat().st_size > 10_000
+
+    code, out, _ = slayr(
+        "optimize", "bowl.toml", "-q", "--budget", "6", "--output", "out", "--storage", "sqlite:///bowl.db"
+    )
+    assert code == 0 and "6 trials" in out and "--budget 12" in out
+    assert (folder / "out" / "bowl_convergence.png").exists()
+    assert len(optuna.load_study(study_name="bowl", storage="sqlite:///bowl.db").trials) == 6
+
+    assert slayr("optimize", "bowl.toml", "-q", "--study-name", "b", "--output", "out")[0] == 0
+    assert len(optuna.load_study(study_name="b", storage="sqlite:///out/b.db").trials) == 4
+
+
+def test_optimize_draws_a_bar_unless_it_is_quiet(slayr, folder):
+    assert "4/4" in slayr("optimize", "bowl.toml")[2]
+
+
+def test_a_study_of_a_noisy_objective(slayr, folder):
+    text = (folder / "bowl.toml").read_text()
+    (folder / "noisy.toml").write_text(text.replace("seed = 1", "seed = 1\nnoisy = true"))
+    for arguments, noisy in (
+        (("bowl.toml", "--study-name", "a"), False),
+        (("bowl.toml", "--study-name", "b", "--noisy"), True),
+        (("noisy.toml", "--study-name", "c"), True),
+        (("noisy.toml", "--study-name", "d", "--no-noisy"), False),
+    ):
+        assert slayr("optimize", *arguments, "-q", "--storage", "sqlite:///s.db")[0] == 0
+        assert ("noisy objective" in slayr("inspect", "s.db", "--study-name", arguments[2])[1]) == noisy
+
+
+def test_a_broken_objective_is_exit_code_1_and_its_trials_are_kept(slayr, folder):
+    path = folder / "broken.toml"
+    path.write_text((folder / "bowl.toml").read_text().replace("bowls:bowl", "bowls:broken"))
+    code, _, err = slayr("optimize", path, "-q")
+    assert code == 1 and "no data" in err and "3 trials in a row" in err and "slayr optimize" in err
+    assert "Traceback" not in err
+    code, out, _ = slayr("inspect", "broken.db")
+    assert code == 0 and "no best trial" in out and "trial 2 failed: the objective raised RuntimeError: no data" in out
+    path.write_text((folder / "bowl.toml").read_text().replace("bowls:bowl", "bowls:nothing"))
+    assert slayr("optimize", path, "-q", "--study-name", "nothing")[0] == 1
+
+
+def test_an_interrupt_says_how_to_resume(slayr, folder):
+    (folder / "bowls.py").write_text("def bowl(config):\n    raise KeyboardInterrupt\n")
+    code, _, err = slayr("optimize", "bowl.toml", "-q")
+    assert code == 130 and "slayr optimize bowl.toml" in err and "sqlite:///bowl.db" in err
+    (trial,) = optuna.load_study(study_name="bowl", storage="sqlite:///bowl.db").trials
+    assert trial.state.name == "RUNNING"  # the next run resumes it

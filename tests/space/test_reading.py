@@ -1,0 +1,106 @@
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+from ConfigSpace import Categorical, ConfigurationSpace, EqualsCondition
+from testing_spaces import conditional_space, mixed_space, plain_space
+
+from slayr_py import SpaceError
+from slayr_py.space import Encoder
+
+
+def test_arrays_and_frames_encode_like_mappings(any_space):
+    any_space.seed(4)
+    configs = any_space.sample_configuration(10)
+    encoder = Encoder(any_space)
+    frame = pd.DataFrame([dict(c) for c in configs], dtype=object)
+    assert np.array_equal(encoder.encode(frame).unit_values, encoder.encode(configs).unit_values)
+    array = np.array([[c.get(name) for name in encoder.names] for c in configs], dtype=object)
+    assert np.array_equal(encoder.encode(array).unit_values, encoder.encode(configs).unit_values)
+
+
+@pytest.mark.parametrize(
+    ("config", "words"),
+    [
+        ({"x": 0.5}, "parameter 'z' has no value"),
+        ({"x": 0.5, "z": 0.0, "q": 1}, "no parameter 'q' (= 1)"),
+        ({"x": 2.0, "z": 0.0}, "'x' is a number from 0.0 to 1.0, not 2.0"),
+        ({"x": float("nan"), "z": 0.0}, "not nan"),
+        ({"x": "high", "z": 0.0}, "not 'high'"),
+        ({"x": [0.5], "z": 0.0}, "not [0.5]"),
+        (3, "mapping"),
+    ],
+)
+def test_invalid_configurations_are_named(config, words):
+    with pytest.raises(SpaceError, match="configuration 1: ") as error:
+        Encoder(plain_space()).encode([{"x": 0.1, "z": 0.0}, config])
+    assert words in str(error.value)
+
+
+MIXED = {"lr": 1e-2, "layers": 2, "units": 64, "act": "tanh", "size": "large", "dataset": "iris"}
+POLY = {"kernel": "poly", "C": 1.0, "degree": 3, "gamma": 0.1, "coef0": 0.5}
+
+
+@pytest.mark.parametrize(
+    ("space", "config", "words"),
+    [
+        (mixed_space, MIXED | {"act": "relo"}, "'act' has no level 'relo'; did you mean 'relu'"),
+        (mixed_space, MIXED | {"size": np.zeros(2)}, "'size' has no level array([0., 0.])"),
+        (mixed_space, MIXED | {"size": pd.NA}, "'size' has no level <NA>"),
+        (mixed_space, MIXED | {"layers": 9}, "'layers' is a number from 1 to 5, not 9"),
+        (mixed_space, MIXED | {"layers": 2.5}, "'layers' is an integer, not 2.5"),
+        (mixed_space, MIXED | {"dataset": "digits"}, "'dataset' is the constant 'iris', not 'digits'"),
+        (mixed_space, MIXED | {"sise": 1}, "no parameter 'sise' (= 1); did you mean 'size'"),
+        (mixed_space, POLY, "no parameter 'kernel'"),
+        (
+            conditional_space,
+            {"kernel": "rbf", "C": 1.0},
+            "'gamma' has no value although it is active: gamma | kernel in",
+        ),
+        (conditional_space, POLY | {"degree": 4}, "'coef0' has a value although it is inactive: coef0 | degree == 3"),
+        (conditional_space, POLY | {"marker": 7}, "'marker' has a value although it is inactive: marker | kernel"),
+        (conditional_space, {"kernel": "poly", "C": 1, "degree": 5, "gamma": 1}, "(kernel == 'poly' && degree == 5)"),
+    ],
+)
+def test_invalid_values_are_named(space, config, words):
+    encoder = Encoder(space())
+    for read in (encoder.configuration, lambda config: encoder.encode([config])):
+        with pytest.raises(SpaceError) as error:
+            read(config)
+        assert words in str(error.value)
+
+
+def test_configurations_of_another_space_raise():
+    other = plain_space().sample_configuration()
+    with pytest.raises(SpaceError, match="configuration 0: there is no parameter 'x'"):
+        Encoder(mixed_space()).encode([other])
+    assert Encoder(plain_space()).encode([other]).unit_values.shape == (1, 2)  # an equal space is accepted
+
+
+def test_constants_may_be_omitted():
+    encoder = Encoder(mixed_space())
+    config = encoder.configuration({name: MIXED[name] for name in encoder.names})
+    assert dict(config) == MIXED
+    config.check_valid_configuration()
+
+
+def test_none_in_a_table_is_a_level_or_an_empty_cell():
+    space = ConfigurationSpace([Categorical("c", [None, "a"]), Categorical("d", ["a", "b"])])
+    space.add(EqualsCondition(space["d"], space["c"], "a"))
+    encoder = Encoder(space)
+    rows = [{"c": None}, {"c": "a", "d": "b"}]
+    encoded = encoder.encode(rows)
+    for table in (pd.DataFrame(rows, dtype=object), np.array([[None, None], ["a", "b"]], dtype=object)):
+        again = encoder.encode(table)
+        assert np.array_equal(again.unit_values, encoded.unit_values) and np.array_equal(again.active, encoded.active)
+
+
+def test_arrays_of_a_wrong_shape_or_space_raise():
+    encoder = Encoder(plain_space())
+    with pytest.raises(SpaceError, match=r"\(n, 2\)"):
+        encoder.encode(np.zeros((3, 5)))
+    with pytest.raises(SpaceError, match="single one"):
+        encoder.encode({"x": 0.5, "z": 0.0})
+    with pytest.raises(SpaceError, match="another space"):
+        encoder.encode(Encoder(mixed_space()).encode(Encoder(mixed_space()).sobol(1, 0)))

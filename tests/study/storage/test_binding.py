@@ -1,0 +1,38 @@
+from __future__ import annotations
+
+import optuna
+import pytest
+from ConfigSpace import ConfigurationSpace
+
+from slayr_py.errors import DataError, SpaceError
+from slayr_py.space import space_from_json
+from slayr_py.study import StanGPSampler, ask, config_of, create_study
+from slayr_py.study.storage.attributes import STUDY_KEY
+
+
+def test_a_study_records_its_space_and_seed_and_refuses_others(plane, mixed):
+    study = create_study(plane, n_initial=3)
+    record = study.user_attrs[STUDY_KEY]
+    assert space_from_json(record["space"]) == plane and record["acquisition"] == "ei" and record["noisy"] is False
+    assert record["kernel"] == {
+        "name": "matern",
+        "options": {"p": 2},
+        "description": "Matérn kernel (p = 2)",
+        "chosen": "auto",
+        "reason": "all parameters are real",
+    }
+    again = optuna.create_study(
+        storage=study._storage, study_name=study.study_name, load_if_exists=True, sampler=StanGPSampler(plane)
+    )
+    assert again.sampler.bind(again) == record["seed"]
+    with pytest.raises(DataError, match=f"was started with seed {record['seed']}, not 4"):
+        StanGPSampler(plane, seed=4).bind(study)
+    with pytest.raises(SpaceError, match="also has x, y"):
+        StanGPSampler(mixed).bind(study)
+    with pytest.raises(SpaceError, match="parameter 'x' differs in upper"):
+        StanGPSampler(ConfigurationSpace({"x": (-5.0, 11.0), "y": (0.0, 15.0)})).bind(study)
+
+
+def test_new_studies_without_a_seed_differ(plane):
+    first, second = (config_of(ask(create_study(plane))) for _ in range(2))
+    assert first != second

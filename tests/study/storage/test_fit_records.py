@@ -1,0 +1,58 @@
+"""Fits of a study start from the last one, also after an interruption."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+from optuna.trial import TrialState
+from testing_studies import NUTS, advance, starts_of_fits
+
+from slayr_py.study import ask, create_study, tell
+from slayr_py.study.storage.attributes import START_KEY, SUGGESTION_KEY
+from slayr_py.study.storage.fit_records import last_warm_start
+
+pytestmark = [pytest.mark.stan, pytest.mark.usefixtures("any_monte_carlo_error")]
+
+
+def test_fits_after_the_first_start_warm_also_when_resumed(plane, tmp_path):
+    whole = advance(create_study(plane, **NUTS), 7)
+    assert starts_of_fits(whole) == [None] * 4 + ["cold", "warm", "warm"]
+    url = f"sqlite:///{tmp_path / 'study.db'}"
+    for n in (5, 1, 1):
+        stopped = advance(create_study(plane, storage=url, study_name="s", **NUTS), n)
+    assert [t.params for t in stopped.trials] == [t.params for t in whole.trials]
+    assert [t.user_attrs.get(START_KEY) for t in stopped.trials] == [t.user_attrs.get(START_KEY) for t in whole.trials]
+    record = whole.trials[-1].user_attrs[SUGGESTION_KEY]
+    assert record["fit"]["draws"] >= 80 and record["fit"]["abandoned"] == []
+    assert 0 < record["acquisition"]["error"] < np.inf
+    json.dumps(whole.trials[-1].user_attrs, allow_nan=False)
+
+
+def test_warm_starts_can_be_turned_off(plane):
+    study = advance(create_study(plane, warm_starts=False, **NUTS), 6)
+    assert starts_of_fits(study) == [None] * 4 + ["cold", "cold"]
+    assert not any(START_KEY in trial.user_attrs for trial in study.trials)
+
+
+def test_another_number_of_chains_starts_cold(plane):
+    study = advance(create_study(plane, **NUTS), 5)
+    study.sampler = create_study(plane, **NUTS | {"chains": 3}).sampler
+    assert starts_of_fits(advance(study, 2))[-2:] == ["cold", "warm"]
+
+
+def test_an_invalid_start_is_ignored(plane):
+    study = advance(create_study(plane, **NUTS), 4)
+    trial = ask(study)
+    trial.set_user_attr(START_KEY, {"points": "?"})
+    tell(study, trial, 1.0)
+    assert starts_of_fits(advance(study, 1))[-1] == "cold"
+
+
+def test_a_failed_trial_provides_a_warm_start(plane):
+    study = advance(create_study(plane, **NUTS), 4)
+    study.tell(ask(study), state=TrialState.FAIL)
+    assert starts_of_fits(advance(study, 1))[-2:] == ["cold", "warm"]
+    assert last_warm_start(study, study.trials[5], study.sampler.gp, 2) is not None
+    assert last_warm_start(study, study.trials[4], study.sampler.gp, 2) is None

@@ -1,0 +1,32 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from slayr_py.study import create_study
+from slayr_py.study.distributions import to_params
+from slayr_py.study.storage.trials import from_ranges, pending, to_ranges
+
+
+def test_a_running_trial_is_pending_before_its_parameters_are_read(plane):
+    study = create_study(plane, n_initial=5, seed=2)
+    trial = study.ask()
+    suggested = trial.relative_params
+    assert trial.params == {}
+    other = study.ask()
+    frozen = study.trials[other.number]
+    assert [to_params(c) for c in pending(study, plane, frozen)] == [suggested]
+
+
+def test_a_running_trial_without_a_record_is_pending_at_its_point_of_the_design(plane):
+    study = create_study(plane, n_initial=3, seed=2)
+    study._storage.create_new_trial(study._study_id)  # by a process that has not suggested anything yet
+    design = study.sampler.design(2)
+    current = study.ask()._trial_id
+    assert pending(study, plane, study._storage.get_trial(current), design) == [design[0]]
+
+
+@pytest.mark.stan
+@pytest.mark.parametrize("numbers", [[], [3], [0, 1, 2, 5, 7, 8]])
+def test_ranges_of_trial_numbers_round_trip(numbers):
+    assert from_ranges(to_ranges(np.random.default_rng(0).permutation(numbers).tolist())) == numbers

@@ -1,0 +1,130 @@
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+from optuna.trial import TrialState
+from testing_studies import NUTS, advance, bowl, suggestion
+
+from slayr_py.acquisition import suggest
+from slayr_py.errors import DataError, InferenceError
+from slayr_py.inference import GaussianProcess
+from slayr_py.study import ask, config_of, create_study, minimize, proposal
+from slayr_py.study.distributions import to_params
+from slayr_py.study.storage.attributes import START_KEY, SUGGESTION_KEY
+
+
+def test_record_of_a_model_suggestion(plane, quick):
+    study = create_study(plane, n_initial=3, seed=5, acquisition="lcb", **{**quick, "method": "nuts", "chains": 2})
+    for _ in range(3):
+        trial = ask(study)
+        study.tell(trial, bowl(config_of(trial)))
+    study.tell(ask(study), 1.0)
+    record = suggestion(study.trials[3])
+    assert json.loads(json.dumps(record, allow_nan=False)) == record
+    assert record["phase"] == "model" and record["kernel"] == "matern" and record["method"] == "nuts"
+    assert record["config"] == study.trials[3].params and record["observations"] == 3
+    assert {"rhat_max", "ess_bulk_min", "divergences", "ok"} <= record["diagnostics"].keys()
+    assert record["acquisition"]["name"] == "lcb" and np.isfinite(record["acquisition"]["value"])
+    assert record["predicted"]["sd"] > 0 and record["seconds"]["fit"] > 0
+
+
+def test_maximising_is_minimising_the_negative(plane, quick):
+    configs, means = [], []
+    for direction, sign in (("minimize", 1.0), ("maximize", -1.0)):
+        study = create_study(plane, direction=direction, n_initial=4, seed=2, **quick)
+        for _ in range(6):
+            trial = ask(study)
+            study.tell(trial, sign * bowl(config_of(trial)))
+        configs.append([trial.params for trial in study.trials])
+        means.append(suggestion(study.trials[-1])["predicted"]["mean"])
+    assert configs[0] == configs[1]
+    assert means[0] == pytest.approx(-means[1])
+
+
+def test_only_complete_finite_trials_are_fitted_and_all_running_ones_are_pending(plane, monkeypatch, quick):
+    study = create_study(plane, n_initial=5, seed=2, **quick)
+    trials = [ask(study) for _ in range(5)]
+    study.tell(trials[0], 1.0)
+    study.tell(trials[1], state=TrialState.FAIL)
+    study.tell(trials[2], state=TrialState.PRUNED)
+    study.tell(trials[3], float("inf"))
+    seen = {}
+
+    def spy(post, acquisition, **options):
+        seen.update(options, n=len(post.train))
+        raise InferenceError("enough")
+
+    monkeypatch.setattr("slayr_py.study.proposal.suggest", spy)
+    with pytest.warns(RuntimeWarning, match="enough"):
+        ask(study)
+    assert seen["n"] == 1 and seen["best"] == 1.0 and seen["t"] == 1
+    assert [to_params(config) for config in seen["pending"]] == [config_of(trials[4])]
+    assert len(seen["exclude"]) == 4
+
+
+def test_a_noisy_study_improves_on_the_smallest_mean_and_excludes_only_failures(plane, monkeypatch, quick):
+    study = create_study(plane, direction="maximize", n_initial=3, seed=2, noisy=True, **quick)
+    for value in (1.0, 3.0, None):
+        trial = ask(study)
+        study.tell(trial, value, TrialState.FAIL if value is None else None)
+    seen = {}
+
+    def spy(post, acquisition, **options):
+        seen.update(options, smallest_mean=post.predict(post.train).mean.min())
+        return suggest(post, acquisition, **options)
+
+    monkeypatch.setattr("slayr_py.study.proposal.suggest", spy)
+    ask(study)
+    assert seen["best"] == seen["smallest_mean"] > -3.0  # the values are negated, and their means shrunk together
+    assert [to_params(config) for config in seen["exclude"]] == [study.trials[2].params]
+    assert suggestion(study.trials[3])["acquisition"]["best"] == -seen["best"]
+
+
+def test_retries_are_passed_to_every_fit(plane, quick, monkeypatch):
+    asked, fit = [], GaussianProcess.fit
+
+    def spy(self, *arguments, **options):
+        asked.append(options["options"].retries)
+        return fit(self, *arguments, **options)
+
+    monkeypatch.setattr(GaussianProcess, "fit", spy)
+    minimize(lambda config: config["x"] ** 2, plane, 4, n_initial=3, seed=1, progress=False, retries=2, **quick)
+    assert asked == [2]
+    with pytest.raises(DataError, match="retries must be an integer >= 0, got -1"):
+        create_study(plane, retries=-1)
+
+
+@pytest.mark.stan
+@pytest.mark.usefixtures("any_monte_carlo_error")
+def test_more_draws_if_the_monte_carlo_error_is_large(plane, monkeypatch):
+    monkeypatch.setattr(proposal, "LARGEST_ERROR", 1e-6)
+    study = advance(create_study(plane, **NUTS), 5)
+    record = study.trials[-1].user_attrs[SUGGESTION_KEY]["fit"]
+    assert record["start"] == "warm" and record["draws"] >= 80
+    assert "Monte Carlo error" in record["abandoned"][-1]["why"][0] and record["abandoned"][-1]["start"] == "cold"
+    # Whoever fixes the number of draws gets that many.
+    study = advance(create_study(plane, **NUTS | {"ess": None}), 5)
+    record = study.trials[-1].user_attrs[SUGGESTION_KEY]["fit"]
+    assert record["start"] == "cold" and record["draws"] == 80
+
+
+@pytest.mark.stan
+@pytest.mark.usefixtures("any_monte_carlo_error")
+def test_a_point_estimate_has_neither_start_nor_error(plane):
+    study = advance(create_study(plane, method="map", **NUTS), 5)
+    record = study.trials[-1].user_attrs[SUGGESTION_KEY]
+    assert START_KEY not in study.trials[-1].user_attrs
+    assert record["fit"]["start"] is None and record["acquisition"]["error"] is None
+
+
+@pytest.mark.stan
+@pytest.mark.usefixtures("any_monte_carlo_error")
+def test_the_mode_is_fitted_above_the_nuts_limit_with_a_warning(plane, monkeypatch):
+    monkeypatch.setattr(proposal, "NUTS_LIMIT", 5)
+    study = advance(create_study(plane, **NUTS), 6)
+    with pytest.warns(UserWarning, match="6 observations are more than the 5") as warned:
+        advance(study, 2)
+    assert len(warned) == 1
+    assert [t.user_attrs[SUGGESTION_KEY].get("method") for t in study.trials[4:]] == ["nuts", "nuts", "map", "map"]

@@ -1,0 +1,44 @@
+"""Objectives on a plane, and helpers to advance and read studies."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from slayr_py.study import ask, config_of, tell
+from slayr_py.study.storage.attributes import SUGGESTION_KEY
+
+NUTS: dict[str, Any] = {"n_initial": 4, "seed": 3, "chains": 2, "warmup": 100, "draws": 40, "ess": 20}
+"""Options of a study with short NUTS fits after a design of four trials."""
+
+
+def branin(config):
+    x, y = config["x"], config["y"]
+    return (
+        (y - 5.1 / (4 * math.pi**2) * x**2 + 5 / math.pi * x - 6) ** 2 + 10 * (1 - 1 / (8 * math.pi)) * math.cos(x) + 10
+    )
+
+
+def bowl(config):
+    return (config["x"] - 2) ** 2 + (config["y"] - 7) ** 2
+
+
+def suggestion(trial):
+    return trial.user_attrs.get(SUGGESTION_KEY)
+
+
+def creased_bowl(config):
+    return (config["x"] - 0.3) ** 2 + abs(config["y"])
+
+
+def advance(study, n):
+    """Ask for and evaluate n more trials of `creased_bowl`; return the study."""
+    for _ in range(n):
+        trial = ask(study)
+        tell(study, trial, creased_bowl(config_of(trial)))
+    return study
+
+
+def starts_of_fits(study):
+    """Return for every trial whether its fit started warm or cold; None without a fit."""
+    return [suggestion(trial).get("fit", {}).get("start") for trial in study.trials]

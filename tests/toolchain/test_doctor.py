@@ -1,0 +1,29 @@
+from __future__ import annotations
+
+import pytest
+
+from slayr_py.toolchain import doctor
+
+httpstan = pytest.importorskip("httpstan", reason="no wheel of httpstan for this Python")
+pytestmark = pytest.mark.usefixtures("no_cmdstan")
+
+
+def test_doctor_passes(own_cache):
+    checks = doctor()
+    assert all(check.ok for check in checks), checks
+    assert [check.name for check in checks] == [
+        "Python",
+        "C++ compiler",
+        "make",
+        "cmdstanpy",
+        "httpstan",
+        "CmdStan",
+        "cache",
+    ]
+
+
+def test_doctor_reports_a_cache_that_cannot_be_written(tmp_path, monkeypatch):
+    (tmp_path / "file").write_text("")
+    monkeypatch.setenv("SLAYR_CACHE_DIR", str(tmp_path / "file" / "cache"))
+    cache = next(check for check in doctor() if check.name == "cache")
+    assert not cache.ok and "SLAYR_CACHE_DIR" in cache.remedy
