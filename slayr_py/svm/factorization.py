@@ -115,8 +115,7 @@ class KernelFactorization(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Bas
         self.kernel_ = clone(from_name(self.kernel))
         if not self.kernel_.needs_factorization:
             self.eigenvalues_, self.eigenvectors_ = self.kernel_.eigenpairs(self.rank)
-            rows: NDArray[np.intp] = self._read(X, reset=True)
-            return rows
+            return self._read(X, reset=True)
         self.kernel_.check()
         self.X_fit_ = self._read(X, reset=True)
         gram = self.kernel_.between(self.X_fit_, self.X_fit_)
