@@ -39,7 +39,9 @@ def test_warm_starts_can_be_turned_off(plane):
 def test_another_number_of_chains_starts_cold(plane):
     study = advance(create_study(plane, **NUTS), 5)
     study.sampler = create_study(plane, **NUTS | {"chains": 3}).sampler
-    assert starts_of_fits(advance(study, 2))[-2:] == ["cold", "warm"]
+    fits = [trial.user_attrs[SUGGESTION_KEY]["fit"] for trial in advance(study, 2).trials[-2:]]
+    # The first attempt of each: whether a warm one passes its diagnostics depends on the machine's last bits.
+    assert [[*fit["abandoned"], fit][0]["start"] for fit in fits] == ["cold", "warm"]
 
 
 def test_an_invalid_start_is_ignored(plane):
