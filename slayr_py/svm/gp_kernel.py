@@ -9,7 +9,7 @@ import numpy as np
 from ConfigSpace import ConfigurationSpace
 from typing_extensions import override
 
-from slayr_py.errors import DataError
+from slayr_py.arguments import check_integer
 from slayr_py.kernels import Hyperparameters, Kernel, from_name
 from slayr_py.space import Encoded, Encoder
 from slayr_py.space.dimension import FloatArray
@@ -74,8 +74,8 @@ class GPKernel(KernelFunction):
         DataError
             If there is no such draw.
         """
-        if draw is not None and not 0 <= draw < posterior.n_draws:
-            raise DataError(f"draw {draw} is not one of the posterior's draws, 0 to {posterior.n_draws - 1}")
+        if draw is not None:
+            draw = check_integer("draw", draw, minimum=0, maximum=posterior.n_draws - 1)
         theta = {k: np.mean(v, axis=0) if draw is None else v[draw] for k, v in posterior.draws.items()}
         return cls(posterior.encoder, posterior.kernel, theta)
 
