@@ -156,7 +156,7 @@ class Posterior:
         arrays = {str(name): np.asarray(posterior[name].values) for name in posterior.data_vars}
         draws = {k: np.ascontiguousarray(v.reshape(-1, *v.shape[2:])) for k, v in arrays.items()}
         # Stan writes no column for an empty vector, such as length-scales of a space without real parameters.
-        empty = {name: np.zeros((len(draws["mu"]), 0)) for name in self.kernel.labels(self.encoder)}
+        empty = {h.name: np.zeros((len(draws["mu"]), 0)) for h in self.model.hyperparameters if h.shape == (0,)}
         return empty | draws
 
     def predict(

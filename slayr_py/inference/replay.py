@@ -207,7 +207,7 @@ def _checked(read: Callable[[Mapping[str, Any]], _Read], values: Mapping[str, An
 
 
 def _parse(record: Mapping[str, Any]) -> _RecordedRun:
-    if record.get("format") not in tuple(FORMER_NAMES):
+    if record.get("format") not in tuple(FORMER_NAMES):  # a tuple: a damaged format may not be hashable
         raise StorageError(
             f"its format is {record.get('format')!r:.80}, and this version of slayr_py replays "
             f"{' and '.join(map(str, FORMER_NAMES))}; use the "

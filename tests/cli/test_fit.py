@@ -1,6 +1,8 @@
 from __future__ import annotations
 
+import inspect
 import json
+from dataclasses import asdict
 
 import numpy as np
 import pandas as pd
@@ -8,8 +10,10 @@ import pytest
 from ConfigSpace import Categorical, ConfigurationSpace, EqualsCondition, Float
 
 import slayr_py
+from slayr_py.cli.app import fit
 from slayr_py.cli.fit import infer_space
 from slayr_py.errors import InferenceError
+from slayr_py.inference import FitOptions
 
 
 @pytest.fixture
@@ -17,6 +21,11 @@ def table(folder):
     rows = [{"x": i / 12, "n": i % 5, "k": "ab"[i % 2], "loss": (i / 12 - 0.4) ** 2 + 0.1 * (i % 2)} for i in range(12)]
     pd.DataFrame(rows).to_csv(folder / "runs.csv", index=False)
     return folder / "runs.csv"
+
+
+def test_defaults_of_the_command_are_those_of_fit_options():
+    defaults = {name: parameter.default for name, parameter in inspect.signature(fit).parameters.items()}
+    assert asdict(FitOptions()).items() <= defaults.items()
 
 
 @pytest.mark.stan

@@ -104,7 +104,7 @@ def test_more_draws_if_the_monte_carlo_error_is_large(plane, monkeypatch):
     record = study.trials[-1].user_attrs[SUGGESTION_KEY]["fit"]
     assert record["start"] == "warm" and record["draws"] >= 80
     assert "Monte Carlo error" in record["abandoned"][-1]["why"][0] and record["abandoned"][-1]["start"] == "cold"
-    # Whoever fixes the number of draws gets that many.
+    # Without a required effective sample size the number of draws is fixed.
     study = advance(create_study(plane, **NUTS | {"ess": None}), 5)
     record = study.trials[-1].user_attrs[SUGGESTION_KEY]["fit"]
     assert record["start"] == "cold" and record["draws"] == 80
