@@ -2,7 +2,7 @@
  * Fully Bayesian Gaussian process on a mixed space by frequency modulation (Oh, Gavves & Welling
  * 2021). Each discrete parameter is a graph; the continuous parameters modulate its frequencies.
  *
- *   y ~ Normal(mu, K + sigma_n^2 I),
+ *   T(y) ~ Normal(mu, K + sigma_n^2 I),
  *   K_ij = sigma_f^2 prod_p sum_g W_pg f(lambda_pg, t)
  *
  * The number of graphs and the number of continuous parameters may be 0.
@@ -20,6 +20,8 @@ functions {
   #include functions/hierarchical.stan
   
   #include functions/frequency_modulated.stan
+  
+  #include functions/warp.stan
   
   #include functions/gp_posterior.stan
   
@@ -52,8 +54,9 @@ data {
   real<lower=0, upper=2> tau; // power: exponent of the distance
   int<lower=0> H; // hierarchical: number of weights gamma; else 0
   matrix<lower=0, upper=1>[D, H] lineage; // [i, j]: 1 if gamma_j belongs to i or an ancestor of i
-  int<lower=1, upper=3> base; // hierarchical: 1 squared-exponential, 2 rational quadratic, 3 Matern
-  int<lower=0> p; // hierarchical: Matern order, nu = p + 1/2
+  // Kernel of one dimension (hierarchical) or of the continuous parameters (product, sum):
+  int<lower=1, upper=3> base; // 1 squared-exponential, 2 rational quadratic, 3 Matern
+  int<lower=0> p; // Matern order, nu = p + 1/2
   int<lower=0, upper=1> add; // hierarchical: combine dimensions by 0 product, 1 sum
   
   int<lower=0, upper=P> n_alpha; // P where alpha modulates, else 0
@@ -75,8 +78,8 @@ data {
 transformed data {
   #include blocks/transformed_data.stan
   
-  int n_theta = 3 + D + n_alpha + P + size(weights_concentration) + size(bias_location) + H
-                + size(rho_a) + size(rq_alpha_location);
+  int n_theta = 3 + n_warp + D + n_alpha + P + size(weights_concentration) + size(bias_location)
+                + H + size(rho_a) + size(rq_alpha_location);
   matrix[1, G] mean_W = mean_vertex_weights(graph_of, group_of);
   tuple(matrix[N, D], matrix[N, D], matrix[N, Q]) points = (X, active, U);
   tuple(matrix[M, D], matrix[M, D], matrix[M, Q]) points_new = (X_new, active_new, U_new);
@@ -96,6 +99,7 @@ parameters {
   real z_mu;
   real z_sigma_f;
   real z_sigma_n;
+  vector[n_warp] z_warp;
   vector[D] z_lengthscale;
   vector[n_alpha] z_alpha;
   vector[P] z_beta;
@@ -126,8 +130,8 @@ transformed parameters {
   if (modulator == POWER()) {
     weights = softmax(z_weights);
   }
-  sigma_f /= sqrt(frequency_modulated(mean_W, rep_vector(0, 1), (alpha, beta, weights),
-                                      structure.2)[1]);
+  sigma_f /= sqrt(frequency_modulated(mean_W, rep_vector(0, 1), rep_vector(
+                                      1, 1), (alpha, beta, weights), structure.2)[1]);
 }
 model {
   #include blocks/model.stan
@@ -142,7 +146,7 @@ model {
   z_rq_alpha ~ std_normal();
   
   if (!prior_only) {
-    target += fm_log_marginal(y, mu, sigma_n, pairs,
+    target += fm_log_marginal(y, warp, mu, sigma_n, pairs,
                               (sigma_f, (lengthscale, bias, gamma, rho, rq_alpha),
                                (alpha, beta, weights)),
                               structure);
@@ -150,12 +154,27 @@ model {
 }
 generated quantities {
   // Repeats the hyperparameters: CmdStan's generate_quantities omits transformed parameters.
-  vector[n_theta] theta = stack(stack([mu, sigma_f, sigma_n]', lengthscale, head(alpha, n_alpha)),
-                                stack(beta, head(weights, size(z_weights)), bias),
-                                stack(gamma, rho, rq_alpha));
+  vector[n_theta] theta = stack(stack([mu, sigma_f, sigma_n]', warp, lengthscale),
+                                stack(head(alpha, n_alpha), beta, head(weights, size(z_weights))),
+                                append_row(bias, stack(gamma, rho, rq_alpha)));
   #include blocks/generated_quantities.stan
   
-  {
+  if (want_density) {
+    // The model block once more, without derivatives: CmdStan evaluates many points in one call.
+    #include blocks/prior.stan
+    
+    log_prior += std_normal_lpdf(append_row(append_row(z_alpha, z_beta),
+                                            append_row(z_bias, z_rq_alpha)));
+    log_prior += log_gamma_lpdf(z_weights | weights_concentration);
+    log_prior += logit_beta_lpdf(z_gamma | gamma_a, gamma_b)
+                 + logit_beta_lpdf(z_rho | rho_a, rho_b);
+    log_density[1] = log_prior
+                     + fm_log_marginal(y, warp, mu, sigma_n, pairs,
+                                       (sigma_f, (lengthscale, bias, gamma, rho, rq_alpha),
+                                        (alpha, beta, weights)),
+                                       structure);
+  }
+  if (want_pointwise || M) {
     tuple(real,
           tuple(vector[D], vector[size(bias)], vector[H], vector[size(rho)], vector[size(rq_alpha)]),
           tuple(vector[P], vector[P], vector[orders])) hyper;

@@ -2,7 +2,7 @@
  * Fully Bayesian Gaussian process on a conditional space: some dimensions are active only for some
  * values of others (Hutter & Osborne 2013).
  *
- *   y ~ Normal(mu, K + sigma_n^2 I),
+ *   T(y) ~ Normal(mu, K + sigma_n^2 I),
  *   K_ij = sigma_f^2 (product or sum over dimensions of a base kernel of the hierarchical distance)
  *
  * The variance of the function is sigma_f^2 for the product and D sigma_f^2 for the sum. The prior
@@ -15,6 +15,8 @@ functions {
   #include functions/base_kernels.stan
   
   #include functions/hierarchical.stan
+  
+  #include functions/warp.stan
   
   #include functions/gp_posterior.stan
   
@@ -47,7 +49,7 @@ data {
 transformed data {
   #include blocks/transformed_data.stan
   
-  int n_theta = 3 + 3 * D + size(rq_alpha_location);
+  int n_theta = 3 + n_warp + 3 * D + size(rq_alpha_location);
   real relative_variance = add ? D : 1; // k(x, x) / sigma_f^2
   tuple(array[D] int, matrix[D, D], int, int, int) structure = (levels, lineage, base, p, add);
   array[3] matrix[n_pairs, D] features;
@@ -62,6 +64,7 @@ parameters {
   real z_mu;
   real z_sigma_f;
   real z_sigma_n;
+  vector[n_warp] z_warp;
   vector[D] z_gamma;
   vector[D] z_rho;
   vector[D] z_lengthscale;
@@ -89,16 +92,28 @@ model {
   z_rq_alpha ~ std_normal();
   
   if (!prior_only) {
-    target += hierarchical_log_marginal(y, mu, sigma_n, features, sigma_f,
+    target += hierarchical_log_marginal(y, warp, mu, sigma_n, features, sigma_f,
                                         (gamma, rho, lengthscale, rq_alpha), structure);
   }
 }
 generated quantities {
   // Repeats the hyperparameters: CmdStan's generate_quantities omits transformed parameters.
-  vector[n_theta] theta = stack(stack([mu, sigma_f, sigma_n]', gamma, rho), lengthscale, rq_alpha);
+  vector[n_theta] theta = append_row(stack([mu, sigma_f, sigma_n]', warp, gamma),
+                                     stack(rho, lengthscale, rq_alpha));
   #include blocks/generated_quantities.stan
   
-  {
+  if (want_density) {
+    // The model block once more, without derivatives: CmdStan evaluates many points in one call.
+    #include blocks/prior.stan
+    
+    log_prior += logit_beta_lpdf(z_gamma | gamma_a, gamma_b);
+    log_prior += logit_beta_lpdf(z_rho | rho_a, rho_b);
+    log_prior += std_normal_lpdf(z_rq_alpha);
+    log_density[1] = log_prior
+                     + hierarchical_log_marginal(y, warp, mu, sigma_n, features, sigma_f,
+                                                 (gamma, rho, lengthscale, rq_alpha), structure);
+  }
+  if (want_pointwise || M) {
     tuple(vector[D], vector[D], vector[D], vector[size(rq_alpha)]) hyper;
     vector[n_pairs] k;
     vector[N * M] cross;

@@ -2,7 +2,7 @@
  * Fully Bayesian Gaussian process with a Matern kernel of half-integer order, one length-scale per
  * dimension, a constant mean and Gaussian noise.
  *
- *   y ~ Normal(mu, K + sigma_n^2 I),   K_ij = matern(x_i, x_j)
+ *   T(y) ~ Normal(mu, K + sigma_n^2 I),   K_ij = matern(x_i, x_j)
  *
  * The generated quantities are exact leave-one-out log densities (log_lik), replicated observations
  * (y_rep) and the latent function at new points.
@@ -10,6 +10,8 @@
 functions {
   #include functions/distances.stan
   #include functions/matern.stan
+  
+  #include functions/warp.stan
   
   #include functions/gp_posterior.stan
   
@@ -37,6 +39,7 @@ parameters {
   real z_mu;
   real z_sigma_f;
   real z_sigma_n;
+  vector[n_warp] z_warp;
   vector[D] z_lengthscale;
 }
 transformed parameters {
@@ -52,15 +55,22 @@ model {
   
   z_lengthscale ~ lengthscale_coordinate(lengthscale_location, lengthscale_scale, N, omit_jacobian);
   if (!prior_only) {
-    target += matern_log_marginal(y, mu, sigma_n, sq, sigma_f, lengthscale, p);
+    target += matern_log_marginal(y, warp, mu, sigma_n, sq, sigma_f, lengthscale, p);
   }
 }
 generated quantities {
   // Repeats the hyperparameters: CmdStan's generate_quantities omits transformed parameters.
-  vector[3 + D] theta = append_row([mu, sigma_f, sigma_n]', lengthscale);
+  vector[3 + n_warp + D] theta = stack([mu, sigma_f, sigma_n]', warp, lengthscale);
   #include blocks/generated_quantities.stan
   
-  {
+  if (want_density) {
+    // The model block once more, without derivatives: CmdStan evaluates many points in one call.
+    #include blocks/prior.stan
+    
+    log_density[1] = log_prior
+                     + matern_log_marginal(y, warp, mu, sigma_n, sq, sigma_f, lengthscale, p);
+  }
+  if (want_pointwise || M) {
     vector[n_pairs] k = matern_cov(sq, sigma_f, lengthscale, p);
     vector[N * M] cross = matern_cov(sq_cross, sigma_f, lengthscale, p);
     vector[n_pairs_new] k_new = matern_cov(sq_new, sigma_f, lengthscale, p);

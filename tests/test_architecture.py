@@ -25,7 +25,7 @@ ROOMS = [
 INFERENCE = [
     ["diagnostics"],
     ["sampling"],
-    ["model", "observed"],
+    ["model", "observed", "warp"],
     ["records"],
     ["prediction"],
     ["posterior"],

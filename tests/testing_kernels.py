@@ -52,6 +52,8 @@ CASES: dict[str, tuple[Kernel, ConfigurationSpace]] = {
         f"separable-{graph}-{combine}": (Separable(graph, combine), mixed_space())
         for graph, combine in product(["laplacian", "diffusion"], ["product", "sum"])
     },
+    "separable-matern": (Separable("diffusion", "product", "matern", 2), mixed_space()),
+    "separable-matern-sum": (Separable("laplacian", "sum", "matern", 1), mixed_space()),
 }
 
 

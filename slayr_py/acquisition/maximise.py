@@ -25,7 +25,6 @@ from slayr_py.acquisition.landscape import Landscape
 from slayr_py.acquisition.refinement import refine
 from slayr_py.errors import DataError
 from slayr_py.inference import Posterior
-from slayr_py.inference.prediction import mixture_moments
 from slayr_py.space.dimension import FloatArray
 
 _SCREENS = ((4, 2000), (16, 200), (32, 40))  # number of thinned draws, and of candidates kept after the screen
@@ -116,7 +115,8 @@ def _suggest(
     pool, taken = (pool[new], taken) if new.any() else (pool, set())
 
     def landscape(draws: int) -> Landscape:
-        return Landscape(encoder, posterior.predictor(draws).with_pending(running), criterion, state, taken)
+        predictor = posterior.predictor(draws).with_pending(running).linearised(state.best)
+        return Landscape(encoder, predictor, criterion, state, taken)
 
     for draws, kept in _SCREENS:
         screen = landscape(draws)
@@ -130,13 +130,13 @@ def _suggest(
     chosen, _ = all_draws.place(finalists[[np.argmax(scores)]])
     mean, variance = all_draws.predictor.moments(chosen)
     sd = np.sqrt(variance)
-    centre, spread = mixture_moments(mean, sd)
+    predicted = all_draws.predictor.predict(chosen, posterior.y_mean, posterior.y_sd)
     by_chain = (posterior.n_chains, -1)
     return Suggestion(
         encoder.decode(chosen)[0],
         float(criterion.value(mean, sd, state)[0]),
-        float(posterior.y_mean + posterior.y_sd * centre[0]),
-        float(posterior.y_sd * spread[0]),
+        float(predicted.mean[0]),
+        float(predicted.sd[0]),
         criterion.error(mean.reshape(by_chain), sd.reshape(by_chain), state),
     )
 

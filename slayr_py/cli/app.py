@@ -185,6 +185,8 @@ def fit(
         int | None, typer.Option(min=1, help="Sample until the ESS is this large, at most 16 x draws.")
     ] = None,
     retries: Annotated[int, typer.Option(min=0, help="Number of retries if the diagnostics fail.")] = 0,
+    pointwise: Annotated[bool, typer.Option(help="Compute leave-one-out of every observation.")] = True,
+    warp: Annotated[str, typer.Option(help="none, or log: compress large values of the target.")] = "none",
     seed: Annotated[int, typer.Option(min=0, help="Random seed; the same seed gives the same draws.")] = 1,
     output: Annotated[
         Path | None, typer.Option(metavar="DIR", help="Folder for the posterior; default: <data>_posterior.")
@@ -192,6 +194,7 @@ def fit(
 ) -> None:
     """Fit a Gaussian process to a table and summarise its posterior."""
     from slayr_py.cli.fit import run
+    from slayr_py.inference.model import Warp
     from slayr_py.inference.sampling.options import FitOptions, Method
 
     options = FitOptions(
@@ -203,12 +206,14 @@ def fit(
         max_treedepth=max_treedepth,
         ess=ess,
         retries=retries,
+        pointwise=pointwise,
     )
     passed = run(
         data,
         target=target,
         space_file=space,
         kernel=kernel,
+        warp=cast(Warp, warp),  # GaussianProcess checks the name
         options=options,
         seed=seed,
         output=output,

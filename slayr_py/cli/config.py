@@ -64,6 +64,7 @@ _GP: dict[str, Types] = {
     **{name: (int, float) if type(value) is float else type(value) for name, value in asdict(LOOP_OPTIONS).items()},
     "warm_starts": bool,
     "priors": dict,
+    "warp": str,
 }
 _SECTIONS: dict[str, Types] = {
     "study": dict,

@@ -24,6 +24,7 @@ from slayr_py.cli.inline_space import read_space
 from slayr_py.cli.tables import table_text
 from slayr_py.errors import DataError, did_you_mean
 from slayr_py.inference import GaussianProcess, Posterior
+from slayr_py.inference.model import Warp
 from slayr_py.inference.sampling.options import FitOptions
 from slayr_py.study.storage.attributes import describe_kernel, kernel_record
 
@@ -34,6 +35,7 @@ def run(
     target: str,
     space_file: Path | None,
     kernel: str,
+    warp: Warp,
     options: FitOptions,
     seed: int,
     output: Path | None,
@@ -50,6 +52,8 @@ def run(
         Space as ConfigSpace JSON; None takes the ranges of the other columns.
     kernel : str
         Name of a kernel.
+    warp : {"none", "log", "auto"}
+        Transformation of the target.
     options : FitOptions
     seed : int
         Seed of the draws.
@@ -84,7 +88,7 @@ def run(
             )
         columns = columns[list(space)]
 
-    gp = GaussianProcess(space, kernel=kernel)
+    gp = GaussianProcess(space, kernel=kernel, warp=warp)
     described = describe_kernel(kernel_record(gp.kernel, gp.encoder, automatic=kernel == "auto"))
     typer.echo(f"{len(table)} observations of {target}, {len(space)} parameters\nkernel: {described}")
     gp.prepare(lambda phase: typer.echo(f"{phase} ...", err=True))

@@ -69,6 +69,8 @@ def wrapped(text: str, indent: str = "  ") -> str:
 
 def _name(entry: Mapping[str, Any]) -> str:
     start = entry.get("start")
+    if start == "carried":
+        return "posterior carried from an earlier fit"
     return f"{start} start" if start in ("warm", "cold") else f"{entry.get('method')} approximation"
 
 

@@ -88,8 +88,10 @@ def _print(text: str) -> None:
 
 def _print_fits(fits: pd.DataFrame, records: Mapping[int, Mapping[str, Any]]) -> None:
     """Print one row per fit, then the discarded attempts and the limits of the diagnostics."""
-    approximations = fits["pareto_k"].notna().any()
-    columns = {name: column for name, column in _FIT_COLUMNS.items() if name != "pareto_k" or approximations}
+    optional = ("pareto_k", "loo_pareto_k_max")
+    columns = {
+        name: column for name, column in _FIT_COLUMNS.items() if name not in optional or fits[name].notna().any()
+    }
     cells = {title: [_cell(value, form) for value in fits[name]] for name, (title, form) in columns.items()}
     doubtful = [trusted is False for trusted in fits["trusted"].tolist()]
     cells["number"] = [f"{n}{'*' if mark else ' '}" for n, mark in zip(cells["number"], doubtful, strict=True)]
@@ -137,6 +139,7 @@ _FIT_COLUMNS = {
     "loo_pareto_k_max": ("k_loo", ".2f"),
     "pareto_k": ("pareto_k", ".2f"),
     "start": ("start", ""),
+    "since_nuts": ("since_nuts", ""),
     "attempts": ("attempts", ""),
     "ok": ("ok", ""),
     "seconds_fit": ("fit [s]", ".1f"),

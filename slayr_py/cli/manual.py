@@ -105,6 +105,9 @@ A configuration file:
   max_treedepth = 10
   retries = 1                     # number of retries of a fit whose
                                   # diagnostics fail, with adapted settings
+  pointwise = false               # true: leave-one-out of every fit
+  warp = "auto"                   # "log" (the same) or "none": compress bad
+                                  # values, to describe good ones better
   priors = { sigma_n = { family = "LogNormal", mu = -2.0, sigma = 1.0 } }
 
 \b

@@ -33,13 +33,16 @@ class GaussianProcess(Model):
     priors : mapping of str to Prior, optional
         Replaces the default priors of the named hyperparameters; on standardised targets and unit-cube inputs. Priors
         are data of the program: changing them needs no compilation.
+    warp : {"none", "log", "auto"}
+        "log" lets the targets be a Gaussian process after a transformation that compresses large values and stretches
+        small ones; its parameter ``warp`` is sampled with the other hyperparameters. "auto" is "log".
 
     Raises
     ------
     SpaceError
         If the space cannot be encoded.
     DataError
-        For an unknown kernel, or a prior with an unknown name or of the wrong family or length.
+        For an unknown kernel or warp, or a prior with an unknown name or of the wrong family or length.
 
     Examples
     --------
@@ -73,6 +76,7 @@ class GaussianProcess(Model):
         ess: int | None = FitOptions.ess,
         start: WarmStart | None = None,
         retries: int = FitOptions.retries,
+        pointwise: bool = FitOptions.pointwise,
         progress: Callable[[str], None] | None = None,
         *,
         options: FitOptions | None = None,
@@ -85,12 +89,14 @@ class GaussianProcess(Model):
             ``Configuration`` objects, mappings, a DataFrame, an (n, D) array, or ``Encoded``.
         y : (n,) array_like
             Observed values in the user's units; standardised before the fit.
-        method : {"nuts", "pathfinder", "laplace", "map"}
-            "nuts" is Hamiltonian Monte Carlo. "pathfinder" and "laplace" are approximations whose draws are
-            importance-resampled; if the Pareto k of their importance ratios exceeds 0.7, the fit falls back to NUTS.
-            "map" is the mode (of the hyperparameters on the logarithmic scale) as a single draw.
+        method : {"nuts", "carried", "pathfinder", "laplace", "map"}
+            "nuts" is Hamiltonian Monte Carlo. "carried" is importance sampling from a mixture fitted to the draws of
+            ``start``, for programs of at most 15 parameters. "pathfinder" and "laplace" are approximations whose draws
+            are importance-resampled. If the Pareto k of importance ratios exceeds 0.7, or they are worth too few draws,
+            the fit falls back to NUTS. "map" is the mode (of the hyperparameters on the logarithmic scale) as a single
+            draw.
         chains, warmup, draws : int
-            Number of chains, and iterations of each; approximations return ``chains * draws`` draws.
+            Number of chains, and iterations of each; other methods return ``chains * draws`` draws.
         seed : int
             Fixes every draw.
         target_acceptance : float
@@ -106,11 +112,14 @@ class GaussianProcess(Model):
         retries : int
             Number of retries of a NUTS fit whose diagnostics fail. Each has another seed and settings that address the
             failure: twice the warm-up, a target acceptance halfway to 1, or one more tree level.
+        pointwise : bool
+            Compute ``log_likelihood`` and ``posterior_predictive`` of ``idata``, which :meth:`Posterior.loo` and plots
+            of the fit need. Without them a fit is a little quicker; :meth:`Posterior.with_pointwise` adds them.
         progress : callable, optional
             Called with the name of each phase.
         options : FitOptions, optional
-            Replaces ``method``, ``chains``, ``warmup``, ``draws``, ``target_acceptance``, ``max_treedepth``, ``ess``
-            and ``retries``, which must then keep their defaults.
+            Replaces ``method``, ``chains``, ``warmup``, ``draws``, ``target_acceptance``, ``max_treedepth``, ``ess``,
+            ``retries`` and ``pointwise``, which must then keep their defaults.
 
         Returns
         -------
@@ -127,13 +136,13 @@ class GaussianProcess(Model):
         InferenceError
             If Stan fails.
         """
-        single = FitOptions(method, chains, warmup, draws, target_acceptance, max_treedepth, ess, retries)
+        single = FitOptions(method, chains, warmup, draws, target_acceptance, max_treedepth, ess, retries, pointwise)
         if options is None:
             options = single
         elif changed := single.changed():
             raise DataError(f"options= replaces the single fit options; remove {', '.join(changed)}, or options=")
         seed = check_integer("seed", seed, minimum=0)  # before anything is compiled
-        observed = observe(self, configs, y, omit_jacobian=options.method == "map")
+        observed = observe(self, configs, y, options.method == "map", options.pointwise)
         if start is not None:
             self.check_start(start, options.chains)
         program = compiled(self.kernel.program, progress)
@@ -207,7 +216,8 @@ class GaussianProcess(Model):
         shapes = {name: values.shape for name, values in start.points.items()}
         wanted = {name: (chains, *shape) for name, shape in self.parameter_shapes.items()}
         n = sum(int(np.prod(shape)) for shape in self.parameter_shapes.values())
-        if shapes != wanted or start.step_size.shape != (chains,) or start.inverse_metric.shape not in ((n,), (n, n)):
+        sizes = start.inverse_metric.shape in ((n,), (n, n)) and start.draws.shape[1] in (0, n)
+        if shapes != wanted or start.step_size.shape != (chains,) or not sizes:
             raise DataError(
                 f"the warm start has states of shapes {shapes} for {len(start.step_size)} chains; this model with "
                 f"{chains} chains needs {wanted}: use a start from a fit with the same kernel and number of chains"

@@ -5,17 +5,20 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 from functools import cached_property
-from typing import Any, Self
+from typing import Any, Literal, Self, get_args
 
 from ConfigSpace import ConfigurationSpace
 
-from slayr_py.errors import DataError
+from slayr_py.errors import DataError, did_you_mean
 from slayr_py.kernels import Hyperparameter, Kernel, Prior, from_name
 from slayr_py.kernels.contracts import StanValue
-from slayr_py.kernels.hyperparameters import MEAN, NOISE, SIGNAL
+from slayr_py.kernels.hyperparameters import MEAN, NOISE, SIGNAL, WARP
 from slayr_py.kernels.priors import prior_from_dict
 from slayr_py.space import Encoded, Encoder, encoder_from_json, encoder_to_json
 from slayr_py.space.dimension import FloatArray
+
+Warp = Literal["auto", "none", "log"]
+"""Transformations of the targets: "log" compresses large values, see `slayr_py.inference.warp`; "auto" is "log"."""
 
 
 class Model:
@@ -29,6 +32,8 @@ class Model:
         Mean, signal, noise and the kernel's hyperparameters with the priors of this model, in the program's order.
     priors : dict of str to Prior
         Priors by name.
+    warp : {"none", "log"}
+        Transformation of the targets.
     """
 
     def __init__(
@@ -36,10 +41,15 @@ class Model:
         space: ConfigurationSpace | Encoder,
         kernel: Kernel | str = "auto",
         priors: Mapping[str, Prior] | None = None,
+        warp: Warp = "none",
     ) -> None:
+        if warp not in get_args(Warp):
+            raise DataError(f"unknown warp {warp!r}{did_you_mean(warp, get_args(Warp))}")
+        self.warp: Literal["none", "log"] = "none" if warp == "none" else "log"
         self.encoder = space if isinstance(space, Encoder) else Encoder(space)
         self.kernel = from_name(kernel, self.encoder)
-        known = self.kernel.contract.ordered((MEAN, SIGNAL, NOISE, *self.kernel.hyperparameters(self.encoder)))
+        of_targets = (MEAN, SIGNAL, NOISE) if self.warp == "none" else (MEAN, SIGNAL, NOISE, WARP)
+        known = self.kernel.contract.ordered((*of_targets, *self.kernel.hyperparameters(self.encoder)))
         defaults = {h.name: h.prior for h in known}
         for name, prior in (priors or {}).items():
             if name not in defaults:
@@ -59,6 +69,7 @@ class Model:
         return {
             "kernel": {"name": self.kernel.name, "options": self.kernel.options()},
             "priors": {name: prior.asdict() for name, prior in self.priors.items()},
+            "warp": self.warp,
             "space": encoder_to_json(self.encoder),
         }
 
@@ -67,18 +78,26 @@ class Model:
         """Construct a model from :meth:`asdict`."""
         priors = {name: prior_from_dict(prior) for name, prior in values["priors"].items()}
         encoder = encoder_from_json(values["space"])
-        return cls(encoder, from_name(values["kernel"]["name"], encoder, **values["kernel"]["options"]), priors)
+        kernel = from_name(values["kernel"]["name"], encoder, **values["kernel"]["options"])
+        return cls(encoder, kernel, priors, values.get("warp", "none"))  # the first formats had no warp
 
     def stan_data(
-        self, train: Encoded, y: FloatArray, new: Encoded, prior_only: bool = False, omit_jacobian: bool = False
+        self,
+        train: Encoded,
+        y: FloatArray,
+        new: Encoded,
+        prior_only: bool = False,
+        omit_jacobian: bool = False,
+        pointwise: bool = True,
     ) -> dict[str, StanValue]:
         """Return the data of the Stan program: standardised observations, new configurations, priors.
 
         ``omit_jacobian`` omits the Jacobian of the coordinates that the program samples: the optimum is then the mode
-        on the log scale.
+        on the log scale. Without ``pointwise``, no ``log_lik`` and no ``y_rep`` are computed.
         """
         entries = self.kernel.stan_data(train, new)
         entries |= {"y": y, "prior_only": int(prior_only), "omit_jacobian": int(omit_jacobian)}
+        entries |= {"want_pointwise": int(pointwise), "n_warp": int(self.warp != "none")}
         return self.kernel.contract.data(entries, self.hyperparameters)
 
     @cached_property

@@ -37,9 +37,13 @@ class Observed:
 
 
 def observe(
-    model: Model, configs: Encoded | Iterable[Mapping[str, Any]] | Any, y: ArrayLike, omit_jacobian: bool = False
+    model: Model,
+    configs: Encoded | Iterable[Mapping[str, Any]] | Any,
+    y: ArrayLike,
+    omit_jacobian: bool = False,
+    pointwise: bool = True,
 ) -> Observed:
-    """Encode configurations and standardise their values; ``omit_jacobian`` as in `Model.stan_data`.
+    """Encode configurations and standardise their values; ``omit_jacobian`` and ``pointwise`` as in `Model.stan_data`.
 
     Raises
     ------
@@ -51,7 +55,8 @@ def observe(
     train = model.encoder.encode(configs)
     targets = check_targets(y, len(train))
     mean, sd = standardisation(targets)
-    data = model.stan_data(train, (targets - mean) / sd, train[:0], omit_jacobian=omit_jacobian)
+    scaled = (targets - mean) / sd
+    data = model.stan_data(train, scaled, train[:0], omit_jacobian=omit_jacobian, pointwise=pointwise)
     return Observed(train, data, mean, sd)
 
 

@@ -15,15 +15,22 @@ from slayr_py.inference.diagnostics.arviz_bridge import leave_one_out, to_arviz
 from slayr_py.inference.diagnostics.checks import Diagnostics, diagnose
 from slayr_py.inference.model import Model
 from slayr_py.inference.observed import Observed
-from slayr_py.inference.prediction import Prediction, Predictor, predict_all, predict_in_stan
+from slayr_py.inference.prediction import (
+    Latent,
+    Prediction,
+    Predictor,
+    coordinate_table,
+    predict_all,
+    predict_in_stan,
+)
 from slayr_py.inference.records import saved
-from slayr_py.inference.records.data_tree import posterior_groups, prior_groups
+from slayr_py.inference.records.data_tree import pointwise_groups, posterior_groups, prior_groups
 from slayr_py.inference.records.record import as_text, make_record
 from slayr_py.inference.records.saved import Format
 from slayr_py.inference.sampling.options import FitOptions
-from slayr_py.inference.sampling.output import Run
+from slayr_py.inference.sampling.output import Run, columns_of
 from slayr_py.inference.sampling.programs import compiled
-from slayr_py.inference.sampling.run import run
+from slayr_py.inference.sampling.run import generate, run
 from slayr_py.inference.sampling.warm_start import WarmStart
 from slayr_py.kernels import Kernel
 from slayr_py.space import Encoded, Encoder
@@ -42,7 +49,8 @@ class Posterior:
         ArviZ' groups, all on standardised targets; vectors are labelled with the names of the space.
 
         ``posterior``
-            Hyperparameters: scalars (chain, draw), vectors (chain, draw, ...).
+            Hyperparameters: scalars (chain, draw), vectors (chain, draw, ...). With a warp, ``mu``, ``sigma_f`` and
+            ``sigma_n`` have the scale of the transformed targets; ``y`` of all groups is not transformed.
         ``unconstrained_posterior``
             The coordinates that the program samples, named ``z_`` and the hyperparameter.
         ``sample_stats``
@@ -183,10 +191,10 @@ class Posterior:
             mean, sd = predict_in_stan(self.model, self.train, self._targets, stored, new, seed)
         else:
             raise DataError(f"unknown engine {engine!r}; known: 'numpy', 'stan'")
-        return Prediction.from_draws(mean, sd).in_units(self.y_mean, self.y_sd)
+        return Prediction.from_latent(Latent(mean, sd, self.draws.get("warp"), self.y_mean, self.y_sd))
 
     def predictor(self, n_draws: int | None = None) -> Predictor:
-        """Return a predictor from at most ``n_draws`` draws (all by default), on the standardised scale.
+        """Return a predictor from at most ``n_draws`` draws (all by default).
 
         All chains are thinned evenly to the same number of draws.
         """
@@ -215,8 +223,10 @@ class Posterior:
         Raises
         ------
         DataError
-            With fewer than five draws, for example a point estimate.
+            With fewer than five draws, for example a point estimate, or if the fit was made without ``pointwise``.
         """
+        if "log_likelihood" not in self.idata.children:
+            raise DataError("this fit was made with pointwise=False: use posterior.with_pointwise().loo()")
         result = leave_one_out(self.idata)
         if result is None:
             raise DataError(f"leave-one-out needs posterior draws; this fit has {self.n_draws}")
@@ -240,17 +250,18 @@ class Posterior:
         Raises
         ------
         DataError
-            If this is not a NUTS fit.
+            If this is neither a NUTS fit nor carried from one.
         """
-        if self.record["arguments"]["method"] != "nuts":
-            raise DataError(
-                f"a {self.record['arguments']['method']} fit has no chains to start from; use method='nuts'"
-            )
+        method = self.record["arguments"]["method"]
+        if method not in ("nuts", "carried"):
+            raise DataError(f"a {method} fit has no chains to start from; use method='nuts'")
         stored = self.idata["unconstrained_posterior"].to_dataset()
         draws = {
             name: stored[name].values.reshape(*stored[name].shape[:2], *shape)
             for name, shape in self.model.parameter_shapes.items()
         }
+        if method == "carried":
+            return WarmStart.without_chains(draws, WarmStart.fromdict(self.record["start"]))
         return WarmStart.after(
             draws,
             np.array([chain["step_size"] for chain in self.record["adaptation"]]),
@@ -294,6 +305,32 @@ class Posterior:
         groups |= prior_groups(self.model, self.train, result)
         record = self.record | {"prior": result.arguments}
         return Posterior(self.model, self.train, self.data, xr.DataTree.from_dict(groups), record, self._diagnostics)
+
+    def with_pointwise(self) -> Posterior:
+        """Return this posterior with the groups that a fit without ``pointwise`` omits from ``idata``.
+
+        They are computed for the same draws of the hyperparameters: ``log_likelihood`` and ``posterior_predictive``.
+
+        Returns
+        -------
+        Posterior
+            A new object; this one is unchanged.
+
+        Raises
+        ------
+        InferenceError
+            If Stan fails.
+        """
+        stored = self.idata["unconstrained_posterior"].to_dataset()
+        program, data = compiled(self.model.kernel.program), {**self.data, "want_pointwise": 1}
+        table = generate(program, data, coordinate_table(self.model, stored), self.record["arguments"]["seed"])
+        shape = (stored.sizes["chain"], stored.sizes["draw"], len(self.train))
+        columns = columns_of(list(table.columns))
+        variables = {name: table.to_numpy()[:, columns[name]].reshape(shape) for name in ("log_lik", "y_rep")}
+        groups = {name: group.to_dataset() for name, group in self.idata.children.items()}
+        groups |= pointwise_groups(self.train, variables)
+        idata = xr.DataTree.from_dict(groups)
+        return Posterior(self.model, self.train, self.data, idata, self.record, self._diagnostics)
 
     def to_arviz(self) -> Any:
         """Return ``idata`` for the installed ArviZ: ``InferenceData`` before version 1, a tree from version 1 on."""

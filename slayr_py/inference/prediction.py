@@ -7,7 +7,8 @@ w = L \ (y - mu), alpha = L' \ w : so that alpha = K^-1 (y - mu)
 B = k(X, X~) (n, m), V = L \ B : m new points
 mean = mu + V' w, var = k(x~, x~) - diag(V' V) : the notes' two triangular solves (slayR, "Posterior predictions")
 
-Everything here is on the standardised scale on which the program was fitted.
+The function f has the scale of the transformed targets T(y), which are the standardised targets unless the model has a
+warp (`slayr_py.inference.warp`).
 """
 
 from __future__ import annotations
@@ -19,18 +20,71 @@ from typing import NamedTuple
 import numpy as np
 import pandas as pd
 import xarray as xr
+from numpy.typing import ArrayLike
 from scipy.linalg.blas import dtrsm
+from scipy.special import logsumexp, ndtr, ndtri
 
-from slayr_py.errors import InferenceError
+from slayr_py.errors import DataError, InferenceError
 from slayr_py.inference.model import Model
 from slayr_py.inference.sampling.programs import compiled
 from slayr_py.inference.sampling.run import generate
+from slayr_py.inference.warp import log_slope, unwarped, unwarped_moments, warped
 from slayr_py.kernels import Kernel
 from slayr_py.space import Encoded
 from slayr_py.space.dimension import FloatArray
 
 _BLOCK = 2**23  # doubles in the largest array of a block of draws: 64 MB
 _JITTERS = (1e-14, 1e-12, 1e-10)
+_BISECTIONS = 60
+
+
+class Latent(NamedTuple):
+    """Latent function at m configurations under s draws, and its relation to the user's units.
+
+    The transformed function T((y - y_mean) / y_sd) is normal under each draw.
+
+    Attributes
+    ----------
+    mean, sd : (s, m) float64
+        Moments of the transformed function.
+    warp : (s,) float64 or None
+        Parameter of T; None if T is the identity.
+    y_mean, y_sd : float
+        Standardisation of the targets.
+    """
+
+    mean: FloatArray
+    sd: FloatArray
+    warp: FloatArray | None
+    y_mean: float
+    y_sd: float
+
+    def moments(self) -> tuple[FloatArray, FloatArray]:
+        """Return mean and standard deviation of the function under each draw, (s, m), in the user's units."""
+        mean, sd = self.mean, self.sd
+        if self.warp is not None:
+            mean, sd = unwarped_moments(mean, sd, self.warp[:, None])
+        return self.y_mean + self.y_sd * mean, self.y_sd * sd
+
+    def cumulative(self, y: FloatArray, noise: FloatArray | float = 0.0) -> FloatArray:
+        """Return the probability of values below y (m,), in the user's units; noise sd (s, 1) is added to ``sd``."""
+        z, _ = self._standard(y, noise)
+        return np.asarray(ndtr(z).mean(axis=0))
+
+    def log_density(self, y: FloatArray, noise: FloatArray | float = 0.0) -> FloatArray:
+        """Return the log density at y (m,), in the user's units; noise as in :meth:`cumulative`."""
+        z, log_scale = self._standard(y, noise)
+        log_terms = -0.5 * np.square(z) - 0.5 * np.log(2 * np.pi) - log_scale
+        return np.asarray(logsumexp(log_terms, axis=0) - np.log(len(self.mean)) - np.log(self.y_sd))
+
+    def _standard(self, y: FloatArray, noise: FloatArray | float) -> tuple[FloatArray, FloatArray]:
+        """Return standard normal scores of y (s, m) and the logarithm of d y / d score on the standardised scale."""
+        scaled = np.broadcast_to((np.asarray(y) - self.y_mean) / self.y_sd, self.mean.shape)
+        sd = np.hypot(self.sd, noise)
+        if self.warp is None:
+            return (scaled - self.mean) / sd, np.log(sd)
+        a = self.warp[:, None]
+        return (warped(scaled, a) - self.mean) / sd, np.log(sd) - log_slope(scaled, a)
 
 
 class Prediction(NamedTuple):
@@ -39,31 +93,78 @@ class Prediction(NamedTuple):
     Attributes
     ----------
     mean, sd : (m,) float64
-        Moments of the mixture over all draws.
+        Moments of the mixture over all draws. Under a warp the distribution is skewed: :meth:`quantile` and
+        :meth:`interval` describe it better.
     draw_mean, draw_sd : (s, m) float64
         Moments under each draw of the hyperparameters.
+    latent : Latent
+        The normal distributions of the transformed function.
     """
 
     mean: FloatArray
     sd: FloatArray
     draw_mean: FloatArray
     draw_sd: FloatArray
+    latent: Latent
 
     @classmethod
-    def from_draws(cls, mean: FloatArray, sd: FloatArray) -> Prediction:
-        """Return the mixture of the draws' normal distributions; mean and sd (s, m)."""
-        mixture_mean, mixture_sd = mixture_moments(mean, sd)
-        return cls(mixture_mean, mixture_sd, mean, sd)
+    def from_latent(cls, latent: Latent) -> Prediction:
+        """Return the mixture over all draws."""
+        draw_mean, draw_sd = latent.moments()
+        return cls(*mixture_moments(draw_mean, draw_sd), draw_mean, draw_sd, latent)
 
-    def in_units(self, y_mean: float, y_sd: float) -> Prediction:
-        """Return the prediction in the units of targets that had mean ``y_mean`` and standard deviation ``y_sd``."""
-        return Prediction(
-            y_mean + y_sd * self.mean, y_sd * self.sd, y_mean + y_sd * self.draw_mean, y_sd * self.draw_sd
-        )
+    def quantile(self, q: ArrayLike) -> FloatArray:
+        """Return quantiles of the mixture, by bisection of its distribution function.
+
+        Parameters
+        ----------
+        q : float or (k,) array_like
+            Probabilities in (0, 1).
+
+        Returns
+        -------
+        (m,) or (k, m) float64
+
+        Raises
+        ------
+        DataError
+            If a probability is not in (0, 1).
+        """
+        probabilities = np.asarray(q, dtype=np.float64)
+        if not np.all((probabilities > 0) & (probabilities < 1)):
+            raise DataError(f"probabilities of quantiles must lie in (0, 1), got {q!r}")
+        rows = [self._quantile(float(p)) for p in probabilities.ravel()]
+        return np.reshape(rows, (*probabilities.shape, self.mean.size))
+
+    def interval(self, level: float = 0.9) -> tuple[FloatArray, FloatArray]:
+        """Return the bounds (m,) of the central interval of the latent function with probability ``level``.
+
+        Raises
+        ------
+        DataError
+            If the level is not in (0, 1).
+        """
+        if not 0 < level < 1:
+            raise DataError(f"level must be a probability between 0 and 1, got {level!r}")
+        return self.quantile((1 - level) / 2), self.quantile((1 + level) / 2)
+
+    def _quantile(self, p: float) -> FloatArray:
+        # The quantile of a mixture lies between the smallest and the largest quantile of its components.
+        latent = self.latent
+        scores = latent.mean + ndtri(p) * latent.sd
+        if latent.warp is not None:
+            scores = unwarped(scores, latent.warp[:, None])
+        bounds = latent.y_mean + latent.y_sd * scores
+        lower, upper = bounds.min(axis=0), bounds.max(axis=0)
+        for _ in range(_BISECTIONS):
+            middle = 0.5 * (lower + upper)
+            below = latent.cumulative(middle) < p
+            lower, upper = np.where(below, middle, lower), np.where(below, upper, middle)
+        return np.asarray(0.5 * (lower + upper))
 
 
 class Moments(NamedTuple):
-    """Moments of the latent function under s draws at m points, on the standardised scale, and their derivatives.
+    """Moments of the latent function under s draws at m points, and their derivatives.
 
     Attributes
     ----------
@@ -95,7 +196,11 @@ class Predictor:
     y : (n,) or (s, n) float64
         Standardised targets, for all draws or for each.
     draws : mapping of str to (s, ...) float64
-        ``mu``, ``sigma_f``, ``sigma_n`` and the kernel's hyperparameters.
+        ``mu``, ``sigma_f``, ``sigma_n``, the kernel's hyperparameters and, if the model has it, ``warp``.
+
+    Notes
+    -----
+    Moments are those of the transformed function, after :meth:`linearised` of the function itself near a value.
     """
 
     def __init__(self, kernel: Kernel, train: Encoded, y: FloatArray, draws: Mapping[str, FloatArray]) -> None:
@@ -105,7 +210,9 @@ class Predictor:
         diagonal = np.arange(n)
         covariance[:, diagonal, diagonal] += np.square(draws["sigma_n"])[:, None]
         self.factor = _cholesky(covariance)
-        residual = np.broadcast_to(y, (s, n)) - draws["mu"][:, None]
+        self._offset, self._slope = np.zeros((s, 1)), np.ones((s, 1))
+        targets = warped(np.broadcast_to(y, (s, n)), draws["warp"][:, None]) if "warp" in draws else y
+        residual = np.broadcast_to(targets, (s, n)) - draws["mu"][:, None]
         self.whitened = np.stack([solve_lower(f, r[None])[0] for f, r in zip(self.factor, residual, strict=True)])
         self._solve_weights()
 
@@ -114,20 +221,44 @@ class Predictor:
         pairs = zip(self.factor, self.whitened, strict=True)
         self.weights = np.stack([solve_upper(f, w[None])[0] for f, w in pairs])
 
+    def linearised(self, best: float) -> Predictor:
+        """Return a predictor of the function itself, on the standardised scale, near the value ``best``.
+
+        The inverse of each draw's warp is replaced by its tangent at T(best). Moments of draws with different warps
+        are then comparable. The improvement on ``best`` is exact for small improvements, and too large by the
+        curvature of the warp otherwise.
+        """
+        if "warp" not in self.draws:
+            return self
+        a = self.draws["warp"][:, None]
+        tangent = copy(self)
+        tangent._slope = np.exp(-log_slope(np.array(best), a))
+        tangent._offset = best - tangent._slope * warped(np.array(best), a)
+        return tangent
+
     def moments(self, new: Encoded) -> tuple[FloatArray, FloatArray]:
         """Return mean and variance at m new configurations, both (s, m)."""
         cross = self.kernel.cross(new, self.train, self.draws)
-        return self._moments(new, cross, self._solve(cross))
+        return self._tangent(*self._moments(new, cross, self._solve(cross)))
+
+    def predict(self, new: Encoded, y_mean: float, y_sd: float) -> Prediction:
+        """Return the prediction in units of the user, for targets standardised with ``y_mean`` and ``y_sd``."""
+        cross = self.kernel.cross(new, self.train, self.draws)
+        mean, variance = self._moments(new, cross, self._solve(cross))
+        return Prediction.from_latent(Latent(mean, np.sqrt(variance), self.draws.get("warp"), y_mean, y_sd))
 
     def moments_with_gradient(self, new: Encoded) -> Moments:
         """Return mean and variance (s, m), and their derivatives by the real inputs, (s, m, D_real)."""
         cross, slope = self.kernel.cross_gradient(new, self.train, self.draws)
         solved = self._solve(cross)
-        mean, variance = self._moments(new, cross, solved)
+        mean, variance = self._tangent(*self._moments(new, cross, solved))
         precision_cross = np.stack([solve_upper(f, v) for f, v in zip(self.factor, solved, strict=True)])
         mean_gradient = np.einsum("smnd,sn->smd", slope, self.weights, optimize=True)
         variance_gradient = self.kernel.diagonal_gradient(new, self.draws)
         variance_gradient -= 2 * np.einsum("smnd,smn->smd", slope, precision_cross, optimize=True)
+        if "warp" in self.draws:
+            mean_gradient *= self._slope[..., None]
+            variance_gradient *= np.square(self._slope)[..., None]
         return Moments(mean, variance, mean_gradient, variance_gradient)
 
     def with_pending(self, pending: Encoded) -> Predictor:
@@ -161,6 +292,12 @@ class Predictor:
         variance = self.kernel.diagonal(new, self.draws) - np.einsum("smn,smn->sm", solved, solved)
         return mean, np.maximum(variance, 0.0)
 
+    def _tangent(self, mean: FloatArray, variance: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Return moments of the transformed function as moments of its linearisation."""
+        if "warp" not in self.draws:
+            return mean, variance
+        return self._offset + self._slope * mean, np.square(self._slope) * variance
+
 
 def predict_all(
     kernel: Kernel, train: Encoded, y: FloatArray, draws: Mapping[str, FloatArray], new: Encoded
@@ -189,14 +326,20 @@ def predict_in_stan(
     stored : Dataset
         Draws of the program's parameters, (chain, draw, ...).
     """
+    data = model.stan_data(train, y, new, pointwise=False)
+    output = generate(compiled(model.kernel.program), data, coordinate_table(model, stored), seed)
+    mean = output[[f"f_mean.{i + 1}" for i in range(len(new))]].to_numpy()
+    sd = output[[f"f_sd.{i + 1}" for i in range(len(new))]].to_numpy()
+    return mean, sd
+
+
+def coordinate_table(model: Model, stored: xr.Dataset) -> pd.DataFrame:
+    """Return draws of the program's parameters, (chain, draw, ...), as one row per draw, with CmdStan's names."""
     table: dict[str, FloatArray] = {}
     for name, shape in model.parameter_shapes.items():
         values = stored[name].values.reshape(stored.sizes["chain"] * stored.sizes["draw"], -1)
         table |= {f"{name}.{i + 1}" if shape else name: np.asarray(v) for i, v in enumerate(values.T)}
-    output = generate(compiled(model.kernel.program), model.stan_data(train, y, new), pd.DataFrame(table), seed)
-    mean = output[[f"f_mean.{i + 1}" for i in range(len(new))]].to_numpy()
-    sd = output[[f"f_sd.{i + 1}" for i in range(len(new))]].to_numpy()
-    return mean, sd
+    return pd.DataFrame(table)
 
 
 def solve_lower(factor: FloatArray, rows: FloatArray) -> FloatArray:

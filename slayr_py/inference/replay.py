@@ -222,12 +222,12 @@ def _parse(record: Mapping[str, Any]) -> _RecordedRun:
     if likelihood not in get_args(Likelihood):
         raise ValueError(f"no likelihood {likelihood!r:.80}; known: {', '.join(get_args(Likelihood))}")
     # Records have only the options that their method uses; that of an approximation has the draws of all chains.
-    recorded = {name: arguments[name] for name in RECORDED_OPTIONS if name in arguments}
+    recorded = {name: arguments[name] for name in (*RECORDED_OPTIONS, "pointwise") if name in arguments}
     options = FitOptions(method=arguments["method"], **{"chains": 1} | recorded)
     stan_seed(arguments["seed"])
     start = None if record["start"] is None else WarmStart.fromdict(record["start"])
     if start is not None:
-        model.check_start(start, options.chains)
+        model.check_start(start, options.chains if options.method == "nuts" else start.chains)
     if record["summary"].keys() != entries(model).keys():
         raise ValueError(f"its summary is of {', '.join(record['summary'])}, its model of {', '.join(entries(model))}")
     compare(record["summary"], record["summary"])

@@ -126,7 +126,7 @@ class Kernel(ABC):
         self.check_encoder(a.encoder)
         hyperparameters = self.hyperparameters(a.encoder)
         names = {h.name for h in hyperparameters}
-        known = {"mu", "sigma_f", "sigma_n", *self.tolerated, *names}
+        known = {"mu", "sigma_f", "sigma_n", "warp", *self.tolerated, *names}
         if unknown := set(theta) - known:
             raise DataError(f"{self.name} has no hyperparameter {sorted(unknown)}; known: {sorted(known)}")
         draws = {"sigma_f": SIGNAL.check(theta.get("sigma_f", 1.0))[None]}

@@ -108,20 +108,38 @@ COMMON_ENTRIES = (
     Entry(
         "omit_jacobian", (), "1 omits the Jacobian of the coordinates, for the mode on the log scale", "int", default=0
     ),
+    Entry("want_pointwise", (), "1 writes `log_lik` and `y_rep` for every draw", "int", default=1),
+    Entry("want_density", (), "1 writes `log_density` for every draw", "int", default=0),
+    Entry("n_warp", (), "1 samples the warp of the targets, 0 leaves them as they are", "int", default=0),
 )
 COMMON_PARAMETERS = (
     Parameter("mu", (), "constant mean", support="real"),
     Parameter("sigma_f", (), "signal standard deviation"),
     Parameter("sigma_n", (), "noise standard deviation"),
+    Parameter("warp", ("n_warp",), "warp of the targets"),
 )
 QUANTITIES = (
     Variable("theta", ("n_theta",), "all hyperparameters, in the order of the parameters"),
     Variable(
-        "log_lik", ("N",), "exact log density of each observation given all others, with the function integrated out"
+        "log_lik",
+        ("N",),
+        "exact log density of each observation given all others, with the function integrated out",
+        when={"want_pointwise": 1},
     ),
-    Variable("y_rep", ("N",), "replicate of each observation given all others; a joint draw if `prior_only`"),
-    Variable("f_mean", ("M",), "mean of the latent function at the new points"),
+    Variable(
+        "y_rep",
+        ("N",),
+        "replicate of each observation given all others; a joint draw if `prior_only`",
+        when={"want_pointwise": 1},
+    ),
+    Variable("f_mean", ("M",), "mean of the latent function at the new points, after the warp"),
     Variable("f_sd", ("M",), "its standard deviation"),
+    Variable(
+        "log_density",
+        ("1",),
+        "log posterior density of the coordinates up to a constant, without its derivatives",
+        when={"want_density": 1},
+    ),
     Variable("f_cov", ("M", "M"), "its covariance", when={"want_cov": 1}),
 )
 

@@ -56,7 +56,10 @@ class Modulator(ABC):
         At the prior median alpha = 1/(2P) the product over P graphs is a squared exponential near r = 0.
         """
         alpha = _strength(encoder, -np.log(2 * len(encoder.graph_names)))
-        return (real_lengthscale(encoder, lengthscale_prior(len(encoder.real_names))), *alpha)
+        return (
+            real_lengthscale(encoder, lengthscale_prior(len(encoder.real_names) + len(encoder.graph_names))),
+            *alpha,
+        )
 
     def stan_data(self, encoder: Layout) -> dict[str, StanValue]:
         """Return the modulator's own entries of the data of ``stan/fm_gp.stan``."""

@@ -141,8 +141,8 @@ def stan_names(support: str) -> tuple[str, ...]:
 
 
 def lengthscale_prior(n: int) -> LogNormal:
-    """Return the prior for n inputs on the unit cube; it grows with sqrt(n) (Hvarfner, Hellsten & Nardi 2024)."""
-    return LogNormal(np.sqrt(2) + np.log(max(n, 1)) / 2, np.sqrt(3))
+    """Return the prior for n inputs on the unit cube, with median 0.2 sqrt(n); see docs/decisions/priors.md."""
+    return LogNormal(float(np.log(0.2 * np.sqrt(max(n, 1)))), 1.0)
 
 
 def prior_from_dict(values: dict[str, Any]) -> Prior:

@@ -15,8 +15,10 @@ from typing_extensions import override
 
 from slayr_py.errors import DataError, did_you_mean
 from slayr_py.kernels.base import Kernel
-from slayr_py.kernels.contracts import COMBINATIONS, FM_GP, MODULATORS, Contract, StanValue
+from slayr_py.kernels.base_kernels import correlation, slope
+from slayr_py.kernels.contracts import BASES, COMBINATIONS, FM_GP, MODULATORS, Contract, StanValue
 from slayr_py.kernels.hyperparameters import Draws, Hyperparameter
+from slayr_py.kernels.matern import checked_order
 from slayr_py.kernels.modulators import (
     Diffusion,
     Laplacian,
@@ -36,15 +38,20 @@ _GRAPHS: dict[str, Modulator] = {m.name: m for m in (Laplacian(), Diffusion())}
 
 
 class Separable(Kernel):
-    """Product or sum of a squared-exponential kernel and a kernel on graphs.
+    """Product or sum of a kernel on real parameters and a kernel on graphs.
 
-    Its hyperparameters are ``lengthscale`` for each real parameter and ``beta`` for each graph.
+    Its hyperparameters are ``lengthscale`` for each real parameter and ``beta`` for each graph. On a complete graph the
+    diffusion kernel has one correlation between different levels: it is the exponential of the Hamming distance.
 
     Parameters
     ----------
     graph : {"laplacian", "diffusion"}
         Kernel of the graphs.
     combine : {"product", "sum"}
+    base : {"se", "matern"}
+        Kernel of the real parameters: squared-exponential, or Matérn of the order ``p``, with one distance over all.
+    p : int
+        Order of the Matérn kernel, nu = p + 1/2.
 
     Raises
     ------
@@ -55,12 +62,22 @@ class Separable(Kernel):
     name: ClassVar[str] = "separable"
     needs_graphs: ClassVar[bool] = True
 
-    def __init__(self, graph: str = "laplacian", combine: Combine = "product") -> None:
+    def __init__(
+        self,
+        graph: str = "laplacian",
+        combine: Combine = "product",
+        base: Literal["se", "matern"] = "se",
+        p: int = 2,
+    ) -> None:
         if graph not in _GRAPHS:
             raise DataError(f"unknown graph kernel {graph!r}{did_you_mean(graph, tuple(_GRAPHS))}")
         if combine not in get_args(Combine):
             raise DataError(f"unknown combination {combine!r}{did_you_mean(combine, get_args(Combine))}")
+        if base not in ("se", "matern"):
+            raise DataError(f"unknown base kernel {base!r}{did_you_mean(base, ('se', 'matern'))}")
         self.graph, self.combine = graph, combine
+        self.base: Literal["se", "matern"] = base
+        self.p = checked_order(p)
         self._response = _GRAPHS[graph]
 
     @property
@@ -70,33 +87,37 @@ class Separable(Kernel):
 
     @override
     def options(self) -> dict[str, Any]:
-        return {"graph": self.graph, "combine": self.combine}
+        of_base = {} if self.base == "se" else {"base": self.base, "p": self.p}
+        return {"graph": self.graph, "combine": self.combine, **of_base}
 
     @property
     @override
     def description(self) -> str:
-        return f"{self.combine} of a squared-exponential and a {self.graph} kernel"
+        base = "a squared-exponential" if self.base == "se" else f"a Matérn-{2 * self.p + 1}/2"
+        return f"{self.combine} of {base} and a {self.graph} kernel"
 
     @override
     def hyperparameters(self, encoder: Layout) -> tuple[Hyperparameter, ...]:
-        lengthscale = real_lengthscale(encoder, lengthscale_prior(len(encoder.real_names)))
+        lengthscale = real_lengthscale(encoder, lengthscale_prior(len(encoder.real_names) + len(encoder.graph_names)))
         return lengthscale, damping(encoder, self._response.response_at_zero)
 
     @override
     def stan_data(self, train: Encoded, new: Encoded) -> dict[str, StanValue]:
         modulator, combine = MODULATORS[self._response.name], COMBINATIONS[self.combine]
-        return graph_data(train, new) | {"modulator": modulator, "combine": combine}
+        data = graph_data(train, new) | {"modulator": modulator, "combine": combine}
+        return data if self.base == "se" else data | {"base": BASES[self.base], "p": self.p}
 
     @override
     def cross(self, a: Encoded, b: Encoded, draws: Draws) -> FloatArray:
-        smooth = np.exp(-0.5 * squared_distance(a, b, draws["lengthscale"]))
+        smooth = correlation(squared_distance(a, b, draws["lengthscale"]), self.base, self.p, None)
         return self._combined(smooth, self._on_graphs(vertex_weights(a, b), (len(a), len(b)), draws), draws)
 
     @override
     def cross_gradient(self, a: Encoded, b: Encoded, draws: Draws) -> tuple[FloatArray, FloatArray]:
-        smooth = np.exp(-0.5 * squared_distance(a, b, draws["lengthscale"]))
+        h = squared_distance(a, b, draws["lengthscale"])
+        smooth = correlation(h, self.base, self.p, None)
         on_graphs = self._on_graphs(vertex_weights(a, b), (len(a), len(b)), draws)
-        by_square = -0.5 * smooth * np.square(draws["sigma_f"])[:, None, None]
+        by_square = slope(h, self.base, self.p, None) * np.square(draws["sigma_f"])[:, None, None]
         if self.combine == "product":
             by_square *= on_graphs
         gradient = by_square[..., None] * squared_distance_gradient(a, b, draws["lengthscale"])

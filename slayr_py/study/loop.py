@@ -13,6 +13,7 @@ from typing_extensions import Unpack
 from slayr_py.acquisition import Acquisition
 from slayr_py.arguments import check_integer
 from slayr_py.errors import DataError
+from slayr_py.inference.model import Warp
 from slayr_py.inference.sampling.options import FitKeywords
 from slayr_py.kernels import Kernel, Prior
 from slayr_py.space import Encoder
@@ -45,6 +46,7 @@ def minimize(
     *,
     warm_starts: bool = True,
     priors: Mapping[str, Prior] | None = None,
+    warp: Warp = "auto",
     noisy: bool = False,
     **fit: Unpack[FitKeywords],
 ) -> Result:
@@ -63,7 +65,7 @@ def minimize(
         count. Workers that share a study share its budget.
     n_initial : int, default 10
         Size of the scrambled Sobol design that is evaluated first.
-    kernel, acquisition, warm_starts, priors
+    kernel, acquisition, warm_starts, priors, warp
         The model: see `StanGPSampler` and `GaussianProcess`. The progress display shows once which kernel "auto" has
         chosen and why; the study stores it.
     seed : int, optional
@@ -88,8 +90,8 @@ def minimize(
         The objective returns different values for the same configuration. A configuration may then be evaluated more
         than once, and improvement is measured from the model's mean instead of the best observed value. Otherwise a
         configuration is repeated only if no other is left.
-    method, chains, warmup, draws, target_acceptance, max_treedepth, ess, retries
-        Options of the fits: see `GaussianProcess.fit`. Defaults: "nuts", 4, 300, 50, 0.8, 10, 50, 1.
+    method, chains, warmup, draws, target_acceptance, max_treedepth, ess, retries, pointwise
+        Options of the fits: see `GaussianProcess.fit`. Defaults: "nuts", 4, 300, 50, 0.8, 10, 50, 1, False.
 
     Returns
     -------
@@ -134,6 +136,7 @@ def minimize(
             seed=seed,
             warm_starts=warm_starts,
             priors=priors,
+            warp=warp,
             initial_configs=initial_configs,
             noisy=noisy,
             **fit,

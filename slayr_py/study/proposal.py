@@ -16,7 +16,7 @@ from optuna.trial import FrozenTrial
 from threadpoolctl import threadpool_limits
 
 from slayr_py.acquisition import Acquisition, Suggestion, suggest
-from slayr_py.inference import GaussianProcess, Posterior
+from slayr_py.inference import GaussianProcess, Posterior, WarmStart
 from slayr_py.inference.sampling.nuts import MOST
 from slayr_py.inference.sampling.options import FitOptions
 from slayr_py.space import jsonable
@@ -25,7 +25,7 @@ from slayr_py.study.storage.fit_records import last_warm_start
 from slayr_py.study.storage.trials import Observations, excluded, pending
 from slayr_py.study.storage.workers import search_lock
 
-LOOP_OPTIONS = FitOptions(warmup=300, draws=50, ess=50, retries=1)
+LOOP_OPTIONS = FitOptions(method="carried", warmup=300, draws=50, ess=50, retries=1, pointwise=False)
 """Fit options of the loop. Few draws are enough because the acquisition is a mean over draws, and a fit adds draws
 until its effective sample size reaches ``ess``."""
 
@@ -36,6 +36,11 @@ confidence bound, of a standard deviation of the targets. Above it the model is 
 NUTS_LIMIT = 1000
 """Number of observations above which the loop fits the posterior mode instead of sampling. A NUTS fit takes minutes
 there, its time grows with the cube of their number, and the hyperparameters have little uncertainty left."""
+
+
+AUDITS = frozenset(round(16 * 1.5**i) for i in range(12))
+"""Numbers of observations at which the loop fits by NUTS as well where it could carry the posterior: 16, 24, 36, ...
+The Pareto k of importance ratios cannot see a mode that no draw has visited."""
 
 
 class Phase(NamedTuple):
@@ -122,7 +127,7 @@ class Proposer:
         for seed in (of_fit, *of_fit.spawn(1)):
             self.report(Phase("fitting", trial.number))
             clock = time.perf_counter()
-            posterior = self.gp.fit(observed.configs, observed.y, seed=as_stan_seed(seed), start=start, options=options)
+            posterior = self._fitted(observed, as_stan_seed(seed), start, options)
             seconds["fit"] += time.perf_counter() - clock
             abandoned += posterior.record["abandoned"]
             self.report(Phase("maximising", trial.number, jsonable(posterior.check().asdict())))
@@ -152,6 +157,28 @@ class Proposer:
             why = f"Monte Carlo error {found.error:.3g} > {LARGEST_ERROR} of the acquisition at its maximum"
             then = {"then": f"from there with {more} draws a chain", "seconds": posterior.record["seconds"]}
             abandoned.append({"method": arguments["method"], "start": arguments["start"], "why": [why], **then})
+
+    def _fitted(self, observed: Observations, seed: int, start: WarmStart | None, options: FitOptions) -> Posterior:
+        """Fit the model; if the posterior was carried and an audit is due, replace it by one from NUTS."""
+        posterior = self.gp.fit(observed.configs, observed.y, seed=seed, start=start, options=options)
+        if posterior.record["arguments"]["method"] != "carried" or len(observed.y) not in AUDITS:
+            return posterior
+        audit = self.gp.fit(
+            observed.configs, observed.y, seed=seed, start=start, options=options.updated(method="nuts")
+        )
+        worst, of = largest_difference(posterior, audit)
+        audit.record["abandoned"] = [
+            *posterior.record["abandoned"],
+            {
+                "method": "carried",
+                "start": "carried",
+                "why": [f"audit: {of} differs by {worst:.2f} posterior standard deviations"],
+                "then": "NUTS from a warm start",
+                "seconds": posterior.record["seconds"],
+            },
+            *audit.record["abandoned"],
+        ]
+        return audit
 
     def _more_draws(self, posterior: Posterior) -> int:
         """Return the number of draws per chain for a second fit, or 0 if more draws would not help.
@@ -208,6 +235,15 @@ class Proposer:
         # One thread, as in the search that follows, so that the last bits do not depend on the machine.
         with threadpool_limits(limits=1, user_api="blas"):
             return float(posterior.predict(observed.configs).mean.min())
+
+
+def largest_difference(one: Posterior, other: Posterior) -> tuple[float, str]:
+    """Return the largest difference of the means of a coordinate in standard deviations of ``other``, and its name."""
+    groups = (posterior.idata["unconstrained_posterior"].to_dataset() for posterior in (one, other))
+    here, there = ({str(k): v.values.reshape(-1, *v.shape[2:]) for k, v in group.items()} for group in groups)
+    apart = {k: np.max(np.abs(here[k].mean(0) - there[k].mean(0)) / there[k].std(0)) for k in there}
+    worst = max(apart, key=lambda name: apart[name])
+    return float(apart[worst]), worst.removeprefix("z_")
 
 
 def as_stan_seed(stream: np.random.SeedSequence) -> int:

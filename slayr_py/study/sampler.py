@@ -27,6 +27,7 @@ from slayr_py.acquisition import from_name as acquisition_from_name
 from slayr_py.arguments import check_flag, check_integer
 from slayr_py.errors import DataError, InferenceError, SpaceError
 from slayr_py.inference import GaussianProcess, Posterior
+from slayr_py.inference.model import Warp
 from slayr_py.inference.sampling.options import FitKeywords
 from slayr_py.kernels import Kernel, Prior
 from slayr_py.kernels import from_name as kernel_from_name
@@ -51,6 +52,7 @@ class SamplerKeywords(FitKeywords, total=False):
     seed: int | None
     warm_starts: bool
     priors: Mapping[str, Prior] | None
+    warp: Warp
     initial_configs: Sequence[Mapping[str, Any]] | None
     noisy: bool
     on_progress: Callable[[Phase], None] | None
@@ -78,6 +80,9 @@ class StanGPSampler(BaseSampler):
         Start each fit from the last one, whose posterior is similar because it lacks only one observation.
     priors : mapping of str to Prior, optional
         As in `GaussianProcess`.
+    warp : {"auto", "none", "log"}
+        As in `GaussianProcess`: "auto" and "log" compress bad values, which are the large ones of a minimised and the
+        small ones of a maximised objective. The model can then describe good configurations better.
     initial_configs : sequence of mappings, optional
         An initial design to use instead of the Sobol design; `n_initial` is then its length.
     noisy : bool, default False
@@ -86,8 +91,8 @@ class StanGPSampler(BaseSampler):
         observed value.
     on_progress : callable, optional
         Receives a `Phase` whenever a new step of the work starts.
-    method, chains, warmup, draws, target_acceptance, max_treedepth, ess, retries
-        Options of the fits: see `GaussianProcess.fit`. Defaults: "nuts", 4, 300, 50, 0.8, 10, 50, 1.
+    method, chains, warmup, draws, target_acceptance, max_treedepth, ess, retries, pointwise
+        Options of the fits: see `GaussianProcess.fit`. Defaults: "nuts", 4, 300, 50, 0.8, 10, 50, 1, False.
 
     Attributes
     ----------
@@ -119,6 +124,7 @@ class StanGPSampler(BaseSampler):
         *,
         warm_starts: bool = True,
         priors: Mapping[str, Prior] | None = None,
+        warp: Warp = "auto",
         initial_configs: Sequence[Mapping[str, Any]] | None = None,
         noisy: bool = False,
         on_progress: Callable[[Phase], None] | None = None,
@@ -142,7 +148,7 @@ class StanGPSampler(BaseSampler):
         self.noisy = check_flag("noisy", noisy)
         self.warm_starts = check_flag("warm_starts", warm_starts)
         self.on_progress = on_progress
-        self.gp = GaussianProcess(self.encoder, kernel=self.kernel, priors=priors)
+        self.gp = GaussianProcess(self.encoder, kernel=self.kernel, priors=priors, warp=warp)
         self._proposer = Proposer(
             self.gp, self.acquisition, self.fit_options, self.warm_starts, self.noisy, self._report, self._warn_once
         )
@@ -282,7 +288,7 @@ class StanGPSampler(BaseSampler):
         self.prepare()
         if seed is None:
             seed = as_stan_seed(np.random.SeedSequence(self.bind(study)))
-        return self.gp.fit(observed.configs, observed.y, seed=seed, options=self.fit_options)
+        return self.gp.fit(observed.configs, observed.y, seed=seed, options=self.fit_options.updated(pointwise=True))
 
     def _suggest(self, study: Study, trial: FrozenTrial, seed: int) -> dict[str, Any]:
         """Suggest a configuration and store it in the trial with its origin."""

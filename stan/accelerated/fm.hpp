@@ -128,8 +128,8 @@ struct OnGraph {
 
 // pairs, hyper, structure: the tuples of the Stan function.
 template <typename T, typename Y, typename Pairs, typename Hyper, typename Structure>
-T fm_log_marginal(const Y& y, const T& mu, const T& sigma_n, const Pairs& pairs, const Hyper& hyper,
-                  const Structure& structure, std::ostream*) {
+T fm_log_marginal(const Y& y, const Eigen::Matrix<T, -1, 1>& warp, const T& mu, const T& sigma_n, const Pairs& pairs,
+                  const Hyper& hyper, const Structure& structure, std::ostream*) {
   using namespace slayr;
   using stan::math::value_of;
   const auto& [features, vertex_weights] = pairs;
@@ -163,24 +163,25 @@ T fm_log_marginal(const Y& y, const T& mu, const T& sigma_n, const Pairs& pairs,
     before.push_back(before.back() * graphs.back().value);
     first += count;
   }
-  const ArrayXd smooth = modulated ? ArrayXd() : ArrayXd((-0.5 * t).exp());
+  const BaseKernel of_inputs(modulated ? ArrayXd() : t, static_cast<Base>(base), p, tree.rq_alpha);
+  const ArrayXd& smooth = of_inputs.value;
   const ArrayXd correlation = modulated ? before.back()
                               : combine == Combine::Product ? ArrayXd(before.back() * smooth)
                                                             : ArrayXd(before.back() + smooth);
   const double variance = value_of(sigma_f) * value_of(sigma_f);
   const ArrayXd k = variance * correlation;
-  const VectorXd residual = (y.array() - value_of(mu)).matrix();
-  const Marginal density = marginal(residual, value_of(sigma_n), k.head(rows - N), k.tail(N));
   if constexpr (std::is_same_v<T, double>) {
-    return density.value;
+    return log_density(y, warp, mu, sigma_n, k.head(rows - N), k.tail(N));
   }
+  const Marginal density
+      = marginal(y, value_of(warp), value_of(mu), value_of(sigma_n), k.head(rows - N), k.tail(N));
 
   ArrayXd adjoint(rows);
   adjoint << density.by_pair, density.by_variance;
   ArrayXd by_t = ArrayXd::Zero(rows);
   ArrayXd after = variance * adjoint;  // times the factors after each graph
   if (!modulated) {
-    by_t = -0.5 * after * smooth * (combine == Combine::Product ? before.back() : ArrayXd::Ones(rows));
+    by_t = after * of_inputs.by_distance * (combine == Combine::Product ? before.back() : ArrayXd::Ones(rows));
     if (combine == Combine::Product) {
       after *= smooth;
     }
@@ -202,6 +203,7 @@ T fm_log_marginal(const Y& y, const T& mu, const T& sigma_n, const Pairs& pairs,
   modulation.backward(features, by_t);
 
   Node node;
+  node.add(warp, density.by_warp);
   node.add(mu, density.by_mu);
   node.add(sigma_n, density.by_sigma_n);
   node.add(sigma_f, 2 * value_of(sigma_f) * (adjoint * correlation).sum());

@@ -3,9 +3,9 @@
 // Stan's automatic differentiation records each operation on each pair of points. Here, one node of the expression
 // graph holds the derivatives with respect to the hyperparameters, which follow from
 //
-//   d log N(y | mu, K) = 1/2 tr((a a' - K^-1) dK),   a = K^-1 (y - mu)
+//   d log N(t | mu, K) = 1/2 tr((a a' - K^-1) dK) - a'(dt - dmu),   a = K^-1 (t - mu)
 //
-// (Rasmussen & Williams 2006, eq. 5.9). The sums run over the pairs of the lower triangle only.
+// (Rasmussen & Williams 2006, eq. 5.9), t = T(y). The sums run over the pairs of the lower triangle only.
 #ifndef SLAYR_GAUSSIAN_HPP
 #define SLAYR_GAUSSIAN_HPP
 
@@ -14,7 +14,7 @@
 #include <malloc.h>
 #endif
 #include <cmath>
-#include <stdexcept>
+#include <limits>
 #include <vector>
 
 namespace slayr {
@@ -31,11 +31,36 @@ using Eigen::MatrixXd;
 using Eigen::VectorXd;
 using Eigen::Index;
 
-// Log density, and its derivatives with respect to the covariance of the function, the mean and the noise.
+// Targets after the transformation of functions/warp.stan, the logarithm of its Jacobian, and their derivatives with
+// respect to the warp, which has 0 or 1 entries.
+struct Targets {
+  VectorXd value;
+  VectorXd by_warp;
+  double log_jacobian = 0;
+  double log_jacobian_by_warp = 0;
+
+  template <typename Y>
+  Targets(const Y& y, const VectorXd& warp) : value(y), by_warp(VectorXd::Zero(warp.size() ? y.size() : 0)) {
+    if (!warp.size()) {
+      return;
+    }
+    const double a = warp(0);
+    for (Index i = 0; i < y.size(); ++i) {
+      const double v = y(i), t = (v < 0 ? -std::expm1(-a * v) : std::log1p(a * v)) / a;
+      value(i) = t;
+      by_warp(i) = ((v < 0 ? v * std::exp(-a * v) : v / (1 + a * v)) - t) / a;
+      log_jacobian -= v < 0 ? a * v : a * t;  // a t = log(1 + a v)
+      log_jacobian_by_warp -= v < 0 ? v : v / (1 + a * v);
+    }
+  }
+};
+
+// Log density, and its derivatives with respect to the covariance of the function, the warp, the mean and the noise.
 struct Marginal {
   double value;
   ArrayXd by_pair;      // by K_ij and K_ji together, in the order of lower_triangle
   ArrayXd by_variance;  // by K_ii
+  VectorXd by_warp;
   double by_mu;
   double by_sigma_n;
 };
@@ -65,27 +90,55 @@ inline void invert_lower(Eigen::Ref<MatrixXd, 0, Eigen::OuterStride<>> L) {
   L.bottomLeftCorner(n - h, h).noalias() = -(B * L.topLeftCorner(h, h).triangularView<Eigen::Lower>());
 }
 
-// pair: covariances of the function, in the order of lower_triangle; variance: its variances. Throws std::domain_error
-// if the matrix is not positive definite, as Stan's cholesky_decompose does: the sampler then rejects the step.
-inline Marginal marginal(const VectorXd& residual, double sigma_n, const Eigen::Ref<const ArrayXd>& pair,
-                         const Eigen::Ref<const ArrayXd>& variance) {
-  const Index n = residual.size();
-  MatrixXd K(n, n);
+// Cholesky factor of K + sigma_n^2 I in the lower triangle of K, and zeros above; whether the matrix is positive definite.
+inline bool factorise(MatrixXd& K, double sigma_n, const Eigen::Ref<const ArrayXd>& pair,
+                      const Eigen::Ref<const ArrayXd>& variance) {
+  const Index n = variance.size();
+  K.resize(n, n);
   for (Index j = 0, start = 0; j < n; start += n - 1 - j, ++j) {
-    K.col(j).head(j).setZero();  // the product below reads it
+    K.col(j).head(j).setZero();  // products read it
     K(j, j) = variance(j) + sigma_n * sigma_n;
     K.col(j).tail(n - 1 - j) = pair.segment(start, n - 1 - j).matrix();
   }
-  Marginal out;
   Eigen::LLT<Eigen::Ref<MatrixXd>> factor(K);
-  if (n > 0 && (factor.info() != Eigen::Success || !(K.diagonal().array() > 0).all())) {
-    throw std::domain_error("cholesky_decompose: Matrix m is not positive definite");
+  return n == 0 || (factor.info() == Eigen::Success && (K.diagonal().array() > 0).all());
+}
+
+// The value alone; arguments as of marginal.
+template <typename Y>
+double log_density(const Y& y, const VectorXd& warp, double mu, double sigma_n, const Eigen::Ref<const ArrayXd>& pair,
+                   const Eigen::Ref<const ArrayXd>& variance) {
+  const Targets targets(y, warp);
+  MatrixXd K;
+  if (!factorise(K, sigma_n, pair, variance)) {
+    return -std::numeric_limits<double>::infinity();
+  }
+  const VectorXd whitened
+      = K.triangularView<Eigen::Lower>().solve((targets.value.array() - mu).matrix());
+  return -0.5 * whitened.squaredNorm() - K.diagonal().array().log().sum()
+         - 0.5 * y.size() * std::log(2 * stan::math::pi()) + targets.log_jacobian;
+}
+
+// y, warp: see Targets; pair: covariances of the function, in the order of lower_triangle; variance: its variances. If
+// the matrix is not positive definite, the density is 0: the sampler rejects the step, and a call that evaluates many
+// points goes on with the next one.
+template <typename Y>
+Marginal marginal(const Y& y, const VectorXd& warp, double mu, double sigma_n, const Eigen::Ref<const ArrayXd>& pair,
+                  const Eigen::Ref<const ArrayXd>& variance) {
+  const Index n = y.size();
+  const Targets targets(y, warp);
+  MatrixXd K;
+  Marginal out;
+  if (!factorise(K, sigma_n, pair, variance)) {
+    return {-std::numeric_limits<double>::infinity(), ArrayXd::Zero(pair.size()), ArrayXd::Zero(n),
+            VectorXd::Zero(warp.size()), 0, 0};
   }
   const double log_root_determinant = K.diagonal().array().log().sum();
   invert_lower(K);
-  VectorXd whitened = K.triangularView<Eigen::Lower>() * residual;
+  VectorXd whitened = K.triangularView<Eigen::Lower>() * (targets.value.array() - mu).matrix();
   VectorXd a = K.triangularView<Eigen::Lower>().transpose() * whitened;
-  out.value = -0.5 * whitened.squaredNorm() - log_root_determinant - 0.5 * n * std::log(2 * stan::math::pi());
+  out.value = -0.5 * whitened.squaredNorm() - log_root_determinant - 0.5 * n * std::log(2 * stan::math::pi())
+              + targets.log_jacobian;
   // Lower triangle of K^-1 = W'W by block rows, without the products of zeros in W.
   MatrixXd inverse(n, n);
   const Index width = 48;
@@ -101,6 +154,10 @@ inline Marginal marginal(const VectorXd& residual, double sigma_n, const Eigen::
     out.by_pair.segment(start, rest) = a(j) * a.tail(rest).array() - inverse.col(j).tail(rest).array();
   }
   out.by_variance = 0.5 * (a.array().square() - inverse.diagonal().array());
+  out.by_warp.resize(warp.size());
+  if (warp.size()) {
+    out.by_warp(0) = targets.log_jacobian_by_warp - a.dot(targets.by_warp);
+  }
   out.by_mu = a.sum();
   out.by_sigma_n = 2 * sigma_n * out.by_variance.sum();
   return out;

@@ -105,8 +105,9 @@ struct Hierarchical {
 
 // hyper, structure: the tuples of the Stan function.
 template <typename T, typename Y, typename Features, typename Hyper, typename Structure>
-T hierarchical_log_marginal(const Y& y, const T& mu, const T& sigma_n, const Features& features, const T& sigma_f,
-                            const Hyper& hyper, const Structure& structure, std::ostream*) {
+T hierarchical_log_marginal(const Y& y, const Eigen::Matrix<T, -1, 1>& warp, const T& mu, const T& sigma_n,
+                            const Features& features, const T& sigma_f, const Hyper& hyper, const Structure& structure,
+                            std::ostream*) {
   using namespace slayr;
   using stan::math::value_of;
   const auto& [gamma, rho, lengthscale, rq_alpha] = hyper;
@@ -115,15 +116,15 @@ T hierarchical_log_marginal(const Y& y, const T& mu, const T& sigma_n, const Fea
                     p, add);
   const double sd = value_of(sigma_f), own = add ? static_cast<double>(rho.size()) : 1.0;
   const ArrayXd correlation = tree.forward(features);
-  const VectorXd residual = (y.array() - value_of(mu)).matrix();
-  const Marginal density = marginal(residual, value_of(sigma_n), sd * sd * correlation,
-                                    ArrayXd::Constant(y.size(), own * sd * sd));
+  const ArrayXd covariance = sd * sd * correlation, variance = ArrayXd::Constant(y.size(), own * sd * sd);
   if constexpr (std::is_same_v<T, double>) {
-    return density.value;
+    return log_density(y, warp, mu, sigma_n, covariance, variance);
   }
+  const Marginal density = marginal(y, value_of(warp), value_of(mu), value_of(sigma_n), covariance, variance);
   tree.backward(features, sd * sd * density.by_pair);
 
   Node node;
+  node.add(warp, density.by_warp);
   node.add(mu, density.by_mu);
   node.add(sigma_n, density.by_sigma_n);
   node.add(sigma_f, 2 * sd * ((density.by_pair * correlation).sum() + own * density.by_variance.sum()));

@@ -5,20 +5,23 @@
 #include "base_kernels.hpp"
 
 template <typename T, typename Y, typename Squared>
-T matern_log_marginal(const Y& y, const T& mu, const T& sigma_n, const Squared& sq, const T& sigma_f,
-                      const Eigen::Matrix<T, -1, 1>& lengthscale, int p, std::ostream*) {
+T matern_log_marginal(const Y& y, const Eigen::Matrix<T, -1, 1>& warp, const T& mu, const T& sigma_n, const Squared& sq,
+                      const T& sigma_f, const Eigen::Matrix<T, -1, 1>& lengthscale, int p, std::ostream*) {
   using namespace slayr;
   using stan::math::value_of;
   const VectorXd scales = value_of(lengthscale);
   const VectorXd weight = scales.array().square().inverse().matrix();
   const double variance = value_of(sigma_f) * value_of(sigma_f);
   const BaseKernel kernel((sq * weight).array(), Base::Matern, p, VectorXd());
-  const VectorXd residual = (y.array() - value_of(mu)).matrix();
-  const Marginal density
-      = marginal(residual, value_of(sigma_n), variance * kernel.value, ArrayXd::Constant(y.size(), variance));
+  const ArrayXd covariance = variance * kernel.value, own = ArrayXd::Constant(y.size(), variance);
+  if constexpr (std::is_same_v<T, double>) {
+    return log_density(y, warp, mu, sigma_n, covariance, own);
+  }
+  const Marginal density = marginal(y, value_of(warp), value_of(mu), value_of(sigma_n), covariance, own);
   const VectorXd by_weight = sq.transpose() * (variance * density.by_pair * kernel.by_distance).matrix();
 
   Node node;
+  node.add(warp, density.by_warp);
   node.add(mu, density.by_mu);
   node.add(sigma_n, density.by_sigma_n);
   node.add(sigma_f,

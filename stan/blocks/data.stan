@@ -7,12 +7,17 @@ int<lower=0> M; // new points
 int<lower=0, upper=1> want_cov; // 1: also compute f_cov
 int<lower=0, upper=1> prior_only; // 1: skip the likelihood
 int<lower=0, upper=1> omit_jacobian; // 1: omit the Jacobian of the coordinates, for a mode
+int<lower=0, upper=1> want_pointwise; // 1: also compute log_lik and y_rep
+int<lower=0, upper=1> want_density; // 1: also compute log_density
+int<lower=0, upper=1> n_warp; // 1: sample the warp of the targets; 0: T is the identity
 
-real mu_location; // mu ~ Normal(location, scale), in units of y
+real mu_location; // mu ~ Normal(location, scale), in units of T(y)
 real<lower=0> mu_scale;
 real sigma_f_location; // signal sd ~ LogNormal(location, scale)
 real<lower=0> sigma_f_scale;
 real sigma_n_location; // sigma_n ~ LogNormal(location, scale)
 real<lower=0> sigma_n_scale;
+vector[n_warp] warp_location; // warp ~ LogNormal(location, scale)
+vector<lower=0>[n_warp] warp_scale;
 vector[D] lengthscale_location; // lengthscale ~ LogNormal(location, scale)
 vector<lower=0>[D] lengthscale_scale;

@@ -243,12 +243,14 @@ vector graph_correlation(data matrix W, data vector lambda, vector t, real beta,
  * Correlations of pairs on all graphs and continuous parameters.
  *
  * @param W vertex weights, graphs side by side; n_pairs x G
- * @param t from modulating_distance; n_pairs. For PRODUCT and SUM it is r^2 and does not modulate.
+ * @param t from modulating_distance; n_pairs. For PRODUCT and SUM it does not modulate.
+ * @param smooth correlations of the continuous parameters for PRODUCT and SUM; n_pairs
  * @param graphs see above
  * @param structure structure of the graphs, see above
  * @return n_pairs
  */
-vector frequency_modulated(data matrix W, vector t, tuple(vector, vector, vector) graphs,
+vector frequency_modulated(data matrix W, vector t, vector smooth,
+                           tuple(vector, vector, vector) graphs,
                            data tuple(int, int, vector, array[] int) structure) {
   int modulator = structure.1;
   int combine = structure.2;
@@ -271,16 +273,17 @@ vector frequency_modulated(data matrix W, vector t, tuple(vector, vector, vector
     start += G_p;
   }
   if (combine == PRODUCT()) {
-    return k .* exp(-0.5 * t);
+    return k .* smooth;
   }
   if (combine == SUM()) {
-    return k + exp(-0.5 * t);
+    return k + smooth;
   }
   return k;
 }
 
 /**
- * Covariances of pairs: modulating_distance, then frequency_modulated.
+ * Covariances of pairs: modulating_distance, then frequency_modulated. For PRODUCT and SUM the
+ * base kernel of structure.1 is that of the continuous parameters together, of r^2.
  *
  * @param pairs, hyper, structure see above
  * @return n_pairs
@@ -291,5 +294,7 @@ vector fm_cov(data tuple(array[] matrix, matrix) pairs,
               data tuple(tuple(int, real, matrix, int, int, int),
                          tuple(int, int, vector, array[] int)) structure) {
   vector[rows(pairs.2)] t = modulating_distance(pairs.1, hyper.2, structure.1);
-  return square(hyper.1) * frequency_modulated(pairs.2, t, hyper.3, structure.2);
+  vector[rows(pairs.2)] smooth = structure.2.2 == MODULATED() ? t
+                                 : base_kernel(t, structure.1.4, structure.1.5, hyper.2.5);
+  return square(hyper.1) * frequency_modulated(pairs.2, t, smooth, hyper.3, structure.2);
 }

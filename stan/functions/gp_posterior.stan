@@ -22,16 +22,21 @@ matrix gp_factor(vector packed, vector variance, real sigma_n) {
 }
 
 /**
- * Log density of the observations with the function integrated out: log N(y | mu, K + sigma_n^2 I).
+ * Log density of the observations with the function integrated out:
+ *
+ *   log N(T(y) | mu, K + sigma_n^2 I) + sum(log T'(y)).
  *
  * @param y observations; N
+ * @param warp parameter of T, see warped
  * @param mu constant mean
  * @param packed, variance, sigma_n see gp_factor
  * @return log density
  */
-real gp_log_marginal(data vector y, real mu, vector packed, vector variance, real sigma_n) {
+real gp_log_marginal(data vector y, vector warp, real mu, vector packed, vector variance,
+                     real sigma_n) {
   matrix[size(y), size(y)] L = gp_factor(packed, variance, sigma_n);
-  return multi_normal_cholesky_lpdf(y | rep_vector(mu, size(y)), L);
+  return multi_normal_cholesky_lpdf(warped(y, warp) | rep_vector(mu, size(y)), L)
+         + sum(log_warp_slope(y, warp));
 }
 
 /**

@@ -14,6 +14,7 @@ from testing_kernels import CASES, random_points
 import slayr_py as sl
 from slayr_py.inference.sampling.programs import compiled
 from slayr_py.inference.sampling.run import generate
+from slayr_py.inference.warp import log_slope, warped
 from slayr_py.space import Encoded, Encoder
 
 pytestmark = pytest.mark.stan
@@ -21,13 +22,17 @@ pytestmark = pytest.mark.stan
 NOISE = {"mu": sl.Normal(0.2, 0.7), "sigma_f": sl.LogNormal(0.1, 0.4), "sigma_n": sl.LogNormal(-1.0, 0.5)}
 
 
+WARPED = ["matern-plain, warp", "hierarchical-se-product, warp", "fm-laplacian, warp"]
+NAMES = sorted([*CASES, *WARPED])
+
+
 class Case:
     """A model on a few points, two of which coincide, and its coordinates by name."""
 
     def __init__(self, name, n=7, m=0, seed=0, likelihood=None):
-        kernel, space = CASES[name]
+        kernel, space = CASES[name.removesuffix(", warp")]
         self.encoder = Encoder(space)
-        self.gp = sl.GaussianProcess(self.encoder, kernel, NOISE)
+        self.gp = sl.GaussianProcess(self.encoder, kernel, NOISE, "log" if name in WARPED else "none")
         points = random_points(self.encoder, max(n - 2, 1), seed)
         self.train = points.concatenate(points[:2])[:n]
         self.new = random_points(self.encoder, m, seed + 1)
@@ -111,8 +116,17 @@ class Case:
             else:
                 standard, slope = self.standard_score(name.removeprefix("z_"), score)
                 value += np.sum(np.log(slope)) * jacobian - 0.5 * np.sum(np.square(standard))
-        k = self.covariance(theta)
-        return value + multivariate_normal(np.full(len(self.y), theta["mu"]), k).logpdf(self.y)
+        return value + self.log_likelihood(theta)
+
+    def log_likelihood(self, theta):
+        normal = multivariate_normal(np.full(len(self.y), theta["mu"]), self.covariance(theta))
+        return normal.logpdf(self.targets(theta)) + self.log_slope(theta).sum()
+
+    def targets(self, theta):
+        return warped(self.y, np.array(theta["warp"])) if "warp" in theta else self.y
+
+    def log_slope(self, theta):
+        return log_slope(self.y, np.array(theta["warp"])) if "warp" in theta else np.zeros(len(self.y))
 
     def gram(self, a: Encoded, b: Encoded, theta):
         return self.gp.kernel.gram(a, b, theta)
@@ -132,7 +146,7 @@ class Case:
         return table[:, 0], table[:, 1:]
 
 
-@pytest.mark.parametrize("name", sorted(CASES))
+@pytest.mark.parametrize("name", NAMES)
 def test_covariance_equals_numpy_at_a_hundred_hyperparameters(name):
     # Without the likelihood the covariance of the latent function at new points is the kernel.
     case = Case(name, m=9)
@@ -144,7 +158,7 @@ def test_covariance_equals_numpy_at_a_hundred_hyperparameters(name):
         np.testing.assert_allclose(row.reshape(9, 9), wanted, rtol=1e-10, atol=1e-10 * wanted.max())
 
 
-@pytest.mark.parametrize("name", sorted(CASES))
+@pytest.mark.parametrize("name", NAMES)
 def test_log_density_and_gradient(name):
     case = Case(name)
     points = np.random.default_rng(2).normal(size=(3, case.n_coordinates))
@@ -158,6 +172,16 @@ def test_log_density_and_gradient(name):
             step = h * np.eye(case.n_coordinates)[j]
             finite = (case.log_density(z + step) - case.log_density(z - step)) / (2 * h)
             assert slope[j] == pytest.approx(finite, rel=1e-5, abs=2e-6)
+
+
+@pytest.mark.parametrize("likelihood", ["accelerated", "readable"])
+@pytest.mark.parametrize("name", NAMES)
+def test_density_in_generated_quantities_is_that_of_the_model(name, likelihood):
+    case = Case(name, likelihood=likelihood)
+    points = np.random.default_rng(3).normal(size=(3, case.n_coordinates))
+    value, _ = case.stan_log_density(points)
+    output = generate(case.program, case.data | {"want_density": 1}, case.frame(points), seed=1)
+    np.testing.assert_allclose(np.diff(output["log_density.1"]), np.diff(value), rtol=1e-9, atol=1e-9)
 
 
 @pytest.mark.parametrize("name", ["matern-plain", "hierarchical-se-sum", "fm-laplacian"])
@@ -185,20 +209,17 @@ def test_gradient_at_the_ends_of_the_weights(name, end):
     assert np.diff(value)[0] == pytest.approx(1e-6 * gradient.mean(axis=0).sum(), rel=1e-3, abs=1e-8)
 
 
-@pytest.mark.parametrize("name", sorted(CASES))
+@pytest.mark.parametrize("name", NAMES)
 def test_prior_alone(name):
     case = Case(name)
     points = np.random.default_rng(5).normal(size=(3, case.n_coordinates))
     value, _ = case.stan_log_density(points, prior_only=1)
-    likelihood = [
-        multivariate_normal(np.full(len(case.y), theta["mu"]), case.covariance(theta)).logpdf(case.y)
-        for theta in map(case.theta, points)
-    ]
+    likelihood = [case.log_likelihood(theta) for theta in map(case.theta, points)]
     wanted = np.array([case.log_density(z) for z in points]) - likelihood
     np.testing.assert_allclose(np.diff(value), np.diff(wanted), rtol=1e-9, atol=1e-9)
 
 
-@pytest.mark.parametrize("name", sorted(CASES))
+@pytest.mark.parametrize("name", NAMES)
 def test_generated_quantities_against_inverses(name):
     case = Case(name, m=4)
     points = 0.7 * np.random.default_rng(6).normal(size=(20, case.n_coordinates))
@@ -207,18 +228,20 @@ def test_generated_quantities_against_inverses(name):
         theta = case.theta(z)
         inverse = np.linalg.inv(case.covariance(theta))
         cross = case.gram(case.train, case.new, theta)
-        residual = case.y - theta["mu"]
+        targets = case.targets(theta)
+        residual = targets - theta["mu"]
         mean = theta["mu"] + cross.T @ inverse @ residual
         variance = np.diag(case.gram(case.new, case.new, theta) - cross.T @ inverse @ cross)
         np.testing.assert_allclose(row[[f"f_mean.{j + 1}" for j in range(4)]], mean, rtol=1e-7, atol=1e-8)
         # The root doubles the relative error of a variance that is a difference of nearly equal numbers.
         np.testing.assert_allclose(np.square(row[[f"f_sd.{j + 1}" for j in range(4)]]), variance, rtol=1e-7, atol=1e-8)
         precision = np.diag(inverse)
-        wanted = norm(case.y - (inverse @ residual) / precision, 1 / np.sqrt(precision)).logpdf(case.y)
+        wanted = norm(targets - (inverse @ residual) / precision, 1 / np.sqrt(precision)).logpdf(targets)
+        wanted += case.log_slope(theta)
         np.testing.assert_allclose(row[[f"log_lik.{j + 1}" for j in range(7)]], wanted, rtol=1e-7, atol=1e-7)
 
 
-@pytest.mark.parametrize("name", ["matern-plain", "hierarchical-se-sum", "fm-neural"])
+@pytest.mark.parametrize("name", ["matern-plain", "matern-plain, warp", "hierarchical-se-sum", "fm-neural"])
 @pytest.mark.parametrize("prior_only", [False, True])
 def test_replicates_are_draws_from_the_prior_or_given_all_other_observations(name, prior_only):
     case = Case(name, n=4)
@@ -228,17 +251,30 @@ def test_replicates_are_draws_from_the_prior_or_given_all_other_observations(nam
     output = generate(case.program, data, case.frame(np.tile(z, (n, 1))), seed=11)
     replicates = output[[f"y_rep.{j + 1}" for j in range(4)]].to_numpy()
     theta = case.theta(z)
+    if "warp" in theta:
+        replicates = warped(replicates, np.array(theta["warp"]))
     mean, cov = np.full(4, theta["mu"]), case.covariance(theta)
     if not prior_only:
-        inverse = np.linalg.inv(cov)
+        inverse, targets = np.linalg.inv(cov), case.targets(theta)
         variance = 1 / np.diag(inverse)
-        mean, cov = case.y - variance * (inverse @ (case.y - mean)), np.diag(variance)
+        mean, cov = targets - variance * (inverse @ (targets - mean)), np.diag(variance)
     deviations = replicates - mean
     error = deviations.std(axis=0) / np.sqrt(n)
     assert np.all(np.abs(deviations.mean(axis=0)) < 4.5 * error)
     products = deviations[:, :, None] * deviations[:, None, :]
     error = products.std(axis=0) / np.sqrt(n)
     assert np.all(np.abs(products.mean(axis=0) - cov) < 4.5 * error)
+
+
+@pytest.mark.parametrize("name", WARPED)
+def test_a_covariance_that_is_not_positive_definite_has_density_0(name):
+    """One such point must not end a call that evaluates many."""
+    case = Case(name)
+    z = np.zeros(case.n_coordinates)
+    z[list(case.sizes).index("sigma_n")] = -1e4
+    points = np.stack([z, np.zeros(case.n_coordinates)])
+    output = generate(case.program, case.data | {"want_density": 1, "want_pointwise": 0}, case.frame(points), seed=1)
+    assert output["log_density.1"][0] == -np.inf and np.isfinite(output["log_density.1"][1])
 
 
 def log_densities(likelihood, name, n, points, change=lambda data: data):
@@ -252,7 +288,7 @@ def nearly_singular(data):
     return data | {"sigma_n_location": -10.0, "sigma_n_scale": 0.1}
 
 
-@pytest.mark.parametrize("name", sorted(CASES))
+@pytest.mark.parametrize("name", NAMES)
 @pytest.mark.parametrize(
     ("n", "size", "change"),
     [(7, 1.0, dict), (1, 1.0, dict), (40, 1.0, dict), (90, 0.5, dict), (7, 3.0, dict), (12, 0.5, nearly_singular)],

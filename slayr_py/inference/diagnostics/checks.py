@@ -15,6 +15,8 @@ ESS_PER_CHAIN = 50
 EBFMI_LIMIT = 0.2
 DIVERGENT_SHARE = 0.005
 PARETO_K_LIMIT = 0.7
+CARRIED_ESS = 100.0
+"""Smallest accepted effective number of draws of a posterior carried from an earlier fit."""
 
 _AT_LEAST = frozenset({"ess_bulk_min", "ess_tail_min", "ebfmi_min"})  # lower limits; the others are upper limits
 
@@ -55,9 +57,9 @@ def divergence_limit(transitions: int) -> float:
     return float(expected + 2 * np.sqrt(expected))
 
 
-def importance_ess_limit(draws: int) -> float:
+def importance_ess_limit(draws: int, method: str) -> float:
     """Return the smallest acceptable effective number of distinct draws after importance resampling."""
-    return min(50.0, draws / 8)
+    return CARRIED_ESS if method == "carried" else min(50.0, draws / 8)
 
 
 @dataclass(frozen=True)
@@ -69,8 +71,8 @@ class Diagnostics:
     rhat_max : float
         Largest rank-normalised split R-hat (Vehtari et al. 2021); 1 when the chains agree.
     ess_bulk_min, ess_tail_min : float
-        Smallest effective sample sizes of the bulk and of the 5% and 95% quantiles. For Pathfinder and Laplace,
-        ``ess_bulk_min`` is the effective number of distinct draws.
+        Smallest effective sample sizes of the bulk and of the 5% and 95% quantiles. For importance sampling
+        ("carried", "pathfinder", "laplace") ``ess_bulk_min`` is the effective number of distinct draws.
     divergences : int
         Transitions at which the energy error of the integrator diverged.
     max_treedepth_hits : int
@@ -78,7 +80,7 @@ class Diagnostics:
     ebfmi_min : float
         Smallest energy Bayesian fraction of missing information over the chains.
     pareto_k : float
-        Tail shape of the importance ratios of Pathfinder and Laplace.
+        Tail shape of the importance ratios of "carried", "pathfinder" and "laplace".
     ok : bool
         Whether all diagnostics are within their limits.
     messages : tuple of str
@@ -200,7 +202,7 @@ def diagnose(
         }
     elif method != "map":
         templates = _APPROXIMATION_MESSAGES
-        limits = {"pareto_k": PARETO_K_LIMIT, "ess_bulk_min": importance_ess_limit(arguments["draws"])}
+        limits = {"pareto_k": PARETO_K_LIMIT, "ess_bulk_min": importance_ess_limit(arguments["draws"], method)}
     messages = tuple(
         templates[name].format(value=numbers[name], limit=limits[name], method=method, transitions=transitions)
         for name in _outside(numbers, limits)

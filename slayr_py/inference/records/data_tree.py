@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -31,8 +32,7 @@ def posterior_groups(
         "posterior": _hyperparameters(model, run),
         "unconstrained_posterior": _hyperparameters(model, run, "z_"),
         "sample_stats": _statistics(run),
-        "log_likelihood": _pointwise(train, run, "log_lik"),
-        "posterior_predictive": _pointwise(train, run, "y_rep"),
+        **pointwise_groups(train, run.variables),
         "observed_data": xr.Dataset({"y": ("observation", y)}, observed),
         "constant_data": xr.Dataset(constant, observed | names),
     }
@@ -43,8 +43,14 @@ def prior_groups(model: Model, train: Encoded, run: Run) -> dict[str, xr.Dataset
     return {
         "prior": _hyperparameters(model, run),
         "sample_stats_prior": _statistics(run),
-        "prior_predictive": _pointwise(train, run, "y_rep"),
+        "prior_predictive": _pointwise(train, run.variables["y_rep"]),
     }
+
+
+def pointwise_groups(train: Encoded, variables: Mapping[str, FloatArray]) -> dict[str, xr.Dataset]:
+    """Return the groups of ``log_lik`` and ``y_rep`` (c, s, n); none if the run did not compute them."""
+    groups = {"log_likelihood": "log_lik", "posterior_predictive": "y_rep"}
+    return {group: _pointwise(train, variables[name]) for group, name in groups.items() if name in variables}
 
 
 def _hyperparameters(model: Model, run: Run, prefix: str = "") -> xr.Dataset:
@@ -63,8 +69,8 @@ def _hyperparameters(model: Model, run: Run, prefix: str = "") -> xr.Dataset:
     return xr.Dataset(arrays, coords)
 
 
-def _pointwise(train: Encoded, run: Run, name: str) -> xr.Dataset:
-    return xr.Dataset({"y": (("chain", "draw", "observation"), run.variables[name])}, _observed(train))
+def _pointwise(train: Encoded, values: FloatArray) -> xr.Dataset:
+    return xr.Dataset({"y": (("chain", "draw", "observation"), values)}, _observed(train))
 
 
 def _observed(train: Encoded) -> dict[str, NDArray[np.intp]]:

@@ -19,11 +19,14 @@ from slayr_py.inference.sampling.output import Run
 from slayr_py.inference.sampling.warm_start import WarmStart
 from slayr_py.toolchain import CompiledProgram
 
-FORMAT = 2
+FORMAT = 3
 """Format of new records; it increases with every change of their meaning."""
 
-FORMER_NAMES: dict[int, dict[str, str]] = {1: {"omit_jacobian": "of_scores"}, FORMAT: {}}
+FORMER_NAMES: dict[int, dict[str, str]] = {1: {"omit_jacobian": "of_scores"}, 2: {}, FORMAT: {}}
 """For every format that can be read, the data entries that had another name in it."""
+
+_ADDED = {"want_pointwise": 1, "want_density": 0, "n_warp": 0, "warp_location": (), "warp_scale": ()}
+"""Data entries that formats 1 and 2 did not have, with the values that mean the same."""
 
 _COLD = "drawn by CmdStan from (-2, 2), on the unconstrained scale, from seed and chain"
 _WARM = "the points of the start"
@@ -62,15 +65,15 @@ def make_record(
 
 
 def with_current_names(data: Mapping[str, Any]) -> dict[str, Any]:
-    """Rename the data entries of older formats."""
+    """Rename the data entries of older formats, and add those that they did not have."""
     current = {former: name for names in FORMER_NAMES.values() for name, former in names.items()}
-    return {current.get(name, name): value for name, value in data.items()}
+    return _ADDED | {current.get(name, name): value for name, value in data.items()}
 
 
 def data_digest(data: Mapping[str, Any], record_format: int) -> str:
     """Return the :func:`digest` of a program's data under the names that a record's format used."""
-    former = FORMER_NAMES[record_format]
-    return digest({former.get(name, name): value for name, value in data.items()})
+    former, added = FORMER_NAMES[record_format], _ADDED if record_format < FORMAT else {}
+    return digest({former.get(name, name): value for name, value in data.items() if name not in added})
 
 
 def digest(arrays: Mapping[str, Any]) -> str:

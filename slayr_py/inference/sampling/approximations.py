@@ -1,8 +1,9 @@
-"""Approximate posteriors: the mode, and importance-resampled draws of the Laplace and Pathfinder approximations."""
+"""Posteriors without chains: the mode, and importance sampling from earlier draws or an approximation."""
 
 from __future__ import annotations
 
-from functools import partial
+import json
+from collections.abc import Callable
 from math import prod
 from pathlib import Path
 from typing import Any
@@ -13,16 +14,19 @@ import pandas as pd
 
 from slayr_py.inference.diagnostics.checks import PARETO_K_LIMIT, importance_ess_limit
 from slayr_py.inference.diagnostics.importance import smoothed_resample
-from slayr_py.inference.sampling.command import CommonArguments, generated_quantities, log_densities
+from slayr_py.inference.sampling.command import CommonArguments, generated_quantities
 from slayr_py.inference.sampling.output import Run, call, columns_of, shapes_of, variables_of
-from slayr_py.inference.sampling.population import improve
-from slayr_py.kernels.contracts import CONTRACTS, Contract
+from slayr_py.inference.sampling.population import PROPOSALS, Population, improve
+from slayr_py.inference.sampling.warm_start import WarmStart
+from slayr_py.kernels.contracts import CONTRACTS
 from slayr_py.space.dimension import FloatArray
 
 _MODE_STARTS = 4  # the posterior of length-scales can have several modes: the best of a few starts is used
 _PATHS = 4
 _ELBO_DRAWS = 10  # draws to find the best approximation on a path: Stan's default of 25 costs more than the paths
 _MODE = {"mode_starts": _MODE_STARTS}
+DENSITY_DATA = "density.json"
+"""Name of the data file for log densities, in the folder of the data file."""
 
 
 def mode(model: cmdstanpy.CmdStanModel, common: CommonArguments) -> Run:
@@ -56,6 +60,64 @@ def pathfinder(model: cmdstanpy.CmdStanModel, common: CommonArguments, n: int, s
     return _reweighted(model, common, fit, ("lp__", "lp_approx__"), n, seed, settings, [call(fit)])
 
 
+def carried(model: cmdstanpy.CmdStanModel, common: CommonArguments, n: int, seed: int, start: WarmStart) -> Run:
+    """Return n draws by importance sampling from a mixture fitted to the draws of ``start``."""
+    shapes = {name: values.shape[1:] for name, values in start.points.items()}
+    density = _Density(model, common, shapes)
+    try:
+        found = improve(density, start.draws, n, _limits("carried", n), np.random.default_rng(seed))
+    except np.linalg.LinAlgError as error:
+        raise ValueError(f"no proposal can be fitted to the {len(start.draws)} earlier draws: {error}") from error
+    return density.run(found, {"proposals": PROPOSALS, "steps": found.steps}, [])
+
+
+class _Density:
+    """Log density of a program's coordinates, and the hyperparameters and quantities of resampled points.
+
+    Parameters
+    ----------
+    model : CmdStanModel
+    common : CommonArguments
+        The data file stands beside ``density.json``, the data with ``want_density`` and without ``want_pointwise``.
+    shapes : dict
+        Shapes of the coordinates by name.
+    """
+
+    def __init__(
+        self, model: cmdstanpy.CmdStanModel, common: CommonArguments, shapes: dict[str, tuple[int, ...]]
+    ) -> None:
+        self._exe, self._data, self._seed = str(model.exe_file), Path(common["data"]), common["seed"]
+        self._shapes, self._contract = shapes, CONTRACTS[model.name]
+        self._header = [f"{z}.{i + 1}" if shape else z for z, shape in shapes.items() for i in range(prod(shape))]
+        self._generated = pd.DataFrame()
+
+    def __call__(self, points: FloatArray) -> FloatArray:
+        """Return log densities (s,) at points (s, P); minus infinity where undefined."""
+        self._generated = self._generate(points, self._data.with_name(DENSITY_DATA))
+        values = self._generated["log_density.1"].to_numpy(dtype=np.float64)
+        return np.where(np.isnan(values), -np.inf, values)
+
+    def run(self, found: Population, settings: dict[str, Any], calls: list[dict[str, Any]]) -> Run:
+        """Return the run of points that were resampled from those of the last call."""
+        generated = self._generated.iloc[found.rows].drop(columns="log_density.1")
+        if json.loads(self._data.read_text())["want_pointwise"]:
+            generated = self._generate(found.draws, self._data)
+        table = np.hstack([found.draws, generated])[None]
+        variables = variables_of(table, [*self._header, *generated.columns])
+        theta = variables.pop("theta")
+        lengths = {z.removeprefix("z_"): v.shape[-1] for z, v in variables.items() if z.startswith("z_")}
+        variables |= self._contract.split(theta, lengths)
+        return Run(variables, self._shapes, settings, {}, found.pareto_k, found.ess, calls=calls)
+
+    def _generate(self, points: FloatArray, data: Path) -> pd.DataFrame:
+        return generated_quantities(self._exe, data, pd.DataFrame(points, columns=self._header), self._seed)
+
+
+def _limits(method: str, n: int) -> Callable[[float, float], bool]:
+    """Return whether a Pareto shape and an effective number of draws are within the limits of the diagnostics."""
+    return lambda pareto_k, ess: pareto_k <= PARETO_K_LIMIT and ess >= importance_ess_limit(n, method)
+
+
 def _reweighted(
     model: cmdstanpy.CmdStanModel,
     common: CommonArguments,
@@ -70,33 +132,19 @@ def _reweighted(
     table, names = fit.draws(), fit.column_names
     columns, rng = columns_of(names), np.random.default_rng(seed)
     log_ratio = table[:, columns[ratio[0]][0]] - table[:, columns[ratio[1]][0]]
-
-    def good(pareto_k: float, ess: float) -> bool:
-        return pareto_k <= PARETO_K_LIMIT and ess >= importance_ess_limit(n)
-
+    good = _limits("", n)
     rows, pareto_k, ess = smoothed_resample(log_ratio, n, rng)
     variables, shapes = variables_of(table[None, rows], names), shapes_of(names)
     run = Run(variables, shapes, settings | {"improved": False}, {}, pareto_k, ess, calls=calls)
     if good(pareto_k, ess):
         return run
-    exe, data = str(model.exe_file), Path(common["data"])
     coordinates = np.concatenate([values[0] for values in run.unconstrained.values()], axis=1)
     try:
-        better = improve(partial(log_densities, exe, data), coordinates, n, good, rng)
+        density = _Density(model, common, shapes)
+        better = improve(density, coordinates, n, good, rng)
     except (ValueError, np.linalg.LinAlgError):
         return run  # its Pareto k fails the diagnostics
-    header = [f"{name}.{i + 1}" if shape else name for name, shape in shapes.items() for i in range(prod(shape))]
-    generated = generated_quantities(exe, data, pd.DataFrame(better.draws, columns=header), common["seed"])
-    both = variables_of(np.hstack([better.draws, generated])[None], [*header, *generated.columns])
-    both = _split_theta(both, CONTRACTS[model.name])
-    return Run(both, shapes, settings | {"improved": True}, {}, better.pareto_k, better.ess, calls=calls)
-
-
-def _split_theta(variables: dict[str, FloatArray], contract: Contract) -> dict[str, FloatArray]:
-    """Replace ``theta`` by the hyperparameters that it concatenates."""
-    theta = variables.pop("theta")
-    lengths = {name.removeprefix("z_"): v.shape[-1] for name, v in variables.items() if name.startswith("z_")}
-    return variables | contract.split(theta, lengths)
+    return density.run(better, settings | {"improved": True}, calls)
 
 
 def _best_mode(

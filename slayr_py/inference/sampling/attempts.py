@@ -13,6 +13,11 @@ from slayr_py.inference.sampling.options import FitKeywords, FitOptions, Method
 from slayr_py.inference.sampling.seeds import retry_seed
 from slayr_py.inference.sampling.warm_start import WarmStart
 
+Kind = Literal["carried", "warm", "cold"]
+
+CARRIED_PARAMETERS = 15
+"""Most parameters of a program for which a posterior is carried: in more dimensions importance sampling fails."""
+
 
 @dataclass(frozen=True)
 class Attempt:
@@ -23,7 +28,7 @@ class Attempt:
     options : FitOptions
     seed : int
     start : WarmStart, optional
-        Initial states, step sizes and metric of the NUTS chains.
+        What the attempt takes over from an earlier fit.
     """
 
     options: FitOptions
@@ -31,8 +36,10 @@ class Attempt:
     start: WarmStart | None = None
 
     @property
-    def kind(self) -> Literal["warm", "cold"] | None:
-        """Whether the chains start "warm" or "cold"; None for a method without chains."""
+    def kind(self) -> Kind | None:
+        """Whether the chains start "warm" or "cold", or the posterior is "carried"; None for other methods."""
+        if self.options.method == "carried":
+            return "carried"
         if self.options.method != "nuts":
             return None
         return "warm" if self.start else "cold"
@@ -41,9 +48,11 @@ class Attempt:
         """Describe what this attempt changes compared with the one before: ``a cold start with warm-up 300``."""
         if self.kind == "warm":
             return "NUTS from a warm start"
+        if self.kind == "carried":
+            return "importance sampling from the draws of all chains"
         new, old = self.options, other.options
         if other.kind != "cold":
-            return f"{'a cold start' if other.kind else 'NUTS'} with warm-up {new.warmup}"
+            return f"{'NUTS' if other.kind is None else 'a cold start'} with warm-up {new.warmup}"
         changes = [
             ("warm-up", old.warmup, new.warmup),
             ("target acceptance", old.target_acceptance, new.target_acceptance),
@@ -56,7 +65,7 @@ class AbandonedAttempt(TypedDict):
     """Entry of ``record["abandoned"]``."""
 
     method: Method
-    start: Literal["warm", "cold"] | None
+    start: Kind | None
     why: list[str]
     then: str
     seconds: float
@@ -68,6 +77,9 @@ class Fitted(Protocol):
     def check(self) -> Diagnostics:
         """Return the diagnostics."""
 
+    def warm_start(self) -> WarmStart:
+        """Return what a later fit can take over."""
+
 
 _Fitted = TypeVar("_Fitted", bound=Fitted)
 
@@ -76,6 +88,9 @@ def fit_until_ok(
     fit: Callable[[Attempt], _Fitted], options: FitOptions, start: WarmStart | None, seed: int
 ) -> tuple[_Fitted, list[AbandonedAttempt]]:
     """Make the planned attempts, then up to ``options.retries`` retries, until the diagnostics of one pass.
+
+    With method "carried", importance sampling from the draws of all chains follows each NUTS attempt whose diagnostics
+    fail: it weights the modes between which the chains do not move.
 
     Parameters
     ----------
@@ -89,45 +104,52 @@ def fit_until_ok(
     Returns
     -------
     fitted
-        Result of the last attempt, even if its diagnostics fail. If Stan fails in a retry: that of the attempt before.
+        Result of the last attempt that NUTS finished, even if its diagnostics fail, unless those of another pass.
     abandoned : list of AbandonedAttempt
-        The attempts before it, or, if Stan failed in a retry, all attempts.
+        The other attempts.
 
     Raises
     ------
     InferenceError
-        If Stan fails in the last planned attempt.
+        If Stan fails in all attempts.
     """
     attempts, retry = planned(options, start, seed), 0
     abandoned: list[AbandonedAttempt] = []
-    failed: _Fitted | None = None  # the last result from which a retry followed
+    sampled: tuple[_Fitted, Attempt] | None = None  # the last result of NUTS, and the attempt
     while True:
         attempt, started = attempts.pop(0), time.perf_counter()
+        of_nuts, raised = attempt.options.method == "nuts", False
         try:
             fitted = fit(attempt)
         except InferenceError as error:
-            if not attempts and failed is None:
+            if not attempts and sampled is None:
                 raise
-            why = [str(error)]
+            why, raised = [str(error)], True
         else:
             check = fitted.check()
-            if check.ok or (not attempts and retry == options.retries):
+            if check.ok:
                 return fitted, abandoned
             why = [reason(message) for message in check.messages]
-            if not attempts:
-                retry, failed = retry + 1, fitted
-                attempts.append(next_retry(attempt, check.outside, seed, retry))
+            if of_nuts:
+                sampled = fitted, attempt
+                if options.method == "carried" and _can_carry(draws := fitted.warm_start()):
+                    attempts.insert(0, Attempt(options, attempt.seed, draws))
+        if not attempts and sampled and retry < options.retries and not (raised and of_nuts):
+            retry += 1
+            attempts.append(next_retry(sampled[1], sampled[0].check().outside, seed, retry))
+        if not attempts and not raised and (sampled is None or sampled[0] is fitted):
+            return fitted, abandoned
         abandoned.append(
             {
                 "method": attempt.options.method,
                 "start": attempt.kind,
                 "why": why,
-                "then": attempts[0].after(attempt) if attempts else "back to the previous fit",
+                "then": attempts[0].after(attempt) if attempts else "back to the fit by NUTS",
                 "seconds": round(time.perf_counter() - started, 3),
             }
         )
-        if not attempts and failed is not None:
-            return failed, abandoned
+        if not attempts and sampled:
+            return sampled[0], abandoned
 
 
 def planned(options: FitOptions, start: WarmStart | None, seed: int) -> list[Attempt]:
@@ -135,12 +157,19 @@ def planned(options: FitOptions, start: WarmStart | None, seed: int) -> list[Att
 
     The mode (method "map") is the only attempt, since no diagnostics can reject it.
     """
-    requested = Attempt(options, seed)
+    requested = Attempt(options, seed, start if options.method == "carried" else None)
     if options.method == "map":
         return [requested]
     cold = Attempt(options.updated(method="nuts"), seed)
     sampled = [replace(cold, start=start), cold] if start else [cold]
-    return sampled if options.method == "nuts" else [requested, *sampled]
+    if options.method == "nuts" or (options.method == "carried" and (start is None or not _can_carry(start))):
+        return sampled
+    return [requested, *sampled]
+
+
+def _can_carry(start: WarmStart) -> bool:
+    s, p = start.draws.shape
+    return bool(p <= CARRIED_PARAMETERS and s > p)
 
 
 def next_retry(failed: Attempt, outside: Iterable[str], seed: int, retry: int) -> Attempt:

@@ -1,18 +1,15 @@
-"""Run CmdStan commands that CmdStanPy does not offer: log densities of many points, and generated quantities."""
+"""Run a program's generated quantities, which CmdStanPy offers only for the output of its own runs."""
 
 from __future__ import annotations
 
-import json
 import subprocess
 from pathlib import Path
 from typing import TypedDict
 
-import numpy as np
 import pandas as pd
 
 from slayr_py.errors import InferenceError
 from slayr_py.inference.sampling.output import read_csv
-from slayr_py.space.dimension import FloatArray
 
 DIGITS = 18
 """Significant digits in output files: enough to read back every double exactly."""
@@ -25,15 +22,6 @@ class CommonArguments(TypedDict):
     seed: int
     output_dir: str
     sig_figs: int
-
-
-def log_densities(exe: str, data: Path, points: FloatArray) -> FloatArray:
-    """Return a program's log densities (s,) at points (s, P) of its parameters; minus infinity where undefined."""
-    points_file, output = data.with_name("points.json"), data.with_name("densities.csv")
-    points_file.write_text(json.dumps({"params_r": points.tolist()}))
-    _call([exe, "log_prob", f"unconstrained_params={points_file}"], data, output)
-    values = read_csv(output)["lp__"].to_numpy(dtype=np.float64)
-    return np.where(np.isnan(values), -np.inf, values)
 
 
 def generated_quantities(exe: str, data: Path, parameters: pd.DataFrame, seed: int) -> pd.DataFrame:

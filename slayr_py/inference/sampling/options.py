@@ -8,10 +8,10 @@ from typing import Literal, TypedDict, get_args
 import numpy as np
 from typing_extensions import Unpack
 
-from slayr_py.arguments import check_integer
+from slayr_py.arguments import check_flag, check_integer
 from slayr_py.errors import DataError, did_you_mean
 
-Method = Literal["nuts", "pathfinder", "laplace", "map"]
+Method = Literal["nuts", "carried", "pathfinder", "laplace", "map"]
 
 
 class FitKeywords(TypedDict, total=False):
@@ -25,6 +25,7 @@ class FitKeywords(TypedDict, total=False):
     max_treedepth: int
     ess: int | None
     retries: int
+    pointwise: bool
 
 
 @dataclass(frozen=True)
@@ -33,8 +34,8 @@ class FitOptions:
 
     Attributes
     ----------
-    method : {"nuts", "pathfinder", "laplace", "map"}
-        NUTS, one of two approximations, or the posterior mode.
+    method : {"nuts", "carried", "pathfinder", "laplace", "map"}
+        NUTS, importance sampling from an earlier posterior or one of two approximations, or the posterior mode.
     chains : int
         Number of chains.
     warmup, draws : int
@@ -47,6 +48,8 @@ class FitOptions:
         Continue sampling until the effective sample size reaches this number.
     retries : int
         Number of retries if the diagnostics fail.
+    pointwise : bool
+        Whether to compute the leave-one-out density and a replicate of every observation for every draw.
 
     Raises
     ------
@@ -62,6 +65,7 @@ class FitOptions:
     max_treedepth: int = 10
     ess: int | None = None
     retries: int = 0
+    pointwise: bool = True
 
     def __post_init__(self) -> None:
         if self.method not in get_args(Method):
@@ -74,6 +78,7 @@ class FitOptions:
             raise DataError(f"target_acceptance must lie in (0, 1), got {target!r}")
         object.__setattr__(self, "target_acceptance", float(target))
         object.__setattr__(self, "retries", check_integer("retries", self.retries, minimum=0))
+        check_flag("pointwise", self.pointwise)
 
     def updated(self, **changes: Unpack[FitKeywords]) -> FitOptions:
         """Return these options with some of them replaced.

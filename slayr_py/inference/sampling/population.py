@@ -1,42 +1,63 @@
-"""Population Monte Carlo: improve the draws of an approximation until their importance ratios are good.
+"""Population Monte Carlo: draws of a posterior from draws near it, by importance sampling.
 
-The posterior of hyperparameters has heavier tails than a normal approximation, and possibly several modes; the
-importance ratios then have a large Pareto k. The draws of the approximation still locate the posterior. A mixture of t
-distributions centred on them has heavy tails and covers all modes that the draws have found. The weighted draws of the
-mixture are the population of the next step (Cappé, Guillin, Marin & Robert 2004, "Population Monte Carlo"). A step
-evaluates the density once per proposal and needs no chain and no warm-up.
+The draws may come from an approximation, from chains that do not mix, or from the posterior of all observations but the
+last. They locate the posterior, possibly in several modes. Proposals come from a mixture fitted to them: in equal parts
+a kernel density estimate, which covers every mode that has a draw, and a mixture of a few normal distributions, which
+describes their shapes, both with the tails of t distributions. Their importance ratios are exact, so that modes get
+their true weights. The weighted proposals are the population of the next step (Cappé, Guillin, Marin & Robert 2004,
+"Population Monte Carlo"). A step evaluates the density once per proposal and needs no chain and no warm-up.
 
 Symbols
 -------
-m : draws of the population; n : draws to return; s : proposals; P : parameters of the program.
+m : draws of the population; n : draws to return; s : proposals; K : components; P : parameters of the program.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.linalg import solve_triangular
-from scipy.special import logsumexp
-from scipy.stats import multivariate_t
+from scipy.special import gammaln, logsumexp
 
 from slayr_py.inference.diagnostics.arviz_bridge import pareto_smooth
 from slayr_py.inference.diagnostics.importance import smoothed_resample
 from slayr_py.space.dimension import FloatArray
 
 PROPOSALS = 1000
-_STEPS = 3
-_WIDTH = 0.8  # scale of a component relative to the population's: narrower ones leave gaps in nine dimensions
+_STEPS = 2
 _FREEDOM = 5.0
+_WIDTH = 0.8  # scale of a kernel relative to the population's: narrower ones leave gaps in nine dimensions
+_INFLATION = 1.2  # scale of a component relative to the normal distribution that was fitted
+_MOST_COMPONENTS = 8
+_DRAWS_PER_COMPONENT = 4  # per parameter: fewer do not determine a covariance
+_RIDGE = 1e-3  # added to the variances of components, relative to those of the population
+_ITERATIONS, _LIKELIHOOD_GAIN = 30, 1e-3  # most steps of expectation maximisation; least gain of the mean to go on
 
 
 class Population(NamedTuple):
-    """Draws of equal weight, (n, P), with Pareto shape and effective number of the ratios that resampled them."""
+    """Resampled draws.
+
+    Attributes
+    ----------
+    draws : (n, P) float64
+        Draws of equal weight.
+    rows : (n,) int
+        Their positions among the proposals of the last step.
+    pareto_k, ess : float
+        Pareto shape and effective number of the ratios that resampled them.
+    steps : int
+        Number of steps.
+    """
 
     draws: FloatArray
+    rows: NDArray[np.intp]
     pareto_k: float
     ess: float
+    steps: int
 
 
 def improve(
@@ -53,7 +74,7 @@ def improve(
     log_density : callable
         Maps points (s, P) to log posterior densities (s,) up to a constant.
     start : (m, P) float64
-        Draws of an approximation.
+        Draws near the posterior.
     n : int
         Number of draws to return.
     good : callable
@@ -67,28 +88,129 @@ def improve(
     """
     centres, counts = np.unique(start, axis=0, return_counts=True)
     weights = counts / counts.sum()
-    for _ in range(_STEPS):
-        proposals, log_proposal = _mixture(centres, weights, rng)
-        log_ratio = log_density(proposals) - log_proposal
+    steps = 0
+    while True:
+        steps += 1
+        proposal = _fitted(centres, weights, rng)
+        points = proposal.draw(PROPOSALS, rng)
+        log_ratio = log_density(points) - proposal.log_density(points)
         kept = smoothed_resample(log_ratio, n, rng)
-        if good(kept.pareto_k, kept.ess):
-            break
+        if good(kept.pareto_k, kept.ess) or steps == _STEPS:
+            return Population(points[kept.rows], kept.rows, kept.pareto_k, kept.ess, steps)
         finite = np.isfinite(log_ratio)
-        centres, weights = proposals[finite], pareto_smooth(log_ratio[finite])[0]
-    return Population(proposals[kept.rows], kept.pareto_k, kept.ess)
+        centres, weights = points[finite], pareto_smooth(log_ratio[finite])[0]
 
 
-def _mixture(centres: FloatArray, weights: FloatArray, rng: np.random.Generator) -> tuple[FloatArray, FloatArray]:
-    """Draw from t distributions centred on (m, P); return draws (s, P) and log densities (s,) up to a constant."""
-    p = centres.shape[1]
-    covariance = np.cov(centres.T, aweights=weights).reshape(p, p)
-    root = _WIDTH * np.linalg.cholesky(covariance)
-    t = multivariate_t(np.zeros(p), np.eye(p), df=_FREEDOM)
+@dataclass(frozen=True)
+class _Mixture:
+    """Mixture of multivariate t distributions whose components share a few scale matrices.
+
+    Attributes
+    ----------
+    centres : list of (k, P) float64
+        Centres of the components with each scale matrix.
+    weights : list of (k,) float64
+        Their weights; all weights add up to 1.
+    roots : list of (P, P) float64
+        Lower Cholesky factors of the scale matrices.
+    """
+
+    centres: list[FloatArray]
+    weights: list[FloatArray]
+    roots: list[FloatArray]
+
+    def draw(self, s: int, rng: np.random.Generator) -> FloatArray:
+        """Return s draws, (s, P)."""
+        group = np.repeat(np.arange(len(self.roots)), [len(w) for w in self.weights])
+        centres, weights = np.concatenate(self.centres), np.concatenate(self.weights)
+        chosen = rng.choice(len(weights), s, p=weights / weights.sum())
+        steps = rng.standard_normal((s, centres.shape[1]))
+        steps *= np.sqrt(_FREEDOM / rng.chisquare(_FREEDOM, (s, 1)))
+        scaled = np.einsum("sij,sj->si", np.stack(self.roots)[group[chosen]], steps)
+        return np.asarray(centres[chosen] + scaled)
+
+    def log_density(self, points: FloatArray) -> FloatArray:
+        """Return log densities (s,) at points (s, P)."""
+        p = points.shape[1]
+        constant = gammaln((_FREEDOM + p) / 2) - gammaln(_FREEDOM / 2) - p / 2 * np.log(_FREEDOM * np.pi)
+        terms = []
+        for centres, weights, root in zip(self.centres, self.weights, self.roots, strict=True):
+            white, white_centres = (solve_triangular(root, x.T, lower=True).T for x in (points, centres))
+            squares = np.square(white).sum(1)[:, None] + np.square(white_centres).sum(1) - 2 * white @ white_centres.T
+            log_t = -(_FREEDOM + p) / 2 * np.log1p(np.maximum(squares, 0.0) / _FREEDOM)
+            terms.append(log_t + np.log(weights) - np.log(np.diagonal(root)).sum())
+        return np.asarray(logsumexp(np.hstack(terms), axis=1) + constant)
+
+
+def _fitted(points: FloatArray, weights: FloatArray, rng: np.random.Generator) -> _Mixture:
+    """Fit the proposal to weighted draws (m, P)."""
+    p = points.shape[1]
+    covariance = np.cov(points.T, aweights=weights).reshape(p, p)
     kept = weights > weights.max() * 1e-6
-    centres, weights = centres[kept], weights[kept] / weights[kept].sum()
-    components = rng.choice(len(centres), PROPOSALS, p=weights)
-    proposals = centres[components] + t.rvs(PROPOSALS, random_state=rng).reshape(PROPOSALS, p) @ root.T
-    white, white_centres = (solve_triangular(root, points.T, lower=True).T for points in (proposals, centres))
-    squares = np.square(white).sum(1)[:, None] + np.square(white_centres).sum(1) - 2 * white @ white_centres.T
-    log_terms = -(_FREEDOM + p) / 2 * np.log1p(np.maximum(squares, 0.0) / _FREEDOM)
-    return proposals, np.asarray(logsumexp(log_terms + np.log(weights), axis=1))
+    points, weights = points[kept], weights[kept] / weights[kept].sum()
+    centres, shares, roots = _normal_mixture(points, weights, covariance, rng)
+    return _Mixture(
+        [points, *(centre[None] for centre in centres)],
+        [weights / 2, *(np.array([share / 2]) for share in shares)],
+        [np.asarray(_WIDTH * np.linalg.cholesky(covariance)), *(_INFLATION * root for root in roots)],
+    )
+
+
+class _Normals(NamedTuple):
+    """Normal distributions: centres (K, P), shares (K,) and lower Cholesky factors of the covariances (K, P, P)."""
+
+    centres: FloatArray
+    shares: FloatArray
+    roots: FloatArray
+
+    def log_terms(self, points: FloatArray) -> FloatArray:
+        """Return log share and density of every component, (m, K), at points (m, P)."""
+        white = np.linalg.solve(self.roots, (points - self.centres[:, None]).transpose(0, 2, 1))
+        log_roots = np.log(np.diagonal(self.roots, axis1=1, axis2=2)).sum(axis=1)
+        squares = np.square(white).sum(axis=1) + points.shape[1] * np.log(2 * np.pi)
+        return np.asarray((np.log(self.shares) - log_roots) - 0.5 * squares.T)
+
+
+def _normal_mixture(
+    points: FloatArray, weights: FloatArray, covariance: FloatArray, rng: np.random.Generator
+) -> _Normals:
+    """Fit normal distributions to weighted points by maximum likelihood, their number by BIC.
+
+    The search over their number ends when one more does not improve the BIC.
+    """
+    p = points.shape[1]
+    root = np.linalg.cholesky(covariance)
+    white = solve_triangular(root, points.T, lower=True).T  # unit variances, for the ridge
+    effective = 1 / np.sum(np.square(weights))
+    best, lowest = None, np.inf
+    for k in range(1, 1 + max(1, min(_MOST_COMPONENTS, int(effective / (_DRAWS_PER_COMPONENT * p))))):
+        found, log_likelihood = _fit_normals(white, weights, k, rng)
+        size = k * (1 + p + p * (p + 1) / 2) - 1
+        criterion = size * np.log(effective) - 2 * effective * log_likelihood
+        if criterion >= lowest:
+            break
+        best, lowest = found, criterion
+    if best is None:
+        raise ValueError("no normal distribution fits the draws")
+    return _Normals(best.centres @ root.T, best.shares, root @ best.roots)
+
+
+def _fit_normals(points: FloatArray, weights: FloatArray, k: int, rng: np.random.Generator) -> tuple[_Normals, float]:
+    """Return k normal distributions by expectation maximisation, and the mean log likelihood of the weighted points."""
+    m, p = points.shape
+    centres = points[rng.choice(m, k, replace=False, p=weights)] if k > 1 else (weights @ points)[None]
+    normals, before = _Normals(centres, np.full(k, 1 / k), np.tile(np.eye(p), (k, 1, 1))), -np.inf
+    for _ in range(_ITERATIONS):
+        log_terms = normals.log_terms(points)
+        total = logsumexp(log_terms, axis=1)
+        log_likelihood = float(weights @ total)
+        if log_likelihood < before + _LIKELIHOOD_GAIN:
+            break
+        before = log_likelihood
+        shares = weights[:, None] * np.exp(log_terms - total[:, None])  # (m, k)
+        size = np.maximum(shares.sum(axis=0), 1e-12)
+        centres = shares.T @ points / size[:, None]
+        apart = points - centres[:, None]
+        covariances = np.einsum("mk,kmi,kmj->kij", shares, apart, apart, optimize=True) / size[:, None, None]
+        normals = _Normals(centres, size / size.sum(), np.linalg.cholesky(covariances + _RIDGE * np.eye(p)))
+    return normals, before

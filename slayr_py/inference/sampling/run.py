@@ -1,4 +1,4 @@
-"""Run a Stan program by one of four methods and collect its output."""
+"""Run a Stan program by one of five methods and collect its output."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from slayr_py.inference.sampling.warm_start import WarmStart
 from slayr_py.toolchain import CompiledProgram
 
 RECORDED_OPTIONS = ("chains", "warmup", "draws", "max_treedepth", "target_acceptance", "ess")
-"""Fit options in the recorded arguments of a NUTS run, in the order of the records."""
+"""Fit options in the recorded arguments of NUTS, in the order of the records; all methods record ``pointwise``."""
 
 
 def run(
@@ -49,7 +49,7 @@ def run(
     options : FitOptions
         ``retries`` has no effect here: this is a single run.
     start : WarmStart, optional
-        Initial states, step sizes and metric of the NUTS chains; other methods ignore it.
+        What NUTS and "carried" take over from an earlier fit; other methods ignore it. "carried" needs it.
 
     Raises
     ------
@@ -60,9 +60,12 @@ def run(
     """
     method, n_draws = options.method, options.chains * options.draws
     arguments: dict[str, Any] = {"method": method, "stan_seed": stan_seed(seed), "seed": int(seed)}
+    arguments["pointwise"] = options.pointwise
     if method == "nuts":
         arguments |= {name: getattr(options, name) for name in RECORDED_OPTIONS}
         arguments["start"] = "warm" if start else "cold"
+    elif method == "carried":
+        arguments |= {"draws": n_draws, "start": "carried"}
     elif method != "map":
         arguments["draws"] = n_draws
     if progress:
@@ -72,6 +75,9 @@ def run(
         with run_folder() as folder, _quiet_cmdstanpy(), threadpool_limits(limits=1, user_api="blas"):
             data_file = folder / "data.json"
             cmdstanpy.write_stan_json(str(data_file), dict(data))
+            if method in ("carried", "pathfinder", "laplace"):
+                density = {**data, "want_density": 1, "want_pointwise": 0}
+                cmdstanpy.write_stan_json(str(data_file.with_name(approximations.DENSITY_DATA)), density)
             common: CommonArguments = {
                 "data": str(data_file),
                 "seed": arguments["stan_seed"],
@@ -81,6 +87,10 @@ def run(
             model = program.model()
             if method == "nuts":
                 result = nuts.sample(model, common, options, int(seed), start)
+            elif method == "carried":
+                if start is None:
+                    raise ValueError("there is no earlier posterior to start from")
+                result = approximations.carried(model, common, n_draws, int(seed), start)
             elif method == "map":
                 result = approximations.mode(model, common)
             elif method == "laplace":

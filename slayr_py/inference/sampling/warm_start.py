@@ -1,7 +1,8 @@
-"""Warm starts: states, step sizes and metric for a fit whose posterior is close to that of an earlier fit."""
+"""Warm starts: what a fit takes over from an earlier fit whose posterior is close to its own."""
 
 from __future__ import annotations
 
+from base64 import b64decode, b64encode
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -11,6 +12,9 @@ import numpy as np
 from slayr_py.errors import DataError
 from slayr_py.space.dimension import FloatArray
 
+MOST_DRAWS = 256
+"""Most draws in a start: enough to fit a proposal in 15 dimensions, and small enough for the storage of a study."""
+
 _DRAWS_FOR_DENSE = 10  # draws per parameter from which the metric is dense
 _ACCEPTANCE_SLOPE = 0.7  # decrease of the acceptance statistic per unit of the log step size, near 0.8
 _PRIOR_DRAWS, _PRIOR_VARIANCE = 5.0, 1e-3  # Stan's own shrinkage of an estimated metric
@@ -18,7 +22,7 @@ _PRIOR_DRAWS, _PRIOR_VARIANCE = 5.0, 1e-3  # Stan's own shrinkage of an estimate
 
 @dataclass(frozen=True)
 class WarmStart:
-    """Initial states, step sizes and metric of NUTS chains.
+    """Draws of an earlier fit; initial states, step sizes and metric of NUTS chains.
 
     Attributes
     ----------
@@ -28,11 +32,14 @@ class WarmStart:
         Step size of the leapfrog integrator of each chain.
     inverse_metric : (P,) or (P, P) float64
         Variances, or covariances, of the program's P parameters in its order.
+    draws : (s, P) float64
+        Draws of these parameters; s is 0 in starts of earlier versions.
     """
 
     points: dict[str, FloatArray]
     step_size: FloatArray
     inverse_metric: FloatArray
+    draws: FloatArray
 
     @property
     def chains(self) -> int:
@@ -47,7 +54,7 @@ class WarmStart:
     def after(
         cls, draws: Mapping[str, FloatArray], step_size: FloatArray, acceptance: float, target: float
     ) -> WarmStart:
-        """Return a start from a run: its last states, a metric from all its draws, and a corrected step size.
+        """Return a start from a NUTS run: last states, draws, a metric from all draws, and a corrected step size.
 
         The draws of all chains together give better estimates of the posterior's covariance and of the step size than
         the warm-up of one chain.
@@ -62,9 +69,17 @@ class WarmStart:
             Mean acceptance statistic of the draws, and its target.
         """
         points = {name: values[:, -1].copy() for name, values in draws.items()}
-        flat = [values.reshape(values.shape[0] * values.shape[1], -1) for values in draws.values()]
+        flat = _flat(draws)
         corrected = np.exp(np.mean(np.log(step_size)) + (acceptance - target) / _ACCEPTANCE_SLOPE)
-        return cls(points, np.full(len(step_size), corrected), estimated_metric(np.concatenate(flat, axis=1)))
+        return cls(points, np.full(len(step_size), corrected), estimated_metric(flat), _thinned(flat))
+
+    @classmethod
+    def without_chains(cls, draws: Mapping[str, FloatArray], earlier: WarmStart) -> WarmStart:
+        """Return a start from independent draws (1, s, ...), with the step sizes of the start that they came from."""
+        flat = _flat(draws)
+        rows = np.linspace(0, len(flat) - 1, earlier.chains).round().astype(np.intp)
+        points = {name: values[0, rows].copy() for name, values in draws.items()}
+        return cls(points, earlier.step_size, estimated_metric(flat), _thinned(flat))
 
     def asdict(self) -> dict[str, Any]:
         """Return a JSON-able form without loss of precision."""
@@ -72,6 +87,10 @@ class WarmStart:
             "points": {name: values.tolist() for name, values in self.points.items()},
             "step_size": self.step_size.tolist(),
             "inverse_metric": self.inverse_metric.tolist(),
+            "draws": {
+                "shape": list(self.draws.shape),
+                "base64": b64encode(self.draws.astype("<f8").tobytes()).decode(),
+            },
         }
 
     @classmethod
@@ -86,9 +105,24 @@ class WarmStart:
         try:
             points = {str(name): np.array(rows, dtype=np.float64) for name, rows in values["points"].items()}
             step_size, metric = (np.array(values[key], dtype=np.float64) for key in ("step_size", "inverse_metric"))
+            draws = np.zeros((0, 0))
+            if stored := values.get("draws"):
+                binary = b64decode(stored["base64"], validate=True)
+                draws = np.frombuffer(binary, dtype="<f8").reshape(stored["shape"]).astype(np.float64)
         except (KeyError, TypeError, ValueError, AttributeError) as error:
             raise DataError(f"not a warm start: {error!r}") from error
-        return cls(points, step_size, metric)
+        return cls(points, step_size, metric, draws)
+
+
+def _flat(draws: Mapping[str, FloatArray]) -> FloatArray:
+    """Return draws (c, s, ...) of all parameters as one array (c s, P)."""
+    return np.concatenate([v.reshape(v.shape[0] * v.shape[1], -1) for v in draws.values()], axis=1)
+
+
+def _thinned(draws: FloatArray) -> FloatArray:
+    """Return at most MOST_DRAWS of the draws, evenly thinned."""
+    kept = np.linspace(0, len(draws) - 1, min(len(draws), MOST_DRAWS)).round().astype(np.intp)
+    return draws[kept]
 
 
 def estimated_metric(draws: FloatArray) -> FloatArray:

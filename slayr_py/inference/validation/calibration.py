@@ -26,6 +26,7 @@ from slayr_py.inference.sampling.options import FitOptions
 from slayr_py.inference.sampling.programs import compiled
 from slayr_py.inference.sampling.run import run
 from slayr_py.inference.validation.uniformity import ecdf_p_value
+from slayr_py.inference.warp import log_slope, unwarped
 from slayr_py.space import Encoded
 from slayr_py.space.dimension import FloatArray
 from slayr_py.toolchain import CompiledProgram
@@ -147,7 +148,7 @@ def calibrate(
         }
         f_new = kept["f_mean"][:, 0] + kept["f_sd"][:, 0] * rng.normal(size=draws)
         quantities = _entries(model, both) | {
-            "log_likelihood": _log_likelihood(Predictor(model.kernel, train, values[:-1], both)),
+            "log_likelihood": _log_likelihood(Predictor(model.kernel, train, values[:-1], both), values[:-1]),
             "f": np.concatenate([values[-1:], f_new]),
         }
         ranks.append({name: int(np.sum(q[1:] < q[0])) for name, q in quantities.items()})
@@ -177,11 +178,13 @@ def draw_from_prior(model: Model, rng: np.random.Generator) -> dict[str, FloatAr
 def draw_values(
     model: Model, train: Encoded, new: Encoded, theta: Mapping[str, FloatArray], rng: np.random.Generator
 ) -> FloatArray:
-    """Draw noisy observations at ``train`` and the function at ``new`` from the model, given ``theta``."""
+    """Draw noisy observations at ``train`` and the transformed function at ``new`` from the model, given ``theta``."""
     points = train.concatenate(new)
     covariance = model.kernel.gram(points, points, theta)
     f = rng.multivariate_normal(np.full(len(points), theta["mu"]), covariance, method="eigh")
     f[: len(train)] += theta["sigma_n"] * rng.normal(size=len(train))
+    if "warp" in theta:
+        f[: len(train)] = unwarped(f[: len(train)], theta["warp"])
     return f
 
 
@@ -196,7 +199,10 @@ def _entries(model: Model, draws: Mapping[str, FloatArray]) -> dict[str, FloatAr
     return entries
 
 
-def _log_likelihood(factors: Predictor) -> FloatArray:
-    """Return log N(y | mu, K + sigma_n^2 I) of every draw up to a constant."""
+def _log_likelihood(factors: Predictor, y: FloatArray) -> FloatArray:
+    """Return log N(T(y) | mu, K + sigma_n^2 I) + sum log T'(y) of every draw up to a constant."""
     log_diagonal = np.log(np.diagonal(factors.factor, axis1=1, axis2=2))
-    return np.asarray(-0.5 * np.sum(np.square(factors.whitened), axis=1) - log_diagonal.sum(axis=1))
+    density = -0.5 * np.sum(np.square(factors.whitened), axis=1) - log_diagonal.sum(axis=1)
+    if "warp" in factors.draws:
+        density += log_slope(y, factors.draws["warp"][:, None]).sum(axis=1)
+    return np.asarray(density)

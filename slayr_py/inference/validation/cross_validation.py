@@ -18,8 +18,6 @@ from typing import Any, Protocol
 import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
-from scipy.special import logsumexp, ndtr
-from scipy.stats import norm
 from sklearn.model_selection import KFold, check_cv
 from tqdm import tqdm
 
@@ -93,11 +91,10 @@ def predictive_scores(posterior: Posterior, points: Encoded, y: FloatArray, leve
         observations between the (1 - level)/2 and (1 + level)/2 quantiles of their mixtures.
     """
     prediction = posterior.predict(points)
-    noise = posterior.draws["sigma_n"][:, None] * posterior.y_sd
-    mean, sd = prediction.draw_mean, np.hypot(prediction.draw_sd, noise)
-    log_density = logsumexp(norm.logpdf(y, mean, sd), axis=0) - np.log(len(mean))
+    noise = posterior.draws["sigma_n"][:, None]
+    log_density = prediction.latent.log_density(y, noise)
     # y lies between two quantiles if its cumulative probability lies between theirs: no need to invert the mixture.
-    below = ndtr((y - mean) / sd).mean(axis=0)
+    below = prediction.latent.cumulative(y, noise)
     return {
         "log_predictive_density": float(log_density.sum()),
         "rmse": float(np.sqrt(np.mean(np.square(y - prediction.mean)))),

@@ -95,7 +95,10 @@ def recorded_fit(study: Study, number: int) -> tuple[dict[str, Any], Observed]:
                 f"trial {number} was suggested from a fit to trials {', '.join(map(str, missing))} among others, which "
                 f"are missing or not finished in study {study.study_name!r}: restore a copy of it"
             )
-        observed = observe(model, values.configs, values.y, omit_jacobian=record["arguments"]["method"] == "map")
+        arguments = record["arguments"]
+        observed = observe(
+            model, values.configs, values.y, arguments["method"] == "map", arguments.get("pointwise", True)
+        )
         if data_digest(observed.data, record["format"]) != record["data_sha256"]:
             raise StorageError(
                 f"the configurations or values of trials {ranges} of study {study.study_name!r} have changed since "

@@ -49,22 +49,28 @@ def suggestion_table(study: Study) -> pd.DataFrame:
     -------
     pandas.DataFrame
         number, phase, kernel, method, observations (number fitted); rhat_max, ess_bulk_min, ess_tail_min,
-        divergences, max_treedepth_hits, ebfmi_min, loo_pareto_k_max (of leave-one-out), pareto_k (of an approximation)
-        and ok, as in `Diagnostics`; start of the chains ("warm" or "cold"), attempts (number of fits), trusted (whether
-        the suggestion comes from a fit that passed its diagnostics; None if it needs no fit);
+        divergences, max_treedepth_hits, ebfmi_min, loo_pareto_k_max (of leave-one-out), pareto_k (of importance ratios)
+        and ok, as in `Diagnostics`; start ("carried", or "warm" or "cold" chains), since_nuts (number of fits since the
+        last one by NUTS), attempts (number of fits), trusted (whether the suggestion comes from a fit that passed its
+        diagnostics; None if it needs no fit);
         predicted_mean, predicted_sd (in the objective's units), acquisition, seconds_fit, seconds_acquisition, error.
     """
-    rows = []
+    rows, since_nuts = [], None
     for trial in study.get_trials(deepcopy=False):
         record = suggestion_record(trial)
         diagnostics = record.get("diagnostics", {})
         phase, fit = record.get("phase"), record.get("fit", {})
+        if record.get("method") == "nuts":
+            since_nuts = 0
+        elif record.get("method") and since_nuts is not None:
+            since_nuts += 1
         rows.append(
             {
                 "number": trial.number,
                 **{name: record.get(name) for name in ("phase", "kernel", "method", "observations")},
                 **{name: diagnostics.get(name) for name in DIAGNOSTICS},
                 "start": fit.get("start"),
+                "since_nuts": since_nuts if fit else None,
                 "attempts": 1 + len(abandoned_attempts(record)) if fit else None,
                 "trusted": diagnostics.get("ok") is True if phase in ("model", "random") else None,
                 "predicted_mean": record.get("predicted", {}).get("mean"),

@@ -31,7 +31,7 @@ def store_fit(
             record["start"] = {"trial": earlier.number}
             break
     study._storage.set_trial_user_attr(trial._trial_id, FIT_KEY, jsonable(record))
-    if warm_starts and record["arguments"]["method"] == "nuts":
+    if warm_starts and record["arguments"]["method"] in ("nuts", "carried"):
         study._storage.set_trial_user_attr(trial._trial_id, START_KEY, posterior.warm_start().asdict())
 
 

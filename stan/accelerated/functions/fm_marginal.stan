@@ -1,16 +1,17 @@
 /**
- * Log density of the observations with the function integrated out: log N(y | mu, K + sigma_n^2 I).
+ * Log density of the observations with the function integrated out; see gp_log_marginal.
  *
  * Declared only: accelerated/fm.hpp defines it together with its derivatives.
  *
  * @param y observations; N
+ * @param warp parameter of T, see warped
  * @param mu constant mean
  * @param sigma_n noise standard deviation
  * @param pairs of triangle_and_diagonal(N), from fm_pairs
  * @param hyper, structure see fm_cov
  * @return log density
  */
-real fm_log_marginal(data vector y, real mu, real sigma_n,
+real fm_log_marginal(data vector y, vector warp, real mu, real sigma_n,
                      data tuple(array[] matrix, matrix) pairs,
                      tuple(real, tuple(vector, vector, vector, vector, vector),
                            tuple(vector, vector, vector)) hyper,

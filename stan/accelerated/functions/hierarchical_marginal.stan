@@ -1,9 +1,10 @@
 /**
- * Log density of the observations with the function integrated out: log N(y | mu, K + sigma_n^2 I).
+ * Log density of the observations with the function integrated out; see gp_log_marginal.
  *
  * Declared only: accelerated/hierarchical.hpp defines it together with its derivatives.
  *
  * @param y observations; N
+ * @param warp parameter of T, see warped
  * @param mu constant mean
  * @param sigma_n noise standard deviation
  * @param features of the pairs of lower_triangle(N), from hierarchical_features; three n_pairs x D
@@ -11,6 +12,7 @@
  * @param hyper, structure see hierarchical
  * @return log density
  */
-real hierarchical_log_marginal(data vector y, real mu, real sigma_n, data array[] matrix features,
-                               real sigma_f, tuple(vector, vector, vector, vector) hyper,
+real hierarchical_log_marginal(data vector y, vector warp, real mu, real sigma_n,
+                               data array[] matrix features, real sigma_f,
+                               tuple(vector, vector, vector, vector) hyper,
                                data tuple(array[] int, matrix, int, int, int) structure);

@@ -153,7 +153,7 @@ def test_if_stan_fails_in_a_retry_the_previous_fit_is_returned(small, monkeypatc
     assert posterior.record["arguments"]["target_acceptance"] == 0.8
     assert [(a["why"][0][:6], a["then"]) for a in posterior.record["abandoned"]] == [
         (posterior.record["abandoned"][0]["why"][0][:6], "again with target acceptance 0.9"),
-        ("chain ", "back to the previous fit"),
+        ("chain ", "back to the fit by NUTS"),
     ]
 
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import sys
 
-import numpy as np
+import pandas as pd
 import pytest
 
 from slayr_py.errors import InferenceError
-from slayr_py.inference.sampling.command import last_words, log_densities
+from slayr_py.inference.sampling.command import generated_quantities, last_words
 
 
 def test_the_last_distinct_lines_of_the_output_are_kept():
@@ -20,5 +20,5 @@ def test_the_last_distinct_lines_of_the_output_are_kept():
 
 def test_the_output_of_a_failed_command_is_in_the_error(tmp_path):
     # Python in place of a program: it cannot open a script with the name of the method.
-    with pytest.raises(InferenceError, match="Stan's log_prob .* failed: .*can't open file"):
-        log_densities(sys.executable, tmp_path / "data.json", np.zeros((1, 2)))
+    with pytest.raises(InferenceError, match="Stan's id=1 generate_quantities failed: .*can't open file"):
+        generated_quantities(sys.executable, tmp_path / "data.json", pd.DataFrame({"z": [0.0]}), seed=1)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -90,7 +91,7 @@ def test_a_warm_start_whose_diagnostics_fail_is_followed_by_a_full_warm_up(grown
     gp, configs, y, first = grown
     start = first.warm_start()
     # A metric that is wrong by orders of magnitude between directions needs longer trajectories than are allowed.
-    wrong = WarmStart(start.points, start.step_size, np.geomspace(1e-4, 1.0, len(start.inverse_metric)))
+    wrong = replace(start, inverse_metric=np.geomspace(1e-4, 1.0, len(start.inverse_metric)))
     options = OPTIONS | {"max_treedepth": 4}
     posterior = gp.fit(configs, y, warmup=300, seed=1, start=wrong, **options)
     assert posterior.record["arguments"]["start"] == "cold" and posterior.record["arguments"]["warmup"] == 300
@@ -102,9 +103,10 @@ def test_a_warm_start_whose_diagnostics_fail_is_followed_by_a_full_warm_up(grown
 @pytest.mark.parametrize(
     ("change", "words"),
     [
-        (lambda s: WarmStart(s.points | {"z_mu": s.points["z_mu"][:2]}, s.step_size, s.inverse_metric), "z_mu"),
-        (lambda s: WarmStart(s.points, s.step_size[:2], s.inverse_metric), "for 2 chains"),
-        (lambda s: WarmStart(s.points, s.step_size, s.inverse_metric[:2]), "same kernel"),
+        (lambda s: replace(s, points=s.points | {"z_mu": s.points["z_mu"][:2]}), "z_mu"),
+        (lambda s: replace(s, step_size=s.step_size[:2]), "for 2 chains"),
+        (lambda s: replace(s, inverse_metric=s.inverse_metric[:2]), "same kernel"),
+        (lambda s: replace(s, draws=s.draws[:, 1:]), "same kernel"),
     ],
 )
 def test_a_start_of_another_model(grown, change, words):

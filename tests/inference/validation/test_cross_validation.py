@@ -12,7 +12,7 @@ from scipy.stats import norm
 from sklearn.model_selection import KFold
 
 import slayr_py as sl
-from slayr_py.inference import Prediction
+from slayr_py.inference.prediction import Latent, Prediction
 from slayr_py.inference.validation.cross_validation import predictive_scores
 from slayr_py.space import Encoder
 
@@ -31,7 +31,8 @@ def smooth():
 def test_scores_are_those_of_the_mixture_of_observations():
     rng = np.random.default_rng(1)
     mean, sd, noise, y = rng.normal(size=(50, 8)), rng.random((50, 8)), rng.random(50), rng.normal(size=8)
-    posterior = SimpleNamespace(draws={"sigma_n": noise}, y_sd=3.0, predict=lambda _: Prediction.from_draws(mean, sd))
+    prediction = Prediction.from_latent(Latent(mean / 3, sd / 3, None, 0.0, 3.0))
+    posterior = SimpleNamespace(draws={"sigma_n": noise}, predict=lambda _: prediction)
     scores = predictive_scores(posterior, None, y, level=0.5)
     spread = np.sqrt(sd**2 + (3 * noise[:, None]) ** 2)
     assert scores["log_predictive_density"] == pytest.approx(np.log(norm.pdf(y, mean, spread).mean(axis=0)).sum())

@@ -1,0 +1,134 @@
+"""The transformation of the targets, and predictions under it."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from ConfigSpace import ConfigurationSpace
+from scipy.integrate import quad
+from scipy.stats import norm
+
+import slayr_py as sl
+from slayr_py.inference.prediction import Latent, Prediction, Predictor
+from slayr_py.inference.warp import log_slope, unwarped, unwarped_moments, warped
+from slayr_py.space import Encoder
+
+Y = np.linspace(-2.5, 9.0, 300)
+STRENGTHS = [1e-9, 1e-3, 0.4, 3.0]
+
+
+@pytest.mark.parametrize("a", STRENGTHS)
+def test_transformation_is_a_bijection_with_the_stated_slope(a):
+    a = np.array(a)
+    np.testing.assert_allclose(unwarped(warped(Y, a), a), Y, rtol=1e-9, atol=1e-12)
+    np.testing.assert_allclose(warped(unwarped(Y[Y < 5], a), a), Y[Y < 5], rtol=1e-9, atol=1e-12)
+    h = 1e-5
+    slope = (warped(Y + h, a) - warped(Y - h, a)) / (2 * h)
+    np.testing.assert_allclose(np.exp(log_slope(Y, a)), slope, rtol=1e-5)
+    assert np.all(np.diff(slope) < 1e-9)  # large values are compressed, small ones stretched
+
+
+def test_limit_without_transformation():
+    np.testing.assert_allclose(warped(Y, np.array(1e-12)), Y, rtol=1e-10)
+    np.testing.assert_allclose(log_slope(Y, np.array(1e-12)), 0, atol=1e-10)
+
+
+@pytest.mark.parametrize(("mean", "sd", "a"), [(0.3, 0.8, 1.5), (-1.2, 0.4, 0.7), (2.0, 0.1, 3.0), (0.0, 1.0, 1e-6)])
+def test_moments_in_the_units_of_the_targets(mean, sd, a):
+    def expected(function):
+        def integrand(t):
+            return function(unwarped(np.array(t), np.array(a))) * norm.pdf(t, mean, sd)
+
+        return quad(integrand, mean - 9 * sd, mean + 9 * sd, points=[0.0], limit=300)[0]
+
+    centre = expected(lambda y: y)
+    spread = np.sqrt(expected(lambda y: (y - centre) ** 2))
+    got = unwarped_moments(np.array(mean), np.array(sd), np.array(a))
+    # The second derivative of the inverse is continuous and no more: quadrature has an error of about 1e-5.
+    np.testing.assert_allclose(got, (centre, spread), rtol=2e-4, atol=2e-4)
+
+
+def latent(warp):
+    rng = np.random.default_rng(3)
+    return Latent(rng.normal(size=(40, 5)), 0.1 + rng.random((40, 5)), warp, y_mean=2.0, y_sd=3.0)
+
+
+@pytest.mark.parametrize("warp", [None, np.full(40, 0.5), np.linspace(0.1, 0.8, 40)], ids=["none", "one", "many"])
+def test_predictions_are_the_mixture_of_the_draws(warp):
+    about = latent(warp)
+    prediction = Prediction.from_latent(about)
+    rng = np.random.default_rng(4)
+    f = rng.normal(about.mean, about.sd, size=(20_000, 40, 5))
+    y = 2.0 + 3.0 * (f if warp is None else unwarped(f, warp[:, None]))
+    flat = y.reshape(-1, 5)
+    low, high = prediction.interval(0.8)
+    # Monte Carlo error of a share of 0.1 among 800,000 values: 3e-4.
+    np.testing.assert_allclose((flat < low).mean(axis=0), 0.1, atol=2e-3)
+    np.testing.assert_allclose((flat > high).mean(axis=0), 0.1, atol=2e-3)
+    np.testing.assert_allclose((flat < prediction.quantile(0.5)).mean(axis=0), 0.5, atol=4e-3)
+    assert prediction.quantile([0.2, 0.3, 0.4]).shape == (3, 5)
+    np.testing.assert_allclose(prediction.mean, flat.mean(axis=0), atol=6 * flat.std() / np.sqrt(len(flat)))
+    np.testing.assert_allclose(prediction.sd, flat.std(axis=0), rtol=0.05)
+    h = 1e-4
+    points = prediction.quantile(0.3)
+    slope = (about.cumulative(points + h) - about.cumulative(points - h)) / (2 * h)
+    np.testing.assert_allclose(np.exp(about.log_density(points)), slope, rtol=1e-5)
+
+
+@pytest.mark.parametrize("q", [0.0, 1.0, -0.1, np.nan])
+def test_probabilities_outside_the_unit_interval_are_refused(q):
+    with pytest.raises(sl.DataError, match="must lie in"):
+        Prediction.from_latent(latent(None)).quantile(q)
+
+
+def test_the_linearised_predictor_has_the_moments_and_gradients_of_the_tangent():
+    rng = np.random.default_rng(5)
+    encoder = Encoder(ConfigurationSpace({"a": (0.0, 1.0), "b": (0.0, 1.0)}))
+    train, new = encoder.encode(rng.random((12, 2))), encoder.encode(rng.random((4, 2)))
+    warp, best = np.array([0.3, 1.2, 2.5]), -0.7
+    draws = {"mu": np.zeros(3), "sigma_f": np.ones(3), "sigma_n": np.full(3, 0.1), "warp": warp}
+    draws["lengthscale"] = np.full((3, 2), 0.5)
+    y = rng.normal(size=12)
+    raw = Predictor(sl.kernels.Matern(), train, y, draws)
+    tangent = raw.linearised(best)
+    mean, variance = raw.moments(new)
+    slope = np.exp(-log_slope(np.array(best), warp))[:, None]
+    np.testing.assert_allclose(tangent.moments(new)[0], best + slope * (mean - warped(np.array(best), warp)[:, None]))
+    np.testing.assert_allclose(tangent.moments(new)[1], slope**2 * variance)
+    # The targets of each draw are its transformed ones.
+    plain = {name: values[:1] for name, values in draws.items() if name != "warp"}
+    alone = Predictor(sl.kernels.Matern(), train, warped(y, warp[0]), plain)
+    np.testing.assert_allclose(alone.moments(new)[0][0], mean[0])
+    h = 1e-6
+    moments = tangent.moments_with_gradient(new)
+    for d in range(2):
+        shifted = new.unit_values.copy()
+        shifted[:, d] += h
+        moved = tangent.moments(encoder.encode(shifted))
+        np.testing.assert_allclose((moved[0] - moments.mean) / h, moments.mean_gradient[..., d], rtol=1e-3, atol=1e-4)
+        finite = (moved[1] - moments.variance) / h
+        np.testing.assert_allclose(finite, moments.variance_gradient[..., d], rtol=1e-3, atol=1e-4)
+
+
+def test_unknown_warps_are_refused():
+    with pytest.raises(sl.DataError, match="unknown warp 'lgo'; did you mean 'log'"):
+        sl.GaussianProcess(ConfigurationSpace({"x": (0.0, 1.0)}), warp="lgo")
+
+
+@pytest.mark.stan
+def test_skewed_targets_are_described_better_with_a_warp():
+    space = ConfigurationSpace({"x": (0.0, 1.0), "y": (0.0, 1.0)})
+    configs = Encoder(space).sobol(40, 2)
+    y = np.array([np.exp(4 * np.sin(5 * c["x"]) * c["y"]) for c in configs])
+    fits = {
+        warp: sl.GaussianProcess(space, warp=warp).fit(configs, y, warmup=200, draws=150, seed=1)
+        for warp in ("none", "log")
+    }
+    elpd = {warp: fit.loo().attrs["elpd"] for warp, fit in fits.items()}
+    assert elpd["log"] > elpd["none"] + 10
+    post = fits["log"]
+    assert post.draws["warp"].shape == (600,) and np.quantile(post.draws["warp"], 0.05) > 0.3
+    new = Encoder(space).sobol(8, 7)
+    by_numpy, by_stan = post.predict(new), post.predict(new, engine="stan")
+    np.testing.assert_allclose(by_stan.quantile(0.9), by_numpy.quantile(0.9), rtol=1e-7)
+    np.testing.assert_allclose(by_stan.mean, by_numpy.mean, rtol=1e-7)
