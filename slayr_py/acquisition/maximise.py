@@ -1,11 +1,11 @@
 """Find the configuration that maximises a criterion on a mixed, possibly conditional space.
 
 1. Score candidates, from the whole space and from near the best observed configurations, under few draws. Score the
-   best of them again under more draws, twice.
-2. Maximise the score from the best candidates, under the draws of the last screen.
-3. Score the maxima under all draws, maximise again from the best few, and return the best.
+   best of them again under more draws.
+2. Maximise the score from some of the best candidates, under few draws.
+3. Score the maxima under all draws, maximise again from the best few under more draws, and return the best under all.
 
-All draws means at most 256, and fewer if their Cholesky factors would need more than half a gigabyte.
+:class:`Effort` has the numbers. All draws means fewer if their Cholesky factors would need more than half a gigabyte.
 """
 
 from __future__ import annotations
