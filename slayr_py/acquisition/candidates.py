@@ -13,8 +13,8 @@ from slayr_py.inference import Posterior
 from slayr_py.space import Encoded, Encoder
 from slayr_py.space.dimension import FloatArray
 
-_UNIFORM = 10_000  # valid configurations wanted from the whole space; smaller discrete spaces are enumerated
-_BATCHES = 10  # most batches of _UNIFORM genotypes drawn until there are enough valid ones
+_ENUMERATED = 10_000  # discrete spaces of at most so many genotypes are enumerated
+_BATCHES = 50  # most batches of genotypes drawn until there are enough valid ones
 _INCUMBENT, _OTHERS, _OTHER = 50, 4, 10  # perturbations of the incumbent; further best points, perturbations of each
 _SIZES = (-3.0, -0.5)  # decimal logarithm of a perturbation's standard deviation on the unit cube
 _HOPS = 0.5  # mean number of steps between levels or integers in a perturbation
@@ -53,7 +53,7 @@ class Candidates:
         return both[distinct(both.encoded)]
 
 
-def candidates(posterior: Posterior, rng: np.random.Generator) -> Candidates:
+def candidates(posterior: Posterior, rng: np.random.Generator, wanted: int) -> Candidates:
     """Return distinct configurations: uniform in the space, the best observed ones, and perturbations of these."""
     encoder = posterior.encoder
     best = np.argsort(np.asarray(posterior.data["y"]), kind="stable")[: 1 + _OTHERS]
@@ -67,8 +67,8 @@ def candidates(posterior: Posterior, rng: np.random.Generator) -> Candidates:
     if everything is not None:
         return found.joined(Candidates.of(encoder, everything))
     for _ in range(_BATCHES):
-        found = found.joined(Candidates.of(encoder, _uniform(encoder, _UNIFORM, rng)))
-        if len(found) >= _UNIFORM:
+        found = found.joined(Candidates.of(encoder, _uniform(encoder, wanted, rng)))
+        if len(found) >= wanted:
             break
     return found
 
@@ -92,7 +92,7 @@ def perturbed(encoder: Encoder, centres: FloatArray, rng: np.random.Generator) -
     return points
 
 
-def enumeration(encoder: Encoder, limit: int = _UNIFORM) -> FloatArray | None:
+def enumeration(encoder: Encoder, limit: int = _ENUMERATED) -> FloatArray | None:
     """Return all genotypes of a space, or None if there are more than ``limit``."""
     sizes = [np.inf if d.kind == "float" else d.upper - d.lower + 1 for d in encoder.dimensions]
     if np.prod(sizes, dtype=np.float64) > limit:

@@ -34,6 +34,8 @@ from slayr_py.space.dimension import FloatArray
 
 _SMALLEST_VARIANCE = 1e-20  # for targets with variance 1; keeps the logarithm finite at observed points
 
+_NEGLIGIBLE = 1e-3  # expected improvement in standard deviations of the targets, or probability of improvement
+
 
 class State(NamedTuple):
     """State of the loop: smallest value so far, iteration from 1, dimensionality of the space."""
@@ -44,9 +46,17 @@ class State(NamedTuple):
 
 
 class Acquisition(ABC):
-    """A criterion whose maximum is the next configuration."""
+    """A criterion whose maximum is the next configuration.
+
+    Attributes
+    ----------
+    name : str
+    negligible : float
+        If the maximum is smaller, its relative error does not matter: more draws would not find a useful improvement.
+    """
 
     name: ClassVar[str]
+    negligible: ClassVar[float] = -np.inf
 
     @abstractmethod
     def value(self, mean: FloatArray, sd: FloatArray, state: State) -> FloatArray:
@@ -111,6 +121,7 @@ class ExpectedImprovement(_Improvement):
     """Expected improvement over the smallest value, averaged over draws."""
 
     name: ClassVar[str] = "ei"
+    negligible: ClassVar[float] = _NEGLIGIBLE
 
     @override
     def value(self, mean: FloatArray, sd: FloatArray, state: State) -> FloatArray:
@@ -127,6 +138,7 @@ class LogExpectedImprovement(ExpectedImprovement):
     """Logarithm of the expected improvement: suggests the same points as EI and does not underflow."""
 
     name: ClassVar[str] = "log_ei"
+    negligible: ClassVar[float] = float(np.log(_NEGLIGIBLE))
 
     @override
     def value(self, mean: FloatArray, sd: FloatArray, state: State) -> FloatArray:
@@ -137,6 +149,7 @@ class ProbabilityOfImprovement(_Improvement):
     """Probability of a smaller value, averaged over draws."""
 
     name: ClassVar[str] = "pi"
+    negligible: ClassVar[float] = _NEGLIGIBLE
 
     @override
     def value(self, mean: FloatArray, sd: FloatArray, state: State) -> FloatArray:

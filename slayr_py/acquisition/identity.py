@@ -32,3 +32,10 @@ def distinct(encoded: Encoded, decimals: int = _DECIMALS) -> NDArray[np.intp]:
     for row, key in enumerate(keys(encoded, decimals)):
         first.setdefault(key, row)
     return np.array(list(first.values()), dtype=np.intp)
+
+
+def branches(encoded: Encoded) -> NDArray[np.intp]:
+    """Return a number for every configuration, (m,), equal for equal levels and equal active parameters."""
+    levels = [j for j, d in enumerate(encoded.encoder.dimensions) if not d.is_real]
+    rows = np.column_stack([encoded.unit_values[:, levels], encoded.active])
+    return np.unique(rows, axis=0, return_inverse=True)[1].ravel()

@@ -15,7 +15,7 @@ from slayr_py.inference.prediction import Predictor
 from slayr_py.space import Encoded, Encoder
 from slayr_py.space.dimension import FloatArray
 
-_BLOCK = 2**19  # doubles in the largest array of a block of configurations: 4 MB, about one core's share of the cache
+_BLOCK = 2**18  # doubles in the largest array of a block of configurations: 2 MB, about one core's share of the cache
 
 
 @dataclass(frozen=True)

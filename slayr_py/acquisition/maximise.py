@@ -1,11 +1,11 @@
 """Find the configuration that maximises a criterion on a mixed, possibly conditional space.
 
 1. Score candidates, from the whole space and from near the best observed configurations, under few draws. Score the
-   best of them again under more draws, twice.
-2. Maximise the score from the best candidates, under the draws of the last screen.
-3. Score the maxima under all draws, maximise again from the best few, and return the best.
+   best of them again under more draws.
+2. Maximise the score from some of the best candidates, under few draws.
+3. Score the maxima under all draws, maximise again from the best few under more draws, and return the best under all.
 
-All draws means at most 256, and fewer if their Cholesky factors would need more than half a gigabyte.
+:class:`Effort` has the numbers. All draws means fewer if their Cholesky factors would need more than half a gigabyte.
 """
 
 from __future__ import annotations
@@ -20,17 +20,17 @@ from threadpoolctl import threadpool_limits
 
 from slayr_py.acquisition.candidates import candidates
 from slayr_py.acquisition.criteria import Acquisition, State, from_name
-from slayr_py.acquisition.identity import distinct, keys, members
+from slayr_py.acquisition.effort import DEFAULT, Effort
+from slayr_py.acquisition.identity import branches, distinct, keys, members
 from slayr_py.acquisition.landscape import Landscape
 from slayr_py.acquisition.refinement import refine
 from slayr_py.errors import DataError
 from slayr_py.inference import Posterior
+from slayr_py.space import Encoded
 from slayr_py.space.dimension import FloatArray
 
-_SCREENS = ((4, 2000), (16, 200), (32, 40))  # number of thinned draws, and of candidates kept after the screen
-_DRAWS = 256  # most draws for the final choice
-_FACTORS = 2**26  # most doubles in the Cholesky factors of these draws
-_FINALISTS = 5  # maxima from which to maximise again
+_FACTORS = 2**26  # most doubles in the Cholesky factors of the draws for the final choice
+_PER_BRANCH = 3  # starts with the same levels and active parameters, while there are others
 _APART = 3  # decimals to which two finalists must differ
 
 
@@ -65,6 +65,7 @@ def suggest(
     rng: np.random.Generator,
     pending: Iterable[Mapping[str, object]] = (),
     exclude: Iterable[Mapping[str, object]] = (),
+    effort: Effort = DEFAULT,
 ) -> Suggestion:
     """Maximise a criterion over the posterior's space.
 
@@ -83,6 +84,8 @@ def suggest(
     exclude : iterable of configurations
         Evaluated configurations, which are not suggested again unless no other is left in the space. Leave it empty
         for a noisy objective, where evaluating a configuration twice can be useful.
+    effort : Effort
+        Numbers of candidates, maximisations and draws.
 
     Raises
     ------
@@ -93,7 +96,7 @@ def suggest(
         raise DataError(f"best must be finite, got {best!r}")
     # The matrices are small: one thread is as fast, and the last bits do not depend on the machine's number of cores.
     with threadpool_limits(limits=1, user_api="blas"):
-        return _suggest(posterior, from_name(acquisition), best, t, rng, list(pending), list(exclude))
+        return _suggest(posterior, from_name(acquisition), best, t, rng, list(pending), list(exclude), effort)
 
 
 def _suggest(
@@ -104,30 +107,32 @@ def _suggest(
     rng: np.random.Generator,
     pending: list[Mapping[str, object]],
     exclude: list[Mapping[str, object]],
+    effort: Effort,
 ) -> Suggestion:
     encoder = posterior.encoder
     running = encoder.encode(pending)
     state = State((best - posterior.y_mean) / posterior.y_sd, t, len(encoder.names))
-    pool = candidates(posterior, rng)
+    pool = candidates(posterior, rng, effort.candidates)
     taken = {*keys(encoder.encode(exclude)), *keys(running)}
     new = ~members(pool.encoded, taken)
     # If no new configuration is left, suggest an evaluated one.
     pool, taken = (pool[new], taken) if new.any() else (pool, set())
 
-    def landscape(draws: int) -> Landscape:
-        predictor = posterior.predictor(draws).with_pending(running).linearised(state.best)
-        return Landscape(encoder, predictor, criterion, state, taken)
+    # At least one draw of each chain.
+    most = min(effort.draws, max(posterior.n_chains, _FACTORS // len(posterior.train) ** 2))
+    predictor = posterior.predictor(most).with_pending(running).linearised(state.best)
 
-    for draws, kept in _SCREENS:
-        screen = landscape(draws)
-        pool = pool[_descending(screen.scores_of(pool.encoded))[:kept]]
-    reached, _ = refine(screen, pool.genotypes)
-    all_draws = landscape(min(_DRAWS, max(_SCREENS[0][0], _FACTORS // len(posterior.train) ** 2)))
+    def landscape(draws: int = most) -> Landscape:
+        return Landscape(encoder, predictor.subset(posterior.n_chains, draws), criterion, state, taken)
+
+    for draws, kept in effort.screens:
+        pool = pool[_descending(landscape(draws).scores_of(pool.encoded))[:kept]]
+    all_draws, (few, climbs), (more, finals) = landscape(), effort.climbs, effort.finals
+    reached, _ = refine(landscape(few), pool.genotypes[_spread(pool.encoded)[:climbs]], effort.gain)
     reached = reached[_descending(all_draws.scores(reached))]
-    finalists = reached[distinct(all_draws.place(reached)[0], _APART)[:_FINALISTS]]
-    finalists, scores = refine(all_draws, finalists)
+    finalists, _ = refine(landscape(more), reached[distinct(all_draws.place(reached)[0], _APART)[:finals]], effort.gain)
 
-    chosen, _ = all_draws.place(finalists[[np.argmax(scores)]])
+    chosen, _ = all_draws.place(finalists[[np.argmax(all_draws.scores(finalists))]])
     mean, variance = all_draws.predictor.moments(chosen)
     sd = np.sqrt(variance)
     predicted = all_draws.predictor.predict(chosen, posterior.y_mean, posterior.y_sd)
@@ -143,3 +148,10 @@ def _suggest(
 
 def _descending(scores: FloatArray) -> NDArray[np.intp]:
     return np.argsort(-scores, kind="stable")
+
+
+def _spread(encoded: Encoded) -> NDArray[np.intp]:
+    """Return all rows in order, except that at most ``_PER_BRANCH`` rows of each branch come before the others."""
+    branch = branches(encoded)
+    earlier = np.tril(branch[:, None] == branch[None, :], -1).sum(axis=1)
+    return np.argsort(earlier >= _PER_BRANCH, kind="stable")

@@ -11,14 +11,20 @@ from slayr_py.acquisition.neighbourhood import Neighbourhood
 from slayr_py.space.dimension import FloatArray
 
 _ROUNDS = 200
-_GAIN = 1e-9  # least gain of the score in a round to continue (log EI, log PI, or the bound in sd of y)
 
 
-def refine(landscape: Landscape, starts: FloatArray) -> tuple[FloatArray, FloatArray]:
+def refine(landscape: Landscape, starts: FloatArray, gain: float) -> tuple[FloatArray, FloatArray]:
     """Maximise the score from genotypes (m, D) until no step improves it.
 
     Integers move continuously first. If the result of a start has a lower score after rounding them, the start itself
     is used again. Then all continue with discrete steps.
+
+    Parameters
+    ----------
+    landscape : Landscape
+    starts : (m, D) float64
+    gain : float
+        Least gain of the score in a step to continue.
 
     Returns
     -------
@@ -28,13 +34,13 @@ def refine(landscape: Landscape, starts: FloatArray) -> tuple[FloatArray, FloatA
     """
     relaxed = landscape.relax()
     if np.any(relaxed.continuous != landscape.continuous):
-        between, _ = _alternate(relaxed, starts)
+        between, _ = _alternate(relaxed, starts, gain)
         better = landscape.scores(between) >= landscape.scores(starts)
         starts = np.where(better[:, None], between, starts)
-    return _alternate(landscape, starts)
+    return _alternate(landscape, starts, gain)
 
 
-def _alternate(landscape: Landscape, starts: FloatArray) -> tuple[FloatArray, FloatArray]:
+def _alternate(landscape: Landscape, starts: FloatArray, gain: float) -> tuple[FloatArray, FloatArray]:
     """Take quasi-Newton steps while they improve a start, then a discrete step, and repeat.
 
     A discrete step evaluates every neighbour, hundreds of them if categories have many levels, so it is taken only
@@ -47,16 +53,18 @@ def _alternate(landscape: Landscape, starts: FloatArray) -> tuple[FloatArray, Fl
     for _ in range(_ROUNDS):
         before = ascent.values[moving]
         ascent.step(moving)
-        arrived = moving[~(ascent.values[moving] > before + _GAIN)]
+        arrived = moving[~(ascent.values[moving] > before + gain)]
         before = ascent.values[arrived]
-        _hop(landscape, neighbourhood, ascent, arrived)
-        moving = np.setdiff1d(moving, arrived[~(ascent.values[arrived] > before + _GAIN)])
+        _hop(landscape, neighbourhood, ascent, arrived, gain)
+        moving = np.setdiff1d(moving, arrived[~(ascent.values[arrived] > before + gain)])
         if not len(moving):
             break
     return ascent.points, ascent.values
 
 
-def _hop(landscape: Landscape, neighbourhood: Neighbourhood, ascent: Ascent, rows: NDArray[np.intp]) -> None:
+def _hop(
+    landscape: Landscape, neighbourhood: Neighbourhood, ascent: Ascent, rows: NDArray[np.intp], gain: float
+) -> None:
     """Move each of these climbers to its best discrete neighbour, if that is better."""
     if landscape.continuous.all() or not len(rows):
         return
@@ -66,5 +74,5 @@ def _hop(landscape: Landscape, neighbourhood: Neighbourhood, ascent: Ascent, row
     order = np.argsort(-scores, kind="stable")
     owners, first = np.unique(owners[order], return_index=True)
     best = order[first]
-    better = scores[best] > ascent.values[rows[owners]] + _GAIN
+    better = scores[best] > ascent.values[rows[owners]] + gain
     ascent.put(rows[owners[better]], neighbours[best[better]])

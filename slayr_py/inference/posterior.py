@@ -22,6 +22,7 @@ from slayr_py.inference.prediction import (
     coordinate_table,
     predict_all,
     predict_in_stan,
+    thinned,
 )
 from slayr_py.inference.records import saved
 from slayr_py.inference.records.data_tree import pointwise_groups, posterior_groups, prior_groups
@@ -198,11 +199,8 @@ class Posterior:
 
         All chains are thinned evenly to the same number of draws.
         """
-        rows = np.arange(self.n_draws).reshape(self.n_chains, -1)
-        if n_draws is not None and n_draws < self.n_draws:
-            kept = np.linspace(0, rows.shape[1] - 1, max(1, n_draws // self.n_chains)).round().astype(np.intp)
-            rows = rows[:, kept]
-        return Predictor(self.kernel, self.train, self._targets, {k: v[rows.ravel()] for k, v in self.draws.items()})
+        rows = thinned(self.n_draws, self.n_chains, self.n_draws if n_draws is None else n_draws)
+        return Predictor(self.kernel, self.train, self._targets, {k: v[rows] for k, v in self.draws.items()})
 
     def check(self) -> Diagnostics:
         """Return the diagnostics of the fit."""

@@ -20,7 +20,7 @@ from typing import NamedTuple
 import numpy as np
 import pandas as pd
 import xarray as xr
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 from scipy.linalg.blas import dtrsm
 from scipy.special import logsumexp, ndtr, ndtri
 
@@ -34,6 +34,7 @@ from slayr_py.space import Encoded
 from slayr_py.space.dimension import FloatArray
 
 _BLOCK = 2**23  # doubles in the largest array of a block of draws: 64 MB
+_CACHED = 2**17  # doubles in the arrays of a block of draws that should stay in the cache: 1 MB
 _JITTERS = (1e-14, 1e-12, 1e-10)
 _BISECTIONS = 60
 
@@ -185,6 +186,14 @@ def mixture_moments(mean: FloatArray, sd: FloatArray) -> tuple[FloatArray, Float
     return centre, np.sqrt(np.mean(np.square(sd) + np.square(mean - centre), axis=0))
 
 
+def thinned(n_draws: int, n_chains: int, wanted: int) -> NDArray[np.intp]:
+    """Return the rows of at most ``wanted`` of ``n_draws`` draws, the same number from every chain, evenly spaced."""
+    rows = np.arange(n_draws).reshape(n_chains, -1)
+    if wanted < n_draws:
+        rows = rows[:, np.linspace(0, rows.shape[1] - 1, max(1, wanted // n_chains)).round().astype(np.intp)]
+    return rows.ravel()
+
+
 class Predictor:
     """Cholesky factors of s draws, computed once, and predictions from them.
 
@@ -206,7 +215,12 @@ class Predictor:
     def __init__(self, kernel: Kernel, train: Encoded, y: FloatArray, draws: Mapping[str, FloatArray]) -> None:
         self.kernel, self.train, self.draws = kernel, train, draws
         s, n = len(draws["mu"]), len(train)
-        covariance = kernel.cross(train, train, draws)
+        covariance = np.empty((s, n, n))
+        # Blocks that fit into a processor's cache take half the time.
+        block = max(1, _CACHED // (n * n))
+        for i in range(0, s, block):
+            rows = slice(i, i + block)
+            covariance[rows] = kernel.cross(train, train, {name: values[rows] for name, values in draws.items()})
         diagonal = np.arange(n)
         covariance[:, diagonal, diagonal] += np.square(draws["sigma_n"])[:, None]
         self.factor = _cholesky(covariance)
@@ -236,6 +250,17 @@ class Predictor:
         tangent._offset = best - tangent._slope * warped(np.array(best), a)
         return tangent
 
+    def subset(self, n_chains: int, n_draws: int) -> Predictor:
+        """Return the predictor of at most ``n_draws`` of these draws, all of whose chains are thinned evenly."""
+        if n_draws >= len(self.factor):
+            return self
+        rows = thinned(len(self.factor), n_chains, n_draws)
+        some = copy(self)
+        some.draws = {name: values[rows] for name, values in self.draws.items()}
+        some._offset, some._slope = self._offset[rows], self._slope[rows]
+        some.factor, some.whitened, some.weights = self.factor[rows], self.whitened[rows], self.weights[rows]
+        return some
+
     def moments(self, new: Encoded) -> tuple[FloatArray, FloatArray]:
         """Return mean and variance at m new configurations, both (s, m)."""
         cross = self.kernel.cross(new, self.train, self.draws)
@@ -252,10 +277,10 @@ class Predictor:
         cross, slope = self.kernel.cross_gradient(new, self.train, self.draws)
         solved = self._solve(cross)
         mean, variance = self._tangent(*self._moments(new, cross, solved))
-        precision_cross = np.stack([solve_upper(f, v) for f, v in zip(self.factor, solved, strict=True)])
-        mean_gradient = np.einsum("smnd,sn->smd", slope, self.weights, optimize=True)
-        variance_gradient = self.kernel.diagonal_gradient(new, self.draws)
-        variance_gradient -= 2 * np.einsum("smnd,smn->smd", slope, precision_cross, optimize=True)
+        precision_cross = [solve_upper(f, v) for f, v in zip(self.factor, solved, strict=True)]
+        both = np.stack([np.broadcast_to(self.weights[:, None], cross.shape), precision_cross], axis=2) @ slope
+        mean_gradient = both[:, :, 0]
+        variance_gradient = self.kernel.diagonal_gradient(new, self.draws) - 2 * both[:, :, 1]
         if "warp" in self.draws:
             mean_gradient *= self._slope[..., None]
             variance_gradient *= np.square(self._slope)[..., None]

@@ -93,13 +93,14 @@ class Matern(Kernel):
     @override
     def cross(self, a: Encoded, b: Encoded, draws: Draws) -> FloatArray:
         difference = a.columns[:, None, :] - b.columns[None, :, :]
-        k = matern(np.sqrt(self._squared_distance(difference, draws["lengthscale"])), self.p)
-        return np.square(draws["sigma_f"])[:, None, None] * k
+        k = matern(self._distance(difference, draws["lengthscale"]), self.p)
+        k *= np.square(draws["sigma_f"])[:, None, None]
+        return k
 
     @override
     def cross_gradient(self, a: Encoded, b: Encoded, draws: Draws) -> tuple[FloatArray, FloatArray]:
         difference = a.columns[:, None, :] - b.columns[None, :, :]
-        d = np.sqrt(self._squared_distance(difference, draws["lengthscale"]))
+        d = self._distance(difference, draws["lengthscale"])
         variance = np.square(draws["sigma_f"])[:, None, None]
         by_square = matern_slope(d, self.p)
         real = list(a.encoder.column_of.values())
@@ -107,19 +108,24 @@ class Matern(Kernel):
         gradient = (variance * by_square)[..., None] * difference[None, :, :, real] * weight[:, None, None, :]
         return variance * matern(d, self.p), gradient
 
-    def _squared_distance(self, difference: FloatArray, lengthscale: FloatArray) -> FloatArray:
-        """Return 2 nu ||(x - x') / lengthscale||^2 for every draw from (n_a, n_b, C) and (s, C)."""
+    def _distance(self, difference: FloatArray, lengthscale: FloatArray) -> FloatArray:
+        """Return sqrt(2 nu) ||(x - x') / lengthscale|| for every draw from (n_a, n_b, C) and (s, C)."""
         n_a, n_b, n_columns = difference.shape
         weights = (2 * self.p + 1) / np.square(lengthscale)
-        return (weights @ np.square(difference).reshape(-1, n_columns).T).reshape(-1, n_a, n_b)
+        squares = weights @ np.square(difference).reshape(-1, n_columns).T
+        return np.sqrt(squares, out=squares).reshape(-1, n_a, n_b)
 
 
 def matern(d: FloatArray, p: int) -> FloatArray:
     """Return M_p(d) element by element, by the nested sum of the Stan function; d = sqrt(2 nu) r >= 0."""
-    e = np.exp(-d)
+    e = np.negative(d)
+    np.exp(e, out=e)
     k = e
     for j in range(p - 1, -1, -1):
-        k = e + (2.0 * (p - j) / ((2 * p - j) * (j + 1))) * d * k
+        step = (2.0 * (p - j) / ((2 * p - j) * (j + 1))) * d
+        step *= k
+        step += e
+        k = step
     return k
 
 

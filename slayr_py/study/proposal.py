@@ -31,7 +31,8 @@ until its effective sample size reaches ``ess``."""
 
 LARGEST_ERROR = 0.1
 """Largest accepted Monte Carlo standard error of the acquisition at its maximum: a tenth of an improvement or, for the
-confidence bound, of a standard deviation of the targets. Above it the model is fitted again with more draws."""
+confidence bound, of a standard deviation of the targets. Above it the model is fitted again with more draws, unless
+the acquisition is `negligible`: when EI vanishes in a converged study, its relative error is large after every fit."""
 
 NUTS_LIMIT = 1000
 """Number of observations above which the loop fits the posterior mode instead of sampling. A NUTS fit takes minutes
@@ -107,8 +108,8 @@ class Proposer:
         """Propose a configuration and hold the search lock of the study until the ``with`` block ends.
 
         Store the proposal inside the block: a search in another process starts after the block and has to know of it.
-        If the Monte Carlo error of the acquisition is above `LARGEST_ERROR`, the fit continues with four times the
-        draws and the search is repeated once.
+        If the Monte Carlo error of the acquisition is above `LARGEST_ERROR` and the acquisition is not negligible, the
+        fit continues with four times the draws and the search is repeated once.
 
         Raises
         ------
@@ -146,7 +147,8 @@ class Proposer:
                     exclude=excluded(study, self.gp.encoder.space, observed.configs if self.noisy else ()),
                 )
                 seconds["acquisition"] += time.perf_counter() - clock
-                more = self._more_draws(posterior) if seed is of_fit and found.error > LARGEST_ERROR else 0
+                uncertain = found.error > LARGEST_ERROR and found.value >= self.acquisition.negligible
+                more = self._more_draws(posterior) if seed is of_fit and uncertain else 0
                 if not more:
                     sign = -1.0 if study.direction == StudyDirection.MAXIMIZE else 1.0
                     record = self._record(posterior, found, sign, best, abandoned, seconds)

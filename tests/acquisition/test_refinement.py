@@ -10,6 +10,8 @@ from slayr_py.acquisition.identity import keys
 from slayr_py.acquisition.refinement import refine
 from slayr_py.space import Encoder
 
+GAIN = 1e-9
+
 
 def starts_in(encoder, n=10, seed=0):
     return encoder.from_uniform(np.random.default_rng(seed).random((n, len(encoder.dimensions))))
@@ -22,7 +24,7 @@ def column(encoder, name):
 def test_integers_are_rounded_at_the_maximum(bowl):
     landscape = bowl(mixed_space(), top=0.37, level=1)
     encoder = landscape.encoder
-    reached, scores = refine(landscape, starts_in(encoder))
+    reached, scores = refine(landscape, starts_in(encoder), GAIN)
     configs = encoder.decode(landscape.place(reached)[0])
     # 0.37 is between 2 and 3 layers; one of the two neighbours of a log-scaled integer is nearer.
     units = encoder.dimensions[column(encoder, "units")]
@@ -37,7 +39,7 @@ def test_scores_never_decrease_and_maxima_are_local(bowl, any_space):
     landscape = bowl(any_space, top=0.8, level=2)
     starts = starts_in(landscape.encoder, 30)
     starts = starts[np.isfinite(landscape.scores(starts))]
-    reached, scores = refine(landscape, starts)
+    reached, scores = refine(landscape, starts, GAIN)
     assert np.all(scores >= landscape.scores(starts))
     jitter = np.random.default_rng(3).normal(0, 1e-3, reached.shape) * [
         d.kind == "float" for d in landscape.encoder.dimensions
@@ -62,7 +64,7 @@ def test_conditions_are_evaluated_for_every_neighbour(landscape_of):
     start = np.zeros((1, len(encoder.names)))
     start[0, coef] = 0.2
     assert encoder.decode(landscape.place(start)[0])[0]["kernel"] == "linear"
-    reached, _ = refine(landscape, start)
+    reached, _ = refine(landscape, start, GAIN)
     config = encoder.decode(landscape.place(reached)[0])[0]
     assert config["kernel"] == "poly" and config["degree"] == 3
     assert reached[0, coef] == pytest.approx(0.7, abs=1e-6)
@@ -86,7 +88,7 @@ def test_inactive_parameters_keep_their_unit_values(landscape_of):
 
     start = np.random.default_rng(0).random((1, len(encoder.names)))
     start[0, kernel] = 0
-    reached, _ = refine(landscape_of(encoder, rbf_and_c, slope), start)
+    reached, _ = refine(landscape_of(encoder, rbf_and_c, slope), start, GAIN)
     assert reached[0, kernel] == 2 and reached[0, c] == pytest.approx(0.5)
     for name in ("degree", "gamma", "coef0"):
         assert reached[0, column(encoder, name)] == start[0, column(encoder, name)]
@@ -98,7 +100,7 @@ def test_a_forbidden_relation_between_floats_is_not_crossed(bowl):
     space.add(a, b)
     space.add(ForbiddenLessThanRelation(a, b))
     landscape = bowl(space, top=np.array([0.2, 0.8]))
-    reached, scores = refine(landscape, np.array([[0.9, 0.1], [0.5, 0.3]]))
+    reached, scores = refine(landscape, np.array([[0.9, 0.1], [0.5, 0.3]]), GAIN)
     assert np.all(np.isfinite(scores)) and np.all(reached[:, 0] >= reached[:, 1])
 
 
@@ -109,7 +111,7 @@ def test_discrete_steps_follow_the_graph(landscape_of):
     for graph, end in ((nx.path_graph(4), 0), (nx.complete_graph(4), 3)):
         encoder = Encoder(space, graphs={"level": nx.relabel_nodes(graph, dict(enumerate("abcd")))})
         landscape = landscape_of(encoder, lambda v, _: height[v[:, 0].astype(int)], lambda v, _: np.zeros((len(v), 0)))
-        reached, _ = refine(landscape, np.array([[0.0]]))
+        reached, _ = refine(landscape, np.array([[0.0]]), GAIN)
         assert reached.tolist() == [[end]]
 
 
@@ -118,7 +120,7 @@ def test_taken_configurations_are_not_final(bowl):
     encoder = Encoder(space)
     taken = encoder.encode([{"n": 4, "m": 4}])
     landscape = bowl(encoder, top=0.41, taken=set(keys(taken)))
-    reached, scores = refine(landscape, starts_in(encoder, 20))
+    reached, scores = refine(landscape, starts_in(encoder, 20), GAIN)
     assert np.all(np.isfinite(scores))
     best = encoder.decode(landscape.place(reached[[np.argmax(scores)]])[0])[0]
     assert sorted(best.values()) in ([4, 5],)
@@ -127,5 +129,5 @@ def test_taken_configurations_are_not_final(bowl):
 def test_integers_move_past_taken_values(bowl):
     encoder = Encoder(ConfigurationSpace([Integer("n", (0, 40))]))
     taken = set(keys(encoder.encode([{"n": n} for n in range(10, 30)])))
-    reached, _ = refine(bowl(encoder, top=0.8, taken=taken), np.array([[0.1]]))
+    reached, _ = refine(bowl(encoder, top=0.8, taken=taken), np.array([[0.1]]), GAIN)
     assert encoder.decode(encoder.resolve(reached)[0])[0]["n"] == 32

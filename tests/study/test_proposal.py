@@ -7,7 +7,7 @@ import pytest
 from optuna.trial import TrialState
 from testing_studies import NUTS, advance, bowl, suggestion
 
-from slayr_py.acquisition import suggest
+from slayr_py.acquisition import ExpectedImprovement, suggest
 from slayr_py.errors import DataError, InferenceError
 from slayr_py.inference import GaussianProcess
 from slayr_py.study import ask, config_of, create_study, minimize, proposal
@@ -108,6 +108,16 @@ def test_more_draws_if_the_monte_carlo_error_is_large(plane, monkeypatch):
     study = advance(create_study(plane, **NUTS | {"ess": None}), 5)
     record = study.trials[-1].user_attrs[SUGGESTION_KEY]["fit"]
     assert record["start"] == "cold" and record["draws"] == 80
+
+
+@pytest.mark.stan
+@pytest.mark.usefixtures("any_monte_carlo_error")
+def test_no_second_fit_if_the_acquisition_is_negligible(plane, monkeypatch):
+    monkeypatch.setattr(proposal, "LARGEST_ERROR", 1e-6)
+    monkeypatch.setattr(ExpectedImprovement, "negligible", np.inf)
+    study = advance(create_study(plane, **NUTS), 5)
+    record = study.trials[-1].user_attrs[SUGGESTION_KEY]["fit"]
+    assert record["start"] == "cold" and not any("Monte Carlo" in str(each["why"]) for each in record["abandoned"])
 
 
 @pytest.mark.stan

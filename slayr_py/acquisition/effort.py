@@ -1,0 +1,38 @@
+"""Settings of the search: how many configurations it scores, under how many draws, and when it stops."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+
+class Effort(NamedTuple):
+    """Numbers of configurations and of draws in each step of a search.
+
+    All draws are thinned evenly, so that a step uses some of the draws of the last one and no factor is computed twice.
+
+    Attributes
+    ----------
+    candidates : int
+        Valid configurations wanted from the whole space.
+    screens : tuple of (int, int)
+        For each screen the number of draws, and of candidates kept after it.
+    climbs : (int, int)
+        Number of draws under which the score is maximised first, and of candidates from which it is.
+    finals : (int, int)
+        Number of draws under which the score is maximised again, and of maxima from which it is.
+    draws : int
+        Most draws under which maxima are compared.
+    gain : float
+        Least gain of the score in a round to continue (log EI, log PI, or the bound in sd of y).
+    """
+
+    candidates: int = 2048
+    screens: tuple[tuple[int, int], ...] = ((4, 200), (16, 50))
+    climbs: tuple[int, int] = (16, 10)
+    finals: tuple[int, int] = (64, 3)
+    draws: int = 256
+    gain: float = 1e-4
+
+
+DEFAULT = Effort()
+"""Settings of the optimisation loop; `benchmarks/speed/search.py` compares them with a thorough search."""
