@@ -44,7 +44,7 @@ def test_ackley(point, value):
 @pytest.mark.parametrize("name", ["branin", "hartmann6", "func2c", "func3c"])
 def test_minima(name):
     """Local searches from many points reach the minimum, and none goes below it."""
-    space, objective, minimum = PROBLEMS[name]
+    space, objective, minimum, _ = PROBLEMS[name]
     encoder = Encoder(space)
     found = []
     for config in encoder.sobol(32, 0):
@@ -61,7 +61,7 @@ def test_minima(name):
 
 
 def test_the_tree_of_depth_two_is_jenattons():
-    space, objective, minimum = tree(2)
+    space, objective, minimum, _ = tree(2)
     configs = Encoder(space).sobol(64, 0)
     for config in configs:
         if config["x1"] == 0:
@@ -75,7 +75,7 @@ def test_the_tree_of_depth_two_is_jenattons():
 
 
 def test_a_deeper_tree_has_one_path_of_active_parameters():
-    space, objective, minimum = tree(3)
+    space, objective, minimum, _ = tree(3)
     assert len(space) == 21
     configs = Encoder(space).sobol(64, 0)
     assert {len(dict(config)) for config in configs} == {6}
