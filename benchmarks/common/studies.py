@@ -47,8 +47,9 @@ def fit_label(method: str, chains: int, warmup: int, draws: int) -> str:
 
 def read(path: Path, columns: Iterable[str]) -> pd.DataFrame:
     """Return the rows of a file, or no rows if the file does not exist."""
-    # The default parser of pandas may round the last digit.
-    rows = pd.read_csv(path, float_precision="round_trip") if path.exists() else pd.DataFrame()
+    # The converter is exact; the default parser of pandas may round the last digit.
+    exact = {"value": float, "exact": float}
+    rows = pd.read_csv(path, converters=exact) if path.exists() else pd.DataFrame()
     return rows.reindex(columns=list(columns))
 
 

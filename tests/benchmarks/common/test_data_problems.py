@@ -3,7 +3,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from benchmarks.common.data_problems import nusvr, svm_table
+from benchmarks.common.data_problems import nusvr, svm_table, xgboost_digits
 from slayr_py.space import Encoder
 
 
@@ -22,3 +22,12 @@ def test_nusvr_is_deterministic(data):
     assert np.isnan(minimum)
     assert objective(config) == objective(config) > 0
     assert set(space) == set(config)
+
+
+def test_xgboost_learns_the_training_part(data):
+    pytest.importorskip("xgboost", reason="XGBoost is not installed")
+    space, objective, *_ = xgboost_digits(data)
+    config = {"max_depth": 3, "booster": "gbtree", "grow_policy": "depthwise", "objective": "multi:softmax"}
+    config |= {"eta": 0.5, "gamma": 1e-4, "subsample": 1.0, "lambda": 1.0}
+    assert set(space) == set(config)
+    assert objective(config) == 0.0
