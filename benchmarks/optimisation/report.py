@@ -1,7 +1,7 @@
 """Tables and a figure of stored runs.
 
 The best value of a run after b evaluations is the noise-free value of the configuration with the smallest observation
-among them. A run has reached the minimum if the remaining regret is at most 1% of that of the initial design (median
+among them. A run has reached the minimum if the remaining regret is at most 0.1% of that of the initial design (median
 over all runs of the problem), the convergence test of Moré & Wild (2009, *SIAM J. Optim.* 20:172, equation 2.2). If the
 minimum is unknown, the smallest stored value replaces it in this test.
 """
@@ -21,7 +21,7 @@ from benchmarks.optimisation.peers import N_INITIAL
 from benchmarks.optimisation.published import PUBLISHED
 
 BUDGETS = (25, 50, 100, 200)
-TOLERANCE = 0.01
+TOLERANCE = 0.001
 _RUN = ["problem", "sampler", "seed"]
 
 
