@@ -12,10 +12,12 @@ import os
 import platform
 import re
 import time
+import traceback
 import warnings
 from collections.abc import Iterable, Mapping
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
+from typing import Any
 
 import joblib
 import numpy as np
@@ -69,7 +71,8 @@ def run_all(
         print(f"{sampler} has no conditional parameters: {', '.join(skipped)} skipped")
     print(f"{len(runs)} runs of {sampler} to do; trials are written to {path}", flush=True)
     joblib.Parallel(n_jobs=jobs)(
-        joblib.delayed(_run)(name, problems[name], sampler, seed, budget, earlier, path) for name, seed, earlier in runs
+        joblib.delayed(_run_or_report)(name, problems[name], sampler, seed, budget, earlier, path)
+        for name, seed, earlier in runs
     )
 
 
@@ -87,6 +90,14 @@ def versions(packages: Iterable[str]) -> dict[str, str]:
 def processor_time() -> float:
     """Return the processor seconds of this process and of its finished children, such as Stan's chains."""
     return sum(os.times()[:4])
+
+
+def _run_or_report(problem_name: str, problem: Problem, sampler: str, seed: int, *rest: Any) -> None:
+    """Run, but print an error of the optimiser instead of raising it, so that the other runs continue."""
+    try:
+        _run(problem_name, problem, sampler, seed, *rest)
+    except Exception:
+        print(f"{problem_name}, {sampler}, seed {seed} failed:\n{traceback.format_exc()}", flush=True)
 
 
 def _run(

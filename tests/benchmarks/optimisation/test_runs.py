@@ -60,3 +60,13 @@ def test_samplers_without_conditions_skip_conditional_problems(tmp_path, capsys)
     run_all({"jenatton": PROBLEMS["jenatton"]}, "botorch", 1, 12, tmp_path)
     assert "jenatton skipped" in capsys.readouterr().out
     assert read_trials(tmp_path, ["botorch"]).empty
+
+
+def test_a_failing_run_does_not_stop_the_others(tmp_path, capsys):
+    def fail(config):
+        raise ArithmeticError("no value")
+
+    broken = PROBLEMS["branin"]._replace(objective=fail)
+    run_all({"broken": broken, "branin": PROBLEMS["branin"]}, "random", 1, 12, tmp_path)
+    assert "broken, random, seed 0 failed" in capsys.readouterr().out
+    assert set(read_trials(tmp_path, ["random"])["problem"]) == {"branin"}
