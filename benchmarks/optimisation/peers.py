@@ -170,7 +170,7 @@ def _grid(dimension: Any) -> list[float]:
 class Hebo:
     """HEBO; ordinals are integers, logarithmic floats its type "pow"."""
 
-    packages = ("HEBO", "torch")
+    packages = ("HEBO", "GPy", "pymoo", "torch")
     own_design = False
     resumes = False
     conditional = False
