@@ -45,7 +45,7 @@ def cpu_seconds() -> float:
 
 def hartmann6(n: int, seed: int = 0) -> tuple[list[Any], np.ndarray]:
     """Return the first n points of a Sobol design on Hartmann6 and their values."""
-    space, objective, _ = PROBLEMS["hartmann6"]
+    space, objective, *_ = PROBLEMS["hartmann6"]
     configs = Encoder(space).sobol(n, seed)
     return configs, np.array([objective(config) for config in configs])
 

@@ -1,7 +1,8 @@
 """Test functions with their search spaces and minima.
 
-Branin and Hartmann6 (Dixon & Szegö 1978); Func2C and Func3C (Ru et al. 2020) and Ackley5C as in Oh et al. (2021), but
-without their uniform noise of 1e-6; decision trees (Jenatton et al. 2017).
+Branin, Hartmann3 and Hartmann6 (Dixon & Szegö 1978); Ackley, Griewank, Styblinski-Tang, Dixon-Price and Powell; Func2C
+and Func3C (Ru et al. 2020) and Ackley5C as in Oh et al. (2021), but without their uniform noise of 1e-6; decision trees
+(Jenatton et al. 2017).
 """
 
 from __future__ import annotations
@@ -21,6 +22,8 @@ class Problem(NamedTuple):
     objective: Callable[[Mapping[str, Any]], float]
     minimum: float
     """NaN if unknown."""
+    noise: float = 0.0
+    """Standard deviation of the normal noise that a study adds to the objective."""
 
 
 def branin(config: Mapping[str, Any]) -> float:
@@ -29,10 +32,13 @@ def branin(config: Mapping[str, Any]) -> float:
     return float(curve**2 + 10 * (1 - 1 / (8 * np.pi)) * np.cos(x1) + 10)
 
 
-_A = np.array(
+# Exponents A, centres P and weights C of the Hartmann functions.
+_A3 = np.array([[3, 10, 30], [0.1, 10, 35], [3, 10, 30], [0.1, 10, 35]])
+_P3 = 1e-4 * np.array([[3689, 1170, 2673], [4699, 4387, 7470], [1091, 8732, 5547], [381, 5743, 8828]])
+_A6 = np.array(
     [[10, 3, 17, 3.5, 1.7, 8], [0.05, 10, 17, 0.1, 8, 14], [3, 3.5, 1.7, 10, 17, 8], [17, 8, 0.05, 10, 0.1, 14]]
 )
-_P = 1e-4 * np.array(
+_P6 = 1e-4 * np.array(
     [
         [1312, 1696, 5569, 124, 8283, 5886],
         [2329, 4135, 8307, 3736, 1004, 9991],
@@ -43,9 +49,47 @@ _P = 1e-4 * np.array(
 _C = np.array([1.0, 1.2, 3.0, 3.2])
 
 
+def point(config: Mapping[str, Any], dimension: int) -> np.ndarray:
+    """Return (x1, ..., x<dimension>)."""
+    return np.array([config[f"x{i}"] for i in range(1, dimension + 1)])
+
+
+def hartmann3(config: Mapping[str, Any]) -> float:
+    return float(-_C @ np.exp(-np.sum(_A3 * (point(config, 3) - _P3) ** 2, axis=1)))
+
+
 def hartmann6(config: Mapping[str, Any]) -> float:
-    x = np.array([config[f"x{i}"] for i in range(1, 7)])
-    return float(-_C @ np.exp(-np.sum(_A * (x - _P) ** 2, axis=1)))
+    return float(-_C @ np.exp(-np.sum(_A6 * (point(config, 6) - _P6) ** 2, axis=1)))
+
+
+def ackley(x: np.ndarray) -> float:
+    bowl = 20 * (1 - np.exp(-0.2 * np.sqrt(np.mean(x**2))))
+    return float(bowl + np.e - np.exp(np.mean(np.cos(2 * np.pi * x))))
+
+
+def ackley5(config: Mapping[str, Any]) -> float:
+    return ackley(point(config, 5))
+
+
+def styblinski_tang5(config: Mapping[str, Any]) -> float:
+    x = point(config, 5)
+    return float(np.sum(x**4 - 16 * x**2 + 5 * x) / 2)
+
+
+def dixon_price4(config: Mapping[str, Any]) -> float:
+    x = point(config, 4)
+    return float((x[0] - 1) ** 2 + np.sum(np.arange(2, 5) * (2 * x[1:] ** 2 - x[:-1]) ** 2))
+
+
+def powell8(config: Mapping[str, Any]) -> float:
+    a, b, c, d = point(config, 8).reshape(2, 4).T
+    return float(np.sum((a + 10 * b) ** 2 + 5 * (c - d) ** 2 + (b - 2 * c) ** 4 + 10 * (a - d) ** 4))
+
+
+def griewank5(config: Mapping[str, Any]) -> float:
+    """Griewank's function of x1, ..., x5; further parameters have no effect."""
+    x = point(config, 5)
+    return float(np.sum(x**2) / 4000 - np.prod(np.cos(x / np.sqrt(np.arange(1, 6)))) + 1)
 
 
 def _rosenbrock(x1: float, x2: float) -> float:
@@ -78,9 +122,7 @@ def func3c(config: Mapping[str, Any]) -> float:
 
 def ackley5c(config: Mapping[str, Any]) -> float:
     """Ackley's function in six dimensions, five of them seen at 17 equally spaced points only, without their order."""
-    z = np.array([config["x1"], *(config[f"h{i}"] / 8 - 1 for i in range(1, 6))])
-    bowl = 20 * (1 - np.exp(-0.2 * np.sqrt(np.mean(z**2))))
-    return float(bowl + np.e - np.exp(np.mean(np.cos(2 * np.pi * z))))
+    return ackley(np.array([config["x1"], *(config[f"h{i}"] / 8 - 1 for i in range(1, 6))]))
 
 
 def decision_tree(config: Mapping[str, Any], depth: int) -> float:
@@ -110,11 +152,27 @@ def tree(depth: int) -> Problem:
     return Problem(space, partial(decision_tree, depth=depth), 0.1)
 
 
+def _box(dimension: int, lower: float, upper: float) -> ConfigurationSpace:
+    return ConfigurationSpace({f"x{i}": (lower, upper) for i in range(1, dimension + 1)})
+
+
+_BRANIN = ConfigurationSpace({"x1": (-5.0, 10.0), "x2": (0.0, 15.0)})
+_BRANIN_MINIMUM, _HARTMANN6_MINIMUM = 0.39788735772973816, -3.322368011415515
 _SQUARE: dict[str, Any] = {"x1": (-1.0, 1.0), "x2": (-1.0, 1.0)}
 
+# The ranges of Ackley's function (Eriksson et al. 2019) and of Griewank's are not symmetric: a sampler must not profit
+# from a candidate in the middle. The noise is 5% of the standard deviation of the function over its space.
 PROBLEMS = {
-    "branin": Problem(ConfigurationSpace({"x1": (-5.0, 10.0), "x2": (0.0, 15.0)}), branin, 0.39788735772973816),
-    "hartmann6": Problem(ConfigurationSpace({f"x{i}": (0.0, 1.0) for i in range(1, 7)}), hartmann6, -3.322368011415515),
+    "branin": Problem(_BRANIN, branin, _BRANIN_MINIMUM),
+    "branin, noisy": Problem(_BRANIN, branin, _BRANIN_MINIMUM, 2.56),
+    "hartmann3": Problem(_box(3, 0.0, 1.0), hartmann3, -3.8627797873326597),
+    "hartmann6": Problem(_box(6, 0.0, 1.0), hartmann6, _HARTMANN6_MINIMUM),
+    "hartmann6, noisy": Problem(_box(6, 0.0, 1.0), hartmann6, _HARTMANN6_MINIMUM, 0.0193),
+    "ackley5": Problem(_box(5, -5.0, 10.0), ackley5, 0.0),
+    "styblinski-tang5": Problem(_box(5, -5.0, 5.0), styblinski_tang5, 5 * -39.166165703771412),
+    "dixon-price4": Problem(_box(4, -10.0, 10.0), dixon_price4, 0.0),
+    "powell8": Problem(_box(8, -4.0, 5.0), powell8, 0.0),
+    "griewank5 of 10": Problem(_box(10, -300.0, 600.0), griewank5, 0.0),
     "func2c": Problem(ConfigurationSpace(_SQUARE | {"h1": [*range(3)], "h2": [*range(5)]}), func2c, 2 * _CAMEL_MINIMUM),
     "func3c": Problem(
         ConfigurationSpace(_SQUARE | {"h1": [*range(3)], "h2": [*range(5)], "h3": [*range(4)]}),
@@ -124,4 +182,6 @@ PROBLEMS = {
     "ackley5c": Problem(
         ConfigurationSpace({"x1": (-1.0, 1.0)} | {f"h{i}": [*range(17)] for i in range(1, 6)}), ackley5c, 0.0
     ),
+    "jenatton": tree(2),
+    "deeper tree": tree(3),
 }

@@ -61,7 +61,7 @@ def compare(name: str, draws: np.ndarray, reference: np.ndarray) -> dict[str, An
 
 
 def compare_fits(problem: str) -> tuple[list[dict[str, Any]], bool]:
-    space, objective, _ = PROBLEMS[problem]
+    space, objective, *_ = PROBLEMS[problem]
     sampler = StanGPSampler(space)
     gp, options = sampler.gp, sampler.fit_options
     configs = gp.encoder.sobol(SIZES[problem], 0)

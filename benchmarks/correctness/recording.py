@@ -87,7 +87,7 @@ def replays(tries: int) -> Counter[tuple[str, str, int]]:
     found: Counter[tuple[str, str, int]] = Counter()
     with tempfile.TemporaryDirectory() as folder:
         for seed, (method, kernel) in enumerate(islice(cycle(product(METHODS, _PROBLEMS)), tries)):
-            space, objective, _ = _PROBLEMS[kernel]
+            space, objective, *_ = _PROBLEMS[kernel]
             gp = sl.GaussianProcess(space, kernel)
             configs = Encoder(space).sobol(10 + seed % 30, seed)
             y = [objective(config) for config in configs]

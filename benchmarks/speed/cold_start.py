@@ -28,7 +28,7 @@ from slayr_py.inference.sampling.programs import build, compiled, program_names
 from slayr_py.space import Encoder
 from slayr_py.toolchain import ensure_cmdstan
 from benchmarks.common.problems import PROBLEMS
-space, objective, _ = PROBLEMS["hartmann6"]
+space, objective, *_ = PROBLEMS["hartmann6"]
 configs = Encoder(space).sobol(50, 0)
 y = np.array([objective(config) for config in configs])
 gp = sl.GaussianProcess(space)

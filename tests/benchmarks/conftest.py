@@ -22,6 +22,9 @@ def data(tmp_path):
 
     pd.DataFrame(rng.normal(size=(60, 14))).to_csv(folder / "boston_housing.csv", index=False)
 
+    digits = [[label] * 64 + [label] for label in range(3) for _ in range(10)]
+    pd.DataFrame(digits).to_csv(folder / "optdigits.csv", index=False)
+
     servo = pd.DataFrame({"motor": rng.choice(list("AB"), 30), "screw": rng.choice(list("CD"), 30)})
     servo["pgain"], servo["vgain"] = rng.integers(3, 7, 30), rng.integers(1, 6, 30)
     servo["class"] = servo["pgain"] * (servo["motor"] == "A") + rng.normal(size=30)
@@ -36,9 +39,3 @@ def data(tmp_path):
     table["accuracy"] = np.linspace(0.5, 0.9, len(table))
     table.to_csv(folder / "hpo" / "svm_conditional_wistuba.csv", index=False)
     return folder
-
-
-@pytest.fixture
-def quick():
-    """Return arguments of short studies with point estimates."""
-    return ["--seeds", "2", "--budget", "12", "--method", "map"]

@@ -12,6 +12,7 @@ COMMANDS = [
     f"benchmarks.{folder}.{path.stem}"
     for folder in ("optimisation", "speed", "correctness")
     for path in sorted((BENCHMARKS / folder).glob("[!_]*.py"))
+    if "def main(" in path.read_text(encoding="utf-8")
 ]
 
 

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import numpy as np
 import pytest
 from scipy.optimize import minimize
 
@@ -41,10 +42,12 @@ def test_ackley(point, value):
     assert PROBLEMS["ackley5c"].objective(config) == pytest.approx(value, rel=1e-14)
 
 
-@pytest.mark.parametrize("name", ["branin", "hartmann6", "func2c", "func3c"])
+@pytest.mark.parametrize(
+    "name", ["branin", "hartmann3", "hartmann6", "styblinski-tang5", "dixon-price4", "func2c", "func3c"]
+)
 def test_minima(name):
     """Local searches from many points reach the minimum, and none goes below it."""
-    space, objective, minimum = PROBLEMS[name]
+    space, objective, minimum, _ = PROBLEMS[name]
     encoder = Encoder(space)
     found = []
     for config in encoder.sobol(32, 0):
@@ -60,8 +63,33 @@ def test_minima(name):
     assert min(found) >= minimum - 1e-12
 
 
+@pytest.mark.parametrize("name", ["ackley5", "powell8", "griewank5 of 10"])
+def test_minima_at_the_origin(name):
+    space, objective, minimum, _ = PROBLEMS[name]
+    assert objective(dict.fromkeys(space, 0.0)) == pytest.approx(minimum, abs=1e-12)
+    assert min(objective(config) for config in Encoder(space).sobol(64, 0)) > minimum
+
+
+def test_powell_and_dixon_price():
+    assert PROBLEMS["powell8"].objective({f"x{i}": x for i, x in enumerate([3, -1, 0, 1] * 2, start=1)}) == 430
+    assert PROBLEMS["dixon-price4"].objective({f"x{i}": 1.0 for i in range(1, 5)}) == 9
+
+
+def test_griewank_ignores_five_parameters():
+    space, objective, *_ = PROBLEMS["griewank5 of 10"]
+    config = dict(Encoder(space).sobol(1, 0)[0])
+    assert objective(config | {f"x{i}": 1.0 for i in range(6, 11)}) == objective(config)
+
+
+@pytest.mark.parametrize("name", ["branin", "hartmann6"])
+def test_noise_is_five_percent_of_the_standard_deviation(name):
+    space, objective, _, noise = PROBLEMS[f"{name}, noisy"]
+    values = [objective(config) for config in Encoder(space).sobol(2**12, 0)]
+    assert noise == pytest.approx(0.05 * np.std(values), rel=0.02)
+
+
 def test_the_tree_of_depth_two_is_jenattons():
-    space, objective, minimum = tree(2)
+    space, objective, minimum, _ = tree(2)
     configs = Encoder(space).sobol(64, 0)
     for config in configs:
         if config["x1"] == 0:
@@ -75,7 +103,7 @@ def test_the_tree_of_depth_two_is_jenattons():
 
 
 def test_a_deeper_tree_has_one_path_of_active_parameters():
-    space, objective, minimum = tree(3)
+    space, objective, minimum, _ = tree(3)
     assert len(space) == 21
     configs = Encoder(space).sobol(64, 0)
     assert {len(dict(config)) for config in configs} == {6}

@@ -1,0 +1,131 @@
+"""Run optimisers on problems and store their trials in CSV files, from which an interrupted command resumes.
+
+A run is a problem, an optimiser and a seed. Each trial is appended to the file of its optimiser when it finishes. A run
+of an optimiser whose suggestions depend only on the seed and its earlier trials resumes with the suggestions that it
+would have made; a run of another optimiser starts again. Only one command at a time may write to a file.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import platform
+import re
+import time
+import traceback
+import warnings
+from collections.abc import Iterable, Mapping
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Any
+
+import joblib
+import numpy as np
+import optuna
+import pandas as pd
+from threadpoolctl import threadpool_limits
+
+from benchmarks.common.problems import Problem
+from benchmarks.common.studies import append, read
+from benchmarks.optimisation.peers import initial_design, peer
+
+COLUMNS = ["problem", "sampler", "seed", "number", "value", "exact", "seconds", "rhat", "params"]
+"""``value`` is the observation, ``exact`` the value without noise, ``seconds`` the processor time of the suggestion."""
+
+_PROGRESS_INTERVAL = 60.0  # seconds
+_COMMON_PACKAGES = ("numpy", "scipy", "scikit-learn", "ConfigSpace", "xgboost", "xgboost-cpu")
+
+
+def file_of(folder: Path, sampler: str) -> Path:
+    """Return the file of an optimiser's trials."""
+    return folder / f"suite-{re.sub(r'[^A-Za-z0-9.=,+-]+', '_', sampler)}.csv"
+
+
+def read_trials(folder: Path, samplers: Iterable[str]) -> pd.DataFrame:
+    """Return the stored trials of these optimisers."""
+    files = [read(file_of(folder, sampler), COLUMNS) for sampler in samplers]
+    return pd.concat([rows for rows in files if len(rows)] or files, ignore_index=True)
+
+
+def run_all(
+    problems: Mapping[str, Problem], sampler: str, seeds: int, budget: int, folder: Path, jobs: int = 1
+) -> None:
+    """Continue every run of an optimiser up to its budget, and record the versions of its packages."""
+    kind, path = peer(sampler).kind, file_of(folder, sampler)
+    trials = read(path, COLUMNS)
+    runs = []
+    skipped = [name for name, problem in problems.items() if problem.space.conditions and not kind.conditional]
+    for seed in range(seeds):
+        for name in problems:
+            own = (trials["problem"] == name) & (trials["seed"] == seed)
+            earlier = trials[own].sort_values("number")
+            if len(earlier) >= budget or name in skipped:
+                continue
+            if not kind.resumes:
+                trials, earlier = trials[~own], earlier[:0]
+            runs.append((name, seed, earlier))
+    folder.mkdir(parents=True, exist_ok=True)
+    trials.to_csv(path, index=False)
+    path.with_suffix(".json").write_text(json.dumps(versions(kind.packages), indent=1) + "\n", encoding="utf-8")
+    if skipped:
+        print(f"{sampler} has no conditional parameters: {', '.join(skipped)} skipped")
+    print(f"{len(runs)} runs of {sampler} to do; trials are written to {path}", flush=True)
+    joblib.Parallel(n_jobs=jobs)(
+        joblib.delayed(_run_or_report)(name, problems[name], sampler, seed, budget, earlier, path)
+        for name, seed, earlier in runs
+    )
+
+
+def versions(packages: Iterable[str]) -> dict[str, str]:
+    """Return the versions of Python, of these packages and of those that all runs use, as far as installed."""
+    found = {"python": platform.python_version()}
+    for package in (*packages, *_COMMON_PACKAGES):
+        try:
+            found[package] = version(package)
+        except PackageNotFoundError:
+            continue
+    return found
+
+
+def processor_time() -> float:
+    """Return the processor seconds of this process and of its finished children, such as Stan's chains."""
+    return sum(os.times()[:4])
+
+
+def _run_or_report(problem_name: str, problem: Problem, sampler: str, seed: int, *rest: Any) -> None:
+    """Run, but print an error of the optimiser instead of raising it, so that the other runs continue."""
+    try:
+        _run(problem_name, problem, sampler, seed, *rest)
+    except Exception:
+        print(f"{problem_name}, {sampler}, seed {seed} failed:\n{traceback.format_exc()}", flush=True)
+
+
+def _run(
+    problem_name: str, problem: Problem, sampler: str, seed: int, budget: int, earlier: pd.DataFrame, path: Path
+) -> None:
+    # For torch, which may be loaded later; threadpool_limits covers the libraries loaded so far.
+    os.environ["OMP_NUM_THREADS"] = "1"
+    optuna.logging.set_verbosity(optuna.logging.ERROR)
+    kind, start_run = peer(sampler)
+    with warnings.catch_warnings(), threadpool_limits(limits=1):
+        warnings.simplefilter("ignore")
+        optimiser = start_run(problem, seed)
+        design = [] if kind.own_design else initial_design(problem.space, seed)
+        for text, value in zip(earlier["params"], earlier["value"], strict=True):
+            optimiser.tell(json.loads(text), value)
+        best, last_report = np.inf, time.perf_counter()
+        for number in range(len(earlier), budget):
+            start = processor_time()
+            params = design[number] if number < len(design) else optimiser.ask()
+            seconds = processor_time() - start
+            exact = problem.objective(params)
+            value = exact + problem.noise * float(np.random.default_rng([seed, number]).normal())
+            optimiser.tell(params, value)
+            # Configurations would be most of the file, and only runs that resume need them.
+            text = json.dumps(params) if kind.resumes else None
+            row = (problem_name, sampler, seed, number, value, exact, round(seconds, 4), optimiser.rhat, text)
+            append(path, dict(zip(COLUMNS, row, strict=True)))
+            best = min(best, exact)
+            if number + 1 == budget or time.perf_counter() - last_report > _PROGRESS_INTERVAL:
+                last_report = time.perf_counter()
+                print(f"{problem_name}, {sampler}, seed {seed}: {best:.5g} at {number + 1}", flush=True)

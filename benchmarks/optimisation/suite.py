@@ -1,0 +1,67 @@
+"""Compare slayr_py with other optimisers on test functions, tuning problems, trees and tables.
+
+    python -m benchmarks.optimisation.suite --data DIR --samplers slayr optuna-gp --seeds 10 --budget 50
+
+Samplers: slayr (all options have their defaults), "slayr:key=value,..." with keyword arguments of `StanGPSampler`
+(LOCATION/SCALE is a log-normal prior, as in "slayr:kernel=fm,lengthscale=-0.5/0.7"), optuna-gp, optuna-tpe, random,
+botorch, hebo and smac. Each seed has one initial design of ten points for all samplers. Problems: test functions with
+numbers, with noise (the tables have the noise-free value of the best observation), with categories, with conditions;
+with --data, the tuning of NuSVR and XGBoost and tables of support vector machines. Each trial is appended to
+suite-SAMPLER.csv; run the same command again to resume after an interruption. --report only prints the tables.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from benchmarks.common.command_line import command_parser
+from benchmarks.common.data_problems import nusvr, svm_table, xgboost_digits
+from benchmarks.common.problems import PROBLEMS, Problem
+from benchmarks.optimisation.report import draw_convergence, report
+from benchmarks.optimisation.runs import read_trials, run_all
+
+SAMPLERS = ["slayr", "optuna-gp", "optuna-tpe", "botorch", "hebo", "smac", "random"]
+DATASETS = ["A9A", "phoneme"]
+"""Data sets of the tables; their best SVM kernels are polynomial and rbf."""
+
+
+def problems_of(data: Path | None) -> dict[str, Problem]:
+    if data is None:
+        return dict(PROBLEMS)
+    return {
+        **PROBLEMS,
+        "nusvr": nusvr(data),
+        "xgboost": xgboost_digits(data),
+        **{f"svm {name}": svm_table(data, name) for name in DATASETS},
+    }
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    parser = command_parser(__file__, __doc__)
+    parser.add_argument("--data", type=Path, help="folder with boston_housing.csv, optdigits.csv and hpo/")
+    parser.add_argument("--problems", nargs="+", help="problem names as in the tables (default: all)")
+    parser.add_argument("--samplers", nargs="+", default=SAMPLERS, help="sampler names (default: %(default)s)")
+    parser.add_argument("--seeds", type=int, default=10, help="runs per problem and sampler")
+    parser.add_argument("--budget", type=int, default=50, help="evaluations per run")
+    parser.add_argument("--jobs", type=int, default=1, help="number of parallel runs")
+    parser.add_argument("--output", type=Path, default=Path(__file__).parent / "results", help="folder of the files")
+    parser.add_argument("--report", action="store_true", help="run nothing; print the tables of the stored trials")
+    parser.add_argument("--figure", type=Path, help="file for a figure of the convergence")
+    options = parser.parse_args(arguments)
+    problems = problems_of(options.data)
+    if missing := set(options.problems or ()) - set(problems):
+        raise SystemExit(f"no problem {sorted(missing)}; available: {list(problems)}; --data adds more")
+    problems = {name: problems[name] for name in options.problems or problems}
+    if not options.report:
+        for sampler in options.samplers:
+            run_all(problems, sampler, options.seeds, options.budget, options.output, options.jobs)
+    trials = read_trials(options.output, options.samplers)
+    trials = trials[trials["problem"].isin([*problems]) & (trials["seed"] < options.seeds)]
+    print(report(trials, problems, options.samplers, options.budget))
+    if options.figure:
+        draw_convergence(trials, problems, options.samplers, options.figure)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,62 @@
+from __future__ import annotations
+
+import pytest
+
+import slayr_py as sl
+from benchmarks.common.data_problems import svm_table
+from benchmarks.common.problems import PROBLEMS
+from benchmarks.optimisation.peers import PEERS, initial_design, keywords, peer
+from slayr_py.study import StanGPSampler
+from slayr_py.study.distributions import to_configuration, to_params
+
+PACKAGES = {"optuna-gp": "torch", "botorch": "botorch", "hebo": "hebo", "smac": "smac"}
+
+
+@pytest.mark.parametrize("problem", ["branin, noisy", "func2c", "jenatton"])
+@pytest.mark.parametrize("name", PEERS)
+@pytest.mark.filterwarnings("ignore")
+def test_suggestions_belong_to_the_space(name, problem):
+    if name in PACKAGES:
+        pytest.importorskip(PACKAGES[name], reason=f"{name} is not installed")
+    space, objective, *_ = PROBLEMS[problem]
+    kind, start = peer(name)
+    if space.conditions and not kind.conditional:
+        pytest.skip(f"{name} has no conditional parameters")
+    optimiser = start(PROBLEMS[problem], 0)
+    for params in [] if kind.own_design else initial_design(space, 0):
+        optimiser.tell(params, objective(params))
+    for _ in range(3):
+        params = optimiser.ask()
+        assert to_configuration(space, params) is not None
+        optimiser.tell(params, objective(params))
+
+
+@pytest.mark.parametrize("problem", ["hartmann6", "deeper tree"])
+def test_the_initial_design_is_that_of_slayr(problem):
+    space = PROBLEMS[problem].space
+    own = StanGPSampler(space, kernel="matern", n_initial=10).design(3)
+    assert [to_params(config) for config in own] == initial_design(space, 3)
+
+
+def test_the_initial_design_has_no_repetitions(data):
+    design = initial_design(svm_table(data, "made-up").space, 0)
+    assert len({repr(params) for params in design}) == len(design) <= 10
+
+
+def test_keywords_of_a_variant():
+    assert keywords("") == {}
+    assert keywords("kernel=auto,warp=true,n_initial=5,lengthscale=-0.5/0.7,ess=none") == {
+        "kernel": "auto",
+        "warp": True,
+        "n_initial": 5,
+        "ess": None,
+        "priors": {"lengthscale": sl.LogNormal(-0.5, 0.7)},
+    }
+    assert repr(keywords("kernel=fm")["kernel"]).startswith("FrequencyModulated")
+    with pytest.raises(ValueError, match="'kernel' is not of the form key=value"):
+        keywords("kernel")
+
+
+def test_an_unknown_sampler_is_an_error():
+    with pytest.raises(ValueError, match="no sampler 'spearmint'"):
+        peer("spearmint")
