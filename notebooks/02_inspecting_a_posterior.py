@@ -355,4 +355,4 @@ plt.show()
 # %% [markdown]
 # In a study these checks are automatic: every fit is checked, a fit that fails is retried, and `slayr inspect` lists
 # the diagnostics of every trial. No program can choose the right priors for a problem: `gp.priors` shows them, and
-# `docs/decisions/default-priors.md` gives the reasons for the defaults.
+# `docs/decisions/priors.md` gives the reasons for the defaults.

@@ -67,13 +67,16 @@ CASES: dict[str, tuple[ConfigurationSpace, Kernel, dict[str, sl.kernels.Prior]]]
     "fm neural": (mixed(), FrequencyModulated("neural"), TIGHT),
     "fm by hierarchical": (conditional(), FrequencyModulated(Hierarchical("matern")), TIGHT),
     "separable laplacian sum": (mixed(), Separable("laplacian", "sum"), TIGHT),
+    "matern, warp": (plain(), Matern(2), {}),
+    "hierarchical se product, warp": (conditional(), Hierarchical("se", "product"), {}),
+    "fm laplacian, warp": (mixed(), FrequencyModulated("laplacian"), {}),
 }
 
 
 def run_case(case: str, path: Path, replications: int, seed: int) -> None:
     """Run the replications of one case that the file does not have yet."""
     space, kernel, priors = CASES[case]
-    gp = sl.GaussianProcess(space, kernel, priors)
+    gp = sl.GaussianProcess(space, kernel, priors, "log" if case.endswith("warp") else "none")
     configs = gp.encoder.sobol(OBSERVED + 1, 0)
     program = compiled(kernel.program)
     table = pd.read_csv(path) if path.exists() else pd.DataFrame(columns=list(FITS))

@@ -43,7 +43,7 @@ class Suggestion(NamedTuple):
     value : float
         The criterion there, for standardised targets.
     mean, sd : float
-        Prediction of the latent function there, in the user's units.
+        Prediction of the latent function there, in the user's units; `Prediction.centre_and_spread`.
     error : float
         Monte Carlo standard error of the criterion there: relative to the criterion for improvements, in standard
         deviations of the targets for the bound; NaN for a point estimate.
@@ -140,8 +140,7 @@ def _suggest(
     return Suggestion(
         encoder.decode(chosen)[0],
         float(criterion.value(mean, sd, state)[0]),
-        float(predicted.mean[0]),
-        float(predicted.sd[0]),
+        *(float(value[0]) for value in predicted.centre_and_spread()),
         criterion.error(mean.reshape(by_chain), sd.reshape(by_chain), state),
     )
 

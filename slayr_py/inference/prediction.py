@@ -94,8 +94,8 @@ class Prediction(NamedTuple):
     Attributes
     ----------
     mean, sd : (m,) float64
-        Moments of the mixture over all draws. Under a warp the distribution is skewed: :meth:`quantile` and
-        :meth:`interval` describe it better.
+        Moments of the mixture over all draws. Under a warp values far above all observations can dominate them:
+        :meth:`quantile` and :meth:`interval` describe the distribution better.
     draw_mean, draw_sd : (s, m) float64
         Moments under each draw of the hyperparameters.
     latent : Latent
@@ -148,6 +148,16 @@ class Prediction(NamedTuple):
         if not 0 < level < 1:
             raise DataError(f"level must be a probability between 0 and 1, got {level!r}")
         return self.quantile((1 - level) / 2), self.quantile((1 + level) / 2)
+
+    def centre_and_spread(self) -> tuple[FloatArray, FloatArray]:
+        """Return mean and standard deviation (m,) or, under a warp, the median and half the central 68% interval.
+
+        Under a warp the tail of values that are far above all observations dominates the moments.
+        """
+        if self.latent.warp is None:
+            return self.mean, self.sd
+        low, median, high = self.quantile(ndtr([-1.0, 0.0, 1.0]))
+        return median, (high - low) / 2
 
     def _quantile(self, p: float) -> FloatArray:
         # The quantile of a mixture lies between the smallest and the largest quantile of its components.

@@ -73,8 +73,9 @@ def test_matern(wide):
     [(Hierarchical(), conditional_space()), (FrequencyModulated(), mixed_space())],
     ids=["hierarchical", "fm"],
 )
-def test_other_programs_under_default_priors(kernel, space):
-    result = calibration(sl.GaussianProcess(space, kernel), 4)
+def test_other_programs_under_default_priors_with_a_warp(kernel, space):
+    result = calibration(sl.GaussianProcess(space, kernel, warp="log"), 4)
+    assert "warp" in result.ranks
     assert result.p_value() > LIMIT, result.p_values()
 
 

@@ -10,12 +10,13 @@ phase          "initial" (the design), "model" (a fitted model), "random" (nothi
                "enqueued" (the user fixed every parameter)
 config         the suggested active parameters; other workers read those of a running trial here
 kernel         name of the kernel                                                            (model only)
-method         "nuts", "pathfinder", "laplace" or "map"                                      (model only)
-fit            {"start", "draws", "abandoned"}: start of the chains, "warm" or "cold" (None without chains),
+method         "nuts", "carried", "pathfinder", "laplace" or "map"                           (model only)
+fit            {"start", "draws", "abandoned"}: "carried", "warm" or "cold" (None for other methods),
                total number of draws, and discarded attempts: why, and what followed         (model only)
 acquisition    {"name", its options, "best", "value", "error"}: value to improve on, in the objective's
                units and sign, largest value of the criterion, and its Monte Carlo error     (model only)
-predicted      {"mean", "sd"} of the latent function, in the objective's units and sign      (model only)
+predicted      {"mean", "sd"} of the latent function, in the objective's units and sign; under a warp the
+               median and half the central 68% interval                                      (model only)
 diagnostics    result of `Posterior.check`                                                   (model only)
 observations   number of trials fitted                                                       (model only)
 seconds        {"fit", "acquisition"}                                                        (model only)
