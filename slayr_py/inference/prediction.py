@@ -88,8 +88,15 @@ class Latent(NamedTuple):
         return (warped(scaled, a) - self.mean) / sd, np.log(sd) - log_slope(scaled, a)
 
 
-class Prediction(NamedTuple):
-    """Latent function at m configurations, in the user's units.
+class _Values(NamedTuple):
+    mean: FloatArray
+    sd: FloatArray
+    draw_mean: FloatArray
+    draw_sd: FloatArray
+
+
+class Prediction(_Values):
+    """Latent function at m configurations, in the user's units: a tuple of four arrays.
 
     Attributes
     ----------
@@ -102,17 +109,15 @@ class Prediction(NamedTuple):
         The normal distributions of the transformed function.
     """
 
-    mean: FloatArray
-    sd: FloatArray
-    draw_mean: FloatArray
-    draw_sd: FloatArray
     latent: Latent
 
     @classmethod
     def from_latent(cls, latent: Latent) -> Prediction:
         """Return the mixture over all draws."""
         draw_mean, draw_sd = latent.moments()
-        return cls(*mixture_moments(draw_mean, draw_sd), draw_mean, draw_sd, latent)
+        prediction = cls(*mixture_moments(draw_mean, draw_sd), draw_mean, draw_sd)
+        prediction.latent = latent
+        return prediction
 
     def quantile(self, q: ArrayLike) -> FloatArray:
         """Return quantiles of the mixture, by bisection of its distribution function.

@@ -64,7 +64,7 @@ def test_a_study_resumes_with_the_suggestions_it_would_have_had(url):
     space = ConfigurationSpace({"x": (0.0, 1.0), "n": (1, 9)})
     result = sl.minimize(objective, space, budget=11, storage=url, study_name="before", **OPTIONS)
     fits = [trial.user_attrs["slayr:fit"] for trial in result.study.trials[7:]]
-    assert [fit["format"] for fit in fits] == [1, 2, 2, 2]
+    assert [fit["format"] for fit in fits] == [1, 3, 3, 3]
     wanted = json.loads((FOLDER / "resumed.json").read_text())
     found = [
         {"params": trial.params, "draws_sha256": trial.user_attrs["slayr:fit"]["draws_sha256"]}

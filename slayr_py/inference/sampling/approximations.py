@@ -16,7 +16,7 @@ from slayr_py.inference.diagnostics.checks import PARETO_K_LIMIT, importance_ess
 from slayr_py.inference.diagnostics.importance import smoothed_resample
 from slayr_py.inference.sampling.command import CommonArguments, generated_quantities
 from slayr_py.inference.sampling.output import Run, call, columns_of, shapes_of, variables_of
-from slayr_py.inference.sampling.population import PROPOSALS, Population, improve
+from slayr_py.inference.sampling.population import Population, improve
 from slayr_py.inference.sampling.warm_start import WarmStart
 from slayr_py.kernels.contracts import CONTRACTS
 from slayr_py.space.dimension import FloatArray
@@ -68,7 +68,7 @@ def carried(model: cmdstanpy.CmdStanModel, common: CommonArguments, n: int, seed
         found = improve(density, start.draws, n, _limits("carried", n), np.random.default_rng(seed))
     except np.linalg.LinAlgError as error:
         raise ValueError(f"no proposal can be fitted to the {len(start.draws)} earlier draws: {error}") from error
-    return density.run(found, {"proposals": PROPOSALS, "steps": found.steps}, [])
+    return density.run(found, {"steps": found.steps}, [])
 
 
 class _Density:

@@ -27,7 +27,9 @@ from slayr_py.inference.diagnostics.arviz_bridge import pareto_smooth
 from slayr_py.inference.diagnostics.importance import smoothed_resample
 from slayr_py.space.dimension import FloatArray
 
-PROPOSALS = 1000
+PROPOSALS, PER_PARAMETER = 1000, 200
+"""Proposals of a step for up to 10 parameters, and further ones for each parameter beyond."""
+
 _STEPS = 2
 _FREEDOM = 5.0
 _WIDTH = 0.8  # scale of a kernel relative to the population's: narrower ones leave gaps in nine dimensions
@@ -92,7 +94,7 @@ def improve(
     while True:
         steps += 1
         proposal = _fitted(centres, weights, rng)
-        points = proposal.draw(PROPOSALS, rng)
+        points = proposal.draw(PROPOSALS + PER_PARAMETER * max(0, start.shape[1] - 10), rng)
         log_ratio = log_density(points) - proposal.log_density(points)
         kept = smoothed_resample(log_ratio, n, rng)
         if good(kept.pareto_k, kept.ess) or steps == _STEPS:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from base64 import b64decode, b64encode
+from base64 import b64decode, urlsafe_b64encode
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -89,7 +89,7 @@ class WarmStart:
             "inverse_metric": self.inverse_metric.tolist(),
             "draws": {
                 "shape": list(self.draws.shape),
-                "base64": b64encode(self.draws.astype("<f8").tobytes()).decode(),
+                "base64": urlsafe_b64encode(self.draws.astype("<f8").tobytes()).decode(),
             },
         }
 
@@ -107,7 +107,7 @@ class WarmStart:
             step_size, metric = (np.array(values[key], dtype=np.float64) for key in ("step_size", "inverse_metric"))
             draws = np.zeros((0, 0))
             if stored := values.get("draws"):
-                binary = b64decode(stored["base64"], validate=True)
+                binary = b64decode(stored["base64"], altchars=b"-_", validate=True)
                 draws = np.frombuffer(binary, dtype="<f8").reshape(stored["shape"]).astype(np.float64)
         except (KeyError, TypeError, ValueError, AttributeError) as error:
             raise DataError(f"not a warm start: {error!r}") from error
