@@ -8,7 +8,7 @@ from typing import Any
 from slayr_py.study import ask, config_of, tell
 from slayr_py.study.storage.attributes import SUGGESTION_KEY
 
-NUTS: dict[str, Any] = {"n_initial": 4, "seed": 3, "chains": 2, "warmup": 100, "draws": 40, "ess": 20}
+NUTS: dict[str, Any] = {"method": "nuts", "n_initial": 4, "seed": 3, "chains": 2, "warmup": 100, "draws": 40, "ess": 20}
 """Options of a study with short NUTS fits after a design of four trials."""
 
 

@@ -7,6 +7,7 @@ import math
 import shutil
 from pathlib import Path
 
+import numpy as np
 import optuna
 import pytest
 from ConfigSpace import ConfigurationSpace
@@ -62,7 +63,10 @@ def test_a_study_replays(url):
 
 def test_a_study_resumes_with_the_suggestions_it_would_have_had(url):
     space = ConfigurationSpace({"x": (0.0, 1.0), "n": (1, 9)})
-    result = sl.minimize(objective, space, budget=11, storage=url, study_name="before", **OPTIONS)
+    # The defaults of that version; its search has been replaced since, so that only the first fit sees the same data.
+    before = {"warp": "none", "method": "nuts", "pointwise": True}
+    before["priors"] = {"lengthscale": sl.LogNormal(np.sqrt(2) + np.log(2) / 2, np.sqrt(3))}
+    result = sl.minimize(objective, space, budget=11, storage=url, study_name="before", **OPTIONS | before)
     fits = [trial.user_attrs["slayr:fit"] for trial in result.study.trials[7:]]
     assert [fit["format"] for fit in fits] == [1, 3, 3, 3]
     wanted = json.loads((FOLDER / "resumed.json").read_text())
@@ -70,4 +74,4 @@ def test_a_study_resumes_with_the_suggestions_it_would_have_had(url):
         {"params": trial.params, "draws_sha256": trial.user_attrs["slayr:fit"]["draws_sha256"]}
         for trial in result.study.trials[8:]
     ]
-    assert found == wanted or not same_machine(fits[0])
+    assert found[0]["draws_sha256"] == wanted[0]["draws_sha256"] or not same_machine(fits[0])

@@ -72,7 +72,7 @@ def test_a_noisy_study_improves_on_the_smallest_mean_and_excludes_only_failures(
     seen = {}
 
     def spy(post, acquisition, **options):
-        seen.update(options, smallest_mean=post.predict(post.train).mean.min())
+        seen.update(options, smallest_mean=post.predict(post.train).centre_and_spread()[0].min())
         return suggest(post, acquisition, **options)
 
     monkeypatch.setattr("slayr_py.study.proposal.suggest", spy)
@@ -123,7 +123,7 @@ def test_no_second_fit_if_the_acquisition_is_negligible(plane, monkeypatch):
 @pytest.mark.stan
 @pytest.mark.usefixtures("any_monte_carlo_error")
 def test_a_point_estimate_has_neither_start_nor_error(plane):
-    study = advance(create_study(plane, method="map", **NUTS), 5)
+    study = advance(create_study(plane, **NUTS | {"method": "map"}), 5)
     record = study.trials[-1].user_attrs[SUGGESTION_KEY]
     assert START_KEY not in study.trials[-1].user_attrs
     assert record["fit"]["start"] is None and record["acquisition"]["error"] is None

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
+import re
 
 import numpy as np
 import pytest
 from optuna.trial import TrialState
 from testing_studies import NUTS, advance, starts_of_fits
 
-from slayr_py.study import ask, create_study, tell
+from slayr_py.study import ask, create_study, proposal, suggestion_table, tell
 from slayr_py.study.storage.attributes import START_KEY, SUGGESTION_KEY
 from slayr_py.study.storage.fit_records import last_warm_start
 
@@ -28,6 +29,22 @@ def test_fits_after_the_first_start_warm_also_when_resumed(plane, tmp_path):
     assert record["fit"]["draws"] >= 80 and record["fit"]["abandoned"] == []
     assert 0 < record["acquisition"]["error"] < np.inf
     json.dumps(whole.trials[-1].user_attrs, allow_nan=False)
+
+
+def test_posteriors_are_carried_also_when_resumed_and_audited(plane, tmp_path, monkeypatch):
+    monkeypatch.setattr(proposal, "AUDITS", frozenset({7}))
+    options = NUTS | {"method": "carried"}
+    whole = advance(create_study(plane, **options), 9)
+    assert starts_of_fits(whole) == [None] * 4 + ["cold", "carried", "carried", "warm", "carried"]
+    assert [*suggestion_table(whole)["since_nuts"][4:]] == [0, 1, 2, 0, 1]
+    (audit,) = whole.trials[7].user_attrs[SUGGESTION_KEY]["fit"]["abandoned"]
+    difference = float(re.fullmatch(r"audit: \S+ differs by (\S+) posterior standard deviations", audit["why"][0])[1])
+    assert difference < 1.0  # some 20 effective draws of NUTS
+    url = f"sqlite:///{tmp_path / 'study.db'}"
+    for n in (6, 1, 2):
+        stopped = advance(create_study(plane, storage=url, study_name="s", **options), n)
+    assert [t.params for t in stopped.trials] == [t.params for t in whole.trials]
+    assert [t.user_attrs.get(START_KEY) for t in stopped.trials] == [t.user_attrs.get(START_KEY) for t in whole.trials]
 
 
 def test_warm_starts_can_be_turned_off(plane):
