@@ -59,7 +59,7 @@ A configuration file:
   name = "net"                    # default: the name of the file
   storage = "sqlite:///net.db"    # default: <name>.db in the output folder
   budget = 50                     # the initial design counts
-  n_initial = 10
+  n_initial = 5                   # default: 4 to 10, by the dimension
   seed = 1
   direction = "minimize"          # or "maximize"
   noisy = false                   # true: the objective varies, and a

@@ -32,7 +32,7 @@ def minimize(
     objective: Objective,
     space: ConfigurationSpace | Encoder,
     budget: int = 50,
-    n_initial: int = 10,
+    n_initial: int | None = None,
     kernel: str | Kernel = "auto",
     acquisition: str | Acquisition = "ei",
     seed: int | None = None,
@@ -63,8 +63,9 @@ def minimize(
     budget : int, default 50
         Number of trials of the study at the end. The initial design, failed trials and the trials of a resumed study
         count. Workers that share a study share its budget.
-    n_initial : int, default 10
-        Size of the scrambled Sobol design that is evaluated first.
+    n_initial : int, optional
+        Size of the scrambled Sobol design that is evaluated first. By default 4 and one more for every two parameters,
+        at most 10.
     kernel, acquisition, warm_starts, priors, warp
         The model: see `StanGPSampler` and `GaussianProcess`. The progress display shows once which kernel "auto" has
         chosen and why; the study stores it.

@@ -40,6 +40,7 @@ from slayr_py.study.storage.fit_records import store_fit
 from slayr_py.study.storage.trials import excluded, observations, pending
 from slayr_py.study.storage.workers import search_lock
 
+_SMALLEST_DESIGN, _LARGEST_DESIGN = 4, 10
 _FILLING = 64  # size of the Sobol sequence in which to look for a new point
 
 
@@ -48,7 +49,7 @@ class SamplerKeywords(FitKeywords, total=False):
 
     kernel: str | Kernel
     acquisition: str | Acquisition
-    n_initial: int
+    n_initial: int | None
     seed: int | None
     warm_starts: bool
     priors: Mapping[str, Prior] | None
@@ -70,9 +71,9 @@ class StanGPSampler(BaseSampler):
         A name or an object of `slayr_py.kernels`; "auto" chooses by the space.
     acquisition : str or Acquisition, default "ei"
         A name or an object of `slayr_py.acquisition`.
-    n_initial : int, default 10
-        Size of the scrambled Sobol design; trial t < n_initial evaluates its point t. Points that coincide, as in small
-        discrete spaces, are evaluated once.
+    n_initial : int, optional
+        Size of the scrambled Sobol design, by default 4 and one more for every two parameters, at most 10. Trial
+        t < n_initial evaluates its point t. Points that coincide, as in small discrete spaces, are evaluated once.
     seed : int, optional
         Non-negative; fixes all random numbers. By default a resumed study keeps its seed, and a new study draws one and
         stores it.
@@ -119,7 +120,7 @@ class StanGPSampler(BaseSampler):
         space: ConfigurationSpace | Encoder,
         kernel: str | Kernel = "auto",
         acquisition: str | Acquisition = "ei",
-        n_initial: int = 10,
+        n_initial: int | None = None,
         seed: int | None = None,
         *,
         warm_starts: bool = True,
@@ -139,6 +140,8 @@ class StanGPSampler(BaseSampler):
         )
         self.acquisition = acquisition_from_name(acquisition)
         self.seed = None if seed is None else check_integer("seed", seed, minimum=0)
+        if n_initial is None:
+            n_initial = min(_LARGEST_DESIGN, _SMALLEST_DESIGN + len(self.encoder.names) // 2)
         self.n_initial = check_integer("n_initial", n_initial)
         self.fit_options = LOOP_OPTIONS.updated(**fit)
         self.initial_configs: list[Configuration] | None = None
