@@ -70,8 +70,8 @@ posterior = result.posterior()
 posterior.check()
 
 # %% [markdown]
-# Look at `check()` first: R-hat should be near 1 (the chains agree), the effective sample size in the hundreds, and
-# there should be no divergences. `ok` is true if all diagnostics are within their limits; otherwise `messages` has
+# Look at `check()` first: R-hat should be near 1 (the chains agree), the effective sample size at least 50 (with the
+# options of a study), and there should be hardly any divergences. `ok` is true if all diagnostics are within their limits; otherwise `messages` has
 # advice. ArviZ shows more detail.
 
 # %%
@@ -92,7 +92,7 @@ plt.show()
 # the moments.
 
 # %%
-axis = np.linspace(0, 1, 15 if quick else 40)
+axis = np.linspace(0, 1, 15 if quick else 25)
 grid = [{"x1": -5 + 15 * a, "x2": 15 * b} for b in axis for a in axis]
 median, spread = posterior.predict(grid).centre_and_spread()
 
