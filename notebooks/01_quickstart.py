@@ -71,8 +71,8 @@ posterior.check()
 
 # %% [markdown]
 # Look at `check()` first: R-hat should be near 1 (the chains agree), the effective sample size at least 50 (with the
-# options of a study), and there should be hardly any divergences. `ok` is true if all diagnostics are within their limits; otherwise `messages` has
-# advice. ArviZ shows more detail.
+# options of a study), and there should be hardly any divergences. `ok` is true if all diagnostics are within their
+# limits; otherwise `messages` has advice. ArviZ shows more detail.
 
 # %%
 import arviz as az

@@ -352,9 +352,9 @@ plt.show()
 # is a horizontal line. For polynomial machines of degree 2 with `gamma` above 0.03, where the search evaluated most
 # configurations, the interval is narrow and includes the truth. Elsewhere it is wide. The search evaluated only four
 # rbf machines, and the minimum of the truth near `gamma` = 0.03 is below the interval: the model interpolates between
-# larger and smaller `gamma` and misses it. A model fitted to the trials of a search is reliable only in the regions that were
-# searched. Predictions of a model with a warp are skewed: quantiles describe them better than mean and standard
-# deviation.
+# larger and smaller `gamma` and misses it. A model fitted to the trials of a search is reliable only in the regions
+# that were searched. Predictions of a model with a warp are skewed: quantiles describe them better than mean and
+# standard deviation.
 
 # %%
 gammas = np.geomspace(1e-4, 1, 40)
