@@ -59,7 +59,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(description="Choose kernel, parameters and C of a support vector machine.")
     parser.add_argument("--budget", type=int, default=30, help="number of evaluations, including ten initial ones")
     parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--method", default="nuts", help='fit method; "map" is fast but only a point estimate')
+    parser.add_argument("--method", default="carried", help='fit method; "map" is fast but only a point estimate')
     options = parser.parse_args(arguments)
 
     result = sl.minimize(error, make_space(), budget=options.budget, seed=options.seed, method=options.method)

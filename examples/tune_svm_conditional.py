@@ -48,7 +48,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(description="Tune a support vector machine on the breast cancer data.")
     parser.add_argument("--budget", type=int, default=30, help="number of evaluations, including ten initial ones")
     parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--method", default="nuts", help='fit method; "map" is fast but only a point estimate')
+    parser.add_argument("--method", default="carried", help='fit method; "map" is fast but only a point estimate')
     options = parser.parse_args(arguments)
 
     space = make_space()

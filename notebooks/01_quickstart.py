@@ -70,9 +70,9 @@ posterior = result.posterior()
 posterior.check()
 
 # %% [markdown]
-# Look at `check()` first: R-hat should be near 1 (the chains agree), the effective sample size in the hundreds, and
-# there should be no divergences. `ok` is true if all diagnostics are within their limits; otherwise `messages` has
-# advice. ArviZ shows more detail.
+# Look at `check()` first: R-hat should be near 1 (the chains agree), the effective sample size at least 50 (with the
+# options of a study), and there should be hardly any divergences. `ok` is true if all diagnostics are within their
+# limits; otherwise `messages` has advice. ArviZ shows more detail.
 
 # %%
 import arviz as az
@@ -86,16 +86,18 @@ plt.show()
 # %% [markdown]
 # ## Predictions
 #
-# `predict` returns the latent function at any configurations, with its uncertainty: `mean` and `sd` of the mixture over
-# draws, and the same for each draw.
+# `predict` returns the latent function at any configurations, with its uncertainty. The model of a study has a warp, a
+# transformation of the values that compresses large ones, so the distribution of a prediction is skewed. `quantile` and
+# `interval` describe it. `centre_and_spread` returns the median and half the central 68% interval; `mean` and `sd` are
+# the moments.
 
 # %%
-axis = np.linspace(0, 1, 15 if quick else 40)
+axis = np.linspace(0, 1, 15 if quick else 25)
 grid = [{"x1": -5 + 15 * a, "x2": 15 * b} for b in axis for a in axis]
-prediction = posterior.predict(grid)
+median, spread = posterior.predict(grid).centre_and_spread()
 
 figure, axes = plt.subplots(1, 2, figsize=(9, 3.6), sharey=True)
-for ax, values, title in zip(axes, (prediction.mean, prediction.sd), ("mean", "standard deviation"), strict=True):
+for ax, values, title in zip(axes, (median, spread), ("median", "half the 68% interval"), strict=True):
     mesh = ax.pcolormesh(-5 + 15 * axis, 15 * axis, values.reshape(len(axis), -1), shading="auto")
     figure.colorbar(mesh, ax=ax)
     ax.plot(result.trials["params_x1"], result.trials["params_x2"], "w.", markersize=4)

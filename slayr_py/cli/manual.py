@@ -95,7 +95,9 @@ A configuration file:
 \b
   [gp]                            # every key is optional
   kernel = "auto"                 # or another kernel, see below
-  method = "nuts"                 # or "pathfinder", "laplace", "map"
+  method = "carried"              # importance sampling from the last fit, and
+                                  # NUTS where that fails; or "nuts",
+                                  # "pathfinder", "laplace", "map"
   chains = 4
   warmup = 300                    # of the first fit; others start warm
   draws = 50                      # per chain, at least
@@ -125,7 +127,9 @@ Kernels, with their options as in  kernel = { name = "matern", p = 2 }:
   fm            modulator = "laplacian"   or "neural", "diffusion",
                 "power" (with orders = 3, tau = 2.0),
                 { name = "hierarchical", base = "se" }
-  separable     graph = "laplacian", combine = "product"
+  separable     graph = "laplacian"     or "diffusion"
+                combine = "product"     or "sum"
+                base = "se"             or "matern" (with p = 2)
 
 The space file, the module and the working directory of a command are relative to the folder of the configuration
 file; storage and output are relative to the working directory.
@@ -148,9 +152,11 @@ Diagnostics:
              of the posterior
   treedepth  trajectories stopped at the largest tree depth
   ebfmi      energy fraction: below 0.2 the sampler explores slowly
-  pareto_k   error of an approximation: at most 0.7
+  pareto_k   error of importance sampling: at most 0.7
+  method     carried: importance sampling from the draws of the last fit
+  since_nuts number of fits since the last one by NUTS
   k_loo      influence of a single observation; a note, not a failure
-  start      start of the chains, warm or cold
+  start      carried, or start of the chains, warm or cold
   attempts   number of fits
   ok         all but k_loo are within the limits printed below the table
   *          after the number: the suggestion does not come from such a fit
@@ -172,6 +178,7 @@ posterior and ArviZ's trace and pair figures. Exit code 1 if the diagnostics fai
 Examples:
   slayr fit runs.csv --target loss
   slayr fit runs.csv --target loss --space space.json --method pathfinder
+  slayr fit runs.csv --target loss --warp log    (a few losses are far larger)
 """
 
 REPLAY = """\
