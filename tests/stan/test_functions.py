@@ -17,6 +17,7 @@ from scipy.stats import multivariate_normal, norm
 
 from slayr_py.inference.sampling.programs import program_folder
 from slayr_py.inference.sampling.run import generate
+from slayr_py.inference.warp import log_slope, unwarped, warped
 from slayr_py.kernels import Matern
 from slayr_py.space import Encoder
 from slayr_py.toolchain import compile_program, ensure_cmdstan, processor_options
@@ -33,6 +34,7 @@ TRAIN, NEW = ENCODER.encode(X), ENCODER.encode(X_NEW)
 LENGTHSCALE, SIGMA_F, SIGMA_N, MU = RNG.lognormal(size=D), 1.7, 0.3, -0.4
 THETA = {"lengthscale": LENGTHSCALE, "sigma_f": SIGMA_F}
 Y = RNG.normal(size=N)
+WARP = np.array(0.7)
 K = Matern(2).gram(TRAIN, TRAIN, THETA) + SIGMA_N**2 * np.eye(N)
 L = np.linalg.cholesky(K)
 B = Matern(2).gram(TRAIN, NEW, THETA)
@@ -152,9 +154,20 @@ TABLE = [
     ("log_gamma_lpdf(y | shapes)", np.sum(SHAPES * Y - np.exp(Y) - gammaln(SHAPES))),
     ("gp_factor(packed, diagonal, sn)", np.linalg.cholesky(K + SIGMA_N**2 * np.eye(N))),
     (
-        "gp_log_marginal(y, m, packed, diagonal, sn)",
+        "gp_log_marginal(y, rep_vector(0, 0), m, packed, diagonal, sn)",
         multivariate_normal(np.full(N, MU), K + SIGMA_N**2 * np.eye(N)).logpdf(Y),
     ),
+    (
+        "gp_log_marginal(y, rep_vector(0.7, 1), m, packed, diagonal, sn)",
+        multivariate_normal(np.full(N, MU), K + SIGMA_N**2 * np.eye(N)).logpdf(warped(Y, WARP))
+        + log_slope(Y, WARP).sum(),
+    ),
+    ("warped(y, rep_vector(0.7, 1))", warped(Y, WARP)),
+    ("warped(y, rep_vector(0, 0))", Y),
+    ("unwarped(y, rep_vector(0.7, 1))", unwarped(Y, WARP)),
+    ("unwarped(y, rep_vector(0, 0))", Y),
+    ("log_warp_slope(y, rep_vector(0.7, 1))", log_slope(Y, WARP)),
+    ("log_warp_slope(y, rep_vector(0, 0))", np.zeros(N)),
     ("gp_solve(L, to_vector(B), 4, 0)", V),
     ("gp_solve(L, to_vector(B), 4, 1)", np.zeros((N, M))),
     ("symmetric_matrix(packed, diagonal)", K),
