@@ -63,7 +63,7 @@ def compare(name: str, draws: np.ndarray, reference: np.ndarray) -> dict[str, An
 def compare_fits(problem: str) -> tuple[list[dict[str, Any]], bool]:
     space, objective, *_ = PROBLEMS[problem]
     sampler = StanGPSampler(space)
-    gp, options = sampler.gp, sampler.fit_options
+    gp, options = sampler.gp, sampler.fit_options.updated(method="nuts")
     configs = gp.encoder.sobol(SIZES[problem], 0)
     y = np.array([objective(config) for config in configs])
     reference = unconstrained(gp.fit(configs, y, warmup=2000, draws=5000, seed=1000))
