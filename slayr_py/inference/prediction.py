@@ -61,11 +61,10 @@ class Latent(NamedTuple):
     y_sd: float
 
     def moments(self) -> tuple[FloatArray, FloatArray]:
-        """Return mean and standard deviation of the function under each draw, (s, m), in the user's units."""
-        mean, sd = self.mean, self.sd
-        if self.warp is not None:
-            mean, sd = unwarped_moments(mean, sd, self.warp[:, None])
-        return self.y_mean + self.y_sd * mean, self.y_sd * sd
+        """Return mean and standard deviation of the function under each draw, (s, m), for standardised targets."""
+        if self.warp is None:
+            return self.mean, self.sd
+        return unwarped_moments(self.mean, self.sd, self.warp[:, None])
 
     def cumulative(self, y: FloatArray, noise: FloatArray | float = 0.0) -> FloatArray:
         """Return the probability of values below y (m,), in the user's units; noise sd (s, 1) is added to ``sd``."""
@@ -115,7 +114,9 @@ class Prediction(_Values):
     def from_latent(cls, latent: Latent) -> Prediction:
         """Return the mixture over all draws."""
         draw_mean, draw_sd = latent.moments()
-        prediction = cls(*mixture_moments(draw_mean, draw_sd), draw_mean, draw_sd)
+        mean, sd = mixture_moments(draw_mean, draw_sd)
+        centre, scale = latent.y_mean, latent.y_sd
+        prediction = cls(centre + scale * mean, scale * sd, centre + scale * draw_mean, scale * draw_sd)
         prediction.latent = latent
         return prediction
 
