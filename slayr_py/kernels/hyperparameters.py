@@ -77,7 +77,7 @@ class Hyperparameter:
 
 MEAN = Hyperparameter("mu", Normal(0.0, 1.0))
 SIGNAL = Hyperparameter("sigma_f", LogNormal(0.0, 0.5))
-NOISE = Hyperparameter("sigma_n", LogNormal(-4.0, 1.5))
+NOISE = Hyperparameter("sigma_n", LogNormal(-4.0, 1.0))
 WARP = Hyperparameter("warp", LogNormal(-1.0, 1.0))
 
 
