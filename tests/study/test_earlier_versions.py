@@ -65,7 +65,10 @@ def test_a_study_resumes_with_the_suggestions_it_would_have_had(url):
     space = ConfigurationSpace({"x": (0.0, 1.0), "n": (1, 9)})
     # The defaults of that version; its search has been replaced since, so that only the first fit sees the same data.
     before = {"warp": "none", "method": "nuts", "pointwise": True}
-    before["priors"] = {"lengthscale": sl.LogNormal(np.sqrt(2) + np.log(2) / 2, np.sqrt(3))}
+    before["priors"] = {
+        "lengthscale": sl.LogNormal(np.sqrt(2) + np.log(2) / 2, np.sqrt(3)),
+        "sigma_n": sl.LogNormal(-4.0, 1.5),
+    }
     result = sl.minimize(objective, space, budget=11, storage=url, study_name="before", **OPTIONS | before)
     fits = [trial.user_attrs["slayr:fit"] for trial in result.study.trials[7:]]
     assert [fit["format"] for fit in fits] == [1, 3, 3, 3]
