@@ -136,11 +136,13 @@ def _suggest(
     mean, variance = all_draws.predictor.moments(chosen)
     sd = np.sqrt(variance)
     predicted = all_draws.predictor.predict(chosen, posterior.y_mean, posterior.y_sd)
+    centre, spread = predicted.centre_and_spread()
     by_chain = (posterior.n_chains, -1)
     return Suggestion(
         encoder.decode(chosen)[0],
         float(criterion.value(mean, sd, state)[0]),
-        *(float(value[0]) for value in predicted.centre_and_spread()),
+        float(centre[0]),
+        float(spread[0]),
         criterion.error(mean.reshape(by_chain), sd.reshape(by_chain), state),
     )
 

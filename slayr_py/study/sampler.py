@@ -29,8 +29,9 @@ from slayr_py.errors import DataError, InferenceError, SpaceError
 from slayr_py.inference import GaussianProcess, Posterior
 from slayr_py.inference.model import Warp
 from slayr_py.inference.sampling.options import FitKeywords
-from slayr_py.kernels import Kernel, Prior
+from slayr_py.kernels import Kernel, LogNormal, Prior
 from slayr_py.kernels import from_name as kernel_from_name
+from slayr_py.kernels.hyperparameters import NOISE
 from slayr_py.space import Encoder
 from slayr_py.study.distributions import space_to_distributions, to_configuration, to_params
 from slayr_py.study.proposal import LOOP_OPTIONS, Phase, Proposer, as_stan_seed
@@ -39,6 +40,10 @@ from slayr_py.study.storage.binding import bind_study
 from slayr_py.study.storage.fit_records import store_fit
 from slayr_py.study.storage.trials import excluded, observations, pending
 from slayr_py.study.storage.workers import search_lock
+
+NOISELESS = LogNormal(-4.0, 0.5)
+"""Prior of ``sigma_n`` for objectives without noise. A wider one lets points that nearly coincide, which the loop
+evaluates when it has converged, drive ``sigma_n`` to where the covariance is singular up to rounding."""
 
 _SMALLEST_DESIGN, _LARGEST_DESIGN = 4, 10
 _FILLING = 64  # size of the Sobol sequence in which to look for a new point
@@ -80,7 +85,7 @@ class StanGPSampler(BaseSampler):
     warm_starts : bool, default True
         Start each fit from the last one, whose posterior is similar because it lacks only one observation.
     priors : mapping of str to Prior, optional
-        As in `GaussianProcess`.
+        As in `GaussianProcess`. Unless ``noisy``, the default of ``sigma_n`` is LogNormal(-4, 0.5).
     warp : {"auto", "none", "log"}
         As in `GaussianProcess`: "auto" and "log" compress bad values, which are the large ones of a minimised and the
         small ones of a maximised objective. The model can then describe good configurations better.
@@ -151,7 +156,8 @@ class StanGPSampler(BaseSampler):
         self.noisy = check_flag("noisy", noisy)
         self.warm_starts = check_flag("warm_starts", warm_starts)
         self.on_progress = on_progress
-        self.gp = GaussianProcess(self.encoder, kernel=self.kernel, priors=priors, warp=warp)
+        own: dict[str, Prior] = {} if self.noisy else {NOISE.name: NOISELESS}
+        self.gp = GaussianProcess(self.encoder, kernel=self.kernel, priors={**own, **(priors or {})}, warp=warp)
         self._proposer = Proposer(
             self.gp, self.acquisition, self.fit_options, self.warm_starts, self.noisy, self._report, self._warn_once
         )
