@@ -92,7 +92,7 @@ def minimize(
         than once, and improvement is measured from the model's mean instead of the best observed value. Otherwise a
         configuration is repeated only if no other is left.
     method, chains, warmup, draws, target_acceptance, max_treedepth, ess, retries, pointwise
-        Options of the fits: see `GaussianProcess.fit`. Defaults: "nuts", 4, 300, 50, 0.8, 10, 50, 1, False.
+        Options of the fits: see `GaussianProcess.fit`. Defaults: "carried", 4, 300, 50, 0.8, 10, 50, 1, False.
 
     Returns
     -------

@@ -16,7 +16,9 @@ from optuna.trial import FrozenTrial
 from threadpoolctl import threadpool_limits
 
 from slayr_py.acquisition import Acquisition, Suggestion, suggest
+from slayr_py.errors import InferenceError
 from slayr_py.inference import GaussianProcess, Posterior, WarmStart
+from slayr_py.inference.diagnostics.checks import reason
 from slayr_py.inference.sampling.nuts import MOST
 from slayr_py.inference.sampling.options import FitOptions
 from slayr_py.space import jsonable
@@ -161,26 +163,38 @@ class Proposer:
             abandoned.append({"method": arguments["method"], "start": arguments["start"], "why": [why], **then})
 
     def _fitted(self, observed: Observations, seed: int, start: WarmStart | None, options: FitOptions) -> Posterior:
-        """Fit the model; if the posterior was carried and an audit is due, replace it by one from NUTS."""
+        """Fit the model; if the posterior was carried and an audit is due, replace it by one from NUTS that passes."""
         posterior = self.gp.fit(observed.configs, observed.y, seed=seed, start=start, options=options)
         if posterior.record["arguments"]["method"] != "carried" or len(observed.y) not in AUDITS:
             return posterior
-        audit = self.gp.fit(
-            observed.configs, observed.y, seed=seed, start=start, options=options.updated(method="nuts")
-        )
-        worst, of = largest_difference(posterior, audit)
-        audit.record["abandoned"] = [
-            *posterior.record["abandoned"],
-            {
-                "method": "carried",
-                "start": "carried",
-                "why": [f"audit: {of} differs by {worst:.2f} posterior standard deviations"],
-                "then": "NUTS from a warm start",
-                "seconds": posterior.record["seconds"],
-            },
-            *audit.record["abandoned"],
-        ]
-        return audit
+        by_nuts, clock = options.updated(method="nuts"), time.perf_counter()
+        try:
+            audit = self.gp.fit(observed.configs, observed.y, seed=seed, start=start, options=by_nuts)
+        except InferenceError as error:
+            failures = [str(error)]
+        else:
+            failures = list(audit.check().messages)
+            if not failures:
+                worst, of = largest_difference(posterior, audit)
+                entry = {
+                    "method": "carried",
+                    "start": "carried",
+                    "why": [f"audit: {of} differs by {worst:.2f} posterior standard deviations"],
+                    "then": "NUTS from a warm start",
+                    "seconds": posterior.record["seconds"],
+                }
+                earlier, later = posterior.record["abandoned"], audit.record["abandoned"]
+                audit.record["abandoned"] = [*earlier, entry, *later]
+                return audit
+        entry = {
+            "method": "nuts",
+            "start": "warm",
+            "why": [f"audit: {reason(message)}" for message in failures],
+            "then": "back to the carried posterior",
+            "seconds": round(time.perf_counter() - clock, 3),
+        }
+        posterior.record["abandoned"] = [*posterior.record["abandoned"], entry]
+        return posterior
 
     def _more_draws(self, posterior: Posterior) -> int:
         """Return the number of draws per chain for a second fit, or 0 if more draws would not help.

@@ -10,6 +10,8 @@ import pytest
 from optuna.trial import TrialState
 from testing_studies import NUTS, advance, starts_of_fits
 
+from slayr_py.errors import InferenceError
+from slayr_py.inference import GaussianProcess
 from slayr_py.study import ask, create_study, proposal, suggestion_table, tell
 from slayr_py.study.storage.attributes import START_KEY, SUGGESTION_KEY
 from slayr_py.study.storage.fit_records import last_warm_start
@@ -75,3 +77,20 @@ def test_a_failed_trial_provides_a_warm_start(plane):
     assert starts_of_fits(advance(study, 1))[-2:] == ["cold", "warm"]
     assert last_warm_start(study, study.trials[5], study.sampler.gp, 2) is not None
     assert last_warm_start(study, study.trials[4], study.sampler.gp, 2) is None
+
+
+def test_an_audit_that_fails_its_check_keeps_the_carried_posterior(plane, monkeypatch):
+    monkeypatch.setattr(proposal, "AUDITS", frozenset({6}))
+    fit = GaussianProcess.fit
+
+    def audited(self, configs, y, **options):
+        if len(y) == 6 and options["options"].method == "nuts":
+            raise InferenceError("Stan failed")
+        return fit(self, configs, y, **options)
+
+    monkeypatch.setattr(GaussianProcess, "fit", audited)
+    study = advance(create_study(plane, **NUTS | {"method": "carried"}), 7)
+    record = study.trials[6].user_attrs[SUGGESTION_KEY]
+    assert record["method"] == "carried"
+    assert record["fit"]["abandoned"][-1]["why"] == ["audit: Stan failed"]
+    assert record["fit"]["abandoned"][-1]["then"] == "back to the carried posterior"
