@@ -76,9 +76,9 @@ class GaussianProcess(Model):
         ess: int | None = FitOptions.ess,
         start: WarmStart | None = None,
         retries: int = FitOptions.retries,
-        pointwise: bool = FitOptions.pointwise,
         progress: Callable[[str], None] | None = None,
         *,
+        pointwise: bool = FitOptions.pointwise,
         options: FitOptions | None = None,
     ) -> Posterior:
         """Fit to observed values.

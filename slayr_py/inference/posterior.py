@@ -299,10 +299,7 @@ class Posterior:
             FitOptions(chains=chains, warmup=warmup, draws=draws),
             seed=seed,
         )
-        groups = {name: group.to_dataset() for name, group in self.idata.children.items()}
-        groups |= prior_groups(self.model, self.train, result)
-        record = self.record | {"prior": result.arguments}
-        return Posterior(self.model, self.train, self.data, xr.DataTree.from_dict(groups), record, self._diagnostics)
+        return self._with_groups(prior_groups(self.model, self.train, result), {"prior": result.arguments})
 
     def with_pointwise(self) -> Posterior:
         """Return this posterior with the groups that a fit without ``pointwise`` omits from ``idata``.
@@ -325,10 +322,7 @@ class Posterior:
         shape = (stored.sizes["chain"], stored.sizes["draw"], len(self.train))
         columns = columns_of(list(table.columns))
         variables = {name: table.to_numpy()[:, columns[name]].reshape(shape) for name in ("log_lik", "y_rep")}
-        groups = {name: group.to_dataset() for name, group in self.idata.children.items()}
-        groups |= pointwise_groups(self.train, variables)
-        idata = xr.DataTree.from_dict(groups)
-        return Posterior(self.model, self.train, self.data, idata, self.record, self._diagnostics)
+        return self._with_groups(pointwise_groups(self.train, variables))
 
     def to_arviz(self) -> Any:
         """Return ``idata`` for the installed ArviZ: ``InferenceData`` before version 1, a tree from version 1 on."""
@@ -379,6 +373,12 @@ class Posterior:
                 f"{path} is not a readable saved posterior: {type(error).__name__}: {error}; "
                 "save it again, or restore a copy of the folder"
             ) from error
+
+    def _with_groups(self, added: Mapping[str, xr.Dataset], entries: Mapping[str, Any] | None = None) -> Posterior:
+        """Return this posterior with further groups in ``idata`` and entries in its record."""
+        groups = {name: group.to_dataset() for name, group in self.idata.children.items()}
+        idata, record = xr.DataTree.from_dict({**groups, **added}), {**self.record, **(entries or {})}
+        return Posterior(self.model, self.train, self.data, idata, record, self._diagnostics)
 
     @property
     def _targets(self) -> FloatArray:

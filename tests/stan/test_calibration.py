@@ -36,10 +36,10 @@ def mixed_space() -> ConfigurationSpace:
     return space
 
 
-def calibration(gp, n, replications=REPLICATIONS, **options):
+def calibration(gp, n, **options):
     """Calibrate with n points observed twice and one new point."""
     *observed, new = gp.encoder.sobol(n + 1, 1)
-    return calibrate(gp, [*observed, *observed, new], replications, DRAWS, warmup=200, **options)
+    return calibrate(gp, [*observed, *observed, new], REPLICATIONS, DRAWS, warmup=200, **options)
 
 
 @pytest.fixture
@@ -74,8 +74,7 @@ def test_matern(wide):
     ids=["hierarchical", "fm"],
 )
 def test_other_programs_under_default_priors_with_a_warp(kernel, space):
-    # Fewer replications than of the Matérn program: each fit takes seconds, and the benchmark has 500.
-    result = calibration(sl.GaussianProcess(space, kernel, warp="log"), 4, replications=30)
+    result = calibration(sl.GaussianProcess(space, kernel, warp="log"), 4)
     assert "warp" in result.ranks
     assert result.p_value() > LIMIT, result.p_values()
 

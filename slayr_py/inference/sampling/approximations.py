@@ -15,6 +15,7 @@ import pandas as pd
 from slayr_py.inference.diagnostics.checks import PARETO_K_LIMIT, importance_ess_limit
 from slayr_py.inference.diagnostics.importance import smoothed_resample
 from slayr_py.inference.sampling.command import CommonArguments, generated_quantities
+from slayr_py.inference.sampling.options import FitOptions
 from slayr_py.inference.sampling.output import Run, call, columns_of, shapes_of, variables_of
 from slayr_py.inference.sampling.population import Population, improve
 from slayr_py.inference.sampling.warm_start import WarmStart
@@ -25,8 +26,6 @@ _MODE_STARTS = 4  # the posterior of length-scales can have several modes: the b
 _PATHS = 4
 _ELBO_DRAWS = 10  # draws to find the best approximation on a path: Stan's default of 25 costs more than the paths
 _MODE = {"mode_starts": _MODE_STARTS}
-DENSITY_DATA = "density.json"
-"""Name of the data file for log densities, in the folder of the data file."""
 
 
 def mode(model: cmdstanpy.CmdStanModel, common: CommonArguments) -> Run:
@@ -36,17 +35,19 @@ def mode(model: cmdstanpy.CmdStanModel, common: CommonArguments) -> Run:
     return Run(variables_of(table, fit.column_names), shapes_of(fit.column_names), dict(_MODE), calls=calls)
 
 
-def laplace(model: cmdstanpy.CmdStanModel, common: CommonArguments, n: int, seed: int) -> Run:
-    """Return n draws resampled from a normal distribution at the mode."""
+def laplace(model: cmdstanpy.CmdStanModel, common: CommonArguments, options: FitOptions, seed: int) -> Run:
+    """Return draws resampled from a normal distribution at the mode."""
     at, calls = _best_mode(model, common)
-    fit = model.laplace_sample(**_in_folder(common, "laplace"), mode=at, draws=n, jacobian=True)
+    fit = model.laplace_sample(
+        **_in_folder(common, "laplace"), mode=at, draws=options.chains * options.draws, jacobian=True
+    )
     calls.append(call(fit, mode="the best mode"))
-    return _reweighted(model, common, fit, ("log_p__", "log_q__"), n, seed, _MODE, calls)
+    return _reweighted(model, common, fit, ("log_p__", "log_q__"), options, seed, _MODE, calls)
 
 
-def pathfinder(model: cmdstanpy.CmdStanModel, common: CommonArguments, n: int, seed: int) -> Run:
-    """Return n draws resampled from the best normal distributions on paths to the mode (Zhang et al. 2022)."""
-    single = -(-n // _PATHS)
+def pathfinder(model: cmdstanpy.CmdStanModel, common: CommonArguments, options: FitOptions, seed: int) -> Run:
+    """Return draws resampled from the best normal distributions on paths to the mode (Zhang et al. 2022)."""
+    single = -(-options.chains * options.draws // _PATHS)
     fit = model.pathfinder(
         **common,
         num_paths=_PATHS,
@@ -57,15 +58,18 @@ def pathfinder(model: cmdstanpy.CmdStanModel, common: CommonArguments, n: int, s
         calculate_lp=True,
     )
     settings = {"paths": _PATHS, "elbo_draws": _ELBO_DRAWS}
-    return _reweighted(model, common, fit, ("lp__", "lp_approx__"), n, seed, settings, [call(fit)])
+    return _reweighted(model, common, fit, ("lp__", "lp_approx__"), options, seed, settings, [call(fit)])
 
 
-def carried(model: cmdstanpy.CmdStanModel, common: CommonArguments, n: int, seed: int, start: WarmStart) -> Run:
-    """Return n draws by importance sampling from a mixture fitted to the draws of ``start``."""
+def carried(
+    model: cmdstanpy.CmdStanModel, common: CommonArguments, options: FitOptions, seed: int, start: WarmStart
+) -> Run:
+    """Return draws by importance sampling from a mixture fitted to the draws of ``start``."""
     shapes = {name: values.shape[1:] for name, values in start.points.items()}
     density = _Density(model, common, shapes)
     try:
-        found = improve(density, start.draws, n, _limits("carried", n), np.random.default_rng(seed))
+        n = options.chains * options.draws
+        found = improve(density, start.draws, n, _limits(options), np.random.default_rng(seed))
     except np.linalg.LinAlgError as error:
         raise ValueError(f"no proposal can be fitted to the {len(start.draws)} earlier draws: {error}") from error
     return density.run(found, {"steps": found.steps}, [])
@@ -78,7 +82,6 @@ class _Density:
     ----------
     model : CmdStanModel
     common : CommonArguments
-        The data file stands beside ``density.json``, the data with ``want_density`` and without ``want_pointwise``.
     shapes : dict
         Shapes of the coordinates by name.
     """
@@ -87,20 +90,23 @@ class _Density:
         self, model: cmdstanpy.CmdStanModel, common: CommonArguments, shapes: dict[str, tuple[int, ...]]
     ) -> None:
         self._exe, self._data, self._seed = str(model.exe_file), Path(common["data"]), common["seed"]
+        self._density_data, data = self._data.with_name("density.json"), json.loads(self._data.read_text())
+        self._density_data.write_text(json.dumps(data | {"want_density": 1, "want_pointwise": 0}))
+        self._pointwise = data["want_pointwise"]
         self._shapes, self._contract = shapes, CONTRACTS[model.name]
         self._header = [f"{z}.{i + 1}" if shape else z for z, shape in shapes.items() for i in range(prod(shape))]
         self._generated = pd.DataFrame()
 
     def __call__(self, points: FloatArray) -> FloatArray:
         """Return log densities (s,) at points (s, P); minus infinity where undefined."""
-        self._generated = self._generate(points, self._data.with_name(DENSITY_DATA))
+        self._generated = self._generate(points, self._density_data)
         values = self._generated["log_density.1"].to_numpy(dtype=np.float64)
         return np.where(np.isnan(values), -np.inf, values)
 
     def run(self, found: Population, settings: dict[str, Any], calls: list[dict[str, Any]]) -> Run:
         """Return the run of points that were resampled from those of the last call."""
         generated = self._generated.iloc[found.rows].drop(columns="log_density.1")
-        if json.loads(self._data.read_text())["want_pointwise"]:
+        if self._pointwise:
             generated = self._generate(found.draws, self._data)
         table = np.hstack([found.draws, generated])[None]
         variables = variables_of(table, [*self._header, *generated.columns])
@@ -113,9 +119,10 @@ class _Density:
         return generated_quantities(self._exe, data, pd.DataFrame(points, columns=self._header), self._seed)
 
 
-def _limits(method: str, n: int) -> Callable[[float, float], bool]:
+def _limits(options: FitOptions) -> Callable[[float, float], bool]:
     """Return whether a Pareto shape and an effective number of draws are within the limits of the diagnostics."""
-    return lambda pareto_k, ess: pareto_k <= PARETO_K_LIMIT and ess >= importance_ess_limit(n, method)
+    smallest = importance_ess_limit(options.chains * options.draws, options.method)
+    return lambda pareto_k, ess: pareto_k <= PARETO_K_LIMIT and ess >= smallest
 
 
 def _reweighted(
@@ -123,16 +130,16 @@ def _reweighted(
     common: CommonArguments,
     fit: cmdstanpy.CmdStanLaplace | cmdstanpy.CmdStanPathfinder,
     ratio: tuple[str, str],
-    n: int,
+    options: FitOptions,
     seed: int,
     settings: dict[str, Any],
     calls: list[dict[str, Any]],
 ) -> Run:
-    """Resample n draws by Pareto-smoothed importance ratios; improve the draws first if the ratios are bad."""
+    """Resample draws by Pareto-smoothed importance ratios; improve the draws first if the ratios are bad."""
     table, names = fit.draws(), fit.column_names
     columns, rng = columns_of(names), np.random.default_rng(seed)
     log_ratio = table[:, columns[ratio[0]][0]] - table[:, columns[ratio[1]][0]]
-    good = _limits("", n)
+    good, n = _limits(options), options.chains * options.draws
     rows, pareto_k, ess = smoothed_resample(log_ratio, n, rng)
     variables, shapes = variables_of(table[None, rows], names), shapes_of(names)
     run = Run(variables, shapes, settings | {"improved": False}, {}, pareto_k, ess, calls=calls)

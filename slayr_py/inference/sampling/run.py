@@ -75,9 +75,6 @@ def run(
         with run_folder() as folder, _quiet_cmdstanpy(), threadpool_limits(limits=1, user_api="blas"):
             data_file = folder / "data.json"
             cmdstanpy.write_stan_json(str(data_file), dict(data))
-            if method in ("carried", "pathfinder", "laplace"):
-                density = {**data, "want_density": 1, "want_pointwise": 0}
-                cmdstanpy.write_stan_json(str(data_file.with_name(approximations.DENSITY_DATA)), density)
             common: CommonArguments = {
                 "data": str(data_file),
                 "seed": arguments["stan_seed"],
@@ -90,13 +87,13 @@ def run(
             elif method == "carried":
                 if start is None:
                     raise ValueError("there is no earlier posterior to start from")
-                result = approximations.carried(model, common, n_draws, int(seed), start)
+                result = approximations.carried(model, common, options, int(seed), start)
             elif method == "map":
                 result = approximations.mode(model, common)
             elif method == "laplace":
-                result = approximations.laplace(model, common, n_draws, int(seed))
+                result = approximations.laplace(model, common, options, int(seed))
             else:
-                result = approximations.pathfinder(model, common, n_draws, int(seed))
+                result = approximations.pathfinder(model, common, options, int(seed))
             seconds = time.perf_counter() - started
             return replace(result, arguments=arguments | result.arguments, seconds=seconds)
     except OSError as error:
