@@ -10,6 +10,7 @@ from typing import Any, Literal
 import numpy as np
 import xarray as xr
 
+from slayr_py.arguments import check_integer
 from slayr_py.errors import DataError, StorageError
 from slayr_py.inference.diagnostics.arviz_bridge import leave_one_out, to_arviz
 from slayr_py.inference.diagnostics.checks import Diagnostics, diagnose
@@ -22,6 +23,7 @@ from slayr_py.inference.prediction import (
     coordinate_table,
     predict_all,
     predict_in_stan,
+    sample_all,
     thinned,
 )
 from slayr_py.inference.records import saved
@@ -33,6 +35,7 @@ from slayr_py.inference.sampling.output import Run, columns_of
 from slayr_py.inference.sampling.programs import compiled
 from slayr_py.inference.sampling.run import generate, run
 from slayr_py.inference.sampling.warm_start import WarmStart
+from slayr_py.inference.warp import unwarped
 from slayr_py.kernels import Kernel
 from slayr_py.space import Encoded, Encoder
 from slayr_py.space.dimension import FloatArray
@@ -192,7 +195,43 @@ class Posterior:
             mean, sd = predict_in_stan(self.model, self.train, self._targets, stored, new, seed)
         else:
             raise DataError(f"unknown engine {engine!r}; known: 'numpy', 'stan'")
-        return Prediction.from_latent(Latent(mean, sd, self.draws.get("warp"), self.y_mean, self.y_sd))
+        warp, sigma_n = self.draws.get("warp"), self.draws["sigma_n"]
+        return Prediction.from_latent(Latent(mean, sd, warp, self.y_mean, self.y_sd, sigma_n))
+
+    def sample(self, configs: Encoded | Iterable[Mapping[str, Any]] | Any, n: int = 100, seed: int = 1) -> FloatArray:
+        """Draw the latent function jointly at m configurations.
+
+        Every draw takes the hyperparameters of a random posterior draw. It is a function given the observations,
+        evaluated at all m configurations.
+
+        Parameters
+        ----------
+        configs : iterable of configurations, DataFrame, (m, D) array, or Encoded
+        n : int
+            Number of draws.
+        seed : int
+            Fixes the draws.
+
+        Returns
+        -------
+        (n, m) float64
+            In the user's units.
+
+        Raises
+        ------
+        DataError
+            If n or the seed is illegal.
+        InferenceError
+            If a joint covariance is not positive definite up to rounding errors.
+        """
+        n, seed = check_integer("n", n), check_integer("seed", seed, minimum=0)
+        rng = np.random.default_rng(seed)
+        rows = rng.integers(self.n_draws, size=n)
+        new = self.encoder.encode(configs)
+        values = sample_all(self.kernel, self.train, self._targets, self.draws, new, rows, rng)
+        if "warp" in self.draws:
+            values = unwarped(values, self.draws["warp"][rows, None])
+        return np.asarray(self.y_mean + self.y_sd * values)
 
     def predictor(self, n_draws: int | None = None) -> Predictor:
         """Return a predictor from at most ``n_draws`` draws (all by default).

@@ -15,6 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from copy import copy
+from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
@@ -52,6 +53,8 @@ class Latent(NamedTuple):
         Parameter of T; None if T is the identity.
     y_mean, y_sd : float
         Standardisation of the targets.
+    sigma_n : (s,) float64
+        Standard deviation of the noise, on the scale of the transformed function.
     """
 
     mean: FloatArray
@@ -59,12 +62,17 @@ class Latent(NamedTuple):
     warp: FloatArray | None
     y_mean: float
     y_sd: float
+    sigma_n: FloatArray
 
     def moments(self) -> tuple[FloatArray, FloatArray]:
         """Return mean and standard deviation of the function under each draw, (s, m), for standardised targets."""
         if self.warp is None:
             return self.mean, self.sd
         return unwarped_moments(self.mean, self.sd, self.warp[:, None])
+
+    def of_observation(self) -> Latent:
+        """Return the same for a new observation: the transformed function plus noise."""
+        return self._replace(sd=np.hypot(self.sd, self.sigma_n[:, None]))
 
     def cumulative(self, y: FloatArray, noise: FloatArray | float = 0.0) -> FloatArray:
         """Return the probability of values below y (m,), in the user's units; noise sd (s, 1) is added to ``sd``."""
@@ -120,13 +128,21 @@ class Prediction(_Values):
         prediction.latent = latent
         return prediction
 
-    def quantile(self, q: ArrayLike) -> FloatArray:
+    @cached_property
+    def observation_sd(self) -> FloatArray:
+        """Standard deviation (m,) of a new observation, noise included."""
+        _, sd = mixture_moments(*self.latent.of_observation().moments())
+        return np.asarray(abs(self.latent.y_sd) * sd)
+
+    def quantile(self, q: ArrayLike, observation: bool = False) -> FloatArray:
         """Return quantiles of the mixture, by bisection of its distribution function.
 
         Parameters
         ----------
         q : float or (k,) array_like
             Probabilities in (0, 1).
+        observation : bool
+            Describe a new observation, noise included, instead of the latent function.
 
         Returns
         -------
@@ -140,11 +156,19 @@ class Prediction(_Values):
         probabilities = np.asarray(q, dtype=np.float64)
         if not np.all((probabilities > 0) & (probabilities < 1)):
             raise DataError(f"probabilities of quantiles must lie in (0, 1), got {q!r}")
-        rows = [self._quantile(float(p)) for p in probabilities.ravel()]
+        latent = self.latent.of_observation() if observation else self.latent
+        rows = [self._quantile(float(p), latent) for p in probabilities.ravel()]
         return np.reshape(rows, (*probabilities.shape, self.mean.size))
 
-    def interval(self, level: float = 0.9) -> tuple[FloatArray, FloatArray]:
+    def interval(self, level: float = 0.9, observation: bool = False) -> tuple[FloatArray, FloatArray]:
         """Return the bounds (m,) of the central interval of the latent function with probability ``level``.
+
+        Parameters
+        ----------
+        level : float
+            Probability in (0, 1).
+        observation : bool
+            Describe a new observation, noise included, instead of the latent function.
 
         Raises
         ------
@@ -153,7 +177,7 @@ class Prediction(_Values):
         """
         if not 0 < level < 1:
             raise DataError(f"level must be a probability between 0 and 1, got {level!r}")
-        return self.quantile((1 - level) / 2), self.quantile((1 + level) / 2)
+        return self.quantile((1 - level) / 2, observation), self.quantile((1 + level) / 2, observation)
 
     def centre_and_spread(self) -> tuple[FloatArray, FloatArray]:
         """Return mean and standard deviation (m,) or, under a warp, the median and half the central 68% interval.
@@ -165,9 +189,8 @@ class Prediction(_Values):
         low, median, high = self.quantile(ndtr([-1.0, 0.0, 1.0]))
         return median, (high - low) / 2
 
-    def _quantile(self, p: float) -> FloatArray:
+    def _quantile(self, p: float, latent: Latent) -> FloatArray:
         # The quantile of a mixture lies between the smallest and the largest quantile of its components.
-        latent = self.latent
         scores = latent.mean + ndtri(p) * latent.sd
         if latent.warp is not None:
             scores = unwarped(scores, latent.warp[:, None])
@@ -286,7 +309,14 @@ class Predictor:
         """Return the prediction in units of the user, for targets standardised with ``y_mean`` and ``y_sd``."""
         cross = self.kernel.cross(new, self.train, self.draws)
         mean, variance = self._moments(new, cross, self._solve(cross))
-        return Prediction.from_latent(Latent(mean, np.sqrt(variance), self.draws.get("warp"), y_mean, y_sd))
+        warp, sigma_n = self.draws.get("warp"), self.draws["sigma_n"]
+        return Prediction.from_latent(Latent(mean, np.sqrt(variance), warp, y_mean, y_sd, sigma_n))
+
+    def joint_moments(self, new: Encoded) -> tuple[FloatArray, FloatArray]:
+        """Return mean (s, m) and covariance (s, m, m) of the transformed function at m new configurations."""
+        solved = self._solve(self.kernel.cross(new, self.train, self.draws))
+        mean = self.draws["mu"][:, None] + np.einsum("smn,sn->sm", solved, self.whitened)
+        return mean, self.kernel.cross(new, new, self.draws) - solved @ solved.transpose(0, 2, 1)
 
     def moments_with_gradient(self, new: Encoded) -> Moments:
         """Return mean and variance (s, m), and their derivatives by the real inputs, (s, m, D_real)."""
@@ -357,6 +387,35 @@ def predict_all(
     return mean, sd
 
 
+def sample_all(
+    kernel: Kernel,
+    train: Encoded,
+    y: FloatArray,
+    draws: Mapping[str, FloatArray],
+    new: Encoded,
+    rows: NDArray[np.intp],
+    rng: np.random.Generator,
+) -> FloatArray:
+    """Draw the transformed function jointly at m configurations, once for each of the k ``rows`` of ``draws``: (k, m).
+
+    Blocks of draws limit the memory.
+    """
+    normals = rng.standard_normal((len(rows), len(new)))
+    values, distinct = np.empty(normals.shape), np.unique(rows)
+    block = max(1, _BLOCK // max(len(train), len(new), 1) ** 2)
+    for i in range(0, len(distinct), block):
+        some = distinct[i : i + block]
+        predictor = Predictor(kernel, train, y, {name: value[some] for name, value in draws.items()})
+        mean, covariance = predictor.joint_moments(new)
+        # Rounding errors are relative to the prior variance, which can exceed the posterior one by orders of magnitude.
+        scale = kernel.diagonal(new, predictor.draws).max(axis=1, initial=0.0)
+        factors = _cholesky(covariance, scale)
+        for row, centre, factor in zip(some, mean, factors, strict=True):
+            mine = rows == row
+            values[mine] = centre + normals[mine] @ factor.T
+    return values
+
+
 def predict_in_stan(
     model: Model, train: Encoded, y: FloatArray, stored: xr.Dataset, new: Encoded, seed: int
 ) -> tuple[FloatArray, FloatArray]:
@@ -393,16 +452,19 @@ def solve_upper(factor: FloatArray, rows: FloatArray) -> FloatArray:
     return np.asarray(dtrsm(1.0, factor.T, rows.T, lower=0, trans_a=0)).T
 
 
-def _cholesky(covariance: FloatArray) -> FloatArray:
-    """Return the lower factors of (s, n, n), with the smallest jitter that makes each matrix positive definite."""
+def _cholesky(covariance: FloatArray, scale: FloatArray | None = None) -> FloatArray:
+    """Return the lower factors of (s, n, n), with the smallest jitter that makes each matrix positive definite.
+
+    The jitter is relative to ``scale`` (s,), by default the mean of each diagonal.
+    """
     try:
         return np.asarray(np.linalg.cholesky(covariance), dtype=np.float64)
     except np.linalg.LinAlgError:
-        return np.stack([_jittered_cholesky(matrix) for matrix in covariance])
+        scales = np.mean(np.diagonal(covariance, axis1=1, axis2=2), axis=1) if scale is None else scale
+        return np.stack([_jittered_cholesky(*pair) for pair in zip(covariance, scales, strict=True)])
 
 
-def _jittered_cholesky(matrix: FloatArray) -> FloatArray:
-    scale = float(np.mean(np.diag(matrix)))
+def _jittered_cholesky(matrix: FloatArray, scale: float) -> FloatArray:
     for jitter in (0.0, *_JITTERS):
         try:
             factor = np.linalg.cholesky(matrix + jitter * scale * np.eye(len(matrix)))
@@ -410,6 +472,6 @@ def _jittered_cholesky(matrix: FloatArray) -> FloatArray:
         except np.linalg.LinAlgError:
             continue
     raise InferenceError(
-        f"the covariance of {len(matrix)} observations is not positive definite even with relative jitter "
+        f"the covariance of {len(matrix)} configurations is not positive definite even with relative jitter "
         f"{_JITTERS[-1]}; use a prior with larger sigma_n"
     )

@@ -49,6 +49,19 @@ def test_save_and_load(mixed_posterior, tmp_path):
     np.testing.assert_allclose(again.predict(new, engine="stan").mean, again.predict(new).mean, rtol=1e-8)
 
 
+def test_joint_draws_agree_with_the_prediction(branin_posterior):
+    new = branin_posterior.encoder.sobol(4, 8)
+    values, about = branin_posterior.sample(new, 5000), branin_posterior.predict(new)
+    assert values.shape == (5000, 4) and values.dtype == np.float64
+    np.testing.assert_allclose(values.mean(axis=0), about.mean, atol=4.5 * about.sd.max() / np.sqrt(5000))
+    np.testing.assert_allclose(values.std(axis=0), about.sd, rtol=0.1)
+    np.testing.assert_array_equal(branin_posterior.sample(new, 5000, seed=1), values)
+    assert branin_posterior.sample(new[:1], 3, seed=2).shape == (3, 1)
+    for wrong in ({"n": 0}, {"n": 2.5}, {"seed": -1}):
+        with pytest.raises(sl.DataError, match="must be an integer"):
+            branin_posterior.sample(new, **wrong)
+
+
 def test_unknown_engine(mixed_posterior):
     with pytest.raises(sl.DataError, match="unknown engine 'torch'"):
         mixed_posterior.predict(mixed_posterior.train, engine="torch")

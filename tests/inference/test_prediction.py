@@ -4,9 +4,14 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from ConfigSpace import ConfigurationSpace
 
-from slayr_py.inference.prediction import Predictor, mixture_moments
-from slayr_py.space import Encoded
+from slayr_py.inference import prediction
+from slayr_py.inference.prediction import Predictor, coordinate_table, mixture_moments, sample_all
+from slayr_py.inference.sampling.programs import compiled
+from slayr_py.inference.sampling.run import generate
+from slayr_py.kernels import Matern
+from slayr_py.space import Encoded, Encoder
 
 
 @pytest.mark.stan
@@ -43,6 +48,61 @@ def test_prediction_against_the_formulas_with_an_inverse(mixed_posterior):
         variance = own - np.einsum("ij,ik,kj->j", cross, inverse, cross)
         np.testing.assert_allclose(prediction.draw_mean[i], posterior.y_mean + posterior.y_sd * mean, rtol=1e-7)
         np.testing.assert_allclose(prediction.draw_sd[i], posterior.y_sd * np.sqrt(variance), rtol=1e-5)
+
+
+@pytest.mark.stan
+@pytest.mark.parametrize("fixture", ["branin_posterior", "mixed_posterior"])
+def test_joint_moments_in_stan_and_numpy(fixture, request):
+    posterior = request.getfixturevalue(fixture)
+    new = posterior.encoder.encode(posterior.encoder.sobol(5, 123))
+    mean, covariance = posterior.predictor().joint_moments(new)
+    data = posterior.model.stan_data(posterior.train, posterior.data["y"], new, pointwise=False) | {"want_cov": 1}
+    table = coordinate_table(posterior.model, posterior.idata["unconstrained_posterior"].to_dataset())
+    output = generate(compiled(posterior.kernel.program), data, table, seed=1)
+    by_stan = output[[f"f_cov.{i + 1}.{j + 1}" for i in range(5) for j in range(5)]].to_numpy()
+    np.testing.assert_allclose(covariance.reshape(-1, 25), by_stan, rtol=1e-8, atol=1e-9)
+    np.testing.assert_allclose(mean, output[[f"f_mean.{i + 1}" for i in range(5)]].to_numpy(), rtol=1e-8, atol=1e-8)
+    one_by_one = posterior.predictor().moments(new)[1]
+    np.testing.assert_allclose(np.diagonal(covariance, axis1=1, axis2=2), one_by_one, rtol=1e-8, atol=1e-10)
+
+
+@pytest.fixture(scope="module")
+def drawn():
+    """Draws of a Matérn kernel on six observations, and configurations of which two coincide and one is observed."""
+    encoder = Encoder(ConfigurationSpace({"a": (0.0, 1.0), "b": (0.0, 1.0)}))
+    rng = np.random.default_rng(7)
+    train = encoder.encode(rng.random((6, 2)))
+    new = encoder.encode(
+        np.vstack([rng.random((2, 2)), train.unit_values[:1], train.unit_values[1:2], train.unit_values[1:2]])
+    )
+    draws = {"mu": rng.normal(size=4), "sigma_f": rng.lognormal(size=4), "sigma_n": np.array([1e-9, 1e-4, 0.1, 0.5])}
+    draws["lengthscale"] = 0.5 * rng.lognormal(size=(4, 2))
+    return Matern(), train, rng.normal(size=6), draws, new
+
+
+def test_joint_draws_have_the_joint_moments(drawn):
+    kernel, train, y, draws, new = drawn
+    for row in range(4):
+        rows = np.full(20_000, row)
+        values = sample_all(kernel, train, y, draws, new, rows, np.random.default_rng(1))
+        mean, covariance = (moment[row] for moment in Predictor(kernel, train, y, draws).joint_moments(new))
+        sd = np.sqrt(np.maximum(np.diag(covariance), 0))
+        np.testing.assert_allclose(values.mean(axis=0), mean, atol=4.5 * sd.max() / np.sqrt(20_000))
+        np.testing.assert_allclose(
+            np.cov(values.T), covariance, atol=4.5 * np.sqrt(2) * sd.max() ** 2 / np.sqrt(20_000)
+        )
+        np.testing.assert_allclose(values[:, 3], values[:, 4], atol=1e-4)
+
+
+def test_joint_draws_do_not_depend_on_blocks(drawn, monkeypatch):
+    kernel, train, y, draws, new = drawn
+    rows = np.array([3, 0, 3, 2, 1, 3])
+    whole = sample_all(kernel, train, y, draws, new, rows, np.random.default_rng(1))
+    monkeypatch.setattr(prediction, "_BLOCK", 1)
+    blocks = sample_all(kernel, train, y, draws, new, rows, np.random.default_rng(1))
+    np.testing.assert_allclose(blocks, whole, rtol=1e-9, atol=1e-9)
+    alone = sample_all(kernel, train, y, draws, new, rows[:1], np.random.default_rng(1))
+    np.testing.assert_allclose(alone[0], whole[0], rtol=1e-9, atol=1e-9)
 
 
 def test_gradients_of_the_moments(branin_posterior):

@@ -50,7 +50,8 @@ def test_moments_in_the_units_of_the_targets(mean, sd, a):
 
 def latent(warp):
     rng = np.random.default_rng(3)
-    return Latent(rng.normal(size=(40, 5)), 0.1 + rng.random((40, 5)), warp, y_mean=2.0, y_sd=3.0)
+    sigma_n = np.linspace(0.1, 0.6, 40)
+    return Latent(rng.normal(size=(40, 5)), 0.1 + rng.random((40, 5)), warp, y_mean=2.0, y_sd=3.0, sigma_n=sigma_n)
 
 
 @pytest.mark.parametrize("warp", [None, np.full(40, 0.5), np.linspace(0.1, 0.8, 40)], ids=["none", "one", "many"])
@@ -73,6 +74,25 @@ def test_predictions_are_the_mixture_of_the_draws(warp):
     points = prediction.quantile(0.3)
     slope = (about.cumulative(points + h) - about.cumulative(points - h)) / (2 * h)
     np.testing.assert_allclose(np.exp(about.log_density(points)), slope, rtol=1e-5)
+
+
+@pytest.mark.parametrize("warp", [None, np.linspace(0.1, 0.8, 40)], ids=["none", "many"])
+def test_a_new_observation_is_the_function_plus_noise_before_the_warp_is_inverted(warp):
+    about = latent(warp)
+    prediction = Prediction.from_latent(about)
+    rng = np.random.default_rng(4)
+    f = (
+        rng.normal(about.mean, about.sd, size=(20_000, 40, 5))
+        + rng.normal(size=(20_000, 40, 5)) * about.sigma_n[:, None]
+    )
+    flat = (2.0 + 3.0 * (f if warp is None else unwarped(f, warp[:, None]))).reshape(-1, 5)
+    np.testing.assert_allclose(prediction.observation_sd, flat.std(axis=0), rtol=0.02)
+    assert np.all(prediction.observation_sd > prediction.sd)
+    low, high = prediction.interval(0.8, observation=True)
+    # Monte Carlo error of a share of 0.1 among 800,000 values: 3e-4.
+    np.testing.assert_allclose((flat < low).mean(axis=0), 0.1, atol=2e-3)
+    np.testing.assert_allclose((flat > high).mean(axis=0), 0.1, atol=2e-3)
+    np.testing.assert_allclose(prediction.quantile([0.1, 0.9], observation=True), [low, high], rtol=1e-9)
 
 
 @pytest.mark.parametrize("q", [0.0, 1.0, -0.1, np.nan])
@@ -132,3 +152,7 @@ def test_skewed_targets_are_described_better_with_a_warp():
     by_numpy, by_stan = post.predict(new), post.predict(new, engine="stan")
     np.testing.assert_allclose(by_stan.quantile(0.9), by_numpy.quantile(0.9), rtol=1e-7)
     np.testing.assert_allclose(by_stan.mean, by_numpy.mean, rtol=1e-7)
+    sampled = post.sample(new, 4000)
+    for p in (0.1, 0.5, 0.9):
+        below = (sampled < by_numpy.quantile(p)).mean(axis=0)
+        np.testing.assert_allclose(below, p, atol=4.5 * np.sqrt(p * (1 - p) / 4000))

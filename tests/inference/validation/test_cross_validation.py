@@ -31,7 +31,7 @@ def smooth():
 def test_scores_are_those_of_the_mixture_of_observations():
     rng = np.random.default_rng(1)
     mean, sd, noise, y = rng.normal(size=(50, 8)), rng.random((50, 8)), rng.random(50), rng.normal(size=8)
-    prediction = Prediction.from_latent(Latent(mean / 3, sd / 3, None, 0.0, 3.0))
+    prediction = Prediction.from_latent(Latent(mean / 3, sd / 3, None, 0.0, 3.0, np.zeros(len(mean))))
     posterior = SimpleNamespace(draws={"sigma_n": noise}, predict=lambda _: prediction)
     scores = predictive_scores(posterior, None, y, level=0.5)
     spread = np.sqrt(sd**2 + (3 * noise[:, None]) ** 2)
