@@ -10,7 +10,7 @@ import pytest
 PACKAGE = Path(__file__).resolve().parents[1] / "slayr_py"
 
 ROOMS = [
-    ["errors", "version"],
+    ["display", "errors", "version"],
     ["arguments", "processes"],
     ["space"],
     ["kernels"],

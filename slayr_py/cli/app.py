@@ -9,7 +9,7 @@ import typer
 from typer.core import TyperGroup
 
 from slayr_py.cli import manual
-from slayr_py.cli.tables import printable
+from slayr_py.display import printable
 from slayr_py.errors import DataError, SlayrError, SpaceError, StorageError, ToolchainError
 
 EXIT_FAILED = 1

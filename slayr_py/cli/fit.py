@@ -21,7 +21,7 @@ from slayr_py.cli.checks import ConfigError
 from slayr_py.cli.figures import save_posterior_figures
 from slayr_py.cli.fit_text import attempts_text, limits_text, wrapped
 from slayr_py.cli.inline_space import read_space
-from slayr_py.cli.tables import table_text
+from slayr_py.display import table_text
 from slayr_py.errors import DataError, did_you_mean
 from slayr_py.inference import GaussianProcess, Posterior
 from slayr_py.inference.model import Warp

@@ -10,7 +10,7 @@ import textwrap
 from collections.abc import Mapping, Sequence
 from typing import Any, TypeGuard
 
-from slayr_py.cli.tables import printable
+from slayr_py.display import printable
 from slayr_py.inference.diagnostics.checks import reason
 
 _LIMITS = {

@@ -13,7 +13,7 @@ import typer
 from slayr_py.cli.checks import ConfigError
 from slayr_py.cli.fit_text import attempts_text, limits_text, wrapped
 from slayr_py.cli.studies import load_study
-from slayr_py.cli.tables import cell, config_lines, printable, table_text
+from slayr_py.display import cell, config_lines, printable, table_text
 from slayr_py.errors import DataError
 from slayr_py.inference.diagnostics.checks import INFLUENTIAL
 from slayr_py.study import Result, convergence_figure, space_of, suggestion_table

@@ -9,7 +9,7 @@ import typer
 
 from slayr_py.cli.checks import ConfigError, check_file_name
 from slayr_py.cli.config import load_config
-from slayr_py.cli.tables import config_lines
+from slayr_py.display import config_lines
 from slayr_py.errors import DataError, ObjectiveError
 from slayr_py.study import Result, minimize, suggestion_table
 from slayr_py.study.sampler import sampler_of

@@ -7,7 +7,7 @@ from typing import Any
 import typer
 
 from slayr_py.cli.studies import is_study, load_study
-from slayr_py.cli.tables import printable
+from slayr_py.display import printable
 from slayr_py.errors import DataError, InferenceError
 from slayr_py.inference import Replay, replay_folder
 from slayr_py.study import replay_trial

@@ -7,8 +7,11 @@ from dataclasses import replace
 from functools import cached_property
 from typing import Any, Literal, Self, get_args
 
+import numpy as np
+import pandas as pd
 from ConfigSpace import ConfigurationSpace
 
+from slayr_py.display import Summary
 from slayr_py.errors import DataError, did_you_mean
 from slayr_py.kernels import Hyperparameter, Kernel, Prior, from_name
 from slayr_py.kernels.contracts import StanValue
@@ -64,6 +67,19 @@ class Model:
         for h in self.hyperparameters:
             h.prior.stan_data(h.name, h.labels)  # raises for a prior of the wrong length
 
+    def __repr__(self) -> str:
+        return self._summary().text()
+
+    def _repr_html_(self) -> str:
+        return self._summary().html()
+
+    def _summary(self) -> Summary:
+        rows = [(h.name, int(np.prod(h.shape)), _spelled(h.prior)) for h in self.hyperparameters]
+        heading = f"{type(self).__name__}: {self.kernel.description}, {len(self.encoder.names)} parameters"
+        if self.warp != "none":
+            heading += f", warp {self.warp!r}"
+        return Summary(heading, pd.DataFrame(rows, columns=["hyperparameter", "size", "prior"]))
+
     def asdict(self) -> dict[str, Any]:
         """Return a JSON-able description for :meth:`fromdict`."""
         return {
@@ -104,3 +120,14 @@ class Model:
     def parameter_shapes(self) -> dict[str, tuple[int, ...]]:
         """Shapes of the program's parameters in its order, without those of length 0."""
         return self.kernel.contract.coordinate_shapes(self.hyperparameters)
+
+
+def _spelled(prior: Prior) -> str:
+    """Return family and parameters of a prior with four digits; only the ends of long vectors."""
+    arguments = prior.asdict()
+    family = arguments.pop("family")
+    texts = {
+        name: np.array2string(np.asarray(value), precision=4, suppress_small=True, threshold=4, edgeitems=1)
+        for name, value in arguments.items()
+    }
+    return f"{family}({', '.join(f'{name}={text}' for name, text in texts.items())})"

@@ -8,9 +8,11 @@ from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
+import pandas as pd
 import xarray as xr
 
 from slayr_py.arguments import check_integer
+from slayr_py.display import Summary
 from slayr_py.errors import DataError, StorageError
 from slayr_py.inference.diagnostics.arviz_bridge import leave_one_out, to_arviz
 from slayr_py.inference.diagnostics.checks import Diagnostics, diagnose
@@ -30,6 +32,7 @@ from slayr_py.inference.records import saved
 from slayr_py.inference.records.data_tree import pointwise_groups, posterior_groups, prior_groups
 from slayr_py.inference.records.record import as_text, make_record
 from slayr_py.inference.records.saved import Format
+from slayr_py.inference.records.summary import entries
 from slayr_py.inference.sampling.options import FitOptions
 from slayr_py.inference.sampling.output import Run, columns_of
 from slayr_py.inference.sampling.programs import compiled
@@ -130,6 +133,28 @@ class Posterior:
         )
         record = make_record(model, program, observed.data, result, diagnostics, start, abandoned)
         return cls(model, observed.train, observed.data, idata, record, diagnostics)
+
+    def __repr__(self) -> str:
+        return self._summary().text()
+
+    def _repr_html_(self) -> str:
+        return self._summary().html()
+
+    def _summary(self) -> Summary:
+        checks = self.check()
+        lines = [
+            f"Posterior of a Gaussian process: {self.kernel.description}, {len(self.train)} observations",
+            f"{self.record['arguments']['method']}, {self.n_draws} draw{'s' * (self.n_draws > 1)}: {checks} {'ok' if checks.ok else 'NOT OK'}",
+            *checks.messages,
+        ]
+        by_entry = entries(self.model)
+        draws = np.column_stack([self.draws[name].reshape(self.n_draws, -1)[:, i] for name, i in by_entry.values()])
+        several = self.n_draws > 1
+        centre = "median" if several else "value"
+        table = pd.DataFrame({"hyperparameter": list(by_entry), centre: np.median(draws, axis=0)})
+        if several:
+            table["5%"], table["95%"] = np.quantile(draws, [0.05, 0.95], axis=0)
+        return Summary("\n".join(lines), table)
 
     @property
     def kernel(self) -> Kernel:

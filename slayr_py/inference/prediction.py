@@ -25,6 +25,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.linalg.blas import dtrsm
 from scipy.special import logsumexp, ndtr, ndtri
 
+from slayr_py.display import Summary
 from slayr_py.errors import DataError, InferenceError
 from slayr_py.inference.model import Model
 from slayr_py.inference.sampling.programs import compiled
@@ -127,6 +128,18 @@ class Prediction(_Values):
         prediction = cls(centre + scale * mean, scale * sd, centre + scale * draw_mean, scale * draw_sd)
         prediction.latent = latent
         return prediction
+
+    def __repr__(self) -> str:
+        return self._summary().text()
+
+    def _repr_html_(self) -> str:
+        return self._summary().html()
+
+    def _summary(self) -> Summary:
+        draws, points = self.draw_mean.shape
+        table = pd.DataFrame({"configuration": range(points), "mean": self.mean, "sd": self.sd})
+        heading = f"Prediction of the latent function at {points} configurations by {draws} draws"
+        return Summary(heading, table, rows=5)
 
     @cached_property
     def observation_sd(self) -> FloatArray:

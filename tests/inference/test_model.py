@@ -23,3 +23,13 @@ def test_priors_change_the_posterior_without_compiling():
 def test_an_unknown_kernel():
     with pytest.raises(sl.DataError, match="unknown kernel 'rbf'"):
         sl.GaussianProcess(plain_space(), kernel="rbf")
+
+
+def test_a_short_description_has_the_priors():
+    gp = sl.GaussianProcess(plain_space(), priors={"sigma_n": sl.LogNormal(-6, 1)}, warp="log")
+    first, header, *rows = repr(gp).splitlines()
+    assert first == "GaussianProcess: Matérn kernel (p = 2), 2 parameters, warp 'log'"
+    assert header.split() == ["hyperparameter", "size", "prior"]
+    assert [row.split()[0] for row in rows] == ["mu", "sigma_f", "sigma_n", "warp", "lengthscale"]
+    assert rows[2].split(maxsplit=2)[1:] == ["1", "LogNormal(mu=-6., sigma=1.)"]
+    assert "<td>lengthscale</td><td>2</td>" in gp._repr_html_()

@@ -72,3 +72,16 @@ def test_a_point_estimate_has_no_warm_start(branin_data):
     space, configs, y = branin_data
     with pytest.raises(sl.DataError, match="map fit has no chains"):
         sl.GaussianProcess(space).fit(configs, y, method="map").warm_start()
+
+
+def test_a_short_description_has_medians_and_intervals(mixed_posterior):
+    lines = repr(mixed_posterior).splitlines()
+    assert lines[0] == f"Posterior of a Gaussian process: {mixed_posterior.kernel.description}, 12 observations"
+    assert lines[1].startswith(f"nuts, 200 draws: {mixed_posterior.check()} ")
+    header = lines.index(next(line for line in lines if "median" in line))
+    assert lines[header].split() == ["hyperparameter", "median", "5%", "95%"]
+    shown = {row[0]: [float(number) for number in row[1:]] for row in map(str.split, lines[header + 1 :])}
+    draws = mixed_posterior.draws["beta"][:, mixed_posterior.encoder.graph_names.index("act")]
+    np.testing.assert_allclose(shown["beta[act]"], np.quantile(draws, [0.5, 0.05, 0.95]), rtol=1e-5)
+    np.testing.assert_allclose(shown["sigma_n"][0], np.median(mixed_posterior.draws["sigma_n"]), rtol=1e-5)
+    assert "<td>beta[act]</td>" in mixed_posterior._repr_html_()

@@ -161,3 +161,14 @@ def test_nearly_singular_covariances_are_still_factored(branin_posterior):
 def test_mixture_moments():
     mean, sd = np.array([[0.0], [2.0]]), np.array([[1.0], [3.0]])
     assert [float(v[0]) for v in mixture_moments(mean, sd)] == [1.0, pytest.approx(np.sqrt(6))]
+
+
+def test_a_short_description_has_the_first_rows():
+    rng = np.random.default_rng(0)
+    latent = prediction.Latent(rng.normal(size=(3, 8)), np.ones((3, 8)), None, 10.0, 2.0, np.ones(3))
+    about = prediction.Prediction.from_latent(latent)
+    first, header, *rows, more = repr(about).splitlines()
+    assert first == "Prediction of the latent function at 8 configurations by 3 draws"
+    assert header.split() == ["configuration", "mean", "sd"] and len(rows) == 5 and more.strip() == "... 3 more rows"
+    assert [float(number) for number in rows[4].split()] == pytest.approx([4, about.mean[4], about.sd[4]], rel=1e-5)
+    assert "<th>sd</th>" in about._repr_html_()

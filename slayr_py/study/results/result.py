@@ -11,6 +11,7 @@ from optuna import Study
 from optuna.study import StudyDirection
 from optuna.trial import FrozenTrial, TrialState
 
+from slayr_py.display import Summary, cell
 from slayr_py.errors import DataError
 from slayr_py.study.results.tables import convergence_figure, finite_trials
 from slayr_py.study.sampler import sampler_of
@@ -99,6 +100,17 @@ class Result:
         sampler = sampler_of(self.study)
         kernel = f"kernel={sampler.kernel!r}, " if sampler is not None else ""
         return f"Result({self.study.study_name!r}, {trials} trials, {kernel}{best})"
+
+    def _repr_html_(self) -> str:
+        trials = self.trials
+        lines = [f"Study {self.study.study_name!r}: {len(trials)} trials"]
+        sampler = sampler_of(self.study)
+        if sampler is not None:
+            lines.append(f"kernel: {sampler.kernel!r}")
+        if finite_trials(self.study):
+            best = ", ".join(f"{name} = {cell(value)}" for name, value in self.best_config.items())
+            lines.append(f"best: {self.best_value:.6g} at {best}")
+        return Summary("\n".join(lines), trials, rows=5).html()
 
     def _best(self) -> FrozenTrial:
         finished = finite_trials(self.study)

@@ -2,10 +2,12 @@ from __future__ import annotations
 
 import numpy as np
 import optuna
+from ConfigSpace import Categorical, ConfigurationSpace
+from optuna.distributions import CategoricalDistribution
 from testing_studies import branin
 
-from slayr_py.study import minimize
-from slayr_py.study.results.result import trials_table
+from slayr_py.study import create_study, minimize
+from slayr_py.study.results.result import Result, trials_table
 
 
 def test_result_reads_the_study(mixed):
@@ -18,6 +20,9 @@ def test_result_reads_the_study(mixed):
     assert isinstance(result.study, optuna.Study)
     assert (table["params_degree"].notna() == (table["params_kernel"] == "poly")).all()
     assert f"best_value={result.best_value:.6g}" in repr(result)
+    html = result._repr_html_()
+    assert f"<div>best: {result.best_value:.6g} at " in html and "... 1 more row" in html
+    assert "<div>kernel: " in html and "<th>params_degree</th>" in html
 
 
 def test_best_value_is_the_largest_when_maximising(plane):
@@ -39,3 +44,15 @@ def test_trials_table_of_a_study_of_another_sampler():
     study = optuna.create_study()
     study.optimize(lambda trial: trial.suggest_float("z", 0, 1), n_trials=2)
     assert trials_table(study).columns.tolist() == ["number", "value", "state", "params_z"]
+
+
+def test_the_description_for_notebooks_escapes_names_and_levels():
+    space = ConfigurationSpace([Categorical("<b>", ["<script>", "a&b"])])
+    result = Result(create_study(space, study_name="<i>net</i>"), space)
+    assert "<i>" not in result._repr_html_() and "best" not in result._repr_html_()
+    trial = optuna.trial.create_trial(
+        params={"<b>": "<script>"}, distributions={"<b>": CategoricalDistribution(["<script>", "a&b"])}, value=1.0
+    )
+    result.study.add_trial(trial)
+    html = result._repr_html_()
+    assert "<script>" not in html and "<b>" not in html and "&lt;b&gt; = &lt;script&gt;" in html
