@@ -25,7 +25,7 @@ if TYPE_CHECKING:
         ToolchainError,
     )
     from slayr_py.inference import Diagnostics, GaussianProcess, Posterior, Prediction
-    from slayr_py.kernels import Beta, Dirichlet, LogNormal, Normal
+    from slayr_py.kernels import Beta, Dirichlet, Gamma, HalfNormal, InverseGamma, LogNormal, Normal
     from slayr_py.study import Result, minimize
 
 _MODULES = ("acquisition", "errors", "inference", "kernels", "space", "study", "svm", "toolchain")
@@ -41,6 +41,9 @@ _NAMES = {
     "ToolchainError": "errors",
     "Beta": "kernels",
     "Dirichlet": "kernels",
+    "Gamma": "kernels",
+    "HalfNormal": "kernels",
+    "InverseGamma": "kernels",
     "LogNormal": "kernels",
     "Normal": "kernels",
     "Diagnostics": "inference",
@@ -59,6 +62,9 @@ __all__ = [
     "Dirichlet",
     "GaussianProcess",
     "InferenceError",
+    "Gamma",
+    "HalfNormal",
+    "InverseGamma",
     "LogNormal",
     "Normal",
     "NotFiniteError",

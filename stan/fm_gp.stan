@@ -23,6 +23,8 @@ functions {
   
   #include functions/warp.stan
   
+  #include functions/probit.stan
+  
   #include functions/gp_posterior.stan
   
   #include functions/fm_marginal.stan
@@ -62,11 +64,14 @@ data {
   int<lower=0, upper=P> n_alpha; // P where alpha modulates, else 0
   vector[n_alpha] alpha_location; // alpha ~ LogNormal(location, scale)
   vector<lower=0>[n_alpha] alpha_scale;
+  matrix[n_alpha, 3] alpha_gamma;
   vector[P] beta_location; // beta ~ LogNormal(location, scale)
   vector<lower=0>[P] beta_scale;
+  matrix[P, 3] beta_gamma;
   vector<lower=0>[modulator == POWER() ? orders : 0] weights_concentration; // weights ~ Dirichlet
   vector[modulator == NEURAL()] bias_location; // bias ~ LogNormal(location, scale)
   vector<lower=0>[modulator == NEURAL()] bias_scale;
+  matrix[modulator == NEURAL(), 3] bias_gamma;
   vector<lower=0>[H] gamma_a; // gamma ~ Beta(a, b)
   vector<lower=0>[H] gamma_b;
   vector<lower=0>[modulator == HIERARCHICAL() ? D : 0] rho_a; // rho ~ Beta(a, b)
@@ -74,6 +79,7 @@ data {
   // rq_alpha ~ LogNormal(location, scale)
   vector[modulator == HIERARCHICAL() && base == RATIONAL_QUADRATIC()] rq_alpha_location;
   vector<lower=0>[modulator == HIERARCHICAL() && base == RATIONAL_QUADRATIC()] rq_alpha_scale;
+  matrix[modulator == HIERARCHICAL() && base == RATIONAL_QUADRATIC(), 3] rq_alpha_gamma;
 }
 transformed data {
   #include blocks/transformed_data.stan
@@ -136,17 +142,18 @@ transformed parameters {
 model {
   #include blocks/model.stan
   
-  z_lengthscale ~ lengthscale_coordinate(lengthscale_location, lengthscale_scale, N, omit_jacobian);
-  z_alpha ~ std_normal();
-  z_beta ~ std_normal();
+  z_lengthscale ~ lengthscale_coordinate(lengthscale_location, lengthscale_scale,
+                                         lengthscale_gamma, N, omit_jacobian);
+  z_alpha ~ score(alpha_location, alpha_scale, alpha_gamma);
+  z_beta ~ score(beta_location, beta_scale, beta_gamma);
   z_weights ~ log_gamma(weights_concentration);
-  z_bias ~ std_normal();
+  z_bias ~ score(bias_location, bias_scale, bias_gamma);
   z_gamma ~ logit_beta(gamma_a, gamma_b);
   z_rho ~ logit_beta(rho_a, rho_b);
-  z_rq_alpha ~ std_normal();
+  z_rq_alpha ~ score(rq_alpha_location, rq_alpha_scale, rq_alpha_gamma);
   
   if (!prior_only) {
-    target += fm_log_marginal(y, warp, mu, sigma_n, pairs,
+    target += fm_log_marginal(observed, warp, mu, sigma_n, pairs,
                               (sigma_f, (lengthscale, bias, gamma, rho, rq_alpha),
                                (alpha, beta, weights)),
                               structure);
@@ -163,13 +170,15 @@ generated quantities {
     // The model block once more, without derivatives: CmdStan evaluates many points in one call.
     #include blocks/prior.stan
     
-    log_prior += std_normal_lpdf(append_row(append_row(z_alpha, z_beta),
-                                            append_row(z_bias, z_rq_alpha)));
+    log_prior += score_lpdf(z_alpha | alpha_location, alpha_scale, alpha_gamma)
+                 + score_lpdf(z_beta | beta_location, beta_scale, beta_gamma)
+                 + score_lpdf(z_bias | bias_location, bias_scale, bias_gamma)
+                 + score_lpdf(z_rq_alpha | rq_alpha_location, rq_alpha_scale, rq_alpha_gamma);
     log_prior += log_gamma_lpdf(z_weights | weights_concentration);
     log_prior += logit_beta_lpdf(z_gamma | gamma_a, gamma_b)
                  + logit_beta_lpdf(z_rho | rho_a, rho_b);
     log_density[1] = log_prior
-                     + fm_log_marginal(y, warp, mu, sigma_n, pairs,
+                     + fm_log_marginal(observed, warp, mu, sigma_n, pairs,
                                        (sigma_f, (lengthscale, bias, gamma, rho, rq_alpha),
                                         (alpha, beta, weights)),
                                        structure);

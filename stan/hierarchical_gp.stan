@@ -18,6 +18,8 @@ functions {
   
   #include functions/warp.stan
   
+  #include functions/probit.stan
+  
   #include functions/gp_posterior.stan
   
   #include functions/hierarchical_marginal.stan
@@ -45,6 +47,7 @@ data {
   vector<lower=0>[D] rho_b;
   vector[base == RATIONAL_QUADRATIC()] rq_alpha_location; // rq_alpha ~ LogNormal(location, scale)
   vector<lower=0>[base == RATIONAL_QUADRATIC()] rq_alpha_scale;
+  matrix[base == RATIONAL_QUADRATIC(), 3] rq_alpha_gamma;
 }
 transformed data {
   #include blocks/transformed_data.stan
@@ -88,11 +91,12 @@ model {
   
   z_gamma ~ logit_beta(gamma_a, gamma_b);
   z_rho ~ logit_beta(rho_a, rho_b);
-  z_lengthscale ~ lengthscale_coordinate(lengthscale_location, lengthscale_scale, N, omit_jacobian);
-  z_rq_alpha ~ std_normal();
+  z_lengthscale ~ lengthscale_coordinate(lengthscale_location, lengthscale_scale,
+                                         lengthscale_gamma, N, omit_jacobian);
+  z_rq_alpha ~ score(rq_alpha_location, rq_alpha_scale, rq_alpha_gamma);
   
   if (!prior_only) {
-    target += hierarchical_log_marginal(y, warp, mu, sigma_n, features, sigma_f,
+    target += hierarchical_log_marginal(observed, warp, mu, sigma_n, features, sigma_f,
                                         (gamma, rho, lengthscale, rq_alpha), structure);
   }
 }
@@ -108,9 +112,9 @@ generated quantities {
     
     log_prior += logit_beta_lpdf(z_gamma | gamma_a, gamma_b);
     log_prior += logit_beta_lpdf(z_rho | rho_a, rho_b);
-    log_prior += std_normal_lpdf(z_rq_alpha);
+    log_prior += score_lpdf(z_rq_alpha | rq_alpha_location, rq_alpha_scale, rq_alpha_gamma);
     log_density[1] = log_prior
-                     + hierarchical_log_marginal(y, warp, mu, sigma_n, features, sigma_f,
+                     + hierarchical_log_marginal(observed, warp, mu, sigma_n, features, sigma_f,
                                                  (gamma, rho, lengthscale, rq_alpha), structure);
   }
   if (want_pointwise || M) {

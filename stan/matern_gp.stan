@@ -13,6 +13,8 @@ functions {
   
   #include functions/warp.stan
   
+  #include functions/probit.stan
+  
   #include functions/gp_posterior.stan
   
   #include functions/matern_marginal.stan
@@ -53,9 +55,10 @@ transformed parameters {
 model {
   #include blocks/model.stan
   
-  z_lengthscale ~ lengthscale_coordinate(lengthscale_location, lengthscale_scale, N, omit_jacobian);
+  z_lengthscale ~ lengthscale_coordinate(lengthscale_location, lengthscale_scale,
+                                         lengthscale_gamma, N, omit_jacobian);
   if (!prior_only) {
-    target += matern_log_marginal(y, warp, mu, sigma_n, sq, sigma_f, lengthscale, p);
+    target += matern_log_marginal(observed, warp, mu, sigma_n, sq, sigma_f, lengthscale, p);
   }
 }
 generated quantities {
@@ -68,7 +71,8 @@ generated quantities {
     #include blocks/prior.stan
     
     log_density[1] = log_prior
-                     + matern_log_marginal(y, warp, mu, sigma_n, sq, sigma_f, lengthscale, p);
+                     + matern_log_marginal(observed, warp, mu, sigma_n, sq, sigma_f, lengthscale,
+                                           p);
   }
   if (want_pointwise || M) {
     vector[n_pairs] k = matern_cov(sq, sigma_f, lengthscale, p);

@@ -1,15 +1,20 @@
-"""Identity of configurations up to rounding."""
+"""Identity and nearness of configurations."""
 
 from __future__ import annotations
 
-from collections.abc import Set
+from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 
 from slayr_py.space import Encoded
 
-_DECIMALS = 9  # of a unit value: closer configurations count as equal and are not evaluated again
+_DECIMALS = 9  # of a unit value: closer configurations count as equal
+
+NEIGHBOURHOOD = 1e-4
+"""Half the width of the neighbourhood of a configuration, in unit values, in which no other one is suggested. A second
+evaluation there teaches a smooth model nothing, and its covariance becomes nearly singular."""
 
 
 def keys(encoded: Encoded, decimals: int = _DECIMALS) -> list[bytes]:
@@ -21,9 +26,43 @@ def keys(encoded: Encoded, decimals: int = _DECIMALS) -> list[bytes]:
     return [row.tobytes() for row in np.column_stack([rounded, encoded.active])]
 
 
-def members(encoded: Encoded, some: Set[bytes]) -> NDArray[np.bool_]:
-    """Return which configurations have one of these keys, (m,)."""
-    return np.array([key in some for key in keys(encoded)], dtype=np.bool_)
+@dataclass(frozen=True)
+class Taken:
+    """Configurations that must not be suggested, with their neighbourhoods.
+
+    Attributes
+    ----------
+    encoded : Encoded
+        n configurations.
+    radius : float
+        Configurations are neighbours if their levels and active parameters are equal and no real parameter differs by
+        more than this in unit values.
+    """
+
+    encoded: Encoded
+    radius: float = NEIGHBOURHOOD
+
+    def __len__(self) -> int:
+        return len(self.encoded)
+
+    def contains(self, encoded: Encoded) -> NDArray[np.bool_]:
+        """Return which of m configurations are taken, (m,)."""
+        if not len(self):
+            return np.zeros(len(encoded), dtype=np.bool_)
+        found = np.array([key in self._keys for key in keys(encoded)], dtype=np.bool_)
+        if not self.radius:
+            return found
+        reach = np.where([d.is_real for d in encoded.encoder.dimensions], self.radius, 0.0)
+        near = np.ones((len(encoded), len(self)), dtype=np.bool_)
+        for j, distance in enumerate(reach):
+            both = encoded.active[:, j, None] & self.encoded.active[:, j]
+            apart = np.abs(encoded.unit_values[:, j, None] - self.encoded.unit_values[:, j]) > distance
+            near &= (encoded.active[:, j, None] == self.encoded.active[:, j]) & ~(both & apart)
+        return found | near.any(axis=1)
+
+    @cached_property
+    def _keys(self) -> frozenset[bytes]:
+        return frozenset(keys(self.encoded))
 
 
 def distinct(encoded: Encoded, decimals: int = _DECIMALS) -> NDArray[np.intp]:

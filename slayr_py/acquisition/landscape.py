@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Set
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -10,7 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from slayr_py.acquisition.criteria import Acquisition, State
-from slayr_py.acquisition.identity import members
+from slayr_py.acquisition.feasibility import Gate
+from slayr_py.acquisition.identity import Taken
 from slayr_py.inference.prediction import Predictor
 from slayr_py.space import Encoded, Encoder
 from slayr_py.space.dimension import FloatArray
@@ -27,10 +27,13 @@ class Landscape:
     encoder : Encoder
     predictor : Predictor
         Predictor for the draws over which the criterion is averaged.
-    criterion : Acquisition
+    criterion : Acquisition or None
+        None if only the probability of feasibility is maximised.
     state : State
-    taken : set of bytes
-        Keys of the configurations that must not be suggested.
+    gates : tuple of Gate
+        Their log probabilities are added to the score.
+    taken : Taken, optional
+        Configurations that must not be suggested.
     relaxed : bool
         Whether integers may take all values between their bounds. ``taken`` is ignored then: otherwise the search
         could not move past an integer that has been evaluated.
@@ -38,9 +41,10 @@ class Landscape:
 
     encoder: Encoder
     predictor: Predictor
-    criterion: Acquisition
+    criterion: Acquisition | None
     state: State
-    taken: Set[bytes] = frozenset()
+    gates: tuple[Gate, ...] = ()
+    taken: Taken | None = None
     relaxed: bool = False
 
     def relax(self) -> Landscape:
@@ -65,7 +69,7 @@ class Landscape:
         if self.relaxed:
             values = np.where(self.continuous & encoded.active, np.clip(genotypes, 0.0, 1.0), encoded.unit_values)
             return Encoded(values, encoded.active, self.encoder), allowed
-        return encoded, allowed & ~members(encoded, self.taken)
+        return encoded, allowed & ~self.taken.contains(encoded) if self.taken is not None else allowed
 
     def scores(self, genotypes: FloatArray) -> FloatArray:
         """Return the scores (m,) of genotypes (m, D)."""
@@ -78,7 +82,9 @@ class Landscape:
         """Return the scores (m,) of allowed configurations."""
         values = np.empty(len(encoded))
         for rows in self._blocks(len(encoded), width=1):
-            values[rows] = self.criterion.score(*self.predictor.moments(encoded[rows]), self.state)
+            values[rows] = sum(gate.log_probability(encoded[rows]) for gate in self.gates)
+            if self.criterion is not None:
+                values[rows] += self.criterion.score(*self.predictor.moments(encoded[rows]), self.state)
         return values
 
     def scores_and_gradients(self, genotypes: FloatArray) -> tuple[FloatArray, FloatArray]:
@@ -90,9 +96,16 @@ class Landscape:
         encoded, allowed = self.place(genotypes)
         values = np.empty(len(genotypes))
         for rows in self._blocks(len(genotypes), width=len(real)):
-            moments = self.predictor.moments_with_gradient(encoded[rows])
-            values[rows], gradients[rows, real] = self.criterion.score_gradient(moments, self.state)
+            values[rows], gradients[rows, real] = self._score_and_gradient(encoded[rows])
         return np.where(allowed, values, -np.inf), np.where(encoded.active & self.continuous, gradients, 0.0)
+
+    def _score_and_gradient(self, encoded: Encoded) -> tuple[FloatArray, FloatArray]:
+        """Return the scores (m,) and their derivatives by the real inputs (m, D_real)."""
+        parts = [gate.log_probability_and_gradient(encoded) for gate in self.gates]
+        if self.criterion is not None:
+            parts.append(self.criterion.score_gradient(self.predictor.moments_with_gradient(encoded), self.state))
+        values, gradients = zip(*parts, strict=True)
+        return np.sum(values, axis=0), np.sum(gradients, axis=0)
 
     def _blocks(self, m: int, width: int) -> list[slice]:
         one = len(self.predictor.draws["mu"]) * len(self.predictor.train) * width

@@ -10,7 +10,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -18,10 +18,11 @@ from ConfigSpace import Configuration
 from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 
-from slayr_py.acquisition.candidates import candidates
+from slayr_py.acquisition.candidates import Candidates, candidates
 from slayr_py.acquisition.criteria import Acquisition, State, from_name
 from slayr_py.acquisition.effort import DEFAULT, Effort
-from slayr_py.acquisition.identity import branches, distinct, keys, members
+from slayr_py.acquisition.feasibility import Gate
+from slayr_py.acquisition.identity import NEIGHBOURHOOD, Taken, branches, distinct
 from slayr_py.acquisition.landscape import Landscape
 from slayr_py.acquisition.refinement import refine
 from slayr_py.errors import DataError
@@ -44,6 +45,8 @@ class Suggestion(NamedTuple):
         The criterion there, for standardised targets.
     mean, sd : float
         Prediction of the latent function there, in the user's units; `Prediction.centre_and_spread`.
+    feasible : float
+        Probability that all conditions hold there; 1 without conditions.
     error : float
         Monte Carlo standard error of the criterion there: relative to the criterion for improvements, in standard
         deviations of the targets for the bound; NaN for a point estimate.
@@ -54,17 +57,19 @@ class Suggestion(NamedTuple):
     mean: float
     sd: float
     error: float
+    feasible: float = 1.0
 
 
 def suggest(
     posterior: Posterior,
     acquisition: str | Acquisition = "ei",
     *,
-    best: float,
+    best: float | None,
     t: int,
     rng: np.random.Generator,
     pending: Iterable[Mapping[str, object]] = (),
     exclude: Iterable[Mapping[str, object]] = (),
+    conditions: Sequence[Posterior] = (),
     effort: Effort = DEFAULT,
 ) -> Suggestion:
     """Maximise a criterion over the posterior's space.
@@ -75,6 +80,7 @@ def suggest(
     acquisition : str or Acquisition
     best : float
         Smallest value so far, in the user's units.
+        None if no feasible value is known: only the probability of feasibility is maximised then.
     t : int
         Iteration, from 1, for the schedule of the confidence bound.
     rng : numpy.random.Generator
@@ -82,48 +88,57 @@ def suggest(
     pending : iterable of configurations
         Configurations being evaluated elsewhere: every draw is conditioned on its own mean there.
     exclude : iterable of configurations
-        Evaluated configurations, which are not suggested again unless no other is left in the space. Leave it empty
-        for a noisy objective, where evaluating a configuration twice can be useful.
+        Evaluated configurations. Neither they nor their neighbours are suggested unless no other is left in the space.
+        Leave it empty for a noisy objective, where evaluating a configuration twice can be useful.
+    conditions : sequence of Posterior
+        Of success (probit likelihood), and of constraints, which hold where their values are not positive. The
+        criterion is multiplied by the probability that all hold (Gardner et al. 2014); its logarithm is added to the
+        confidence bound, in standard deviations of the targets.
     effort : Effort
         Numbers of candidates, maximisations and draws.
 
     Raises
     ------
     DataError
-        If ``best`` is not finite or the acquisition is unknown.
+        If ``best`` is not finite, or None without conditions, or the acquisition is unknown.
     """
-    if not np.isfinite(best):
+    if best is None and not conditions:
+        raise DataError("best is None, and there are no conditions to fulfil; give the best value so far")
+    if best is not None and not np.isfinite(best):
         raise DataError(f"best must be finite, got {best!r}")
     # The matrices are small: one thread is as fast, and the last bits do not depend on the machine's number of cores.
     with threadpool_limits(limits=1, user_api="blas"):
-        return _suggest(posterior, from_name(acquisition), best, t, rng, list(pending), list(exclude), effort)
+        criterion = from_name(acquisition)
+        return _suggest(posterior, criterion, best, t, rng, list(pending), list(exclude), conditions, effort)
 
 
 def _suggest(
     posterior: Posterior,
     criterion: Acquisition,
-    best: float,
+    best: float | None,
     t: int,
     rng: np.random.Generator,
     pending: list[Mapping[str, object]],
     exclude: list[Mapping[str, object]],
+    conditions: Sequence[Posterior],
     effort: Effort,
 ) -> Suggestion:
     encoder = posterior.encoder
     running = encoder.encode(pending)
-    state = State((best - posterior.y_mean) / posterior.y_sd, t, len(encoder.names))
+    scaled = 0.0 if best is None else (best - posterior.y_mean) / posterior.y_sd
+    state = State(scaled, t, len(encoder.names))
     pool = candidates(posterior, rng, effort.candidates)
-    taken = {*keys(encoder.encode(exclude)), *keys(running)}
-    new = ~members(pool.encoded, taken)
-    # If no new configuration is left, suggest an evaluated one.
-    pool, taken = (pool[new], taken) if new.any() else (pool, set())
+    pool, taken = _available(pool, encoder.encode(exclude).concatenate(running))
 
     # At least one draw of each chain.
     most = min(effort.draws, max(posterior.n_chains, _FACTORS // len(posterior.train) ** 2))
     predictor = posterior.predictor(most).with_pending(running).linearised(state.best)
+    gates = [(Gate.of(other, running, most), other.n_chains) for other in conditions]
 
     def landscape(draws: int = most) -> Landscape:
-        return Landscape(encoder, predictor.subset(posterior.n_chains, draws), criterion, state, taken)
+        some = predictor.subset(posterior.n_chains, draws)
+        subsets = tuple(gate.subset(n_chains, draws) for gate, n_chains in gates)
+        return Landscape(encoder, some, None if best is None else criterion, state, subsets, taken)
 
     for draws, kept in effort.screens:
         pool = pool[_descending(landscape(draws).scores_of(pool.encoded))[:kept]]
@@ -138,13 +153,25 @@ def _suggest(
     predicted = all_draws.predictor.predict(chosen, posterior.y_mean, posterior.y_sd)
     centre, spread = predicted.centre_and_spread()
     by_chain = (posterior.n_chains, -1)
-    return Suggestion(
-        encoder.decode(chosen)[0],
-        float(criterion.value(mean, sd, state)[0]),
-        float(centre[0]),
-        float(spread[0]),
-        criterion.error(mean.reshape(by_chain), sd.reshape(by_chain), state),
-    )
+    feasible = float(np.exp(sum(gate.log_probability(chosen)[0] for gate in all_draws.gates)))
+    value, error = 0.0, float("nan")
+    if best is not None:
+        value = float(criterion.value(mean, sd, state)[0])
+        error = criterion.error(mean.reshape(by_chain), sd.reshape(by_chain), state)
+    return Suggestion(encoder.decode(chosen)[0], value, float(centre[0]), float(spread[0]), error, feasible)
+
+
+def _available(pool: Candidates, evaluated: Encoded) -> tuple[Candidates, Taken | None]:
+    """Return the candidates that may be suggested, and the configurations that the search has to avoid.
+
+    If all candidates have an evaluated neighbour, only evaluated ones are avoided; if all are evaluated, none is.
+    """
+    for radius in (NEIGHBOURHOOD, 0.0):
+        taken = Taken(evaluated, radius)
+        new = ~taken.contains(pool.encoded)
+        if new.any():
+            return pool[new], taken
+    return pool, None
 
 
 def _descending(scores: FloatArray) -> NDArray[np.intp]:

@@ -30,12 +30,15 @@ class GaussianProcess(Model):
     space : ConfigSpace.ConfigurationSpace or Encoder
     kernel : Kernel or str
         A kernel, its name, or "auto".
-    priors : mapping of str to Prior, optional
-        Replaces the default priors of the named hyperparameters; on standardised targets and unit-cube inputs. Priors
-        are data of the program: changing them needs no compilation.
+    priors : mapping of str to Prior or float, optional
+        Replaces the default priors of the named hyperparameters; on standardised targets and unit-cube inputs. A number
+        fixes a hyperparameter. Priors are data of the program: changing them needs no compilation.
     warp : {"none", "log", "auto"}
         "log" lets the targets be a Gaussian process after a transformation that compresses large values and stretches
         small ones; its parameter ``warp`` is sampled with the other hyperparameters. "auto" is "log".
+    likelihood : {"gaussian", "probit"}
+        "probit" is for binary observations: y is True with probability Phi(f), and the latent function f is the
+        Gaussian process, integrated out by Laplace's approximation. See :meth:`Posterior.probability`.
 
     Raises
     ------
@@ -78,6 +81,7 @@ class GaussianProcess(Model):
         retries: int = FitOptions.retries,
         progress: Callable[[str], None] | None = None,
         *,
+        y_sd: ArrayLike | None = None,
         pointwise: bool = FitOptions.pointwise,
         options: FitOptions | None = None,
     ) -> Posterior:
@@ -88,7 +92,7 @@ class GaussianProcess(Model):
         configs : iterable of n configurations
             ``Configuration`` objects, mappings, a DataFrame, an (n, D) array, or ``Encoded``.
         y : (n,) array_like
-            Observed values in the user's units; standardised before the fit.
+            Observed values in the user's units; standardised before the fit. For the probit likelihood True or False.
         method : {"nuts", "carried", "pathfinder", "laplace", "map"}
             "nuts" is Hamiltonian Monte Carlo. "carried" is importance sampling from a mixture fitted to the draws of
             ``start``, for programs of at most 15 parameters. "pathfinder" and "laplace" are approximations whose draws
@@ -112,6 +116,10 @@ class GaussianProcess(Model):
         retries : int
             Number of retries of a NUTS fit whose diagnostics fail. Each has another seed and settings that address the
             failure: twice the warm-up, a target acceptance halfway to 1, or one more tree level.
+        y_sd : float or (n,) array_like, optional
+            Known standard deviations of the errors of y, in the user's units. The noise of an observation is the sum of
+            this error and of one with the standard deviation ``sigma_n``, which all observations have. Under a warp the
+            known error is multiplied by the slope of the transformation.
         pointwise : bool
             Compute ``log_likelihood`` and ``posterior_predictive`` of ``idata``, which :meth:`Posterior.loo` and plots
             of the fit need. Without them a fit is a little quicker; :meth:`Posterior.with_pointwise` adds them.
@@ -142,7 +150,7 @@ class GaussianProcess(Model):
         elif changed := single.changed():
             raise DataError(f"options= replaces the single fit options; remove {', '.join(changed)}, or options=")
         seed = check_integer("seed", seed, minimum=0)  # before anything is compiled
-        observed = observe(self, configs, y, options.method == "map", options.pointwise)
+        observed = observe(self, configs, y, options.method == "map", options.pointwise, y_sd)
         if start is not None:
             self.check_start(start, options.chains)
         program = compiled(self.kernel.program, progress)

@@ -10,18 +10,27 @@ from typing import Any, Literal, Self, get_args
 import numpy as np
 import pandas as pd
 from ConfigSpace import ConfigurationSpace
+from numpy.typing import ArrayLike, NDArray
 
 from slayr_py.display import Summary
 from slayr_py.errors import DataError, did_you_mean
 from slayr_py.kernels import Hyperparameter, Kernel, Prior, from_name
 from slayr_py.kernels.contracts import StanValue
-from slayr_py.kernels.hyperparameters import MEAN, NOISE, SIGNAL, WARP
-from slayr_py.kernels.priors import prior_from_dict
+from slayr_py.kernels.hyperparameters import LATENT_SIGNAL, MEAN, NOISE, SIGNAL, UNIT_NOISE, WARP
+from slayr_py.kernels.priors import families, fixed, prior_from_dict
 from slayr_py.space import Encoded, Encoder, encoder_from_json, encoder_to_json
 from slayr_py.space.dimension import FloatArray
 
 Warp = Literal["auto", "none", "log"]
 """Transformations of the targets: "log" compresses large values, see `slayr_py.inference.warp`; "auto" is "log"."""
+
+Likelihood = Literal["gaussian", "probit"]
+"""Observations of the function: numbers with Gaussian noise, or binary ones, P(success) = Phi(f)."""
+
+NOISE_FLOOR = 1e-4
+"""Noise standard deviation that every observation has besides ``sigma_n``, in standard deviations of the targets.
+Observations without noise whose configurations nearly coincide drive ``sigma_n`` to where the covariance is singular up
+to rounding; with the floor its condition number is at most n (sigma_f / 1e-4)^2."""
 
 
 class Model:
@@ -37,33 +46,44 @@ class Model:
         Priors by name.
     warp : {"none", "log"}
         Transformation of the targets.
+    likelihood : {"gaussian", "probit"}
+    noise_floor : float
+        Noise standard deviation that observations have besides ``sigma_n``, in standard deviations of the targets.
     """
 
     def __init__(
         self,
         space: ConfigurationSpace | Encoder,
         kernel: Kernel | str = "auto",
-        priors: Mapping[str, Prior] | None = None,
+        priors: Mapping[str, Prior | ArrayLike] | None = None,
         warp: Warp = "none",
+        likelihood: Likelihood = "gaussian",
     ) -> None:
         if warp not in get_args(Warp):
             raise DataError(f"unknown warp {warp!r}{did_you_mean(warp, get_args(Warp))}")
+        if likelihood not in get_args(Likelihood):
+            raise DataError(f"unknown likelihood {likelihood!r}{did_you_mean(likelihood, get_args(Likelihood))}")
+        self.likelihood: Likelihood = likelihood
+        if likelihood == "probit" and warp != "none":
+            raise DataError(f"binary observations have no warp; warp={warp!r} needs likelihood='gaussian'")
         self.warp: Literal["none", "log"] = "none" if warp == "none" else "log"
+        self.noise_floor = NOISE_FLOOR
         self.encoder = space if isinstance(space, Encoder) else Encoder(space)
         self.kernel = from_name(kernel, self.encoder)
-        of_targets = (MEAN, SIGNAL, NOISE) if self.warp == "none" else (MEAN, SIGNAL, NOISE, WARP)
-        known = self.kernel.contract.ordered((*of_targets, *self.kernel.hyperparameters(self.encoder)))
-        defaults = {h.name: h.prior for h in known}
+        declared = self.kernel.contract.ordered((*self._of_targets(), *self.kernel.hyperparameters(self.encoder)))
+        defaults = {h.name: h.prior for h in declared}
         for name, prior in (priors or {}).items():
             if name not in defaults:
                 raise DataError(f"no hyperparameter {name!r} to put a prior on; known: {', '.join(defaults)}")
-            if not isinstance(prior, Prior) or prior.support != defaults[name].support:
-                raise DataError(
-                    f"the prior of {name!r} must be {type(defaults[name]).__name__} "
-                    f"(support: {defaults[name].support}), got {prior!r}"
-                )
-        self.priors: dict[str, Prior] = {**defaults, **(priors or {})}
-        self.hyperparameters: tuple[Hyperparameter, ...] = tuple(replace(h, prior=self.priors[h.name]) for h in known)
+            support = defaults[name].support
+            if isinstance(prior, Prior) and prior.support != support:
+                known = " or ".join(families(support))
+                raise DataError(f"the prior of {name!r} must be {known} (support: {support}), got {prior!r}")
+            defaults[name] = prior if isinstance(prior, Prior) else fixed(prior, support)
+        self.priors: dict[str, Prior] = defaults
+        self.hyperparameters: tuple[Hyperparameter, ...] = tuple(
+            replace(h, prior=self.priors[h.name]) for h in declared
+        )
         for h in self.hyperparameters:
             h.prior.stan_data(h.name, h.labels)  # raises for a prior of the wrong length
 
@@ -80,12 +100,25 @@ class Model:
             heading += f", warp {self.warp!r}"
         return Summary(heading, pd.DataFrame(rows, columns=["hyperparameter", "size", "prior"]))
 
+    def _of_targets(self) -> tuple[Hyperparameter, ...]:
+        """Return the hyperparameters that do not belong to the kernel."""
+        if self.likelihood == "probit":
+            return MEAN, LATENT_SIGNAL, UNIT_NOISE
+        return (MEAN, SIGNAL, NOISE) if self.warp == "none" else (MEAN, SIGNAL, NOISE, WARP)
+
+    @cached_property
+    def fixed(self) -> dict[str, NDArray[np.bool_]]:
+        """Which entries of each hyperparameter have a single value, by name."""
+        return {h.name: h.prior.is_fixed(h.shape) for h in self.hyperparameters}
+
     def asdict(self) -> dict[str, Any]:
         """Return a JSON-able description for :meth:`fromdict`."""
         return {
             "kernel": {"name": self.kernel.name, "options": self.kernel.options()},
             "priors": {name: prior.asdict() for name, prior in self.priors.items()},
             "warp": self.warp,
+            "likelihood": self.likelihood,
+            "noise_floor": self.noise_floor,
             "space": encoder_to_json(self.encoder),
         }
 
@@ -95,7 +128,10 @@ class Model:
         priors = {name: prior_from_dict(prior) for name, prior in values["priors"].items()}
         encoder = encoder_from_json(values["space"])
         kernel = from_name(values["kernel"]["name"], encoder, **values["kernel"]["options"])
-        return cls(encoder, kernel, priors, values.get("warp", "none"))  # the first formats had no warp
+        # The first formats had neither a warp, nor another likelihood, nor a noise floor.
+        model = cls(encoder, kernel, priors, values.get("warp", "none"), values.get("likelihood", "gaussian"))
+        model.noise_floor = float(values.get("noise_floor", 0.0))
+        return model
 
     def stan_data(
         self,
@@ -105,15 +141,20 @@ class Model:
         prior_only: bool = False,
         omit_jacobian: bool = False,
         pointwise: bool = True,
+        y_sd: FloatArray | None = None,
     ) -> dict[str, StanValue]:
         """Return the data of the Stan program: standardised observations, new configurations, priors.
 
         ``omit_jacobian`` omits the Jacobian of the coordinates that the program samples: the optimum is then the mode
-        on the log scale. Without ``pointwise``, no ``log_lik`` and no ``y_rep`` are computed.
+        on the log scale. Without ``pointwise``, no ``log_lik`` and no ``y_rep`` are computed. ``y_sd`` (n,) are known
+        standard deviations of the errors of y.
         """
         entries = self.kernel.stan_data(train, new)
         entries |= {"y": y, "prior_only": int(prior_only), "omit_jacobian": int(omit_jacobian)}
         entries |= {"want_pointwise": int(pointwise), "n_warp": int(self.warp != "none")}
+        entries |= {"noise_floor": self.noise_floor, "binary": int(self.likelihood == "probit")}
+        if y_sd is not None:
+            entries["y_sd"] = y_sd
         return self.kernel.contract.data(entries, self.hyperparameters)
 
     @cached_property

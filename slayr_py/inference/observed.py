@@ -27,7 +27,8 @@ class Observed:
     data : dict
         Data of the Stan program; ``y`` (n,) is standardised.
     y_mean, y_sd : float
-        Mean that was subtracted from the observed values, and standard deviation that they were divided by.
+        Mean that was subtracted from the observed values, and standard deviation that they were divided by; 0 and 1 for
+        binary observations.
     """
 
     train: Encoded
@@ -42,8 +43,11 @@ def observe(
     y: ArrayLike,
     omit_jacobian: bool = False,
     pointwise: bool = True,
+    errors: ArrayLike | None = None,
 ) -> Observed:
     """Encode configurations and standardise their values; ``omit_jacobian`` and ``pointwise`` as in `Model.stan_data`.
+
+    ``errors`` are known standard deviations of the errors of y, in the user's units.
 
     Raises
     ------
@@ -54,10 +58,56 @@ def observe(
     """
     train = model.encoder.encode(configs)
     targets = check_targets(y, len(train))
-    mean, sd = standardisation(targets)
-    scaled = (targets - mean) / sd
-    data = model.stan_data(train, scaled, train[:0], omit_jacobian=omit_jacobian, pointwise=pointwise)
+    known = None if errors is None else check_errors(errors, len(train))
+    if model.likelihood == "probit":
+        if known is not None:
+            raise DataError("binary observations have no y_sd")
+        mean, sd, scaled = 0.0, 1.0, signs(targets)
+    else:
+        mean, sd = standardisation(targets)
+        scaled = (targets - mean) / sd
+    data = model.stan_data(
+        train,
+        scaled,
+        train[:0],
+        omit_jacobian=omit_jacobian,
+        pointwise=pointwise,
+        y_sd=None if known is None else known / sd,
+    )
     return Observed(train, data, mean, sd)
+
+
+def signs(outcomes: FloatArray) -> FloatArray:
+    """Return 1 for a success (1 or True) and -1 for a failure (0 or False).
+
+    Raises
+    ------
+    DataError
+        If an outcome is neither 0 nor 1.
+    """
+    if wrong := sorted(set(outcomes.tolist()) - {0.0, 1.0}):
+        raise DataError(f"binary observations must be True or False, 1 or 0; got {wrong[0]}")
+    return 2 * outcomes - 1
+
+
+def check_errors(errors: ArrayLike, n: int) -> FloatArray:
+    """Return known standard deviations of errors as (n,) float64; a number is repeated.
+
+    Raises
+    ------
+    DataError
+        For another shape, or values that are negative or not finite.
+    """
+    try:
+        values = np.broadcast_to(np.asarray(errors, dtype=np.float64), (n,))
+    except (TypeError, ValueError) as error:
+        raise DataError(
+            f"y_sd must be a number or {n} numbers, one for each observation, got {errors!r:.200}"
+        ) from error
+    if not np.all((values >= 0) & np.isfinite(values)):
+        bad = int(np.flatnonzero(~((values >= 0) & np.isfinite(values)))[0])
+        raise DataError(f"y_sd[{bad}] is {values[bad]}; a standard deviation must be finite and not negative")
+    return np.array(values)
 
 
 def check_targets(y: ArrayLike, n: int) -> FloatArray:

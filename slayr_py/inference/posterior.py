@@ -10,12 +10,14 @@ from typing import Any, Literal
 import numpy as np
 import pandas as pd
 import xarray as xr
+from scipy.special import ndtr
 
 from slayr_py.arguments import check_integer
 from slayr_py.display import Summary
 from slayr_py.errors import DataError, StorageError
 from slayr_py.inference.diagnostics.arviz_bridge import leave_one_out, to_arviz
 from slayr_py.inference.diagnostics.checks import Diagnostics, diagnose
+from slayr_py.inference.likelihood import Targets
 from slayr_py.inference.model import Model
 from slayr_py.inference.observed import Observed
 from slayr_py.inference.prediction import (
@@ -122,7 +124,8 @@ class Posterior:
         idata = xr.DataTree.from_dict(
             posterior_groups(model, observed.train, y, result, observed.y_mean, observed.y_sd)
         )
-        hyperparameters = {name: result.variables[name] for name in model.priors if name in result.variables}
+        sampled = {name: ~fixed for name, fixed in model.fixed.items() if name in result.variables and not fixed.all()}
+        hyperparameters = {name: result.variables[name][..., np.atleast_1d(free)] for name, free in sampled.items()}
         diagnostics = diagnose(
             hyperparameters,
             result.arguments,
@@ -141,10 +144,10 @@ class Posterior:
         return self._summary().html()
 
     def _summary(self) -> Summary:
-        checks = self.check()
+        checks, method, n = self.check(), self.record["arguments"]["method"], self.n_draws
         lines = [
             f"Posterior of a Gaussian process: {self.kernel.description}, {len(self.train)} observations",
-            f"{self.record['arguments']['method']}, {self.n_draws} draw{'s' * (self.n_draws > 1)}: {checks} {'ok' if checks.ok else 'NOT OK'}",
+            f"{method}, {n} draw{'s' * (n > 1)}: {checks} {'ok' if checks.ok else 'NOT OK'}",
             *checks.messages,
         ]
         by_entry = entries(self.model)
@@ -214,10 +217,10 @@ class Posterior:
         """
         new = self.encoder.encode(configs)
         if engine == "numpy":
-            mean, sd = predict_all(self.kernel, self.train, self._targets, self.draws, new)
+            mean, sd = predict_all(self.kernel, self.train, self.targets, self.draws, new)
         elif engine == "stan":
             stored, seed = self.idata["unconstrained_posterior"].to_dataset(), self.record["arguments"]["seed"]
-            mean, sd = predict_in_stan(self.model, self.train, self._targets, stored, new, seed)
+            mean, sd = predict_in_stan(self.model, self.train, self.targets, stored, new, seed)
         else:
             raise DataError(f"unknown engine {engine!r}; known: 'numpy', 'stan'")
         warp, sigma_n = self.draws.get("warp"), self.draws["sigma_n"]
@@ -253,10 +256,23 @@ class Posterior:
         rng = np.random.default_rng(seed)
         rows = rng.integers(self.n_draws, size=n)
         new = self.encoder.encode(configs)
-        values = sample_all(self.kernel, self.train, self._targets, self.draws, new, rows, rng)
+        values = sample_all(self.kernel, self.train, self.targets, self.draws, new, rows, rng)
         if "warp" in self.draws:
             values = unwarped(values, self.draws["warp"][rows, None])
         return np.asarray(self.y_mean + self.y_sd * values)
+
+    def probability(self, configs: Encoded | Iterable[Mapping[str, Any]] | Any) -> FloatArray:
+        """Return the probabilities of success at m configurations, averaged over draws.
+
+        Raises
+        ------
+        DataError
+            If the likelihood is not probit.
+        """
+        if self.model.likelihood != "probit":
+            raise DataError("only a GaussianProcess(..., likelihood='probit') has probabilities of success")
+        latent = self.predict(configs).latent
+        return np.asarray(ndtr(latent.mean / np.sqrt(1 + np.square(latent.sd))).mean(axis=0))
 
     def predictor(self, n_draws: int | None = None) -> Predictor:
         """Return a predictor from at most ``n_draws`` draws (all by default).
@@ -264,7 +280,7 @@ class Posterior:
         All chains are thinned evenly to the same number of draws.
         """
         rows = thinned(self.n_draws, self.n_chains, self.n_draws if n_draws is None else n_draws)
-        return Predictor(self.kernel, self.train, self._targets, {k: v[rows] for k, v in self.draws.items()})
+        return Predictor(self.kernel, self.train, self.targets, {k: v[rows] for k, v in self.draws.items()})
 
     def check(self) -> Diagnostics:
         """Return the diagnostics of the fit."""
@@ -359,7 +375,7 @@ class Posterior:
         """
         result = run(
             compiled(self.model.kernel.program),
-            self.model.stan_data(self.train, self._targets, self.train[:0], prior_only=True),
+            {**self.data, "prior_only": 1, "want_pointwise": 1},
             FitOptions(chains=chains, warmup=warmup, draws=draws),
             seed=seed,
         )
@@ -444,6 +460,7 @@ class Posterior:
         idata, record = xr.DataTree.from_dict({**groups, **added}), {**self.record, **(entries or {})}
         return Posterior(self.model, self.train, self.data, idata, record, self._diagnostics)
 
-    @property
-    def _targets(self) -> FloatArray:
-        return np.asarray(self.idata["observed_data"]["y"].values, dtype=np.float64)
+    @cached_property
+    def targets(self) -> Targets:
+        """The observations as the program saw them."""
+        return Targets.of(self.data)

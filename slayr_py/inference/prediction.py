@@ -2,7 +2,7 @@ r"""Predictions of the latent function from hyperparameter draws, in NumPy.
 
 Symbols, for one draw of s
 --------------------------
-K = k(X, X) + sigma_n^2 I = L L' : covariance of the n observations and its Cholesky factor
+K = k(X, X) + diag(noise) = L L' : covariance of the n observations and its Cholesky factor
 w = L \ (y - mu), alpha = L' \ w : so that alpha = K^-1 (y - mu)
 B = k(X, X~) (n, m), V = L \ B : m new points
 mean = mu + V' w, var = k(x~, x~) - diag(V' V) : the notes' two triangular solves (slayR, "Posterior predictions")
@@ -27,6 +27,7 @@ from scipy.special import logsumexp, ndtr, ndtri
 
 from slayr_py.display import Summary
 from slayr_py.errors import DataError, InferenceError
+from slayr_py.inference.likelihood import Targets
 from slayr_py.inference.model import Model
 from slayr_py.inference.sampling.programs import compiled
 from slayr_py.inference.sampling.run import generate
@@ -254,8 +255,8 @@ class Predictor:
     kernel : Kernel
     train : Encoded
         The n observed configurations.
-    y : (n,) or (s, n) float64
-        Standardised targets, for all draws or for each.
+    targets : Targets or (n,) or (s, n) float64
+        Observations; an array has standardised targets, for all draws or for each, without known errors.
     draws : mapping of str to (s, ...) float64
         ``mu``, ``sigma_f``, ``sigma_n``, the kernel's hyperparameters and, if the model has it, ``warp``.
 
@@ -264,8 +265,11 @@ class Predictor:
     Moments are those of the transformed function, after :meth:`linearised` of the function itself near a value.
     """
 
-    def __init__(self, kernel: Kernel, train: Encoded, y: FloatArray, draws: Mapping[str, FloatArray]) -> None:
+    def __init__(
+        self, kernel: Kernel, train: Encoded, targets: Targets | FloatArray, draws: Mapping[str, FloatArray]
+    ) -> None:
         self.kernel, self.train, self.draws = kernel, train, draws
+        self.targets = targets if isinstance(targets, Targets) else Targets(targets, np.zeros(len(train)))
         s, n = len(draws["mu"]), len(train)
         covariance = np.empty((s, n, n))
         # Blocks that fit into a processor's cache take half the time.
@@ -273,12 +277,12 @@ class Predictor:
         for i in range(0, s, block):
             rows = slice(i, i + block)
             covariance[rows] = kernel.cross(train, train, {name: values[rows] for name, values in draws.items()})
+        values, noise = self.targets.gaussian(covariance, draws)
         diagonal = np.arange(n)
-        covariance[:, diagonal, diagonal] += np.square(draws["sigma_n"])[:, None]
+        covariance[:, diagonal, diagonal] += noise
         self.factor = _cholesky(covariance)
         self._offset, self._slope = np.zeros((s, 1)), np.ones((s, 1))
-        targets = warped(np.broadcast_to(y, (s, n)), draws["warp"][:, None]) if "warp" in draws else y
-        residual = np.broadcast_to(targets, (s, n)) - draws["mu"][:, None]
+        residual = values - draws["mu"][:, None]
         self.whitened = np.stack([solve_lower(f, r[None])[0] for f, r in zip(self.factor, residual, strict=True)])
         self._solve_weights()
 
@@ -349,7 +353,7 @@ class Predictor:
         r"""Condition every draw on its own mean at q configurations that are still being evaluated.
 
         The mean does not change; the variance decreases near the pending points (the "kriging believer"). Only the last
-        q rows of each factor are computed, [L 0; V' chol(K_qq + sigma_n^2 I - V' V)] with V = L \ B.
+        q rows of each factor are computed, [L 0; V' chol(K_qq + noise - V' V)] with V = L \ B.
         """
         if not len(pending):
             return self
@@ -357,7 +361,7 @@ class Predictor:
         solved = self._solve(self.kernel.cross(pending, self.train, self.draws))
         rest = self.kernel.cross(pending, pending, self.draws) - solved @ solved.transpose(0, 2, 1)
         diagonal = np.arange(q)
-        rest[:, diagonal, diagonal] += np.square(self.draws["sigma_n"])[:, None]
+        rest[:, diagonal, diagonal] += self.targets.common_noise(self.draws)[:, None]
         factor = np.zeros((len(solved), n + q, n + q))
         factor[:, :n, :n], factor[:, n:, :n], factor[:, n:, n:] = self.factor, solved, _cholesky(rest)
         extended = copy(self)
@@ -384,7 +388,7 @@ class Predictor:
 
 
 def predict_all(
-    kernel: Kernel, train: Encoded, y: FloatArray, draws: Mapping[str, FloatArray], new: Encoded
+    kernel: Kernel, train: Encoded, targets: Targets, draws: Mapping[str, FloatArray], new: Encoded
 ) -> tuple[FloatArray, FloatArray]:
     """Return mean and standard deviation of s draws at m configurations, (s, m), in blocks of limited memory."""
     s, n, m = len(draws["mu"]), len(train), len(new)
@@ -392,7 +396,7 @@ def predict_all(
     columns = max(1, min(m, _BLOCK // max(n, 1) // 8))
     rows = max(1, _BLOCK // (max(n, 1) * max(n, columns, 1)))
     for i in range(0, s, rows):
-        predictor = Predictor(kernel, train, y, {k: v[i : i + rows] for k, v in draws.items()})
+        predictor = Predictor(kernel, train, targets, {k: v[i : i + rows] for k, v in draws.items()})
         for j in range(0, m, columns):
             block_mean, variance = predictor.moments(new[j : j + columns])
             mean[i : i + rows, j : j + columns] = block_mean
@@ -403,7 +407,7 @@ def predict_all(
 def sample_all(
     kernel: Kernel,
     train: Encoded,
-    y: FloatArray,
+    targets: Targets,
     draws: Mapping[str, FloatArray],
     new: Encoded,
     rows: NDArray[np.intp],
@@ -418,7 +422,7 @@ def sample_all(
     block = max(1, _BLOCK // max(len(train), len(new), 1) ** 2)
     for i in range(0, len(distinct), block):
         some = distinct[i : i + block]
-        predictor = Predictor(kernel, train, y, {name: value[some] for name, value in draws.items()})
+        predictor = Predictor(kernel, train, targets, {name: value[some] for name, value in draws.items()})
         mean, covariance = predictor.joint_moments(new)
         # Rounding errors are relative to the prior variance, which can exceed the posterior one by orders of magnitude.
         scale = kernel.diagonal(new, predictor.draws).max(axis=1, initial=0.0)
@@ -430,7 +434,7 @@ def sample_all(
 
 
 def predict_in_stan(
-    model: Model, train: Encoded, y: FloatArray, stored: xr.Dataset, new: Encoded, seed: int
+    model: Model, train: Encoded, targets: Targets, stored: xr.Dataset, new: Encoded, seed: int
 ) -> tuple[FloatArray, FloatArray]:
     """Return mean and standard deviation (s, m) of the latent function from the program's generated quantities.
 
@@ -439,7 +443,8 @@ def predict_in_stan(
     stored : Dataset
         Draws of the program's parameters, (chain, draw, ...).
     """
-    data = model.stan_data(train, y, new, pointwise=False)
+    data = model.stan_data(train, targets.y, new, pointwise=False, y_sd=targets.y_sd)
+    data["noise_floor"] = targets.noise_floor
     output = generate(compiled(model.kernel.program), data, coordinate_table(model, stored), seed)
     mean = output[[f"f_mean.{i + 1}" for i in range(len(new))]].to_numpy()
     sd = output[[f"f_sd.{i + 1}" for i in range(len(new))]].to_numpy()

@@ -91,9 +91,12 @@ class Parameter(Variable):
         return f"z_{self.name}"
 
     @property
-    def prior_entries(self) -> tuple[str, ...]:
-        """Names of the prior's entries in the data; each has the shape of the parameter."""
-        return tuple(f"{self.name}_{suffix}" for suffix in stan_names(self.support))
+    def prior_entries(self) -> dict[str, tuple[str, ...]]:
+        """Shapes of the prior's entries in the data, by name."""
+        return {
+            f"{self.name}_{suffix}": (*self.shape, "3") if suffix == "gamma" else self.shape
+            for suffix in stan_names(self.support)
+        }
 
 
 COMMON_ENTRIES = (
@@ -108,6 +111,9 @@ COMMON_ENTRIES = (
     Entry(
         "omit_jacobian", (), "1 omits the Jacobian of the coordinates, for the mode on the log scale", "int", default=0
     ),
+    Entry("y_sd", ("N",), "known standard deviations of the errors of `y`, besides `sigma_n`", default=0.0),
+    Entry("noise_floor", (), "added to `sigma_n^2` as a square; in units of the transformed targets", default=0.0),
+    Entry("binary", (), "1 for a probit likelihood: `y` is 1 for a success and -1 for a failure", "int", default=0),
     Entry("want_pointwise", (), "1 writes `log_lik` and `y_rep` for every draw", "int", default=1),
     Entry("want_density", (), "1 writes `log_density` for every draw", "int", default=0),
     Entry("n_warp", (), "1 samples the warp of the targets, 0 leaves them as they are", "int", default=0),
@@ -226,10 +232,13 @@ class Contract:
         given = {h.name: h for h in self.ordered(hyperparameters)}
         for parameter in self.parameters:
             h = given.get(parameter.name)
-            values = h.prior.stan_data(h.name, h.labels) if h else dict.fromkeys(parameter.prior_entries, np.zeros(0))
-            for name, value in values.items():
-                data[name] = np.atleast_1d(value) if parameter.shape else value
-                self._check(replace(parameter, name=name), data)
+            values = h.prior.stan_data(h.name, h.labels) if h else {}
+            for name, axes in parameter.prior_entries.items():
+                of_prior = replace(parameter, name=name, shape=axes)
+                value = values.get(name, np.zeros((0, *of_prior.lengths(data)[1:])))
+                # A scalar that not every kernel has is a vector of length 1.
+                data[name] = np.array(value, ndmin=len(axes)) if axes else value
+                self._check(of_prior, data)
         return data
 
     def _check(self, variable: Variable, data: StanData) -> None:

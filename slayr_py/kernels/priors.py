@@ -1,4 +1,4 @@
-"""Prior distributions of hyperparameters: one family for each support, passed to Stan as data."""
+"""Prior distributions of hyperparameters, passed to Stan as data."""
 
 from __future__ import annotations
 
@@ -8,7 +8,8 @@ from dataclasses import astuple, dataclass, fields
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
+from scipy.special import digamma, polygamma
 from typing_extensions import override
 
 from slayr_py.errors import DataError
@@ -32,9 +33,12 @@ class Prior(ABC):
                 raise DataError(f"{self!r}: {field.name} must be finite, a number or one number for each dimension")
             if field.name in self._positive and np.any(value <= 0):
                 raise DataError(f"{self!r}: {field.name} must be positive")
+            if field.name in self._scales and np.any(value < 0):
+                raise DataError(f"{self!r}: {field.name} must be positive, or 0 for a fixed hyperparameter")
             object.__setattr__(self, field.name, value.item() if value.ndim == 0 else tuple(value.tolist()))
 
     _positive: ClassVar[tuple[str, ...]] = ()
+    _scales: ClassVar[tuple[str, ...]] = ()  # 0 fixes the hyperparameter
 
     def stan_data(self, name: str, labels: Sequence[str] | None) -> dict[str, float | FloatArray]:
         """Return the data entries such as ``name_location``; numbers are repeated for each label of a vector.
@@ -45,19 +49,29 @@ class Prior(ABC):
             If the number of values does not match the scalar or the labels.
         """
         entries: dict[str, float | FloatArray] = {}
-        for suffix, value in zip(self.stan_names, astuple(self), strict=True):
-            array = np.asarray(value, dtype=np.float64)
-            if labels is None:
-                if array.ndim:
-                    raise DataError(f"the prior of {name!r} has {array.size} values, but {name!r} is a scalar")
-                entries[f"{name}_{suffix}"] = float(array)
-            elif array.ndim and array.size != len(labels):
+        shape = () if labels is None else (len(labels),)
+        for value in map(np.asarray, astuple(self)):
+            if labels is None and value.ndim:
+                raise DataError(f"the prior of {name!r} has {value.size} values, but {name!r} is a scalar")
+            if labels is not None and value.ndim and value.size != len(labels):
                 raise DataError(
-                    f"the prior of {name!r} has {array.size} values for {len(labels)} dimensions {list(labels)}"
+                    f"the prior of {name!r} has {value.size} values for {len(labels)} dimensions {list(labels)}"
                 )
+        for suffix, array in zip(self.stan_names, self._stan_values(), strict=True):
+            if suffix == "gamma":
+                entries[f"{name}_{suffix}"] = np.array(np.broadcast_to(array, (*shape, 3)))
             else:
-                entries[f"{name}_{suffix}"] = np.array(np.broadcast_to(array, (len(labels),)))
+                entries[f"{name}_{suffix}"] = np.array(np.broadcast_to(array, shape)) if shape else float(array)
         return entries
+
+    def is_fixed(self, shape: tuple[int, ...]) -> NDArray[np.bool_]:
+        """Return which entries of a hyperparameter of that shape have a single value."""
+        fixed = [np.asarray(getattr(self, name)) == 0 for name in self._scales]
+        return np.array(np.broadcast_to(fixed[0] if fixed else False, shape))
+
+    def _stan_values(self) -> tuple[FloatArray, ...]:
+        """Return the values of the data entries ``stan_names``."""
+        return tuple(np.asarray(value, dtype=np.float64) for value in astuple(self))
 
     def draw(self, labels: Sequence[str] | None, rng: np.random.Generator) -> FloatArray:
         """Draw a scalar, or a vector with an entry for each label."""
@@ -75,13 +89,13 @@ class Prior(ABC):
 
 @dataclass(frozen=True)
 class Normal(Prior):
-    """Normal(mu, sigma) for a hyperparameter on the real line."""
+    """Normal(mu, sigma) for a hyperparameter on the real line; sigma 0 fixes it."""
 
     mu: ArrayLike
     sigma: ArrayLike
     support: ClassVar[str] = "real"
     stan_names: ClassVar[tuple[str, ...]] = ("location", "scale")
-    _positive: ClassVar[tuple[str, ...]] = ("sigma",)
+    _scales: ClassVar[tuple[str, ...]] = ("sigma",)
 
     @override
     def _sample(self, rng: np.random.Generator, size: int | None) -> FloatArray:
@@ -90,17 +104,91 @@ class Normal(Prior):
 
 @dataclass(frozen=True)
 class LogNormal(Prior):
-    """LogNormal(mu, sigma) for a positive hyperparameter: its logarithm is Normal(mu, sigma)."""
+    """LogNormal(mu, sigma) for a positive hyperparameter: its logarithm is Normal(mu, sigma); sigma 0 fixes it."""
 
     mu: ArrayLike
     sigma: ArrayLike
     support: ClassVar[str] = "positive"
-    stan_names: ClassVar[tuple[str, ...]] = ("location", "scale")
-    _positive: ClassVar[tuple[str, ...]] = ("sigma",)
+    stan_names: ClassVar[tuple[str, ...]] = ("location", "scale", "gamma")
+    _scales: ClassVar[tuple[str, ...]] = ("sigma",)
+
+    @override
+    def _stan_values(self) -> tuple[FloatArray, ...]:
+        return (*super()._stan_values(), np.zeros(3))
 
     @override
     def _sample(self, rng: np.random.Generator, size: int | None) -> FloatArray:
         return np.asarray(rng.lognormal(np.asarray(self.mu, np.float64), np.asarray(self.sigma, np.float64), size))
+
+
+@dataclass(frozen=True)
+class _GeneralizedGamma(Prior):
+    """Families whose power ``_power`` is Gamma(shape, rate) distributed: see ``stan/functions/priors.stan``.
+
+    The program samples scores of the log-normal distribution with the same mean and standard deviation of the
+    logarithm, and corrects the density.
+    """
+
+    support: ClassVar[str] = "positive"
+    stan_names: ClassVar[tuple[str, ...]] = ("location", "scale", "gamma")
+    _power: ClassVar[float]
+
+    @abstractmethod
+    def _shape_and_rate(self) -> tuple[FloatArray, FloatArray]:
+        """Return the parameters of the gamma distribution of the power."""
+
+    @override
+    def _stan_values(self) -> tuple[FloatArray, ...]:
+        shape, rate = np.broadcast_arrays(*self._shape_and_rate())
+        location = (digamma(shape) - np.log(rate)) / self._power
+        scale = np.sqrt(polygamma(1, shape)) / abs(self._power)
+        return location, scale, np.stack([np.full(shape.shape, self._power), shape, rate], axis=-1)
+
+    @override
+    def _sample(self, rng: np.random.Generator, size: int | None) -> FloatArray:
+        shape, rate = self._shape_and_rate()
+        return np.asarray((rng.gamma(shape, size=size) / rate) ** (1 / self._power))
+
+
+@dataclass(frozen=True)
+class HalfNormal(_GeneralizedGamma):
+    """HalfNormal(sigma) for a positive hyperparameter: the absolute value of Normal(0, sigma)."""
+
+    sigma: ArrayLike
+    _positive: ClassVar[tuple[str, ...]] = ("sigma",)
+    _power: ClassVar[float] = 2.0
+
+    @override
+    def _shape_and_rate(self) -> tuple[FloatArray, FloatArray]:
+        return np.asarray(0.5), 0.5 / np.square(np.asarray(self.sigma, np.float64))
+
+
+@dataclass(frozen=True)
+class Gamma(_GeneralizedGamma):
+    """Gamma(shape, rate) for a positive hyperparameter, with mean shape / rate."""
+
+    shape: ArrayLike
+    rate: ArrayLike
+    _positive: ClassVar[tuple[str, ...]] = ("shape", "rate")
+    _power: ClassVar[float] = 1.0
+
+    @override
+    def _shape_and_rate(self) -> tuple[FloatArray, FloatArray]:
+        return np.asarray(self.shape, np.float64), np.asarray(self.rate, np.float64)
+
+
+@dataclass(frozen=True)
+class InverseGamma(_GeneralizedGamma):
+    """InverseGamma(shape, scale) for a positive hyperparameter: its inverse is Gamma(shape, rate = scale)."""
+
+    shape: ArrayLike
+    scale: ArrayLike
+    _positive: ClassVar[tuple[str, ...]] = ("shape", "scale")
+    _power: ClassVar[float] = -1.0
+
+    @override
+    def _shape_and_rate(self) -> tuple[FloatArray, FloatArray]:
+        return np.asarray(self.shape, np.float64), np.asarray(self.scale, np.float64)
 
 
 @dataclass(frozen=True)
@@ -132,7 +220,35 @@ class Dirichlet(Prior):
         return rng.dirichlet(np.broadcast_to(np.asarray(self.concentration, np.float64), (size or 1,)))
 
 
-_FAMILIES: dict[str, type[Prior]] = {family.__name__: family for family in (Normal, LogNormal, Beta, Dirichlet)}
+_FAMILIES: dict[str, type[Prior]] = {
+    family.__name__: family for family in (Normal, LogNormal, HalfNormal, Gamma, InverseGamma, Beta, Dirichlet)
+}
+
+
+def families(support: str) -> tuple[str, ...]:
+    """Return the names of the families with a support."""
+    return tuple(name for name, family in _FAMILIES.items() if family.support == support)
+
+
+def fixed(value: ArrayLike, support: str) -> Prior:
+    """Return the prior that fixes a hyperparameter, real or positive, to a value.
+
+    Raises
+    ------
+    DataError
+        For another support, or a value outside it.
+    """
+    try:
+        number = np.asarray(value, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise DataError(f"{value!r} is neither a prior nor a number") from error
+    if support == "real":
+        return Normal(number, 0.0)
+    if support != "positive":
+        raise DataError(f"a hyperparameter on the {support} cannot be fixed to {value!r}; use a narrow prior")
+    if not np.all(number > 0):
+        raise DataError(f"a positive hyperparameter cannot be fixed to {value!r}")
+    return LogNormal(np.log(number), 0.0)
 
 
 def stan_names(support: str) -> tuple[str, ...]:

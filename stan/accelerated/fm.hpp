@@ -127,9 +127,9 @@ struct OnGraph {
 }  // namespace slayr
 
 // pairs, hyper, structure: the tuples of the Stan function.
-template <typename T, typename Y, typename Pairs, typename Hyper, typename Structure>
-T fm_log_marginal(const Y& y, const Eigen::Matrix<T, -1, 1>& warp, const T& mu, const T& sigma_n, const Pairs& pairs,
-                  const Hyper& hyper, const Structure& structure, std::ostream*) {
+template <typename T, typename Observed, typename Pairs, typename Hyper, typename Structure>
+T fm_log_marginal(const Observed& observed, const Eigen::Matrix<T, -1, 1>& warp, const T& mu, const T& sigma_n,
+                  const Pairs& pairs, const Hyper& hyper, const Structure& structure, std::ostream*) {
   using namespace slayr;
   using stan::math::value_of;
   const auto& [features, vertex_weights] = pairs;
@@ -140,7 +140,7 @@ T fm_log_marginal(const Y& y, const Eigen::Matrix<T, -1, 1>& warp, const T& mu, 
   const auto& [graph_modulator, combine_code, lambda, graph_of] = std::get<1>(structure);
   const Modulator modulator = static_cast<Modulator>(modulator_code);
   const Combine combine = static_cast<Combine>(combine_code);
-  const Index N = y.size(), rows = vertex_weights.rows(), P = beta.size();
+  const Index N = std::get<0>(observed).size(), rows = vertex_weights.rows(), P = beta.size();
 
   const Hierarchical tree(value_of(gamma), value_of(rho), value_of(lengthscale), value_of(rq_alpha),
                           std::vector<int>(rho.size(), 0), lineage, base, p, add);
@@ -171,10 +171,10 @@ T fm_log_marginal(const Y& y, const Eigen::Matrix<T, -1, 1>& warp, const T& mu, 
   const double variance = value_of(sigma_f) * value_of(sigma_f);
   const ArrayXd k = variance * correlation;
   if constexpr (std::is_same_v<T, double>) {
-    return log_density(y, warp, mu, sigma_n, k.head(rows - N), k.tail(N));
+    return log_density(observed, warp, mu, sigma_n, k.head(rows - N), k.tail(N));
   }
   const Marginal density
-      = marginal(y, value_of(warp), value_of(mu), value_of(sigma_n), k.head(rows - N), k.tail(N));
+      = marginal(observed, value_of(warp), value_of(mu), value_of(sigma_n), k.head(rows - N), k.tail(N));
 
   ArrayXd adjoint(rows);
   adjoint << density.by_pair, density.by_variance;

@@ -31,26 +31,41 @@ using Eigen::MatrixXd;
 using Eigen::VectorXd;
 using Eigen::Index;
 
-// Targets after the transformation of functions/warp.stan, the logarithm of its Jacobian, and their derivatives with
-// respect to the warp, which has 0 or 1 entries.
+// Targets after the transformation of functions/warp.stan, the logarithm of its Jacobian, the variances of their noise,
+// and the derivatives of all three with respect to the warp, which has 0 or 1 entries.
 struct Targets {
   VectorXd value;
   VectorXd by_warp;
   double log_jacobian = 0;
   double log_jacobian_by_warp = 0;
+  ArrayXd noise;
+  ArrayXd noise_by_warp;
+  bool binary;
 
-  template <typename Y>
-  Targets(const Y& y, const VectorXd& warp) : value(y), by_warp(VectorXd::Zero(warp.size() ? y.size() : 0)) {
+  // observed: the tuple (y, y_sd, noise_floor, binary) of blocks/transformed_data.stan.
+  template <typename Observed>
+  Targets(const Observed& observed, const VectorXd& warp, double sigma_n)
+      : value(std::get<0>(observed)), noise(value.size()), binary(std::get<3>(observed)) {
+    const VectorXd y_sd = std::get<1>(observed);
+    const double floor = std::get<2>(observed), common = sigma_n * sigma_n + floor * floor;
     if (!warp.size()) {
+      noise = common + y_sd.array().square();
       return;
     }
+    by_warp.resize(value.size());
+    noise_by_warp.resize(value.size());
     const double a = warp(0);
-    for (Index i = 0; i < y.size(); ++i) {
-      const double v = y(i), t = (v < 0 ? -std::expm1(-a * v) : std::log1p(a * v)) / a;
+    for (Index i = 0; i < value.size(); ++i) {
+      const double v = value(i), t = (v < 0 ? -std::expm1(-a * v) : std::log1p(a * v)) / a;
+      const double log_slope = v < 0 ? -a * v : -a * t;  // a t = log(1 + a v)
+      const double log_slope_by_warp = v < 0 ? -v : -v / (1 + a * v);
       value(i) = t;
       by_warp(i) = ((v < 0 ? v * std::exp(-a * v) : v / (1 + a * v)) - t) / a;
-      log_jacobian -= v < 0 ? a * v : a * t;  // a t = log(1 + a v)
-      log_jacobian_by_warp -= v < 0 ? v : v / (1 + a * v);
+      log_jacobian += log_slope;
+      log_jacobian_by_warp += log_slope_by_warp;
+      const double error = y_sd(i) * std::exp(log_slope);
+      noise(i) = common + error * error;
+      noise_by_warp(i) = 2 * error * error * log_slope_by_warp;
     }
   }
 };
@@ -90,46 +105,64 @@ inline void invert_lower(Eigen::Ref<MatrixXd, 0, Eigen::OuterStride<>> L) {
   L.bottomLeftCorner(n - h, h).noalias() = -(B * L.topLeftCorner(h, h).triangularView<Eigen::Lower>());
 }
 
-// Cholesky factor of K + sigma_n^2 I in the lower triangle of K, and zeros above; whether the matrix is positive definite.
-inline bool factorise(MatrixXd& K, double sigma_n, const Eigen::Ref<const ArrayXd>& pair,
-                      const Eigen::Ref<const ArrayXd>& variance) {
+// Lower triangle of the covariance of the function, with zeros above.
+inline MatrixXd lower_covariance(const Eigen::Ref<const ArrayXd>& pair, const Eigen::Ref<const ArrayXd>& variance) {
   const Index n = variance.size();
-  K.resize(n, n);
+  MatrixXd K(n, n);
   for (Index j = 0, start = 0; j < n; start += n - 1 - j, ++j) {
     K.col(j).head(j).setZero();  // products read it
-    K(j, j) = variance(j) + sigma_n * sigma_n;
+    K(j, j) = variance(j);
     K.col(j).tail(n - 1 - j) = pair.segment(start, n - 1 - j).matrix();
   }
+  return K;
+}
+
+// Replace the lower triangle of K by the Cholesky factor of K plus the noise; return whether it is positive definite.
+inline bool factorise(MatrixXd& K, const ArrayXd& noise) {
+  const Index n = K.rows();
+  K.diagonal().array() += noise;
   Eigen::LLT<Eigen::Ref<MatrixXd>> factor(K);
   return n == 0 || (factor.info() == Eigen::Success && (K.diagonal().array() > 0).all());
 }
 
+}  // namespace slayr
+
+#include "probit.hpp"
+
+namespace slayr {
+
 // The value alone; arguments as of marginal.
-template <typename Y>
-double log_density(const Y& y, const VectorXd& warp, double mu, double sigma_n, const Eigen::Ref<const ArrayXd>& pair,
-                   const Eigen::Ref<const ArrayXd>& variance) {
-  const Targets targets(y, warp);
-  MatrixXd K;
-  if (!factorise(K, sigma_n, pair, variance)) {
+template <typename Observed>
+double log_density(const Observed& observed, const VectorXd& warp, double mu, double sigma_n,
+                   const Eigen::Ref<const ArrayXd>& pair, const Eigen::Ref<const ArrayXd>& variance) {
+  const Targets targets(observed, warp, sigma_n);
+  MatrixXd K = lower_covariance(pair, variance);
+  if (targets.binary) {
+    return Probit(targets.value, mu, K).log_marginal();
+  }
+  if (!factorise(K, targets.noise)) {
     return -std::numeric_limits<double>::infinity();
   }
   const VectorXd whitened
       = K.triangularView<Eigen::Lower>().solve((targets.value.array() - mu).matrix());
   return -0.5 * whitened.squaredNorm() - K.diagonal().array().log().sum()
-         - 0.5 * y.size() * std::log(2 * stan::math::pi()) + targets.log_jacobian;
+         - 0.5 * K.rows() * std::log(2 * stan::math::pi()) + targets.log_jacobian;
 }
 
-// y, warp: see Targets; pair: covariances of the function, in the order of lower_triangle; variance: its variances. If
-// the matrix is not positive definite, the density is 0: the sampler rejects the step, and a call that evaluates many
-// points goes on with the next one.
-template <typename Y>
-Marginal marginal(const Y& y, const VectorXd& warp, double mu, double sigma_n, const Eigen::Ref<const ArrayXd>& pair,
-                  const Eigen::Ref<const ArrayXd>& variance) {
-  const Index n = y.size();
-  const Targets targets(y, warp);
-  MatrixXd K;
+// observed, warp: see Targets; pair: covariances of the function, in the order of lower_triangle; variance: its
+// variances. If the matrix is not positive definite, the density is 0: the sampler rejects the step.
+template <typename Observed>
+Marginal marginal(const Observed& observed, const VectorXd& warp, double mu, double sigma_n,
+                  const Eigen::Ref<const ArrayXd>& pair, const Eigen::Ref<const ArrayXd>& variance) {
+  const Index n = variance.size();
+  const Targets targets(observed, warp, sigma_n);
+  MatrixXd K = lower_covariance(pair, variance);
   Marginal out;
-  if (!factorise(K, sigma_n, pair, variance)) {
+  if (targets.binary) {
+    Probit(targets.value, mu, K).differentiate(out);
+    return out;
+  }
+  if (!factorise(K, targets.noise)) {
     return {-std::numeric_limits<double>::infinity(), ArrayXd::Zero(pair.size()), ArrayXd::Zero(n),
             VectorXd::Zero(warp.size()), 0, 0};
   }
@@ -156,7 +189,8 @@ Marginal marginal(const Y& y, const VectorXd& warp, double mu, double sigma_n, c
   out.by_variance = 0.5 * (a.array().square() - inverse.diagonal().array());
   out.by_warp.resize(warp.size());
   if (warp.size()) {
-    out.by_warp(0) = targets.log_jacobian_by_warp - a.dot(targets.by_warp);
+    out.by_warp(0) = targets.log_jacobian_by_warp - a.dot(targets.by_warp)
+                     + (out.by_variance * targets.noise_by_warp).sum();
   }
   out.by_mu = a.sum();
   out.by_sigma_n = 2 * sigma_n * out.by_variance.sum();

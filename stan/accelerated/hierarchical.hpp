@@ -104,10 +104,10 @@ struct Hierarchical {
 }  // namespace slayr
 
 // hyper, structure: the tuples of the Stan function.
-template <typename T, typename Y, typename Features, typename Hyper, typename Structure>
-T hierarchical_log_marginal(const Y& y, const Eigen::Matrix<T, -1, 1>& warp, const T& mu, const T& sigma_n,
-                            const Features& features, const T& sigma_f, const Hyper& hyper, const Structure& structure,
-                            std::ostream*) {
+template <typename T, typename Observed, typename Features, typename Hyper, typename Structure>
+T hierarchical_log_marginal(const Observed& observed, const Eigen::Matrix<T, -1, 1>& warp, const T& mu,
+                            const T& sigma_n, const Features& features, const T& sigma_f, const Hyper& hyper,
+                            const Structure& structure, std::ostream*) {
   using namespace slayr;
   using stan::math::value_of;
   const auto& [gamma, rho, lengthscale, rq_alpha] = hyper;
@@ -116,11 +116,12 @@ T hierarchical_log_marginal(const Y& y, const Eigen::Matrix<T, -1, 1>& warp, con
                     p, add);
   const double sd = value_of(sigma_f), own = add ? static_cast<double>(rho.size()) : 1.0;
   const ArrayXd correlation = tree.forward(features);
-  const ArrayXd covariance = sd * sd * correlation, variance = ArrayXd::Constant(y.size(), own * sd * sd);
+  const ArrayXd covariance = sd * sd * correlation;
+  const ArrayXd variance = ArrayXd::Constant(std::get<0>(observed).size(), own * sd * sd);
   if constexpr (std::is_same_v<T, double>) {
-    return log_density(y, warp, mu, sigma_n, covariance, variance);
+    return log_density(observed, warp, mu, sigma_n, covariance, variance);
   }
-  const Marginal density = marginal(y, value_of(warp), value_of(mu), value_of(sigma_n), covariance, variance);
+  const Marginal density = marginal(observed, value_of(warp), value_of(mu), value_of(sigma_n), covariance, variance);
   tree.backward(features, sd * sd * density.by_pair);
 
   Node node;

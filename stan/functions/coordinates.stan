@@ -60,6 +60,23 @@ vector lengthscale_ratio(data vector scale, data int N) {
 }
 
 /**
+ * Score of a value of a log-normal quantity; 0 if the quantity is fixed, that is if the scale is 0.
+ *
+ * @param value
+ * @param location, scale log-normal distribution
+ * @return scores
+ */
+vector score_of(data real value, data vector location, data vector scale) {
+  vector[size(location)] score = rep_vector(0, size(location));
+  for (i in 1 : size(location)) {
+    if (scale[i] > 0) {
+      score[i] = (log(value) - location[i]) / scale[i];
+    }
+  }
+  return score;
+}
+
+/**
  * Scores of length-scales. The posterior is narrow below 1, the width of the unit cube.
  *
  * @param z coordinates; D
@@ -68,7 +85,7 @@ vector lengthscale_ratio(data vector scale, data int N) {
  * @return scores; D
  */
 vector lengthscale_score(vector z, data vector location, data vector scale, data int N) {
-  return narrow_below(z, -location ./ scale, lengthscale_ratio(scale, N));
+  return narrow_below(z, score_of(1, location, scale), lengthscale_ratio(scale, N));
 }
 
 /**
@@ -76,12 +93,15 @@ vector lengthscale_score(vector z, data vector location, data vector scale, data
  *
  * @param z coordinates; D
  * @param location, scale, N see lengthscale_score
+ * @param gamma other family, see generalized_gamma
  * @param omit_jacobian see narrow_below
  * @return log density
  */
-real lengthscale_coordinate_lpdf(vector z, data vector location, data vector scale, data int N,
-                                 data int omit_jacobian) {
-  return narrow_below_lpdf(z | -location ./ scale, lengthscale_ratio(scale, N), omit_jacobian);
+real lengthscale_coordinate_lpdf(vector z, data vector location, data vector scale,
+                                 data matrix gamma, data int N, data int omit_jacobian) {
+  vector[size(z)] log_lengthscale = location + scale .* lengthscale_score(z, location, scale, N);
+  return narrow_below_lpdf(z | score_of(1, location, scale), lengthscale_ratio(scale, N), omit_jacobian)
+         + generalized_gamma(log_lengthscale, location, scale, gamma);
 }
 
 /**
@@ -93,7 +113,7 @@ real lengthscale_coordinate_lpdf(vector z, data vector location, data vector sca
  * @return origin of the mirror image; 1
  */
 vector noise_origin(data real location, data real scale) {
-  return [(location - log(0.3)) / scale]';
+  return -score_of(0.3, [location]', [scale]');
 }
 
 /**
@@ -125,10 +145,13 @@ real noise_score(real z, data real location, data real scale, data int N) {
  *
  * @param z coordinate
  * @param location, scale, N see noise_score
+ * @param gamma other family, see generalized_gamma
  * @param omit_jacobian see narrow_below
  * @return log density
  */
-real noise_coordinate_lpdf(real z, data real location, data real scale, data int N,
-                           data int omit_jacobian) {
-  return narrow_below_lpdf([-z]' | noise_origin(location, scale), noise_ratio(scale, N), omit_jacobian);
+real noise_coordinate_lpdf(real z, data real location, data real scale, data row_vector gamma,
+                           data int N, data int omit_jacobian) {
+  real log_sigma_n = location + scale * noise_score(z, location, scale, N);
+  return narrow_below_lpdf([-z]' | noise_origin(location, scale), noise_ratio(scale, N), omit_jacobian)
+         + generalized_gamma([log_sigma_n]', [location]', [scale]', to_matrix(gamma));
 }

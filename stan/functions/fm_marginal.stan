@@ -1,21 +1,19 @@
 /**
  * Log density of the observations with the function integrated out; see gp_log_marginal.
  *
- * @param y observations; N
- * @param warp parameter of T, see warped
+ * @param observed, warp, sigma_n see noise_variance
  * @param mu constant mean
- * @param sigma_n noise standard deviation
  * @param pairs of triangle_and_diagonal(N), from fm_pairs
  * @param hyper, structure see fm_cov
  * @return log density
  */
-real fm_log_marginal(data vector y, vector warp, real mu, real sigma_n,
-                     data tuple(array[] matrix, matrix) pairs,
+real fm_log_marginal(data tuple(vector, vector, real, int) observed, vector warp, real mu,
+                     real sigma_n, data tuple(array[] matrix, matrix) pairs,
                      tuple(real, tuple(vector, vector, vector, vector, vector),
                            tuple(vector, vector, vector)) hyper,
                      data tuple(tuple(int, real, matrix, int, int, int),
                                 tuple(int, int, vector, array[] int)) structure) {
-  int N = size(y);
+  int N = size(observed.1);
   vector[rows(pairs.2)] k = fm_cov(pairs, hyper, structure);
-  return gp_log_marginal(y, warp, mu, head(k, rows(pairs.2) - N), tail(k, N), sigma_n);
+  return gp_log_marginal(observed, warp, mu, head(k, rows(pairs.2) - N), tail(k, N), sigma_n);
 }

@@ -13,30 +13,64 @@
  * Cholesky factor of the covariance of the observations.
  *
  * @param packed covariances of the function, in the order of lower_triangle; N (N - 1) / 2
- * @param variance variances of the function at the observed points; N
- * @param sigma_n noise standard deviation
+ * @param variance variances of the observations: of the function, plus the noise; N
  * @return L; N x N
  */
-matrix gp_factor(vector packed, vector variance, real sigma_n) {
-  return cholesky_decompose(symmetric_matrix(packed, variance + square(sigma_n)));
+matrix gp_factor(vector packed, vector variance) {
+  return cholesky_decompose(symmetric_matrix(packed, variance));
+}
+
+/**
+ * Variances of the noise of T(y). A known error of y is multiplied by the slope of T.
+ *
+ * @param observed y, their known errors, the smallest noise standard deviation, and binary
+ * @param warp parameter of T, see warped
+ * @param sigma_n noise standard deviation
+ * @return N
+ */
+vector noise_variance(data tuple(vector, vector, real, int) observed, vector warp, real sigma_n) {
+  return square(sigma_n) + square(observed.3)
+         + square(observed.2 .* exp(log_warp_slope(observed.1, warp)));
+}
+
+/**
+ * Targets with Gaussian noise, and the variances of this noise. For binary observations they are
+ * those of the Laplace approximation; see probit_targets.
+ *
+ * @param observed, warp, sigma_n see noise_variance
+ * @param mu constant mean
+ * @param packed, variance covariances and variances of the function, see gp_factor
+ * @return (targets, variances); N, N
+ */
+tuple(vector, vector) gp_targets(data tuple(vector, vector, real, int) observed, vector warp,
+                                 real sigma_n, real mu, vector packed, vector variance) {
+  if (observed.4) {
+    return probit_targets(observed.1, probit_mode(observed.1, mu, packed, variance));
+  }
+  return (warped(observed.1, warp), noise_variance(observed, warp, sigma_n));
 }
 
 /**
  * Log density of the observations with the function integrated out:
  *
- *   log N(T(y) | mu, K + sigma_n^2 I) + sum(log T'(y)).
+ *   log N(T(y) | mu, K + noise) + sum(log T'(y)),
  *
- * @param y observations; N
- * @param warp parameter of T, see warped
+ * or, for binary observations, its Laplace approximation.
+ *
+ * @param observed, warp, sigma_n see noise_variance
  * @param mu constant mean
- * @param packed, variance, sigma_n see gp_factor
+ * @param packed, variance covariances and variances of the function, see gp_factor
  * @return log density
  */
-real gp_log_marginal(data vector y, vector warp, real mu, vector packed, vector variance,
-                     real sigma_n) {
-  matrix[size(y), size(y)] L = gp_factor(packed, variance, sigma_n);
-  return multi_normal_cholesky_lpdf(warped(y, warp) | rep_vector(mu, size(y)), L)
-         + sum(log_warp_slope(y, warp));
+real gp_log_marginal(data tuple(vector, vector, real, int) observed, vector warp, real mu,
+                     vector packed, vector variance, real sigma_n) {
+  int N = size(observed.1);
+  if (observed.4) {
+    return probit_log_marginal(observed.1, mu, packed, variance);
+  }
+  matrix[N, N] L = gp_factor(packed, variance + noise_variance(observed, warp, sigma_n));
+  return multi_normal_cholesky_lpdf(warped(observed.1, warp) | rep_vector(mu, N), L)
+         + sum(log_warp_slope(observed.1, warp));
 }
 
 /**

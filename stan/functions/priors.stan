@@ -22,6 +22,49 @@ vector log_normal(vector z, vector location, vector scale) {
 }
 
 /**
+ * Correction of a log-normal prior to another family: the log density ratio of both. The
+ * generalized gamma distribution, quantity^power ~ Gamma(shape, rate), has the half-normal (power
+ * 2), gamma (1) and inverse gamma (-1) distributions as members.
+ *
+ * @param log_quantity logarithms of the quantities
+ * @param location, scale log-normal distribution
+ * @param gamma power, shape and rate in each row; power 0: the log-normal prior is not corrected
+ * @return log density ratio, up to a constant
+ */
+real generalized_gamma(vector log_quantity, data vector location, data vector scale,
+                       data matrix gamma) {
+  real ratio = 0;
+  for (i in 1 : size(log_quantity)) {
+    if (gamma[i, 1] != 0) {
+      real log_power = gamma[i, 1] * log_quantity[i];
+      ratio += gamma[i, 2] * log_power - gamma[i, 3] * exp(log_power)
+               + 0.5 * square((log_quantity[i] - location[i]) / scale[i]);
+    }
+  }
+  return ratio;
+}
+
+/**
+ * Density of the scores of positive quantities.
+ *
+ * @param z scores, see log_normal
+ * @param location, scale log-normal prior
+ * @param gamma other family, see generalized_gamma
+ * @return log density
+ */
+real score_lpdf(vector z, data vector location, data vector scale, data matrix gamma) {
+  return std_normal_lupdf(z) + generalized_gamma(location + scale .* z, location, scale, gamma);
+}
+
+/**
+ * Density of the score of one positive quantity.
+ */
+real score_lpdf(real z, data real location, data real scale, data row_vector gamma) {
+  return std_normal_lupdf(z)
+         + generalized_gamma([location + scale * z]', [location]', [scale]', to_matrix(gamma));
+}
+
+/**
  * Density of the logit of a Beta(a, b) quantity. The program samples z and computes inv_logit(z).
  * The density is finite for quantities arbitrarily close to 0 or 1.
  *

@@ -3,7 +3,7 @@ from __future__ import annotations
 import numpy as np
 from ConfigSpace import ConfigurationSpace, Float, Integer
 
-from slayr_py.acquisition.identity import distinct, keys, members
+from slayr_py.acquisition.identity import Taken, distinct, keys
 from slayr_py.space import Encoded, Encoder
 
 
@@ -40,7 +40,24 @@ def test_distinct_keeps_the_first_of_equal_rows():
     encoded = Encoded(values, np.ones((5, 2), dtype=bool), encoder)
     assert distinct(encoded).tolist() == [0, 1, 4]
     assert distinct(encoded, decimals=2).tolist() == [0, 1]
-    assert members(encoded, {keys(encoded)[1]}).tolist() == [False, True, False, True, False]
+    assert Taken(encoded[[1]], 0.0).contains(encoded).tolist() == [False, True, False, True, False]
+    assert Taken(encoded[[0]], 0.01).contains(encoded).tolist() == [True, False, True, False, True]
+
+
+def test_neighbourhoods_have_equal_levels_and_activity(any_space):
+    encoder = Encoder(any_space)
+    encoded, allowed = encoder.resolve(encoder.from_uniform(np.random.default_rng(3).random((40, len(encoder.names)))))
+    encoded = encoded[allowed]
+    taken = Taken(encoded[:10])
+    wanted = []
+    for x, active in zip(encoded.unit_values, encoded.active, strict=True):
+        near = False
+        for z, other in zip(encoded.unit_values[:10], encoded.active[:10], strict=True):
+            reach = np.where([d.is_real for d in encoder.dimensions], taken.radius, 0.0)
+            near |= bool(np.array_equal(active, other) and np.all((np.abs(x - z) <= reach)[active]))
+        wanted.append(near)
+    assert taken.contains(encoded).tolist() == wanted
+    assert not Taken(encoded[:0]).contains(encoded).any()
 
 
 def test_nearly_equal_configurations_have_equal_keys():

@@ -6,7 +6,7 @@ import pytest
 from ConfigSpace import Categorical, ConfigurationSpace, Float, ForbiddenLessThanRelation, Integer
 from testing_spaces import conditional_space, mixed_space
 
-from slayr_py.acquisition.identity import keys
+from slayr_py.acquisition.identity import Taken
 from slayr_py.acquisition.refinement import refine
 from slayr_py.space import Encoder
 
@@ -119,7 +119,7 @@ def test_taken_configurations_are_not_final(bowl):
     space = ConfigurationSpace([Integer("n", (0, 10)), Integer("m", (0, 10))])
     encoder = Encoder(space)
     taken = encoder.encode([{"n": 4, "m": 4}])
-    landscape = bowl(encoder, top=0.41, taken=set(keys(taken)))
+    landscape = bowl(encoder, top=0.41, taken=Taken(taken))
     reached, scores = refine(landscape, starts_in(encoder, 20), GAIN)
     assert np.all(np.isfinite(scores))
     best = encoder.decode(landscape.place(reached[[np.argmax(scores)]])[0])[0]
@@ -128,6 +128,6 @@ def test_taken_configurations_are_not_final(bowl):
 
 def test_integers_move_past_taken_values(bowl):
     encoder = Encoder(ConfigurationSpace([Integer("n", (0, 40))]))
-    taken = set(keys(encoder.encode([{"n": n} for n in range(10, 30)])))
+    taken = Taken(encoder.encode([{"n": n} for n in range(10, 30)]))
     reached, _ = refine(bowl(encoder, top=0.8, taken=taken), np.array([[0.1]]), GAIN)
     assert encoder.decode(encoder.resolve(reached)[0])[0]["n"] == 32

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -26,7 +27,11 @@ def entries(model, n=4, m=2):
 def test_data_have_every_entry_in_its_shape(model):
     contract = model.kernel.contract
     data = contract.data(entries(model), model.hyperparameters)
-    priors = {name: parameter for parameter in contract.parameters for name in parameter.prior_entries}
+    priors = {
+        name: replace(parameter, shape=axes)
+        for parameter in contract.parameters
+        for name, axes in parameter.prior_entries.items()
+    }
     assert set(data) == {entry.name for entry in contract.entries} | set(priors)
     for entry in contract.entries:
         assert np.shape(data[entry.name]) == entry.lengths(data)

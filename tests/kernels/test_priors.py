@@ -4,11 +4,11 @@ from dataclasses import astuple
 
 import numpy as np
 import pytest
-from scipy.stats import beta, kstest, lognorm, norm
+from scipy.stats import beta, gamma, halfnorm, invgamma, kstest, lognorm, norm
 from testing_spaces import mixed_space
 
 import slayr_py as sl
-from slayr_py.kernels.priors import prior_from_dict
+from slayr_py.kernels.priors import fixed, prior_from_dict
 from slayr_py.space import Encoder
 
 
@@ -16,12 +16,15 @@ def test_scalars_spread_over_dimensions():
     data = sl.LogNormal(0.5, 2).stan_data("lengthscale", ("a", "b"))
     assert data["lengthscale_location"].tolist() == [0.5, 0.5]
     assert data["lengthscale_scale"].tolist() == [2, 2]
+    assert data["lengthscale_gamma"].tolist() == [[0, 0, 0], [0, 0, 0]]
     assert sl.Normal(1, 2).stan_data("mu", None) == {"mu_location": 1.0, "mu_scale": 2.0}
     assert sl.LogNormal([1, 2], 1).stan_data("l", ("a", "b"))["l_location"].tolist() == [1, 2]
     assert set(sl.Beta(2, 3).stan_data("rho", None)) == {"rho_a", "rho_b"}
 
 
-@pytest.mark.parametrize("prior", [sl.Normal(0, 1), sl.LogNormal([0.0, 1.0], 2.0), sl.Beta(2, (3, 4))])
+@pytest.mark.parametrize(
+    "prior", [sl.Normal(0, 1), sl.LogNormal([0.0, 1.0], 2.0), sl.Beta(2, (3, 4)), sl.Gamma(2, (3, 4)), sl.HalfNormal(1)]
+)
 def test_round_trip(prior):
     assert prior_from_dict(prior.asdict()) == prior
 
@@ -33,6 +36,9 @@ def test_round_trip(prior):
         (sl.LogNormal([9.0, 1.0], 2), lognorm(2, scale=np.e)),
         (sl.Beta(2, [1.0, 3.0]), beta(2, 3)),
         (sl.Dirichlet([1.5, 2.5]), beta(2.5, 1.5)),
+        (sl.HalfNormal([9.0, 2.0]), halfnorm(scale=2)),
+        (sl.Gamma(2, [9.0, 3.0]), gamma(2, scale=1 / 3)),
+        (sl.InverseGamma([9.0, 2.0], 3), invgamma(2, scale=3)),
     ],
 )
 def test_draws_follow_the_distribution(prior, marginal):
@@ -44,8 +50,42 @@ def test_draws_follow_the_distribution(prior, marginal):
 
 
 @pytest.mark.parametrize(
+    ("prior", "distribution"),
+    [
+        (sl.HalfNormal(2), halfnorm(scale=2)),
+        (sl.Gamma(2, 3), gamma(2, scale=1 / 3)),
+        (sl.InverseGamma(2, 3), invgamma(2, scale=3)),
+    ],
+)
+def test_data_of_generalized_gamma_families(prior, distribution):
+    data = prior.stan_data("x", None)
+    power, shape, rate = data["x_gamma"]
+    u = np.linspace(-2, 1, 5)
+    # Density of the logarithm, as in stan/functions/priors.stan.
+    mine = shape * power * u - rate * np.exp(power * u)
+    np.testing.assert_allclose(np.diff(mine), np.diff(distribution.logpdf(np.exp(u)) + u), rtol=1e-12)
+    logs = np.log(distribution.rvs(100_000, random_state=1))
+    assert data["x_location"] == pytest.approx(logs.mean(), abs=4 * logs.std() / np.sqrt(1e5))
+    assert data["x_scale"] == pytest.approx(logs.std(), rel=0.03)
+
+
+@pytest.mark.parametrize(
+    ("value", "support", "wanted"),
+    [(2.0, "real", sl.Normal(2.0, 0.0)), ([1.0, 2.0], "positive", sl.LogNormal([0.0, np.log(2.0)], 0.0))],
+)
+def test_a_number_fixes_a_hyperparameter(value, support, wanted):
+    assert fixed(value, support) == wanted and wanted.is_fixed((2,)).all()
+    assert sl.LogNormal(0, [0.0, 1.0]).is_fixed((2,)).tolist() == [True, False]
+    assert not sl.Beta(1, 1).is_fixed(()) and not sl.Gamma(1, 1).is_fixed((3,)).any()
+
+
+@pytest.mark.parametrize(
     ("make", "words"),
     [
+        (lambda: fixed(0.5, "unit interval"), "cannot be fixed to 0.5"),
+        (lambda: fixed(-1, "positive"), "cannot be fixed to -1"),
+        (lambda: fixed("wide", "positive"), "neither a prior nor a number"),
+        (lambda: sl.Gamma(0, 1), "shape must be positive"),
         (lambda: sl.LogNormal(0, -1), "sigma must be positive"),
         (lambda: sl.Normal(np.inf, 1), "mu must be finite"),
         (lambda: sl.Normal("x", 1), "mu must be a number"),

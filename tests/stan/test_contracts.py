@@ -41,7 +41,7 @@ def declared():
 def test_contracts_agree_with_the_programs(declared, name):
     contract, program = CONTRACTS[name], declared(name)
     inputs = {entry.name: (entry.type, len(entry.shape)) for entry in contract.entries}
-    inputs |= {prior: ("real", len(p.shape)) for p in contract.parameters for prior in p.prior_entries}
+    inputs |= {n: ("real", len(axes)) for p in contract.parameters for n, axes in p.prior_entries.items()}
     assert program["inputs"] == inputs
     # The order of the parameters is part of the contract: theta and warm starts follow it.
     coordinates = [(p.coordinate, ("real", len(p.shape))) for p in contract.parameters]

@@ -11,10 +11,12 @@ import pandas as pd
 import pytest
 from ConfigSpace import ConfigurationSpace
 from scipy.linalg import cho_solve, solve_triangular
+from scipy.optimize import minimize
 from scipy.special import gammaln
 from scipy.stats import beta as beta_distribution
 from scipy.stats import multivariate_normal, norm
 
+from slayr_py.inference.likelihood import laplace_targets
 from slayr_py.inference.sampling.programs import program_folder
 from slayr_py.inference.sampling.run import generate
 from slayr_py.inference.warp import log_slope, unwarped, warped
@@ -65,6 +67,23 @@ def leave_one_out():
 
 
 OTHERS = leave_one_out()
+OBSERVED, BINARY = "(y, shapes, 0.2, 0)", "(signs(y), shapes, 0.2, 1)"
+NOISE = SIGMA_N**2 + 0.2**2 + (SHAPES * np.exp(log_slope(Y, WARP))) ** 2
+PROBIT = [values[0] for values in laplace_targets(np.sign(Y), K[None], np.array([MU]))]
+
+
+def probit_marginal():
+    """Return the Laplace approximation of the log probability of the signs of Y, at the mode found by SciPy."""
+    inverse, signs = np.linalg.inv(K), np.sign(Y)
+
+    def negative(f):
+        return 0.5 * (f - MU) @ inverse @ (f - MU) - norm.logcdf(signs * f).sum()
+
+    found = minimize(negative, np.full(N, MU), tol=1e-14, options={"gtol": 1e-9})
+    z = signs * found.x
+    ratio = np.exp(norm.logpdf(z) - norm.logcdf(z))
+    curvature = np.diag(ratio * (ratio + z))
+    return -negative(found.x) - 0.5 * np.linalg.slogdet(np.eye(N) + K @ curvature)[1]
 
 
 VALUES = {
@@ -152,13 +171,28 @@ TABLE = [
         + np.sum(-Y - 2 * np.log1p(np.exp(-Y))),
     ),
     ("log_gamma_lpdf(y | shapes)", np.sum(SHAPES * Y - np.exp(Y) - gammaln(SHAPES))),
-    ("gp_factor(packed, diagonal, sn)", np.linalg.cholesky(K + SIGMA_N**2 * np.eye(N))),
+    ("gp_factor(packed, diagonal + square(sn))", np.linalg.cholesky(K + SIGMA_N**2 * np.eye(N))),
+    (f"noise_variance({OBSERVED}, rep_vector(0.7, 1), sn)", NOISE),
+    (f"gp_targets({OBSERVED}, rep_vector(0.7, 1), sn, m, packed, diagonal).1", warped(Y, WARP)),
+    (f"gp_targets({BINARY}, rep_vector(0, 0), sn, m, packed, diagonal).1", PROBIT[0]),
+    (f"gp_targets({BINARY}, rep_vector(0, 0), sn, m, packed, diagonal).2", PROBIT[1]),
+    (f"gp_log_marginal({BINARY}, rep_vector(0, 0), m, packed, diagonal, sn)", probit_marginal()),
+    ("probit_leave_one_out((y, rep_vector(2, 6)), shapes / 10).2", np.sqrt(5 - SHAPES / 10)),
+    ("probit_log_lik(signs(y), (y, shapes))", norm.logcdf(np.abs(Y) / SHAPES)),
+    ("signs(y)", np.sign(Y)),
+    ("score_of(0.3, y, abs(y))", (np.log(0.3) - Y) / np.abs(Y)),
+    ("score_of(0.3, y, 0 * y)", np.zeros(N)),
     (
-        "gp_log_marginal(y, rep_vector(0, 0), m, packed, diagonal, sn)",
+        "score_lpdf(m | 0.3, 2, [1, 2, 3])",
+        norm.logpdf(MU) + 2 * (0.3 + 2 * MU) - 3 * np.exp(0.3 + 2 * MU) + 0.5 * MU**2,
+    ),
+    ("score_lpdf(y | y, shapes, rep_matrix(0, 6, 3))", norm.logpdf(Y).sum()),
+    (
+        "gp_log_marginal((y, rep_vector(0, 6), 0, 0), rep_vector(0, 0), m, packed, diagonal, sn)",
         multivariate_normal(np.full(N, MU), K + SIGMA_N**2 * np.eye(N)).logpdf(Y),
     ),
     (
-        "gp_log_marginal(y, rep_vector(0.7, 1), m, packed, diagonal, sn)",
+        "gp_log_marginal((y, rep_vector(0, 6), 0, 0), rep_vector(0.7, 1), m, packed, diagonal, sn)",
         multivariate_normal(np.full(N, MU), K + SIGMA_N**2 * np.eye(N)).logpdf(warped(Y, WARP))
         + log_slope(Y, WARP).sum(),
     ),

@@ -19,14 +19,20 @@ from slayr_py.inference.sampling.output import Run
 from slayr_py.inference.sampling.warm_start import WarmStart
 from slayr_py.toolchain import CompiledProgram
 
-FORMAT = 3
+FORMAT = 4
 """Format of new records; it increases with every change of their meaning."""
 
-FORMER_NAMES: dict[int, dict[str, str]] = {1: {"omit_jacobian": "of_scores"}, 2: {}, FORMAT: {}}
+FORMER_NAMES: dict[int, dict[str, str]] = {1: {"omit_jacobian": "of_scores"}, 2: {}, 3: {}, FORMAT: {}}
 """For every format that can be read, the data entries that had another name in it."""
 
-_ADDED = {"want_pointwise": 1, "want_density": 0, "n_warp": 0, "warp_location": (), "warp_scale": ()}
-"""Data entries that formats 1 and 2 did not have, with the values that mean the same."""
+_ADDED: dict[int, dict[str, Any]] = {
+    3: {"want_pointwise": 1, "want_density": 0, "n_warp": 0, "warp_location": (), "warp_scale": ()},
+    4: {"noise_floor": 0.0, "binary": 0},
+}
+"""Data entries that earlier formats did not have, by the first format that has them, with the values that mean the
+same. Format 4 also added ``y_sd`` and the families of positive hyperparameters."""
+
+_FAMILY = "_gamma"  # suffix of the entries of format 4 that select a prior's family
 
 _COLD = "drawn by CmdStan from (-2, 2), on the unconstrained scale, from seed and chain"
 _WARM = "the points of the start"
@@ -67,12 +73,21 @@ def make_record(
 def with_current_names(data: Mapping[str, Any]) -> dict[str, Any]:
     """Rename the data entries of older formats, and add those that they did not have."""
     current = {former: name for names in FORMER_NAMES.values() for name, former in names.items()}
-    return _ADDED | {current.get(name, name): value for name, value in data.items()}
+    named = {current.get(name, name): value for name, value in data.items()}
+    complete = {name: value for added in _ADDED.values() for name, value in added.items()} | named
+    complete.setdefault("y_sd", np.zeros(len(complete["y"])))
+    for name in [name for name in complete if name.endswith("_location") and name != "mu_location"]:
+        family = name.removesuffix("_location") + _FAMILY
+        complete.setdefault(family, np.zeros((*np.shape(complete[name]), 3)))
+    return complete
 
 
 def data_digest(data: Mapping[str, Any], record_format: int) -> str:
     """Return the :func:`digest` of a program's data under the names that a record's format used."""
-    former, added = FORMER_NAMES[record_format], _ADDED if record_format < FORMAT else {}
+    former = FORMER_NAMES[record_format]
+    added = {name for first, names in _ADDED.items() if first > record_format for name in names}
+    if record_format < 4:
+        added |= {"y_sd", *(name for name in data if name.endswith(_FAMILY))}
     return digest({former.get(name, name): value for name, value in data.items() if name not in added})
 
 

@@ -3,16 +3,14 @@
  *
  * Declared only: accelerated/fm.hpp defines it together with its derivatives.
  *
- * @param y observations; N
- * @param warp parameter of T, see warped
+ * @param observed, warp, sigma_n see noise_variance
  * @param mu constant mean
- * @param sigma_n noise standard deviation
  * @param pairs of triangle_and_diagonal(N), from fm_pairs
  * @param hyper, structure see fm_cov
  * @return log density
  */
-real fm_log_marginal(data vector y, vector warp, real mu, real sigma_n,
-                     data tuple(array[] matrix, matrix) pairs,
+real fm_log_marginal(data tuple(vector, vector, real, int) observed, vector warp, real mu,
+                     real sigma_n, data tuple(array[] matrix, matrix) pairs,
                      tuple(real, tuple(vector, vector, vector, vector, vector),
                            tuple(vector, vector, vector)) hyper,
                      data tuple(tuple(int, real, matrix, int, int, int),

@@ -3,16 +3,14 @@
  *
  * Declared only: accelerated/hierarchical.hpp defines it together with its derivatives.
  *
- * @param y observations; N
- * @param warp parameter of T, see warped
+ * @param observed, warp, sigma_n see noise_variance
  * @param mu constant mean
- * @param sigma_n noise standard deviation
  * @param features of the pairs of lower_triangle(N), from hierarchical_features; three n_pairs x D
  * @param sigma_f signal standard deviation of one correlation
  * @param hyper, structure see hierarchical
  * @return log density
  */
-real hierarchical_log_marginal(data vector y, vector warp, real mu, real sigma_n,
-                               data array[] matrix features, real sigma_f,
+real hierarchical_log_marginal(data tuple(vector, vector, real, int) observed, vector warp,
+                               real mu, real sigma_n, data array[] matrix features, real sigma_f,
                                tuple(vector, vector, vector, vector) hyper,
                                data tuple(array[] int, matrix, int, int, int) structure);

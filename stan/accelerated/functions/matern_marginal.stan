@@ -3,13 +3,11 @@
  *
  * Declared only: accelerated/matern.hpp defines it together with its derivatives.
  *
- * @param y observations; N
- * @param warp parameter of T, see warped
+ * @param observed, warp, sigma_n see noise_variance
  * @param mu constant mean
- * @param sigma_n noise standard deviation
  * @param sq squared differences of the pairs of lower_triangle(N); n_pairs x D
  * @param sigma_f, lengthscale, p see matern_cov
  * @return log density
  */
-real matern_log_marginal(data vector y, vector warp, real mu, real sigma_n, data matrix sq,
-                         real sigma_f, vector lengthscale, data int p);
+real matern_log_marginal(data tuple(vector, vector, real, int) observed, vector warp, real mu,
+                         real sigma_n, data matrix sq, real sigma_f, vector lengthscale, data int p);

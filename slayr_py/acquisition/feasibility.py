@@ -1,0 +1,76 @@
+"""Probability that a configuration is feasible, under the posteriors of failures and of constraints."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+from scipy.special import logsumexp
+
+from slayr_py.acquisition.functions import log_cdf, log_mills
+from slayr_py.inference import Posterior
+from slayr_py.inference.prediction import Predictor
+from slayr_py.space import Encoded
+from slayr_py.space.dimension import FloatArray
+
+_SMALLEST_VARIANCE = 1e-20
+
+
+@dataclass(frozen=True)
+class Gate:
+    """Probability of one condition, averaged over s draws: mean(Phi(u)), u = sign (m - threshold) / sqrt(v + noise).
+
+    Attributes
+    ----------
+    predictor : Predictor
+        Moments m, v (s, k) of the function that decides.
+    sign : float
+        1 if the condition is a value above the threshold, -1 if below.
+    threshold : float
+        On the standardised scale.
+    noise : float
+        Variance that is added: 1 for a probit likelihood.
+    """
+
+    predictor: Predictor
+    sign: float
+    threshold: float
+    noise: float
+
+    @classmethod
+    def of(cls, posterior: Posterior, pending: Encoded, n_draws: int) -> Gate:
+        """Return the gate of a posterior, conditioned on pending configurations.
+
+        A probit model of success or failure has to succeed; the value of a constraint, modelled by a Gaussian
+        likelihood, must not be positive.
+        """
+        predictor = posterior.predictor(n_draws).with_pending(pending)
+        if posterior.model.likelihood == "probit":
+            return cls(predictor, 1.0, 0.0, 1.0)
+        threshold = (0.0 - posterior.y_mean) / posterior.y_sd
+        return cls(predictor.linearised(threshold), -1.0, threshold, 0.0)
+
+    def subset(self, n_chains: int, n_draws: int) -> Gate:
+        """Return the gate under at most ``n_draws`` of its draws."""
+        return replace(self, predictor=self.predictor.subset(n_chains, n_draws))
+
+    def log_probability(self, encoded: Encoded) -> FloatArray:
+        """Return the log probability (k,) at k configurations."""
+        mean, variance = self.predictor.moments(encoded)
+        u, _ = self._scores(mean, variance)
+        return np.asarray(logsumexp(log_cdf(u), axis=0) - np.log(len(u)))
+
+    def log_probability_and_gradient(self, encoded: Encoded) -> tuple[FloatArray, FloatArray]:
+        """Return the log probability (k,) and its derivatives by the real inputs, (k, D_real)."""
+        moments = self.predictor.moments_with_gradient(encoded)
+        u, spread = self._scores(moments.mean, moments.variance)
+        log_terms = log_cdf(u)
+        total = logsumexp(log_terms, axis=0)
+        by_u = np.exp(log_terms - total - log_mills(u))
+        gradient = np.einsum("sm,smd->md", by_u * self.sign / spread, moments.mean_gradient)
+        gradient -= np.einsum("sm,smd->md", by_u * u / (2 * np.square(spread)), moments.variance_gradient)
+        return np.asarray(total - np.log(len(u))), gradient
+
+    def _scores(self, mean: FloatArray, variance: FloatArray) -> tuple[FloatArray, FloatArray]:
+        spread = np.sqrt(np.maximum(variance, _SMALLEST_VARIANCE) + self.noise)
+        return self.sign * (mean - self.threshold) / spread, spread

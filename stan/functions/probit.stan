@@ -1,0 +1,166 @@
+/**
+ * Binary observations of a latent Gaussian process: P(y_i = 1) = Phi(f_i), y_i in {-1, 1}.
+ *
+ * The latent function is integrated out by Laplace's approximation at its mode (Rasmussen & Williams
+ * 2006, section 3.4). With g and W, first and negative second derivative of sum(log Phi(y f)) at
+ * the mode f, and B = I + W^1/2 K W^1/2,
+ *
+ *   log Z = sum(log Phi(y f)) - g'(f - mu) / 2 - log|B| / 2,   f = mu + K g.
+ *
+ * Its predictions are those of targets f + g / W with Gaussian noise of variance 1 / W.
+ */
+
+/**
+ * Derivatives of log Phi(y f).
+ *
+ * @param y 1 or -1; N
+ * @param f latent function; N
+ * @return (first derivatives, negative second derivatives); N, N
+ */
+tuple(vector, vector) probit_derivatives(vector y, vector f) {
+  vector[size(y)] z = y .* f;
+  vector[size(y)] ratio;
+  for (i in 1 : size(y)) {
+    ratio[i] = exp(std_normal_lpdf(z[i]) - std_normal_lcdf(z[i]));
+  }
+  return (y .* ratio, ratio .* (ratio + z));
+}
+
+/**
+ * Cholesky factor of B.
+ *
+ * @param K covariance of the latent function; N x N
+ * @param root W^1/2; N
+ * @return N x N
+ */
+matrix probit_factor(matrix K, vector root) {
+  return cholesky_decompose(add_diag(quad_form_diag(K, root), 1));
+}
+
+/**
+ * Log density of the latent function and the observations, without terms that do not depend on the
+ * latent function.
+ *
+ * @param y 1 or -1; N
+ * @param a K^-1 (f - mu); N
+ * @param f latent function; N
+ * @param mu constant mean
+ * @return log density
+ */
+real probit_objective(vector y, vector a, vector f, real mu) {
+  real value = -0.5 * dot_product(a, f - mu);
+  for (i in 1 : size(y)) {
+    value += std_normal_lcdf(y[i] * f[i]);
+  }
+  return value;
+}
+
+/**
+ * Mode of the latent function by Newton's method (Rasmussen & Williams 2006, algorithm 3.1), with
+ * halved steps where a full one does not improve the objective.
+ *
+ * @param y 1 or -1; N
+ * @param mu constant mean
+ * @param packed, variance covariances and variances of the function, see gp_factor
+ * @return f; N
+ */
+vector probit_mode(vector y, real mu, vector packed, vector variance) {
+  int N = size(y);
+  matrix[N, N] K = symmetric_matrix(packed, variance);
+  vector[N] a = rep_vector(0, N);
+  vector[N] f = rep_vector(mu, N);
+  real value = probit_objective(y, a, f, mu);
+  for (step in 1 : 50) {
+    tuple(vector[N], vector[N]) by_f = probit_derivatives(y, f);
+    vector[N] root = sqrt(by_f.2);
+    matrix[N, N] L = probit_factor(K, root);
+    vector[N] b = by_f.2 .* (f - mu) + by_f.1;
+    vector[N] direction = b
+                          - root
+                            .* mdivide_right_tri_low(mdivide_left_tri_low(L, root .* (K * b))', L)'
+                          - a;
+    real size_of_step = 1;
+    real before = value;
+    while (1) {
+      vector[N] a_next = a + size_of_step * direction;
+      vector[N] f_next = mu + K * a_next;
+      value = probit_objective(y, a_next, f_next, mu);
+      if (value >= before || size_of_step < 1e-3) {
+        a = a_next;
+        f = f_next;
+        break;
+      }
+      size_of_step /= 2;
+    }
+    if (abs(value - before) < 1e-14 * (1 + abs(value))) {
+      break;
+    }
+  }
+  return f;
+}
+
+/**
+ * Targets and variances of a Gaussian likelihood that is the Laplace approximation at the mode.
+ *
+ * @param y 1 or -1; N
+ * @param f mode; N
+ * @return (targets, variances); N, N
+ */
+tuple(vector, vector) probit_targets(vector y, vector f) {
+  tuple(vector[size(y)], vector[size(y)]) by_f = probit_derivatives(y, f);
+  vector[size(y)] variance = inv(fmax(by_f.2, 1e-12)); // W underflows far from the boundary
+  return (f + by_f.1 .* variance, variance);
+}
+
+/**
+ * Laplace approximation of the log probability of the observations.
+ *
+ * @param y 1 or -1; N
+ * @param mu, packed, variance see probit_mode
+ * @return log probability
+ */
+real probit_log_marginal(vector y, real mu, vector packed, vector variance) {
+  vector[size(y)] f = probit_mode(y, mu, packed, variance);
+  tuple(vector[size(y)], vector[size(y)]) by_f = probit_derivatives(y, f);
+  matrix[size(y), size(y)] L = probit_factor(symmetric_matrix(packed, variance), sqrt(by_f.2));
+  return probit_objective(y, by_f.1, f, mu) - sum(log(diagonal(L)));
+}
+
+/**
+ * Predictive distributions of latent values plus standard-normal noise, given all other
+ * observations.
+ *
+ * @param others means and standard deviations from gp_leave_one_out, for the targets of
+ *   probit_targets; N, N
+ * @param variance variances of these targets; N
+ * @return (means, standard deviations); N, N
+ */
+tuple(vector, vector) probit_leave_one_out(tuple(vector, vector) others, vector variance) {
+  return (others.1, sqrt(fmax(square(others.2) - variance, 0) + 1));
+}
+
+/**
+ * Log probability of each observation given all others.
+ *
+ * @param y 1 or -1; N
+ * @param others from probit_leave_one_out; N, N
+ * @return N
+ */
+vector probit_log_lik(vector y, tuple(vector, vector) others) {
+  vector[size(y)] value;
+  for (i in 1 : size(y)) {
+    value[i] = std_normal_lcdf(y[i] * others.1[i] / others.2[i]);
+  }
+  return value;
+}
+
+/**
+ * Signs, 1 or -1.
+ */
+vector signs(vector x) {
+  vector[size(x)] s;
+  for (i in 1 : size(x)) {
+    s[i] = x[i] < 0 ? -1 : 1;
+  }
+  return s;
+}
