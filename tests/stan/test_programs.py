@@ -130,9 +130,9 @@ class Case:
 
     def family_correction(self, name, theta):
         """Return the log density ratio of the prior of a positive hyperparameter and its log-normal distribution."""
-        prior, (location, scale) = self.gp.priors[name], self.location_and_scale(name)
-        if type(prior) not in DISTRIBUTIONS:
+        if type(prior := self.gp.priors[name]) not in DISTRIBUTIONS:
             return 0.0
+        location, scale = self.location_and_scale(name)
         distribution = DISTRIBUTIONS[type(prior)](prior)
         return np.sum(distribution.logpdf(theta) + np.log(theta) - norm.logpdf(np.log(theta), location, scale))
 
