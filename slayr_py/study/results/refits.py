@@ -33,7 +33,7 @@ def posterior_of(study: Study, number: int, progress: Callable[[str], None] | No
     Returns
     -------
     Posterior
-        Of the values, or of the negated values if the study maximises. If its draws are not bit-identical to the
+        In the user's units and direction. If its draws are not bit-identical to the
         original ones, as on another machine or with another toolchain, a warning is issued.
 
     Raises
@@ -96,9 +96,8 @@ def recorded_fit(study: Study, number: int) -> tuple[dict[str, Any], Observed]:
                 f"are missing or not finished in study {study.study_name!r}: restore a copy of it"
             )
         arguments = record["arguments"]
-        observed = observe(
-            model, values.configs, values.y, arguments["method"] == "map", arguments.get("pointwise", True)
-        )
+        pointwise = arguments.get("pointwise", True)
+        observed = observe(model, values.configs, values.y, arguments["method"] == "map", pointwise, values.maximize)
         if data_digest(observed.data, record["format"]) != record["data_sha256"]:
             raise StorageError(
                 f"the configurations or values of trials {ranges} of study {study.study_name!r} have changed since "
