@@ -79,7 +79,7 @@ def suggest(
     posterior : Posterior
     acquisition : str or Acquisition
     best : float
-        Smallest value so far, in the user's units.
+        Best value so far, in the user's units: the smallest, or the largest if ``posterior.maximize``.
         None if no feasible value is known: only the probability of feasibility is maximised then.
     t : int
         Iteration, from 1, for the schedule of the confidence bound.

@@ -27,8 +27,9 @@ class Observed:
     data : dict
         Data of the Stan program; ``y`` (n,) is standardised.
     y_mean, y_sd : float
-        Mean that was subtracted from the observed values, and standard deviation that they were divided by; 0 and 1 for
-        binary observations.
+        Mean that was subtracted from the observed values, and standard deviation that they were divided by; ``y_sd`` is
+        negative if larger values are better, because the program sees targets of which smaller ones are better. They
+        are 0 and 1 for binary observations.
     """
 
     train: Encoded
@@ -43,9 +44,12 @@ def observe(
     y: ArrayLike,
     omit_jacobian: bool = False,
     pointwise: bool = True,
+    maximize: bool = False,
     errors: ArrayLike | None = None,
 ) -> Observed:
-    """Encode configurations and standardise their values; ``omit_jacobian`` and ``pointwise`` as in `Model.stan_data`.
+    """Encode configurations and standardise their values.
+
+    ``omit_jacobian`` and ``pointwise`` are those of `Model.stan_data`, ``maximize`` is that of `GaussianProcess.fit`.
 
     ``errors`` are known standard deviations of the errors of y, in the user's units.
 
@@ -60,12 +64,13 @@ def observe(
     targets = check_targets(y, len(train))
     known = None if errors is None else check_errors(errors, len(train))
     if model.likelihood == "probit":
-        if known is not None:
-            raise DataError("binary observations have no y_sd")
+        if known is not None or maximize:
+            raise DataError("binary observations have neither y_sd nor maximize")
         mean, sd, scaled = 0.0, 1.0, signs(targets)
     else:
         mean, sd = standardisation(targets)
-        scaled = (targets - mean) / sd
+        # The same bits as for the negated values; division by a negative number would turn 0 into -0.
+        scaled = (mean - targets if maximize else targets - mean) / sd
     data = model.stan_data(
         train,
         scaled,
@@ -74,7 +79,7 @@ def observe(
         pointwise=pointwise,
         y_sd=None if known is None else known / sd,
     )
-    return Observed(train, data, mean, sd)
+    return Observed(train, data, mean, -sd if maximize else sd)
 
 
 def signs(outcomes: FloatArray) -> FloatArray:

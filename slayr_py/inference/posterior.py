@@ -75,7 +75,8 @@ class Posterior:
             ``y`` (observation).
         ``constant_data``
             ``X`` (observation, column), the inputs of the kernel; ``values`` and ``active`` (observation, parameter),
-            the output of the encoder; ``y_mean`` and ``y_sd``, in the user's units.
+            the output of the encoder; ``y_mean`` and ``y_sd``, in the user's units, ``y_sd`` negative if larger values
+            are better.
         ``prior``, ``sample_stats_prior``, ``prior_predictive``
             The same without the likelihood, only after :meth:`with_prior`. ``prior_predictive`` has joint draws.
     record : dict
@@ -134,7 +135,8 @@ class Posterior:
             result.importance_ess,
             leave_one_out(idata),
         )
-        record = make_record(model, program, observed.data, result, diagnostics, start, abandoned)
+        maximize = observed.y_sd < 0
+        record = make_record(model, program, observed.data, result, diagnostics, start, abandoned, maximize)
         return cls(model, observed.train, observed.data, idata, record, diagnostics)
 
     def __repr__(self) -> str:
@@ -176,8 +178,13 @@ class Posterior:
 
     @property
     def y_sd(self) -> float:
-        """Standard deviation by which standardisation divided the observed values."""
+        """Standard deviation by which standardisation divided the observed values; negative if `maximize`."""
         return float(self.idata["constant_data"]["y_sd"])
+
+    @property
+    def maximize(self) -> bool:
+        """Whether larger values are better; standardised targets are then those of the negated values."""
+        return self.y_sd < 0
 
     @property
     def n_draws(self) -> int:
@@ -223,8 +230,8 @@ class Posterior:
             mean, sd = predict_in_stan(self.model, self.train, self.targets, stored, new, seed)
         else:
             raise DataError(f"unknown engine {engine!r}; known: 'numpy', 'stan'")
-        warp, sigma_n = self.draws.get("warp"), self.draws["sigma_n"]
-        return Prediction.from_latent(Latent(mean, sd, warp, self.y_mean, self.y_sd, sigma_n))
+        warp, noise = self.draws.get("warp"), np.sqrt(self.targets.common_noise(self.draws))
+        return Prediction.from_latent(Latent(mean, sd, warp, self.y_mean, self.y_sd, noise))
 
     def sample(self, configs: Encoded | Iterable[Mapping[str, Any]] | Any, n: int = 100, seed: int = 1) -> FloatArray:
         """Draw the latent function jointly at m configurations.
@@ -308,7 +315,7 @@ class Posterior:
         result = leave_one_out(self.idata)
         if result is None:
             raise DataError(f"leave-one-out needs posterior draws; this fit has {self.n_draws}")
-        values = result.elpd - np.log(self.y_sd)
+        values = result.elpd - np.log(abs(self.y_sd))
         n = len(values)
         return xr.DataArray(
             values,

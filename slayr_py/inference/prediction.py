@@ -54,7 +54,7 @@ class Latent(NamedTuple):
     warp : (s,) float64 or None
         Parameter of T; None if T is the identity.
     y_mean, y_sd : float
-        Standardisation of the targets.
+        Standardisation of the targets; ``y_sd`` is negative if larger values are better.
     sigma_n : (s,) float64
         Standard deviation of the noise, on the scale of the transformed function.
     """
@@ -79,13 +79,13 @@ class Latent(NamedTuple):
     def cumulative(self, y: FloatArray, noise: FloatArray | float = 0.0) -> FloatArray:
         """Return the probability of values below y (m,), in the user's units; noise sd (s, 1) is added to ``sd``."""
         z, _ = self._standard(y, noise)
-        return np.asarray(ndtr(z).mean(axis=0))
+        return np.asarray(ndtr(np.copysign(1.0, self.y_sd) * z).mean(axis=0))
 
     def log_density(self, y: FloatArray, noise: FloatArray | float = 0.0) -> FloatArray:
         """Return the log density at y (m,), in the user's units; noise as in :meth:`cumulative`."""
         z, log_scale = self._standard(y, noise)
         log_terms = -0.5 * np.square(z) - 0.5 * np.log(2 * np.pi) - log_scale
-        return np.asarray(logsumexp(log_terms, axis=0) - np.log(len(self.mean)) - np.log(self.y_sd))
+        return np.asarray(logsumexp(log_terms, axis=0) - np.log(len(self.mean)) - np.log(abs(self.y_sd)))
 
     def _standard(self, y: FloatArray, noise: FloatArray | float) -> tuple[FloatArray, FloatArray]:
         """Return standard normal scores of y (s, m) and the logarithm of d y / d score on the standardised scale."""
@@ -126,7 +126,7 @@ class Prediction(_Values):
         draw_mean, draw_sd = latent.moments()
         mean, sd = mixture_moments(draw_mean, draw_sd)
         centre, scale = latent.y_mean, latent.y_sd
-        prediction = cls(centre + scale * mean, scale * sd, centre + scale * draw_mean, scale * draw_sd)
+        prediction = cls(centre + scale * mean, abs(scale) * sd, centre + scale * draw_mean, abs(scale) * draw_sd)
         prediction.latent = latent
         return prediction
 
@@ -171,7 +171,7 @@ class Prediction(_Values):
         if not np.all((probabilities > 0) & (probabilities < 1)):
             raise DataError(f"probabilities of quantiles must lie in (0, 1), got {q!r}")
         latent = self.latent.of_observation() if observation else self.latent
-        rows = [self._quantile(float(p), latent) for p in probabilities.ravel()]
+        rows = [_quantile(latent, float(p)) for p in probabilities.ravel()]
         return np.reshape(rows, (*probabilities.shape, self.mean.size))
 
     def interval(self, level: float = 0.9, observation: bool = False) -> tuple[FloatArray, FloatArray]:
@@ -203,18 +203,6 @@ class Prediction(_Values):
         low, median, high = self.quantile(ndtr([-1.0, 0.0, 1.0]))
         return median, (high - low) / 2
 
-    def _quantile(self, p: float, latent: Latent) -> FloatArray:
-        # The quantile of a mixture lies between the smallest and the largest quantile of its components.
-        scores = latent.mean + ndtri(p) * latent.sd
-        if latent.warp is not None:
-            scores = unwarped(scores, latent.warp[:, None])
-        bounds = latent.y_mean + latent.y_sd * scores
-        lower, upper = bounds.min(axis=0), bounds.max(axis=0)
-        for _ in range(_BISECTIONS):
-            middle = 0.5 * (lower + upper)
-            below = latent.cumulative(middle) < p
-            lower, upper = np.where(below, middle, lower), np.where(below, upper, middle)
-        return np.asarray(0.5 * (lower + upper))
 
 
 class Moments(NamedTuple):
@@ -231,6 +219,23 @@ class Moments(NamedTuple):
     variance: FloatArray
     mean_gradient: FloatArray
     variance_gradient: FloatArray
+
+
+def _quantile(latent: Latent, p: float) -> FloatArray:
+    """Return the quantile (m,) of the mixture over all draws, by bisection."""
+    if latent.y_sd < 0 and p >= 0.5:  # 1 - p is exact: the same bits as for the negated values
+        return -_quantile(latent._replace(y_mean=-latent.y_mean, y_sd=-latent.y_sd), 1 - p)
+    # The quantile of a mixture lies between the smallest and the largest quantile of its components.
+    scores = latent.mean + np.copysign(1.0, latent.y_sd) * ndtri(p) * latent.sd
+    if latent.warp is not None:
+        scores = unwarped(scores, latent.warp[:, None])
+    bounds = latent.y_mean + latent.y_sd * scores
+    lower, upper = bounds.min(axis=0), bounds.max(axis=0)
+    for _ in range(_BISECTIONS):
+        middle = 0.5 * (lower + upper)
+        below = latent.cumulative(middle) < p
+        lower, upper = np.where(below, middle, lower), np.where(below, upper, middle)
+    return np.asarray(0.5 * (lower + upper))
 
 
 def mixture_moments(mean: FloatArray, sd: FloatArray) -> tuple[FloatArray, FloatArray]:
@@ -326,8 +331,8 @@ class Predictor:
         """Return the prediction in units of the user, for targets standardised with ``y_mean`` and ``y_sd``."""
         cross = self.kernel.cross(new, self.train, self.draws)
         mean, variance = self._moments(new, cross, self._solve(cross))
-        warp, sigma_n = self.draws.get("warp"), self.draws["sigma_n"]
-        return Prediction.from_latent(Latent(mean, np.sqrt(variance), warp, y_mean, y_sd, sigma_n))
+        warp, noise = self.draws.get("warp"), np.sqrt(self.targets.common_noise(self.draws))
+        return Prediction.from_latent(Latent(mean, np.sqrt(variance), warp, y_mean, y_sd, noise))
 
     def joint_moments(self, new: Encoded) -> tuple[FloatArray, FloatArray]:
         """Return mean (s, m) and covariance (s, m, m) of the transformed function at m new configurations."""

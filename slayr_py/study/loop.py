@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -12,7 +13,7 @@ from typing_extensions import Unpack
 
 from slayr_py.acquisition import Acquisition
 from slayr_py.arguments import check_integer
-from slayr_py.errors import DataError
+from slayr_py.errors import DataError, InferenceError
 from slayr_py.inference.model import Warp
 from slayr_py.inference.sampling.options import FitKeywords
 from slayr_py.kernels import Kernel, Prior
@@ -21,6 +22,8 @@ from slayr_py.study.asktell import create_study, space_of
 from slayr_py.study.evaluation import Callback, EvaluationLoop, started_trials
 from slayr_py.study.objective import Objective
 from slayr_py.study.progress import ProgressBar
+from slayr_py.study.proposal import Phase
+from slayr_py.study.results.recommendation import has_recommendation
 from slayr_py.study.results.result import Result
 from slayr_py.study.sampler import StanGPSampler
 from slayr_py.study.storage.attributes import describe_kernel, model_difference, study_record
@@ -97,7 +100,9 @@ def minimize(
     Returns
     -------
     Result
-        best_config, best_value (the best observed value, also for a noisy objective), trials, study.
+        best_config, best_value (the best observed value, also for a noisy objective), recommended (the evaluated
+        configuration with the best posterior mean), trials, study. If the objective is noisy, the model is fitted once
+        more at the end, and the recommendation is shown before the best value.
 
     Raises
     ------
@@ -142,20 +147,21 @@ def minimize(
             noisy=noisy,
             **fit,
         )
+        result = Result(study, space_of(study))
         if started_trials(study) < budget:
-            _run(study, objective, budget, timeout, progress, callbacks)
-    return Result(study, space_of(study))
+            _run(result, objective, budget, timeout, progress, callbacks)
+    return result
 
 
 def _run(
-    study: Study,
+    result: Result,
     objective: Objective,
     budget: int,
     timeout: float | None,
     progress: bool,
     callbacks: Sequence[Callback],
 ) -> None:
-    sampler = study.sampler
+    study, sampler = result.study, result.study.sampler
     assert isinstance(sampler, StanGPSampler)
     with active_run(study), ProgressBar(study, budget, progress) as bar:
         sampler.on_progress = bar.phase
@@ -165,8 +171,18 @@ def _run(
             if budget > len(sampler.design(sampler.bind(study))):
                 sampler.prepare()
             EvaluationLoop(objective, sampler, budget, bar).run(study, timeout, callbacks)
+            if has_recommendation(study):
+                bar.phase(Phase("fitting", None))
+                _show_recommendation(result, bar)
         finally:
             sampler.on_progress = None
+
+
+def _show_recommendation(result: Result, bar: ProgressBar) -> None:
+    try:
+        bar.recommend(result.recommended)
+    except InferenceError as error:
+        warnings.warn(f"no configuration is recommended: {error}", RuntimeWarning, stacklevel=4)
 
 
 def _model(study: Study, sampler: StanGPSampler) -> str:

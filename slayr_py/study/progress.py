@@ -12,6 +12,7 @@ from optuna.study import StudyDirection
 from tqdm import tqdm
 
 from slayr_py.study.proposal import Phase
+from slayr_py.study.results.recommendation import Recommendation
 from slayr_py.study.results.tables import finite_trials
 
 _SHOWN = (
@@ -38,6 +39,7 @@ class ProgressBar:
     def __init__(self, study: Study, budget: int, enabled: bool) -> None:
         self._study = study
         self._diagnostics = ""
+        self._recommended: Recommendation | None = None
         done = len(study.get_trials(deepcopy=False))
         self._bar: tqdm[Any] = tqdm(
             total=budget,
@@ -72,6 +74,11 @@ class ProgressBar:
         self._bar.set_description_str(phase.name, refresh=False)
         self._refresh(phase.detail)
 
+    def recommend(self, recommended: Recommendation) -> None:
+        """Show the recommendation of a noisy study before the best value."""
+        self._recommended = recommended
+        self._refresh()
+
     def finished(self) -> None:
         """Count a trial, finished or failed."""
         self._bar.update(1)
@@ -82,7 +89,8 @@ class ProgressBar:
             return
         values = [trial.value for trial in finite_trials(self._study) if trial.value is not None]
         choose = max if self._study.direction == StudyDirection.MAXIMIZE else min
-        shown = [f"best {choose(values):.6g}"] if values else []
+        shown = [f"recommended {self._recommended}"] if self._recommended is not None else []
+        shown += [f"best {choose(values):.6g}"] if values else []
         if self._diagnostics:
             shown.append(self._diagnostics)
         if detail:

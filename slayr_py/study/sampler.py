@@ -282,7 +282,7 @@ class StanGPSampler(BaseSampler):
         Returns
         -------
         Posterior
-            Of the values, or of the negated values if the study maximises.
+            In the user's units and direction.
 
         Raises
         ------
@@ -297,7 +297,8 @@ class StanGPSampler(BaseSampler):
         self.prepare()
         if seed is None:
             seed = as_stan_seed(np.random.SeedSequence(self.bind(study)))
-        return self.gp.fit(observed.configs, observed.y, seed=seed, options=self.fit_options.updated(pointwise=True))
+        options = self.fit_options.updated(pointwise=True)
+        return self.gp.fit(observed.configs, observed.y, seed=seed, options=options, maximize=observed.maximize)
 
     def _suggest(self, study: Study, trial: FrozenTrial, seed: int) -> dict[str, Any]:
         """Suggest a configuration and store it in the trial with its origin."""
