@@ -38,6 +38,7 @@ from slayr_py.study.proposal import LOOP_OPTIONS, Phase, Proposer, as_stan_seed
 from slayr_py.study.storage.attributes import kernel_record, store_suggestion, suggestion_record
 from slayr_py.study.storage.binding import bind_study
 from slayr_py.study.storage.fit_records import store_fit
+from slayr_py.study.storage.optuna_private import stored_trial
 from slayr_py.study.storage.trials import excluded, left_out, observations, pending
 from slayr_py.study.storage.workers import search_lock
 
@@ -207,7 +208,7 @@ class StanGPSampler(BaseSampler):
         self, study: Study, trial: FrozenTrial, search_space: dict[str, BaseDistribution]
     ) -> dict[str, Any]:
         """Suggest one configuration and store it; return its active parameters that are in ``search_space``."""
-        self._raise_error_if_multi_objective(study)
+        check_one_objective(study)
         with self._lock:
             seed, record = self.bind(study), suggestion_record(trial)
             # A resumed trial of a killed process may already have its suggestion.
@@ -228,10 +229,9 @@ class StanGPSampler(BaseSampler):
         SpaceError
             If the parameter is not declared, was declared with another range, or is inactive in this trial.
         """
-        self._raise_error_if_multi_objective(study)
+        check_one_objective(study)
         seed = self.bind(study)
-        # From the storage: the trial is a copy that was made before the suggestion.
-        stored = study._storage.get_trial(trial._trial_id)
+        stored = stored_trial(study, trial)
         suggested = suggestion_record(stored).get("config", {})
         given = {**suggested, **(stored.system_attrs.get("fixed_params") or {}), **stored.params}
         check_request(self.space, trial.number, param_name, param_distribution, given)
@@ -372,6 +372,12 @@ class StanGPSampler(BaseSampler):
     def _report(self, phase: Phase) -> None:
         if self.on_progress is not None:
             self.on_progress(phase)
+
+
+def check_one_objective(study: Study) -> None:
+    """Raise `DataError` if a study has several objectives."""
+    if len(study.directions) > 1:
+        raise DataError(f"study {study.study_name!r} has {len(study.directions)} objectives; only one is supported")
 
 
 def sampler_of(study: Study) -> StanGPSampler | None:
