@@ -40,7 +40,7 @@ from slayr_py.study.storage.binding import bind_study
 from slayr_py.study.storage.fit_records import store_fit
 from slayr_py.study.storage.optuna_private import stored_trial
 from slayr_py.study.storage.trials import excluded, left_out, observations, pending
-from slayr_py.study.storage.workers import search_lock
+from slayr_py.study.storage.workers import missing_lock, search_lock
 
 NOISELESS = LogNormal(-4.0, 0.5)
 """Prior of ``sigma_n`` for objectives without noise. A wider one lets points that nearly coincide, which the loop
@@ -214,6 +214,8 @@ class StanGPSampler(BaseSampler):
             # A resumed trial of a killed process may already have its suggestion.
             if "config" not in record or record.get("phase") == "enqueued":
                 self._warn_of_left_out_trials(study)
+                if (lack := missing_lock(study)) is not None:
+                    self._warn_once(lack, about="search lock")
                 record = self._suggest(study, trial, seed)
         return {name: value for name, value in record["config"].items() if name in search_space}
 

@@ -4,7 +4,7 @@ Both rest on an operation that every database executes atomically: change an att
 that was read. A trial started by `minimize` carries the name of its process. A process that needs a trial first looks
 for a running one whose process is gone and resumes it with the same number and configuration, so the study continues
 as if it had not been interrupted. Only one process searches for a configuration at a time, so that each search knows
-the suggestions of the others; fits run side by side.
+the suggestions of the others; fits run side by side. A journal file has only the search lock, as a file beside it.
 """
 
 from __future__ import annotations
@@ -13,14 +13,16 @@ import json
 import time
 import uuid
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext, suppress
+from pathlib import Path
 from typing import Any
 
 import optuna
 import sqlalchemy
+from filelock import FileLock, Timeout
 from optuna import Study
 from optuna.exceptions import StorageInternalError
-from optuna.storages import RDBStorage
+from optuna.storages import InMemoryStorage, RDBStorage
 from optuna.trial import FrozenTrial, TrialState
 
 from slayr_py.processes import Process, this_process
@@ -31,6 +33,7 @@ from slayr_py.study.storage.optuna_private import (
     DatabaseStorage,
     id_of_study,
     id_of_trial,
+    journal_of,
     storage_of,
 )
 
@@ -38,7 +41,8 @@ HEARTBEAT_SECONDS = 60
 """Interval of heartbeats. A process on another machine that sends none for twice this long counts as dead."""
 
 LONGEST_SEARCH = 600.0
-"""Seconds after which the search lock is taken from its holder, dead or alive. A search takes seconds."""
+"""Seconds after which the search lock is taken from its holder, dead or alive. A search takes seconds. The lock file of
+a journal cannot be taken from a living process: the search then runs without it."""
 
 MOST_EVALUATIONS = 5
 """Number of times an evaluation is started before its trial fails, because an objective that ends its process would do
@@ -149,14 +153,21 @@ def active_run(study: Study) -> Iterator[None]:
 def search_lock(study: Study) -> Iterator[None]:
     """Lock a study, so that only one process at a time searches for a configuration.
 
+    A database holds the lock in an attribute of the study; beside the file of a journal there is a lock file for all of
+    its studies. Other storages have no lock: see `missing_lock`.
+
     Raises
     ------
     optuna.exceptions.StorageInternalError
         If the database fails.
+    OSError
+        If the lock file cannot be written.
     """
     database = _database(study)
     if database is None:
-        yield
+        journal = journal_of(storage_of(study))
+        with nullcontext() if journal is None else _lock_beside(journal):
+            yield
         return
     name, study_id = _new_name(), id_of_study(study)
     _acquire(database, study_id, name)
@@ -164,6 +175,34 @@ def search_lock(study: Study) -> Iterator[None]:
         yield
     finally:
         _swap(database, STUDY_ATTRIBUTES, study_id, LOCK_KEY, name, _NOBODY)
+
+
+def missing_lock(study: Study) -> str | None:
+    """Describe what does not hold for processes that share a study in this storage; None if it has a search lock.
+
+    A storage in memory cannot be shared, so it needs none.
+    """
+    storage = storage_of(study)
+    if isinstance(storage, RDBStorage | InMemoryStorage) or journal_of(storage) is not None:
+        return None
+    return (
+        f"the storage {type(storage).__name__} of study {study.study_name!r} has no search lock: processes that share "
+        "the study do not wait for each other's suggestions and may evaluate the same configuration twice. To run "
+        "several, use a database such as sqlite:///study.db, or Optuna's JournalFileBackend"
+    )
+
+
+@contextmanager
+def _lock_beside(journal: Path) -> Iterator[None]:
+    """Hold the lock file of a journal; the system frees it when its process ends."""
+    # Optuna's own lock is journal.lock, held for single writes.
+    lock = FileLock(f"{journal}.search-lock")
+    with suppress(Timeout):
+        lock.acquire(timeout=LONGEST_SEARCH)
+    try:
+        yield
+    finally:
+        lock.release()
 
 
 def _acquire(database: RDBStorage, study_id: int, name: str) -> None:
