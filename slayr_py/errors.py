@@ -42,10 +42,18 @@ class NotFiniteError(ObjectiveError):
     """The objective returned NaN or an infinity: the trial fails and the study can continue."""
 
 
+def nearest(word: object, known: Iterable[str]) -> str | None:
+    """Return the known word that is closest to another one, whatever their case; None if none is close."""
+    words = list(known)
+    folded = {one.casefold(): one for one in reversed(words)}
+    near = difflib.get_close_matches(str(word).casefold(), folded, n=1)
+    return folded[near[0]] if near else None
+
+
 def did_you_mean(word: object, known: Iterable[str]) -> str:
     """End a message about an unknown word with ``; did you mean 'ei'?``, or with all known words if none is close."""
     words = list(known)
-    near = difflib.get_close_matches(str(word), words, n=1)
-    if near:
-        return f"; did you mean {near[0]!r}?"
+    near = nearest(word, words)
+    if near is not None:
+        return f"; did you mean {near!r}?"
     return f"; known: {', '.join(words)}" if words else "; none is known"

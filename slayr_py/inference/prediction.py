@@ -204,7 +204,6 @@ class Prediction(_Values):
         return median, (high - low) / 2
 
 
-
 class Moments(NamedTuple):
     """Moments of the latent function under s draws at m points, and their derivatives.
 

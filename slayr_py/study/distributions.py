@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
-from ConfigSpace import Configuration, ConfigurationSpace
+from ConfigSpace import Configuration, ConfigurationSpace, Float
 from ConfigSpace.hyperparameters import (
     CategoricalHyperparameter,
     Constant,
@@ -18,7 +18,7 @@ from ConfigSpace.hyperparameters import (
 from ConfigSpace.util import deactivate_inactive_hyperparameters
 from optuna.distributions import BaseDistribution, CategoricalDistribution, FloatDistribution, IntDistribution
 
-from slayr_py.errors import SpaceError
+from slayr_py.errors import SpaceError, nearest
 
 
 def space_to_distributions(space: ConfigurationSpace) -> dict[str, BaseDistribution]:
@@ -123,6 +123,60 @@ def active_names(space: ConfigurationSpace, params: Mapping[str, Any]) -> tuple[
         if name in params and is_active(space, name, known):
             known[name] = params[name]
     return tuple(known)
+
+
+def is_active_under(space: ConfigurationSpace, name: str, params: Mapping[str, Any]) -> bool:
+    """Return whether a parameter is active under any parameters of a trial; illegal values count as missing."""
+    legal = {key: value for key, value in params.items() if key in space and space[key].legal_value(value)}
+    return is_active(space, name, {key: legal[key] for key in active_names(space, legal)})
+
+
+def missing_names(space: ConfigurationSpace, params: Mapping[str, Any]) -> list[str]:
+    """Return the names of the active parameters that a trial has not asked for; constants need not be asked for."""
+    known = {name: parameter.value for name, parameter in space.items() if isinstance(parameter, Constant)}
+    known |= {name: params[name] for name in space if name in params}
+    return [name for name in space if name not in known and is_active_under(space, name, known)]
+
+
+def requests(space: ConfigurationSpace, name: str, distribution: BaseDistribution) -> bool:
+    """Return whether a distribution is that of a declared parameter, up to ConfigSpace's rounding of the bounds."""
+    declared = _distribution(space[name])
+    if isinstance(distribution, FloatDistribution) and isinstance(declared, FloatDistribution):
+        if distribution.step is not None or distribution.log != declared.log:
+            return False
+        rounded = Float(name, (distribution.low, distribution.high), log=distribution.log)
+        return (rounded.lower, rounded.upper) == (declared.low, declared.high)
+    return declared == distribution
+
+
+def check_request(
+    space: ConfigurationSpace, number: int, name: str, distribution: BaseDistribution, given: Mapping[str, Any]
+) -> None:
+    """Check a trial's request for a parameter, given the parameters it has and those suggested to it.
+
+    Raises
+    ------
+    SpaceError
+        If the parameter is not declared, was declared with another range, or is inactive.
+    """
+    asks = f"trial {number} asks for parameter {name!r}"
+    if name not in space:
+        near = nearest(name, space)
+        raise SpaceError(
+            f"{asks}, {distribution}, which is not declared; the space has {', '.join(space)}"
+            + (f"; did you mean {near!r}?" if near is not None else "")
+        )
+    if not requests(space, name, distribution):
+        raise SpaceError(
+            f"{asks} as {distribution}, which was declared as {_distribution(space[name])}: request it as declared, or "
+            "declare that range"
+        )
+    if not is_active_under(space, name, given):
+        conditions = " and ".join(map(str, space.parent_conditions_of[name]))
+        raise SpaceError(
+            f"{asks}, which is inactive in its configuration ({conditions}): ask for it only when it is active, or "
+            "declare it without a condition"
+        )
 
 
 def to_configuration(space: ConfigurationSpace, params: Mapping[str, Any]) -> Configuration | None:

@@ -18,6 +18,7 @@ from slayr_py.study.proposal import Phase
 from slayr_py.study.sampler import StanGPSampler
 from slayr_py.study.storage.attributes import EVALUATIONS_KEY, FAILURE_KEY
 from slayr_py.study.storage.opening import describe_storage_error, storage_error
+from slayr_py.study.storage.optuna_private import id_of_study, id_of_trial
 from slayr_py.study.storage.workers import worker_storage
 
 FAILURES_IN_A_ROW = 3
@@ -104,7 +105,7 @@ class EvaluationLoop:
             if (storage := worker_storage(trial.study)) is not None:
                 if (count := trial.user_attrs.get(EVALUATIONS_KEY, 0)) > 0:  # the user ended it, not the objective
                     trial.set_user_attr(EVALUATIONS_KEY, count - 1)
-                storage.release(trial._trial_id)  # the next run resumes this trial
+                storage.release(id_of_trial(trial))  # the next run resumes this trial
                 raise _Interrupted from None
             trial.set_user_attr(FAILURE_KEY, type(error).__name__)
             raise
@@ -112,7 +113,7 @@ class EvaluationLoop:
             trial.set_user_attr(FAILURE_KEY, str(error) or type(error).__name__)
             raise
         self.last_failure = None
-        if (storage := worker_storage(trial.study)) is not None and not storage.owns(trial._trial_id):
+        if (storage := worker_storage(trial.study)) is not None and not storage.owns(id_of_trial(trial)):
             raise _TrialTakenOver(
                 f"the value {value!r} of trial {trial.number} is discarded: this process sent no heartbeat for so long "
                 "that another process has resumed the trial"
@@ -165,5 +166,5 @@ def started_trials(study: Study) -> int:
     Enqueued and abandoned trials are still to be evaluated within the budget.
     """
     storage = worker_storage(study)
-    abandoned = len(storage.abandoned(study._study_id)) if storage is not None else 0
+    abandoned = len(storage.abandoned(id_of_study(study))) if storage is not None else 0
     return sum(trial.state != TrialState.WAITING for trial in study.get_trials(deepcopy=False)) - abandoned

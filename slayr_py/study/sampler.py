@@ -25,7 +25,7 @@ from typing_extensions import Unpack
 from slayr_py.acquisition import Acquisition
 from slayr_py.acquisition import from_name as acquisition_from_name
 from slayr_py.arguments import check_flag, check_integer
-from slayr_py.errors import DataError, InferenceError, SpaceError
+from slayr_py.errors import DataError, InferenceError, SpaceError, did_you_mean
 from slayr_py.inference import GaussianProcess, Posterior
 from slayr_py.inference.model import Warp
 from slayr_py.inference.sampling.options import FitKeywords
@@ -33,13 +33,14 @@ from slayr_py.kernels import Kernel, LogNormal, Prior
 from slayr_py.kernels import from_name as kernel_from_name
 from slayr_py.kernels.hyperparameters import NOISE
 from slayr_py.space import Encoder
-from slayr_py.study.distributions import space_to_distributions, to_configuration, to_params
+from slayr_py.study.distributions import check_request, space_to_distributions, to_configuration, to_params
 from slayr_py.study.proposal import LOOP_OPTIONS, Phase, Proposer, as_stan_seed
-from slayr_py.study.storage.attributes import SUGGESTION_KEY, kernel_record, store_suggestion, suggestion_record
+from slayr_py.study.storage.attributes import kernel_record, store_suggestion, suggestion_record
 from slayr_py.study.storage.binding import bind_study
 from slayr_py.study.storage.fit_records import store_fit
-from slayr_py.study.storage.trials import excluded, observations, pending
-from slayr_py.study.storage.workers import search_lock
+from slayr_py.study.storage.optuna_private import stored_trial
+from slayr_py.study.storage.trials import excluded, left_out, observations, pending
+from slayr_py.study.storage.workers import missing_lock, search_lock
 
 NOISELESS = LogNormal(-4.0, 0.5)
 """Prior of ``sigma_n`` for objectives without noise. A wider one lets points that nearly coincide, which the loop
@@ -116,8 +117,12 @@ class StanGPSampler(BaseSampler):
     A study stores its space and seed. Resuming it with another space raises `SpaceError`, with another seed
     `DataError`. Kernel, graphs, acquisition, design, noisiness and fit options may change between runs: the study
     records those it was started with, and each trial those of its own suggestion. Failed, pruned and infinite trials
-    are never fitted. Parameters outside the declared space are drawn at random from the same seeds. Studies with
-    several objectives are not supported.
+    are never fitted. Studies with several objectives are not supported.
+
+    A trial that asks for a parameter that is not declared, that was declared with another range, or that is inactive in
+    its configuration raises `SpaceError`, since the model would know nothing of the value. Optuna answers fixed
+    parameters of enqueued trials and ranges with a single value without a sampler: the trial then has what it
+    evaluated. A complete trial that never asked for an active parameter is left out of the fit, with a warning.
     """
 
     def __init__(
@@ -183,46 +188,57 @@ class StanGPSampler(BaseSampler):
     def before_trial(self, study: Study, trial: FrozenTrial) -> None:
         """Bind the sampler to the study; record the configuration of a trial that the user enqueued completely."""
         self.bind(study)
-        fixed = trial.system_attrs.get("fixed_params")
+        fixed = trial.system_attrs.get("fixed_params") or {}
+        for name in fixed.keys() - self.space.keys():
+            text = f"trial {trial.number} was enqueued with {name!r}, which is not declared: the model ignores it"
+            self._warn_once(text + did_you_mean(name, self.space), about=name)
         config = to_configuration(self.space, fixed) if fixed else None
         if config is not None:
             # Optuna does not ask for a suggestion later, and other workers must not repeat this one.
             store_suggestion(study, trial, {"phase": "enqueued", "config": to_params(config)})
 
     def infer_relative_search_space(self, study: Study, trial: FrozenTrial) -> dict[str, BaseDistribution]:
-        """Return the declared space, regardless of the parameters of other trials."""
-        return dict(self.distributions)
+        """Return no parameters: Optuna then passes every request to `sample_independent`, which compares the ranges.
+
+        Optuna itself would answer a request with another range that contains the suggestion.
+        """
+        return {}
 
     def sample_relative(
         self, study: Study, trial: FrozenTrial, search_space: dict[str, BaseDistribution]
     ) -> dict[str, Any]:
-        """Suggest the active parameters of one configuration."""
-        self._raise_error_if_multi_objective(study)
-        if not search_space:
-            return {}
+        """Suggest one configuration and store it; return its active parameters that are in ``search_space``."""
+        check_one_objective(study)
         with self._lock:
             seed, record = self.bind(study), suggestion_record(trial)
             # A resumed trial of a killed process may already have its suggestion.
             if "config" not in record or record.get("phase") == "enqueued":
+                self._warn_of_left_out_trials(study)
+                if (lack := missing_lock(study)) is not None:
+                    self._warn_once(lack, about="search lock")
                 record = self._suggest(study, trial, seed)
         return {name: value for name, value in record["config"].items() if name in search_space}
 
     def sample_independent(
         self, study: Study, trial: FrozenTrial, param_name: str, param_distribution: BaseDistribution
     ) -> Any:
-        """Draw a parameter at random that is not in the declared space or has another range there."""
-        self._raise_error_if_multi_objective(study)
+        """Return the suggested value of a declared parameter.
+
+        A parameter that is active only because another one was fixed is drawn at random.
+
+        Raises
+        ------
+        SpaceError
+            If the parameter is not declared, was declared with another range, or is inactive in this trial.
+        """
+        check_one_objective(study)
         seed = self.bind(study)
-        # From the storage: the trial is a copy that was made before the suggestion.
-        attributes = study._storage.get_trial_user_attrs(trial._trial_id)
-        suggested = attributes.get(SUGGESTION_KEY, {}).get("config", {})
+        stored = stored_trial(study, trial)
+        suggested = suggestion_record(stored).get("config", {})
+        given = {**suggested, **(stored.system_attrs.get("fixed_params") or {}), **stored.params}
+        check_request(self.space, trial.number, param_name, param_distribution, given)
         if param_name in suggested:
-            self._warn_once(
-                f"parameter {param_name!r} was declared as {self.distributions[param_name]} but requested as "
-                f"{param_distribution}, which does not contain the suggestion {suggested[param_name]!r}. It is drawn "
-                "at random; request it as declared",
-                about=param_name,
-            )
+            return suggested[param_name]
         stream = np.random.SeedSequence([seed, trial.number, zlib.crc32(param_name.encode())])
         draw = RandomSampler(seed=int(stream.generate_state(1)[0]))
         return draw.sample_independent(study, trial, param_name, param_distribution)
@@ -291,6 +307,7 @@ class StanGPSampler(BaseSampler):
         InferenceError
             If Stan fails.
         """
+        self._warn_of_left_out_trials(study)
         observed = observations(study, self.space)
         if not observed.configs:
             raise DataError(f"study {study.study_name!r} has no finished trial with a finite value: nothing to fit")
@@ -330,6 +347,12 @@ class StanGPSampler(BaseSampler):
             config = self._space_filling(study, trial, of_filling)
             return store_suggestion(study, trial, {"phase": "random", "config": config, "error": why})
 
+    def _warn_of_left_out_trials(self, study: Study) -> None:
+        """Warn once for every reason to leave complete trials out of the fit."""
+        for reason, numbers in left_out(study, self.space).items():
+            which = f"trial {numbers[0]}" if len(numbers) == 1 else f"trials {', '.join(map(str, numbers))}"
+            self._warn_once(f"{which} of study {study.study_name!r} {reason}: left out of the fit", about=reason)
+
     def _space_filling(self, study: Study, trial: FrozenTrial, stream: np.random.SeedSequence) -> dict[str, Any]:
         """Return the first new point of another Sobol sequence."""
         try:
@@ -352,6 +375,12 @@ class StanGPSampler(BaseSampler):
     def _report(self, phase: Phase) -> None:
         if self.on_progress is not None:
             self.on_progress(phase)
+
+
+def check_one_objective(study: Study) -> None:
+    """Raise `DataError` if a study has several objectives."""
+    if len(study.directions) > 1:
+        raise DataError(f"study {study.study_name!r} has {len(study.directions)} objectives; only one is supported")
 
 
 def sampler_of(study: Study) -> StanGPSampler | None:

@@ -5,13 +5,14 @@ import threading
 
 import optuna
 import pytest
-from ConfigSpace import ConfigurationSpace
+from ConfigSpace import ConfigurationSpace, Float, OrdinalHyperparameter
 from optuna.trial import TrialState
 from testing_studies import bowl, suggestion
 
 from slayr_py.errors import DataError, InferenceError, SpaceError
 from slayr_py.study import StanGPSampler, ask, config_of, create_study
 from slayr_py.study.distributions import to_params
+from slayr_py.study.storage.trials import observations
 
 
 def test_the_tth_point_of_the_design_belongs_to_trial_t(plane):
@@ -97,19 +98,103 @@ def test_enqueued_trials_are_kept_and_cost_no_fit(plane, quick):
     assert config_of(partly)["x"] == 0.5 and suggestion(study.trials[2])["phase"] == "model"
 
 
-def test_parameters_outside_the_space_are_drawn_from_the_seed(plane):
-    def run() -> list[float]:
-        study = create_study(plane, n_initial=3, seed=1)
-        return [study.ask().suggest_float("extra", 0, 1) for _ in range(3)]
+@pytest.mark.parametrize(
+    ("request_", "words"),
+    [
+        (
+            lambda t: t.suggest_float("LR", 1e-4, 1, log=True),
+            r"trial 0 .*'LR'.*the space has act, lr, n, o; did you mean 'lr'\?$",
+        ),
+        (lambda t: t.suggest_float("momentum", 0, 1), r"'momentum'.*not declared; the space has act, lr, n, o$"),
+        (lambda t: t.suggest_float("lr", 1e-5, 1, log=True), r"'lr' as .*low=1e-05.* declared as .*low=0.0001"),
+        (lambda t: t.suggest_float("lr", 1e-4, 1), "'lr' as .*log=False"),
+        (lambda t: t.suggest_float("lr", 1e-4, 0.999, log=True), "'lr' as .*0.999"),  # may contain the suggestion
+        (lambda t: t.suggest_int("n", 0, 8, step=2), "'n' as .*step=2"),
+        (lambda t: t.suggest_float("n", 0, 8), "'n' as FloatDistribution"),
+        (lambda t: t.suggest_categorical("act", ["relu", "tanh", "elu"]), "'act' as .*elu"),
+        (lambda t: t.suggest_int("o", 1, 3), "'o' as IntDistribution"),
+    ],
+)
+def test_requests_for_another_parameter_or_range_raise(request_, words):
+    space = ConfigurationSpace({"lr": Float("lr", (1e-4, 1.0), log=True), "n": (0, 8), "act": ["relu", "tanh"]})
+    space.add(OrdinalHyperparameter("o", [1, 2, 3]))
+    study = create_study(space, n_initial=3, seed=1)
+    trial = study.ask()
+    with pytest.raises(SpaceError, match=words):
+        request_(trial)
+    assert trial.suggest_int("n", 0, 8) == suggestion(study.trials[0])["config"]["n"]
 
-    assert run() == run() and len(set(run())) == 3
+
+def test_bounds_that_configspace_rounds_may_be_requested_as_they_were_declared():
+    low, high = 1e-7 / 3, 1 / 3
+    study = create_study(ConfigurationSpace({"x": (low, high)}), n_initial=1)
+    assert low <= study.ask().suggest_float("x", low, high) <= high
 
 
-def test_another_range_for_a_declared_parameter_warns_once(plane):
+def test_an_inactive_parameter_cannot_be_requested(mixed):
+    study = create_study(mixed, n_initial=8, seed=0)
+    study.enqueue_trial({"kernel": "rbf"})
+    with pytest.raises(SpaceError, match="'degree', which is inactive in its configuration.*kernel == 'poly'"):
+        study.ask().suggest_int("degree", 1, 8, log=True)
+
+
+def test_a_parameter_that_only_a_fixed_parent_activates_is_drawn_from_the_seed(mixed):
+    def run() -> list[int]:
+        study = create_study(mixed, n_initial=8, seed=0)
+        drawn = []
+        for _ in range(8):
+            study.enqueue_trial({"kernel": "poly"})
+            drawn.append(config_of(ask(study))["degree"])
+        assert any("degree" not in suggestion(trial)["config"] for trial in study.trials)
+        return drawn
+
+    assert run() == run() and len(set(run())) > 1
+
+
+def test_complete_trials_that_never_asked_for_a_parameter_are_left_out_of_the_fit(plane, quick, monkeypatch):
+    study = create_study(plane, n_initial=5, seed=1, **quick)
+    study.tell(ask(study), 1.0)
+    partly = study.ask()
+    partly.suggest_float("x", -5, 10)
+    study.tell(partly, 0.0)
+    with pytest.warns(UserWarning, match=f"^trial 1 of study '{study.study_name}' never asked for 'y': left out"):
+        partly = study.ask()
+        partly.suggest_float("x", -5, 10)
+    study.tell(partly, 0.0)
+    study.add_trial(optuna.create_trial(value=0.0))  # by another sampler
+    fitted = []
+    monkeypatch.setattr(study.sampler.gp, "prepare", lambda progress: None)
+    monkeypatch.setattr(study.sampler.gp, "fit", lambda configs, y, **options: fitted.append((len(configs), list(y))))
+    with pytest.warns(UserWarning, match="^trial 3 of study .* never asked for 'x', 'y': left out"):
+        study.sampler.fit(study)
+    study.sampler.fit(study)
+    assert fitted == [(1, [1.0])] * 2
+
+
+def test_complete_trials_with_values_outside_of_the_space_are_left_out_of_the_fit(plane):
     study = create_study(plane, n_initial=3, seed=1)
-    with pytest.warns(UserWarning, match="'x' was declared as"):
-        assert 50 <= study.ask().suggest_float("x", 50, 60) <= 60
-    study.ask().suggest_float("x", 50, 60)
+    there = {name: optuna.distributions.FloatDistribution(0, 99) for name in plane}
+    for _ in range(2):
+        study.add_trial(optuna.create_trial(params={"x": 99.0, "y": 1.0}, distributions=there, value=0.0))
+    with pytest.warns(UserWarning, match="trials 0, 1 .* evaluated values that the space does not allow: left out"):
+        ask(study)
+    assert observations(study, plane).numbers == []
+
+
+def test_values_that_were_evaluated_are_fitted_whatever_their_range(plane):
+    study = create_study(plane, n_initial=1, seed=1)
+    study.enqueue_trial({"x": 3.0})
+    trial = study.ask()
+    config = {"x": trial.suggest_float("x", 2, 4), "y": trial.suggest_float("y", 5, 5)}
+    study.tell(trial, 1.0)
+    assert [to_params(one) for one in observations(study, plane).configs] == [config] == [{"x": 3.0, "y": 5.0}]
+
+
+def test_an_enqueued_name_that_is_not_declared_is_named(plane):
+    study = create_study(plane, n_initial=1, seed=1)
+    study.enqueue_trial({"X": 3.0})
+    with pytest.warns(UserWarning, match="trial 0 was enqueued with 'X', which is not declared.*did you mean 'x'"):
+        ask(study)
 
 
 def test_threads_take_turns_and_suggest_different_points(plane, quick):
@@ -168,7 +253,7 @@ def test_a_point_of_the_design_that_was_enqueued_is_not_repeated(quick):
     study = create_study(space, n_initial=5, seed=1, **quick)
     study.enqueue_trial(to_params(study.sampler.design(1)[2]))
     for value in range(6):
-        study.tell(study.ask() if value == 0 else ask(study), float(value))
+        study.tell(ask(study), float(value))
     tried = [suggestion(trial)["config"] for trial in study.trials]
     assert len({tuple(config.items()) for config in tried}) == 6
 

@@ -11,17 +11,12 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from ConfigSpace import Categorical, ConfigurationSpace, Float, Integer
+from ConfigSpace import Categorical, ConfigurationSpace, EqualsCondition, Float, Integer
 from optuna.distributions import BaseDistribution, FloatDistribution, IntDistribution
 from optuna.samplers import BaseSampler
 from optuna.testing.pytest_samplers import BasicSamplerTestCase, RelativeSamplerTestCase, SingleOnlySamplerTestCase
 
 from slayr_py.study import StanGPSampler
-
-pytestmark = [
-    # Optuna's own objectives ask for a declared parameter with ranges that wander off: exactly what is warned about.
-    pytest.mark.filterwarnings("ignore:parameter '.*' was declared as:UserWarning"),
-]
 
 
 def declare(distributions: dict[str, BaseDistribution]) -> ConfigurationSpace:
@@ -55,31 +50,25 @@ def without_steps(test: Callable[..., None], **chosen: slice) -> Callable[..., N
     return shorter
 
 
-class TestBasic(BasicSamplerTestCase):
-    """None of its parameters is declared: everything is drawn independently."""
-
-    @pytest.fixture
-    def sampler(self, quick) -> Callable[[], BaseSampler]:
-        return lambda: StanGPSampler(ConfigurationSpace({"undeclared": (0.0, 1.0)}), n_initial=2, **quick)
-
-
 class TestBasicDeclared(BasicSamplerTestCase):
-    """The parameter x is declared: ranges that grow, shrink and leave, NaN values, fixed and single parameters."""
+    """Tests that ask for what is declared. The others ask for parameters with ranges that change, which raises."""
 
     @pytest.fixture
     def sampler(self, request: pytest.FixtureRequest, quick) -> Callable[[], BaseSampler]:
-        name = request.node.originalname
-        bounds = {"test_nan_objective_value": (0.1, 0.2), "test_partial_fixed_sampling": (-1.0, 1.0)}
-        space: dict[str, Any] = {"x": bounds.get(name, (0.0, 10.0))}
-        if name == "test_conditional_parameter_objective":
-            space = {"x": [True, False], "y": (0.0, 1.0)}
-        if name == "test_conditional_sample_independent":
-            space = {"other": (0.0, 1.0)}
-        return lambda: StanGPSampler(ConfigurationSpace(space), n_initial=4, **quick)
+        spaces: dict[str, dict[str, Any]] = {
+            "test_nan_objective_value": {"x": (0.1, 0.2)},
+            "test_partial_fixed_sampling": {"x": (-1.0, 1.0), "y": (-1, 1), "z": (-1.0, 1.0)},
+            "test_conditional_parameter_objective": {"x": [True, False], "y": (0.0, 1.0), "z": (0.0, 1.0)},
+            "test_sample_single_distribution": {"other": (0.0, 1.0)},
+        }
+        space = ConfigurationSpace(spaces[request.node.originalname])
+        if request.node.originalname == "test_conditional_parameter_objective":
+            space.add(EqualsCondition(space["y"], space["x"], True), EqualsCondition(space["z"], space["x"], False))
+        return lambda: StanGPSampler(space, n_initial=4, **quick)
 
-    # Their parameter x is at times categorical; Optuna itself refuses a declared float under the same name.
-    test_single_parameter_objective = None
-    test_combination_of_different_distributions_objective = None
+    test_float = test_int = test_categorical = test_conditional_sample_independent = None
+    test_single_parameter_objective = test_combination_of_different_distributions_objective = None
+    test_dynamic_range_objective = None
 
 
 class TestRelative(RelativeSamplerTestCase):

@@ -36,6 +36,7 @@ from optuna.trial import FrozenTrial
 
 from slayr_py.kernels import Kernel, auto_reason
 from slayr_py.space import Encoder, encoder_to_json, jsonable, space_to_json
+from slayr_py.study.storage.optuna_private import set_trial_attribute
 
 STUDY_KEY = "slayr:study"
 """Study attribute: {"space", "graphs", "seed", "kernel", "acquisition", "n_initial", "noisy"} at the study's start.
@@ -138,5 +139,5 @@ def suggestion_record(trial: FrozenTrial) -> dict[str, Any]:
 
 def store_suggestion(study: Study, trial: FrozenTrial, record: dict[str, Any]) -> dict[str, Any]:
     """Store the suggestion record of a trial and return it."""
-    study._storage.set_trial_user_attr(trial._trial_id, SUGGESTION_KEY, jsonable(record))
+    set_trial_attribute(study, trial, SUGGESTION_KEY, jsonable(record))
     return record

@@ -15,6 +15,7 @@ from slayr_py.errors import DataError
 from slayr_py.inference import GaussianProcess, Posterior, WarmStart
 from slayr_py.space import jsonable
 from slayr_py.study.storage.attributes import FIT_KEY, START_KEY, study_record
+from slayr_py.study.storage.optuna_private import set_trial_attribute
 from slayr_py.study.storage.trials import to_ranges
 
 
@@ -30,9 +31,9 @@ def store_fit(
         if record["start"] is not None and earlier.user_attrs.get(START_KEY) == record["start"]:
             record["start"] = {"trial": earlier.number}
             break
-    study._storage.set_trial_user_attr(trial._trial_id, FIT_KEY, jsonable(record))
+    set_trial_attribute(study, trial, FIT_KEY, jsonable(record))
     if warm_starts and record["arguments"]["method"] in ("nuts", "carried"):
-        study._storage.set_trial_user_attr(trial._trial_id, START_KEY, posterior.warm_start().asdict())
+        set_trial_attribute(study, trial, START_KEY, posterior.warm_start().asdict())
 
 
 def last_warm_start(study: Study, trial: FrozenTrial, gp: GaussianProcess, chains: int) -> WarmStart | None:

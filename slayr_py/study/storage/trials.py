@@ -12,7 +12,7 @@ from optuna.study import StudyDirection
 from optuna.trial import FrozenTrial, TrialState
 
 from slayr_py.space.dimension import FloatArray
-from slayr_py.study.distributions import to_configuration, to_params
+from slayr_py.study.distributions import missing_names, to_configuration, to_params
 from slayr_py.study.storage.attributes import suggestion_record
 
 
@@ -75,12 +75,27 @@ def excluded(study: Study, space: ConfigurationSpace, repeatable: Iterable[Confi
     return [config for config in tried if config is not None and repr(to_params(config)) not in again]
 
 
+def left_out(study: Study, space: ConfigurationSpace) -> dict[str, list[int]]:
+    """Return the complete trials that are no configuration of the space: their numbers by the reason."""
+    found: dict[str, list[int]] = {}
+    for trial in study.get_trials(deepcopy=False, states=(TrialState.COMPLETE,)):
+        if trial_configuration(trial, space) is None:
+            missing = ", ".join(map(repr, missing_names(space, trial.params)))
+            reason = f"never asked for {missing}" if missing else "evaluated values that the space does not allow"
+            found.setdefault(reason, []).append(trial.number)
+    return found
+
+
 def trial_configuration(trial: FrozenTrial, space: ConfigurationSpace) -> Configuration | None:
-    """Return the configuration of a trial, or None if it is not one of the space."""
+    """Return the configuration of a trial, or None if it is unknown or not one of the space.
+
+    The configuration of a complete trial is what it evaluated: it has asked for all active parameters. Further
+    parameters are ignored if they are not declared or not active. A running trial may still ask for what was suggested;
+    a failed or pruned one counts with its suggestion, so that it is not suggested again.
+    """
     config = to_configuration(space, trial.params) if trial.params else None
-    if config is not None:
+    if config is not None or trial.state == TrialState.COMPLETE:
         return config
-    # A trial that has not asked for all of its parameters, and may never do so, has the suggested configuration.
     suggested = suggestion_record(trial).get("config")
     return to_configuration(space, {**suggested, **trial.params}) if suggested else None
 

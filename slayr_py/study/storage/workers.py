@@ -4,7 +4,7 @@ Both rest on an operation that every database executes atomically: change an att
 that was read. A trial started by `minimize` carries the name of its process. A process that needs a trial first looks
 for a running one whose process is gone and resumes it with the same number and configuration, so the study continues
 as if it had not been interrupted. Only one process searches for a configuration at a time, so that each search knows
-the suggestions of the others; fits run side by side.
+the suggestions of the others; fits run side by side. A journal file has only the search lock, as a file beside it.
 """
 
 from __future__ import annotations
@@ -13,25 +13,36 @@ import json
 import time
 import uuid
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext, suppress
+from pathlib import Path
 from typing import Any
 
 import optuna
 import sqlalchemy
+from filelock import FileLock, Timeout
 from optuna import Study
 from optuna.exceptions import StorageInternalError
-from optuna.storages import RDBStorage
+from optuna.storages import InMemoryStorage, RDBStorage
 from optuna.trial import FrozenTrial, TrialState
-from sqlalchemy import column, table
 
 from slayr_py.processes import Process, this_process
 from slayr_py.study.storage.attributes import EVALUATIONS_KEY, FAILURE_KEY, LOCK_KEY, WORKER_KEY
+from slayr_py.study.storage.optuna_private import (
+    STUDY_ATTRIBUTES,
+    TRIAL_ATTRIBUTES,
+    DatabaseStorage,
+    id_of_study,
+    id_of_trial,
+    journal_of,
+    storage_of,
+)
 
 HEARTBEAT_SECONDS = 60
 """Interval of heartbeats. A process on another machine that sends none for twice this long counts as dead."""
 
 LONGEST_SEARCH = 600.0
-"""Seconds after which the search lock is taken from its holder, dead or alive. A search takes seconds."""
+"""Seconds after which the search lock is taken from its holder, dead or alive. A search takes seconds. The lock file of
+a journal cannot be taken from a living process: the search then runs without it."""
 
 MOST_EVALUATIONS = 5
 """Number of times an evaluation is started before its trial fails, because an objective that ends its process would do
@@ -43,7 +54,7 @@ _NOBODY = ""
 _active_runs: set[str] = set()  # names of this process; any other name of it belongs to a run that has ended
 
 
-class WorkerStorage(RDBStorage):
+class WorkerStorage(DatabaseStorage):
     """Optuna's storage for one run on a study, which resumes the abandoned trials of other runs."""
 
     def __init__(self, *arguments: Any, **options: Any) -> None:
@@ -51,22 +62,22 @@ class WorkerStorage(RDBStorage):
         self.study_id: int | None = None  # the run's study, once it has started
         super().__init__(*arguments, **options)
 
-    def _create_new_trial(self, study_id: int, template_trial: FrozenTrial | None = None) -> FrozenTrial:
-        # Optuna asks for a new trial here; an abandoned one comes first.
-        if template_trial is not None:
-            return super()._create_new_trial(study_id, template_trial)
+    def new_trial(self, study_id: int, template: FrozenTrial | None) -> FrozenTrial:
+        """Return an abandoned trial to resume, or else a new one that carries the name of this run."""
+        if template is not None:
+            return super().new_trial(study_id, template)
         for trial in self.abandoned(study_id):
-            if _swap(self, _OF_TRIALS, trial._trial_id, WORKER_KEY, trial.user_attrs[WORKER_KEY], self.worker):
-                self.record_heartbeat(trial._trial_id)
+            if _swap(self, TRIAL_ATTRIBUTES, id_of_trial(trial), WORKER_KEY, trial.user_attrs[WORKER_KEY], self.worker):
+                self.record_heartbeat(id_of_trial(trial))
                 if trial.user_attrs.get(EVALUATIONS_KEY, 0) < MOST_EVALUATIONS:
-                    return self.get_trial(trial._trial_id)
+                    return self.get_trial(id_of_trial(trial))
                 why = f"its evaluation was started {MOST_EVALUATIONS} times and never finished"
-                self.set_trial_user_attr(trial._trial_id, FAILURE_KEY, why)
-                self.set_trial_state_values(trial._trial_id, TrialState.FAIL)
+                self.set_trial_user_attr(id_of_trial(trial), FAILURE_KEY, why)
+                self.set_trial_state_values(id_of_trial(trial), TrialState.FAIL)
         # Stored in one operation with the trial: a process killed at any moment leaves no trial without its name.
         template = optuna.trial.create_trial(state=TrialState.RUNNING, user_attrs={WORKER_KEY: self.worker})
-        created = super()._create_new_trial(study_id, template)
-        self.record_heartbeat(created._trial_id)
+        created = super().new_trial(study_id, template)
+        self.record_heartbeat(id_of_trial(created))
         return created
 
     def set_trial_state_values(self, trial_id: int, state: TrialState, values: Sequence[float] | None = None) -> bool:
@@ -91,22 +102,23 @@ class WorkerStorage(RDBStorage):
         """Return the running trials of `minimize` whose process is gone, in the order of their numbers."""
         running = self.get_all_trials(study_id, deepcopy=False, states=(TrialState.RUNNING,))
         running = [trial for trial in running if isinstance(trial.user_attrs.get(WORKER_KEY), str)]
-        silent = set(super()._get_stale_trial_ids(study_id)) if running else set()
+        silent = set(self.silent_trials(study_id)) if running else set()
         left = []
         for trial in running:
             owner = _process(name := trial.user_attrs[WORKER_KEY])
             if owner is None or owner.is_gone or (owner == this_process() and name not in _active_runs):
                 left.append(trial)
-            elif not owner.is_local and trial._trial_id in silent:
+            elif not owner.is_local and id_of_trial(trial) in silent:
                 left.append(trial)
         return left
 
     def release(self, trial_id: int) -> None:
         """Abandon a running trial of this run, so that the next run resumes it."""
-        _swap(self, _OF_TRIALS, trial_id, WORKER_KEY, self.worker, _NOBODY)
+        _swap(self, TRIAL_ATTRIBUTES, trial_id, WORKER_KEY, self.worker, _NOBODY)
 
-    def _get_stale_trial_ids(self, study_id: int) -> list[int]:
-        return []  # Optuna would fail these trials; here they are resumed
+    def trials_to_fail(self, study_id: int) -> list[int]:
+        """Return no trials: the silent ones are resumed."""
+        return []
 
     def record_heartbeat(self, trial_id: int) -> None:
         """Send a heartbeat; one that cannot be written is skipped."""
@@ -129,7 +141,7 @@ def active_run(study: Study) -> Iterator[None]:
     if storage is None:
         yield
         return
-    storage.study_id = study._study_id
+    storage.study_id = id_of_study(study)
     _active_runs.add(storage.worker)
     try:
         yield
@@ -141,21 +153,56 @@ def active_run(study: Study) -> Iterator[None]:
 def search_lock(study: Study) -> Iterator[None]:
     """Lock a study, so that only one process at a time searches for a configuration.
 
+    A database holds the lock in an attribute of the study; beside the file of a journal there is a lock file for all of
+    its studies. Other storages have no lock: see `missing_lock`.
+
     Raises
     ------
     optuna.exceptions.StorageInternalError
         If the database fails.
+    OSError
+        If the lock file cannot be written.
     """
     database = _database(study)
     if database is None:
-        yield
+        journal = journal_of(storage_of(study))
+        with nullcontext() if journal is None else _lock_beside(journal):
+            yield
         return
-    name, study_id = _new_name(), study._study_id
+    name, study_id = _new_name(), id_of_study(study)
     _acquire(database, study_id, name)
     try:
         yield
     finally:
-        _swap(database, _OF_STUDIES, study_id, LOCK_KEY, name, _NOBODY)
+        _swap(database, STUDY_ATTRIBUTES, study_id, LOCK_KEY, name, _NOBODY)
+
+
+def missing_lock(study: Study) -> str | None:
+    """Describe what does not hold for processes that share a study in this storage; None if it has a search lock.
+
+    A storage in memory cannot be shared, so it needs none.
+    """
+    storage = storage_of(study)
+    if isinstance(storage, RDBStorage | InMemoryStorage) or journal_of(storage) is not None:
+        return None
+    return (
+        f"the storage {type(storage).__name__} of study {study.study_name!r} has no search lock: processes that share "
+        "the study do not wait for each other's suggestions and may evaluate the same configuration twice. To run "
+        "several, use a database such as sqlite:///study.db, or Optuna's JournalFileBackend"
+    )
+
+
+@contextmanager
+def _lock_beside(journal: Path) -> Iterator[None]:
+    """Hold the lock file of a journal; the system frees it when its process ends."""
+    # Optuna's own lock is journal.lock, held for single writes.
+    lock = FileLock(f"{journal}.search-lock")
+    with suppress(Timeout):
+        lock.acquire(timeout=LONGEST_SEARCH)
+    try:
+        yield
+    finally:
+        lock.release()
 
 
 def _acquire(database: RDBStorage, study_id: int, name: str) -> None:
@@ -165,13 +212,13 @@ def _acquire(database: RDBStorage, study_id: int, name: str) -> None:
     while True:
         attributes = database.get_study_system_attrs(study_id)
         if LOCK_KEY not in attributes:
-            _insert(database, _OF_STUDIES, study_id, LOCK_KEY, _NOBODY)
+            _insert(database, STUDY_ATTRIBUTES, study_id, LOCK_KEY, _NOBODY)
             continue
         if attributes[LOCK_KEY] != holder:
             holder, since = attributes[LOCK_KEY], time.monotonic()
         owner = _process(holder)
         free = owner is None or owner.is_gone or time.monotonic() - since > LONGEST_SEARCH
-        if free and _swap(database, _OF_STUDIES, study_id, LOCK_KEY, holder, name):
+        if free and _swap(database, STUDY_ATTRIBUTES, study_id, LOCK_KEY, holder, name):
             return
         time.sleep(_POLL_SECONDS)
 
@@ -188,12 +235,8 @@ def _process(name: Any) -> Process | None:
 
 
 def _database(study: Study) -> RDBStorage | None:
-    storage = getattr(study._storage, "_backend", study._storage)  # Optuna puts a cache before its databases
+    storage = storage_of(study)
     return storage if isinstance(storage, RDBStorage) else None
-
-
-_OF_TRIALS = table("trial_user_attributes", column("trial_id"), column("key"), column("value_json"))
-_OF_STUDIES = table("study_system_attributes", column("study_id"), column("key"), column("value_json"))
 
 
 def _swap(database: RDBStorage, where: sqlalchemy.TableClause, owner: int, key: str, old: Any, new: str) -> bool:

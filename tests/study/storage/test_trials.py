@@ -5,14 +5,15 @@ import pytest
 
 from slayr_py.study import ask, create_study
 from slayr_py.study.distributions import to_params
+from slayr_py.study.storage.attributes import SUGGESTION_KEY
 from slayr_py.study.storage.trials import from_ranges, observations, pending, to_ranges
 
 
 def test_a_running_trial_is_pending_before_its_parameters_are_read(plane):
     study = create_study(plane, n_initial=5, seed=2)
     trial = study.ask()
-    suggested = trial.relative_params
-    assert trial.params == {}
+    assert trial.relative_params == trial.params == {}
+    suggested = study.trials[0].user_attrs[SUGGESTION_KEY]["config"]
     other = study.ask()
     frozen = study.trials[other.number]
     assert [to_params(c) for c in pending(study, plane, frozen)] == [suggested]

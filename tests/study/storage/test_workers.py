@@ -14,9 +14,11 @@ from pathlib import Path
 import optuna
 import pytest
 from ConfigSpace import ConfigurationSpace
+from optuna.storages import JournalStorage
+from optuna.storages.journal import BaseJournalBackend, JournalFileBackend
 
 from slayr_py.processes import this_process
-from slayr_py.study import Result, create_study, minimize
+from slayr_py.study import Result, ask, create_study, minimize
 from slayr_py.study.distributions import to_params
 from slayr_py.study.storage import workers
 from slayr_py.study.storage.attributes import LOCK_KEY, WORKER_KEY
@@ -319,6 +321,101 @@ class TestSearchLock:
     def test_a_study_in_memory_needs_none(self, plane):
         with search_lock(create_study(plane, seed=1)):
             pass
+
+
+WITHOUT_FITS = """
+import sys, time
+from pathlib import Path
+import optuna
+from ConfigSpace import ConfigurationSpace
+from optuna.storages import JournalStorage
+from optuna.storages.journal import JournalFileBackend
+from slayr_py.study import StanGPSampler, ask, sampler
+space = ConfigurationSpace({"a": [0, 1, 2, 3], "b": [0, 1, 2], "c": [0, 1]})
+journal, me, other = sys.argv[1:]
+unavailable = StanGPSampler._unavailable
+def slowly(self, study, trial):  # between reading what others evaluate and storing what is suggested
+    known = unavailable(self, study, trial)
+    time.sleep(0.1)
+    return known
+StanGPSampler._unavailable = slowly
+sampler.as_stan_seed = lambda stream: 7  # both want the same configuration next, all the time
+storage = JournalStorage(JournalFileBackend(journal))
+study = optuna.load_study(study_name="shared", storage=storage, sampler=StanGPSampler(space, n_initial=1))
+Path(me).touch()
+while not Path(other).exists():
+    time.sleep(0.01)
+for _ in range(6):
+    study.tell(ask(study), state=optuna.trial.TrialState.FAIL)
+"""
+
+
+class TestJournal:
+    @pytest.fixture
+    def journal(self, tmp_path) -> JournalStorage:
+        return JournalStorage(JournalFileBackend(str(tmp_path / "journal")))
+
+    def test_two_processes_do_not_repeat_a_configuration(self, journal, tmp_path):
+        space = ConfigurationSpace({"a": [0, 1, 2, 3], "b": [0, 1, 2], "c": [0, 1]})
+        study = create_study(space, n_initial=1, seed=3, storage=journal, study_name="shared")
+        study.tell(ask(study), state=optuna.trial.TrialState.FAIL)
+        names = [str(tmp_path / name) for name in "pq"]
+        command = [sys.executable, "-c", WITHOUT_FITS, str(tmp_path / "journal")]
+        processes = [subprocess.Popen([*command, *order]) for order in (names, names[::-1])]
+        try:
+            assert [process.wait(timeout=120) for process in processes] == [0, 0]
+        finally:
+            for process in processes:
+                process.kill()
+        assert len(study.trials) == 13 == len({tuple(trial.params.items()) for trial in study.trials})
+
+    def test_only_one_thread_holds_the_lock(self, journal, plane):
+        study = create_study(plane, seed=1, storage=journal, study_name="s")
+        inside, most = [], []
+
+        def work() -> None:
+            for _ in range(3):
+                with search_lock(study):
+                    inside.append(1)
+                    most.append(len(inside))
+                    time.sleep(0.01)
+                    inside.pop()
+
+        threads = [threading.Thread(target=work) for _ in range(3)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        assert most == [1] * 9
+
+    def test_the_lock_is_released_after_an_error_and_waits_no_longer_than_a_search(
+        self, journal, plane, tmp_path, monkeypatch
+    ):
+        study = create_study(plane, seed=1, storage=journal, study_name="s")
+        with pytest.raises(ZeroDivisionError), search_lock(study):
+            raise ZeroDivisionError
+        monkeypatch.setattr(workers, "LONGEST_SEARCH", 0.1)
+        with search_lock(study):  # as a process that hangs
+            started = time.monotonic()
+            with search_lock(study):
+                assert 0.1 <= time.monotonic() - started < 10
+        assert (tmp_path / "journal.search-lock").exists()
+
+    def test_a_storage_without_a_lock_is_named_once_at_the_first_suggestion(self, plane):
+        class Elsewhere(BaseJournalBackend):
+            def __init__(self) -> None:
+                self.logs = []
+
+            def read_logs(self, log_number_from):
+                return iter(self.logs[log_number_from:])
+
+            def append_logs(self, logs):
+                self.logs.extend(logs)
+
+        study = create_study(plane, n_initial=2, storage=JournalStorage(Elsewhere()), study_name="s")
+        with pytest.warns(UserWarning, match="the storage JournalStorage of study 's' has no search lock.*twice"):
+            ask(study)
+        ask(study)
 
 
 @pytest.mark.slow

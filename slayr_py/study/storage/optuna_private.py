@@ -1,0 +1,78 @@
+"""All uses of Optuna's private names: the public interface lacks these operations.
+
+No other module of the package uses one; a new release of Optuna that renames them is met here. They are the identifiers
+of studies and trials, with which a storage is addressed; the storage of a study, behind its cache; the file of a
+journal; the hooks with which a database starts new trials and finds stale ones; and the names of two tables.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from optuna import Study, Trial
+from optuna.storages import BaseStorage, JournalStorage, RDBStorage
+from optuna.storages.journal import JournalFileBackend
+from optuna.trial import FrozenTrial
+from sqlalchemy import column, table
+
+TRIAL_ATTRIBUTES = table("trial_user_attributes", column("trial_id"), column("key"), column("value_json"))
+"""Optuna's table of user attributes of trials."""
+
+STUDY_ATTRIBUTES = table("study_system_attributes", column("study_id"), column("key"), column("value_json"))
+"""Optuna's table of system attributes of studies."""
+
+
+class DatabaseStorage(RDBStorage):
+    """Optuna's storage in a database, with methods in place of its private hooks."""
+
+    def new_trial(self, study_id: int, template: FrozenTrial | None) -> FrozenTrial:
+        """Create the trial that Optuna asks for, with the state and attributes of a template."""
+        return super()._create_new_trial(study_id, template)
+
+    def silent_trials(self, study_id: int) -> list[int]:
+        """Return the identifiers of running trials that have sent no heartbeat for too long."""
+        return super()._get_stale_trial_ids(study_id)
+
+    def trials_to_fail(self, study_id: int) -> list[int]:
+        """Return the identifiers of trials that Optuna fails when a new one starts: by default the silent ones."""
+        return self.silent_trials(study_id)
+
+    def _create_new_trial(self, study_id: int, template_trial: FrozenTrial | None = None) -> FrozenTrial:
+        return self.new_trial(study_id, template_trial)
+
+    def _get_stale_trial_ids(self, study_id: int) -> list[int]:
+        return self.trials_to_fail(study_id)
+
+
+def id_of_study(study: Study) -> int:
+    """Return the identifier of a study in its storage."""
+    return study._study_id
+
+
+def id_of_trial(trial: Trial | FrozenTrial) -> int:
+    """Return the identifier of a trial in its storage, which is not its number."""
+    return trial._trial_id
+
+
+def storage_of(study: Study) -> BaseStorage:
+    """Return the storage of a study, without the cache that Optuna puts before a database."""
+    storage: BaseStorage = study._storage
+    behind = getattr(storage, "_backend", None)
+    return behind if isinstance(behind, BaseStorage) else storage
+
+
+def journal_of(storage: BaseStorage) -> Path | None:
+    """Return the file of a journal, or None if the storage is not a journal in a file."""
+    backend = storage._backend if isinstance(storage, JournalStorage) else None
+    return Path(backend._file_path) if isinstance(backend, JournalFileBackend) else None
+
+
+def stored_trial(study: Study, trial: FrozenTrial) -> FrozenTrial:
+    """Read a trial again: Optuna gives samplers a copy, made before the suggestion was stored."""
+    return study._storage.get_trial(trial._trial_id)
+
+
+def set_trial_attribute(study: Study, trial: FrozenTrial, key: str, value: Any) -> None:
+    """Set a user attribute of a trial that was read from a study."""
+    study._storage.set_trial_user_attr(trial._trial_id, key, value)

@@ -1,0 +1,89 @@
+"""Optuna's private names exist in the installed release, and no other module uses one."""
+
+from __future__ import annotations
+
+import ast
+from pathlib import Path
+
+import optuna
+import pytest
+from optuna.storages import InMemoryStorage, JournalStorage, RDBStorage
+from optuna.storages.journal import JournalFileBackend
+
+from slayr_py.study import create_study
+from slayr_py.study.storage import optuna_private
+from slayr_py.study.storage.optuna_private import journal_of, storage_of, stored_trial
+
+USED = {"_storage", "_study_id", "_trial_id", "_backend", "_file_path", "_create_new_trial", "_get_stale_trial_ids"}
+TABLES = {"trial_user_attributes", "study_system_attributes"}
+OTHERS = {
+    *("_cached_frozen_trial", "_contains", "_directions", "_filter_study", "_fixed_params", "_get_latest_trial"),
+    *("_get_trials", "_is_multi_objective", "_raise_error_if_multi_objective", "_relative_params", "_suggest"),
+    *("_stop_flag", "_thread_local", "_thread_lock", "_GroupDecomposedSearchSpace", "_CachedStorage"),
+}
+"""Private names that would be convenient, too."""
+
+PACKAGE = Path(optuna_private.__file__).parents[2]
+
+
+def private_names(path: Path) -> set[str]:
+    """Return the private names of Optuna that a file reads, defines, imports or spells as a string."""
+    found = set()
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Attribute) and not (isinstance(node.value, ast.Name) and node.value.id == "self"):
+            found.add(node.attr)
+        elif isinstance(node, ast.FunctionDef):
+            found.add(node.name if node.name in USED else "")
+        elif isinstance(node, ast.Constant) and isinstance(node.value, str):
+            found.add(node.value)
+        elif isinstance(node, ast.ImportFrom) and (node.module or "").startswith("optuna"):
+            parts = [*(node.module or "").split("."), *(alias.name for alias in node.names)]
+            found |= {part for part in parts if part.startswith("_")}
+            if any(part.startswith("_") for part in parts):
+                return {"import of a private module or name"}
+    return found & (USED | TABLES | OTHERS)
+
+
+@pytest.mark.parametrize("path", sorted(PACKAGE.rglob("*.py")), ids=lambda path: str(path.relative_to(PACKAGE)))
+def test_one_module_uses_optunas_private_names(path):
+    here = path == Path(optuna_private.__file__)
+    assert private_names(path) == (USED | TABLES if here else set())
+
+
+def test_the_names_exist(tmp_path):
+    study = optuna.create_study(storage=f"sqlite:///{tmp_path / 'study.db'}")
+    trial = study.ask()
+    backend = JournalFileBackend(str(tmp_path / "journal"))
+    for thing, name in (
+        (study, "_storage"),
+        (study, "_study_id"),
+        (trial, "_trial_id"),
+        (study.trials[0], "_trial_id"),
+        (study._storage, "_backend"),
+        (JournalStorage(backend), "_backend"),
+        (backend, "_file_path"),
+        (RDBStorage, "_create_new_trial"),
+        (RDBStorage, "_get_stale_trial_ids"),
+    ):
+        assert hasattr(thing, name)
+    columns = {"trial_user_attributes": "trial_id", "study_system_attributes": "study_id"}
+    tables = optuna.storages._rdb.models.BaseModel.metadata.tables
+    assert all({column, "key", "value_json"} <= set(tables[name].columns.keys()) for name, column in columns.items())
+
+
+def test_storages_are_found_behind_the_cache(tmp_path):
+    study = optuna.create_study(storage=f"sqlite:///{tmp_path / 'study.db'}")
+    assert isinstance(storage_of(study), RDBStorage) and journal_of(storage_of(study)) is None
+    study = optuna.create_study(storage=JournalStorage(JournalFileBackend(str(tmp_path / "journal"))))
+    assert isinstance(storage_of(study), JournalStorage) and journal_of(storage_of(study)) == tmp_path / "journal"
+    study = optuna.create_study()
+    assert isinstance(storage_of(study), InMemoryStorage) and journal_of(storage_of(study)) is None
+
+
+def test_a_trial_is_read_with_the_attributes_set_since(plane):
+    study = create_study(plane, n_initial=1)
+    before = study.trials
+    study.ask()
+    frozen = study.trials[0]
+    optuna_private.set_trial_attribute(study, frozen, "mine", 3)
+    assert before == [] and stored_trial(study, frozen).user_attrs["mine"] == 3
