@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+import shlex
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +20,7 @@ from ConfigSpace import (
 from ConfigSpace.hyperparameters import Hyperparameter
 
 from slayr_py.cli.checks import ConfigError
+from slayr_py.cli.columns import parameter_columns
 from slayr_py.cli.figures import save_posterior_figures
 from slayr_py.cli.fit_text import attempts_text, limits_text, wrapped
 from slayr_py.cli.inline_space import read_space
@@ -39,6 +42,8 @@ def run(
     options: FitOptions,
     seed: int,
     output: Path | None,
+    parameters: Sequence[str] = (),
+    ignored: Sequence[str] = (),
 ) -> bool:
     """Fit a model to a table, print a summary, and save the posterior and figures.
 
@@ -49,7 +54,7 @@ def run(
     target : str
         Column to model.
     space_file : Path or None
-        Space as ConfigSpace JSON; None takes the ranges of the other columns.
+        Space as ConfigSpace JSON; None takes the ranges of the other columns, without row numbers and dates.
     kernel : str
         Name of a kernel.
     warp : {"none", "log", "auto"}
@@ -59,6 +64,8 @@ def run(
         Seed of the draws.
     output : Path or None
         Folder of the posterior and the figures; by default ``<data>_posterior`` in the working directory.
+    parameters, ignored : sequence of str
+        Columns that are parameters in any case, or never; only without a space.
 
     Returns
     -------
@@ -68,7 +75,7 @@ def run(
     Raises
     ------
     ConfigError
-        If the table cannot be read or lacks a column.
+        If the table cannot be read or lacks a column, or the columns of a space are chosen again.
     DataError, SpaceError, ToolchainError, InferenceError, StorageError
         As raised by the fit.
     """
@@ -77,16 +84,7 @@ def run(
     if y.isna().any():
         row = int(y.isna().to_numpy().argmax())
         raise DataError(f"row {row + 1} of {data} has the {target} {table[target].iloc[row]!r}, which is not a number")
-    columns = table.drop(columns=target)
-    if space_file is None:
-        space = infer_space(columns)
-    else:
-        space = read_space(space_file)
-        if missing := [name for name in space if name not in columns]:
-            raise ConfigError(
-                f"{data} has no column for the parameter {missing[0]!r}{did_you_mean(missing[0], columns.columns)}"
-            )
-        columns = columns[list(space)]
+    columns, space = _columns_and_space(table.drop(columns=target), data, space_file, parameters, ignored)
 
     gp = GaussianProcess(space, kernel=kernel, warp=warp)
     described = describe_kernel(kernel_record(gp.kernel, gp.encoder, automatic=kernel == "auto"))
@@ -105,6 +103,26 @@ def run(
     return passed
 
 
+def _columns_and_space(
+    columns: pd.DataFrame, data: Path, space_file: Path | None, parameters: Sequence[str], ignored: Sequence[str]
+) -> tuple[pd.DataFrame, ConfigurationSpace]:
+    """Return the columns of the parameters and their space; print which other columns are left out."""
+    if space_file is None:
+        names, notes = parameter_columns(columns, data, parameters, ignored)
+        for note in notes:
+            typer.echo(note)
+        columns = columns[names]
+        return columns, infer_space(columns)
+    if parameters or ignored:
+        raise ConfigError("--space names the parameters; leave out --parameter and --ignore")
+    space = read_space(space_file)
+    if missing := [name for name in space if name not in columns]:
+        raise ConfigError(
+            f"{data} has no column for the parameter {missing[0]!r}{did_you_mean(missing[0], columns.columns)}"
+        )
+    return columns[list(space)], space
+
+
 def infer_space(columns: pd.DataFrame) -> ConfigurationSpace:
     """Return the space of a table's columns: ranges of numbers, categories of anything else.
 
@@ -116,10 +134,8 @@ def infer_space(columns: pd.DataFrame) -> ConfigurationSpace:
     Raises
     ------
     DataError
-        If a column is constant or empty, or there are no columns.
+        If a column is constant or empty.
     """
-    if columns.columns.empty:
-        raise DataError("the table has no column but the target: a model needs at least one parameter")
     space = ConfigurationSpace()
     space.add(*(_parameter(str(name), columns[name].dropna()) for name in columns.columns))
     return space
@@ -129,7 +145,8 @@ def _parameter(name: str, values: pd.Series[Any]) -> Hyperparameter[Any, Any]:
     distinct = values.unique()
     if len(distinct) < 2:
         raise DataError(
-            f"column {name!r} does not vary, so the fit cannot use it: drop it, or give a space with --space"
+            f"column {name!r} does not vary, so the fit cannot use it: leave it out with "
+            f"--ignore {shlex.quote(name)}, or give a space with --space"
         )
     if pd.api.types.is_bool_dtype(values) or not pd.api.types.is_numeric_dtype(values):
         return CategoricalHyperparameter(name, sorted((_python(value) for value in distinct), key=str))

@@ -97,13 +97,31 @@ def test_fit_with_a_space_and_inactive_cells(slayr, folder):
     assert json.loads((folder / "post" / "record.json").read_text())
 
 
+@pytest.mark.stan
+@pytest.mark.parametrize(
+    ("options", "parameters"), [((), "1 parameters"), (("--parameter", "run"), "2 parameters")], ids=["left out", "in"]
+)
+def test_fit_leaves_out_row_numbers_and_dates_with_a_note(slayr, folder, options, parameters):
+    rows = "".join(f"{i},2024-01-0{i},{i / 7},{(i - 3) ** 2}\n" for i in range(1, 6))
+    (folder / "t.csv").write_text(f"run,day,x,y\n{rows}")
+    code, out, err = slayr("fit", "t.csv", "--target", "y", "--method", "map", "--chains", "1", *options)
+    assert code == 0, err
+    assert "left out: column 'day' has dates or times; include it with --parameter day" in out
+    assert f"5 observations of y, {parameters}" in out
+    assert ("left out: column 'run'" in out) == (not options)
+
+
 @pytest.mark.parametrize(
     ("text", "arguments", "words"),
     [
         ("x,y\n1,2\n3,4\n", ("--target", "z"), "no column 'z'"),
         ("x,y\n1,2\n3,four\n", ("--target", "y"), "row 2 .* 'four'"),
         ("x,y\n1,2\n3,\n", ("--target", "y"), "row 2"),
-        ("x,y\n1,2\n1,3\n", ("--target", "y"), "'x' does not vary"),
+        ("x,y\n1,2\n1,3\n", ("--target", "y"), "'x' does not vary.*--ignore x"),
+        ("x,y\n1,2\n2,3\n", ("--target", "y"), "no parameter: left out: column 'x' .* include it with --parameter x"),
+        ("x,y\n2,2\n1,3\n", ("--target", "y"), "'x' has each number from 1 to 2 once, out of order"),
+        ("x,y\n2,2\n1,3\n", ("--target", "y", "--parameter", "z"), "no parameter column 'z'"),
+        ("x,y\n2,2\n1,3\n", ("--target", "y", "--space", "s.json", "--ignore", "x"), "--space names the parameters"),
         ("y\n1\n2\n", ("--target", "y"), "no column but the target"),
         ("x,y\n", ("--target", "y"), "no rows"),
         ("", ("--target", "y"), "cannot be read"),

@@ -121,7 +121,7 @@ def test_chains_too_take_awkward_targets(y):
 
 TABLES = [
     ("an infinite cell", b"x,loss\n1,2\ninf,3\n4,5\n", r"column 'x' has the value inf: drop such rows"),
-    ("an infinite target", b"x,loss\n1,2\n2,inf\n", r"y\[1\] is inf; drop failed evaluations"),
+    ("an infinite target", b"x,loss\n1,2\n3,inf\n", r"y\[1\] is inf; drop failed evaluations"),
     ("bytes that are no text", b"x,loss\n1,\xff\xfe\n", r"t\.csv cannot be read as a table: .*utf-8"),
     ("ragged rows", b"x,loss\n1,2\n1,2,3,4\n", r"t\.csv cannot be read as a table: .*line 3"),
     ("a null character for a number", b"x,loss\n1,2\n2,\x00\n", r"row 2 of t\.csv has the loss"),
