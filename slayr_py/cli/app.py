@@ -181,6 +181,9 @@ def fit(
     ignore: Annotated[
         list[str] | None, typer.Option(metavar="COLUMN", help="Column to leave out; may be repeated.")
     ] = None,
+    drop_empty: Annotated[
+        bool, typer.Option("--drop-empty", help="Leave out rows whose target is empty; otherwise they are an error.")
+    ] = False,
     kernel: Annotated[str, typer.Option(help="Name of a kernel.")] = "auto",
     method: Annotated[str, typer.Option(help="nuts, pathfinder, laplace or map.")] = "nuts",
     chains: Annotated[int, typer.Option(min=1, help="Number of chains.")] = 4,
@@ -228,6 +231,7 @@ def fit(
         output=output,
         parameters=parameter or (),
         ignored=ignore or (),
+        drop_empty=drop_empty,
     )
     if not passed:
         raise typer.Exit(EXIT_FAILED)

@@ -31,6 +31,8 @@ from slayr_py.inference.model import Warp
 from slayr_py.inference.sampling.options import FitOptions
 from slayr_py.study.storage.attributes import describe_kernel, kernel_record
 
+_LISTED = 5  # rows listed in a message
+
 
 def run(
     data: Path,
@@ -44,6 +46,7 @@ def run(
     output: Path | None,
     parameters: Sequence[str] = (),
     ignored: Sequence[str] = (),
+    drop_empty: bool = False,
 ) -> bool:
     """Fit a model to a table, print a summary, and save the posterior and figures.
 
@@ -66,6 +69,8 @@ def run(
         Folder of the posterior and the figures; by default ``<data>_posterior`` in the working directory.
     parameters, ignored : sequence of str
         Columns that are parameters in any case, or never; only without a space.
+    drop_empty : bool
+        Whether to leave out rows with an empty target; otherwise they raise an error.
 
     Returns
     -------
@@ -76,19 +81,18 @@ def run(
     ------
     ConfigError
         If the table cannot be read or lacks a column, or the columns of a space are chosen again.
+    DataError
+        If a target is empty or not a number.
     DataError, SpaceError, ToolchainError, InferenceError, StorageError
         As raised by the fit.
     """
     table = _read(data, target)
-    y = pd.to_numeric(table[target], errors="coerce")
-    if y.isna().any():
-        row = int(y.isna().to_numpy().argmax())
-        raise DataError(f"row {row + 1} of {data} has the {target} {table[target].iloc[row]!r}, which is not a number")
-    columns, space = _columns_and_space(table.drop(columns=target), data, space_file, parameters, ignored)
+    y = _targets(table[target], data, drop_empty)
+    columns, space = _columns_and_space(table.drop(columns=target), y.index, data, space_file, parameters, ignored)
 
     gp = GaussianProcess(space, kernel=kernel, warp=warp)
     described = describe_kernel(kernel_record(gp.kernel, gp.encoder, automatic=kernel == "auto"))
-    typer.echo(f"{len(table)} observations of {target}, {len(space)} parameters\nkernel: {described}")
+    typer.echo(f"{len(y)} observations of {target}, {len(space)} parameters\nkernel: {described}")
     gp.prepare(lambda phase: typer.echo(f"{phase} ...", err=True))
     post = gp.fit(_rows(columns, space), y.to_numpy(dtype="float64"), seed=seed, options=options)
     passed = _print(post)
@@ -103,15 +107,44 @@ def run(
     return passed
 
 
+def _targets(column: pd.Series[Any], data: Path, drop_empty: bool) -> pd.Series[Any]:
+    """Return the target of each row as a number, without the empty ones if they may be dropped."""
+    empty = [int(row) + 1 for row in np.flatnonzero(column.isna())]
+    if empty:
+        which = f"row {empty[0]}" if len(empty) == 1 else f"{len(empty)} rows ({_listed(empty)})"
+        if len(empty) == len(column):
+            raise DataError(f"{data} has no value of {column.name}: all its cells are empty")
+        if not drop_empty:
+            raise DataError(
+                f"the {column.name} of {which} of {data} is empty or NaN: fill it in, or leave such rows out with --drop-empty"
+            )
+        typer.echo(f"left out: {which} with an empty {column.name}")
+        column = column.dropna()
+    y = pd.to_numeric(column, errors="coerce")
+    if y.isna().any():
+        row = y.index[int(y.isna().to_numpy().argmax())]
+        raise DataError(f"row {row + 1} of {data} has the {column.name} {column[row]!r}, which is not a number")
+    return y
+
+
+def _listed(rows: Sequence[int]) -> str:
+    return ", ".join(map(str, rows[:_LISTED])) + (", ..." if len(rows) > _LISTED else "")
+
+
 def _columns_and_space(
-    columns: pd.DataFrame, data: Path, space_file: Path | None, parameters: Sequence[str], ignored: Sequence[str]
+    columns: pd.DataFrame,
+    rows: pd.Index[Any],
+    data: Path,
+    space_file: Path | None,
+    parameters: Sequence[str],
+    ignored: Sequence[str],
 ) -> tuple[pd.DataFrame, ConfigurationSpace]:
-    """Return the columns of the parameters and their space; print which other columns are left out."""
+    """Return the columns of the parameters in these rows, and their space; print which columns are left out."""
     if space_file is None:
         names, notes = parameter_columns(columns, data, parameters, ignored)
         for note in notes:
             typer.echo(note)
-        columns = columns[names]
+        columns = columns.loc[rows, names]
         return columns, infer_space(columns)
     if parameters or ignored:
         raise ConfigError("--space names the parameters; leave out --parameter and --ignore")
@@ -120,7 +153,7 @@ def _columns_and_space(
         raise ConfigError(
             f"{data} has no column for the parameter {missing[0]!r}{did_you_mean(missing[0], columns.columns)}"
         )
-    return columns[list(space)], space
+    return columns.loc[rows, list(space)], space
 
 
 def infer_space(columns: pd.DataFrame) -> ConfigurationSpace:
