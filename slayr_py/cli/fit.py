@@ -23,7 +23,7 @@ from slayr_py.cli.checks import ConfigError
 from slayr_py.cli.columns import parameter_columns
 from slayr_py.cli.figures import save_posterior_figures
 from slayr_py.cli.fit_text import attempts_text, limits_text, wrapped
-from slayr_py.cli.inline_space import read_space
+from slayr_py.cli.inline_space import LARGEST_FLOAT, LARGEST_INTEGER, read_space
 from slayr_py.cli.tables import table_text
 from slayr_py.errors import DataError, did_you_mean
 from slayr_py.inference import GaussianProcess, Posterior
@@ -32,6 +32,7 @@ from slayr_py.inference.sampling.options import FitOptions
 from slayr_py.study.storage.attributes import describe_kernel, kernel_record
 
 _LISTED = 5  # rows listed in a message
+_SMALLEST_SPAN = 1e-11  # ConfigSpace rounds floats to 13 decimals
 
 
 def run(
@@ -116,7 +117,8 @@ def _targets(column: pd.Series[Any], data: Path, drop_empty: bool) -> pd.Series[
             raise DataError(f"{data} has no value of {column.name}: all its cells are empty")
         if not drop_empty:
             raise DataError(
-                f"the {column.name} of {which} of {data} is empty or NaN: fill it in, or leave such rows out with --drop-empty"
+                f"the {column.name} of {which} of {data} is empty or NaN: fill it in, or leave such rows out with "
+                "--drop-empty"
             )
         typer.echo(f"left out: {which} with an empty {column.name}")
         column = column.dropna()
@@ -185,10 +187,16 @@ def _parameter(name: str, values: pd.Series[Any]) -> Hyperparameter[Any, Any]:
         return CategoricalHyperparameter(name, sorted((_python(value) for value in distinct), key=str))
     if not np.isfinite(values).all():
         raise DataError(f"column {name!r} has the value {values[~np.isfinite(values)].iloc[0]}: drop such rows")
-    # pandas reads a column of integers with an empty cell as floats.
-    if (values == values.round()).all():
-        return UniformIntegerHyperparameter(name, int(values.min()), int(values.max()))
     low, high = float(values.min()), float(values.max())
+    if max(-low, high) > LARGEST_FLOAT or high - low < _SMALLEST_SPAN:
+        extent = "large" if max(-low, high) > LARGEST_FLOAT else "small"
+        raise DataError(
+            f"column {name!r} spans from {low} to {high}, which is too {extent} for ConfigSpace: rescale it, or leave "
+            f"it out with --ignore {shlex.quote(name)}"
+        )
+    # pandas reads a column of integers with an empty cell as floats.
+    if (values == values.round()).all() and max(-low, high) <= LARGEST_INTEGER:
+        return UniformIntegerHyperparameter(name, int(values.min()), int(values.max()))
     # ConfigSpace rounds bounds. Rounded outwards to fewer digits before, they contain every value.
     unit = 10.0 ** (math.floor(math.log10(high - low)) - 6)
     return UniformFloatHyperparameter(name, math.floor(low / unit) * unit, math.ceil(high / unit) * unit)
