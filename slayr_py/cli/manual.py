@@ -73,7 +73,7 @@ A configuration file:
   command = ["{python}", "train.py", "--lr={lr}"]
                                   # run without a shell; the last line of its
                                   # output is the value; {config} stands for
-                                  # the configuration as JSON
+                                  # the configuration as JSON; ends with slayr
   timeout = 600                   # seconds, for a command
 
 \b
