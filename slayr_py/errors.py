@@ -22,6 +22,10 @@ class SpaceError(SlayrError, ValueError):
     """A search space, configuration or graph is invalid."""
 
 
+class EnqueuedError(SpaceError):
+    """An enqueued trial has a value that does not belong to the space: the trial fails and the study can continue."""
+
+
 class DataError(SlayrError, ValueError):
     """Observations, priors or options have illegal values or shapes."""
 

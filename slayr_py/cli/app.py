@@ -172,6 +172,18 @@ def fit(
     space: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Space as ConfigSpace JSON; default: the ranges of the columns.")
     ] = None,
+    parameter: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="COLUMN", help="Column that is a parameter, also if it looks like a row number or a date."
+        ),
+    ] = None,
+    ignore: Annotated[
+        list[str] | None, typer.Option(metavar="COLUMN", help="Column to leave out; may be repeated.")
+    ] = None,
+    drop_empty: Annotated[
+        bool, typer.Option("--drop-empty", help="Leave out rows whose target is empty; otherwise they are an error.")
+    ] = False,
     kernel: Annotated[str, typer.Option(help="Name of a kernel.")] = "auto",
     method: Annotated[str, typer.Option(help="nuts, pathfinder, laplace or map.")] = "nuts",
     chains: Annotated[int, typer.Option(min=1, help="Number of chains.")] = 4,
@@ -217,6 +229,9 @@ def fit(
         options=options,
         seed=seed,
         output=output,
+        parameters=parameter or (),
+        ignored=ignore or (),
+        drop_empty=drop_empty,
     )
     if not passed:
         raise typer.Exit(EXIT_FAILED)

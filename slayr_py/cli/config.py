@@ -12,7 +12,6 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
-import networkx as nx
 from ConfigSpace import ConfigurationSpace
 
 from slayr_py.acquisition import Acquisition
@@ -105,8 +104,7 @@ def load_config(path: Path) -> Config:
             raise ConfigError(f"{path.name} has no [{required}] section")
     study = check_keys(document.get("study", {}), _STUDY, "[study]")
     gp = check_keys(document.get("gp", {}), _GP, "[gp]")
-    graphs = {name: _graph(name, value) for name, value in document.get("graphs", {}).items()}
-    space = Encoder(_space(document["space"], path.parent), graphs)
+    space = Encoder(_space(document["space"], path.parent), document.get("graphs"))
     options = {key: value for key, value in study.items() if key not in ("name", "storage", "output")}
     options |= {key: value for key, value in gp.items() if key not in ("kernel", "priors")}
     if "kernel" in gp:
@@ -145,25 +143,6 @@ def _space(table: Mapping[str, Any], folder: Path) -> ConfigurationSpace:
             )
         return read_space(folder / table["file"])
     return inline_space(table)
-
-
-def _graph(name: str, value: Any) -> str | nx.Graph:
-    if isinstance(value, str):
-        return value
-    if not isinstance(value, list) or not value or not all(map(_is_edge, value)):
-        raise ConfigError(
-            f'{name} in [graphs] must be the name of a graph, such as "path", or a list of edges such as '
-            f'[["small", "medium"], ["medium", "large"]], not {value!r}'
-        )
-    graph = nx.Graph()
-    graph.add_weighted_edges_from(edge if len(edge) == 3 else [*edge, 1.0] for edge in value)
-    return graph
-
-
-def _is_edge(value: Any) -> bool:
-    if not isinstance(value, list) or len(value) not in (2, 3):
-        return False
-    return not any(isinstance(part, list | dict) for part in value)
 
 
 def _kernel(value: str | Mapping[str, Any], encoder: Encoder) -> str | Kernel:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+import shlex
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -18,15 +20,19 @@ from ConfigSpace import (
 from ConfigSpace.hyperparameters import Hyperparameter
 
 from slayr_py.cli.checks import ConfigError
+from slayr_py.cli.columns import parameter_columns
 from slayr_py.cli.figures import save_posterior_figures
 from slayr_py.cli.fit_text import attempts_text, limits_text, wrapped
-from slayr_py.cli.inline_space import read_space
+from slayr_py.cli.inline_space import LARGEST_FLOAT, LARGEST_INTEGER, read_space
 from slayr_py.display import table_text
 from slayr_py.errors import DataError, did_you_mean
 from slayr_py.inference import GaussianProcess, Posterior
 from slayr_py.inference.model import Warp
 from slayr_py.inference.sampling.options import FitOptions
 from slayr_py.study.storage.attributes import describe_kernel, kernel_record
+
+_LISTED = 5  # rows listed in a message
+_SMALLEST_SPAN = 1e-11  # ConfigSpace rounds floats to 13 decimals
 
 
 def run(
@@ -39,6 +45,9 @@ def run(
     options: FitOptions,
     seed: int,
     output: Path | None,
+    parameters: Sequence[str] = (),
+    ignored: Sequence[str] = (),
+    drop_empty: bool = False,
 ) -> bool:
     """Fit a model to a table, print a summary, and save the posterior and figures.
 
@@ -49,7 +58,7 @@ def run(
     target : str
         Column to model.
     space_file : Path or None
-        Space as ConfigSpace JSON; None takes the ranges of the other columns.
+        Space as ConfigSpace JSON; None takes the ranges of the other columns, without row numbers and dates.
     kernel : str
         Name of a kernel.
     warp : {"none", "log", "auto"}
@@ -59,6 +68,10 @@ def run(
         Seed of the draws.
     output : Path or None
         Folder of the posterior and the figures; by default ``<data>_posterior`` in the working directory.
+    parameters, ignored : sequence of str
+        Columns that are parameters in any case, or never; only without a space.
+    drop_empty : bool
+        Whether to leave out rows with an empty target; otherwise they raise an error.
 
     Returns
     -------
@@ -68,29 +81,19 @@ def run(
     Raises
     ------
     ConfigError
-        If the table cannot be read or lacks a column.
+        If the table cannot be read or lacks a column, or the columns of a space are chosen again.
+    DataError
+        If a target is empty or not a number.
     DataError, SpaceError, ToolchainError, InferenceError, StorageError
         As raised by the fit.
     """
     table = _read(data, target)
-    y = pd.to_numeric(table[target], errors="coerce")
-    if y.isna().any():
-        row = int(y.isna().to_numpy().argmax())
-        raise DataError(f"row {row + 1} of {data} has the {target} {table[target].iloc[row]!r}, which is not a number")
-    columns = table.drop(columns=target)
-    if space_file is None:
-        space = infer_space(columns)
-    else:
-        space = read_space(space_file)
-        if missing := [name for name in space if name not in columns]:
-            raise ConfigError(
-                f"{data} has no column for the parameter {missing[0]!r}{did_you_mean(missing[0], columns.columns)}"
-            )
-        columns = columns[list(space)]
+    y = _targets(table[target], data, drop_empty)
+    columns, space = _columns_and_space(table.drop(columns=target), y.index, data, space_file, parameters, ignored)
 
     gp = GaussianProcess(space, kernel=kernel, warp=warp)
     described = describe_kernel(kernel_record(gp.kernel, gp.encoder, automatic=kernel == "auto"))
-    typer.echo(f"{len(table)} observations of {target}, {len(space)} parameters\nkernel: {described}")
+    typer.echo(f"{len(y)} observations of {target}, {len(space)} parameters\nkernel: {described}")
     gp.prepare(lambda phase: typer.echo(f"{phase} ...", err=True))
     post = gp.fit(_rows(columns, space), y.to_numpy(dtype="float64"), seed=seed, options=options)
     passed = _print(post)
@@ -105,6 +108,56 @@ def run(
     return passed
 
 
+def _targets(column: pd.Series[Any], data: Path, drop_empty: bool) -> pd.Series[Any]:
+    """Return the target of each row as a number, without the empty ones if they may be dropped."""
+    empty = [int(row) + 1 for row in np.flatnonzero(column.isna())]
+    if empty:
+        which = f"row {empty[0]}" if len(empty) == 1 else f"{len(empty)} rows ({_listed(empty)})"
+        if len(empty) == len(column):
+            raise DataError(f"{data} has no value of {column.name}: all its cells are empty")
+        if not drop_empty:
+            raise DataError(
+                f"the {column.name} of {which} of {data} is empty or NaN: fill it in, or leave such rows out with "
+                "--drop-empty"
+            )
+        typer.echo(f"left out: {which} with an empty {column.name}")
+        column = column.dropna()
+    y = pd.to_numeric(column, errors="coerce")
+    if y.isna().any():
+        row = y.index[int(y.isna().to_numpy().argmax())]
+        raise DataError(f"row {row + 1} of {data} has the {column.name} {column[row]!r}, which is not a number")
+    return y
+
+
+def _listed(rows: Sequence[int]) -> str:
+    return ", ".join(map(str, rows[:_LISTED])) + (", ..." if len(rows) > _LISTED else "")
+
+
+def _columns_and_space(
+    columns: pd.DataFrame,
+    rows: pd.Index[Any],
+    data: Path,
+    space_file: Path | None,
+    parameters: Sequence[str],
+    ignored: Sequence[str],
+) -> tuple[pd.DataFrame, ConfigurationSpace]:
+    """Return the columns of the parameters in these rows, and their space; print which columns are left out."""
+    if space_file is None:
+        names, notes = parameter_columns(columns, data, parameters, ignored)
+        for note in notes:
+            typer.echo(note)
+        columns = columns.loc[rows, names]
+        return columns, infer_space(columns)
+    if parameters or ignored:
+        raise ConfigError("--space names the parameters; leave out --parameter and --ignore")
+    space = read_space(space_file)
+    if missing := [name for name in space if name not in columns]:
+        raise ConfigError(
+            f"{data} has no column for the parameter {missing[0]!r}{did_you_mean(missing[0], columns.columns)}"
+        )
+    return columns.loc[rows, list(space)], space
+
+
 def infer_space(columns: pd.DataFrame) -> ConfigurationSpace:
     """Return the space of a table's columns: ranges of numbers, categories of anything else.
 
@@ -116,10 +169,8 @@ def infer_space(columns: pd.DataFrame) -> ConfigurationSpace:
     Raises
     ------
     DataError
-        If a column is constant or empty, or there are no columns.
+        If a column is constant or empty.
     """
-    if columns.columns.empty:
-        raise DataError("the table has no column but the target: a model needs at least one parameter")
     space = ConfigurationSpace()
     space.add(*(_parameter(str(name), columns[name].dropna()) for name in columns.columns))
     return space
@@ -129,16 +180,23 @@ def _parameter(name: str, values: pd.Series[Any]) -> Hyperparameter[Any, Any]:
     distinct = values.unique()
     if len(distinct) < 2:
         raise DataError(
-            f"column {name!r} does not vary, so the fit cannot use it: drop it, or give a space with --space"
+            f"column {name!r} does not vary, so the fit cannot use it: leave it out with "
+            f"--ignore {shlex.quote(name)}, or give a space with --space"
         )
     if pd.api.types.is_bool_dtype(values) or not pd.api.types.is_numeric_dtype(values):
         return CategoricalHyperparameter(name, sorted((_python(value) for value in distinct), key=str))
     if not np.isfinite(values).all():
         raise DataError(f"column {name!r} has the value {values[~np.isfinite(values)].iloc[0]}: drop such rows")
-    # pandas reads a column of integers with an empty cell as floats.
-    if (values == values.round()).all():
-        return UniformIntegerHyperparameter(name, int(values.min()), int(values.max()))
     low, high = float(values.min()), float(values.max())
+    if max(-low, high) > LARGEST_FLOAT or high - low < _SMALLEST_SPAN:
+        extent = "large" if max(-low, high) > LARGEST_FLOAT else "small"
+        raise DataError(
+            f"column {name!r} spans from {low} to {high}, which is too {extent} for ConfigSpace: rescale it, or leave "
+            f"it out with --ignore {shlex.quote(name)}"
+        )
+    # pandas reads a column of integers with an empty cell as floats.
+    if (values == values.round()).all() and max(-low, high) <= LARGEST_INTEGER:
+        return UniformIntegerHyperparameter(name, int(values.min()), int(values.max()))
     # ConfigSpace rounds bounds. Rounded outwards to fewer digits before, they contain every value.
     unit = 10.0 ** (math.floor(math.log10(high - low)) - 6)
     return UniformFloatHyperparameter(name, math.floor(low / unit) * unit, math.ceil(high / unit) * unit)

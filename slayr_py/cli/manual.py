@@ -73,7 +73,7 @@ A configuration file:
   command = ["{python}", "train.py", "--lr={lr}"]
                                   # run without a shell; the last line of its
                                   # output is the value; {config} stands for
-                                  # the configuration as JSON
+                                  # the configuration as JSON; ends with slayr
   timeout = 600                   # seconds, for a command
 
 \b
@@ -170,14 +170,19 @@ Examples:
 FIT = """\
 Fit a Gaussian process to a table and summarise its posterior.
 
-Every column but the target is a parameter: floats, integers, or categories. With --space, the parameters are those of
-the space, and an empty cell means that the parameter is inactive. Prints a summary and the diagnostics, and saves the
-posterior and ArviZ's trace and pair figures. Exit code 1 if the diagnostics fail.
+Every column but the target is a parameter: floats, integers, or categories. Row numbers and dates are left out with a
+note: columns with 0 to n - 1 or 1 to n in order, columns called run, trial, index, number or id, and columns of dates
+or times. --parameter includes such a column, --ignore leaves out any other. With --space, the parameters are those of
+the space, and an empty cell means that the parameter is inactive. A row with an empty target is an error, or is left
+out with --drop-empty. Prints a summary and the diagnostics, and saves the posterior and ArviZ's trace and pair
+figures. Exit code 1 if the diagnostics fail.
 
 \b
 Examples:
   slayr fit runs.csv --target loss
+  slayr fit runs.csv --target loss --ignore seconds --ignore host
   slayr fit runs.csv --target loss --space space.json --method pathfinder
+  slayr fit runs.csv --target loss --drop-empty  (failed runs have no loss)
   slayr fit runs.csv --target loss --warp log    (a few losses are far larger)
 """
 

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from slayr_py.cli.checks import ConfigError
+from slayr_py.cli.watcher import process_watcher
 from slayr_py.errors import ObjectiveError, did_you_mean
 from slayr_py.study.objective import Objective, as_value
 
@@ -144,20 +145,8 @@ def _fill(argument: str, values: Mapping[str, Any]) -> str:
 
 
 def _run(command: list[str], folder: Path, timeout: float | None) -> str:
-    # A new process group, so that a timeout or Ctrl-C also ends the command's children.
-    try:
-        process = subprocess.Popen(
-            command,
-            cwd=folder,
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            start_new_session=True,
-        )
-    except (OSError, ValueError) as error:  # ValueError: a null character in a parameter's value
-        reason = getattr(error, "strerror", None) or error
-        raise ObjectiveError(f"the command {command[0]!r:.200} does not start: {reason}") from error
-    with process:
+    with process_watcher() as watch, _started(command, folder) as process:
+        watch(process.pid)
         try:
             output, complaints = _read(process, timeout)
         except subprocess.TimeoutExpired:
@@ -172,6 +161,22 @@ def _run(command: list[str], folder: Path, timeout: float | None) -> str:
         ended = f"ended with status {status}" if status > 0 else f"was killed by {_signal_name(-status)}"
         raise ObjectiveError(f"the command {ended}: {last}")
     return output
+
+
+def _started(command: list[str], folder: Path) -> subprocess.Popen[bytes]:
+    # A new process group, so that a timeout, Ctrl-C or the watcher also ends the command's children.
+    try:
+        return subprocess.Popen(
+            command,
+            cwd=folder,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            start_new_session=True,
+        )
+    except (OSError, ValueError) as error:  # ValueError: a null character in a parameter's value
+        reason = getattr(error, "strerror", None) or error
+        raise ObjectiveError(f"the command {command[0]!r:.200} does not start: {reason}") from error
 
 
 def _read(process: subprocess.Popen[bytes], timeout: float | None) -> tuple[str, str]:

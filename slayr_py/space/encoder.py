@@ -15,7 +15,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-import networkx as nx
 import numpy as np
 import pandas as pd
 from ConfigSpace import Configuration, ConfigurationSpace
@@ -25,6 +24,7 @@ from scipy.stats import qmc
 from slayr_py.errors import SpaceError
 from slayr_py.space.dimension import FloatArray
 from slayr_py.space.encoded import Encoded
+from slayr_py.space.graphs import GraphLike
 from slayr_py.space.layout import Layout
 from slayr_py.space.reading import check_rules, read, rows_of
 from slayr_py.space.rules import BoolArray, spelled
@@ -41,10 +41,12 @@ class Encoder(Layout):
     space : ConfigSpace.ConfigurationSpace
         Any space: floats, integers, ordinals, categoricals, constants, conditions, forbidden clauses. Constants
         carry no information and get no dimension.
-    graphs : mapping of str to networkx.Graph or {"path", "complete"}, optional
+    graphs : mapping of str to networkx.Graph, list of edges, "path" or "complete", optional
         Graphs whose vertices are the levels of a parameter; by default a path for an ordinal and a complete graph
-        for a categorical. A networkx graph must be undirected and connected, its nodes are the levels ("None" for
-        None), and its edges may have a positive ``weight``. An integer with a graph is treated as an ordinal.
+        for a categorical. An edge has two levels and optionally a weight, as in
+        ``[("relu", "gelu"), ("gelu", "tanh", 0.5)]``. A networkx graph must be undirected and connected, its nodes are
+        the levels ("None" for None), and its edges may have a positive ``weight``. An integer with a graph is treated
+        as an ordinal.
 
     Raises
     ------
@@ -56,7 +58,7 @@ class Encoder(Layout):
     slayr_py.space.layout.Layout : names, dimensions, graphs and spectra, which an encoder has as attributes.
     """
 
-    def __init__(self, space: ConfigurationSpace, graphs: Mapping[str, nx.Graph | str] | None = None) -> None:
+    def __init__(self, space: ConfigurationSpace, graphs: Mapping[str, GraphLike] | None = None) -> None:
         super().__init__(space, graphs)
         self._vectors = Vectors(space, self.dimensions)
 

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Hashable, Iterable, Mapping
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from itertools import combinations, pairwise
+from typing import Any
 
 import networkx as nx
 import numpy as np
@@ -13,6 +14,9 @@ from ConfigSpace.hyperparameters import Constant, FloatHyperparameter
 
 from slayr_py.errors import SpaceError, did_you_mean
 from slayr_py.space.dimension import Dimension, FloatArray
+
+GraphLike = nx.Graph | str | Iterable[Sequence[Any]]
+"""A networkx graph, "path" or "complete", or edges: two levels and an optional weight each."""
 
 _NAMES = ("path", "complete")
 
@@ -67,15 +71,18 @@ def checked(dimension: Dimension, graph: object) -> nx.Graph | str:
     ------
     SpaceError
         Unless it is a known name, or an undirected, connected networkx graph whose nodes are the levels, without
-        self-loops or parallel edges, with positive and finite weights (1 for an edge without one).
+        self-loops or parallel edges, with positive and finite weights (1 for an edge without one), or a list of the
+        edges of such a graph.
     """
     of = f"the graph of {dimension.name!r}"
     if isinstance(graph, str):
         if graph not in _NAMES:
             raise SpaceError(f"{of} cannot be {graph!r}{did_you_mean(graph, _NAMES)}")
         return graph
-    if not isinstance(graph, nx.Graph):
-        raise SpaceError(f"{of} must be 'path', 'complete' or a networkx.Graph, got {graph!r}")
+    return _checked_graph(dimension, graph if isinstance(graph, nx.Graph) else _of_list(graph, of), of)
+
+
+def _checked_graph(dimension: Dimension, graph: nx.Graph, of: str) -> nx.Graph:
     if graph.is_directed() or graph.is_multigraph():
         raise SpaceError(f"{of} must be an undirected networkx.Graph with single edges, got a {type(graph).__name__}")
     names = vertices(dimension)
@@ -92,6 +99,27 @@ def checked(dimension: Dimension, graph: object) -> nx.Graph | str:
         parts = [sorted(map(str, part)) for part in nx.connected_components(graph)]
         raise SpaceError(f"{of} is not connected: no edge leaves {min(parts, key=len)}")
     return from_edges(dimension, to_edges(dimension, graph))
+
+
+def _of_list(edges: object, of: str) -> nx.Graph:
+    """Make a graph from a list of edges: two nodes each, and a weight if there is a third entry."""
+    given = list(edges) if isinstance(edges, Iterable) and not isinstance(edges, str | bytes | Mapping) else []
+    if not given or not all(map(_is_edge, given)):
+        raise SpaceError(
+            f"{of} must be 'path', 'complete', a networkx.Graph or a list of edges such as "
+            f"[('small', 'medium'), ('medium', 'large', 0.5)], got {edges!r:.200}"
+        )
+    graph = nx.Graph()
+    for u, v, *weight in given:
+        ends = ("None" if u is None else u, "None" if v is None else v)
+        if graph.has_edge(*ends):
+            raise SpaceError(f"{of} joins {u!r} and {v!r} twice; remove one of the edges")
+        graph.add_edge(*ends, weight=weight[0] if weight else 1.0)
+    return graph
+
+
+def _is_edge(value: object) -> bool:
+    return isinstance(value, list | tuple) and len(value) in (2, 3) and all(isinstance(v, Hashable) for v in value)
 
 
 def adjacency(graph: nx.Graph) -> FloatArray:

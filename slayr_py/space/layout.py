@@ -12,7 +12,7 @@ from ConfigSpace.hyperparameters import Constant
 
 from slayr_py.errors import SpaceError
 from slayr_py.space.dimension import Dimension
-from slayr_py.space.graphs import adjacency, check_names, checked, named_graph
+from slayr_py.space.graphs import GraphLike, adjacency, check_names, checked, named_graph
 from slayr_py.space.rules import Rules
 from slayr_py.space.spectrum import Spectrum, with_inactive
 from slayr_py.space.unreachable import never_active
@@ -31,7 +31,7 @@ class Layout:
         Copies of the graphs in ``graphs``.
     """
 
-    def __init__(self, space: ConfigurationSpace, graphs: Mapping[str, nx.Graph | str] | None = None) -> None:
+    def __init__(self, space: ConfigurationSpace, graphs: Mapping[str, GraphLike] | None = None) -> None:
         if not isinstance(space, ConfigurationSpace):
             raise SpaceError(f"expected a ConfigSpace.ConfigurationSpace, got {type(space).__name__}")
         requested = {} if graphs is None else graphs

@@ -13,11 +13,11 @@ from optuna.study import StudyDirection
 from optuna.trial import FrozenTrial
 from typing_extensions import Unpack
 
-from slayr_py.errors import DataError, SpaceError
+from slayr_py.errors import DataError, EnqueuedError, SpaceError
 from slayr_py.space import Encoder, space_from_json
-from slayr_py.study.distributions import is_active, space_to_distributions
+from slayr_py.study.distributions import check_enqueued, is_active, space_to_distributions
 from slayr_py.study.sampler import SamplerKeywords, StanGPSampler, sampler_of
-from slayr_py.study.storage.attributes import study_record
+from slayr_py.study.storage.attributes import FAILURE_KEY, study_record
 from slayr_py.study.storage.integrity import check_integrity
 from slayr_py.study.storage.opening import open_storage, translate_storage_errors
 
@@ -114,17 +114,31 @@ def ask(study: Study) -> Trial:
 
     Raises
     ------
+    EnqueuedError
+        If the trial was enqueued with a value that does not belong to the space. The trial fails; ask for the next.
     StorageError
         If the storage fails.
     """
     with translate_storage_errors():
         trial = study.ask()
-        suggest_all(trial, space_of(study))
+        try:
+            suggest_all(trial, space_of(study))
+        except EnqueuedError as error:
+            trial.set_user_attr(FAILURE_KEY, str(error))
+            study.tell(trial, state=optuna.trial.TrialState.FAIL)
+            raise
     return trial
 
 
 def suggest_all(trial: Trial, space: ConfigurationSpace) -> dict[str, Any]:
-    """Suggest every active parameter of a space in a trial, parents before children; return them by name."""
+    """Suggest every active parameter of a space in a trial, parents before children; return them by name.
+
+    Raises
+    ------
+    EnqueuedError
+        If the trial was enqueued with a value that does not belong to the space. Nothing has been suggested then.
+    """
+    check_enqueued(space, trial._fixed_params)
     params: dict[str, Any] = {}
     for name, distribution in space_to_distributions(space).items():
         if is_active(space, name, params):

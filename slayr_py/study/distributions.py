@@ -18,7 +18,7 @@ from ConfigSpace.hyperparameters import (
 from ConfigSpace.util import deactivate_inactive_hyperparameters
 from optuna.distributions import BaseDistribution, CategoricalDistribution, FloatDistribution, IntDistribution
 
-from slayr_py.errors import SpaceError, nearest
+from slayr_py.errors import EnqueuedError, SpaceError, did_you_mean, nearest
 
 
 def space_to_distributions(space: ConfigurationSpace) -> dict[str, BaseDistribution]:
@@ -74,6 +74,38 @@ def levels(parameter: Hyperparameter[Any, Any]) -> tuple[None | bool | int | flo
                 "numbers as choices and look the object up in the objective"
             )
     return plain
+
+
+def check_enqueued(space: ConfigurationSpace, enqueued: Mapping[str, Any]) -> None:
+    """Check the values that a user has enqueued for a trial; ignore parameters that the space does not have.
+
+    Optuna would raise a bare ``ValueError`` for an unknown level, and use a number outside its range.
+
+    Raises
+    ------
+    EnqueuedError
+        For a value that is no level of its parameter, no number, or outside the range.
+    """
+    for name, value in enqueued.items():
+        if name not in space:
+            continue
+        distribution = _distribution(space[name])
+        what = f"the enqueued value {value!r} of the parameter {name!r}"
+        if isinstance(distribution, CategoricalDistribution):
+            if value not in distribution.choices:
+                hint = did_you_mean(value, map(str, distribution.choices))
+                known = f" Its levels are {', '.join(map(repr, distribution.choices))}" * hint.endswith("?")
+                raise EnqueuedError(f"{what} is none of its levels{hint}{known}")
+            continue
+        assert isinstance(distribution, FloatDistribution | IntDistribution)
+        kind = "an integer" if isinstance(distribution, IntDistribution) else "a number"
+        if not isinstance(value, int | float | np.integer | np.floating) or (kind == "an integer" and value % 1 != 0):
+            raise EnqueuedError(f"{what} is not {kind} from {distribution.low} to {distribution.high}")
+        if not distribution.low <= value <= distribution.high:
+            near = distribution.high if value > distribution.high else distribution.low
+            raise EnqueuedError(
+                f"{what} is outside its range, {distribution.low} to {distribution.high}; the nearest is {near}"
+            )
 
 
 def to_params(config: Configuration) -> dict[str, Any]:

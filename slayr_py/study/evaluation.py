@@ -10,7 +10,7 @@ import optuna
 from optuna import Study, Trial
 from optuna.trial import FrozenTrial, TrialState
 
-from slayr_py.errors import NotFiniteError, ObjectiveError, StorageError
+from slayr_py.errors import EnqueuedError, NotFiniteError, ObjectiveError, StorageError
 from slayr_py.study.asktell import suggest_all
 from slayr_py.study.objective import Objective, evaluate
 from slayr_py.study.progress import ProgressBar
@@ -82,7 +82,7 @@ class EvaluationLoop:
                     self._evaluate,
                     n_trials=None,
                     timeout=None if end is None else max(0.0, end - time.monotonic()),
-                    catch=(ObjectiveError,),
+                    catch=(ObjectiveError, EnqueuedError),
                     callbacks=[self._after_trial, *callbacks],
                 )
             except _TrialTakenOver as lost:
@@ -96,6 +96,11 @@ class EvaluationLoop:
             value = evaluate(self.objective, config)
         except optuna.TrialPruned:
             self.last_failure = None
+            raise
+        except EnqueuedError as error:
+            trial.set_user_attr(FAILURE_KEY, str(error))
+            self.last_failure = None
+            warnings.warn(f"trial {trial.number} fails: {error}", RuntimeWarning, stacklevel=2)
             raise
         except ObjectiveError as error:
             trial.set_user_attr(FAILURE_KEY, str(error))

@@ -1,6 +1,8 @@
 from __future__ import annotations
 
 import os
+import signal
+import subprocess
 import sys
 import time
 
@@ -74,11 +76,58 @@ def test_a_timeout_ends_the_command_and_its_children(tmp_path):
     with pytest.raises(ObjectiveError, match="longer than 2 s"):
         command_objective(["{python}", "-c", code], ["x"], tmp_path, timeout=2)({"x": 1})
     assert time.monotonic() - start < 20
-    pid = int((tmp_path / "pid").read_text())
+    assert ends(int((tmp_path / "pid").read_text()))
+
+
+WITH_A_CHILD = """
+import os, subprocess, sys, time
+child = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(60)"])
+with open("new", "w") as file:
+    file.write(f"{os.getpid()} {child.pid}")
+os.replace("new", "pids")
+time.sleep(60)
+"""
+
+
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM, signal.SIGINT, signal.SIGHUP], ids=lambda n: n.name)
+def test_the_command_and_its_children_end_with_slayr(tmp_path, number):
+    (tmp_path / "train.py").write_text(WITH_A_CHILD)
+    code = (
+        "from pathlib import Path; from slayr_py.cli.objective import command_objective; "
+        "command_objective(['{python}', 'train.py'], ['x'], Path('.'))({'x': 1})"
+    )
+    slayr = subprocess.Popen([sys.executable, "-c", code], cwd=tmp_path, stderr=subprocess.DEVNULL)
+    try:
+        deadline = time.monotonic() + 60
+        while not (tmp_path / "pids").exists() and time.monotonic() < deadline:
+            time.sleep(0.05)
+        pids = [int(pid) for pid in (tmp_path / "pids").read_text().split()]
+        assert all(map(alive, pids))
+        slayr.send_signal(number)
+        slayr.wait(timeout=20)
+        assert all(map(ends, pids))
+    finally:
+        slayr.kill()
+        slayr.wait()
+
+
+def test_a_command_without_a_shell_for_the_watcher_still_runs(tmp_path, monkeypatch):
+    start = subprocess.Popen
+
+    def popen(command, **options):
+        if command[0] == "/bin/sh":
+            raise FileNotFoundError(2, "No such file or directory")
+        return start(command, **options)
+
+    monkeypatch.setattr(subprocess, "Popen", popen)
+    assert command_objective(python("print(2)"), ["x"], tmp_path)({"x": 1}) == 2.0
+
+
+def ends(pid: int) -> bool:
     deadline = time.monotonic() + 10
     while alive(pid) and time.monotonic() < deadline:
         time.sleep(0.05)
-    assert not alive(pid)
+    return not alive(pid)
 
 
 def alive(pid: int) -> bool:

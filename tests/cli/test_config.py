@@ -154,9 +154,9 @@ def test_graphs_by_name_or_by_edges(folder):
 @pytest.mark.parametrize(
     ("line", "words"),
     [
-        ("act = 3", r"act in \[graphs\] must be the name of a graph.*not 3"),
-        ("act = []", r"act in \[graphs\] must be"),
-        ('act = [["relu", ["leaky"]]]', r"act in \[graphs\] must be"),
+        ("act = 3", "the graph of 'act' must be 'path', .* a list of edges such as .*got 3"),
+        ("act = []", "the graph of 'act' must be"),
+        ('act = [["relu", ["leaky"]]]', "the graph of 'act' must be"),
         ('act = [["relu", "leaky"], ["leaky", "tanh", "0.5"]]', "weight '0.5'"),
         ('act = "paht"', "did you mean 'path'"),
         ('act = [["relu", "leaky"]]', "tanh"),

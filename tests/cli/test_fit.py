@@ -97,13 +97,44 @@ def test_fit_with_a_space_and_inactive_cells(slayr, folder):
     assert json.loads((folder / "post" / "record.json").read_text())
 
 
+@pytest.mark.stan
+@pytest.mark.parametrize(
+    ("options", "parameters"), [((), "1 parameters"), (("--parameter", "run"), "2 parameters")], ids=["left out", "in"]
+)
+def test_fit_leaves_out_row_numbers_and_dates_with_a_note(slayr, folder, options, parameters):
+    rows = "".join(f"{i},2024-01-0{i},{i / 7},{(i - 3) ** 2}\n" for i in range(1, 6))
+    (folder / "t.csv").write_text(f"run,day,x,y\n{rows}")
+    code, out, err = slayr("fit", "t.csv", "--target", "y", "--method", "map", "--chains", "1", *options)
+    assert code == 0, err
+    assert "left out: column 'day' has dates or times; include it with --parameter day" in out
+    assert f"5 observations of y, {parameters}" in out
+    assert ("left out: column 'run'" in out) == (not options)
+
+
+@pytest.mark.stan
+def test_fit_drops_rows_with_an_empty_target_on_demand(slayr, folder):
+    # The run numbers are recognised although the remaining ones have a gap.
+    (folder / "t.csv").write_text("step,x,y\n1,0.1,1\n2,5,\n3,0.6,3\n4,0.7,4\n")
+    code, out, err = slayr("fit", "t.csv", "--target", "y", "--method", "map", "--chains", "1", "--drop-empty")
+    assert code == 0, err
+    assert "left out: row 2 with an empty y" in out and "3 observations of y, 1 parameters" in out
+    assert slayr_py.Posterior.load(folder / "t_posterior").encoder.space["x"].upper < 1
+
+
 @pytest.mark.parametrize(
     ("text", "arguments", "words"),
     [
         ("x,y\n1,2\n3,4\n", ("--target", "z"), "no column 'z'"),
         ("x,y\n1,2\n3,four\n", ("--target", "y"), "row 2 .* 'four'"),
-        ("x,y\n1,2\n3,\n", ("--target", "y"), "row 2"),
-        ("x,y\n1,2\n1,3\n", ("--target", "y"), "'x' does not vary"),
+        ("x,y\n1,2\n3,\n", ("--target", "y"), "the y of row 2 of t.csv is empty or NaN: fill it in, or .*--drop-empty"),
+        ("x,y\n0,2\n1,\n5,\n7,nan\n", ("--target", "y"), r"the y of 3 rows \(2, 3, 4\) of t.csv is empty or NaN"),
+        ("x,y\n1,\n3,\n", ("--target", "y", "--drop-empty"), "t.csv has no value of y: all its cells are empty"),
+        ("x,y\n1,\n3,four\n", ("--target", "y", "--drop-empty"), "row 2 of t.csv has the y 'four', which is not"),
+        ("x,y\n1,2\n1,3\n", ("--target", "y"), "'x' does not vary.*--ignore x"),
+        ("x,y\n1,2\n2,3\n", ("--target", "y"), "no parameter: left out: column 'x' .* include it with --parameter x"),
+        ("x,y\n2,2\n1,3\n", ("--target", "y"), "'x' has each number from 1 to 2 once, out of order"),
+        ("x,y\n2,2\n1,3\n", ("--target", "y", "--parameter", "z"), "no parameter column 'z'"),
+        ("x,y\n2,2\n1,3\n", ("--target", "y", "--space", "s.json", "--ignore", "x"), "--space names the parameters"),
         ("y\n1\n2\n", ("--target", "y"), "no column but the target"),
         ("x,y\n", ("--target", "y"), "no rows"),
         ("", ("--target", "y"), "cannot be read"),

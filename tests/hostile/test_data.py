@@ -120,8 +120,15 @@ def test_chains_too_take_awkward_targets(y):
 
 
 TABLES = [
+    ("a span beyond floats", b"x,loss\n-1e308,2\n1e308,3\n", r"'x' spans from -1e\+308 to 1e\+308, which is too large"),
+    (
+        "fractions and a span beyond floats",
+        b"x,loss\n-1e308,2\n0.5,1\n1e308,3\n",
+        r"'x' spans .* it out with --ignore x",
+    ),
+    ("a span below rounding", b"x,loss\n1e-20,2\n2e-20,3\n", "'x' spans from 1e-20 to 2e-20, which is too small for"),
     ("an infinite cell", b"x,loss\n1,2\ninf,3\n4,5\n", r"column 'x' has the value inf: drop such rows"),
-    ("an infinite target", b"x,loss\n1,2\n2,inf\n", r"y\[1\] is inf; drop failed evaluations"),
+    ("an infinite target", b"x,loss\n1,2\n3,inf\n", r"y\[1\] is inf; drop failed evaluations"),
     ("bytes that are no text", b"x,loss\n1,\xff\xfe\n", r"t\.csv cannot be read as a table: .*utf-8"),
     ("ragged rows", b"x,loss\n1,2\n1,2,3,4\n", r"t\.csv cannot be read as a table: .*line 3"),
     ("a null character for a number", b"x,loss\n1,2\n2,\x00\n", r"row 2 of t\.csv has the loss"),
@@ -135,6 +142,14 @@ def test_tables_that_cannot_be_fitted_are_named(tmp_path, monkeypatch, slayr, co
     (tmp_path / "t.csv").write_bytes(content)
     code, _, err = slayr("fit", "t.csv", "--target", "loss", "--method", "map")
     assert code == 2 and err.startswith("slayr: ") and re.search(words, err), err
+
+
+@pytest.mark.stan
+def test_integers_beyond_64_bits_are_fitted_as_floats(tmp_path, monkeypatch, slayr):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "t.csv").write_text("x,loss\n1e30,2\n3e30,3\n")
+    code, out, err = slayr("fit", "t.csv", "--target", "loss", "--method", "map", "--chains", "1")
+    assert code == 0 and "2 observations of loss, 1 parameters" in out, err
 
 
 @pytest.mark.stan

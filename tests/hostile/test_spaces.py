@@ -33,8 +33,9 @@ ENTRIES = [
     (
         "a span beyond floats",
         floats(-1e308, 1e308),
-        "range too large for a float, from -1e.308 to 1e.308; use",
+        "lower of the float parameter 'x' must lie between -1e.290 and 1e.290, not -1e.308",
     ),
+    ("a bound whose rounding overflows", floats(0.0, 1e300), "upper of the .* must lie between .*, not 1e.300"),
     ("a span too small", floats(0.0, 5e-324), "'x' is illegal: Upper bound .* must be larger than lower bound"),
     ("equal bounds", floats(1.0, 1.0), "needs lower < upper, not 1.0 and 1.0"),
     ("a default outside", floats(0.0, 1.0, default=3.0), "'x' is illegal: .*default value 3.0"),

@@ -54,6 +54,14 @@ def test_a_networkx_graph_is_copied_and_frozen(space):
         graph.add_node("elu")
 
 
+@pytest.mark.parametrize("kind", [list, tuple, iter])
+def test_a_list_of_edges_is_a_graph(space, kind):
+    encoder = Encoder(space, graphs={"act": kind([("relu", "gelu"), ["gelu", "tanh", 0.5]])})
+    assert edges(encoder.graphs["act"]) == {frozenset({"relu", "gelu"}): 1.0, frozenset({"gelu", "tanh"}): 0.5}
+    graph = weighted(("relu", "gelu", 1.0), ("gelu", "tanh", 0.5))
+    assert encoder.matches(Encoder(space, graphs={"act": graph}))
+
+
 def test_an_integer_on_a_graph_is_an_ordinal(space):
     encoder = Encoder(space, graphs={"layers": nx.cycle_graph([2, 3, 4, 5])})
     dimension = encoder.dimensions[encoder.names.index("layers")]
@@ -83,6 +91,8 @@ def test_levels_that_cannot_be_networkx_nodes():
     assert (8, 8) in encoder.graphs["shape"]
     own = Encoder(odd_levels_space(), graphs={"mixed": nx.path_graph(["None", 0.5, "balanced"])})
     assert own.encode(own.sobol(8, 0)).vertices.shape == (8, 5)
+    listed = Encoder(odd_levels_space(), graphs={"mixed": [(None, 0.5), (0.5, "balanced")]})
+    assert listed.matches(own)
 
 
 def test_vertices_and_real_unit_values():
@@ -141,7 +151,15 @@ LOOP.add_edge("tanh", "tanh")
         ({"act": weighted(("relu", "tanh", np.nan), ("tanh", "gelu", 1))}, "weight nan"),
         ({"act": weighted(("relu", "tanh", "3"), ("tanh", "gelu", 1))}, "weight '3'"),
         ({"act": "compete"}, "'act' cannot be 'compete'; did you mean 'complete'"),
-        ({"act": 3}, "'act' must be 'path', 'complete' or a networkx.Graph, got 3"),
+        ({"act": 3}, "'act' must be 'path', 'complete', a networkx.Graph or a list of edges such as"),
+        ({"act": []}, "'act' must be 'path', 'complete', a networkx.Graph or a list of edges such as"),
+        ({"act": ["relu", "tanh"]}, "got ['relu', 'tanh']"),
+        ({"act": [("relu", ["tanh"])]}, "got [('relu', ['tanh'])]"),
+        ({"act": {"relu": "tanh"}}, "got {'relu': 'tanh'}"),
+        ({"act": [("relu", "tanh"), ("tanh", "gelu"), ("tanh", "relu", 2)]}, "joins 'tanh' and 'relu' twice"),
+        ({"act": [("relu", "tanh")]}, "'act' must have exactly the levels as nodes; missing: ['gelu']"),
+        ({"act": [("relu", "tanh"), ("tanh", "gelu", "3")]}, "weight '3'"),
+        ({"act": [("relu", "tanh"), ("gelu", "gelu")]}, "'act' joins 'gelu' to itself"),
         ({"lr": "path"}, "the float 'lr'; only integers, ordinals and categoricals"),
         ({"data": "path"}, "the constant 'data'"),
         ({"layer": "path"}, "'layer', which is not a parameter; did you mean 'layers'"),

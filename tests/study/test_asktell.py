@@ -20,6 +20,16 @@ def test_ask_and_tell(mixed):
     assert [t.state.name for t in study.trials] == ["COMPLETE", "FAIL"]
 
 
+def test_asking_for_an_enqueued_value_outside_the_space_fails_its_trial(mixed):
+    study = create_study(mixed, n_initial=4, seed=1)
+    study.enqueue_trial({"kernel": "ploy"})
+    with pytest.raises(SpaceError, match="'ploy' of the parameter 'kernel' is none of its levels; did you mean 'poly'"):
+        ask(study)
+    tell(study, ask(study), 1.0)
+    assert [t.state.name for t in study.trials] == ["FAIL", "COMPLETE"]
+    assert "'ploy'" in study.trials[0].user_attrs["slayr:failure"]
+
+
 def test_graphs_come_with_an_encoder_and_leave_the_distributions_alone(mixed):
     study = create_study(Encoder(mixed, graphs={"degree": "path"}), n_initial=4, seed=1)
     assert space_of(study) == mixed and study.sampler.encoder.graphs["degree"].number_of_nodes() == 8

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import re
+
 import optuna
 import pytest
 from optuna.trial import TrialState
@@ -7,7 +9,7 @@ from testing_studies import branin
 
 from slayr_py.errors import DataError, ObjectiveError
 from slayr_py.processes import this_process
-from slayr_py.study import minimize
+from slayr_py.study import create_study, minimize
 from slayr_py.study.storage.attributes import FAILURE_KEY, WORKER_KEY
 
 
@@ -63,6 +65,36 @@ def test_failures_are_not_fitted_and_their_points_not_suggested_again(plane, qui
 
     minimize(objective, plane, budget=9, n_initial=5, seed=1, progress=False, **quick)
     assert len(set(seen)) == 9
+
+
+ENQUEUED = [
+    (
+        {"kernel": "ploy"},
+        "'ploy' of the parameter 'kernel' is none of its levels; did you mean 'poly'. Its levels are 'rbf', 'poly'",
+    ),
+    ({"size": 7}, "value 7 of the parameter 'size' is none of its levels; known: s, m, l"),
+    ({"rate": 3.0}, "value 3.0 of the parameter 'rate' is outside its range, 0.0001 to 1.0; the nearest is 1.0"),
+    ({"rate": "0.1"}, "value '0.1' of the parameter 'rate' is not a number from 0.0001 to 1.0"),
+    ({"rate": float("nan")}, "value nan of the parameter 'rate' is outside its range"),
+    ({"degree": 2.5}, "value 2.5 of the parameter 'degree' is not an integer from 1 to 8"),
+    ({"version": 4}, "value 4 of the parameter 'version' is none of its levels; known: 3"),
+]
+
+
+@pytest.mark.parametrize(("values", "words"), ENQUEUED, ids=[repr(row[0]) for row in ENQUEUED])
+def test_an_enqueued_value_outside_the_space_fails_its_trial_and_the_study_continues(mixed, tmp_path, values, words):
+    in_memory = "kernel" not in values
+    storage = optuna.storages.InMemoryStorage() if in_memory else f"sqlite:///{tmp_path / 'study.db'}"
+    study = create_study(mixed, n_initial=3, seed=1, storage=storage, study_name="s")
+    for _ in range(3):  # as many as failures of the objective that stop a study
+        study.enqueue_trial(values)
+    study.enqueue_trial({"kernel": "rbf", "another": 1})
+    with pytest.warns(RuntimeWarning, match=rf"trial \d fails: the enqueued .*{words}"):
+        result = minimize(lambda c: 1.0, mixed, 5, n_initial=5, seed=1, storage=storage, study_name="s", progress=False)
+    assert result.trials["state"].tolist() == ["FAIL"] * 3 + ["COMPLETE"] * 2
+    first, *_, enqueued, _ = result.study.trials
+    assert re.search(words, first.user_attrs[FAILURE_KEY]) and first.params == {}
+    assert enqueued.params["kernel"] == "rbf"
 
 
 def test_an_interrupt_leaves_a_consistent_study(plane, tmp_path):
