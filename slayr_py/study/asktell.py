@@ -17,9 +17,10 @@ from slayr_py.errors import DataError, EnqueuedError, SpaceError
 from slayr_py.space import Encoder, space_from_json
 from slayr_py.study.distributions import check_enqueued, is_active, space_to_distributions
 from slayr_py.study.sampler import SamplerKeywords, StanGPSampler, sampler_of
-from slayr_py.study.storage.attributes import FAILURE_KEY, study_record
+from slayr_py.study.storage.attributes import ERROR_KEY, FAILURE_KEY, study_record
 from slayr_py.study.storage.integrity import check_integrity
 from slayr_py.study.storage.opening import open_storage, translate_storage_errors
+from slayr_py.study.storage.optuna_private import set_trial_attribute
 
 
 def create_study(
@@ -165,8 +166,21 @@ def tell(
     trial: Trial | int,
     value: float | None = None,
     state: optuna.trial.TrialState | None = None,
+    *,
+    sd: float | None = None,
 ) -> FrozenTrial:
     """Finish a trial with its value or state, like `optuna.Study.tell`.
+
+    Parameters
+    ----------
+    study : optuna.Study
+    trial : Trial or int
+        A trial or its number.
+    value : float, optional
+    state : TrialState, optional
+        As in `optuna.Study.tell`.
+    sd : float, optional
+        Known standard deviation of the value's error; stored as the user attribute ``y_sd``.
 
     Raises
     ------
@@ -174,4 +188,9 @@ def tell(
         If the storage fails. The value is not stored; call this function again.
     """
     with translate_storage_errors():
+        if sd is not None:
+            if not 0 <= sd < float("inf"):
+                raise DataError(f"sd is the standard deviation of an error, finite and not negative; got {sd!r}")
+            number = trial if isinstance(trial, int) else trial.number
+            set_trial_attribute(study, study.trials[number], ERROR_KEY, float(sd))
         return study.tell(trial, value, state)

@@ -12,6 +12,7 @@ from optuna.trial import FrozenTrial, TrialState
 
 from slayr_py.errors import EnqueuedError, NotFiniteError, ObjectiveError, StorageError
 from slayr_py.study.asktell import suggest_all
+from slayr_py.study.constraints import Constraint
 from slayr_py.study.objective import Objective, evaluate
 from slayr_py.study.progress import ProgressBar
 from slayr_py.study.proposal import Phase
@@ -21,8 +22,12 @@ from slayr_py.study.storage.opening import describe_storage_error, storage_error
 from slayr_py.study.storage.optuna_private import id_of_study, id_of_trial
 from slayr_py.study.storage.workers import worker_storage
 
-FAILURES_IN_A_ROW = 3
-"""Number of consecutive failures that stops the loop: they indicate an error in the objective."""
+FAILURES_AT_THE_START = 3
+"""Number of consecutive failures that stops the loop if no trial of the study has succeeded: they indicate an error in
+the objective."""
+
+FAILURES_IN_A_ROW = 10
+"""Number of consecutive failures that stops the loop otherwise."""
 
 RETRY_SECONDS = (1.0, 5.0)
 """Waiting times before each further attempt to store a value after the storage has failed."""
@@ -42,8 +47,18 @@ class _Interrupted(BaseException):
 class EvaluationLoop:
     """One run of Optuna's loop: the current series of failures, and the value that is not stored yet."""
 
-    def __init__(self, objective: Objective, sampler: StanGPSampler, budget: int, bar: ProgressBar) -> None:
+    def __init__(
+        self,
+        objective: Objective,
+        sampler: StanGPSampler,
+        budget: int,
+        bar: ProgressBar,
+        constraints: tuple[Constraint, ...] | None = None,
+        max_consecutive_failures: int | None = None,
+    ) -> None:
         self.objective = objective
+        self.constraints = constraints
+        self.max_consecutive_failures = max_consecutive_failures
         self.sampler = sampler
         self.budget = budget
         self.bar = bar
@@ -58,7 +73,7 @@ class EvaluationLoop:
         Raises
         ------
         ObjectiveError
-            If `FAILURES_IN_A_ROW` consecutive trials fail.
+            If too many consecutive trials fail, see `minimize`.
         StorageError
             If a value cannot be stored.
         """
@@ -93,7 +108,9 @@ class EvaluationLoop:
             config = suggest_all(trial, self.sampler.space)
             self.bar.phase(Phase("evaluating", trial.number))
             trial.set_user_attr(EVALUATIONS_KEY, trial.user_attrs.get(EVALUATIONS_KEY, 0) + 1)
-            value = evaluate(self.objective, config)
+            value, constraints = evaluate(self.objective, config, self.constraints)
+            for name, excess in constraints.items():
+                trial.set_constraint(name, excess)
         except optuna.TrialPruned:
             self.last_failure = None
             raise
@@ -147,16 +164,22 @@ class EvaluationLoop:
             f"study.tell({trial.number}, {value!r}), then run the same study again to resume it"
         ) from cause
 
+    def _most_failures(self, study: Study) -> int:
+        if self.max_consecutive_failures is not None:
+            return self.max_consecutive_failures
+        succeeded = study.get_trials(deepcopy=False, states=(TrialState.COMPLETE,))
+        return FAILURES_IN_A_ROW if succeeded else FAILURES_AT_THE_START
+
     def _after_trial(self, study: Study, trial: FrozenTrial) -> None:
         self.unsaved = None
         self.bar.finished()
         # NaN and infinities are results of a working objective and do not count.
         failed = self.last_failure is not None and not isinstance(self.last_failure, NotFiniteError)
         self.failures = self.failures + 1 if failed else 0
-        if self.failures == FAILURES_IN_A_ROW:
+        if failed and self.failures >= self._most_failures(study):
             last = self.last_failure
             self.stopped_by = ObjectiveError(
-                f"{FAILURES_IN_A_ROW} trials in a row failed. The last one, trial {trial.number} at "
+                f"{self.failures} trials in a row failed. The last one, trial {trial.number} at "
                 f"{dict(trial.params)}, failed because {last}. Everything evaluated so far is in the study"
             )
             self.stopped_by.__cause__ = last.__cause__ if last is not None and last.__cause__ is not None else last

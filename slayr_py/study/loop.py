@@ -19,6 +19,8 @@ from slayr_py.inference.sampling.options import FitKeywords
 from slayr_py.kernels import Kernel, Prior
 from slayr_py.space import Encoder
 from slayr_py.study.asktell import create_study, space_of
+from slayr_py.study.conditions import Failures
+from slayr_py.study.constraints import Constraint, parse_constraints
 from slayr_py.study.evaluation import Callback, EvaluationLoop, started_trials
 from slayr_py.study.objective import Objective
 from slayr_py.study.progress import ProgressBar
@@ -51,6 +53,9 @@ def minimize(
     priors: Mapping[str, Prior] | None = None,
     warp: Warp = "auto",
     noisy: bool = False,
+    constraints: Sequence[str] | None = None,
+    failures: Failures = "learn",
+    max_consecutive_failures: int | None = None,
     **fit: Unpack[FitKeywords],
 ) -> Result:
     """Minimise (or maximise) an expensive function over a search space.
@@ -58,8 +63,9 @@ def minimize(
     Parameters
     ----------
     objective : callable
-        Takes a configuration, a mapping of the active parameters by name, and returns a finite number. A trial fails if
-        it raises an error or returns NaN, an infinity or anything but a number; the study continues.
+        Takes a configuration, a mapping of the active parameters by name, and returns a finite number, or a pair of it
+        and a dict of further numbers by name, which are constrained. A trial fails if the objective raises an error or
+        returns NaN, an infinity or anything but a number; the study continues.
     space : ConfigurationSpace or Encoder
         The search space, with conditions and forbidden clauses; an `Encoder` also has graphs, as in
         ``Encoder(space, graphs={"layers": "path"})``.
@@ -94,6 +100,14 @@ def minimize(
         The objective returns different values for the same configuration. A configuration may then be evaluated more
         than once, and improvement is measured from the model's mean instead of the best observed value. Otherwise a
         configuration is repeated only if no other is left.
+    constraints : sequence of str, optional
+        Bounds on the numbers that the objective returns by name: ``["memory <= 8", "accuracy >= 0.9"]``. By default
+        each of them must be at most 0. The best configuration is the best one that violates none.
+    failures : {"learn", "ignore"}
+        "learn": a model of failures and successes keeps suggestions away from where the objective fails.
+    max_consecutive_failures : int, optional
+        Stop after so many consecutive failures. By default after 10, or after 3 if no trial has ever succeeded. NaN and
+        infinite values do not count here.
     method, chains, warmup, draws, target_acceptance, max_treedepth, ess, retries, pointwise
         Options of the fits: see `GaussianProcess.fit`. Defaults: "carried", 4, 300, 50, 0.8, 10, 50, 1, False.
 
@@ -114,8 +128,7 @@ def minimize(
     ToolchainError
         If Stan cannot be run here; nothing has been evaluated then.
     ObjectiveError
-        If the objective fails in three consecutive trials. Finished evaluations stay in the storage. NaN and infinite
-        values do not count as failures here.
+        If ``max_consecutive_failures`` trials fail in a row. Finished evaluations stay in the storage.
 
     Examples
     --------
@@ -129,6 +142,10 @@ def minimize(
     budget = check_integer("budget", budget)
     if timeout is not None and not timeout > 0:
         raise DataError(f"timeout must be a positive number of seconds, not {timeout!r}")
+
+    bounds = None if constraints is None else parse_constraints(constraints)
+    if max_consecutive_failures is not None:
+        max_consecutive_failures = check_integer("max_consecutive_failures", max_consecutive_failures)
 
     with quiet_optuna(), translate_storage_errors():
         study = create_study(
@@ -145,11 +162,12 @@ def minimize(
             warp=warp,
             initial_configs=initial_configs,
             noisy=noisy,
+            failures=failures,
             **fit,
         )
         result = Result(study, space_of(study))
         if started_trials(study) < budget:
-            _run(result, objective, budget, timeout, progress, callbacks)
+            _run(result, objective, budget, timeout, progress, callbacks, bounds, max_consecutive_failures)
     return result
 
 
@@ -160,6 +178,8 @@ def _run(
     timeout: float | None,
     progress: bool,
     callbacks: Sequence[Callback],
+    constraints: tuple[Constraint, ...] | None,
+    max_consecutive_failures: int | None,
 ) -> None:
     study, sampler = result.study, result.study.sampler
     assert isinstance(sampler, StanGPSampler)
@@ -170,7 +190,8 @@ def _run(
             # A space without legal configurations and a missing compiler raise an error before the first evaluation.
             if budget > len(sampler.design(sampler.bind(study))):
                 sampler.prepare()
-            EvaluationLoop(objective, sampler, budget, bar).run(study, timeout, callbacks)
+            loop = EvaluationLoop(objective, sampler, budget, bar, constraints, max_consecutive_failures)
+            loop.run(study, timeout, callbacks)
             if has_recommendation(study):
                 bar.phase(Phase("fitting", None))
                 _show_recommendation(result, bar)

@@ -5,21 +5,31 @@ from __future__ import annotations
 import math
 import numbers
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import optuna
 
 from slayr_py.errors import NotFiniteError, ObjectiveError
+from slayr_py.study.constraints import Constraint, constraint_values
 
-Objective = Callable[[Mapping[str, Any]], float]
-"""A function that takes the active parameters by name and returns a finite number."""
+Objective = Callable[[Mapping[str, Any]], float | tuple[float, Mapping[str, float]]]
+"""A function that takes the active parameters by name and returns a finite number, or one and constraints by name."""
 
 _LONGEST = 2000  # characters of an error message stored with a trial
 _LONGEST_VALUE = 200
 
 
-def evaluate(objective: Objective, config: Mapping[str, Any]) -> float:
-    """Call the objective and check its value.
+class Evaluation(NamedTuple):
+    """A value of the objective, and by how much each constraint is violated."""
+
+    value: float
+    constraints: dict[str, float]
+
+
+def evaluate(
+    objective: Objective, config: Mapping[str, Any], constraints: tuple[Constraint, ...] | None = None
+) -> Evaluation:
+    """Call the objective and check its value and the constraints that it reports.
 
     Parameters
     ----------
@@ -27,11 +37,13 @@ def evaluate(objective: Objective, config: Mapping[str, Any]) -> float:
         Receives its own copy of the configuration.
     config : mapping of str to value
         The active parameters.
+    constraints : tuple of Constraint, optional
+        As in `constraint_values`.
 
     Returns
     -------
-    float
-        Finite.
+    Evaluation
+        Of finite numbers.
 
     Raises
     ------
@@ -51,7 +63,9 @@ def evaluate(objective: Objective, config: Mapping[str, Any]) -> float:
         ) from error
     except Exception as error:
         raise ObjectiveError(f"the objective raised {type(error).__name__}: {_text(error)}") from error
-    return as_value(answer)
+    if isinstance(answer, tuple) and len(answer) == 2 and not hasattr(answer, "item"):
+        return Evaluation(as_value(answer[0]), constraint_values(answer[1], constraints))
+    return Evaluation(as_value(answer), constraint_values({}, constraints))
 
 
 def as_value(answer: object) -> float:

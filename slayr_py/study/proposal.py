@@ -21,7 +21,9 @@ from slayr_py.inference.diagnostics.checks import reason
 from slayr_py.inference.sampling.nuts import MOST
 from slayr_py.inference.sampling.options import FitOptions
 from slayr_py.space import jsonable
+from slayr_py.study.conditions import Condition, Conditions
 from slayr_py.study.distributions import to_params
+from slayr_py.study.fit_cache import FitCache
 from slayr_py.study.storage.fit_records import last_warm_start
 from slayr_py.study.storage.trials import Observations, excluded, pending
 from slayr_py.study.storage.workers import search_lock
@@ -70,6 +72,9 @@ class Proposal(NamedTuple):
     posterior: Posterior
     """The posterior under which the acquisition was maximised."""
 
+    conditions: list[Condition]
+    """The models of failures and constraints that multiplied it."""
+
     record: dict[str, Any]
     """The suggestion record of the trial: see `slayr_py.study.storage.attributes`."""
 
@@ -85,6 +90,9 @@ class Proposer:
     fit_options : FitOptions
     warm_starts, noisy : bool
         As in `StanGPSampler`.
+    conditions : Conditions
+        Fits the models of failures and constraints.
+    fits : FitCache
     report, warn : callable
         Receive the phases of the work, and warnings for the user.
     """
@@ -94,6 +102,8 @@ class Proposer:
     fit_options: FitOptions
     warm_starts: bool
     noisy: bool
+    conditions: Conditions
+    fits: FitCache
     report: Callable[[Phase], None]
     warn: Callable[[str], None]
 
@@ -104,7 +114,8 @@ class Proposer:
         trial: FrozenTrial,
         observed: Observations,
         design: Sequence[Configuration],
-        streams: tuple[np.random.SeedSequence, np.random.SeedSequence],
+        seed: int,
+        of_acquisition: np.random.SeedSequence,
     ) -> Iterator[Proposal]:
         """Propose a configuration and hold the search lock of the study until the ``with`` block ends.
 
@@ -112,12 +123,16 @@ class Proposer:
         If the Monte Carlo error of the acquisition is above `LARGEST_ERROR` and the acquisition is not negligible, the
         fit continues with four times the draws and the search is repeated once.
 
+        The random numbers of a fit follow from ``seed``, that of the study, and from the last trial that it is fitted
+        to: suggestions from the same trials share one fit, also after the study has been resumed.
+
         Raises
         ------
         InferenceError
             If Stan fails.
         """
-        (of_fit, of_acquisition), options, seconds = streams, self.fit_options, {"fit": 0.0, "acquisition": 0.0}
+        options, seconds = self.fit_options, {"fit": 0.0, "acquisition": 0.0}
+        of_fit = np.random.SeedSequence([seed, max(observed.numbers) + 1]).spawn(1)[0]
         abandoned: list[dict[str, Any]] = []
         if len(observed.y) > NUTS_LIMIT and options.method != "map":
             options = options.updated(method="map")
@@ -125,11 +140,15 @@ class Proposer:
                 f"{len(observed.y)} observations are more than the {NUTS_LIMIT} for which the loop samples the "
                 "hyperparameters: from now on it fits their posterior mode, in seconds instead of minutes"
             )
-        start = last_warm_start(study, trial, self.gp, options.chains) if self.warm_starts else None
-        for seed in (of_fit, *of_fit.spawn(1)):
+        start = None
+        if self.warm_starts:
+            start = last_warm_start(study, trial, self.gp, options.chains, observed.numbers)
+        self.report(Phase("fitting", trial.number))
+        clock = time.perf_counter()
+        conditions = self.conditions.fitted(study, trial, options, seed, self.warm_starts)
+        for stream in (of_fit, *of_fit.spawn(1)):
             self.report(Phase("fitting", trial.number))
-            clock = time.perf_counter()
-            posterior = self._fitted(observed, as_stan_seed(seed), start, options)
+            posterior = self._fitted_once(study, observed, as_stan_seed(stream), start, options)
             seconds["fit"] += time.perf_counter() - clock
             abandoned += posterior.record["abandoned"]
             self.report(Phase("maximising", trial.number, jsonable(posterior.check().asdict())))
@@ -144,34 +163,44 @@ class Proposer:
                     t=trial.number + 1 - len(design),
                     rng=np.random.default_rng(of_acquisition),
                     pending=pending(study, self.gp.encoder.space, trial, design),
-                    # The model knows nothing of a failed trial and would suggest its configuration again and again.
+                    # Failed trials too: a model that ignores failures would suggest their configurations again.
                     exclude=excluded(study, self.gp.encoder.space, observed.configs if self.noisy else ()),
+                    conditions=[condition.posterior for condition in conditions],
                 )
                 seconds["acquisition"] += time.perf_counter() - clock
                 uncertain = found.error > LARGEST_ERROR and found.value >= self.acquisition.negligible
-                more = self._more_draws(posterior) if seed is of_fit and uncertain else 0
+                more = self._more_draws(posterior) if stream is of_fit and uncertain else 0
                 if not more:
                     record = self._record(posterior, found, best, abandoned, seconds)
-                    yield Proposal(record["config"], posterior, record)
+                    if conditions:
+                        record["feasible"] = found.feasible
+                        record["conditions"] = {condition.name: condition.record() for condition in conditions}
+                    yield Proposal(record["config"], posterior, conditions, record)
                     return
+            clock = time.perf_counter()
             start, options = posterior.warm_start(), options.updated(draws=more)
             arguments = posterior.record["arguments"]
             why = f"Monte Carlo error {found.error:.3g} > {LARGEST_ERROR} of the acquisition at its maximum"
             then = {"then": f"from there with {more} draws a chain", "seconds": posterior.record["seconds"]}
             abandoned.append({"method": arguments["method"], "start": arguments["start"], "why": [why], **then})
 
+    def _fitted_once(
+        self, study: Study, observed: Observations, seed: int, start: WarmStart | None, options: FitOptions
+    ) -> Posterior:
+        """Return the fit to these trials; make it unless the last suggestion has made it."""
+        data = observed.y.tobytes(), observed.y_sd.tobytes()
+        key = (study.study_name, tuple(observed.numbers), *data, seed, options)
+        return self.fits.get(key, lambda: self._fitted(observed, seed, start, options))
+
     def _fitted(self, observed: Observations, seed: int, start: WarmStart | None, options: FitOptions) -> Posterior:
         """Fit the model; if the posterior was carried and an audit is due, replace it by one from NUTS that passes."""
-        posterior = self.gp.fit(
-            observed.configs, observed.y, seed=seed, start=start, options=options, maximize=observed.maximize
-        )
+        data: dict[str, Any] = {"y_sd": observed.errors, "maximize": observed.maximize}
+        posterior = self.gp.fit(observed.configs, observed.y, seed=seed, start=start, options=options, **data)
         if posterior.record["arguments"]["method"] != "carried" or len(observed.y) not in AUDITS:
             return posterior
         by_nuts, clock = options.updated(method="nuts"), time.perf_counter()
         try:
-            audit = self.gp.fit(
-                observed.configs, observed.y, seed=seed, start=start, options=by_nuts, maximize=observed.maximize
-            )
+            audit = self.gp.fit(observed.configs, observed.y, seed=seed, start=start, options=by_nuts, **data)
         except InferenceError as error:
             failures = [str(error)]
         else:
@@ -214,7 +243,7 @@ class Proposer:
         self,
         posterior: Posterior,
         found: Suggestion,
-        best: float,
+        best: float | None,
         abandoned: list[dict[str, Any]],
         seconds: dict[str, float],
     ) -> dict[str, Any]:
@@ -241,9 +270,9 @@ class Proposer:
             "seconds": seconds,
         }
 
-    def _incumbent(self, posterior: Posterior, observed: Observations) -> float:
-        """Return the value to improve on."""
-        if not self.noisy:
+    def _incumbent(self, posterior: Posterior, observed: Observations) -> float | None:
+        """Return the value to improve on, or None if no feasible value is known."""
+        if not self.noisy or observed.best is None:
             return observed.best
         # The smallest noisy value belongs to a lucky configuration rather than to the best one: improving on it would
         # mean improving on a measurement error. The best posterior mean of the latent function at an observed
@@ -251,7 +280,7 @@ class Proposer:
         # J. Phys. Conf. Ser. 135) and of Picheny, Wagner & Ginsbourger (2013, Struct. Multidiscip. Optim. 48).
         # One thread, as in the search that follows, so that the last bits do not depend on the machine.
         with threadpool_limits(limits=1, user_api="blas"):
-            means = posterior.predict(observed.configs).centre_and_spread()[0]
+            means = posterior.predict(observed.configs).centre_and_spread()[0][observed.feasible]
         return float(means.max() if observed.maximize else means.min())
 
 

@@ -11,7 +11,7 @@ import threading
 import warnings
 import zlib
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import Any, get_args
 
 import numpy as np
 import optuna
@@ -33,7 +33,9 @@ from slayr_py.kernels import Kernel, LogNormal, Prior
 from slayr_py.kernels import from_name as kernel_from_name
 from slayr_py.kernels.hyperparameters import NOISE
 from slayr_py.space import Encoder
+from slayr_py.study.conditions import Conditions, Failures
 from slayr_py.study.distributions import check_request, space_to_distributions, to_configuration, to_params
+from slayr_py.study.fit_cache import FitCache
 from slayr_py.study.proposal import LOOP_OPTIONS, Phase, Proposer, as_stan_seed
 from slayr_py.study.storage.attributes import kernel_record, store_suggestion, suggestion_record
 from slayr_py.study.storage.binding import bind_study
@@ -62,6 +64,7 @@ class SamplerKeywords(FitKeywords, total=False):
     warp: Warp
     initial_configs: Sequence[Mapping[str, Any]] | None
     noisy: bool
+    failures: Failures
     on_progress: Callable[[Phase], None] | None
 
 
@@ -96,6 +99,10 @@ class StanGPSampler(BaseSampler):
         The objective returns different values for the same configuration. Configurations may then be suggested again,
         and the value to improve on is the smallest posterior mean at an observed configuration instead of the smallest
         observed value.
+    failures : {"learn", "ignore"}
+        "learn": once there are successes and failures, a probit Gaussian process with the same kernel models the
+        probability of success, and the acquisition is multiplied by it. "ignore": failed configurations are only not
+        suggested again.
     on_progress : callable, optional
         Receives a `Phase` whenever a new step of the work starts.
     method, chains, warmup, draws, target_acceptance, max_treedepth, ess, retries, pointwise
@@ -116,8 +123,12 @@ class StanGPSampler(BaseSampler):
     -----
     A study stores its space and seed. Resuming it with another space raises `SpaceError`, with another seed
     `DataError`. Kernel, graphs, acquisition, design, noisiness and fit options may change between runs: the study
-    records those it was started with, and each trial those of its own suggestion. Failed, pruned and infinite trials
-    are never fitted. Studies with several objectives are not supported.
+    records those it was started with, and each trial those of its own suggestion. Studies with several objectives are
+    not supported.
+
+    The objective's model is fitted to complete trials with finite values only. Each constraint that trials report
+    (`Trial.set_constraint`) is modelled by a Gaussian process, and the acquisition is multiplied by the probability
+    that none is violated. A trial's user attribute ``y_sd`` is the known standard deviation of its value's error.
 
     A trial that asks for a parameter that is not declared, that was declared with another range, or that is inactive in
     its configuration raises `SpaceError`, since the model would know nothing of the value. Optuna answers fixed
@@ -138,6 +149,7 @@ class StanGPSampler(BaseSampler):
         warp: Warp = "auto",
         initial_configs: Sequence[Mapping[str, Any]] | None = None,
         noisy: bool = False,
+        failures: Failures = "learn",
         on_progress: Callable[[Phase], None] | None = None,
         **fit: Unpack[FitKeywords],
     ) -> None:
@@ -163,8 +175,21 @@ class StanGPSampler(BaseSampler):
         self.on_progress = on_progress
         own: dict[str, Prior] = {} if self.noisy else {NOISE.name: NOISELESS}
         self.gp = GaussianProcess(self.encoder, kernel=self.kernel, priors={**own, **(priors or {})}, warp=warp)
+        if failures not in get_args(Failures):
+            raise DataError(f"unknown failures {failures!r}{did_you_mean(failures, get_args(Failures))}")
+        self.failures: Failures = failures
+        fits = FitCache()
+        conditions = Conditions(self.encoder, self.kernel, own, failures, fits)
         self._proposer = Proposer(
-            self.gp, self.acquisition, self.fit_options, self.warm_starts, self.noisy, self._report, self._warn_once
+            self.gp,
+            self.acquisition,
+            self.fit_options,
+            self.warm_starts,
+            self.noisy,
+            conditions,
+            fits,
+            self._report,
+            self._warn_once,
         )
         self._prepared = False
         self._warned: set[str] = set()
@@ -315,12 +340,13 @@ class StanGPSampler(BaseSampler):
         if seed is None:
             seed = as_stan_seed(np.random.SeedSequence(self.bind(study)))
         options = self.fit_options.updated(pointwise=True)
-        return self.gp.fit(observed.configs, observed.y, seed=seed, options=options, maximize=observed.maximize)
+        data: dict[str, Any] = {"y_sd": observed.errors, "maximize": observed.maximize}
+        return self.gp.fit(observed.configs, observed.y, seed=seed, options=options, **data)
 
     def _suggest(self, study: Study, trial: FrozenTrial, seed: int) -> dict[str, Any]:
         """Suggest a configuration and store it in the trial with its origin."""
         t = trial.number
-        of_fit, of_acquisition, of_filling = np.random.SeedSequence([seed, t]).spawn(3)
+        _, of_acquisition, of_filling = np.random.SeedSequence([seed, t]).spawn(3)
         design = self.design(seed)
         if t < len(design):
             # The user may have enqueued this point. A design of the user is evaluated as it is.
@@ -333,7 +359,7 @@ class StanGPSampler(BaseSampler):
         if observed.configs:
             try:
                 self.prepare()
-                with self._proposer.proposal(study, trial, observed, design, (of_fit, of_acquisition)) as proposal:
+                with self._proposer.proposal(study, trial, observed, design, seed, of_acquisition) as proposal:
                     store_fit(study, trial, proposal.posterior, observed.numbers, self.warm_starts)
                     return store_suggestion(study, trial, proposal.record)
             except InferenceError as error:

@@ -96,8 +96,15 @@ def recorded_fit(study: Study, number: int) -> tuple[dict[str, Any], Observed]:
                 f"are missing or not finished in study {study.study_name!r}: restore a copy of it"
             )
         arguments = record["arguments"]
-        pointwise = arguments.get("pointwise", True)
-        observed = observe(model, values.configs, values.y, arguments["method"] == "map", pointwise, values.maximize)
+        observed = observe(
+            model,
+            values.configs,
+            values.y,
+            arguments["method"] == "map",
+            arguments.get("pointwise", True),
+            values.maximize,
+            values.errors,
+        )
         if data_digest(observed.data, record["format"]) != record["data_sha256"]:
             raise StorageError(
                 f"the configurations or values of trials {ranges} of study {study.study_name!r} have changed since "

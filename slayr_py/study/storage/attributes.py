@@ -18,6 +18,9 @@ acquisition    {"name", its options, "best", "value", "error"}: value to improve
 predicted      {"mean", "sd"} of the latent function, in the objective's units and sign; under a warp the
                median and half the central 68% interval                                      (model only)
 diagnostics    result of `Posterior.check`                                                   (model only)
+feasible       probability that the evaluation succeeds and no constraint is violated        (if modelled)
+conditions     for the model of failures and of each constraint, by name: {"method", "observations",
+               "diagnostics"}                                                                (if modelled)
 observations   number of trials fitted                                                       (model only)
 seconds        {"fit", "acquisition"}                                                        (model only)
 error          reason for the absence of a model                                             (random only)
@@ -55,6 +58,9 @@ START_KEY = "slayr:start"
 FIT_KEY = "slayr:fit"
 """Trial attribute: `Posterior.record` of the fit behind its suggestion, with the ranges of the fitted ``trials``. The
 space is omitted if it is the study's; the start ``{"trial": number}`` refers to the warm start stored in that trial."""
+
+ERROR_KEY = "y_sd"
+"""Trial attribute that a user may set: standard deviation of the error of the trial's value."""
 
 FAILURE_KEY = "slayr:failure"
 """Trial attribute: reason for the failure of the trial, one line."""

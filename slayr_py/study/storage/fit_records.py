@@ -20,28 +20,57 @@ from slayr_py.study.storage.trials import to_ranges
 
 
 def store_fit(
-    study: Study, trial: FrozenTrial, posterior: Posterior, observed: Sequence[int], warm_starts: bool
+    study: Study,
+    trial: FrozenTrial,
+    posterior: Posterior,
+    observed: Sequence[int],
+    warm_starts: bool,
+    condition: str = "",
 ) -> None:
-    """Store the record of a fit and the warm start of the next one, without what the study already contains."""
+    """Store the record of a fit and the warm start of the next one, without what the study already contains.
+
+    ``condition`` is the name of a model beside that of the objective, see `keys`.
+    """
+    fit_key, start_key = keys(condition)
     record: dict[str, Any] = {**posterior.record, "trials": to_ranges(observed)}
     about = study_record(study) or {}
     if record["space"] == {key: about.get(key) for key in record["space"]}:
         del record["space"]
     for earlier in study.get_trials(deepcopy=False):
-        if record["start"] is not None and earlier.user_attrs.get(START_KEY) == record["start"]:
+        if record["start"] is not None and earlier.user_attrs.get(start_key) == record["start"]:
             record["start"] = {"trial": earlier.number}
             break
-    set_trial_attribute(study, trial, FIT_KEY, jsonable(record))
-    if warm_starts and record["arguments"]["method"] in ("nuts", "carried"):
-        set_trial_attribute(study, trial, START_KEY, posterior.warm_start().asdict())
+    # Several suggestions from the same trials share a fit and its start.
+    repeated = any(
+        earlier.user_attrs.get(fit_key, {}).get("trials") == record["trials"] and start_key in earlier.user_attrs
+        for earlier in study.get_trials(deepcopy=False)
+    )
+    set_trial_attribute(study, trial, fit_key, jsonable(record))
+    if warm_starts and not repeated and record["arguments"]["method"] in ("nuts", "carried"):
+        set_trial_attribute(study, trial, start_key, posterior.warm_start().asdict())
 
 
-def last_warm_start(study: Study, trial: FrozenTrial, gp: GaussianProcess, chains: int) -> WarmStart | None:
-    """Return the warm start stored by the latest fit before a trial, or None if this model cannot use it."""
+def keys(condition: str = "") -> tuple[str, str]:
+    """Return the trial attributes of the fit and of the start for the objective, or for a condition by name."""
+    return (f"{FIT_KEY}:{condition}", f"{START_KEY}:{condition}") if condition else (FIT_KEY, START_KEY)
+
+
+def last_warm_start(
+    study: Study, trial: FrozenTrial, gp: GaussianProcess, chains: int, observed: Sequence[int], condition: str = ""
+) -> WarmStart | None:
+    """Return the warm start stored by the latest fit before a trial, or None if this model cannot use it.
+
+    Fits to the same trials ``observed`` are skipped: a process that fits to them again, after an interruption, starts
+    where the first one did.
+    """
+    fit_key, start_key = keys(condition)
+    ranges = to_ranges(observed)
     for earlier in sorted(study.get_trials(deepcopy=False), key=lambda one: -one.number):
-        if earlier.number < trial.number and START_KEY in earlier.user_attrs:
+        if earlier.user_attrs.get(fit_key, {}).get("trials") == ranges:
+            continue
+        if earlier.number < trial.number and start_key in earlier.user_attrs:
             try:
-                start = WarmStart.fromdict(earlier.user_attrs[START_KEY])
+                start = WarmStart.fromdict(earlier.user_attrs[start_key])
                 gp.check_start(start, chains)
             except DataError:
                 return None

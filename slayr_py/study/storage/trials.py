@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Sequence, Set
 from typing import NamedTuple
 
 import numpy as np
 from ConfigSpace import Configuration, ConfigurationSpace
+from numpy.typing import NDArray
 from optuna import Study
 from optuna.study import StudyDirection
 from optuna.trial import FrozenTrial, TrialState
 
+from slayr_py.errors import DataError
 from slayr_py.space.dimension import FloatArray
 from slayr_py.study.distributions import missing_names, to_configuration, to_params
-from slayr_py.study.storage.attributes import suggestion_record
+from slayr_py.study.storage.attributes import ERROR_KEY, FAILURE_KEY, suggestion_record
+
+NOT_OF_THE_CONFIGURATION = ("KeyboardInterrupt",)
+"""Reasons for failures that say nothing about the configuration."""
 
 
 class Observations(NamedTuple):
@@ -31,28 +36,110 @@ class Observations(NamedTuple):
     maximize: bool
     """Whether larger values are better."""
 
+    y_sd: FloatArray
+    """Shape (n,): known standard deviations of the errors of y; 0 where none is known."""
+
+    feasible: NDArray[np.bool_]
+    """Shape (n,): whether no constraint of the trial is violated and, if the study has constraints, all are known."""
+
     @property
-    def best(self) -> float:
-        """Return the best value."""
-        return float(self.y.max() if self.maximize else self.y.min())
+    def errors(self) -> FloatArray | None:
+        """Return ``y_sd``, or None if no error is known."""
+        return self.y_sd if self.y_sd.any() else None
+
+    @property
+    def best(self) -> float | None:
+        """Return the best feasible value, or None if there is none."""
+        values = self.y[self.feasible]
+        if not len(values):
+            return None
+        return float(values.max() if self.maximize else values.min())
 
 
 def observations(study: Study, space: ConfigurationSpace, numbers: Iterable[int] | None = None) -> Observations:
     """Return the complete trials with a finite value and a configuration of the space, restricted to ``numbers``."""
     wanted = None if numbers is None else set(numbers)
-    found: list[tuple[int, Configuration, float]] = []
-    for trial in study.get_trials(deepcopy=False, states=(TrialState.COMPLETE,)):
+    complete = study.get_trials(deepcopy=False, states=(TrialState.COMPLETE,))
+    names = {name for trial in complete for name in trial.constraints}
+    found: list[tuple[FrozenTrial, Configuration, float]] = []
+    for trial in complete:
         config = trial_configuration(trial, space)
         if config is None or trial.value is None or not np.isfinite(trial.value):
             continue
         if wanted is None or trial.number in wanted:
-            found.append((trial.number, config, trial.value))
+            found.append((trial, config, trial.value))
     return Observations(
-        [number for number, _, _ in found],
+        [trial.number for trial, _, _ in found],
         [config for _, config, _ in found],
         np.array([y for _, _, y in found], dtype=np.float64),
         study.direction == StudyDirection.MAXIMIZE,
+        np.array([known_error(trial) for trial, _, _ in found], dtype=np.float64),
+        np.array([is_feasible(trial, names) for trial, _, _ in found], dtype=np.bool_),
     )
+
+
+def known_error(trial: FrozenTrial) -> float:
+    """Return the known standard deviation of a value's error, 0 by default.
+
+    Raises
+    ------
+    DataError
+        If the user attribute is not a finite number >= 0.
+    """
+    error = trial.user_attrs.get(ERROR_KEY, 0.0)
+    if isinstance(error, bool) or not isinstance(error, int | float) or not 0 <= error < np.inf:
+        raise DataError(
+            f"trial {trial.number} has the user attribute {ERROR_KEY!r} = {error!r:.80}; it is the standard deviation "
+            "of the value's error and must be a finite number >= 0"
+        )
+    return float(error)
+
+
+def is_feasible(trial: FrozenTrial, names: Set[str]) -> bool:
+    """Return whether a trial reports all these constraints and violates none of its own."""
+    values = trial.constraints
+    return names <= values.keys() and all(value <= 0 for value in values.values())
+
+
+class Results(NamedTuple):
+    """Trials with one result each, for a model beside that of the objective."""
+
+    numbers: list[int]
+    configs: list[Configuration]
+    values: FloatArray
+
+
+def outcomes(study: Study, space: ConfigurationSpace) -> Results:
+    """Return the trials that succeeded (1) or failed (0) because of their configuration.
+
+    A failed trial raised an error, returned NaN or an infinity, or ended its process several times. Pruned and
+    interrupted trials are neither.
+    """
+    found = []
+    for trial in study.get_trials(deepcopy=False, states=(TrialState.COMPLETE, TrialState.FAIL)):
+        failed = trial.state == TrialState.FAIL or trial.value is None or not np.isfinite(trial.value)
+        if failed and trial.user_attrs.get(FAILURE_KEY) in NOT_OF_THE_CONFIGURATION:
+            continue
+        if (config := trial_configuration(trial, space)) is not None:
+            found.append((trial.number, config, float(not failed)))
+    return _results(found)
+
+
+def constraint_results(study: Study, space: ConfigurationSpace) -> dict[str, Results]:
+    """Return the values of each constraint, by name; a constraint holds where its value is not positive."""
+    found: dict[str, list[tuple[int, Configuration, float]]] = {}
+    for trial in study.get_trials(deepcopy=False, states=(TrialState.COMPLETE, TrialState.FAIL, TrialState.PRUNED)):
+        if not trial.constraints or (config := trial_configuration(trial, space)) is None:
+            continue
+        for name, value in trial.constraints.items():
+            if np.isfinite(value):
+                found.setdefault(name, []).append((trial.number, config, value))
+    return {name: _results(found[name]) for name in sorted(found)}
+
+
+def _results(found: Sequence[tuple[int, Configuration, float]]) -> Results:
+    numbers, configs = [number for number, _, _ in found], [config for _, config, _ in found]
+    return Results(numbers, configs, np.array([value for _, _, value in found], dtype=np.float64))
 
 
 def pending(

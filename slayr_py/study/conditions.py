@@ -1,0 +1,103 @@
+"""Models beside that of the objective: of failures, and of the constraints that trials report."""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
+from optuna import Study
+from optuna.trial import FrozenTrial
+
+from slayr_py.inference import GaussianProcess, Posterior
+from slayr_py.inference.sampling.options import FitOptions
+from slayr_py.kernels import Kernel, Prior
+from slayr_py.space import Encoder
+from slayr_py.study.fit_cache import FitCache
+from slayr_py.study.storage.fit_records import last_warm_start, store_fit
+from slayr_py.study.storage.trials import Results, constraint_results, outcomes
+
+Failures = Literal["learn", "ignore"]
+"""Treatment of failed trials: learn where the objective fails, or only avoid their configurations."""
+
+SUCCESS = "success"
+"""Name of the model of failures; it predicts the probability of success."""
+
+
+class Condition(NamedTuple):
+    """A fitted condition for a suggestion."""
+
+    name: str
+    """`SUCCESS`, or "constraint" and the name of a constraint."""
+
+    posterior: Posterior
+    numbers: list[int]
+    """Numbers of the trials that it was fitted to."""
+
+    def record(self) -> dict[str, Any]:
+        """Return the entry of the suggestion record."""
+        return {
+            "method": self.posterior.record["arguments"]["method"],
+            "observations": len(self.numbers),
+            "diagnostics": self.posterior.check().asdict(),
+        }
+
+
+@dataclass(frozen=True)
+class Conditions:
+    """Fit the conditions of a study.
+
+    Attributes
+    ----------
+    encoder : Encoder
+    kernel : Kernel
+        Kernel of all conditions.
+    priors : dict of str to Prior
+        Of constraints, whose values are observed with the noise of the objective.
+    failures : {"learn", "ignore"}
+    fits : FitCache
+    """
+
+    encoder: Encoder
+    kernel: Kernel
+    priors: dict[str, Prior]
+    failures: Failures
+    fits: FitCache
+
+    def fitted(
+        self, study: Study, trial: FrozenTrial, options: FitOptions, seed: int, warm_starts: bool
+    ) -> list[Condition]:
+        """Return a fitted model for every condition that has anything to learn.
+
+        The model of failures needs a success and a failure. Each fit is stored in the trial.
+
+        Raises
+        ------
+        InferenceError
+            If Stan fails.
+        """
+        found = []
+        for name, gp, results in self._models(study):
+            # The stream depends on the data instead of the trial, so that a fit to the same data is the same.
+            stream = np.random.SeedSequence([seed, zlib.crc32(name.encode()), max(results.numbers) + 1])
+            start = last_warm_start(study, trial, gp, options.chains, results.numbers, name) if warm_starts else None
+            stan_seed = 1 + int(stream.generate_state(1)[0]) % (2**31 - 2)
+            key = (study.study_name, name, tuple(results.numbers), results.values.tobytes(), stan_seed, options)
+            posterior = self.fits.get(key, _fit(gp, results, seed=stan_seed, start=start, options=options))
+            store_fit(study, trial, posterior, results.numbers, warm_starts, name)
+            found.append(Condition(name, posterior, results.numbers))
+        return found
+
+    def _models(self, study: Study) -> Iterator[tuple[str, GaussianProcess, Results]]:
+        if self.failures == "learn":
+            results = outcomes(study, self.encoder.space)
+            if 0 < results.values.sum() < len(results.values):
+                yield SUCCESS, GaussianProcess(self.encoder, self.kernel, likelihood="probit"), results
+        for name, results in constraint_results(study, self.encoder.space).items():
+            yield f"constraint {name}", GaussianProcess(self.encoder, self.kernel, self.priors), results
+
+
+def _fit(gp: GaussianProcess, results: Results, **arguments: Any) -> Callable[[], Posterior]:
+    return lambda: gp.fit(results.configs, results.values, **arguments)
