@@ -9,6 +9,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike
+from scipy.special import betaln, gammaln, xlog1py, xlogy
 from typing_extensions import override
 
 from slayr_py.errors import DataError
@@ -68,6 +69,13 @@ class Prior(ABC):
     def _sample(self, rng: np.random.Generator, size: int | None) -> FloatArray:
         """Draw a vector of that size; a scalar if ``size`` is None."""
 
+    @abstractmethod
+    def log_density(self, value: ArrayLike) -> FloatArray:
+        """Return the log density at values (...), or at vectors (..., labels) entry by entry.
+
+        It is -inf outside the support. :class:`Dirichlet` has the joint density of each vector, (...).
+        """
+
     def asdict(self) -> dict[str, Any]:
         """Return a JSON-able description for :func:`prior_from_dict`."""
         return {"family": type(self).__name__} | {f.name: getattr(self, f.name) for f in fields(self)}
@@ -87,6 +95,10 @@ class Normal(Prior):
     def _sample(self, rng: np.random.Generator, size: int | None) -> FloatArray:
         return np.asarray(rng.normal(np.asarray(self.mu, np.float64), np.asarray(self.sigma, np.float64), size))
 
+    @override
+    def log_density(self, value: ArrayLike) -> FloatArray:
+        return _normal(np.asarray(value, np.float64), self.mu, self.sigma)
+
 
 @dataclass(frozen=True)
 class LogNormal(Prior):
@@ -101,6 +113,12 @@ class LogNormal(Prior):
     @override
     def _sample(self, rng: np.random.Generator, size: int | None) -> FloatArray:
         return np.asarray(rng.lognormal(np.asarray(self.mu, np.float64), np.asarray(self.sigma, np.float64), size))
+
+    @override
+    def log_density(self, value: ArrayLike) -> FloatArray:
+        x = np.asarray(value, np.float64)
+        logarithm = np.log(np.where(x > 0, x, 1.0))
+        return np.where(x > 0, _normal(logarithm, self.mu, self.sigma) - logarithm, -np.inf)
 
 
 @dataclass(frozen=True)
@@ -117,6 +135,13 @@ class Beta(Prior):
     def _sample(self, rng: np.random.Generator, size: int | None) -> FloatArray:
         return np.asarray(rng.beta(np.asarray(self.a, np.float64), np.asarray(self.b, np.float64), size))
 
+    @override
+    def log_density(self, value: ArrayLike) -> FloatArray:
+        x, a, b = (np.asarray(v, np.float64) for v in (value, self.a, self.b))
+        inside = (x >= 0) & (x <= 1)
+        legal = np.where(inside, x, 0.5)
+        return np.where(inside, xlogy(a - 1, legal) + xlog1py(b - 1, -legal) - betaln(a, b), -np.inf)
+
 
 @dataclass(frozen=True)
 class Dirichlet(Prior):
@@ -130,6 +155,19 @@ class Dirichlet(Prior):
     @override
     def _sample(self, rng: np.random.Generator, size: int | None) -> FloatArray:
         return rng.dirichlet(np.broadcast_to(np.asarray(self.concentration, np.float64), (size or 1,)))
+
+    @override
+    def log_density(self, value: ArrayLike) -> FloatArray:
+        x = np.asarray(value, np.float64)
+        concentration = np.broadcast_to(np.asarray(self.concentration, np.float64), x.shape[-1:])
+        inside = np.all(x >= 0, axis=-1) & (np.abs(x.sum(axis=-1) - 1) < 1e-6)
+        density = np.sum(xlogy(concentration - 1, np.where(inside[..., None], x, 1.0)), axis=-1)
+        return np.where(inside, density + gammaln(concentration.sum()) - gammaln(concentration).sum(), -np.inf)
+
+
+def _normal(x: FloatArray, mu: ArrayLike, sigma: ArrayLike) -> FloatArray:
+    scale = np.asarray(sigma, np.float64)
+    return np.asarray(-0.5 * np.square((x - np.asarray(mu, np.float64)) / scale) - np.log(np.sqrt(2 * np.pi) * scale))
 
 
 _FAMILIES: dict[str, type[Prior]] = {family.__name__: family for family in (Normal, LogNormal, Beta, Dirichlet)}
