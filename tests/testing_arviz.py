@@ -1,8 +1,7 @@
-"""Call ArviZ by the names of the installed version."""
+"""Results of ArviZ' functions, which differ between versions."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
 
 import matplotlib.pyplot as plt
@@ -11,26 +10,11 @@ import xarray as xr
 
 from slayr_py.inference.diagnostics.arviz_bridge import arviz
 
-# Names before version 1, and since.
-SINCE_VERSION_1 = {
-    "plot_ppc": "plot_ppc_dist",
-    "plot_posterior": "plot_dist",
-    "plot_dist_comparison": "plot_prior_posterior",
-}
 
-
-def panels(name: str, tree: Any, options: Mapping[str, Any]) -> list[plt.Axes]:
-    """Draw a plot, given by its name before version 1, and return its axes that are not empty."""
-    module = arviz()
-    name = name if hasattr(module, name) else SINCE_VERSION_1[name]
-    if not isinstance(tree, xr.DataTree) and name == "plot_loo_pit":
-        options = {**options, "y": "y"}
-    if isinstance(tree, xr.DataTree) and "divergences" in options:
-        options = {key: value for key, value in options.items() if key != "divergences"}
-        options["visuals"] = {"divergence": True}
-    drawn = getattr(module, name)(tree, **options)
-    axes = drawn.viz["figure"].item().axes if hasattr(drawn, "viz") else np.ravel(drawn)
-    return [each for each in axes if each.lines or each.collections or each.patches]
+def axes(drawn: Any) -> list[plt.Axes]:
+    """Return the axes of a plot that are not empty; a plot is axes, an array of them, or since version 1 an object."""
+    every = drawn.viz["figure"].item().axes if hasattr(drawn, "viz") else np.ravel(drawn)
+    return [each for each in every if each.lines or each.collections or each.patches]
 
 
 def elpd_loo(loo: Any) -> float:
@@ -48,7 +32,5 @@ def loo_pit(tree: Any, y_hat: xr.DataArray | None = None) -> np.ndarray:
     module = arviz()
     if y_hat is not None:
         tree = tree.copy()
-        tree.posterior_predictive["y"] = y_hat
-    if isinstance(tree, xr.DataTree):
-        return np.asarray(module.loo_pit(tree)["y"])
-    return np.asarray(module.loo_pit(tree, y="y"))
+        tree["posterior_predictive"]["y"] = y_hat
+    return np.asarray(module.loo_pit(tree, y="y") if hasattr(module, "from_datatree") else module.loo_pit(tree)["y"])

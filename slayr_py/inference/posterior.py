@@ -15,7 +15,8 @@ from scipy.special import ndtr
 from slayr_py.arguments import check_integer
 from slayr_py.display import Summary
 from slayr_py.errors import DataError, StorageError
-from slayr_py.inference.diagnostics.arviz_bridge import leave_one_out, to_arviz
+from slayr_py.inference.diagnostics.arviz_bridge import leave_one_out
+from slayr_py.inference.diagnostics.arviz_tree import arviz_tree, groups_of, prepare, to_arviz
 from slayr_py.inference.diagnostics.checks import Diagnostics, diagnose
 from slayr_py.inference.likelihood import Targets
 from slayr_py.inference.model import Model
@@ -31,7 +32,7 @@ from slayr_py.inference.prediction import (
     thinned,
 )
 from slayr_py.inference.records import saved
-from slayr_py.inference.records.data_tree import pointwise_groups, posterior_groups, prior_groups
+from slayr_py.inference.records.data_tree import flat_draws, log_prior, pointwise_groups, posterior_groups, prior_groups
 from slayr_py.inference.records.record import as_text, make_record
 from slayr_py.inference.records.saved import Format
 from slayr_py.inference.records.summary import entries
@@ -93,7 +94,7 @@ class Posterior:
         diagnostics: Diagnostics,
     ) -> None:
         self.model, self.train, self.data = model, train, data
-        self.idata, self.record, self._diagnostics = idata, record, diagnostics
+        self._idata, self.record, self._diagnostics = idata, record, diagnostics
 
     @classmethod
     def from_run(
@@ -122,9 +123,7 @@ class Posterior:
             Earlier attempts, for ``record["abandoned"]``.
         """
         y = np.asarray(observed.data["y"], dtype=np.float64)
-        idata = xr.DataTree.from_dict(
-            posterior_groups(model, observed.train, y, result, observed.y_mean, observed.y_sd)
-        )
+        idata = arviz_tree(posterior_groups(model, observed.train, y, result, observed.y_mean, observed.y_sd))
         sampled = {name: ~fixed for name, fixed in model.fixed.items() if name in result.variables and not fixed.all()}
         hyperparameters = {name: result.variables[name][..., np.atleast_1d(free)] for name, free in sampled.items()}
         diagnostics = diagnose(
@@ -172,14 +171,19 @@ class Posterior:
         return self.model.encoder
 
     @property
+    def idata(self) -> xr.DataTree:
+        """ArviZ' groups, described above; functions of the installed ArviZ accept them."""
+        return prepare(self._idata)
+
+    @property
     def y_mean(self) -> float:
         """Mean that standardisation subtracted from the observed values, in the user's units."""
-        return float(self.idata["constant_data"]["y_mean"])
+        return float(self._idata["constant_data"]["y_mean"])
 
     @property
     def y_sd(self) -> float:
         """Standard deviation by which standardisation divided the observed values; negative if `maximize`."""
-        return float(self.idata["constant_data"]["y_sd"])
+        return float(self._idata["constant_data"]["y_sd"])
 
     @property
     def maximize(self) -> bool:
@@ -194,17 +198,12 @@ class Posterior:
     @property
     def n_chains(self) -> int:
         """Number of chains; 1 for a method without chains."""
-        return int(self.idata["posterior"].sizes["chain"])
+        return int(self._idata["posterior"].sizes["chain"])
 
     @cached_property
     def draws(self) -> dict[str, FloatArray]:
         """Hyperparameters by name, (s, ...), with the chains concatenated."""
-        posterior = self.idata["posterior"].to_dataset()
-        arrays = {str(name): np.asarray(posterior[name].values) for name in posterior.data_vars}
-        draws = {k: np.ascontiguousarray(v.reshape(-1, *v.shape[2:])) for k, v in arrays.items()}
-        # Stan writes no column for an empty vector, such as length-scales of a space without real parameters.
-        empty = {h.name: np.zeros((len(draws["mu"]), 0)) for h in self.model.hyperparameters if h.shape == (0,)}
-        return empty | draws
+        return flat_draws(self.model, self._idata["posterior"].to_dataset())
 
     def predict(
         self, configs: Encoded | Iterable[Mapping[str, Any]] | Any, engine: Literal["numpy", "stan"] = "numpy"
@@ -226,7 +225,7 @@ class Posterior:
         if engine == "numpy":
             mean, sd = predict_all(self.kernel, self.train, self.targets, self.draws, new)
         elif engine == "stan":
-            stored, seed = self.idata["unconstrained_posterior"].to_dataset(), self.record["arguments"]["seed"]
+            stored, seed = self._idata["unconstrained_posterior"].to_dataset(), self.record["arguments"]["seed"]
             mean, sd = predict_in_stan(self.model, self.train, self.targets, stored, new, seed)
         else:
             raise DataError(f"unknown engine {engine!r}; known: 'numpy', 'stan'")
@@ -310,9 +309,9 @@ class Posterior:
         DataError
             With fewer than five draws, for example a point estimate, or if the fit was made without ``pointwise``.
         """
-        if "log_likelihood" not in self.idata.children:
+        if "log_likelihood" not in self._idata.children:
             raise DataError("this fit was made with pointwise=False: use posterior.with_pointwise().loo()")
-        result = leave_one_out(self.idata)
+        result = leave_one_out(self._idata)
         if result is None:
             raise DataError(f"leave-one-out needs posterior draws; this fit has {self.n_draws}")
         values = result.elpd - np.log(abs(self.y_sd))
@@ -340,7 +339,7 @@ class Posterior:
         method = self.record["arguments"]["method"]
         if method not in ("nuts", "carried"):
             raise DataError(f"a {method} fit has no chains to start from; use method='nuts'")
-        stored = self.idata["unconstrained_posterior"].to_dataset()
+        stored = self._idata["unconstrained_posterior"].to_dataset()
         draws = {
             name: stored[name].values.reshape(*stored[name].shape[:2], *shape)
             for name, shape in self.model.parameter_shapes.items()
@@ -350,7 +349,7 @@ class Posterior:
         return WarmStart.after(
             draws,
             np.array([chain["step_size"] for chain in self.record["adaptation"]]),
-            float(self.idata["sample_stats"]["acceptance_rate"].mean()),
+            float(self._idata["sample_stats"]["acceptance_rate"].mean()),
             self.record["arguments"]["target_acceptance"],
         )
 
@@ -403,7 +402,7 @@ class Posterior:
         InferenceError
             If Stan fails.
         """
-        stored = self.idata["unconstrained_posterior"].to_dataset()
+        stored = self._idata["unconstrained_posterior"].to_dataset()
         program, data = compiled(self.model.kernel.program), {**self.data, "want_pointwise": 1}
         table = generate(program, data, coordinate_table(self.model, stored), self.record["arguments"]["seed"])
         shape = (stored.sizes["chain"], stored.sizes["draw"], len(self.train))
@@ -413,7 +412,7 @@ class Posterior:
 
     def to_arviz(self) -> Any:
         """Return ``idata`` for the installed ArviZ: ``InferenceData`` before version 1, a tree from version 1 on."""
-        return to_arviz(self.idata)
+        return to_arviz(self._idata)
 
     def save(self, folder: str | Path, format: Format = "netcdf") -> Path:
         """Write ``record.json``, ``data.json`` and ``posterior.nc`` or ``posterior.zarr`` into a folder.
@@ -433,7 +432,7 @@ class Posterior:
             If the folder cannot be written, or zarr is missing.
         """
         path = Path(folder)
-        saved.save(path, as_text(self.record), self.data, self.idata, format)
+        saved.save(path, as_text(self.record), self.data, self._idata, format)
         return path
 
     @classmethod
@@ -450,6 +449,8 @@ class Posterior:
             record, data, idata = saved.load(path)
             model = Model.fromdict(record)
             saved.check(model, idata)
+            if "log_prior" not in idata.children:  # saved by an earlier version
+                idata = arviz_tree(groups_of(idata) | {"log_prior": log_prior(model, idata["posterior"].to_dataset())})
             constant = idata["constant_data"].to_dataset()
             train = Encoded(constant["values"].values, constant["active"].values.astype(np.bool_), model.encoder)
             return cls(model, train, data, idata, record, Diagnostics.fromdict(record["diagnostics"]))
@@ -463,8 +464,7 @@ class Posterior:
 
     def _with_groups(self, added: Mapping[str, xr.Dataset], entries: Mapping[str, Any] | None = None) -> Posterior:
         """Return this posterior with further groups in ``idata`` and entries in its record."""
-        groups = {name: group.to_dataset() for name, group in self.idata.children.items()}
-        idata, record = xr.DataTree.from_dict({**groups, **added}), {**self.record, **(entries or {})}
+        idata, record = arviz_tree({**groups_of(self._idata), **added}), {**self.record, **(entries or {})}
         return Posterior(self.model, self.train, self.data, idata, record, self._diagnostics)
 
     @cached_property

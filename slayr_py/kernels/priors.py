@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.special import digamma, polygamma
+from scipy.special import betaln, digamma, gammaln, polygamma, xlog1py, xlogy
 from typing_extensions import override
 
 from slayr_py.errors import DataError
@@ -82,6 +82,13 @@ class Prior(ABC):
     def _sample(self, rng: np.random.Generator, size: int | None) -> FloatArray:
         """Draw a vector of that size; a scalar if ``size`` is None."""
 
+    @abstractmethod
+    def log_density(self, value: ArrayLike) -> FloatArray:
+        """Return the log density at values (...), or at vectors (..., labels) entry by entry.
+
+        It is -inf outside the support. :class:`Dirichlet` has the joint density of each vector, (...).
+        """
+
     def asdict(self) -> dict[str, Any]:
         """Return a JSON-able description for :func:`prior_from_dict`."""
         return {"family": type(self).__name__} | {f.name: getattr(self, f.name) for f in fields(self)}
@@ -101,6 +108,10 @@ class Normal(Prior):
     def _sample(self, rng: np.random.Generator, size: int | None) -> FloatArray:
         return np.asarray(rng.normal(np.asarray(self.mu, np.float64), np.asarray(self.sigma, np.float64), size))
 
+    @override
+    def log_density(self, value: ArrayLike) -> FloatArray:
+        return _normal(np.asarray(value, np.float64), self.mu, self.sigma)
+
 
 @dataclass(frozen=True)
 class LogNormal(Prior):
@@ -119,6 +130,12 @@ class LogNormal(Prior):
     @override
     def _sample(self, rng: np.random.Generator, size: int | None) -> FloatArray:
         return np.asarray(rng.lognormal(np.asarray(self.mu, np.float64), np.asarray(self.sigma, np.float64), size))
+
+    @override
+    def log_density(self, value: ArrayLike) -> FloatArray:
+        x = np.asarray(value, np.float64)
+        logarithm = np.log(np.where(x > 0, x, 1.0))
+        return np.where(x > 0, _normal(logarithm, self.mu, self.sigma) - logarithm, -np.inf)
 
 
 @dataclass(frozen=True)
@@ -148,6 +165,15 @@ class _GeneralizedGamma(Prior):
     def _sample(self, rng: np.random.Generator, size: int | None) -> FloatArray:
         shape, rate = self._shape_and_rate()
         return np.asarray((rng.gamma(shape, size=size) / rate) ** (1 / self._power))
+
+    @override
+    def log_density(self, value: ArrayLike) -> FloatArray:
+        x = np.asarray(value, np.float64)
+        shape, rate = self._shape_and_rate()
+        log_power = self._power * np.log(np.where(x > 0, x, 1.0))
+        density = np.log(abs(self._power)) + shape * np.log(rate) - gammaln(shape)
+        density = density + shape * log_power - rate * np.exp(log_power) - log_power / self._power
+        return np.where(x > 0, density, -np.inf)
 
 
 @dataclass(frozen=True)
@@ -205,6 +231,13 @@ class Beta(Prior):
     def _sample(self, rng: np.random.Generator, size: int | None) -> FloatArray:
         return np.asarray(rng.beta(np.asarray(self.a, np.float64), np.asarray(self.b, np.float64), size))
 
+    @override
+    def log_density(self, value: ArrayLike) -> FloatArray:
+        x, a, b = (np.asarray(v, np.float64) for v in (value, self.a, self.b))
+        inside = (x >= 0) & (x <= 1)
+        legal = np.where(inside, x, 0.5)
+        return np.where(inside, xlogy(a - 1, legal) + xlog1py(b - 1, -legal) - betaln(a, b), -np.inf)
+
 
 @dataclass(frozen=True)
 class Dirichlet(Prior):
@@ -218,6 +251,22 @@ class Dirichlet(Prior):
     @override
     def _sample(self, rng: np.random.Generator, size: int | None) -> FloatArray:
         return rng.dirichlet(np.broadcast_to(np.asarray(self.concentration, np.float64), (size or 1,)))
+
+    @override
+    def log_density(self, value: ArrayLike) -> FloatArray:
+        x = np.asarray(value, np.float64)
+        concentration = np.broadcast_to(np.asarray(self.concentration, np.float64), x.shape[-1:])
+        inside = np.all(x >= 0, axis=-1) & (np.abs(x.sum(axis=-1) - 1) < 1e-6)
+        density = np.sum(xlogy(concentration - 1, np.where(inside[..., None], x, 1.0)), axis=-1)
+        return np.where(inside, density + gammaln(concentration.sum()) - gammaln(concentration).sum(), -np.inf)
+
+
+def _normal(x: FloatArray, mu: ArrayLike, sigma: ArrayLike) -> FloatArray:
+    """Return the log density; 0 where the scale is 0, since the density of a fixed value does not exist."""
+    given = np.asarray(sigma, np.float64)
+    scale = np.where(given > 0, given, 1.0)
+    density = -0.5 * np.square((x - np.asarray(mu, np.float64)) / scale) - np.log(np.sqrt(2 * np.pi) * scale)
+    return np.where(given > 0, density, 0.0)
 
 
 _FAMILIES: dict[str, type[Prior]] = {

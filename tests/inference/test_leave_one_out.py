@@ -53,7 +53,7 @@ def test_against_refits(kernel, space, draws):
 
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # ArviZ uses what its dependencies will drop
-        pit = loo_pit(posterior.to_arviz())
+        pit = loo_pit(posterior.idata)
     below = posterior.idata["posterior_predictive"]["y"].values <= standardised
 
     z, z_pit = [], []

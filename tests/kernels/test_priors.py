@@ -4,7 +4,7 @@ from dataclasses import astuple
 
 import numpy as np
 import pytest
-from scipy.stats import beta, gamma, halfnorm, invgamma, kstest, lognorm, norm
+from scipy.stats import beta, dirichlet, gamma, halfnorm, invgamma, kstest, lognorm, norm
 from testing_spaces import mixed_space
 
 import slayr_py as sl
@@ -77,6 +77,40 @@ def test_a_number_fixes_a_hyperparameter(value, support, wanted):
     assert fixed(value, support) == wanted and wanted.is_fixed((2,)).all()
     assert sl.LogNormal(0, [0.0, 1.0]).is_fixed((2,)).tolist() == [True, False]
     assert not sl.Beta(1, 1).is_fixed(()) and not sl.Gamma(1, 1).is_fixed((3,)).any()
+
+
+@pytest.mark.parametrize(
+    ("prior", "distribution"),
+    [
+        (sl.Normal([9.0, 1.0], 2), norm([9, 1], 2)),
+        (sl.LogNormal(-4.0, [0.1, 2]), lognorm([0.1, 2], scale=np.exp(-4))),
+        (sl.Beta([1.0, 0.5], [3.0, 1.0]), beta([1, 0.5], [3, 1])),
+        (sl.Dirichlet([0.5, 2.5]), dirichlet([0.5, 2.5])),
+        (sl.Dirichlet(1.5), dirichlet([1.5, 1.5])),
+        (sl.HalfNormal([1.0, 2.0]), halfnorm(scale=[1, 2])),
+        (sl.Gamma(2, [1.0, 3.0]), gamma(2, scale=[1, 1 / 3])),
+        (sl.InverseGamma([1.0, 2.0], 3), invgamma([1, 2], scale=3)),
+    ],
+)
+def test_log_densities_are_those_of_scipy(prior, distribution):
+    rng = np.random.default_rng(5)
+    draws = np.array([[prior.draw(("a", "b"), rng) for _ in range(3)] for _ in range(50)])
+    if isinstance(prior, sl.Dirichlet):
+        expected = [[distribution.logpdf(x) for x in row] for row in draws]
+    else:
+        expected = distribution.logpdf(draws)
+        scalar = type(prior)(*[np.ravel(value)[-1] for value in astuple(prior)])
+        np.testing.assert_allclose(scalar.log_density(draws[..., 1]), np.array(expected)[..., 1], rtol=1e-12)
+    density = prior.log_density(draws)
+    assert density.shape == np.shape(expected)
+    np.testing.assert_allclose(density, expected, rtol=1e-12)
+
+
+def test_log_densities_outside_the_support():
+    assert np.all(sl.LogNormal(0, 1).log_density([0.0, -1.0]) == -np.inf)
+    assert np.all(sl.Beta(2, 2).log_density([-0.1, 0.0, 1.0, 1.1]) == -np.inf)
+    assert sl.Beta(1, 1).log_density(0.0) == 0
+    assert np.all(sl.Dirichlet(2.0).log_density([[0.5, 0.6], [1.5, -0.5], [1.0, 0.0]]) == -np.inf)
 
 
 @pytest.mark.parametrize(

@@ -45,6 +45,9 @@ def url(tmp_path):
 def test_a_saved_posterior_loads_and_replays(name):
     posterior = sl.Posterior.load(FOLDER / name)
     assert posterior.predict([{"lr": 0.01, "act": "a", "layers": 2}]).mean.shape == (1,)
+    # Its groups had no coordinates of chains and draws, and there was no density of the prior.
+    assert np.all(np.isfinite(posterior.idata["log_prior"]["lengthscale"]))
+    assert posterior.idata["posterior"]["mu"].coords["draw"].size == posterior.idata["posterior"].sizes["draw"]
     record, again = replay_folder(FOLDER / name)
     assert record["format"] == 1 and "of_scores" in posterior.data
     assert again.identical or not same_machine(record)

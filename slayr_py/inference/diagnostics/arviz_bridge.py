@@ -1,8 +1,4 @@
-"""Bridge to the installed ArviZ: this module alone handles the differences between versions.
-
-ArviZ 1.x works on ``xarray.DataTree``; 0.23, the last version for Python 3.11, on its own ``InferenceData``. This
-package uses a DataTree in both cases and converts it for calls of ArviZ.
-"""
+"""Statistics and plots of the installed ArviZ, whose functions differ between 0.23 and 1.x."""
 
 from __future__ import annotations
 
@@ -79,27 +75,14 @@ def _relative_efficiency(posterior: xr.Dataset) -> float:
     return float(mean / (posterior.sizes["chain"] * posterior.sizes["draw"]))
 
 
-def to_arviz(tree: xr.DataTree) -> Any:
-    """Return a tree with numbered chains and draws, or for ArviZ before version 1 an ``InferenceData``."""
-    numbered = xr.DataTree.from_dict({name: _numbered(group.to_dataset()) for name, group in tree.children.items()})
-    module = arviz()
-    return module.from_datatree(numbered) if hasattr(module, "from_datatree") else numbered
-
-
-def _numbered(group: xr.Dataset) -> xr.Dataset:
-    """Add coordinates of chains and draws, without which ``plot_trace`` of ArviZ 1 has no axis."""
-    missing = [name for name in ("chain", "draw") if name in group.dims and name not in group.coords]
-    return group.assign_coords({name: np.arange(group.sizes[name]) for name in missing})
-
-
 def save_plot(kind: Literal["trace", "pair"], posterior: xr.Dataset, names: list[str], path: Path) -> None:
     """Save ArviZ' trace or pair plot of variables of a posterior."""
-    module, tree = arviz(), to_arviz(xr.DataTree.from_dict({"posterior": posterior}))
+    module = arviz()
     trace = getattr(module, "plot_trace_dist", module.plot_trace)  # the plot of ArviZ 1 that shows densities too
     # ArviZ warns about coming versions and missing fonts. Beyond 40 panels it draws only some, or in version 1 none.
     with warnings.catch_warnings(), module.rc_context({"plot.max_subplots": None}):
         warnings.simplefilter("ignore")
-        drawn = (trace if kind == "trace" else module.plot_pair)(tree, var_names=names)
+        drawn = (trace if kind == "trace" else module.plot_pair)(posterior, var_names=names)
         if hasattr(drawn, "savefig"):  # a PlotCollection of ArviZ 1.x
             drawn.savefig(path)
             return

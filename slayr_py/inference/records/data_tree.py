@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from slayr_py.inference.model import Model
 from slayr_py.inference.sampling.output import Run
+from slayr_py.kernels.hyperparameters import SIGNAL
 from slayr_py.space import Encoded
 from slayr_py.space.dimension import FloatArray
 
@@ -27,15 +28,45 @@ def posterior_groups(
         "active": (("observation", "parameter"), train.active),
     }
     names = {"encoded_column": _texts(model.encoder.column_names), "parameter": _texts(model.encoder.names)}
-    observed = _observed(train)
+    observed, posterior = _observed(train), _hyperparameters(model, run)
     return {
-        "posterior": _hyperparameters(model, run),
+        "posterior": posterior,
         "unconstrained_posterior": _hyperparameters(model, run, "z_"),
         "sample_stats": _statistics(run),
+        "log_prior": log_prior(model, posterior),
         **pointwise_groups(train, run.variables),
         "observed_data": xr.Dataset({"y": ("observation", y)}, observed),
         "constant_data": xr.Dataset(constant, observed | names),
     }
+
+
+def log_prior(model: Model, posterior: xr.Dataset) -> xr.Dataset:
+    """Return the log prior density of each hyperparameter for every draw, in its own unit.
+
+    The density of a vector with independent entries is that of each entry. The density of ``sigma_f`` is the one given
+    the kernel's hyperparameters, since its prior is one of the function's standard deviation. The sum of all is the
+    joint density.
+    """
+    reference = model.kernel.reference_variance(model.encoder, flat_draws(model, posterior))
+    of_function = np.sqrt(reference).reshape(posterior.sizes["chain"], posterior.sizes["draw"])
+    arrays = {}
+    for name, prior in model.priors.items():
+        if name in posterior:  # vectors of length 0 are not
+            factor = of_function if name == SIGNAL.name else np.ones(())
+            density = prior.log_density(posterior[name].to_numpy() * factor) + np.log(factor)
+            arrays[name] = (posterior[name].dims[: density.ndim], density)
+    return xr.Dataset(arrays, posterior.coords)
+
+
+def flat_draws(model: Model, posterior: xr.Dataset) -> dict[str, FloatArray]:
+    """Return the hyperparameters of a group by name, (s, ...), with the chains concatenated."""
+    draws = {
+        str(name): np.ascontiguousarray(values.to_numpy().reshape(-1, *values.shape[2:]))
+        for name, values in posterior.data_vars.items()
+    }
+    # Stan writes no column for an empty vector, such as length-scales of a space without real parameters.
+    empty = {h.name: np.zeros((len(draws["mu"]), 0)) for h in model.hyperparameters if h.shape == (0,)}
+    return empty | draws
 
 
 def prior_groups(model: Model, train: Encoded, run: Run) -> dict[str, xr.Dataset]:

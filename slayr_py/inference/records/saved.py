@@ -14,6 +14,7 @@ import numpy as np
 import xarray as xr
 
 from slayr_py.errors import DataError, StorageError, did_you_mean
+from slayr_py.inference.diagnostics.arviz_tree import arviz_tree, groups_of
 from slayr_py.inference.model import Model
 from slayr_py.inference.sampling.run_folder import private_folder
 
@@ -111,7 +112,7 @@ def _read(path: Path) -> xr.DataTree:
         _check_zarr(path)
         options = {"engine": "zarr", "zarr_format": _ZARR_FORMAT, "consolidated": False}
     with xr.open_datatree(path, **options) as stored:
-        return stored.load()
+        return arviz_tree(groups_of(stored.load()))
 
 
 def _check_zarr(path: Path) -> None:

@@ -14,7 +14,7 @@ def test_tail_shapes_of_observations_equal_those_of_arviz(branin_posterior, bran
     check, loo = branin_posterior.check(), branin_posterior.loo()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        other = arviz().loo(branin_posterior.to_arviz(), pointwise=True)
+        other = arviz().loo(branin_posterior.idata, pointwise=True)
     np.testing.assert_array_equal(loo.coords["pareto_k"], other.pareto_k)
     assert check.loo_pareto_k_max == float(other.pareto_k.max())
     assert check.limits["loo_pareto_k_max"] == loo.attrs["pareto_k_limit"] == other.good_k

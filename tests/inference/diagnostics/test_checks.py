@@ -119,7 +119,7 @@ def test_diagnostics_of_a_good_fit(branin_posterior):
     check = branin_posterior.check()
     assert check.ok, check.messages
     assert check.rhat_max < 1.03 and check.ess_bulk_min > 100 and check.ebfmi_min > 0.3
-    summary = arviz().summary(branin_posterior.to_arviz(), round_to="none")
+    summary = arviz().summary(branin_posterior.idata, round_to="none")
     assert check.rhat_max == pytest.approx(summary["r_hat"].max(), abs=1e-9)
     assert check.ess_bulk_min == pytest.approx(summary["ess_bulk"].min())
     assert str(check).startswith("rhat 1.0")

@@ -1,4 +1,4 @@
-"""Groups of the data tree compared with their model, and functions of ArviZ applied to them."""
+"""Groups of the data tree compared with their model."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ import pytest
 import xarray as xr
 from ConfigSpace import ConfigurationSpace
 from scipy.linalg import solve_triangular
-from scipy.stats import beta, kstest, lognorm, multivariate_normal, norm
-from testing_arviz import elpd_loo, loo_pit, panels, pointwise
+from scipy.stats import beta, dirichlet, kstest, lognorm, multivariate_normal, norm
+from testing_arviz import loo_pit
 from testing_spaces import conditional_space, mixed_space, plain_space
 
 import slayr_py as sl
@@ -32,41 +32,23 @@ GROUPS = {
     "posterior",
     "unconstrained_posterior",
     "sample_stats",
+    "log_prior",
     "log_likelihood",
     "posterior_predictive",
     "observed_data",
     "constant_data",
 }
-SPACES = {"matern": plain_space, "hierarchical": conditional_space, "fm": mixed_space}
-LABELS = {
-    "matern": ["lengthscale[x]", "lengthscale[z]"],
-    "hierarchical": ["gamma[degree]", "rho[kernel]", "lengthscale[C]"],
-    "fm": ["lengthscale[lr]", "alpha[act]", "beta[size]"],
-}
-PLOTS = {
-    "plot_trace": {},
-    "plot_rank": {},
-    "plot_pair": {"var_names": ["mu", "sigma_f", "sigma_n"], "divergences": True},
-    "plot_forest": {},
-    "plot_energy": {},
-    "plot_ppc": {},
-    "plot_loo_pit": {},
-    "plot_posterior": {},
-}
+KERNELS = pytest.mark.parametrize(
+    ("kernel", "space"),
+    [
+        ("matern", plain_space()),
+        (Hierarchical("rq", "sum"), conditional_space()),
+        (FrequencyModulated("power", orders=3), mixed_space()),
+    ],
+    ids=["matern", "hierarchical", "fm-power"],
+)
 LIMIT = 0.001  # of p-values of right results
 DATA_SETS, RANKS = 60, 19
-
-
-def fitted(kernel, seed=2, **options):
-    encoder = Encoder(SPACES[kernel]())
-    y = np.random.default_rng(0).normal(size=10)
-    options = {"chains": 2, "warmup": 150, "draws": 100} | options
-    return sl.GaussianProcess(encoder, kernel).fit(encoder.sobol(10, 3), y, seed=seed, **options)
-
-
-@pytest.fixture(scope="module", params=sorted(SPACES))
-def posterior(request):
-    return fitted(request.param).with_prior(draws=100, chains=2, warmup=150)
 
 
 @pytest.fixture
@@ -114,51 +96,6 @@ def test_log_lik_is_the_density_of_each_point_given_the_others(branin_posterior)
         assert log_lik == pytest.approx(joint - others, abs=1e-7)
 
 
-def test_the_summary_has_the_names_of_the_space(posterior, az):
-    summary = az.summary(posterior.to_arviz())
-    assert {"mu", "sigma_f", "sigma_n", *LABELS[posterior.kernel.name]} <= set(summary.index)
-    assert np.all(summary["ess_bulk"] > 0)
-
-
-@pytest.mark.parametrize("name", PLOTS)
-def test_stock_plots_draw_something(posterior, az, name):
-    assert panels(name, posterior.to_arviz(), PLOTS[name])
-
-
-def test_the_prior_can_be_plotted_beside_the_posterior(posterior, az):
-    tree = posterior.to_arviz()
-    drawn = panels("plot_dist_comparison", tree, {"var_names": ["sigma_n", "lengthscale"]})
-    # Prior, posterior and both, in a row for each entry; since version 1 both alone.
-    each = 3 if hasattr(az, "plot_dist_comparison") else 1
-    assert len(drawn) == each * (1 + posterior.draws["lengthscale"].shape[1])
-    assert panels("plot_ppc", tree, {"group": "prior" if hasattr(az, "plot_ppc") else "prior_predictive"})[0].lines
-
-
-def test_leave_one_out_and_comparison_of_models(posterior, az):
-    loo = az.loo(posterior.to_arviz(), pointwise=True)
-    ours = posterior.loo()
-    np.testing.assert_allclose(ours.values, pointwise(loo) - np.log(posterior.y_sd))
-    assert ours.attrs["elpd"] == pytest.approx(elpd_loo(loo) - len(ours) * np.log(posterior.y_sd))
-    other = fitted(posterior.kernel.name, seed=3)
-    table = az.compare({"one": posterior.to_arviz(), "other": other.to_arviz()})
-    assert set(table.index) == {"one", "other"} and table["weight"].sum() == pytest.approx(1)
-
-
-@pytest.mark.parametrize("method", ["pathfinder", "map"])
-def test_arviz_functions_of_fits_without_chains(az, method):
-    tree = fitted("matern", method=method).to_arviz()
-    assert list(az.summary(tree).index)[:3] == ["mu", "sigma_f", "sigma_n"]
-    for name in ("plot_forest", "plot_ppc", "plot_posterior"):
-        assert panels(name, tree, {})
-    with pytest.raises(AttributeError, match="energy"):
-        az.plot_energy(tree)
-    if method == "pathfinder":
-        assert np.isfinite(elpd_loo(az.loo(tree)))
-    else:
-        with pytest.raises(IndexError):  # one draw has no tail
-            az.loo(tree)
-
-
 # The prior
 
 
@@ -183,15 +120,42 @@ def marginals(model):
             )
 
 
-@pytest.mark.parametrize(
-    ("kernel", "space"),
-    [
-        ("matern", plain_space()),
-        (Hierarchical("rq", "sum"), conditional_space()),
-        (FrequencyModulated("power", orders=3), mixed_space()),
-    ],
-    ids=["matern", "hierarchical", "fm-power"],
-)
+def shape_of_signal(model, draws):
+    """Return the standard deviation of the function divided by ``sigma_f``, of draws (c, s, ...)."""
+    flat = {name: values.reshape(-1, *values.shape[2:]) for name, values in draws.items()}
+    return np.sqrt(model.kernel.reference_variance(model.encoder, flat)).reshape(draws["mu"].shape)
+
+
+@pytest.mark.parametrize("method", ["nuts", "laplace", "pathfinder", "map"])
+@KERNELS
+def test_log_prior_is_the_density_of_each_hyperparameter(kernel, space, method):
+    encoder = Encoder(space)
+    options = {"warmup": 100, "chains": 2, "draws": 20} if method == "nuts" else {}
+    gp = sl.GaussianProcess(encoder, kernel, warp="log")
+    fit = gp.fit(encoder.sobol(6, 3), np.arange(6.0), method=method, pointwise=False, **options)
+    draws = {str(name): np.asarray(values) for name, values in fit.idata["posterior"].to_dataset().items()}
+    stored = fit.idata["log_prior"].to_dataset()
+    assert set(stored.data_vars) == set(fit.model.priors)
+    for name, values in stored.items():
+        labels = () if isinstance(fit.model.priors[name], sl.Dirichlet) else fit.idata["posterior"][name].dims[2:]
+        assert values.dims == ("chain", "draw", *labels)
+    signal = shape_of_signal(fit.model, draws)
+    for name, j, distribution in marginals(fit.model):
+        if isinstance(fit.model.priors[name], sl.Dirichlet):
+            concentration = list(fit.model.priors[name].stan_data(name, draws[name][0, 0]).values())[0]
+            expected = [[dirichlet.logpdf(x / x.sum(), concentration) for x in chain] for chain in draws[name]]
+            np.testing.assert_allclose(stored[name], expected, rtol=1e-6)
+            continue
+        values, density = (a if j is None else a[..., j] for a in (draws[name], stored[name].to_numpy()))
+        scale = signal if name == "sigma_f" else 1.0
+        np.testing.assert_allclose(density, distribution.logpdf(values * scale) + np.log(scale), rtol=1e-9, atol=1e-9)
+    if method == "nuts":  # the program's own coordinate, whose prior is standard normal
+        score = fit.idata["unconstrained_posterior"]["z_sigma_f"]
+        slope = fit.model.priors["sigma_f"].sigma * draws["sigma_f"]
+        np.testing.assert_allclose(stored["sigma_f"], norm.logpdf(score) - np.log(slope), rtol=1e-9, atol=1e-9)
+
+
+@KERNELS
 def test_the_prior_group_is_the_priors_own_distribution(kernel, space):
     encoder = Encoder(space)
     configs = encoder.sobol(6, 3)
@@ -201,7 +165,7 @@ def test_the_prior_group_is_the_priors_own_distribution(kernel, space):
     prior = {name: np.asarray(values) for name, values in posterior.idata["prior"].to_dataset().items()}
     assert set(prior) == set(posterior.model.priors)
     flat = {name: values.reshape(-1, *values.shape[2:]) for name, values in prior.items()}
-    reference = np.sqrt(posterior.kernel.reference_variance(encoder, flat)).reshape(4, 500)
+    reference = shape_of_signal(posterior.model, prior)
     z = []
     for name, j, distribution in marginals(posterior.model):
         values = prior[name] if j is None else prior[name][..., j]
@@ -263,7 +227,7 @@ def rank(pit):
 @pytest.mark.slow
 def test_the_loo_pit_of_arviz_is_uniform_for_data_from_the_model(simulated, az):
     # Observations of one data set depend on each other; those of different ones do not.
-    ranks = [rank(loo_pit(posterior.to_arviz())[i % 6]) for i, posterior in enumerate(simulated)]
+    ranks = [rank(loo_pit(posterior.idata)[i % 6]) for i, posterior in enumerate(simulated)]
     assert ecdf_p_value(ranks, RANKS) > LIMIT, ranks
 
 
@@ -276,7 +240,7 @@ def test_loo_pit_of_replicates_given_all_observations_is_not_uniform(simulated, 
         variance = 2 * sigma_n**2 - sigma_n**4 * np.diagonal(inverse, axis1=1, axis2=2)
         seen = y - sigma_n**2 * factors.weights
         seen += np.sqrt(variance) * np.random.default_rng(i).normal(size=variance.shape)
-        tree = posterior.to_arviz()
-        stored = tree.posterior_predictive["y"]
+        tree = posterior.idata
+        stored = tree["posterior_predictive"]["y"]
         ranks.append(rank(loo_pit(tree, stored.copy(data=seen.reshape(stored.shape)))[i % 6]))
     assert ecdf_p_value(ranks, RANKS) < LIMIT, ranks

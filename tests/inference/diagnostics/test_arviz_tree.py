@@ -1,0 +1,179 @@
+"""Data trees as arguments of the installed ArviZ."""
+
+from __future__ import annotations
+
+import copy
+import pickle
+import subprocess
+import sys
+import warnings
+
+import matplotlib.pyplot as plt
+import numpy as np
+import pytest
+import xarray as xr
+from testing_arviz import axes, elpd_loo, pointwise
+from testing_arviz_calls import CALLS, HAS_TREES, OMITTED, offered
+from testing_spaces import conditional_space, mixed_space, plain_space
+
+import slayr_py as sl
+from slayr_py.inference.diagnostics.arviz_bridge import arviz
+from slayr_py.space import Encoder
+
+SPACES = {"matern": plain_space, "hierarchical": conditional_space, "fm": mixed_space}
+LABELS = {
+    "matern": ["lengthscale[x]", "lengthscale[z]"],
+    "hierarchical": ["gamma[degree]", "rho[kernel]", "lengthscale[C]"],
+    "fm": ["lengthscale[lr]", "alpha[act]", "beta[size]"],
+}
+
+
+def fitted(kernel, seed=2, **options):
+    encoder = Encoder(SPACES[kernel]())
+    y = np.random.default_rng(0).normal(size=10)
+    options = {"chains": 2, "warmup": 150, "draws": 100} | options
+    return sl.GaussianProcess(encoder, kernel).fit(encoder.sobol(10, 3), y, seed=seed, **options)
+
+
+@pytest.fixture(scope="module", params=sorted(SPACES))
+def posterior(request):
+    return fitted(request.param).with_prior(draws=100, chains=2, warmup=150)
+
+
+@pytest.fixture(scope="module")
+def other(posterior):
+    return fitted(posterior.kernel.name, seed=3)
+
+
+@pytest.fixture
+def az():
+    """ArviZ without its deprecation warnings; figures are closed."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        yield arviz()
+    plt.close("all")
+
+
+def test_every_plot_and_statistic_of_arviz_is_called_or_omitted_for_a_reason():
+    assert offered() <= CALLS.keys() | OMITTED.keys()
+    assert not CALLS.keys() & OMITTED.keys()
+    # The names are those of one version or another: most of them exist in the installed one.
+    assert len(offered() & CALLS.keys()) > 0.8 * len(CALLS)
+
+
+@pytest.mark.stan
+@pytest.mark.parametrize("name", sorted(offered() & CALLS.keys()))
+def test_arviz_accepts_the_tree(posterior, other, az, name):
+    data, call = posterior.idata, CALLS[name]
+    before = data.copy(deep=True)
+    result = call(az, data, other.idata) if callable(call) else getattr(az, name)(data, **call)
+    assert result is not None
+    if name.startswith("plot_"):
+        assert axes(result)
+    assert data.identical(before)
+
+
+@pytest.mark.stan
+def test_the_summary_has_the_names_of_the_space(posterior, az):
+    summary = az.summary(posterior.idata)
+    assert {"mu", "sigma_f", "sigma_n", *LABELS[posterior.kernel.name]} <= set(summary.index)
+    assert np.all(summary["ess_bulk"].astype(float) > 0)
+
+
+@pytest.mark.stan
+def test_leave_one_out_and_comparison_of_models(posterior, other, az):
+    loo = az.loo(posterior.idata, pointwise=True)
+    ours = posterior.loo()
+    np.testing.assert_allclose(ours.values, pointwise(loo) - np.log(posterior.y_sd))
+    assert ours.attrs["elpd"] == pytest.approx(elpd_loo(loo) - len(ours) * np.log(posterior.y_sd))
+    table = az.compare({"one": posterior.idata, "other": other.idata})
+    assert set(table.index) == {"one", "other"} and table["weight"].sum() == pytest.approx(1)
+
+
+@pytest.mark.stan
+def test_the_prior_can_be_plotted_beside_the_posterior(posterior, az):
+    options = {"var_names": ["sigma_n", "lengthscale"]}
+    entries = 1 + posterior.draws["lengthscale"].shape[1]
+    if HAS_TREES:
+        assert len(axes(az.plot_prior_posterior(posterior.idata, **options))) == entries
+        assert axes(az.plot_ppc_dist(posterior.idata, group="prior_predictive"))[0].lines
+    else:  # prior, posterior and both, in a row for each entry
+        assert len(axes(az.plot_dist_comparison(posterior.idata, **options))) == 3 * entries
+        assert axes(az.plot_ppc(posterior.idata, group="prior"))[0].lines
+
+
+@pytest.mark.stan
+@pytest.mark.parametrize("method", ["pathfinder", "laplace", "map"])
+def test_arviz_functions_of_fits_without_chains(az, method):
+    tree = fitted("matern", method=method).idata
+    assert list(az.summary(tree).index)[:3] == ["mu", "sigma_f", "sigma_n"]
+    for name in ("plot_forest", *(("plot_ppc_dist", "plot_dist") if HAS_TREES else ("plot_ppc", "plot_posterior"))):
+        assert axes(getattr(az, name)(tree))
+    with pytest.raises(AttributeError, match="energy"):
+        az.plot_energy(tree)
+    if method == "map":
+        with pytest.raises(IndexError):  # one draw has no tail
+            az.loo(tree)
+    else:
+        assert np.isfinite(elpd_loo(az.loo(tree)))
+        sensitivity = az.psense(tree) if HAS_TREES else az.psens(tree)
+        assert np.isfinite(sensitivity["mu"])
+
+
+@pytest.mark.stan
+def test_groups_are_nodes_and_datasets(mixed_posterior):
+    tree = mixed_posterior.idata
+    assert isinstance(tree, xr.DataTree) and all(isinstance(node, xr.DataTree) for node in tree.children.values())
+    for group in (tree["posterior"], tree.posterior):
+        assert group["lengthscale"].dims == ("chain", "draw", "real") and not group.children
+        assert type(group.to_dataset()) is xr.Dataset and group.to_dataset().identical(group.dataset.copy())
+        assert group.to_dataset().identical(tree.children["posterior"].to_dataset())
+    assert tree["posterior/mu"].identical(tree["posterior"]["mu"])
+    for name, group in tree.children.items():
+        for dimension in {"chain", "draw"} & set(group.dims):
+            np.testing.assert_array_equal(group[dimension], np.arange(group.sizes[dimension]), name)
+
+
+@pytest.mark.stan
+def test_derived_variables_are_stored_in_the_tree(mixed_posterior, az):
+    tree = mixed_posterior.idata.copy()
+    tree["posterior"]["log_sigma_n"] = np.log(tree["posterior"]["sigma_n"])
+    tree.posterior["log_sigma_f"] = np.log(tree.posterior["sigma_f"])
+    assert list(az.summary(tree, var_names=["log_sigma_n", "log_sigma_f"]).index) == ["log_sigma_n", "log_sigma_f"]
+    assert "log_sigma_f" in tree.children["posterior"].data_vars
+    assert "log_sigma_f" not in mixed_posterior.idata["posterior"].data_vars
+
+
+@pytest.mark.stan
+def test_parts_and_copies_of_a_tree_are_accepted(mixed_posterior, az):
+    tree = mixed_posterior.idata
+    for same in (tree.copy(), copy.deepcopy(tree), pickle.loads(pickle.dumps(tree))):
+        assert same.identical(tree) and len(az.summary(same))
+    assert az.ess(tree.isel(draw=slice(50)))["mu"] != az.ess(tree)["mu"]
+    group = tree["posterior"]
+    assert pickle.loads(pickle.dumps(group)).to_dataset().identical(group.copy().to_dataset())
+
+
+@pytest.mark.stan
+def test_to_arviz_returns_a_copy_in_the_format_of_the_version(mixed_posterior, az):
+    converted = mixed_posterior.to_arviz()
+    assert type(converted) is (xr.DataTree if HAS_TREES else az.InferenceData)
+    converted["posterior"]["twice"] = 2 * converted["posterior"]["mu"]
+    assert "twice" not in mixed_posterior.idata["posterior"].data_vars
+    assert az.loo(converted, pointwise=True).elpd_loo if not HAS_TREES else az.loo(converted).elpd
+
+
+@pytest.mark.stan
+def test_arviz_is_imported_when_its_data_are_used(mixed_posterior, tmp_path):
+    """It takes a second. A tree is accepted whether ArviZ is imported before or after it."""
+    code = (
+        "import sys, slayr_py as sl;"
+        f"posterior = sl.Posterior.load({str(mixed_posterior.save(tmp_path))!r});"
+        "posterior.predict(posterior.train[:1]);"
+        "assert 'arviz' not in sys.modules;"
+        "data = posterior.idata;"
+        "import arviz;"
+        "print(list(arviz.ess(data).data_vars))"
+    )
+    done = subprocess.run([sys.executable, "-W", "ignore", "-c", code], capture_output=True, text=True, check=True)
+    assert "'lengthscale'" in done.stdout
