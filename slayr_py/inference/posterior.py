@@ -141,15 +141,15 @@ class Posterior:
         return self._summary().html()
 
     def _summary(self) -> Summary:
-        checks = self.check()
+        checks, several = self.check(), self.n_draws > 1
+        verdict = "ok" if checks.ok else "NOT OK"
         lines = [
             f"Posterior of a Gaussian process: {self.kernel.description}, {len(self.train)} observations",
-            f"{self.record['arguments']['method']}, {self.n_draws} draw{'s' * (self.n_draws > 1)}: {checks} {'ok' if checks.ok else 'NOT OK'}",
+            f"{self.record['arguments']['method']}, {self.n_draws} draw{'s' * several}: {checks} {verdict}",
             *checks.messages,
         ]
         by_entry = entries(self.model)
         draws = np.column_stack([self.draws[name].reshape(self.n_draws, -1)[:, i] for name, i in by_entry.values()])
-        several = self.n_draws > 1
         centre = "median" if several else "value"
         table = pd.DataFrame({"hyperparameter": list(by_entry), centre: np.median(draws, axis=0)})
         if several:
@@ -204,6 +204,7 @@ class Posterior:
         Parameters
         ----------
         configs : iterable of configurations, DataFrame, (m, D) array, or Encoded
+            Columns of a DataFrame that are not parameters of the space are ignored.
         engine : {"numpy", "stan"}
             Compute the prediction in NumPy or as the program's generated quantities; equal up to rounding.
 
@@ -212,7 +213,7 @@ class Posterior:
         Prediction
             In the user's units.
         """
-        new = self.encoder.encode(configs)
+        new = self.encoder.encode(configs, other_columns=True)
         if engine == "numpy":
             mean, sd = predict_all(self.kernel, self.train, self._targets, self.draws, new)
         elif engine == "stan":
@@ -232,6 +233,7 @@ class Posterior:
         Parameters
         ----------
         configs : iterable of configurations, DataFrame, (m, D) array, or Encoded
+            Columns of a DataFrame that are not parameters of the space are ignored.
         n : int
             Number of draws.
         seed : int
@@ -252,7 +254,7 @@ class Posterior:
         n, seed = check_integer("n", n), check_integer("seed", seed, minimum=0)
         rng = np.random.default_rng(seed)
         rows = rng.integers(self.n_draws, size=n)
-        new = self.encoder.encode(configs)
+        new = self.encoder.encode(configs, other_columns=True)
         values = sample_all(self.kernel, self.train, self._targets, self.draws, new, rows, rng)
         if "warp" in self.draws:
             values = unwarped(values, self.draws["warp"][rows, None])
