@@ -13,6 +13,7 @@ from ConfigSpace import ConfigurationSpace
 
 from slayr_py.display import Summary
 from slayr_py.errors import DataError, did_you_mean
+from slayr_py.inference.named_priors import Priors, vector_prior
 from slayr_py.kernels import Hyperparameter, Kernel, Prior, from_name
 from slayr_py.kernels.contracts import StanValue
 from slayr_py.kernels.hyperparameters import MEAN, NOISE, SIGNAL, WARP
@@ -43,7 +44,7 @@ class Model:
         self,
         space: ConfigurationSpace | Encoder,
         kernel: Kernel | str = "auto",
-        priors: Mapping[str, Prior] | None = None,
+        priors: Priors | None = None,
         warp: Warp = "none",
     ) -> None:
         if warp not in get_args(Warp):
@@ -54,15 +55,19 @@ class Model:
         of_targets = (MEAN, SIGNAL, NOISE) if self.warp == "none" else (MEAN, SIGNAL, NOISE, WARP)
         known = self.kernel.contract.ordered((*of_targets, *self.kernel.hyperparameters(self.encoder)))
         defaults = {h.name: h.prior for h in known}
-        for name, prior in (priors or {}).items():
+        by_name = {h.name: h for h in known}
+        chosen: dict[str, Prior] = {}
+        for name, given in (priors or {}).items():
             if name not in defaults:
                 raise DataError(f"no hyperparameter {name!r} to put a prior on; known: {', '.join(defaults)}")
+            prior = vector_prior(by_name[name], given, self.encoder) if isinstance(given, Mapping) else given
             if not isinstance(prior, Prior) or prior.support != defaults[name].support:
                 raise DataError(
                     f"the prior of {name!r} must be {type(defaults[name]).__name__} "
                     f"(support: {defaults[name].support}), got {prior!r}"
                 )
-        self.priors: dict[str, Prior] = {**defaults, **(priors or {})}
+            chosen[name] = prior
+        self.priors: dict[str, Prior] = {**defaults, **chosen}
         self.hyperparameters: tuple[Hyperparameter, ...] = tuple(replace(h, prior=self.priors[h.name]) for h in known)
         for h in self.hyperparameters:
             h.prior.stan_data(h.name, h.labels)  # raises for a prior of the wrong length
