@@ -68,10 +68,9 @@ def program(tmp_path_factory) -> CompiledProgram:
 
 @pytest.fixture(scope="session")
 def threaded(tmp_path_factory) -> CompiledProgram:
-    """Another front end: with threads, and for any processor."""
     source = tmp_path_factory.mktemp("source") / "coin.stan"
     source.write_text(PROGRAM)
-    return compile_program(source, cpp_options={"STAN_THREADS": True})
+    return compile_program(source, cpp_options={"STAN_THREADS": True} | processor_options(ensure_cmdstan()))
 
 
 @pytest.fixture
