@@ -25,7 +25,7 @@ ROOMS = [
 INFERENCE = [
     ["diagnostics"],
     ["sampling"],
-    ["model", "observed", "warp"],
+    ["model", "named_priors", "observed", "warp"],
     ["records"],
     ["prediction"],
     ["posterior"],

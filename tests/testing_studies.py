@@ -12,6 +12,23 @@ NUTS: dict[str, Any] = {"method": "nuts", "n_initial": 4, "seed": 3, "chains": 2
 """Options of a study with short NUTS fits after a design of four trials."""
 
 
+KILLED = """
+import os, sys
+from ConfigSpace import ConfigurationSpace
+import slayr_py as sl
+space = ConfigurationSpace({"x": (-5.0, 10.0), "y": (0.0, 15.0)})
+calls = []
+def objective(config):
+    calls.append(config)
+    if len(calls) == 5:
+        os._exit(9)
+    return config["x"] ** 2 + config["y"]
+sl.minimize(objective, space, budget=6, n_initial=3, seed=3, progress=False, storage=sys.argv[1], study_name="killed",
+            method="map", chains=1, warmup=50, draws=50)
+"""
+"""Script of a study whose process ends in the fifth evaluation; the argument is the URL of a database."""
+
+
 def branin(config):
     x, y = config["x"], config["y"]
     return (

@@ -30,9 +30,11 @@ class GaussianProcess(Model):
     space : ConfigSpace.ConfigurationSpace or Encoder
     kernel : Kernel or str
         A kernel, its name, or "auto".
-    priors : mapping of str to Prior or float, optional
+    priors : mapping of str to Prior, number, or a mapping of str to these, optional
         Replaces the default priors of the named hyperparameters; on standardised targets and unit-cube inputs. A number
-        fixes a hyperparameter. Priors are data of the program: changing them needs no compilation.
+        fixes a hyperparameter. For a vector, ``{"lengthscale": {"lr": LogNormal(0, 1)}}`` replaces the prior of the
+        entry of one parameter, or of all columns of a categorical one; the other entries keep their default, which must
+        be of the same family. Priors are data of the program: changing them needs no compilation.
     warp : {"none", "log", "auto"}
         "log" lets the targets be a Gaussian process after a transformation that compresses large values and stretches
         small ones; its parameter ``warp`` is sampled with the other hyperparameters. "auto" is "log".

@@ -10,10 +10,11 @@ from typing import Any, Literal, Self, get_args
 import numpy as np
 import pandas as pd
 from ConfigSpace import ConfigurationSpace
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from slayr_py.display import Summary
 from slayr_py.errors import DataError, did_you_mean
+from slayr_py.inference.named_priors import Priors, vector_prior
 from slayr_py.kernels import Hyperparameter, Kernel, Prior, from_name
 from slayr_py.kernels.contracts import StanValue
 from slayr_py.kernels.hyperparameters import LATENT_SIGNAL, MEAN, NOISE, SIGNAL, UNIT_NOISE, WARP
@@ -55,7 +56,7 @@ class Model:
         self,
         space: ConfigurationSpace | Encoder,
         kernel: Kernel | str = "auto",
-        priors: Mapping[str, Prior | ArrayLike] | None = None,
+        priors: Priors | None = None,
         warp: Warp = "none",
         likelihood: Likelihood = "gaussian",
     ) -> None:
@@ -71,16 +72,18 @@ class Model:
         self.encoder = space if isinstance(space, Encoder) else Encoder(space)
         self.kernel = from_name(kernel, self.encoder)
         declared = self.kernel.contract.ordered((*self._of_targets(), *self.kernel.hyperparameters(self.encoder)))
-        defaults = {h.name: h.prior for h in declared}
-        for name, prior in (priors or {}).items():
+        defaults = {h.name: h for h in declared}
+        chosen: dict[str, Prior] = {}
+        for name, given in (priors or {}).items():
             if name not in defaults:
                 raise DataError(f"no hyperparameter {name!r} to put a prior on; known: {', '.join(defaults)}")
-            support = defaults[name].support
+            prior = vector_prior(defaults[name], given, self.encoder) if isinstance(given, Mapping) else given
+            support = defaults[name].prior.support
             if isinstance(prior, Prior) and prior.support != support:
                 known = " or ".join(families(support))
                 raise DataError(f"the prior of {name!r} must be {known} (support: {support}), got {prior!r}")
-            defaults[name] = prior if isinstance(prior, Prior) else fixed(prior, support)
-        self.priors: dict[str, Prior] = defaults
+            chosen[name] = prior if isinstance(prior, Prior) else fixed(prior, support)
+        self.priors: dict[str, Prior] = {h.name: chosen.get(h.name, h.prior) for h in declared}
         self.hyperparameters: tuple[Hyperparameter, ...] = tuple(
             replace(h, prior=self.priors[h.name]) for h in declared
         )

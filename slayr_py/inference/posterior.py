@@ -146,14 +146,14 @@ class Posterior:
 
     def _summary(self) -> Summary:
         checks, method, n = self.check(), self.record["arguments"]["method"], self.n_draws
+        several, verdict = n > 1, "ok" if checks.ok else "NOT OK"
         lines = [
             f"Posterior of a Gaussian process: {self.kernel.description}, {len(self.train)} observations",
-            f"{method}, {n} draw{'s' * (n > 1)}: {checks} {'ok' if checks.ok else 'NOT OK'}",
+            f"{method}, {n} draw{'s' * several}: {checks} {verdict}",
             *checks.messages,
         ]
         by_entry = entries(self.model)
         draws = np.column_stack([self.draws[name].reshape(self.n_draws, -1)[:, i] for name, i in by_entry.values()])
-        several = self.n_draws > 1
         centre = "median" if several else "value"
         table = pd.DataFrame({"hyperparameter": list(by_entry), centre: np.median(draws, axis=0)})
         if several:
@@ -213,6 +213,7 @@ class Posterior:
         Parameters
         ----------
         configs : iterable of configurations, DataFrame, (m, D) array, or Encoded
+            Columns of a DataFrame that are not parameters of the space are ignored.
         engine : {"numpy", "stan"}
             Compute the prediction in NumPy or as the program's generated quantities; equal up to rounding.
 
@@ -221,7 +222,7 @@ class Posterior:
         Prediction
             In the user's units.
         """
-        new = self.encoder.encode(configs)
+        new = self.encoder.encode(configs, other_columns=True)
         if engine == "numpy":
             mean, sd = predict_all(self.kernel, self.train, self.targets, self.draws, new)
         elif engine == "stan":
@@ -241,6 +242,7 @@ class Posterior:
         Parameters
         ----------
         configs : iterable of configurations, DataFrame, (m, D) array, or Encoded
+            Columns of a DataFrame that are not parameters of the space are ignored.
         n : int
             Number of draws.
         seed : int
@@ -261,7 +263,7 @@ class Posterior:
         n, seed = check_integer("n", n), check_integer("seed", seed, minimum=0)
         rng = np.random.default_rng(seed)
         rows = rng.integers(self.n_draws, size=n)
-        new = self.encoder.encode(configs)
+        new = self.encoder.encode(configs, other_columns=True)
         values = sample_all(self.kernel, self.train, self.targets, self.draws, new, rows, rng)
         if "warp" in self.draws:
             values = unwarped(values, self.draws["warp"][rows, None])

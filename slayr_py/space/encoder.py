@@ -75,14 +75,20 @@ class Encoder(Layout):
             return values
         return self.decode(encoded)[0]
 
-    def encode(self, configs: Encoded | pd.DataFrame | Iterable[Mapping[str, object]] | NDArray[Any]) -> Encoded:
+    def encode(
+        self,
+        configs: Encoded | pd.DataFrame | Iterable[Mapping[str, object]] | NDArray[Any],
+        other_columns: bool = False,
+    ) -> Encoded:
         """Encode configurations as arrays.
 
         Parameters
         ----------
         configs : iterable of Configuration or mapping, DataFrame, (n, D) array, or Encoded
-            A DataFrame has one column per parameter; the columns of an array follow ``names``. Both are empty (NaN or
-            None) where a parameter is inactive. Constants may be omitted.
+            A DataFrame has one column per parameter, in any order; the columns of an array follow ``names``. Both are
+            empty (NaN or None) where a parameter is inactive. Constants may be omitted.
+        other_columns : bool
+            Ignore columns of a DataFrame that are not parameters of the space, instead of raising an error.
 
         Raises
         ------
@@ -93,7 +99,7 @@ class Encoder(Layout):
             if not self.matches(configs.encoder):
                 raise SpaceError("these configurations were encoded for another space or with other graphs")
             return configs
-        return self._encode(rows_of(configs, self.dimensions), where="configuration {}: ")
+        return self._encode(rows_of(configs, self.dimensions, self.space, other_columns), where="configuration {}: ")
 
     def decode(self, encoded: Encoded) -> list[Configuration]:
         """Return the configurations of the given arrays; the inverse of :meth:`encode`.

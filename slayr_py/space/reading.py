@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from ConfigSpace import ConfigurationSpace
 from numpy.typing import NDArray
 
 from slayr_py.errors import SpaceError, did_you_mean
@@ -15,12 +16,23 @@ from slayr_py.space.rules import BoolArray, Rules, spelled
 from slayr_py.space.vectors import Vectors
 
 
-def rows_of(configs: pd.DataFrame | Iterable[object] | NDArray[Any], dimensions: tuple[Dimension, ...]) -> list[object]:
-    """Return one mapping per configuration; empty cells of tables are omitted, array columns follow ``dimensions``."""
+def rows_of(
+    configs: pd.DataFrame | Iterable[object] | NDArray[Any],
+    dimensions: tuple[Dimension, ...],
+    space: ConfigurationSpace,
+    other_columns: bool = False,
+) -> list[object]:
+    """Return one mapping per configuration; empty cells of tables are omitted, array columns follow ``dimensions``.
+
+    With ``other_columns``, columns of a DataFrame that are not parameters of the space are omitted.
+    """
     if isinstance(configs, Mapping):
         raise SpaceError("expected a list of configurations, got a single one; wrap it in a list")
     if isinstance(configs, pd.DataFrame):
-        table = [{str(name): value for name, value in row.items()} for row in configs.to_dict(orient="records")]
+        named = configs.set_axis(configs.columns.map(str), axis=1)
+        found = _parameter_columns(named.columns, dimensions, space)
+        records = (named[found] if other_columns else named).to_dict(orient="records")
+        table = [{str(name): value for name, value in row.items()} for row in records]
     elif isinstance(configs, np.ndarray):
         names = [d.name for d in dimensions]
         if configs.ndim != 2 or configs.shape[1] != len(names):
@@ -104,6 +116,27 @@ def check_rules(rules: Rules, vectors: FloatArray, given: BoolArray, varies: Boo
         if holds.any():
             raise SpaceError(f"{where.format(int(np.argmax(holds)))}forbidden by the space: {spelled(clause)}")
     return active
+
+
+def _parameter_columns(
+    columns: pd.Index[Any], dimensions: tuple[Dimension, ...], space: ConfigurationSpace
+) -> pd.Index[Any]:
+    """Return the columns of a table that are parameters.
+
+    Raises
+    ------
+    SpaceError
+        If a parameter without condition has no column, or a parameter has several.
+    """
+    found = columns[columns.isin(list(space))]
+    if found.has_duplicates:
+        raise SpaceError(f"the table has more than one column {found[found.duplicated()][0]!r}; rename or drop one")
+    for d in dimensions:
+        if d.name not in found and not space.parent_conditions_of[d.name]:
+            others = list(columns.difference(found))
+            hint = did_you_mean(d.name, others) if others else ""
+            raise SpaceError(f"the table has no column for parameter {d.name!r}{hint}")
+    return found
 
 
 def _check_constant(name: str, value: object, vectors: Vectors) -> None:

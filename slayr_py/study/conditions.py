@@ -12,8 +12,9 @@ from optuna import Study
 from optuna.trial import FrozenTrial
 
 from slayr_py.inference import GaussianProcess, Posterior
+from slayr_py.inference.named_priors import Priors
 from slayr_py.inference.sampling.options import FitOptions
-from slayr_py.kernels import Kernel, Prior
+from slayr_py.kernels import Kernel
 from slayr_py.space import Encoder
 from slayr_py.study.fit_cache import FitCache
 from slayr_py.study.storage.fit_records import last_warm_start, store_fit
@@ -54,7 +55,7 @@ class Conditions:
     encoder : Encoder
     kernel : Kernel
         Kernel of all conditions.
-    priors : dict of str to Prior
+    priors : mapping
         Of constraints, whose values are observed with the noise of the objective.
     failures : {"learn", "ignore"}
     fits : FitCache
@@ -62,7 +63,7 @@ class Conditions:
 
     encoder: Encoder
     kernel: Kernel
-    priors: dict[str, Prior]
+    priors: Priors
     failures: Failures
     fits: FitCache
 

@@ -15,8 +15,9 @@ from slayr_py.acquisition import Acquisition
 from slayr_py.arguments import check_integer
 from slayr_py.errors import DataError, InferenceError
 from slayr_py.inference.model import Warp
+from slayr_py.inference.named_priors import Priors
 from slayr_py.inference.sampling.options import FitKeywords
-from slayr_py.kernels import Kernel, Prior
+from slayr_py.kernels import Kernel
 from slayr_py.space import Encoder
 from slayr_py.study.asktell import create_study, space_of
 from slayr_py.study.conditions import Failures
@@ -50,7 +51,7 @@ def minimize(
     timeout: float | None = None,
     *,
     warm_starts: bool = True,
-    priors: Mapping[str, Prior] | None = None,
+    priors: Priors | None = None,
     warp: Warp = "auto",
     noisy: bool = False,
     constraints: Sequence[str] | None = None,

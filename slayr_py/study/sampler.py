@@ -28,8 +28,9 @@ from slayr_py.arguments import check_flag, check_integer
 from slayr_py.errors import DataError, InferenceError, SpaceError, did_you_mean
 from slayr_py.inference import GaussianProcess, Posterior
 from slayr_py.inference.model import Warp
+from slayr_py.inference.named_priors import Priors
 from slayr_py.inference.sampling.options import FitKeywords
-from slayr_py.kernels import Kernel, LogNormal, Prior
+from slayr_py.kernels import Kernel, LogNormal
 from slayr_py.kernels import from_name as kernel_from_name
 from slayr_py.kernels.hyperparameters import NOISE
 from slayr_py.space import Encoder
@@ -60,7 +61,7 @@ class SamplerKeywords(FitKeywords, total=False):
     n_initial: int | None
     seed: int | None
     warm_starts: bool
-    priors: Mapping[str, Prior] | None
+    priors: Priors | None
     warp: Warp
     initial_configs: Sequence[Mapping[str, Any]] | None
     noisy: bool
@@ -145,7 +146,7 @@ class StanGPSampler(BaseSampler):
         seed: int | None = None,
         *,
         warm_starts: bool = True,
-        priors: Mapping[str, Prior] | None = None,
+        priors: Priors | None = None,
         warp: Warp = "auto",
         initial_configs: Sequence[Mapping[str, Any]] | None = None,
         noisy: bool = False,
@@ -173,7 +174,7 @@ class StanGPSampler(BaseSampler):
         self.noisy = check_flag("noisy", noisy)
         self.warm_starts = check_flag("warm_starts", warm_starts)
         self.on_progress = on_progress
-        own: dict[str, Prior] = {} if self.noisy else {NOISE.name: NOISELESS}
+        own: Priors = {} if self.noisy else {NOISE.name: NOISELESS}
         self.gp = GaussianProcess(self.encoder, kernel=self.kernel, priors={**own, **(priors or {})}, warp=warp)
         if failures not in get_args(Failures):
             raise DataError(f"unknown failures {failures!r}{did_you_mean(failures, get_args(Failures))}")

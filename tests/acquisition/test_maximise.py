@@ -19,7 +19,7 @@ QUICK = {"chains": 2, "warmup": 100, "draws": 50}
 def test_suggestion_is_as_good_as_a_fine_grid(branin_posterior, branin_data):
     _, _, y = branin_data
     found = suggest(branin_posterior, "ei", best=y.min(), t=1, rng=np.random.default_rng(0))
-    axis = np.linspace(0, 1, 60)
+    axis = np.linspace(0, 1, 40)
     grid = np.stack(np.meshgrid(axis, axis), axis=-1).reshape(-1, 2)
     encoder = branin_posterior.encoder
     encoded, _ = encoder.resolve(grid)
@@ -33,9 +33,9 @@ def test_suggestion_is_better_than_random_configurations(mixed_posterior, acquis
     encoder, best = mixed_posterior.encoder, np.min(mixed_posterior.data["y"])
     y = mixed_posterior.y_mean + mixed_posterior.y_sd * best
     found = suggest(mixed_posterior, acquisition, best=y, t=1, rng=np.random.default_rng(0))
-    encoded, _ = encoder.resolve(encoder.from_uniform(np.random.default_rng(1).random((20_000, len(encoder.names)))))
+    encoded, _ = encoder.resolve(encoder.from_uniform(np.random.default_rng(1).random((5_000, len(encoder.names)))))
     predictor = mixed_posterior.predictor(256)
-    for rows in np.array_split(np.arange(20_000), 50):
+    for rows in np.array_split(np.arange(5_000), 12):
         mean, variance = predictor.moments(encoded[rows])
         value = from_name(acquisition).value(mean, np.sqrt(variance), State(best, 1, len(encoder.names)))
         # The search may lose 3% of an improvement; see benchmarks/speed/search.py.

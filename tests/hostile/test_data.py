@@ -63,7 +63,7 @@ REFUSED = [
         "a table lacks a column",
         {"configs": pd.DataFrame({"x": [0.1] * 3})},
         sl.SpaceError,
-        "parameter 'z' has no value",
+        "no column for parameter 'z'",
     ),
     ("a column too many", {"configs": pd.DataFrame(THREE).assign(w=1)}, sl.SpaceError, "no parameter 'w'.*known: x"),
 ]

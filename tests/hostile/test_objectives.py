@@ -160,23 +160,22 @@ def test_awkward_commands_are_read(tmp_path, command, value):
     assert command_objective(command, ["k"], tmp_path, timeout=30)({"k": "a"}) == value
 
 
-@pytest.mark.parametrize("death", ["os.kill(os.getpid(), signal.SIGKILL)", "os._exit(0)"])
-def test_an_objective_that_kills_its_process_loses_one_trial(tmp_path, go_on, death):
+def test_an_objective_that_ends_its_process_loses_one_trial(tmp_path, go_on):
     path = tmp_path / "study.db"
     script = textwrap.dedent(f"""
-        import os, signal, sys
+        import os
         from ConfigSpace import ConfigurationSpace
         import slayr_py as sl
         calls = []
         def objective(config):
             calls.append(config)
             if len(calls) == 3:
-                {death}
+                os._exit(0)
             return config["x"]
         sl.minimize(objective, ConfigurationSpace({{"x": (-5.0, 10.0), "y": (0.0, 15.0)}}), budget=5, n_initial=20,
                     seed=1, progress=False, storage="sqlite:///{path}", study_name="s")
     """)
-    assert subprocess.run([sys.executable, "-c", script], timeout=60, check=False).returncode in (-9, 0)
+    assert subprocess.run([sys.executable, "-c", script], timeout=60, check=False).returncode == 0
     before = stored_values(path)
     assert len(before) == 3 and before[2] is None and None not in before[:2]
     go_on(path, 5)

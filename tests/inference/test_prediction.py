@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import numpy as np
+import pandas as pd
 import pytest
 from ConfigSpace import ConfigurationSpace
 
+import slayr_py as sl
 from slayr_py.inference import prediction
 from slayr_py.inference.prediction import Predictor, coordinate_table, mixture_moments, sample_all
 from slayr_py.inference.sampling.programs import compiled
@@ -78,6 +80,15 @@ def drawn():
     draws = {"mu": rng.normal(size=4), "sigma_f": rng.lognormal(size=4), "sigma_n": np.array([1e-9, 1e-4, 0.1, 0.5])}
     draws["lengthscale"] = 0.5 * rng.lognormal(size=(4, 2))
     return Matern(), train, rng.normal(size=6), draws, new
+
+
+def test_a_table_may_have_other_columns_in_another_order(mixed_posterior):
+    configs = mixed_posterior.encoder.sobol(3, 8)
+    table = pd.DataFrame([dict(config) for config in configs])
+    table = table[table.columns[::-1]].assign(accuracy=0.5)
+    np.testing.assert_array_equal(mixed_posterior.predict(table).mean, mixed_posterior.predict(configs).mean)
+    with pytest.raises(sl.SpaceError, match="the table has no column for parameter 'layers'; did you mean 'layer'"):
+        mixed_posterior.predict(table.rename(columns={"layers": "layer"}))
 
 
 def test_joint_draws_have_the_joint_moments(drawn):

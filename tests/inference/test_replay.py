@@ -11,12 +11,12 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from ConfigSpace import ConfigurationSpace
+from testing_programs import readable
 from testing_spaces import branin, mixed_space
 
 import slayr_py as sl
 from slayr_py.errors import CompileError
 from slayr_py.inference import replay, replay_folder
-from slayr_py.inference.sampling import programs
 from slayr_py.space import Encoder
 
 pytestmark = pytest.mark.stan
@@ -132,7 +132,7 @@ def test_without_the_accelerated_likelihood_the_readable_one_is_used(cold, monke
     def refused(name, progress=None, likelihood=None):
         if likelihood == "accelerated":
             raise CompileError("no such instruction")
-        return programs.compiled(name, progress, likelihood)
+        return readable(name)
 
     monkeypatch.setattr(module, "compiled", refused)
     again = replay(*cold)

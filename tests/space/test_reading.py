@@ -104,3 +104,37 @@ def test_arrays_of_a_wrong_shape_or_space_raise():
         encoder.encode({"x": 0.5, "z": 0.0})
     with pytest.raises(SpaceError, match="another space"):
         encoder.encode(Encoder(mixed_space()).encode(Encoder(mixed_space()).sobol(1, 0)))
+
+
+def test_tables_with_other_columns_in_another_order(any_space):
+    encoder = Encoder(any_space)
+    configs = encoder.sobol(6, 4)
+    table = pd.DataFrame([dict(c) for c in configs], dtype=object)
+    table = table[sorted(table.columns, reverse=True)].assign(loss=1.5, note="fast")
+    table[17] = "numbers may name columns"
+    encoded = encoder.encode(table, other_columns=True)
+    assert np.array_equal(encoded.unit_values, encoder.encode(configs).unit_values)
+    with pytest.raises(SpaceError, match="configuration 0: there is no parameter '(loss|note|17)'"):
+        encoder.encode(table)
+
+
+@pytest.mark.parametrize(
+    ("columns", "words"),
+    [
+        (["x"], "the table has no column for parameter 'z'"),
+        (["x", "Z", "loss"], "the table has no column for parameter 'z'; known: Z, loss"),
+        (["xx", "z", "loss"], "the table has no column for parameter 'x'; did you mean 'xx'"),
+        (["x", "z", "x"], "the table has more than one column 'x'"),
+    ],
+)
+def test_missing_and_ambiguous_columns_are_named(columns, words):
+    with pytest.raises(SpaceError, match=f"^{words}"):
+        Encoder(plain_space()).encode(pd.DataFrame(np.full((2, len(columns)), 0.5), columns=columns))
+
+
+def test_the_column_of_a_parameter_that_is_never_active_may_be_missing():
+    encoder = Encoder(conditional_space())
+    rows = [{"kernel": "linear", "C": 1.0}, {"kernel": "rbf", "C": 1.0, "gamma": 0.1, "marker": 7}]
+    assert np.array_equal(encoder.encode(pd.DataFrame(rows)).active, encoder.encode(rows).active)
+    with pytest.raises(SpaceError, match="configuration 1: parameter 'gamma' has no value although it is active"):
+        encoder.encode(pd.DataFrame(rows).drop(columns="gamma"))

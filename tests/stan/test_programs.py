@@ -10,13 +10,13 @@ import pytest
 from scipy.special import expit, softmax
 from scipy.stats import gamma, halfnorm, invgamma, multivariate_normal, norm
 from testing_kernels import CASES, random_points
+from testing_programs import readable
 
 import slayr_py as sl
-from slayr_py.inference.sampling.programs import compiled, program_folder
+from slayr_py.inference.sampling.programs import compiled
 from slayr_py.inference.sampling.run import generate
 from slayr_py.inference.warp import log_slope, warped
 from slayr_py.space import Encoded, Encoder
-from slayr_py.toolchain import compile_program
 
 pytestmark = pytest.mark.stan
 
@@ -28,14 +28,6 @@ WARPED = ["matern-plain, warp", "hierarchical-se-product, warp", "fm-laplacian, 
 FAMILIES = NOISE | {"sigma_f": sl.Gamma(2.0, 1.5), "sigma_n": sl.HalfNormal(0.5), "lengthscale": sl.InverseGamma(3, 2)}
 PROBIT = ["matern-plain, probit", "hierarchical-se-product, probit", "fm-laplacian, probit"]
 NAMES = sorted([*CASES, *WARPED])
-
-
-def readable(name):
-    """Return the program with the readable likelihood; the larger ones with few optimisations, in half the time."""
-    if name == "matern_gp":  # other tests need it too
-        return compiled(name, likelihood="readable")
-    folder = program_folder()
-    return compile_program(folder / f"{name}.stan", include_paths=(folder,), cpp_options={"O": "1"})
 
 
 DISTRIBUTIONS = {

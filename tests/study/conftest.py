@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import os
 import shutil
+import sqlite3
 import subprocess
+import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 from uuid import uuid4
@@ -26,6 +29,7 @@ from ConfigSpace import (
     Integer,
     OrdinalHyperparameter,
 )
+from testing_studies import KILLED
 
 from slayr_py.study import ask, create_study, proposal
 
@@ -109,10 +113,44 @@ def database(request: pytest.FixtureRequest, tmp_path: Path) -> str:
     """The URL of an empty database."""
     if request.param == "sqlite":
         return f"sqlite:///{tmp_path / 'study.db'}"
-    server = sqlalchemy.make_url(request.getfixturevalue("postgresql"))
+    return new_database(request.getfixturevalue("postgresql"))
+
+
+def new_database(server_url: str, template: str = "template1") -> str:
+    """Create a database on a PostgreSQL server, empty or a copy of another one; return its URL."""
+    server = sqlalchemy.make_url(server_url)
     name = f"study_{uuid4().hex}"
     engine = sqlalchemy.create_engine(server.set(database="postgres"), isolation_level="AUTOCOMMIT")
     with engine.connect() as connection:
-        connection.execute(sqlalchemy.text(f"CREATE DATABASE {name}"))
+        connection.execute(sqlalchemy.text(f"CREATE DATABASE {name} TEMPLATE {template}"))
     engine.dispose()
     return server.set(database=name).render_as_string(hide_password=False)
+
+
+@pytest.fixture(scope="session")
+def killed_once() -> Callable[[str, Callable[[], str]], str]:
+    """Return the URL of a study whose process was killed, which is run once for each kind of database."""
+    urls: dict[str, str] = {}
+
+    def run(kind: str, empty: Callable[[], str]) -> str:
+        if kind not in urls:
+            urls[kind] = empty()
+            assert subprocess.run([sys.executable, "-c", KILLED, urls[kind]], timeout=120).returncode == 9
+        return urls[kind]
+
+    return run
+
+
+@pytest.fixture(params=["sqlite", "postgresql"])
+def killed(request: pytest.FixtureRequest, tmp_path: Path, tmp_path_factory: pytest.TempPathFactory) -> str:
+    """The URL of a study "killed", whose process ended in the evaluation of its fifth trial."""
+    killed_once = request.getfixturevalue("killed_once")
+    if request.param == "postgresql":
+        server = request.getfixturevalue("postgresql")
+        url = sqlalchemy.make_url(killed_once("postgresql", lambda: new_database(server)))
+        return new_database(server, str(url.database))
+    url = killed_once("sqlite", lambda: f"sqlite:///{tmp_path_factory.mktemp('killed') / 'study.db'}")
+    with closing(sqlite3.connect(url.removeprefix("sqlite:///"))) as source:
+        with closing(sqlite3.connect(tmp_path / "killed.db")) as copy:
+            source.backup(copy)
+    return f"sqlite:///{tmp_path / 'killed.db'}"

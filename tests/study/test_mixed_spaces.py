@@ -54,18 +54,18 @@ def test_every_configuration_is_valid_none_is_repeated_and_a_resumed_study_is_th
             result = sl.minimize(loss, make(), budget=budget, n_initial=4, seed=3, storage=url, study_name="s", **TINY)
         return result
 
-    whole = run("whole", 7)
+    whole = run("whole", 6)
     encoder = sl.space.Encoder(whole.space)
     for trial in whole.study.trials:
         encoder.configuration(trial.params).check_valid_configuration()
-    assert len({repr(sorted(trial.params.items())) for trial in whole.study.trials}) == 7
+    assert len({repr(sorted(trial.params.items())) for trial in whole.study.trials}) == 6
     suggestions = [trial.user_attrs[SUGGESTION_KEY] for trial in whole.study.trials]
-    assert [suggestion["phase"] for suggestion in suggestions] == ["initial"] * 4 + ["model"] * 3
+    assert [suggestion["phase"] for suggestion in suggestions] == ["initial"] * 4 + ["model"] * 2
     assert {suggestion["kernel"] for suggestion in suggestions[4:]} == {kernel}
     recorded = whole.study.user_attrs[STUDY_KEY]["kernel"]
     assert recorded["name"] == kernel and recorded["chosen"] == "auto" and recorded["reason"] == reason
     assert f"kernel={whole.study.sampler.kernel!r}" in repr(whole)
-    assert run("parts", 3, 5, 7).trials.equals(whole.trials)
+    assert run("parts", 3, 5, 6).trials.equals(whole.trials)
 
 
 def test_a_noisy_objective_is_asked_again():

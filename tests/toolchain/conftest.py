@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from slayr_py.toolchain import CompiledProgram, cache_dir, compile_program
+from slayr_py.toolchain import CompiledProgram, cache_dir, compile_program, ensure_cmdstan, processor_options
 
 PROGRAM = """
 data {
@@ -62,14 +62,15 @@ def environment_as_it_was():
 def program(tmp_path_factory) -> CompiledProgram:
     source = tmp_path_factory.mktemp("source") / "coin.stan"
     source.write_text(PROGRAM)
-    return compile_program(source)
+    # With other options than those of the package's programs the front end would be compiled again.
+    return compile_program(source, cpp_options=processor_options(ensure_cmdstan()))
 
 
 @pytest.fixture(scope="session")
 def threaded(tmp_path_factory) -> CompiledProgram:
     source = tmp_path_factory.mktemp("source") / "coin.stan"
     source.write_text(PROGRAM)
-    return compile_program(source, cpp_options={"STAN_THREADS": True})
+    return compile_program(source, cpp_options={"STAN_THREADS": True} | processor_options(ensure_cmdstan()))
 
 
 @pytest.fixture

@@ -10,6 +10,8 @@ import pandas as pd
 import pytest
 from cmdstanpy.utils.stancsv import parse_comments_header_and_draws
 
+from slayr_py.toolchain import processor_options
+
 DATA = {"N": 10, "y": [0, 1, 0, 0, 0, 0, 0, 0, 0, 1]}
 QUIET = {"show_progress": False}
 # cmdstanpy uses a deprecated argument of pandas.
@@ -243,8 +245,8 @@ def test_cmdstanpy_compiles_a_program(program, tmp_path):
     source.write_text("functions { real twice(real x); }\ngenerated quantities { real z = twice(2.5); }\n")
     header = tmp_path / "twice.hpp"
     header.write_text("template <typename T> inline T twice(const T& x, std::ostream*) { return 2 * x; }\n")
-    # The second option, without optimisation, saves half of the time to compile.
-    options = {"stanc_options": {"O1": True}, "cpp_options": {"O": "0"}}
+    # Without optimisation, and with the front end of the other programs.
+    options = {"stanc_options": {"O1": True}, "cpp_options": {"O": "0"} | processor_options(program.cmdstan)}
     model = cmdstanpy.CmdStanModel(stan_file=source, user_header=header, **options)
     fit = model.sample(seed=1, chains=1, iter_sampling=3, **QUIET)
     assert fit.stan_variable("z").tolist() == [5, 5, 5]

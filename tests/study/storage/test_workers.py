@@ -16,6 +16,7 @@ import pytest
 from ConfigSpace import ConfigurationSpace
 from optuna.storages import JournalStorage
 from optuna.storages.journal import BaseJournalBackend, JournalFileBackend
+from testing_studies import KILLED
 
 from slayr_py.processes import this_process
 from slayr_py.study import Result, ask, create_study, minimize
@@ -68,7 +69,8 @@ def test_two_processes_share_a_study_and_its_budget_without_repeats(database, tm
     assert len({process for process, _ in evaluated}) == 2
 
 
-def test_configurations_evaluated_by_another_process_are_pending(database, tmp_path, plane, quick, monkeypatch):
+def test_configurations_evaluated_by_another_process_are_pending(tmp_path, plane, quick, monkeypatch):
+    database = f"sqlite:///{tmp_path / 'study.db'}"
     stop = tmp_path / "stop"
     holding = f"""
 import os, sys, time
@@ -120,22 +122,6 @@ def wait_for(condition: Callable[[], object], seconds: float = 120.0) -> None:
         time.sleep(0.05)
 
 
-KILLED = """
-import os, sys
-from ConfigSpace import ConfigurationSpace
-import slayr_py as sl
-space = ConfigurationSpace({"x": (-5.0, 10.0), "y": (0.0, 15.0)})
-calls = []
-def objective(config):
-    calls.append(config)
-    if len(calls) == 5:
-        os._exit(9)
-    return config["x"] ** 2 + config["y"]
-sl.minimize(objective, space, budget=6, n_initial=3, seed=3, progress=False, storage=sys.argv[1], study_name="killed",
-            method="map", chains=1, warmup=50, draws=50)
-"""
-
-
 def resumed(url: str, plane: ConfigurationSpace, **options) -> Result:
     return minimize(
         lambda config: config["x"] ** 2 + config["y"],
@@ -150,11 +136,10 @@ def resumed(url: str, plane: ConfigurationSpace, **options) -> Result:
     )
 
 
-def test_the_trial_of_a_killed_process_is_resumed(database, tmp_path, plane, quick):
-    assert subprocess.run([sys.executable, "-c", KILLED, database], timeout=120).returncode == 9
-    states = [trial.state.name for trial in optuna.load_study(study_name="killed", storage=database).trials]
+def test_the_trial_of_a_killed_process_is_resumed(killed, tmp_path, plane, quick):
+    states = [trial.state.name for trial in optuna.load_study(study_name="killed", storage=killed).trials]
     assert states == ["COMPLETE"] * 4 + ["RUNNING"]
-    result = resumed(database, plane, **quick)
+    result = resumed(killed, plane, **quick)
     undisturbed = resumed(f"sqlite:///{tmp_path / 'other.db'}", plane, **quick)
     assert result.trials["state"].tolist() == ["COMPLETE"] * 6
     assert result.trials.equals(undisturbed.trials)
@@ -162,19 +147,18 @@ def test_the_trial_of_a_killed_process_is_resumed(database, tmp_path, plane, qui
 
 def test_a_trial_fails_after_repeatedly_ending_its_process(tmp_path, plane, quick):
     url = f"sqlite:///{tmp_path / 'study.db'}"
-    few = "from slayr_py.study.storage import workers; workers.MOST_EVALUATIONS = 2"
+    few = "from slayr_py.study.storage import workers; workers.MOST_EVALUATIONS = 1"
     deadly = few + KILLED.replace("len(calls) == 5", "config['x'] > 0")
-    runs = [subprocess.run([sys.executable, "-c", deadly, url], timeout=120).returncode for _ in range(3)]
+    runs = [subprocess.run([sys.executable, "-c", deadly, url], timeout=120).returncode for _ in range(2)]
     states = [trial.state.name for trial in optuna.load_study(study_name="killed", storage=url).trials]
     dead = states.index("FAIL")
-    assert runs == [9] * 3 and states == ["COMPLETE"] * dead + ["FAIL", *states[dead + 1 :]]
+    assert runs == [9] * 2 and states == ["COMPLETE"] * dead + ["FAIL", *states[dead + 1 :]]
     failed = resumed(url, plane, **quick).study.trials[dead]
-    assert failed.user_attrs["slayr:failure"] == "its evaluation was started 2 times and never finished"
+    assert failed.user_attrs["slayr:failure"] == "its evaluation was started 1 times and never finished"
 
 
-def test_the_last_trial_of_a_budget_is_resumed_after_a_kill(database, plane, quick):
-    subprocess.run([sys.executable, "-c", KILLED.replace("budget=6", "budget=5"), database], timeout=120)
-    result = minimize(lambda config: 0.0, plane, 5, 3, seed=3, storage=database, study_name="killed", **quick)
+def test_the_last_trial_of_a_budget_is_resumed_after_a_kill(killed, plane, quick):
+    result = minimize(lambda config: 0.0, plane, 5, 3, seed=3, storage=killed, study_name="killed", **quick)
     assert result.trials["state"].tolist() == ["COMPLETE"] * 5
 
 
@@ -217,23 +201,21 @@ def test_an_abandoned_enqueued_trial_is_resumed_before_waiting_ones(database, pl
 
 
 @pytest.mark.stan
-def test_a_trial_of_another_machine_is_abandoned_without_heartbeat(database, plane, monkeypatch):
+def test_a_trial_of_another_machine_is_abandoned_without_heartbeat(killed, plane, monkeypatch):
     monkeypatch.setattr(workers, "HEARTBEAT_SECONDS", 1)
-    subprocess.run([sys.executable, "-c", KILLED, database], timeout=120)
-    study = optuna.load_study(study_name="killed", storage=database)
+    study = optuna.load_study(study_name="killed", storage=killed)
     elsewhere = f"{this_process()._replace(host='elsewhere')} 1"
     study._storage.set_trial_user_attr(study.trials[4]._trial_id, WORKER_KEY, elsewhere)
-    storage = open_storage(database, worker=True)
+    storage = open_storage(killed, worker=True)
     storage.record_heartbeat(study.trials[4]._trial_id)
     assert storage.abandoned(study._study_id) == []
     wait_for(lambda: [trial.number for trial in storage.abandoned(study._study_id)] == [4], seconds=20)
 
 
 @pytest.mark.stan
-def test_only_one_of_many_threads_resumes_a_trial(database, plane):
-    subprocess.run([sys.executable, "-c", KILLED, database], timeout=120)
-    study = optuna.load_study(study_name="killed", storage=database)
-    storages = [open_storage(database, worker=True) for _ in range(8)]
+def test_only_one_of_many_threads_resumes_a_trial(killed, plane):
+    study = optuna.load_study(study_name="killed", storage=killed)
+    storages = [open_storage(killed, worker=True) for _ in range(8)]
     begin, taken = threading.Barrier(8), []
 
     def take(storage: WorkerStorage) -> None:
@@ -422,10 +404,10 @@ class TestJournal:
 @pytest.mark.stan
 @pytest.mark.parametrize("where", [(), ("--writes",)])
 def test_kills_at_random_moments(tmp_path, where):
-    """Run the benchmark of kills with 5 instead of 100 kills."""
+    """Run the benchmark of kills with 3 instead of 100 kills."""
     command = [sys.executable, "-m", "benchmarks.correctness.kills", *where]
-    arguments = "--kills 5 --trials 7 --initial 4 --longest 2.5 --output".split()
+    arguments = "--kills 3 --trials 6 --initial 4 --longest 2.5 --output".split()
     root = Path(__file__).resolve().parents[3]
     done = subprocess.run([*command, *arguments, str(tmp_path)], capture_output=True, text=True, timeout=600, cwd=root)
     assert done.returncode == 0, done.stderr
-    assert "5 of 5 kills survived" in done.stdout
+    assert "3 of 3 kills survived" in done.stdout

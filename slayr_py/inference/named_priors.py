@@ -1,0 +1,80 @@
+"""Priors of a vector of hyperparameters by the names of its entries or of the space's parameters."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import fields, replace
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from slayr_py.errors import DataError, did_you_mean
+from slayr_py.kernels import Hyperparameter, Prior
+from slayr_py.kernels.priors import fixed
+from slayr_py.space import Layout
+
+Priors = Mapping[str, Prior | ArrayLike | Mapping[str, Prior | float]]
+"""Priors by hyperparameter; for a vector also a mapping of the names of entries or parameters to priors. A number fixes
+a hyperparameter or an entry."""
+
+
+def vector_prior(h: Hyperparameter, given: Mapping[str, Prior | float], layout: Layout) -> Prior:
+    """Return one prior with a number for each entry of a vector.
+
+    Parameters
+    ----------
+    h : Hyperparameter
+        Entries that are not named keep its prior.
+    given : mapping of str to Prior or float
+        Priors by label, or by the name of a categorical parameter for all its columns. A label takes precedence.
+    layout : Layout
+
+    Raises
+    ------
+    DataError
+        For a scalar, an unknown name, a prior that is not one with single numbers, or priors of several families.
+    """
+    if h.labels is None:
+        raise DataError(f"{h.name!r} is one number: its prior cannot be a mapping, got {dict(given)!r}")
+    support = h.prior.support
+    named = {name: prior if isinstance(prior, Prior) else fixed(prior, support) for name, prior in given.items()}
+    labels, places = h.labels, _places(h.labels, layout)
+    for name, prior in named.items():
+        if name not in places:
+            raise DataError(f"{h.name!r} has no entry {name!r} to put a prior on{did_you_mean(name, places)}")
+        if any(np.ndim(value) for value in _numbers(prior).values()):
+            raise DataError(f"the prior of {name!r} in {h.name!r} must be a prior with single numbers, got {prior!r}")
+    entries = [h.prior] * len(labels)
+    for name in sorted(named, key=lambda name: name in labels):
+        for i in places[name]:
+            entries[i] = named[name]
+    return _stacked(h, entries) if named else h.prior
+
+
+def _places(labels: Sequence[str], layout: Layout) -> dict[str, list[int]]:
+    """Return positions in a vector by label, and those of all columns of a categorical parameter by its name."""
+    places: dict[str, list[int]] = {}
+    for d in layout.dimensions:
+        columns = [f"{d.name}[{level}]" for level in d.levels] if d.kind == "categorical" else []
+        if found := [i for i, label in enumerate(labels) if label in columns]:
+            places[d.name] = found
+    return places | {label: [i] for i, label in enumerate(labels)}
+
+
+def _stacked(h: Hyperparameter, entries: Sequence[Prior]) -> Prior:
+    """Return one prior with the numbers that each entry has in its own prior."""
+    families: dict[str, str] = {}
+    for prior, label in zip(entries, h.labels or (), strict=True):
+        families.setdefault(type(prior).__name__, label)
+    if len(families) > 1:
+        listed = ", ".join(f"{family} for {label!r}" for family, label in families.items())
+        raise DataError(f"the priors of all entries of {h.name!r} must be of one family, got {listed}")
+    rows = [
+        {name: float(np.broadcast_to(np.asarray(value), (len(entries),))[i]) for name, value in _numbers(prior).items()}
+        for i, prior in enumerate(entries)
+    ]
+    return replace(entries[0], **{name: [row[name] for row in rows] for name in rows[0]})
+
+
+def _numbers(prior: Prior) -> dict[str, ArrayLike]:
+    return {field.name: getattr(prior, field.name) for field in fields(prior)}

@@ -1,0 +1,72 @@
+"""Priors by the names of parameters."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from testing_spaces import conditional_space, mixed_space
+
+import slayr_py as sl
+from slayr_py.kernels import Matern
+from slayr_py.space import Encoder
+
+COLUMNS = Encoder(mixed_space()).column_names
+DEFAULT = np.log(0.2 * np.sqrt(7))
+
+
+def lengthscales(**named):
+    prior = sl.GaussianProcess(mixed_space(), Matern(), {"lengthscale": named}).priors["lengthscale"]
+    return dict(zip(COLUMNS, zip(prior.mu, prior.sigma, strict=True), strict=True))
+
+
+def test_entries_that_are_not_named_keep_their_default():
+    found = lengthscales(lr=sl.LogNormal(0.5, 2.0), size=sl.LogNormal(-1, 0.1))
+    assert found["lr"] == (0.5, 2.0) and found["size"] == (-1.0, 0.1)
+    assert {found[name] for name in COLUMNS if name not in ("lr", "size")} == {(DEFAULT, 1.0)}
+    assert sl.GaussianProcess(mixed_space(), Matern(), {"lengthscale": {}}).priors["lengthscale"].mu == DEFAULT
+
+
+def test_a_categorical_stands_for_its_columns_and_a_column_takes_precedence():
+    prior = sl.LogNormal(0.5, 2.0)
+    assert [name for name, numbers in lengthscales(act=prior).items() if numbers == (0.5, 2.0)] == [
+        name for name in COLUMNS if name.startswith("act[")
+    ]
+    for named in ({"act": prior, "act[tanh]": sl.LogNormal(1, 1)}, {"act[tanh]": sl.LogNormal(1, 1), "act": prior}):
+        found = lengthscales(**named)
+        assert found["act[tanh]"] == (1.0, 1.0) and found["act[relu]"] == found["act[gelu]"] == (0.5, 2.0)
+
+
+def test_vector_defaults_and_other_families():
+    gp = sl.GaussianProcess(mixed_space(), "fm")
+    default = gp.priors["beta"]
+    changed = sl.GaussianProcess(mixed_space(), "fm", {"beta": {"size": sl.LogNormal(1, 2)}}).priors["beta"]
+    assert changed.mu == (default.mu[0], 1.0) and changed.sigma == (1.5, 2.0)
+    priors = {"rho": {"degree": sl.Beta(5, 1)}, "sigma_n": sl.LogNormal(-6, 1)}
+    tree = sl.GaussianProcess(conditional_space(), "hierarchical", priors)
+    names = next(h.labels for h in tree.hyperparameters if h.name == "rho")
+    assert tree.priors["rho"].a == tuple(5.0 if name == "degree" else 2.0 for name in names)
+    assert sl.GaussianProcess.fromdict(tree.asdict()).priors == tree.priors
+
+
+@pytest.mark.parametrize(
+    ("priors", "words"),
+    [
+        (
+            {"lengthscale": {"laers": sl.LogNormal(0, 1)}},
+            "has no entry 'laers' to put a prior on; did you mean 'layers'",
+        ),
+        ({"lengthscale": {"dataset": sl.LogNormal(0, 1)}}, "has no entry 'dataset'"),
+        ({"lengthscale": {"lr": sl.Beta(1, 1)}}, "of one family, got LogNormal for 'act.relu.', Beta for 'lr'"),
+        (
+            {"lengthscale": {name: sl.Beta(1, 1) for name in COLUMNS}},
+            r"must be LogNormal \(support: positive\), got Beta",
+        ),
+        ({"lengthscale": {"act": sl.LogNormal([0, 1, 2], 1)}}, "of 'act' in 'lengthscale' must be a prior with single"),
+        ({"lengthscale": {"lr": 0.5}}, "of 'lr' in 'lengthscale' must be a prior with single numbers, got 0.5"),
+        ({"sigma_n": {"lr": sl.LogNormal(0, 1)}}, "'sigma_n' is one number: its prior cannot be a mapping"),
+        ({"lengthscales": {"lr": sl.LogNormal(0, 1)}}, "no hyperparameter 'lengthscales'"),
+    ],
+)
+def test_what_does_not_fit_is_named(priors, words):
+    with pytest.raises(sl.DataError, match=words):
+        sl.GaussianProcess(mixed_space(), Matern(), priors)
