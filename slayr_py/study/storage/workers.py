@@ -25,7 +25,7 @@ from optuna.trial import FrozenTrial, TrialState
 from sqlalchemy import column, table
 
 from slayr_py.processes import Process, this_process
-from slayr_py.study.storage.attributes import EVALUATIONS_KEY, FAILURE_KEY, LOCK_KEY, WORKER_KEY
+from slayr_py.study.storage.attributes import EVALUATIONS_KEY, FAILURE_KEY, LOCK_KEY, VALUE_KEY, WORKER_KEY
 
 HEARTBEAT_SECONDS = 60
 """Interval of heartbeats. A process on another machine that sends none for twice this long counts as dead."""
@@ -58,7 +58,7 @@ class WorkerStorage(RDBStorage):
         for trial in self.abandoned(study_id):
             if _swap(self, _OF_TRIALS, trial._trial_id, WORKER_KEY, trial.user_attrs[WORKER_KEY], self.worker):
                 self.record_heartbeat(trial._trial_id)
-                if trial.user_attrs.get(EVALUATIONS_KEY, 0) < MOST_EVALUATIONS:
+                if VALUE_KEY in trial.user_attrs or trial.user_attrs.get(EVALUATIONS_KEY, 0) < MOST_EVALUATIONS:
                     return self.get_trial(trial._trial_id)
                 why = f"its evaluation was started {MOST_EVALUATIONS} times and never finished"
                 self.set_trial_user_attr(trial._trial_id, FAILURE_KEY, why)
