@@ -19,7 +19,7 @@ from ConfigSpace import Categorical, ConfigurationSpace, EqualsCondition, Float
 from PIL import Image
 
 import slayr_py as sl
-from benchmarks.common.command_line import command_parser
+from benchmarks.common.command_line import begin, command_parser
 from slayr_py.inference import Calibration, calibrate
 from slayr_py.inference.sampling.programs import compiled
 from slayr_py.inference.validation.uniformity import ecdf_band
@@ -160,7 +160,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--output", type=Path, default=Path(__file__).parent / "results", help="folder of the ranks")
     parser.add_argument("--figure", type=Path, help="file for a figure of the ranks")
     parser.add_argument("--report", action="store_true", help="run nothing; print the table of the stored ranks")
-    given = parser.parse_args(arguments)
+    given = begin(parser, arguments)
     given.output.mkdir(parents=True, exist_ok=True)
     path = given.output / "calibration.csv"
     if not given.report:

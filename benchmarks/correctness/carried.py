@@ -19,7 +19,7 @@ import numpy as np
 import optuna
 import pandas as pd
 
-from benchmarks.common.command_line import command_parser
+from benchmarks.common.command_line import begin, command_parser
 from benchmarks.common.problems import PROBLEMS
 from slayr_py.study import StanGPSampler, posterior_of, suggestion_table
 from slayr_py.study.asktell import suggest_all
@@ -68,7 +68,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--seeds", type=int, default=3, help="loops per problem")
     parser.add_argument("--budget", type=int, default=100, help="evaluations per loop")
     parser.add_argument("--cold", type=int, default=0, help="number of designs for cold fits")
-    options = parser.parse_args(arguments)
+    options = begin(parser, arguments)
     warnings.simplefilter("ignore")
     optuna.logging.set_verbosity(optuna.logging.ERROR)
     rows = []

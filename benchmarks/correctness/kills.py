@@ -32,7 +32,7 @@ import sqlalchemy
 from ConfigSpace import Categorical, ConfigurationSpace, Float
 
 import slayr_py as sl
-from benchmarks.common.command_line import command_parser
+from benchmarks.common.command_line import begin, command_parser
 
 NAME = "killed"
 _TRANSACTIONS = 100  # a process dies in one of its first so many transactions; reads count
@@ -208,7 +208,7 @@ def main(arguments: list[str] | None = None) -> None:
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--method", default="nuts", help="fit method")
     parser.add_argument("--output", type=Path, default=Path(__file__).parent / "results", help="folder of the rows")
-    given = parser.parse_args(arguments)
+    given = begin(parser, arguments)
     optuna.logging.set_verbosity(optuna.logging.ERROR)
     options = {"n_initial": given.initial, "method": given.method}
     sl.GaussianProcess(space()).prepare()

@@ -24,7 +24,7 @@ import numpy as np
 import pandas as pd
 
 import slayr_py as sl
-from benchmarks.common.command_line import command_parser
+from benchmarks.common.command_line import begin, command_parser
 from benchmarks.common.problems import PROBLEMS
 from slayr_py.inference.diagnostics.arviz_bridge import convergence, standard_error
 from slayr_py.inference.sampling.nuts import SHORT_WARMUP
@@ -82,7 +82,7 @@ def compare_fits(problem: str) -> tuple[list[dict[str, Any]], bool]:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    command_parser(__file__, __doc__).parse_args(arguments)
+    begin(command_parser(__file__, __doc__), arguments)
     warnings.simplefilter("ignore")
     rows, right = [], True
     for problem in SIZES:

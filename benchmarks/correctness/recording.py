@@ -25,7 +25,7 @@ import numpy as np
 import pandas as pd
 
 import slayr_py as sl
-from benchmarks.common.command_line import command_parser
+from benchmarks.common.command_line import begin, command_parser
 from benchmarks.common.peers import cpu_seconds, hartmann6, one_core
 from benchmarks.common.problems import PROBLEMS, tree
 from slayr_py.inference.records.record import as_text, make_record
@@ -110,7 +110,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--methods", nargs="+", choices=METHODS, default=["nuts", "nuts, warm", "pathfinder", "map"])
     parser.add_argument("--repeats", type=int, default=7, help="fits per method and n")
     parser.add_argument("--replays", type=int, metavar="N", help="replay N saved fits instead")
-    options = parser.parse_args(arguments)
+    options = begin(parser, arguments)
     warnings.simplefilter("ignore")
     if options.replays:
         found = replays(options.replays)

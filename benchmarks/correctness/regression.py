@@ -28,7 +28,7 @@ from scipy.stats import norm
 from threadpoolctl import threadpool_limits
 
 import slayr_py as sl
-from benchmarks.common.command_line import command_parser
+from benchmarks.common.command_line import begin, command_parser
 from benchmarks.common.studies import (
     KERNELS,
     add_fit_arguments,
@@ -186,7 +186,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         "--output", type=Path, default=Path(__file__).parent / "results", help="folder of the CSV file with the scores"
     )
     add_fit_arguments(parser, chains=4, warmup=200, draws=100)
-    options = parser.parse_args(arguments)
+    options = begin(parser, arguments)
 
     path, fit = options.output / "regression.csv", fit_options(options)
     models = {f"{kernel}, {fit_label(**fit)}": kernel for kernel in options.kernels}

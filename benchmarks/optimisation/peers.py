@@ -88,7 +88,7 @@ class Optuna:
 class Slayr(Optuna):
     """slayr_py, which derives trial t from (seed, t)."""
 
-    packages = ("slayr-py", "optuna")
+    packages = ("optuna",)
     own_design = True
     resumes = True
 

@@ -9,13 +9,11 @@ from __future__ import annotations
 
 import json
 import os
-import platform
 import re
 import time
 import traceback
 import warnings
 from collections.abc import Iterable, Mapping
-from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
@@ -27,13 +25,13 @@ from threadpoolctl import threadpool_limits
 
 from benchmarks.common.problems import Problem
 from benchmarks.common.studies import append, read
+from benchmarks.common.versions import versions
 from benchmarks.optimisation.peers import initial_design, peer
 
 COLUMNS = ["problem", "sampler", "seed", "number", "value", "exact", "seconds", "rhat", "params"]
 """``value`` is the observation, ``exact`` the value without noise, ``seconds`` the processor time of the suggestion."""
 
 _PROGRESS_INTERVAL = 60.0  # seconds
-_COMMON_PACKAGES = ("numpy", "scipy", "scikit-learn", "ConfigSpace", "xgboost", "xgboost-cpu")
 
 
 def file_of(folder: Path, sampler: str) -> Path:
@@ -66,7 +64,9 @@ def run_all(
             runs.append((name, seed, earlier))
     folder.mkdir(parents=True, exist_ok=True)
     trials.to_csv(path, index=False)
-    path.with_suffix(".json").write_text(json.dumps(versions(kind.packages), indent=1) + "\n", encoding="utf-8")
+    path.with_suffix(".json").write_text(
+        json.dumps(versions((*kind.packages, "xgboost", "xgboost-cpu")), indent=1) + "\n", encoding="utf-8"
+    )
     if skipped:
         print(f"{sampler} has no conditional parameters: {', '.join(skipped)} skipped")
     print(f"{len(runs)} runs of {sampler} to do; trials are written to {path}", flush=True)
@@ -74,17 +74,6 @@ def run_all(
         joblib.delayed(_run_or_report)(name, problems[name], sampler, seed, budget, earlier, path)
         for name, seed, earlier in runs
     )
-
-
-def versions(packages: Iterable[str]) -> dict[str, str]:
-    """Return the versions of Python, of these packages and of those that all runs use, as far as installed."""
-    found = {"python": platform.python_version()}
-    for package in (*packages, *_COMMON_PACKAGES):
-        try:
-            found[package] = version(package)
-        except PackageNotFoundError:
-            continue
-    return found
 
 
 def processor_time() -> float:

@@ -15,7 +15,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from benchmarks.common.command_line import command_parser
+from benchmarks.common.command_line import begin, command_parser
 from benchmarks.common.data_problems import nusvr, svm_table, xgboost_digits
 from benchmarks.common.problems import PROBLEMS, Problem
 from benchmarks.optimisation.report import draw_convergence, report
@@ -48,7 +48,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--output", type=Path, default=Path(__file__).parent / "results", help="folder of the files")
     parser.add_argument("--report", action="store_true", help="run nothing; print the tables of the stored trials")
     parser.add_argument("--figure", type=Path, help="file for a figure of the convergence")
-    options = parser.parse_args(arguments)
+    options = begin(parser, arguments)
     problems = problems_of(options.data)
     if missing := set(options.problems or ()) - set(problems):
         raise SystemExit(f"no problem {sorted(missing)}; available: {list(problems)}; --data adds more")

@@ -17,7 +17,7 @@ import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
-from benchmarks.common.command_line import command_parser
+from benchmarks.common.command_line import begin, command_parser
 
 SETUP = """
 import shutil, sys, time
@@ -61,7 +61,7 @@ for name in program_names():
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    command_parser(__file__, __doc__).parse_args(arguments)
+    begin(command_parser(__file__, __doc__), arguments)
     with tempfile.TemporaryDirectory() as cache:
         environment = {**os.environ, "SLAYR_CACHE_DIR": cache}
         environment.pop("CMDSTAN", None)

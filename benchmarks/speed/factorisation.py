@@ -18,7 +18,7 @@ from sklearn.kernel_approximation import Nystroem
 from sklearn.metrics.pairwise import rbf_kernel
 from threadpoolctl import threadpool_limits
 
-from benchmarks.common.command_line import command_parser
+from benchmarks.common.command_line import begin, command_parser
 from slayr_py import svm
 
 GAMMA = 0.1
@@ -79,7 +79,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--repeats", type=int, default=3, help="measurements per method")
     parser.add_argument("--sizes", type=int, nargs="+", default=[500, 2000, 5000], help="values of n")
     parser.add_argument("--rank", type=int, default=100, help="rank of the truncated features")
-    options = parser.parse_args(arguments)
+    options = begin(parser, arguments)
     with threadpool_limits(1):
         for n in options.sizes:
             for rank in (None, options.rank):

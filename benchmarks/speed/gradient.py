@@ -21,7 +21,7 @@ from scipy.linalg.lapack import dpotrf, dpotri
 from threadpoolctl import threadpool_limits
 
 import slayr_py as sl
-from benchmarks.common.command_line import command_parser
+from benchmarks.common.command_line import begin, command_parser
 from benchmarks.common.peers import cpu_seconds, hartmann6, one_core
 from benchmarks.common.problems import PROBLEMS
 from slayr_py.inference.sampling.programs import Likelihood, compiled
@@ -87,7 +87,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser = command_parser(__file__, __doc__)
     parser.add_argument("--repeats", type=int, default=5, help="measurements per case")
     parser.add_argument("--readable", action="store_true", help="also measure the likelihood written in Stan")
-    options = parser.parse_args(arguments)
+    options = begin(parser, arguments)
     one_core()
     rows = []
     for name, (gp, configs, y) in cases().items():

@@ -25,7 +25,7 @@ import pandas as pd
 from ConfigSpace import Categorical, ConfigurationSpace, Float
 
 import slayr_py as sl
-from benchmarks.common.command_line import command_parser
+from benchmarks.common.command_line import begin, command_parser
 from benchmarks.common.peers import one_core
 from benchmarks.speed.gradient import gradient
 from slayr_py.acquisition import suggest
@@ -136,7 +136,7 @@ def report() -> None:
 def main(arguments: Sequence[str] | None = None) -> None:
     parser = command_parser(__file__, __doc__)
     parser.add_argument("--report", action="store_true", help="measure nothing; use the stored rows")
-    if not parser.parse_args(arguments).report:
+    if not begin(parser, arguments).report:
         run()
     report()
 

@@ -21,7 +21,7 @@ from collections.abc import Sequence
 import numpy as np
 import pandas as pd
 
-from benchmarks.common.command_line import command_parser
+from benchmarks.common.command_line import begin, command_parser
 from benchmarks.common.peers import SAMPLERS, Process, distance, effective, one_core
 
 LIMIT = 4.0
@@ -110,7 +110,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--begin", type=int, default=50, help="n of the first fit of the loop, which is not measured")
     parser.add_argument("--steps", type=int, default=8, help="measured fits of the loop")
     parser.add_argument("--samplers", nargs="+", choices=SAMPLERS, default=list(SAMPLERS))
-    options = parser.parse_args(arguments)
+    options = begin(parser, arguments)
     warnings.simplefilter("ignore")
     one_core()
     processes = {name: Process(name) for name in options.samplers}

@@ -29,7 +29,7 @@ import pandas as pd
 from threadpoolctl import threadpool_limits
 
 import slayr_py as sl
-from benchmarks.common.command_line import command_parser
+from benchmarks.common.command_line import begin, command_parser
 from benchmarks.common.peers import one_core
 from benchmarks.common.problems import PROBLEMS, Problem, tree
 from slayr_py.acquisition import log_expected_improvement, suggest
@@ -187,7 +187,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--posteriors", type=Path, required=True, help="folder of the stored posteriors")
     parser.add_argument("--seeds", type=int, default=1, help="searches per posterior")
     parser.add_argument("--cases", type=int, default=len(CASES), help="number of posteriors, to try the command")
-    options = parser.parse_args(arguments)
+    options = begin(parser, arguments)
     one_core()
     warnings.simplefilter("ignore")
     optuna.logging.set_verbosity(optuna.logging.ERROR)

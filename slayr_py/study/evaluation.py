@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 
 import optuna
 from optuna import Study, Trial
+from optuna.exceptions import UpdateFinishedTrialError
 from optuna.trial import FrozenTrial, TrialState
 
 from slayr_py.errors import EnqueuedError, NotFiniteError, ObjectiveError, StorageError
@@ -17,7 +18,7 @@ from slayr_py.study.objective import Objective, evaluate
 from slayr_py.study.progress import ProgressBar
 from slayr_py.study.proposal import Phase
 from slayr_py.study.sampler import StanGPSampler
-from slayr_py.study.storage.attributes import EVALUATIONS_KEY, FAILURE_KEY
+from slayr_py.study.storage.attributes import EVALUATIONS_KEY, FAILURE_KEY, VALUE_KEY
 from slayr_py.study.storage.opening import describe_storage_error, storage_error
 from slayr_py.study.storage.optuna_private import id_of_study, id_of_trial
 from slayr_py.study.storage.workers import worker_storage
@@ -45,7 +46,7 @@ class _Interrupted(BaseException):
 
 
 class EvaluationLoop:
-    """One run of Optuna's loop: the current series of failures, and the value that is not stored yet."""
+    """One run of Optuna's loop: the current series of failures, and the value of a trial that is not finished yet."""
 
     def __init__(
         self,
@@ -104,44 +105,69 @@ class EvaluationLoop:
                 warnings.warn(str(lost), RuntimeWarning, stacklevel=2)
 
     def _evaluate(self, trial: Trial) -> float:
+        value = trial.user_attrs.get(VALUE_KEY)
+        if value is None:
+            value = self._new_value(trial)
+        self.last_failure = None
+        if (storage := worker_storage(trial.study)) is not None and not storage.owns(id_of_trial(trial)):
+            self.unsaved = None
+            raise _TrialTakenOver(
+                f"the value {value!r} of trial {trial.number} comes too late: this process sent no heartbeat for so "
+                "long that another process has resumed the trial, and will finish it"
+            )
+        self.unsaved = trial, value
+        return float(value)
+
+    def _new_value(self, trial: Trial) -> float:
+        """Call the objective and write its value at once, before Optuna finishes the trial."""
+        self.unsaved = None
         try:
             config = suggest_all(trial, self.sampler.space)
             self.bar.phase(Phase("evaluating", trial.number))
             trial.set_user_attr(EVALUATIONS_KEY, trial.user_attrs.get(EVALUATIONS_KEY, 0) + 1)
             value, constraints = evaluate(self.objective, config, self.constraints)
+            self.unsaved = trial, value
             for name, excess in constraints.items():
-                trial.set_constraint(name, excess)
-        except optuna.TrialPruned:
-            self.last_failure = None
-            raise
+                if name not in trial.constraints:  # a killed process may have stored it
+                    trial.set_constraint(name, excess)
+            _write_value(trial, value)
         except EnqueuedError as error:
             trial.set_user_attr(FAILURE_KEY, str(error))
             self.last_failure = None
             warnings.warn(f"trial {trial.number} fails: {error}", RuntimeWarning, stacklevel=2)
+            raise
+        except optuna.TrialPruned:
+            self.last_failure = None
             raise
         except ObjectiveError as error:
             trial.set_user_attr(FAILURE_KEY, str(error))
             self.last_failure = error
             raise
         except KeyboardInterrupt as error:
-            if (storage := worker_storage(trial.study)) is not None:
-                if (count := trial.user_attrs.get(EVALUATIONS_KEY, 0)) > 0:  # the user ended it, not the objective
-                    trial.set_user_attr(EVALUATIONS_KEY, count - 1)
-                storage.release(id_of_trial(trial))  # the next run resumes this trial
-                raise _Interrupted from None
-            trial.set_user_attr(FAILURE_KEY, type(error).__name__)
+            self._release(trial, error)
             raise
         except Exception as error:  # of the sampler
             trial.set_user_attr(FAILURE_KEY, str(error) or type(error).__name__)
             raise
-        self.last_failure = None
-        if (storage := worker_storage(trial.study)) is not None and not storage.owns(id_of_trial(trial)):
-            raise _TrialTakenOver(
-                f"the value {value!r} of trial {trial.number} is discarded: this process sent no heartbeat for so long "
-                "that another process has resumed the trial"
-            )
-        self.unsaved = trial, value
         return value
+
+    def _release(self, trial: Trial, error: KeyboardInterrupt) -> None:
+        """Leave an interrupted trial to the next run, with its value if there is one already.
+
+        Raises
+        ------
+        _Interrupted
+            If the storage can resume the trial.
+        """
+        if self.unsaved is not None:
+            _write_value(*self.unsaved)
+        if (storage := worker_storage(trial.study)) is None:
+            trial.set_user_attr(FAILURE_KEY, type(error).__name__)
+            return
+        if (count := trial.user_attrs.get(EVALUATIONS_KEY, 0)) > 0:  # the user ended it, not the objective
+            trial.set_user_attr(EVALUATIONS_KEY, count - 1)
+        storage.release(id_of_trial(trial))  # the next run resumes this trial
+        raise _Interrupted from None
 
     def _store_again(self, study: Study, trial: Trial, value: float, cause: Exception) -> None:
         """Try to store a value again after the storage has failed; its evaluation may have taken a day.
@@ -186,6 +212,18 @@ class EvaluationLoop:
             study.stop()
         elif started_trials(study) >= self.budget:
             study.stop()
+
+
+def _write_value(trial: Trial, value: float) -> None:
+    """Write the value of a trial that is not finished yet, so that a run that resumes it need not evaluate again."""
+    try:
+        trial.set_user_attr(VALUE_KEY, value)
+    except UpdateFinishedTrialError:
+        pass  # by a process that has taken the trial over
+    except Exception as error:
+        if storage_error(error) is None:
+            raise
+        # Finishing the trial meets the same failure and reports it, with the value.
 
 
 def started_trials(study: Study) -> int:

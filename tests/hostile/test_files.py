@@ -188,6 +188,8 @@ DAMAGED = [
         [set_attribute("evaluations", '"often"')],
         "trial 0 was evaluated 'often' times. Restore",
     ),
+    ("a value that is a word", [set_attribute("value", '"low"')], "trial 0 has the unfinished value 'low'. Restore"),
+    ("a value without end", [set_attribute("value", "Infinity")], "trial 0 has the unfinished value inf. Restore"),
 ]
 
 

@@ -130,7 +130,8 @@ def test_a_timeout_starts_no_further_trial(plane):
     assert 0 < len(result.trials) < 1000
 
 
-def test_the_late_value_of_a_trial_taken_over_is_discarded(tmp_path, plane, quick):
+@pytest.mark.parametrize("finished", [False, True])
+def test_the_late_value_of_a_trial_taken_over_does_not_finish_it(tmp_path, plane, quick, finished):
     url = f"sqlite:///{tmp_path / 'study.db'}"
     calls = []
 
@@ -140,8 +141,12 @@ def test_the_late_value_of_a_trial_taken_over_is_discarded(tmp_path, plane, quic
             study = optuna.load_study(study_name="killed", storage=url)
             another = f"{this_process()._replace(started=1)} 1"  # which has died meanwhile
             study._storage.set_trial_user_attr(study.trials[1]._trial_id, WORKER_KEY, another)
+            if finished:
+                study.tell(1, 7.0)
         return config["x"] ** 2 + config["y"]
 
-    with pytest.warns(RuntimeWarning, match="the value .* of trial 1 is discarded: this process sent no heartbeat"):
+    with pytest.warns(RuntimeWarning, match="the value .* of trial 1 comes too late: this process sent no heartbeat"):
         result = minimize(slow, plane, 6, 3, seed=3, storage=url, study_name="killed", progress=False, **quick)
-    assert calls[1] == calls[2] and result.trials["state"].tolist() == ["COMPLETE"] * 6
+    # A value written before the end is not evaluated again either: it is this configuration's.
+    assert len(calls) == 6 and (result.study.trials[1].value == 7.0) == finished
+    assert result.trials["state"].tolist() == ["COMPLETE"] * 6

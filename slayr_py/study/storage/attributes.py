@@ -71,6 +71,10 @@ WORKER_KEY = "slayr:worker"
 EVALUATIONS_KEY = "slayr:evaluations"
 """Trial attribute: number of times its evaluation was started."""
 
+VALUE_KEY = "slayr:value"
+"""Trial attribute: value of the objective, written before anything else happens with it. If the process dies before
+the trial is finished, the run that resumes the trial takes this value instead of evaluating again."""
+
 LOCK_KEY = "slayr:turn"
 """Study system attribute: name of the process that holds the search lock; empty while it is free."""
 

@@ -6,6 +6,7 @@ at once, instead of a `KeyError` in a later trial.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from typing import Any
 
@@ -18,6 +19,7 @@ from slayr_py.study.storage.attributes import (
     EVALUATIONS_KEY,
     STUDY_KEY,
     SUGGESTION_KEY,
+    VALUE_KEY,
     describe_kernel,
     space_difference,
 )
@@ -80,8 +82,14 @@ def _damage(trial: FrozenTrial) -> str | None:
         return f"was suggested by {record!r:.50}, which is not a record"
     if not isinstance(count := trial.user_attrs.get(EVALUATIONS_KEY, 0), int):
         return f"was evaluated {count!r:.50} times"
+    if VALUE_KEY in trial.user_attrs and not _is_finite(value := trial.user_attrs[VALUE_KEY]):
+        return f"has the unfinished value {value!r:.50}"
     odd = (key for key in _TABLES if not isinstance(record.get(key, {}), Mapping))
     return next((f"was suggested with the {key} {record[key]!r:.50}" for key in odd), None)
+
+
+def _is_finite(value: Any) -> bool:
+    return isinstance(value, int | float) and abs(value) < math.inf
 
 
 def _damaged(study: Study, reason: str) -> StorageError:

@@ -26,7 +26,7 @@ from optuna.storages import InMemoryStorage, RDBStorage
 from optuna.trial import FrozenTrial, TrialState
 
 from slayr_py.processes import Process, this_process
-from slayr_py.study.storage.attributes import EVALUATIONS_KEY, FAILURE_KEY, LOCK_KEY, WORKER_KEY
+from slayr_py.study.storage.attributes import EVALUATIONS_KEY, FAILURE_KEY, LOCK_KEY, VALUE_KEY, WORKER_KEY
 from slayr_py.study.storage.optuna_private import (
     STUDY_ATTRIBUTES,
     TRIAL_ATTRIBUTES,
@@ -69,7 +69,7 @@ class WorkerStorage(DatabaseStorage):
         for trial in self.abandoned(study_id):
             if _swap(self, TRIAL_ATTRIBUTES, id_of_trial(trial), WORKER_KEY, trial.user_attrs[WORKER_KEY], self.worker):
                 self.record_heartbeat(id_of_trial(trial))
-                if trial.user_attrs.get(EVALUATIONS_KEY, 0) < MOST_EVALUATIONS:
+                if VALUE_KEY in trial.user_attrs or trial.user_attrs.get(EVALUATIONS_KEY, 0) < MOST_EVALUATIONS:
                     return self.get_trial(id_of_trial(trial))
                 why = f"its evaluation was started {MOST_EVALUATIONS} times and never finished"
                 self.set_trial_user_attr(id_of_trial(trial), FAILURE_KEY, why)

@@ -36,7 +36,9 @@ def test_stored_runs_are_not_repeated(tmp_path):
     text = path.read_text()
     run_all(MIXED, "random", 1, 12, tmp_path)
     assert path.read_text() == text
-    assert {"python", "optuna", "numpy"} <= set(json.loads(path.with_suffix(".json").read_text()))
+    assert {"processor", "python", "cmdstan", "slayr_py", "optuna", "numpy"} <= set(
+        json.loads(path.with_suffix(".json").read_text())
+    )
 
 
 def test_all_samplers_have_the_same_initial_design_and_noise(tmp_path):

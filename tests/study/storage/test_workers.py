@@ -22,7 +22,7 @@ from slayr_py.processes import this_process
 from slayr_py.study import Result, ask, create_study, minimize
 from slayr_py.study.distributions import to_params
 from slayr_py.study.storage import workers
-from slayr_py.study.storage.attributes import LOCK_KEY, WORKER_KEY
+from slayr_py.study.storage.attributes import LOCK_KEY, VALUE_KEY, WORKER_KEY
 from slayr_py.study.storage.opening import open_storage
 from slayr_py.study.storage.workers import WorkerStorage, search_lock
 
@@ -155,6 +155,69 @@ def test_a_trial_fails_after_repeatedly_ending_its_process(tmp_path, plane, quic
     assert runs == [9] * 2 and states == ["COMPLETE"] * dead + ["FAIL", *states[dead + 1 :]]
     failed = resumed(url, plane, **quick).study.trials[dead]
     assert failed.user_attrs["slayr:failure"] == "its evaluation was started 1 times and never finished"
+
+
+KILLED_AFTER_THE_VALUE = """
+from optuna.trial import TrialState
+from slayr_py.study.storage.workers import WorkerStorage
+commit = WorkerStorage.set_trial_state_values
+def die(self, trial_id, state, values=None):
+    if state == TrialState.COMPLETE and len(calls) == 5:
+        os._exit(9)
+    return commit(self, trial_id, state, values)
+WorkerStorage.set_trial_state_values = die
+"""
+
+
+@pytest.mark.parametrize("budget", [5, 6])
+def test_a_value_written_before_a_kill_is_not_evaluated_again(database, tmp_path, plane, quick, budget):
+    body = KILLED.replace("len(calls) == 5", "False").replace("budget=6", f"budget={budget}")
+    body = body.replace("import os, sys", f"import os, sys\n{KILLED_AFTER_THE_VALUE}")
+    assert subprocess.run([sys.executable, "-c", body, database], timeout=120).returncode == 9
+    stored = optuna.load_study(study_name="killed", storage=database).trials
+    assert [trial.state.name for trial in stored] == ["COMPLETE"] * 4 + ["RUNNING"]
+    calls, seen = [], []
+
+    def objective(config):
+        calls.append(config)
+        return config["x"] ** 2 + config["y"]
+
+    options = {"n_initial": 3, "seed": 3, "study_name": "killed", "progress": False, **quick}
+    callbacks = [lambda study, trial: seen.append(trial.number)]
+    result = minimize(objective, plane, budget, storage=database, callbacks=callbacks, **options)
+    assert len(calls) == budget - 5 and stored[4].params not in calls and seen == list(range(4, budget))
+    undisturbed = minimize(objective, plane, budget, storage=f"sqlite:///{tmp_path / 'other.db'}", **options)
+    assert result.trials.equals(undisturbed.trials)
+
+
+def test_a_value_written_in_the_last_attempt_counts(tmp_path, plane, quick, monkeypatch):
+    monkeypatch.setattr(workers, "MOST_EVALUATIONS", 1)
+    url = f"sqlite:///{tmp_path / 'study.db'}"
+    body = KILLED.replace("len(calls) == 5", "False").replace(
+        "import os, sys", f"import os, sys\n{KILLED_AFTER_THE_VALUE}"
+    )
+    assert subprocess.run([sys.executable, "-c", body, url], timeout=120).returncode == 9
+    assert resumed(url, plane, **quick).trials["state"].tolist() == ["COMPLETE"] * 6
+
+
+def test_an_interrupt_while_a_value_is_written_keeps_the_value(tmp_path, plane, quick, monkeypatch):
+    write, values = optuna.Trial.set_user_attr, []
+
+    def interrupted(trial, key, value):
+        if key == VALUE_KEY:
+            values.append(value)
+            if len(values) == 2:
+                raise KeyboardInterrupt
+        write(trial, key, value)
+
+    monkeypatch.setattr(optuna.Trial, "set_user_attr", interrupted)
+    url = f"sqlite:///{tmp_path / 'study.db'}"
+    with pytest.raises(KeyboardInterrupt):
+        resumed(url, plane, **quick)
+    running = optuna.load_study(study_name="killed", storage=url).trials[1]
+    assert running.state.name == "RUNNING" and running.user_attrs[VALUE_KEY] == values[1] == values[2]
+    assert resumed(url, plane, **quick).trials["value"].tolist()[1] == values[1]
+    assert len(values) == 3 + 4  # of trials 0 and 1, again of trial 1, and of trials 2 to 5
 
 
 def test_the_last_trial_of_a_budget_is_resumed_after_a_kill(killed, plane, quick):

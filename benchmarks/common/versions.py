@@ -1,0 +1,38 @@
+"""Versions of the packages, toolchain and processor behind a result."""
+
+from __future__ import annotations
+
+import platform
+from collections.abc import Iterable
+from importlib.metadata import PackageNotFoundError, version
+
+from slayr_py.errors import ToolchainError
+from slayr_py.toolchain import find_cmdstan, processor_name
+from slayr_py.version import __version__
+
+OWN = ("numpy", "scipy", "optuna", "scikit-learn", "ConfigSpace")
+PEERS = (
+    *("torch", "gpytorch", "botorch", "pyro-ppl", "jax", "jaxlib", "numpyro", "pymc", "nutpie"),
+    *("smac", "HEBO", "GPy", "pymoo", "xgboost", "xgboost-cpu"),
+)
+"""Optional packages that some benchmark compares with or needs."""
+
+
+def versions(packages: Iterable[str] = PEERS) -> dict[str, str]:
+    """Return the processor, the versions of Python, CmdStan and slayr_py, and those of the installed packages."""
+    found = {"processor": processor_name(), "python": platform.python_version()}
+    found |= {"cmdstan": _cmdstan(), "slayr_py": __version__}
+    for package in dict.fromkeys((*OWN, *packages)):
+        try:
+            found[package] = version(package)
+        except PackageNotFoundError:  # not part of this comparison
+            continue
+    return found
+
+
+def _cmdstan() -> str:
+    try:
+        found = find_cmdstan()
+    except ToolchainError:
+        return "unusable"
+    return found.version if found is not None else "none yet"
