@@ -23,13 +23,14 @@ from slayr_py.study.asktell import create_study, space_of
 from slayr_py.study.conditions import Failures
 from slayr_py.study.constraints import Constraint, parse_constraints
 from slayr_py.study.evaluation import Callback, EvaluationLoop, started_trials
+from slayr_py.study.history import History
 from slayr_py.study.objective import Objective
 from slayr_py.study.progress import ProgressBar
 from slayr_py.study.proposal import Phase
 from slayr_py.study.results.recommendation import has_recommendation
 from slayr_py.study.results.result import Result
 from slayr_py.study.sampler import StanGPSampler
-from slayr_py.study.storage.attributes import describe_kernel, model_difference, study_record
+from slayr_py.study.storage.attributes import describe_kernel, is_history, model_difference, study_record
 from slayr_py.study.storage.opening import open_storage, quiet_optuna, translate_storage_errors
 from slayr_py.study.storage.workers import active_run
 
@@ -57,6 +58,7 @@ def minimize(
     constraints: Sequence[str] | None = None,
     failures: Failures = "learn",
     max_consecutive_failures: int | None = None,
+    history: History | None = None,
     **fit: Unpack[FitKeywords],
 ) -> Result:
     """Minimise (or maximise) an expensive function over a search space.
@@ -109,6 +111,12 @@ def minimize(
     max_consecutive_failures : int, optional
         Stop after so many consecutive failures. By default after 10, or after 3 if no trial has ever succeeded. NaN and
         infinite values do not count here.
+    history : DataFrame or sequence of (config, value), optional
+        Past experiments, which the model learns from like from evaluated trials. They become finished trials and do not
+        count against the budget. Each one replaces a point of the default initial design. A table has a column per
+        parameter and a column ``value``, as `Result.trials` does; an inactive parameter is NaN, None or absent. A value
+        that is NaN or None is that of a failed experiment. Experiments that a resumed study already has are not added
+        again.
     method, chains, warmup, draws, target_acceptance, max_treedepth, ess, retries, pointwise
         Options of the fits: see `GaussianProcess.fit`. Defaults: "carried", 4, 300, 50, 0.8, 10, 50, 1, False.
 
@@ -122,8 +130,8 @@ def minimize(
     Raises
     ------
     SpaceError, DataError
-        For an illegal space, option or initial configuration, or if the stored study has another space, seed or
-        direction.
+        For an illegal space, option, history or initial configuration, or if the stored study has another space,
+        seed or direction.
     StorageError
         If the storage does not open or fails.
     ToolchainError
@@ -164,6 +172,7 @@ def minimize(
             initial_configs=initial_configs,
             noisy=noisy,
             failures=failures,
+            history=history,
             **fit,
         )
         result = Result(study, space_of(study))
@@ -189,7 +198,8 @@ def _run(
         bar.announce(_model(study, sampler))
         try:
             # A space without legal configurations and a missing compiler raise an error before the first evaluation.
-            if budget > len(sampler.design(sampler.bind(study))):
+            past = sum(map(is_history, study.get_trials(deepcopy=False)))
+            if budget + past > len(sampler.planned(study, sampler.bind(study))):
                 sampler.prepare()
             loop = EvaluationLoop(objective, sampler, budget, bar, constraints, max_consecutive_failures)
             loop.run(study, timeout, callbacks)

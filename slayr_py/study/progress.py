@@ -14,6 +14,7 @@ from tqdm import tqdm
 from slayr_py.study.proposal import Phase
 from slayr_py.study.results.recommendation import Recommendation
 from slayr_py.study.results.tables import finite_trials
+from slayr_py.study.storage.attributes import is_history
 
 _SHOWN = (
     ("rhat_max", "rhat", ".2f"),
@@ -29,7 +30,7 @@ class ProgressBar:
     Parameters
     ----------
     study : optuna.Study
-        Existing trials count as finished steps.
+        Existing trials count as finished steps, past experiments do not.
     budget : int
         Number of trials at the end.
     enabled : bool
@@ -40,7 +41,7 @@ class ProgressBar:
         self._study = study
         self._diagnostics = ""
         self._recommended: Recommendation | None = None
-        done = len(study.get_trials(deepcopy=False))
+        done = sum(not is_history(trial) for trial in study.get_trials(deepcopy=False))
         self._bar: tqdm[Any] = tqdm(
             total=budget,
             initial=min(done, budget),

@@ -38,11 +38,11 @@ from slayr_py.study.conditions import Conditions, Failures
 from slayr_py.study.distributions import check_request, space_to_distributions, to_configuration, to_params
 from slayr_py.study.fit_cache import FitCache
 from slayr_py.study.proposal import LOOP_OPTIONS, Phase, Proposer, as_stan_seed
-from slayr_py.study.storage.attributes import kernel_record, store_suggestion, suggestion_record
+from slayr_py.study.storage.attributes import is_history, kernel_record, store_suggestion, suggestion_record
 from slayr_py.study.storage.binding import bind_study
 from slayr_py.study.storage.fit_records import store_fit
 from slayr_py.study.storage.optuna_private import stored_trial
-from slayr_py.study.storage.trials import excluded, left_out, observations, pending
+from slayr_py.study.storage.trials import excluded, left_out, observations, pending, trial_configuration
 from slayr_py.study.storage.workers import missing_lock, search_lock
 
 NOISELESS = LogNormal(-4.0, 0.5)
@@ -311,6 +311,21 @@ class StanGPSampler(BaseSampler):
             self._designs[seed] = list(distinct.values())
         return self._designs[seed]
 
+    def planned(self, study: Study, seed: int) -> list[Configuration]:
+        """Return the configurations of the first trials by number, with the past experiments among them.
+
+        Past experiments take the numbers of points of the Sobol design, which is that much shorter. They delay the
+        initial configurations of the user, all of which are evaluated.
+        """
+        if self.initial_configs is None:
+            return self.design(seed)
+        planned = self.initial_configs.copy()
+        for trial in filter(is_history, study.get_trials(deepcopy=False)):
+            past = trial_configuration(trial, self.space)
+            if trial.number < len(planned) and past is not None:
+                planned.insert(trial.number, past)
+        return planned
+
     def fit(self, study: Study, seed: int | None = None) -> Posterior:
         """Fit the model to a study's finished trials.
 
@@ -348,7 +363,7 @@ class StanGPSampler(BaseSampler):
         """Suggest a configuration and store it in the trial with its origin."""
         t = trial.number
         _, of_acquisition, of_filling = np.random.SeedSequence([seed, t]).spawn(3)
-        design = self.design(seed)
+        design = self.planned(study, seed)
         if t < len(design):
             # The user may have enqueued this point. A design of the user is evaluated as it is.
             repeated = self.initial_configs is None and to_params(design[t]) in self._unavailable(study, trial)
