@@ -36,7 +36,7 @@ INFERENCE = [
 STUDY = [
     ["distributions"],
     ["storage"],
-    ["objective", "proposal"],
+    ["objective", "proposal", "inferred_space"],
     ["sampler", "asktell"],
     ["results"],
     ["progress"],

@@ -1,7 +1,7 @@
 """Run the tests that Optuna ships for samplers of third parties.
 
-Left out: ``MultiObjectiveSamplerTestCase``, since a study has one objective here; and, of the others, parameters with a
-step, which ConfigSpace does not have.
+All of them pass without a declared space, except ``MultiObjectiveSamplerTestCase``: a study has one objective here. With
+a declared space those remain that ask for it; parameters with a step, which ConfigSpace does not have, are left out.
 """
 
 from __future__ import annotations
@@ -50,6 +50,24 @@ def without_steps(test: Callable[..., None], **chosen: slice) -> Callable[..., N
     return shorter
 
 
+class TestBasic(BasicSamplerTestCase):
+    @pytest.fixture
+    def sampler(self, quick) -> Callable[[], BaseSampler]:
+        return lambda: StanGPSampler(n_initial=2, seed=0, **quick)
+
+
+class TestRelative(RelativeSamplerTestCase):
+    @pytest.fixture
+    def sampler(self, quick) -> Callable[[], BaseSampler]:
+        return lambda: StanGPSampler(n_initial=1, seed=0, **quick)
+
+
+class TestSingleOnly(SingleOnlySamplerTestCase):
+    @pytest.fixture
+    def sampler(self, quick) -> Callable[[], BaseSampler]:
+        return lambda: StanGPSampler(**quick)
+
+
 class TestBasicDeclared(BasicSamplerTestCase):
     """Tests that ask for what is declared. The others ask for parameters with ranges that change, which raises."""
 
@@ -71,7 +89,7 @@ class TestBasicDeclared(BasicSamplerTestCase):
     test_dynamic_range_objective = None
 
 
-class TestRelative(RelativeSamplerTestCase):
+class TestRelativeDeclared(RelativeSamplerTestCase):
     """The very parameters a test asks for are declared, and modelled from the second trial on."""
 
     @pytest.fixture
@@ -95,7 +113,7 @@ class TestRelative(RelativeSamplerTestCase):
     test_sample_relative_mixed = without_steps(RelativeSamplerTestCase.test_sample_relative_mixed)
 
 
-class TestSingleOnly(SingleOnlySamplerTestCase):
+class TestSingleOnlyDeclared(SingleOnlySamplerTestCase):
     @pytest.fixture
     def sampler(self, quick) -> Callable[[], BaseSampler]:
         return lambda: StanGPSampler(ConfigurationSpace({"x": (0.0, 1.0)}), **quick)
