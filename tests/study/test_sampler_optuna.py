@@ -1,7 +1,7 @@
 """Run the tests that Optuna ships for samplers of third parties.
 
-All of them pass without a declared space, except ``MultiObjectiveSamplerTestCase``: a study has one objective here. With
-a declared space those remain that ask for it; parameters with a step, which ConfigSpace does not have, are left out.
+All of them pass without a declared space, except ``MultiObjectiveSamplerTestCase``: a study has one objective here.
+With a declared space those remain that ask for it, without steps, which ConfigSpace does not have.
 """
 
 from __future__ import annotations
@@ -16,7 +16,29 @@ from optuna.distributions import BaseDistribution, FloatDistribution, IntDistrib
 from optuna.samplers import BaseSampler
 from optuna.testing.pytest_samplers import BasicSamplerTestCase, RelativeSamplerTestCase, SingleOnlySamplerTestCase
 
-from slayr_py.study import StanGPSampler
+from slayr_py.acquisition import suggest
+from slayr_py.acquisition.effort import Effort
+from slayr_py.inference import GaussianProcess, Posterior
+from slayr_py.inference.sampling import approximations
+from slayr_py.study import StanGPSampler, proposal
+
+
+@pytest.fixture(autouse=True)
+def cheap(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Search briefly, fit from one start, and fit the same observations once: there are hundreds of suggestions."""
+    fits: dict[str, Posterior] = {}
+    fit = GaussianProcess.fit
+
+    def fit_once(gp: GaussianProcess, configs: Any, y: Any, **options: Any) -> Posterior:
+        key = repr((id(gp), configs, y))
+        if key not in fits:
+            fits[key] = fit(gp, configs, y, **options)
+        return fits[key]
+
+    effort = Effort(candidates=64, screens=((1, 8),), climbs=(1, 1), finals=(1, 1), draws=1)
+    monkeypatch.setattr(GaussianProcess, "fit", fit_once)
+    monkeypatch.setattr(approximations, "_MODE_STARTS", 1)
+    monkeypatch.setattr(proposal, "suggest", functools.partial(suggest, effort=effort))
 
 
 def declare(distributions: dict[str, BaseDistribution]) -> ConfigurationSpace:
