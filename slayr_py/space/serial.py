@@ -16,6 +16,9 @@ from slayr_py.space.encoder import Encoder
 from slayr_py.space.graphs import check_names, from_edges, to_edges
 from slayr_py.space.layout import Layout
 
+GRID = "slayr:grid"
+"""Key of the `meta` field of an integer that numbers the values of a grid: Optuna's distribution in JSON."""
+
 
 def jsonable(value: object) -> Any:
     """Convert nested mappings, sequences and numbers to plain JSON; a number that is not finite becomes None."""
@@ -33,10 +36,11 @@ def jsonable(value: object) -> Any:
 
 
 def space_to_json(space: ConfigurationSpace) -> dict[str, Any]:
-    """Serialise a space as ConfigSpace does, without the `meta` fields, which may hold any object."""
+    """Serialise a space as ConfigSpace does, without the `meta` fields, which may hold any object, except `GRID`."""
     serialised = space.to_serialized_dict()
     for parameter in serialised["hyperparameters"]:
-        parameter["meta"] = None
+        kept = (parameter["meta"] or {}).get(GRID)
+        parameter["meta"] = None if kept is None else {GRID: str(kept)}
     plain = jsonable(serialised)
     assert isinstance(plain, dict)
     return plain

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
-from ConfigSpace import Configuration, ConfigurationSpace, Float
+from ConfigSpace import Configuration, ConfigurationSpace, Float, Integer
 from ConfigSpace.hyperparameters import (
     CategoricalHyperparameter,
     Constant,
@@ -16,9 +17,17 @@ from ConfigSpace.hyperparameters import (
     OrdinalHyperparameter,
 )
 from ConfigSpace.util import deactivate_inactive_hyperparameters
-from optuna.distributions import BaseDistribution, CategoricalDistribution, FloatDistribution, IntDistribution
+from optuna.distributions import (
+    BaseDistribution,
+    CategoricalDistribution,
+    FloatDistribution,
+    IntDistribution,
+    distribution_to_json,
+    json_to_distribution,
+)
 
 from slayr_py.errors import EnqueuedError, SpaceError, did_you_mean, nearest
+from slayr_py.space.serial import GRID
 
 
 def space_to_distributions(space: ConfigurationSpace) -> dict[str, BaseDistribution]:
@@ -48,7 +57,43 @@ def space_to_distributions(space: ConfigurationSpace) -> dict[str, BaseDistribut
     return {name: _distribution(parameter) for name, parameter in space.items()}
 
 
+def grid_parameter(name: str, distribution: FloatDistribution | IntDistribution) -> Hyperparameter[Any, Any]:
+    """Return an integer parameter that numbers the values of a distribution with a step, which ConfigSpace lacks."""
+    assert distribution.step is not None
+    last = round((distribution.high - distribution.low) / distribution.step)
+    return Integer(name, (0, last), meta={GRID: distribution_to_json(distribution)})
+
+
+def _grid(parameter: Hyperparameter[Any, Any]) -> FloatDistribution | IntDistribution | None:
+    """Return the distribution whose values a parameter numbers, or None if it does not number values."""
+    return _read_grid(parameter.meta[GRID]) if parameter.meta and GRID in parameter.meta else None
+
+
+@functools.cache
+def _read_grid(text: str) -> FloatDistribution | IntDistribution:
+    distribution = json_to_distribution(text)
+    assert isinstance(distribution, FloatDistribution | IntDistribution)
+    return distribution
+
+
+def _position(grid: FloatDistribution | IntDistribution, value: Any) -> int:
+    """Return the number of a value on a grid.
+
+    Raises
+    ------
+    ValueError
+        If it is not on the grid.
+    """
+    assert grid.step is not None
+    position = (value - grid.low) / grid.step
+    if not grid.low <= value <= grid.high or abs(position - round(position)) > 1e-8:
+        raise ValueError(f"{value!r} is not on the grid {grid}")
+    return int(round(position))
+
+
 def _distribution(parameter: Hyperparameter[Any, Any]) -> BaseDistribution:
+    if (grid := _grid(parameter)) is not None:
+        return grid
     if isinstance(parameter, FloatHyperparameter):
         return FloatDistribution(float(parameter.lower), float(parameter.upper), log=bool(parameter.log))
     if isinstance(parameter, IntegerHyperparameter):
@@ -120,7 +165,10 @@ def to_params(config: Configuration) -> dict[str, Any]:
         position = vector[space.index_of[name]]
         if np.isnan(position):
             continue
-        if isinstance(parameter, FloatHyperparameter):
+        if (grid := _grid(parameter)) is not None:
+            assert grid.step is not None
+            params[name] = min(grid.low + grid.step * round(parameter.to_value(position)), grid.high)
+        elif isinstance(parameter, FloatHyperparameter):
             exact, rounded = float(parameter.to_value(position)), float(config[name])
             value = rounded if np.isclose(rounded, exact, rtol=1e-12, atol=0.0) else exact
             params[name] = float(np.clip(value, parameter.lower, parameter.upper))
@@ -222,6 +270,9 @@ def to_configuration(space: ConfigurationSpace, params: Mapping[str, Any]) -> Co
         if isinstance(parameter, Constant):
             values.setdefault(name, parameter.value)
     try:
+        for name in values:
+            if (grid := _grid(space[name])) is not None:
+                values[name] = _position(grid, values[name])
         return deactivate_inactive_hyperparameters(values, space)
     except (ValueError, KeyError, TypeError):
         return None

@@ -37,6 +37,7 @@ from slayr_py.space import Encoder
 from slayr_py.study.conditions import Conditions, Failures
 from slayr_py.study.distributions import check_request, space_to_distributions, to_configuration, to_params
 from slayr_py.study.fit_cache import FitCache
+from slayr_py.study.inferred_space import InferredSpaces, groups
 from slayr_py.study.proposal import LOOP_OPTIONS, Phase, Proposer, as_stan_seed
 from slayr_py.study.storage.attributes import is_history, kernel_record, store_suggestion, suggestion_record
 from slayr_py.study.storage.binding import bind_study
@@ -50,6 +51,7 @@ NOISELESS = LogNormal(-4.0, 0.5)
 evaluates when it has converged, drive ``sigma_n`` to where the covariance is singular up to rounding."""
 
 _SMALLEST_DESIGN, _LARGEST_DESIGN = 4, 10
+_ANY = {"x": (0.0, 1.0)}  # a space to check options with
 _FILLING = 64  # size of the Sobol sequence in which to look for a new point
 
 
@@ -74,9 +76,10 @@ class StanGPSampler(BaseSampler):
 
     Parameters
     ----------
-    space : ConfigurationSpace or Encoder
+    space : ConfigurationSpace or Encoder, optional
         The search space, with conditions and forbidden clauses; an `Encoder` also has graphs. The declared space is
-        modelled, not the intersection of the trials' parameters.
+        modelled, not the intersection of the trials' parameters. Without one, the parameters are inferred from the
+        complete trials, as Optuna's own samplers do: see Notes.
     kernel : str or Kernel, default "auto"
         A name or an object of `slayr_py.kernels`; "auto" chooses by the space.
     acquisition : str or Acquisition, default "ei"
@@ -135,11 +138,16 @@ class StanGPSampler(BaseSampler):
     its configuration raises `SpaceError`, since the model would know nothing of the value. Optuna answers fixed
     parameters of enqueued trials and ranges with a single value without a sampler: the trial then has what it
     evaluated. A complete trial that never asked for an active parameter is left out of the fit, with a warning.
+
+    Without a space, objectives written for Optuna run unchanged. The parameters that all complete trials have are
+    modelled together; those that occur in the same part of the trials, such as in one branch of the objective, are
+    modelled by themselves, since conditions are unknown. Steps are kept. All else is drawn at random, including the
+    first trial. The study stores no space, so it has no `Result`, and `fit` fits the parameters that all trials have.
     """
 
     def __init__(
         self,
-        space: ConfigurationSpace | Encoder,
+        space: ConfigurationSpace | Encoder | None = None,
         kernel: str | Kernel = "auto",
         acquisition: str | Acquisition = "ei",
         n_initial: int | None = None,
@@ -154,6 +162,23 @@ class StanGPSampler(BaseSampler):
         on_progress: Callable[[Phase], None] | None = None,
         **fit: Unpack[FitKeywords],
     ) -> None:
+        # Threads suggest one after another, so that each knows the pending suggestions of the others.
+        self._lock = threading.RLock()
+        self._warned: set[str] = set()
+        self._inferred: InferredSpaces[StanGPSampler] | None = None
+        self.seed = None if seed is None else check_integer("seed", seed, minimum=0)
+        self.on_progress = on_progress
+        if space is None:
+            if initial_configs is not None:
+                raise DataError("initial_configs needs a space: enqueue the configurations with study.enqueue_trial")
+            self._options: dict[str, Any] = {
+                **{"kernel": kernel, "acquisition": acquisition, "n_initial": n_initial, "warm_starts": warm_starts},
+                **{"priors": priors, "warp": warp, "noisy": noisy, "failures": failures, **fit},
+            }
+            self._model_of(ConfigurationSpace(_ANY), check_only=True)
+            drawn = int(np.random.SeedSequence().generate_state(1)[0])
+            self._inferred = InferredSpaces(self._model_of, drawn if self.seed is None else self.seed)
+            return
         self.encoder = space if isinstance(space, Encoder) else Encoder(space)
         self.space = self.encoder.space
         self.distributions = space_to_distributions(self.space)
@@ -162,7 +187,6 @@ class StanGPSampler(BaseSampler):
             self.kernel, self.encoder, automatic=isinstance(kernel, str) and kernel == "auto"
         )
         self.acquisition = acquisition_from_name(acquisition)
-        self.seed = None if seed is None else check_integer("seed", seed, minimum=0)
         if n_initial is None:
             n_initial = min(_LARGEST_DESIGN, _SMALLEST_DESIGN + len(self.encoder.names) // 2)
         self.n_initial = check_integer("n_initial", n_initial)
@@ -173,7 +197,6 @@ class StanGPSampler(BaseSampler):
             self.n_initial = len(self.initial_configs)
         self.noisy = check_flag("noisy", noisy)
         self.warm_starts = check_flag("warm_starts", warm_starts)
-        self.on_progress = on_progress
         own: Priors = {} if self.noisy else {NOISE.name: NOISELESS}
         self.gp = GaussianProcess(self.encoder, kernel=self.kernel, priors={**own, **(priors or {})}, warp=warp)
         if failures not in get_args(Failures):
@@ -193,10 +216,8 @@ class StanGPSampler(BaseSampler):
             self._warn_once,
         )
         self._prepared = False
-        self._warned: set[str] = set()
+        self._declared = True
         self._designs: dict[int, list[Configuration]] = {}
-        # Threads suggest one after another, so that each knows the pending suggestions of the others.
-        self._lock = threading.RLock()
 
     def __getstate__(self) -> dict[str, Any]:
         """Omit the lock, which cannot be copied to another process."""
@@ -213,6 +234,8 @@ class StanGPSampler(BaseSampler):
 
     def before_trial(self, study: Study, trial: FrozenTrial) -> None:
         """Bind the sampler to the study; record the configuration of a trial that the user enqueued completely."""
+        if self._inferred is not None:
+            return
         self.bind(study)
         fixed = trial.system_attrs.get("fixed_params") or {}
         for name in fixed.keys() - self.space.keys():
@@ -226,22 +249,25 @@ class StanGPSampler(BaseSampler):
     def infer_relative_search_space(self, study: Study, trial: FrozenTrial) -> dict[str, BaseDistribution]:
         """Return no parameters: Optuna then passes every request to `sample_independent`, which compares the ranges.
 
-        Optuna itself would answer a request with another range that contains the suggestion.
+        Optuna itself would answer a request with another range that contains the suggestion. Without a declared space,
+        return the parameters that all complete trials have.
         """
-        return {}
+        return {} if self._inferred is None else next(iter(groups(study)))
 
     def sample_relative(
         self, study: Study, trial: FrozenTrial, search_space: dict[str, BaseDistribution]
     ) -> dict[str, Any]:
         """Suggest one configuration and store it; return its active parameters that are in ``search_space``."""
         check_one_objective(study)
+        if (lack := missing_lock(study)) is not None:
+            self._warn_once(lack, about="search lock")
         with self._lock:
+            if self._inferred is not None:
+                return self._inferred.relative(study, trial, search_space)
             seed, record = self.bind(study), suggestion_record(trial)
             # A resumed trial of a killed process may already have its suggestion.
             if "config" not in record or record.get("phase") == "enqueued":
                 self._warn_of_left_out_trials(study)
-                if (lack := missing_lock(study)) is not None:
-                    self._warn_once(lack, about="search lock")
                 record = self._suggest(study, trial, seed)
         return {name: value for name, value in record["config"].items() if name in search_space}
 
@@ -250,7 +276,8 @@ class StanGPSampler(BaseSampler):
     ) -> Any:
         """Return the suggested value of a declared parameter.
 
-        A parameter that is active only because another one was fixed is drawn at random.
+        A parameter that is active only because another one was fixed is drawn at random. Without a declared space any
+        parameter may be requested.
 
         Raises
         ------
@@ -258,6 +285,9 @@ class StanGPSampler(BaseSampler):
             If the parameter is not declared, was declared with another range, or is inactive in this trial.
         """
         check_one_objective(study)
+        if self._inferred is not None:
+            with self._lock:
+                return self._inferred.independent(study, trial, param_name, param_distribution)
         seed = self.bind(study)
         stored = stored_trial(study, trial)
         suggested = suggestion_record(stored).get("config", {})
@@ -274,6 +304,8 @@ class StanGPSampler(BaseSampler):
     def bind(self, study: Study) -> int:
         """Record this sampler in a new study, or check that it fits a recorded one; return the study's seed.
 
+        Without a declared space, record nothing and return the sampler's seed.
+
         Raises
         ------
         SpaceError
@@ -281,6 +313,8 @@ class StanGPSampler(BaseSampler):
         DataError
             If the study was started with another seed.
         """
+        if self._inferred is not None:
+            return self._inferred.seed
         options = {
             "kernel": self.kernel_record,
             "acquisition": self.acquisition.name,
@@ -290,20 +324,25 @@ class StanGPSampler(BaseSampler):
         return bind_study(study, self.encoder, self.seed, options)
 
     def prepare(self) -> None:
-        """Find or install CmdStan and compile the program, once.
+        """Find or install CmdStan and compile the program, once; without a declared space this is done later.
 
         Raises
         ------
         ToolchainError
             If there is no compiler or no CmdStan.
         """
-        if not self._prepared:
+        if self._inferred is None and not self._prepared:
             self._report(Phase("compiling", None))
             self.gp.prepare(lambda detail: self._report(Phase("compiling", None, detail=detail)))
             self._prepared = True
 
     def design(self, seed: int) -> list[Configuration]:
-        """Return the initial design of a study without repetitions; trial t evaluates configuration t."""
+        """Return the initial design of a study without repetitions; trial t evaluates configuration t.
+
+        Without a declared space it is empty.
+        """
+        if self._inferred is not None:
+            return []
         if self.initial_configs is not None:
             return self.initial_configs
         if seed not in self._designs:
@@ -348,6 +387,11 @@ class StanGPSampler(BaseSampler):
         InferenceError
             If Stan fails.
         """
+        if self._inferred is not None:
+            if (model := self._inferred.model(next(iter(groups(study))))) is None:
+                raise DataError(f"study {study.study_name!r} has no parameter in common to all trials: nothing to fit")
+            stream = np.random.SeedSequence(self._inferred.seed)
+            return model.fit(study, as_stan_seed(stream) if seed is None else seed)
         self._warn_of_left_out_trials(study)
         observed = observations(study, self.space)
         if not observed.configs:
@@ -390,10 +434,24 @@ class StanGPSampler(BaseSampler):
             return store_suggestion(study, trial, {"phase": "random", "config": config, "error": why})
 
     def _warn_of_left_out_trials(self, study: Study) -> None:
-        """Warn once for every reason to leave complete trials out of the fit."""
+        """Warn once for every reason to leave complete trials out of the fit of a declared space."""
+        if not self._declared:
+            return
         for reason, numbers in left_out(study, self.space).items():
             which = f"trial {numbers[0]}" if len(numbers) == 1 else f"trials {', '.join(map(str, numbers))}"
             self._warn_once(f"{which} of study {study.study_name!r} {reason}: left out of the fit", about=reason)
+
+    def _model_of(self, space: ConfigurationSpace, warm: bool = True, check_only: bool = False) -> StanGPSampler:
+        """Return a sampler of an inferred space with the options of this one."""
+        options = dict(self._options)
+        if check_only:  # of the options that do not depend on the space
+            kernel_from_name(options["kernel"]) if options["kernel"] != "auto" else None
+            options |= {"kernel": "auto", "priors": None}
+        if not warm:
+            options["warm_starts"] = False
+        model = StanGPSampler(space, **options, on_progress=self._report)
+        model._declared = False
+        return model
 
     def _space_filling(self, study: Study, trial: FrozenTrial, stream: np.random.SeedSequence) -> dict[str, Any]:
         """Return the first new point of another Sobol sequence."""
@@ -426,6 +484,6 @@ def check_one_objective(study: Study) -> None:
 
 
 def sampler_of(study: Study) -> StanGPSampler | None:
-    """Return the sampler of a study if it is a `StanGPSampler`, else None."""
+    """Return the sampler of a study if it is a `StanGPSampler` with a declared space, else None."""
     sampler: optuna.samplers.BaseSampler = study.sampler
-    return sampler if isinstance(sampler, StanGPSampler) else None
+    return sampler if isinstance(sampler, StanGPSampler) and sampler._inferred is None else None

@@ -78,7 +78,7 @@ def recorded_fit(study: Study, number: int) -> tuple[dict[str, Any], Observed]:
     """
     reduced = _fit_record(study, _trial(study, number))
     try:
-        record: dict[str, Any] = {"space": _space(study), **reduced}
+        record = dict(reduced) if "space" in reduced else {"space": _space(study), **reduced}
         if set(record["start"] or ()) == {"trial"}:
             record["start"] = _trial(study, record["start"]["trial"]).user_attrs[START_KEY]
         ranges = record.pop("trials")

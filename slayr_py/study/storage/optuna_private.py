@@ -2,7 +2,8 @@
 
 No other module of the package uses one; a new release of Optuna that renames them is met here. They are the identifiers
 of studies and trials, with which a storage is addressed; the storage of a study, behind its cache; the file of a
-journal; the hooks with which a database starts new trials and finds stale ones; and the names of two tables.
+journal; the hooks with which a database starts new trials and finds stale ones; the names of two tables; and the test
+whether a distribution contains a value.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from optuna import Study, Trial
+from optuna.distributions import BaseDistribution
 from optuna.storages import BaseStorage, JournalStorage, RDBStorage
 from optuna.storages.journal import JournalFileBackend
 from optuna.trial import FrozenTrial
@@ -66,6 +68,11 @@ def journal_of(storage: BaseStorage) -> Path | None:
     """Return the file of a journal, or None if the storage is not a journal in a file."""
     backend = storage._backend if isinstance(storage, JournalStorage) else None
     return Path(backend._file_path) if isinstance(backend, JournalFileBackend) else None
+
+
+def contains(distribution: BaseDistribution, value: Any) -> bool:
+    """Return whether a distribution can draw a value."""
+    return bool(distribution._contains(distribution.to_internal_repr(value)))
 
 
 def stored_trial(study: Study, trial: FrozenTrial) -> FrozenTrial:
