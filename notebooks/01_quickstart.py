@@ -77,10 +77,10 @@ posterior.check()
 # %%
 import arviz as az
 
-az.summary(posterior.to_arviz(), round_to=2)
+az.summary(posterior.idata, round_to=2)
 
 # %%
-az.plot_trace(posterior.to_arviz())
+az.plot_trace(posterior.idata)
 plt.show()
 
 # %% [markdown]

@@ -74,15 +74,15 @@ posterior.check()
 
 # %% [markdown]
 # ArviZ's summary has the same numbers for each hyperparameter. Length-scales range from a fraction of the cube to ten
-# times its width, so we look at their logarithms. `to_arviz()` returns the format of the installed ArviZ version.
-# Derived quantities can be added as variables of its posterior.
+# times its width, so we look at their logarithms. ArviZ accepts `idata` as it
+# is. Derived quantities can be added as variables of its posterior; we add them to a copy.
 
 # %%
 import arviz as az
 
-idata = posterior.to_arviz().copy()
-idata.posterior["log10_lengthscale"] = np.log10(idata.posterior["lengthscale"])
-idata.posterior["log10_sigma_n"] = np.log10(idata.posterior["sigma_n"])
+idata = posterior.idata.copy()
+idata["posterior"]["log10_lengthscale"] = np.log10(idata["posterior"]["lengthscale"])
+idata["posterior"]["log10_sigma_n"] = np.log10(idata["posterior"]["sigma_n"])
 names = ["log10_lengthscale", "sigma_f", "log10_sigma_n", "mu"]
 az.summary(idata, var_names=names, round_to=2)
 
@@ -198,8 +198,9 @@ table.sort_values("length-scale").round(2)
 # correlated. A point estimate would be a single point of this cloud.
 
 # %%
-idata.posterior["log10_sigma_f"] = np.log10(idata.posterior["sigma_f"])
-idata.posterior["log10_stirring"] = idata.posterior["log10_lengthscale"].sel(encoded_column="stirring", drop=True)
+draws = idata["posterior"]
+draws["log10_sigma_f"] = np.log10(draws["sigma_f"])
+draws["log10_stirring"] = draws["log10_lengthscale"].sel(encoded_column="stirring", drop=True)
 az.plot_pair(idata, var_names=["log10_sigma_f", "log10_stirring", "log10_sigma_n"])
 plt.show()
 
@@ -226,9 +227,9 @@ print({name: round(value, 1) for name, value in configs[worst].items()})
 
 # %%
 if az.__version__ < "1":
-    pit = np.asarray(az.loo_pit(posterior.to_arviz(), y="y"))
+    pit = np.asarray(az.loo_pit(posterior.idata, y="y"))
 else:  # a Dataset of all variables
-    pit = az.loo_pit(posterior.to_arviz())["y"].values
+    pit = az.loo_pit(posterior.idata)["y"].values
 
 # %% [markdown]
 # If the predictions are calibrated, these numbers are uniform, and each order statistic is outside the band with a
@@ -321,9 +322,9 @@ plt.show()
 # %%
 for name, fit in warps.items():
     if az.__version__ < "1":
-        az.plot_loo_pit(fit.to_arviz(), y="y", ecdf=True, figsize=(6, 3), textsize=9)
+        az.plot_loo_pit(fit.idata, y="y", ecdf=True, figsize=(6, 3), textsize=9)
     else:
-        az.plot_loo_pit(fit.to_arviz())
+        az.plot_loo_pit(fit.idata)
     plt.gcf().suptitle(f"warp = {name}")
 plt.show()
 

@@ -201,8 +201,8 @@ summary.round(2)
 import arviz as az
 
 # Each interval of beta spans a factor of ten or more, since there are only 28 observations.
-idata = fit.to_arviz().copy()
-idata.posterior["log10_beta"] = np.log10(idata.posterior["beta"])
+idata = fit.idata.copy()
+idata["posterior"]["log10_beta"] = np.log10(idata["posterior"]["beta"])
 az.plot_forest(idata, var_names=["log10_beta"], combined=True)
 plt.show()
 

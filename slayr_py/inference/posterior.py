@@ -56,7 +56,9 @@ class Posterior:
     model : Model
         Kernel, priors and encoder of the fit.
     idata : xarray.DataTree
-        ArviZ' groups, all on standardised targets; vectors are labelled with the names of the space.
+        ArviZ' groups, all on standardised targets; vectors are labelled with the names of the space. Functions of the
+        installed ArviZ accept it as it is. Before ArviZ 1, ``idata["posterior"]`` is a dataset that stores variables
+        assigned to it in the tree, and ``idata.children["posterior"]`` is the node.
 
         ``posterior``
             Hyperparameters: scalars (chain, draw), vectors (chain, draw, ...). With a warp, ``mu``, ``sigma_f`` and
@@ -66,6 +68,10 @@ class Posterior:
         ``sample_stats``
             For NUTS ``lp``, ``acceptance_rate``, ``step_size``, ``tree_depth``, ``n_steps``, ``diverging`` and
             ``energy``; for other methods ``lp`` at most.
+        ``log_prior``
+            The log density of the prior at each draw, named and shaped like the hyperparameter; for a vector of weights
+            with sum 1 the joint density (chain, draw). That of ``sigma_f`` is conditional on the kernel's
+            hyperparameters where its prior is one of the function's standard deviation.
         ``log_likelihood``
             ``y`` (chain, draw, observation): the log density of each observation given all others, with the function
             integrated out exactly; see ``docs/decisions/leave-one-out.md``.
@@ -413,7 +419,10 @@ class Posterior:
         return self._with_groups(pointwise_groups(self.train, variables))
 
     def to_arviz(self) -> Any:
-        """Return ``idata`` for the installed ArviZ: ``InferenceData`` before version 1, a tree from version 1 on."""
+        """Return a copy of ``idata`` in ArviZ' own format: ``InferenceData`` before version 1, since then a tree.
+
+        Functions of ArviZ accept ``idata`` too. A genuine ``InferenceData`` has further methods, such as ``extend``.
+        """
         return to_arviz(self._idata)
 
     def save(self, folder: str | Path, format: Format = "netcdf") -> Path:

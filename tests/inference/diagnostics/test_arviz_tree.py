@@ -109,7 +109,7 @@ def test_arviz_functions_of_fits_without_chains(az, method):
     assert list(az.summary(tree).index)[:3] == ["mu", "sigma_f", "sigma_n"]
     for name in ("plot_forest", *(("plot_ppc_dist", "plot_dist") if HAS_TREES else ("plot_ppc", "plot_posterior"))):
         assert axes(getattr(az, name)(tree))
-    with pytest.raises(AttributeError, match="energy"):
+    with pytest.raises((AttributeError, ValueError)):  # there is no energy
         az.plot_energy(tree)
     if method == "map":
         with pytest.raises(IndexError):  # one draw has no tail
