@@ -63,7 +63,7 @@ def evaluate(
         ) from error
     except Exception as error:
         raise ObjectiveError(f"the objective raised {type(error).__name__}: {_text(error)}") from error
-    if isinstance(answer, tuple) and len(answer) == 2 and not hasattr(answer, "item"):
+    if isinstance(answer, tuple) and len(answer) == 2 and isinstance(answer[1], Mapping):
         return Evaluation(as_value(answer[0]), constraint_values(answer[1], constraints))
     return Evaluation(as_value(answer), constraint_values({}, constraints))
 

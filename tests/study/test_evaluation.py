@@ -31,7 +31,25 @@ def test_a_failing_objective_fails_its_trial_and_the_study_continues(plane):
         assert word in reason and bool(reason) == bool(word)
 
 
-def test_three_failures_in_a_row_stop_the_study_and_keep_it(plane, tmp_path):
+@pytest.mark.parametrize(
+    ("succeeds", "options", "stops"),
+    [(False, {}, 3), (True, {}, 10), (True, {"max_consecutive_failures": 2}, 2), (False, {"failures": "ignore"}, 3)],
+)
+def test_failures_in_a_row_stop_the_study(plane, succeeds, options, stops):
+    calls = []
+
+    def objective(config):
+        calls.append(config)
+        if len(calls) == 1 and succeeds:
+            return 1.0
+        raise OSError
+
+    with pytest.raises(ObjectiveError, match=f"{stops} trials in a row failed"):
+        minimize(objective, plane, budget=20, n_initial=20, seed=1, progress=False, **options)
+    assert len(calls) == stops + succeeds
+
+
+def test_the_study_of_repeated_failures_is_kept(plane, tmp_path):
     url = f"sqlite:///{tmp_path / 'study.db'}"
     calls = []
 
@@ -42,7 +60,8 @@ def test_three_failures_in_a_row_stop_the_study_and_keep_it(plane, tmp_path):
         return 1.0
 
     with pytest.raises(ObjectiveError, match="3 trials in a row failed.*trial 6 at .*disk on fire") as caught:
-        minimize(objective, plane, budget=20, n_initial=20, seed=1, storage=url, study_name="s", progress=False)
+        options = {"storage": url, "study_name": "s", "progress": False, "max_consecutive_failures": 3}
+        minimize(objective, plane, budget=20, n_initial=20, seed=1, **options)
     assert isinstance(caught.value.__cause__, OSError)
     stored = optuna.load_study(study_name="s", storage=url)
     assert [t.state.name for t in stored.trials] == ["COMPLETE", "FAIL", "FAIL", "COMPLETE", "FAIL", "FAIL", "FAIL"]
@@ -89,7 +108,8 @@ def test_an_enqueued_value_outside_the_space_fails_its_trial_and_the_study_conti
     for _ in range(3):  # as many as failures of the objective that stop a study
         study.enqueue_trial(values)
     study.enqueue_trial({"kernel": "rbf", "another": 1})
-    with pytest.warns(RuntimeWarning, match=rf"trial \d fails: the enqueued .*{words}"):
+    undeclared = pytest.warns(UserWarning, match="trial 3 was enqueued with 'another', which is not declared")
+    with undeclared, pytest.warns(RuntimeWarning, match=rf"trial \d fails: the enqueued .*{words}"):
         result = minimize(lambda c: 1.0, mixed, 5, n_initial=5, seed=1, storage=storage, study_name="s", progress=False)
     assert result.trials["state"].tolist() == ["FAIL"] * 3 + ["COMPLETE"] * 2
     first, *_, enqueued, _ = result.study.trials
