@@ -44,6 +44,7 @@ STUDY = [
     ["results"],
     ["progress"],
     ["evaluation"],
+    ["parallel"],
     ["loop"],
 ]
 

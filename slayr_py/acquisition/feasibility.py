@@ -15,6 +15,12 @@ from slayr_py.space.dimension import FloatArray
 
 _SMALLEST_VARIANCE = 1e-20
 
+WANTED_SUCCESS = 0.75
+"""Probability of success below which a failure weighs more than in the product with the acquisition. The product is
+largest where the improvement is, and if that is on the far side of a border of failures, most evaluations fail."""
+
+_STEEPNESS = 10.0
+
 
 @dataclass(frozen=True)
 class Gate:
@@ -30,12 +36,15 @@ class Gate:
         On the standardised scale.
     noise : float
         Variance that is added: 1 for a probit likelihood.
+    wanted : float
+        The score falls `_STEEPNESS` times as fast with the log probability below this probability; 0: nowhere.
     """
 
     predictor: Predictor
     sign: float
     threshold: float
     noise: float
+    wanted: float = 0.0
 
     @classmethod
     def of(cls, posterior: Posterior, pending: Encoded, n_draws: int) -> Gate:
@@ -46,7 +55,7 @@ class Gate:
         """
         predictor = posterior.predictor(n_draws).with_pending(pending)
         if posterior.model.likelihood == "probit":
-            return cls(predictor, 1.0, 0.0, 1.0)
+            return cls(predictor, 1.0, 0.0, 1.0, WANTED_SUCCESS)
         threshold = (0.0 - posterior.y_mean) / posterior.y_sd
         return cls(predictor.linearised(threshold), -1.0, threshold, 0.0)
 
@@ -60,8 +69,24 @@ class Gate:
         u, _ = self._scores(mean, variance)
         return np.asarray(logsumexp(log_cdf(u), axis=0) - np.log(len(u)))
 
-    def log_probability_and_gradient(self, encoded: Encoded) -> tuple[FloatArray, FloatArray]:
-        """Return the log probability (k,) and its derivatives by the real inputs, (k, D_real)."""
+    def score(self, encoded: Encoded) -> FloatArray:
+        """Return what is added to the log of the acquisition, (k,)."""
+        value = self.log_probability(encoded)
+        return value + _STEEPNESS * np.minimum(value - self._log_wanted, 0.0)
+
+    def score_and_gradient(self, encoded: Encoded) -> tuple[FloatArray, FloatArray]:
+        """Return the score (k,) and its derivatives by the real inputs, (k, D_real)."""
+        value, gradient = self._log_probability_and_gradient(encoded)
+        excess = value - self._log_wanted
+        return value + _STEEPNESS * np.minimum(excess, 0.0), np.where(excess < 0, 1 + _STEEPNESS, 1.0)[
+            :, None
+        ] * gradient
+
+    @property
+    def _log_wanted(self) -> float:
+        return float(np.log(self.wanted)) if self.wanted else -np.inf
+
+    def _log_probability_and_gradient(self, encoded: Encoded) -> tuple[FloatArray, FloatArray]:
         moments = self.predictor.moments_with_gradient(encoded)
         u, spread = self._scores(moments.mean, moments.variance)
         log_terms = log_cdf(u)

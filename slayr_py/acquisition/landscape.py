@@ -31,7 +31,7 @@ class Landscape:
         None if only the probability of feasibility is maximised.
     state : State
     gates : tuple of Gate
-        Their log probabilities are added to the score.
+        Their scores are added to that of the criterion.
     taken : Taken, optional
         Configurations that must not be suggested.
     relaxed : bool
@@ -82,7 +82,7 @@ class Landscape:
         """Return the scores (m,) of allowed configurations."""
         values = np.empty(len(encoded))
         for rows in self._blocks(len(encoded), width=1):
-            values[rows] = sum(gate.log_probability(encoded[rows]) for gate in self.gates)
+            values[rows] = sum(gate.score(encoded[rows]) for gate in self.gates)
             if self.criterion is not None:
                 values[rows] += self.criterion.score(*self.predictor.moments(encoded[rows]), self.state)
         return values
@@ -101,7 +101,7 @@ class Landscape:
 
     def _score_and_gradient(self, encoded: Encoded) -> tuple[FloatArray, FloatArray]:
         """Return the scores (m,) and their derivatives by the real inputs (m, D_real)."""
-        parts = [gate.log_probability_and_gradient(encoded) for gate in self.gates]
+        parts = [gate.score_and_gradient(encoded) for gate in self.gates]
         if self.criterion is not None:
             parts.append(self.criterion.score_gradient(self.predictor.moments_with_gradient(encoded), self.state))
         values, gradients = zip(*parts, strict=True)

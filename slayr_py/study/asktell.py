@@ -21,7 +21,7 @@ from slayr_py.study.sampler import SamplerKeywords, StanGPSampler, sampler_of
 from slayr_py.study.storage.attributes import ERROR_KEY, FAILURE_KEY, study_record
 from slayr_py.study.storage.integrity import check_integrity
 from slayr_py.study.storage.opening import open_storage, translate_storage_errors
-from slayr_py.study.storage.optuna_private import set_trial_attribute
+from slayr_py.study.storage.optuna_private import enqueued_values, set_trial_attribute
 
 
 def create_study(
@@ -145,7 +145,7 @@ def suggest_all(trial: Trial, space: ConfigurationSpace) -> dict[str, Any]:
     EnqueuedError
         If the trial was enqueued with a value that does not belong to the space. Nothing has been suggested then.
     """
-    check_enqueued(space, trial._fixed_params)
+    check_enqueued(space, enqueued_values(trial))
     params: dict[str, Any] = {}
     for name, distribution in space_to_distributions(space).items():
         if is_active(space, name, params):

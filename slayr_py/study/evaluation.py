@@ -5,6 +5,8 @@ from __future__ import annotations
 import time
 import warnings
 from collections.abc import Callable, Sequence
+from concurrent.futures import Executor
+from typing import Any, NamedTuple
 
 import optuna
 from optuna import Study, Trial
@@ -14,7 +16,7 @@ from optuna.trial import FrozenTrial, TrialState
 from slayr_py.errors import EnqueuedError, NotFiniteError, ObjectiveError, StorageError
 from slayr_py.study.asktell import suggest_all
 from slayr_py.study.constraints import Constraint
-from slayr_py.study.objective import Objective, evaluate
+from slayr_py.study.objective import Evaluation, Objective, evaluate
 from slayr_py.study.progress import ProgressBar
 from slayr_py.study.proposal import Phase
 from slayr_py.study.sampler import StanGPSampler
@@ -45,23 +47,23 @@ class _Interrupted(BaseException):
     """The user interrupts the run. Optuna does not catch this error and leaves the trial running."""
 
 
+class Settings(NamedTuple):
+    """What to evaluate, and how: arguments of `minimize`."""
+
+    objective: Objective
+    budget: int
+    constraints: tuple[Constraint, ...] | None = None
+    max_consecutive_failures: int | None = None
+    n_parallel: int = 1
+    executor: Executor | None = None
+
+
 class EvaluationLoop:
     """One run of Optuna's loop: the current series of failures, and the value of a trial that is not finished yet."""
 
-    def __init__(
-        self,
-        objective: Objective,
-        sampler: StanGPSampler,
-        budget: int,
-        bar: ProgressBar,
-        constraints: tuple[Constraint, ...] | None = None,
-        max_consecutive_failures: int | None = None,
-    ) -> None:
-        self.objective = objective
-        self.constraints = constraints
-        self.max_consecutive_failures = max_consecutive_failures
+    def __init__(self, settings: Settings, sampler: StanGPSampler, bar: ProgressBar) -> None:
+        self.settings = settings
         self.sampler = sampler
-        self.budget = budget
         self.bar = bar
         self.failures = 0
         self.last_failure: ObjectiveError | None = None
@@ -92,7 +94,7 @@ class EvaluationLoop:
     def _optimize(self, study: Study, timeout: float | None, callbacks: Sequence[Callback]) -> None:
         """Run Optuna's loop, again after each trial that another process has taken over."""
         end = None if timeout is None else time.monotonic() + timeout
-        while started_trials(study) < self.budget:
+        while started_trials(study) < self.settings.budget:
             try:
                 return study.optimize(
                     self._evaluate,
@@ -101,47 +103,45 @@ class EvaluationLoop:
                     catch=(ObjectiveError, EnqueuedError),
                     callbacks=[self._after_trial, *callbacks],
                 )
-            except _TrialTakenOver as lost:
-                warnings.warn(str(lost), RuntimeWarning, stacklevel=2)
+            except _TrialTakenOver:
+                pass
 
     def _evaluate(self, trial: Trial) -> float:
         value = trial.user_attrs.get(VALUE_KEY)
         if value is None:
             value = self._new_value(trial)
         self.last_failure = None
-        if (storage := worker_storage(trial.study)) is not None and not storage.owns(id_of_trial(trial)):
-            self.unsaved = None
-            raise _TrialTakenOver(
-                f"the value {value!r} of trial {trial.number} comes too late: this process sent no heartbeat for so "
-                "long that another process has resumed the trial, and will finish it"
-            )
+        if not self._owns(trial):
+            raise _TrialTakenOver
         self.unsaved = trial, value
         return float(value)
+
+    def _owns(self, trial: Trial) -> bool:
+        """Return whether a trial still belongs to this run, with a warning if not."""
+        if (storage := worker_storage(trial.study)) is None or storage.owns(id_of_trial(trial)):
+            return True
+        self.unsaved = None
+        warnings.warn(
+            f"the value of trial {trial.number} comes too late: this process sent no heartbeat for so long that "
+            "another process has resumed the trial, and will finish it",
+            RuntimeWarning,
+            stacklevel=3,
+        )
+        return False
 
     def _new_value(self, trial: Trial) -> float:
         """Call the objective and write its value at once, before Optuna finishes the trial."""
         self.unsaved = None
         try:
-            config = suggest_all(trial, self.sampler.space)
-            self.bar.phase(Phase("evaluating", trial.number))
-            trial.set_user_attr(EVALUATIONS_KEY, trial.user_attrs.get(EVALUATIONS_KEY, 0) + 1)
-            value, constraints = evaluate(self.objective, config, self.constraints)
-            self.unsaved = trial, value
-            for name, excess in constraints.items():
-                if name not in trial.constraints:  # a killed process may have stored it
-                    trial.set_constraint(name, excess)
-            _write_value(trial, value)
-        except EnqueuedError as error:
-            trial.set_user_attr(FAILURE_KEY, str(error))
-            self.last_failure = None
-            warnings.warn(f"trial {trial.number} fails: {error}", RuntimeWarning, stacklevel=2)
+            evaluation = evaluate(self.settings.objective, self._configuration(trial), self.settings.constraints)
+            self._write(trial, evaluation)
+        except EnqueuedError:
             raise
         except optuna.TrialPruned:
             self.last_failure = None
             raise
         except ObjectiveError as error:
-            trial.set_user_attr(FAILURE_KEY, str(error))
-            self.last_failure = error
+            self._failed(trial, error)
             raise
         except KeyboardInterrupt as error:
             self._release(trial, error)
@@ -149,7 +149,38 @@ class EvaluationLoop:
         except Exception as error:  # of the sampler
             trial.set_user_attr(FAILURE_KEY, str(error) or type(error).__name__)
             raise
-        return value
+        return evaluation.value
+
+    def _configuration(self, trial: Trial) -> dict[str, Any]:
+        """Suggest the configuration of a trial and count its evaluation.
+
+        Raises
+        ------
+        EnqueuedError
+            If the trial was enqueued with a value outside the space.
+        """
+        try:
+            config = suggest_all(trial, self.sampler.space)
+        except EnqueuedError as error:
+            trial.set_user_attr(FAILURE_KEY, str(error))
+            self.last_failure = None
+            warnings.warn(f"trial {trial.number} fails: {error}", RuntimeWarning, stacklevel=3)
+            raise
+        self.bar.phase(Phase("evaluating", trial.number))
+        trial.set_user_attr(EVALUATIONS_KEY, trial.user_attrs.get(EVALUATIONS_KEY, 0) + 1)
+        return config
+
+    def _write(self, trial: Trial, evaluation: Evaluation) -> None:
+        """Store the constraints and the value of a trial that is not finished yet."""
+        self.unsaved = trial, evaluation.value
+        for name, excess in evaluation.constraints.items():
+            if name not in trial.constraints:  # a killed process may have stored it
+                trial.set_constraint(name, excess)
+        _write_value(trial, evaluation.value)
+
+    def _failed(self, trial: Trial, error: ObjectiveError) -> None:
+        trial.set_user_attr(FAILURE_KEY, str(error))
+        self.last_failure = error
 
     def _release(self, trial: Trial, error: KeyboardInterrupt) -> None:
         """Leave an interrupted trial to the next run, with its value if there is one already.
@@ -191,8 +222,8 @@ class EvaluationLoop:
         ) from cause
 
     def _most_failures(self, study: Study) -> int:
-        if self.max_consecutive_failures is not None:
-            return self.max_consecutive_failures
+        if self.settings.max_consecutive_failures is not None:
+            return self.settings.max_consecutive_failures
         succeeded = study.get_trials(deepcopy=False, states=(TrialState.COMPLETE,))
         return FAILURES_IN_A_ROW if succeeded else FAILURES_AT_THE_START
 
@@ -210,7 +241,7 @@ class EvaluationLoop:
             )
             self.stopped_by.__cause__ = last.__cause__ if last is not None and last.__cause__ is not None else last
             study.stop()
-        elif started_trials(study) >= self.budget:
+        elif started_trials(study) >= self.settings.budget:
             study.stop()
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Mapping, Sequence
+from concurrent.futures import Executor
 from typing import Any
 
 from ConfigSpace import ConfigurationSpace
@@ -21,10 +22,11 @@ from slayr_py.kernels import Kernel
 from slayr_py.space import Encoder
 from slayr_py.study.asktell import create_study, space_of
 from slayr_py.study.conditions import Failures
-from slayr_py.study.constraints import Constraint, parse_constraints
-from slayr_py.study.evaluation import Callback, EvaluationLoop, started_trials
+from slayr_py.study.constraints import parse_constraints
+from slayr_py.study.evaluation import Callback, EvaluationLoop, Settings, started_trials
 from slayr_py.study.history import History
 from slayr_py.study.objective import Objective
+from slayr_py.study.parallel import ParallelLoop
 from slayr_py.study.progress import ProgressBar
 from slayr_py.study.proposal import Phase
 from slayr_py.study.results.recommendation import has_recommendation
@@ -58,6 +60,8 @@ def minimize(
     constraints: Sequence[str] | None = None,
     failures: Failures = "learn",
     max_consecutive_failures: int | None = None,
+    n_parallel: int = 1,
+    executor: Executor | None = None,
     history: History | None = None,
     **fit: Unpack[FitKeywords],
 ) -> Result:
@@ -111,6 +115,12 @@ def minimize(
     max_consecutive_failures : int, optional
         Stop after so many consecutive failures. By default after 10, or after 3 if no trial has ever succeeded. NaN and
         infinite values do not count here.
+    n_parallel : int, default 1
+        Number of evaluations that run at a time. Each suggestion takes the running ones into account, and suggestions
+        from the same finished trials share one fit. The trials depend on the order in which values arrive.
+    executor : concurrent.futures.Executor, optional
+        Where they run: a pool of processes, or ``client.get_executor()`` of a Dask client. The objective must be
+        picklable then. By default ``n_parallel`` threads if that is more than 1.
     history : DataFrame or sequence of (config, value), optional
         Past experiments, which the model learns from like from evaluated trials. They become finished trials and do not
         count against the budget. Each one replaces a point of the default initial design. A table has a column per
@@ -155,6 +165,8 @@ def minimize(
     bounds = None if constraints is None else parse_constraints(constraints)
     if max_consecutive_failures is not None:
         max_consecutive_failures = check_integer("max_consecutive_failures", max_consecutive_failures)
+    n_parallel = check_integer("n_parallel", n_parallel)
+    settings = Settings(objective, budget, bounds, max_consecutive_failures, n_parallel, executor)
 
     with quiet_optuna(), translate_storage_errors():
         study = create_study(
@@ -177,31 +189,29 @@ def minimize(
         )
         result = Result(study, space_of(study))
         if started_trials(study) < budget:
-            _run(result, objective, budget, timeout, progress, callbacks, bounds, max_consecutive_failures)
+            _run(result, settings, timeout, progress, callbacks)
     return result
 
 
 def _run(
     result: Result,
-    objective: Objective,
-    budget: int,
+    settings: Settings,
     timeout: float | None,
     progress: bool,
     callbacks: Sequence[Callback],
-    constraints: tuple[Constraint, ...] | None,
-    max_consecutive_failures: int | None,
 ) -> None:
     study, sampler = result.study, result.study.sampler
     assert isinstance(sampler, StanGPSampler)
-    with active_run(study), ProgressBar(study, budget, progress) as bar:
+    with active_run(study), ProgressBar(study, settings.budget, progress) as bar:
         sampler.on_progress = bar.phase
         bar.announce(_model(study, sampler))
         try:
             # A space without legal configurations and a missing compiler raise an error before the first evaluation.
             past = sum(map(is_history, study.get_trials(deepcopy=False)))
-            if budget + past > len(sampler.planned(study, sampler.bind(study))):
+            if settings.budget + past > len(sampler.planned(study, sampler.bind(study))):
                 sampler.prepare()
-            loop = EvaluationLoop(objective, sampler, budget, bar, constraints, max_consecutive_failures)
+            parallel = settings.n_parallel > 1 or settings.executor is not None
+            loop = (ParallelLoop if parallel else EvaluationLoop)(settings, sampler, bar)
             loop.run(study, timeout, callbacks)
             if has_recommendation(study):
                 bar.phase(Phase("fitting", None))

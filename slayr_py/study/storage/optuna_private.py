@@ -8,6 +8,8 @@ whether a distribution contains a value.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -83,3 +85,25 @@ def stored_trial(study: Study, trial: FrozenTrial) -> FrozenTrial:
 def set_trial_attribute(study: Study, trial: FrozenTrial, key: str, value: Any) -> None:
     """Set a user attribute of a trial that was read from a study."""
     study._storage.set_trial_user_attr(trial._trial_id, key, value)
+
+
+def enqueued_values(trial: Trial) -> dict[str, Any]:
+    """Return the parameters with which the user enqueued a trial."""
+    return trial._fixed_params
+
+
+@contextmanager
+def optimizing(study: Study) -> Iterator[None]:
+    """Allow ``study.stop()`` outside Optuna's own loop; see `is_stopped`."""
+    study._stop_flag = False
+    before = study._thread_local.in_optimize_loop
+    study._thread_local.in_optimize_loop = True
+    try:
+        yield
+    finally:
+        study._thread_local.in_optimize_loop = before
+
+
+def is_stopped(study: Study) -> bool:
+    """Return whether ``study.stop()`` was called since the loop started."""
+    return study._stop_flag

@@ -15,14 +15,15 @@ from slayr_py.study.storage import optuna_private
 from slayr_py.study.storage.optuna_private import journal_of, storage_of, stored_trial
 
 USED = {
-    *("_storage", "_study_id", "_trial_id", "_backend", "_file_path", "_contains"),
+    *("_storage", "_study_id", "_trial_id", "_backend", "_file_path", "_contains", "_fixed_params", "_stop_flag"),
+    "_thread_local",
     *("_create_new_trial", "_get_stale_trial_ids"),
 }
 TABLES = {"trial_user_attributes", "study_system_attributes"}
 OTHERS = {
-    *("_cached_frozen_trial", "_directions", "_filter_study", "_fixed_params", "_get_latest_trial"),
+    *("_cached_frozen_trial", "_directions", "_filter_study", "_get_latest_trial"),
     *("_get_trials", "_is_multi_objective", "_raise_error_if_multi_objective", "_relative_params", "_suggest"),
-    *("_stop_flag", "_thread_local", "_thread_lock", "_GroupDecomposedSearchSpace", "_CachedStorage"),
+    *("_thread_lock", "_GroupDecomposedSearchSpace", "_CachedStorage"),
 }
 """Private names that would be convenient, too."""
 
