@@ -26,7 +26,7 @@ from slayr_py.acquisition.landscape import Landscape
 from slayr_py.acquisition.refinement import refine
 from slayr_py.errors import DataError
 from slayr_py.inference import Posterior
-from slayr_py.space import Encoded
+from slayr_py.space import Encoded, Fixed
 from slayr_py.space.dimension import FloatArray
 
 _FACTORS = 2**26  # most doubles in the Cholesky factors of the draws for the final choice
@@ -65,6 +65,7 @@ def suggest(
     rng: np.random.Generator,
     pending: Iterable[Mapping[str, object]] = (),
     exclude: Iterable[Mapping[str, object]] = (),
+    fixed: Mapping[str, object] | Fixed | None = None,
     effort: Effort = DEFAULT,
 ) -> Suggestion:
     """Maximise a criterion over the posterior's space.
@@ -84,6 +85,8 @@ def suggest(
     exclude : iterable of configurations
         Evaluated configurations, which are not suggested again unless no other is left in the space. Leave it empty
         for a noisy objective, where evaluating a configuration twice can be useful.
+    fixed : mapping of str to value, optional
+        Parameters that keep these values: the criterion is maximised over the others.
     effort : Effort
         Numbers of candidates, maximisations and draws.
 
@@ -91,12 +94,15 @@ def suggest(
     ------
     DataError
         If ``best`` is not finite or the acquisition is unknown.
+    SpaceError
+        If no configuration has the fixed values.
     """
     if not np.isfinite(best):
         raise DataError(f"best must be finite, got {best!r}")
     # The matrices are small: one thread is as fast, and the last bits do not depend on the machine's number of cores.
+    kept = posterior.encoder.fix(fixed, "fixed: ") if isinstance(fixed, Mapping) else fixed
     with threadpool_limits(limits=1, user_api="blas"):
-        return _suggest(posterior, from_name(acquisition), best, t, rng, list(pending), list(exclude), effort)
+        return _suggest(posterior, from_name(acquisition), best, t, rng, list(pending), list(exclude), kept, effort)
 
 
 def _suggest(
@@ -107,12 +113,13 @@ def _suggest(
     rng: np.random.Generator,
     pending: list[Mapping[str, object]],
     exclude: list[Mapping[str, object]],
+    fixed: Fixed | None,
     effort: Effort,
 ) -> Suggestion:
     encoder = posterior.encoder
     running = encoder.encode(pending)
     state = State((best - posterior.y_mean) / posterior.y_sd, t, len(encoder.names))
-    pool = candidates(posterior, rng, effort.candidates)
+    pool = candidates(posterior, rng, effort.candidates, fixed)
     taken = {*keys(encoder.encode(exclude)), *keys(running)}
     new = ~members(pool.encoded, taken)
     # If no new configuration is left, suggest an evaluated one.
@@ -123,7 +130,7 @@ def _suggest(
     predictor = posterior.predictor(most).with_pending(running).linearised(state.best)
 
     def landscape(draws: int = most) -> Landscape:
-        return Landscape(encoder, predictor.subset(posterior.n_chains, draws), criterion, state, taken)
+        return Landscape(encoder, predictor.subset(posterior.n_chains, draws), criterion, state, taken, fixed=fixed)
 
     for draws, kept in effort.screens:
         pool = pool[_descending(landscape(draws).scores_of(pool.encoded))[:kept]]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import optuna
@@ -10,15 +11,15 @@ from optuna import Study, Trial
 from optuna.distributions import BaseDistribution, CategoricalDistribution, FloatDistribution, IntDistribution
 from optuna.storages import BaseStorage
 from optuna.study import StudyDirection
-from optuna.trial import FrozenTrial
+from optuna.trial import FrozenTrial, TrialState
 from typing_extensions import Unpack
 
 from slayr_py.errors import DataError, SpaceError
-from slayr_py.space import Encoder, space_from_json
+from slayr_py.space import Encoder, jsonable, space_from_json
 from slayr_py.study.distributions import is_active, space_to_distributions
 from slayr_py.study.history import History, add_history, read_history
 from slayr_py.study.sampler import SamplerKeywords, StanGPSampler, sampler_of
-from slayr_py.study.storage.attributes import study_record
+from slayr_py.study.storage.attributes import CONTEXT_KEY, study_record
 from slayr_py.study.storage.integrity import check_integrity
 from slayr_py.study.storage.opening import open_storage, translate_storage_errors
 
@@ -110,8 +111,15 @@ def space_of(study: Study) -> ConfigurationSpace:
     return space_from_json(record["space"])
 
 
-def ask(study: Study) -> Trial:
+def ask(study: Study, context: Mapping[str, Any] | None = None) -> Trial:
     """Start a trial and suggest every active parameter of the declared space.
+
+    Parameters
+    ----------
+    study : optuna.Study
+    context : mapping of str to value, optional
+        Parameters that have these values in this trial, for example because the user does not control them: the others
+        are suggested for them. An enqueued trial is left in the queue.
 
     Returns
     -------
@@ -120,13 +128,29 @@ def ask(study: Study) -> Trial:
 
     Raises
     ------
+    SpaceError
+        For a context with an unknown parameter, an illegal value, or a value of an inactive parameter.
+    DataError
+        For a context, if the study's sampler is not a `StanGPSampler`.
     StorageError
         If the storage fails.
     """
     with translate_storage_errors():
-        trial = study.ask()
+        trial = study.ask() if context is None else _ask_in(study, context)
         suggest_all(trial, space_of(study))
     return trial
+
+
+def _ask_in(study: Study, context: Mapping[str, Any]) -> Trial:
+    if (sampler := sampler_of(study)) is None:
+        raise DataError(f"the study's sampler is {study.sampler}: only a StanGPSampler suggests in a context")
+    sampler.fixed_with(context)  # before a trial is started
+    values = jsonable(sampler.encoder.fix(context, "context: ").values)
+    # Optuna returns the values of "fixed_params" to the objective, without another digit.
+    template = optuna.trial.create_trial(
+        state=TrialState.RUNNING, system_attrs={"fixed_params": values}, user_attrs={CONTEXT_KEY: values}
+    )
+    return Trial(study, study._storage.create_new_trial(study._study_id, template_trial=template))
 
 
 def suggest_all(trial: Trial, space: ConfigurationSpace) -> dict[str, Any]:
@@ -156,7 +180,7 @@ def tell(
     study: Study,
     trial: Trial | int,
     value: float | None = None,
-    state: optuna.trial.TrialState | None = None,
+    state: TrialState | None = None,
 ) -> FrozenTrial:
     """Finish a trial with its value or state, like `optuna.Study.tell`.
 

@@ -20,7 +20,7 @@ from slayr_py.inference import GaussianProcess, Posterior, WarmStart
 from slayr_py.inference.diagnostics.checks import reason
 from slayr_py.inference.sampling.nuts import MOST
 from slayr_py.inference.sampling.options import FitOptions
-from slayr_py.space import jsonable
+from slayr_py.space import Fixed, jsonable
 from slayr_py.study.distributions import to_params
 from slayr_py.study.storage.fit_records import last_warm_start
 from slayr_py.study.storage.trials import Observations, excluded, pending
@@ -105,6 +105,7 @@ class Proposer:
         observed: Observations,
         design: Sequence[Configuration],
         streams: tuple[np.random.SeedSequence, np.random.SeedSequence],
+        fixed: Fixed | None = None,
     ) -> Iterator[Proposal]:
         """Propose a configuration and hold the search lock of the study until the ``with`` block ends.
 
@@ -133,7 +134,7 @@ class Proposer:
             seconds["fit"] += time.perf_counter() - clock
             abandoned += posterior.record["abandoned"]
             self.report(Phase("maximising", trial.number, jsonable(posterior.check().asdict())))
-            best = self._incumbent(posterior, observed)
+            best = self._incumbent(posterior, observed, fixed)
             # Processes fit side by side but search one after another, so that each knows what the others evaluate.
             with search_lock(study):
                 clock = time.perf_counter()
@@ -146,6 +147,7 @@ class Proposer:
                     pending=pending(study, self.gp.encoder.space, trial, design),
                     # The model knows nothing of a failed trial and would suggest its configuration again and again.
                     exclude=excluded(study, self.gp.encoder.space, observed.configs if self.noisy else ()),
+                    fixed=fixed,
                 )
                 seconds["acquisition"] += time.perf_counter() - clock
                 uncertain = found.error > LARGEST_ERROR and found.value >= self.acquisition.negligible
@@ -241,17 +243,25 @@ class Proposer:
             "seconds": seconds,
         }
 
-    def _incumbent(self, posterior: Posterior, observed: Observations) -> float:
-        """Return the value to improve on."""
-        if not self.noisy:
-            return observed.best
+    def _incumbent(self, posterior: Posterior, observed: Observations, fixed: Fixed | None = None) -> float:
+        """Return the value to improve on; with fixed values, the best with these values."""
+        configs, y = posterior.train, observed.y
+        if fixed is not None:
+            rows = fixed.hold(configs)
+            configs, y = configs[rows], y[rows]
+        if len(y) and not self.noisy:
+            return float(y.max() if observed.maximize else y.min())
+        if not len(y):  # the best prediction at an observed configuration with these values instead of its own
+            assert fixed is not None
+            encoded, allowed = self.gp.encoder.resolve(np.vstack([posterior.train.unit_values, fixed.example]), fixed)
+            configs = encoded[allowed]
         # The smallest noisy value belongs to a lucky configuration rather than to the best one: improving on it would
         # mean improving on a measurement error. The best posterior mean of the latent function at an observed
         # configuration (under a warp, the best median) replaces it: the plug-in incumbent of Vazquez et al. (2008,
         # J. Phys. Conf. Ser. 135) and of Picheny, Wagner & Ginsbourger (2013, Struct. Multidiscip. Optim. 48).
         # One thread, as in the search that follows, so that the last bits do not depend on the machine.
         with threadpool_limits(limits=1, user_api="blas"):
-            means = posterior.predict(observed.configs).centre_and_spread()[0]
+            means = posterior.predict(configs).centre_and_spread()[0]
         return float(means.max() if observed.maximize else means.min())
 
 

@@ -18,6 +18,7 @@ acquisition    {"name", its options, "best", "value", "error"}: value to improve
 predicted      {"mean", "sd"} of the latent function, in the objective's units and sign; under a warp the
                median and half the central 68% interval                                      (model only)
 diagnostics    result of `Posterior.check`                                                   (model only)
+fixed          values by name that were not searched, of the run and of the trial; absent if there are none
 observations   number of trials fitted                                                       (model only)
 seconds        {"fit", "acquisition"}                                                        (model only)
 error          reason for the absence of a model                                             (random only)
@@ -50,6 +51,9 @@ SUGGESTION_KEY = "slayr:suggestion"
 
 HISTORY = "history"
 """Phase of a past experiment in its suggestion record: the trial does not count against the budget."""
+
+CONTEXT_KEY = "slayr:context"
+"""Trial attribute: values of parameters that the user gave for this trial, by name."""
 
 START_KEY = "slayr:start"
 """Trial attribute: the `WarmStart` of the next fit as a dictionary."""
