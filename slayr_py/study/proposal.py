@@ -250,7 +250,7 @@ class Proposer:
             rows = fixed.hold(configs)
             configs, y = configs[rows], y[rows]
         if len(y) and not self.noisy:
-            return float(y.max() if observed.maximize else y.min())
+            return observed.best_of(y)
         if not len(y):  # the best prediction at an observed configuration with these values instead of its own
             assert fixed is not None
             encoded, allowed = self.gp.encoder.resolve(np.vstack([posterior.train.unit_values, fixed.example]), fixed)
@@ -262,7 +262,7 @@ class Proposer:
         # One thread, as in the search that follows, so that the last bits do not depend on the machine.
         with threadpool_limits(limits=1, user_api="blas"):
             means = posterior.predict(configs).centre_and_spread()[0]
-        return float(means.max() if observed.maximize else means.min())
+        return observed.best_of(means)
 
 
 def largest_difference(one: Posterior, other: Posterior) -> tuple[float, str]:

@@ -31,10 +31,9 @@ class Observations(NamedTuple):
     maximize: bool
     """Whether larger values are better."""
 
-    @property
-    def best(self) -> float:
-        """Return the best value."""
-        return float(self.y.max() if self.maximize else self.y.min())
+    def best_of(self, values: FloatArray) -> float:
+        """Return the best of some values."""
+        return float(values.max() if self.maximize else values.min())
 
 
 def observations(study: Study, space: ConfigurationSpace, numbers: Iterable[int] | None = None) -> Observations:
