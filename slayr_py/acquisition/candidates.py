@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from slayr_py.acquisition.identity import distinct
 from slayr_py.acquisition.neighbourhood import Neighbourhood
 from slayr_py.inference import Posterior
-from slayr_py.space import Encoded, Encoder
+from slayr_py.space import Encoded, Encoder, Fixed
 from slayr_py.space.dimension import FloatArray
 
 _ENUMERATED = 10_000  # discrete spaces of at most so many genotypes are enumerated
@@ -41,10 +41,10 @@ class Candidates:
         return Candidates(self.genotypes[rows], self.encoded[rows])
 
     @classmethod
-    def of(cls, encoder: Encoder, genotypes: FloatArray) -> Candidates:
-        """Keep the genotypes that no forbidden clause excludes."""
-        encoded, allowed = encoder.resolve(genotypes)
-        return cls(genotypes, encoded)[allowed]
+    def of(cls, encoder: Encoder, genotypes: FloatArray, fixed: Fixed | None = None) -> Candidates:
+        """Give the genotypes the fixed values, and keep those that no forbidden clause excludes."""
+        encoded, allowed = encoder.resolve(genotypes, fixed)
+        return cls(genotypes if fixed is None else fixed.put(genotypes), encoded)[allowed]
 
     def joined(self, other: Candidates) -> Candidates:
         """Return all configurations of both, each once."""
@@ -53,8 +53,11 @@ class Candidates:
         return both[distinct(both.encoded)]
 
 
-def candidates(posterior: Posterior, rng: np.random.Generator, wanted: int) -> Candidates:
-    """Return distinct configurations: uniform in the space, the best observed ones, and perturbations of these."""
+def candidates(posterior: Posterior, rng: np.random.Generator, wanted: int, fixed: Fixed | None = None) -> Candidates:
+    """Return distinct configurations: uniform in the space, the best observed ones, and perturbations of these.
+
+    All of them get the fixed values.
+    """
     encoder = posterior.encoder
     best = np.argsort(np.asarray(posterior.data["y"]), kind="stable")[: 1 + _OTHERS]
     times = np.where(np.arange(len(best)) == 0, _INCUMBENT, _OTHER)
@@ -62,12 +65,14 @@ def candidates(posterior: Posterior, rng: np.random.Generator, wanted: int) -> C
     # The genotype of an inactive parameter is arbitrary.
     genotypes = np.where(observed.active, observed.unit_values, _uniform(encoder, len(observed), rng))
     genotypes[len(best) :] = perturbed(encoder, genotypes[len(best) :], rng)
-    found = Candidates.of(encoder, genotypes)
-    everything = enumeration(encoder)
+    if fixed is not None:
+        genotypes = np.vstack([genotypes, fixed.example])  # there may be few others
+    found = Candidates.of(encoder, genotypes, fixed)
+    everything = enumeration(encoder, fixed=fixed)
     if everything is not None:
-        return found.joined(Candidates.of(encoder, everything))
+        return found.joined(Candidates.of(encoder, everything, fixed))
     for _ in range(_BATCHES):
-        found = found.joined(Candidates.of(encoder, _uniform(encoder, wanted, rng)))
+        found = found.joined(Candidates.of(encoder, _uniform(encoder, wanted, rng), fixed))
         if len(found) >= wanted:
             break
     return found
@@ -92,12 +97,19 @@ def perturbed(encoder: Encoder, centres: FloatArray, rng: np.random.Generator) -
     return points
 
 
-def enumeration(encoder: Encoder, limit: int = _ENUMERATED) -> FloatArray | None:
-    """Return all genotypes of a space, or None if there are more than ``limit``."""
-    sizes = [np.inf if d.kind == "float" else d.upper - d.lower + 1 for d in encoder.dimensions]
+def enumeration(encoder: Encoder, limit: int = _ENUMERATED, fixed: Fixed | None = None) -> FloatArray | None:
+    """Return all genotypes of a space with the fixed values, or None if there are more than ``limit``."""
+    known = {} if fixed is None else dict(zip(fixed.columns.tolist(), fixed.unit_values, strict=True))
+    sizes = [
+        1 if j in known else np.inf if d.kind == "float" else d.upper - d.lower + 1
+        for j, d in enumerate(encoder.dimensions)
+    ]
     if np.prod(sizes, dtype=np.float64) > limit:
         return None
-    axes = [d.unit_values(np.arange(d.lower, d.upper + 1)) for d in encoder.dimensions]
+    axes = [
+        np.array([known[j]]) if j in known else d.unit_values(np.arange(d.lower, d.upper + 1))
+        for j, d in enumerate(encoder.dimensions)
+    ]
     return np.stack(np.meshgrid(*axes, indexing="ij"), axis=-1).reshape(-1, len(axes))
 
 

@@ -12,7 +12,7 @@ from slayr_py.acquisition.criteria import Acquisition, State
 from slayr_py.acquisition.feasibility import Gate
 from slayr_py.acquisition.identity import Taken
 from slayr_py.inference.prediction import Predictor
-from slayr_py.space import Encoded, Encoder
+from slayr_py.space import Encoded, Encoder, Fixed
 from slayr_py.space.dimension import FloatArray
 
 _BLOCK = 2**18  # doubles in the largest array of a block of configurations: 2 MB, about one core's share of the cache
@@ -37,6 +37,8 @@ class Landscape:
     relaxed : bool
         Whether integers may take all values between their bounds. ``taken`` is ignored then: otherwise the search
         could not move past an integer that has been evaluated.
+    fixed : Fixed, optional
+        Values that all genotypes get.
     """
 
     encoder: Encoder
@@ -46,6 +48,7 @@ class Landscape:
     gates: tuple[Gate, ...] = ()
     taken: Taken | None = None
     relaxed: bool = False
+    fixed: Fixed | None = None
 
     def relax(self) -> Landscape:
         """Return the same landscape with continuous integers."""
@@ -63,11 +66,19 @@ class Landscape:
             ]
         )
 
+    @cached_property
+    def free(self) -> NDArray[np.bool_]:
+        """Dimensions without a fixed value, (D,)."""
+        fixed = () if self.fixed is None else self.fixed.columns
+        return ~np.isin(np.arange(len(self.encoder.dimensions)), fixed)
+
     def place(self, genotypes: FloatArray) -> tuple[Encoded, NDArray[np.bool_]]:
         """Return the configurations of genotypes and which of them are allowed, (m,)."""
-        encoded, allowed = self.encoder.resolve(genotypes)
+        encoded, allowed = self.encoder.resolve(genotypes, self.fixed)
         if self.relaxed:
-            values = np.where(self.continuous & encoded.active, np.clip(genotypes, 0.0, 1.0), encoded.unit_values)
+            values = np.where(
+                self.continuous & self.free & encoded.active, np.clip(genotypes, 0.0, 1.0), encoded.unit_values
+            )
             return Encoded(values, encoded.active, self.encoder), allowed
         return encoded, allowed & ~self.taken.contains(encoded) if self.taken is not None else allowed
 
@@ -88,7 +99,7 @@ class Landscape:
         return values
 
     def scores_and_gradients(self, genotypes: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Return scores (m,) and gradients (m, D), which are 0 for inactive and discrete parameters."""
+        """Return scores (m,) and gradients (m, D), which are 0 for inactive, discrete and fixed parameters."""
         gradients = np.zeros(genotypes.shape)
         if not self.continuous.any():
             return self.scores(genotypes), gradients
@@ -97,7 +108,8 @@ class Landscape:
         values = np.empty(len(genotypes))
         for rows in self._blocks(len(genotypes), width=len(real)):
             values[rows], gradients[rows, real] = self._score_and_gradient(encoded[rows])
-        return np.where(allowed, values, -np.inf), np.where(encoded.active & self.continuous, gradients, 0.0)
+        along = encoded.active & self.continuous & self.free
+        return np.where(allowed, values, -np.inf), np.where(along, gradients, 0.0)
 
     def _score_and_gradient(self, encoded: Encoded) -> tuple[FloatArray, FloatArray]:
         """Return the scores (m,) and their derivatives by the real inputs (m, D_real)."""

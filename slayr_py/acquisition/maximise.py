@@ -27,7 +27,7 @@ from slayr_py.acquisition.landscape import Landscape
 from slayr_py.acquisition.refinement import refine
 from slayr_py.errors import DataError
 from slayr_py.inference import Posterior
-from slayr_py.space import Encoded
+from slayr_py.space import Encoded, Fixed
 from slayr_py.space.dimension import FloatArray
 
 _FACTORS = 2**26  # most doubles in the Cholesky factors of the draws for the final choice
@@ -70,6 +70,7 @@ def suggest(
     pending: Iterable[Mapping[str, object]] = (),
     exclude: Iterable[Mapping[str, object]] = (),
     conditions: Sequence[Posterior] = (),
+    fixed: Mapping[str, object] | Fixed | None = None,
     effort: Effort = DEFAULT,
 ) -> Suggestion:
     """Maximise a criterion over the posterior's space.
@@ -94,6 +95,8 @@ def suggest(
         Of success (probit likelihood), and of constraints, which hold where their values are not positive. The
         criterion is multiplied by the probability that all hold (Gardner et al. 2014); its logarithm is added to the
         confidence bound, in standard deviations of the targets.
+    fixed : mapping of str to value, optional
+        Parameters that keep these values: the criterion is maximised over the others.
     effort : Effort
         Numbers of candidates, maximisations and draws.
 
@@ -101,15 +104,18 @@ def suggest(
     ------
     DataError
         If ``best`` is not finite, or None without conditions, or the acquisition is unknown.
+    SpaceError
+        If no configuration has the fixed values.
     """
     if best is None and not conditions:
         raise DataError("best is None, and there are no conditions to fulfil; give the best value so far")
     if best is not None and not np.isfinite(best):
         raise DataError(f"best must be finite, got {best!r}")
     # The matrices are small: one thread is as fast, and the last bits do not depend on the machine's number of cores.
+    kept = posterior.encoder.fix(fixed, "fixed: ") if isinstance(fixed, Mapping) else fixed
     with threadpool_limits(limits=1, user_api="blas"):
         criterion = from_name(acquisition)
-        return _suggest(posterior, criterion, best, t, rng, list(pending), list(exclude), conditions, effort)
+        return _suggest(posterior, criterion, best, t, rng, list(pending), list(exclude), conditions, kept, effort)
 
 
 def _suggest(
@@ -121,13 +127,14 @@ def _suggest(
     pending: list[Mapping[str, object]],
     exclude: list[Mapping[str, object]],
     conditions: Sequence[Posterior],
+    fixed: Fixed | None,
     effort: Effort,
 ) -> Suggestion:
     encoder = posterior.encoder
     running = encoder.encode(pending)
     scaled = 0.0 if best is None else (best - posterior.y_mean) / posterior.y_sd
     state = State(scaled, t, len(encoder.names))
-    pool = candidates(posterior, rng, effort.candidates)
+    pool = candidates(posterior, rng, effort.candidates, fixed)
     pool, taken = _available(pool, encoder.encode(exclude).concatenate(running))
 
     # At least one draw of each chain.
@@ -138,7 +145,7 @@ def _suggest(
     def landscape(draws: int = most) -> Landscape:
         some = predictor.subset(posterior.n_chains, draws)
         subsets = tuple(gate.subset(n_chains, draws) for gate, n_chains in gates)
-        return Landscape(encoder, some, None if best is None else criterion, state, subsets, taken)
+        return Landscape(encoder, some, None if best is None else criterion, state, subsets, taken, fixed=fixed)
 
     for draws, kept in effort.screens:
         pool = pool[_descending(landscape(draws).scores_of(pool.encoded))[:kept]]

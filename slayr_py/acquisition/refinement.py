@@ -69,7 +69,7 @@ def _hop(
     if landscape.continuous.all() or not len(rows):
         return
     encoded, _ = landscape.place(ascent.points[rows])
-    owners, neighbours = neighbourhood.of(ascent.points[rows], encoded.active & ~landscape.continuous)
+    owners, neighbours = neighbourhood.of(ascent.points[rows], encoded.active & landscape.free & ~landscape.continuous)
     scores = landscape.scores(neighbours)
     order = np.argsort(-scores, kind="stable")
     owners, first = np.unique(owners[order], return_index=True)

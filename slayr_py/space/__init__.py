@@ -3,6 +3,7 @@
 from slayr_py.space.dimension import Dimension
 from slayr_py.space.encoded import Encoded
 from slayr_py.space.encoder import Encoder
+from slayr_py.space.fixed import Fixed
 from slayr_py.space.layout import Layout
 from slayr_py.space.serial import encoder_from_json, encoder_to_json, jsonable, space_from_json, space_to_json
 from slayr_py.space.spectrum import Spectrum
@@ -11,6 +12,7 @@ __all__ = [
     "Dimension",
     "Encoded",
     "Encoder",
+    "Fixed",
     "Layout",
     "Spectrum",
     "encoder_from_json",

@@ -13,6 +13,7 @@ vectors (len(space), n) : ConfigSpace's own encoding, see :mod:`slayr_py.space.r
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -24,12 +25,14 @@ from scipy.stats import qmc
 from slayr_py.errors import SpaceError
 from slayr_py.space.dimension import FloatArray
 from slayr_py.space.encoded import Encoded
+from slayr_py.space.fixed import Fixed
 from slayr_py.space.graphs import GraphLike
 from slayr_py.space.layout import Layout
 from slayr_py.space.reading import check_rules, read, rows_of
 from slayr_py.space.rules import BoolArray, spelled
 from slayr_py.space.vectors import Vectors
 
+_FIRST_POINTS = 8  # logarithm of the number of Sobol points among which fixed values are looked for first
 _DESIGN_LIMIT = 2**16  # Sobol points tried before a space is reported as (nearly) empty
 
 
@@ -112,19 +115,26 @@ class Encoder(Layout):
         active[self._vectors.rows] = encoded.active.T
         return self._vectors.configurations(numbers, vectors, active)
 
-    def resolve(self, genotype: FloatArray) -> tuple[Encoded, BoolArray]:
+    def resolve(self, genotype: FloatArray, fixed: Fixed | None = None) -> tuple[Encoded, BoolArray]:
         """Snap unit values to legal values, deactivate parameters whose conditions fail, and find forbidden rows.
 
         Parameters
         ----------
         genotype : (n, D) float64
+        fixed : Fixed, optional
+            Values that replace those of the genotype.
 
         Returns
         -------
         encoded : Encoded
         allowed : (n,) bool
-            False where a forbidden clause holds.
+            False where a forbidden clause holds or a fixed parameter is inactive.
         """
+        if fixed is not None:
+            encoded, allowed = self.resolve(fixed.put(genotype))
+            raw = self._numbers(encoded)
+            raw[:, fixed.columns] = fixed.numbers  # the digits that a logarithmic unit value does not keep
+            return Encoded(encoded.unit_values, encoded.active, self, raw), allowed & fixed.active(encoded)
         values = np.column_stack([d.snap(genotype[:, j]) for j, d in enumerate(self.dimensions)])
         encoded = Encoded(values, np.ones(values.shape, dtype=np.bool_), self)
         if not self._rules.read:
@@ -133,14 +143,66 @@ class Encoder(Layout):
         active = np.ascontiguousarray(self._rules.switch_off(vectors)[self._vectors.rows].T)
         return Encoded(np.where(active, values, 0.0), active, self), self._rules.allowed(vectors)
 
+    def fix(self, values: Mapping[str, object], where: str = "") -> Fixed:
+        """Return fixed values of some parameters for :meth:`resolve`.
+
+        Parameters
+        ----------
+        values : mapping of str to value
+            A conditional parameter restricts the configurations to those in which it is active.
+        where : str
+            Start of an error message.
+
+        Raises
+        ------
+        SpaceError
+            For an unknown parameter, an illegal value, a parameter that is inactive with the other values, or if no
+            configuration of the space has these values.
+        """
+        if not isinstance(values, Mapping):
+            raise SpaceError(f"{where}expected a mapping of parameters to values, got {values!r:.200}")
+        given = dict(values)
+        numbers, _ = read([given], self._vectors, where)
+        columns = np.array([j for j, d in enumerate(self.dimensions) if d.name in given], dtype=np.intp)
+        chosen = [self.dimensions[j] for j in columns]
+        exact = np.array(
+            [d.rounded(numbers[0, [j]])[0] for d, j in zip(chosen, columns, strict=True)], dtype=np.float64
+        )
+        unit_values = np.array(
+            [d.unit_values(x[None])[0] for d, x in zip(chosen, exact, strict=True)], dtype=np.float64
+        )
+        plain = {d.name: d.values(x[None])[0] for d, x in zip(chosen, exact, strict=True)}
+        anything = np.zeros((1, len(self.dimensions)))
+        return self._with_example(Fixed(plain, columns, exact, unit_values, anything), where)
+
+    def _with_example(self, fixed: Fixed, where: str) -> Fixed:
+        engine = qmc.Sobol(len(self.dimensions), scramble=True, rng=np.random.default_rng(0))
+        u = engine.random_base2(_FIRST_POINTS)
+        while True:
+            genotypes = fixed.put(self.from_uniform(u))
+            encoded, allowed = self.resolve(genotypes, fixed)
+            if allowed.any():
+                return replace(fixed, example=genotypes[[np.argmax(allowed)]])
+            if len(u) >= _DESIGN_LIMIT:
+                break
+            u = np.vstack([u, engine.random(len(u))])
+        for name, column in zip(fixed.values, fixed.columns, strict=True):
+            if not encoded.active[:, column].any():
+                condition = self._rules.condition(name)
+                raise SpaceError(
+                    f"{where}parameter {name!r} has a value although it is inactive: {condition} cannot hold"
+                )
+        raise SpaceError(f"{where}no configuration of the space has the values {dict(fixed.values)}; leave one out")
+
     def from_uniform(self, u: FloatArray) -> FloatArray:
         """Map uniform variates in [0, 1), (n, D), to genotypes."""
         return np.column_stack([d.from_uniform(u[:, j]) for j, d in enumerate(self.dimensions)])
 
-    def sobol(self, n: int, seed: int | np.random.Generator) -> list[Configuration]:
+    def sobol(self, n: int, seed: int | np.random.Generator, fixed: Fixed | None = None) -> list[Configuration]:
         """Return the first ``n`` points of a scrambled Sobol design that no forbidden clause excludes.
 
-        The sequence of a seed is fixed: a longer design starts with the shorter one.
+        The sequence of a seed is fixed: a longer design starts with the shorter one. All points have the values of
+        ``fixed``.
 
         Raises
         ------
@@ -150,11 +212,11 @@ class Encoder(Layout):
         engine = qmc.Sobol(len(self.dimensions), scramble=True, rng=np.random.default_rng(seed))
         u = engine.random_base2(max(int(np.ceil(np.log2(max(n, 1)))), 0))
         while True:
-            encoded, allowed = self.resolve(self.from_uniform(u))
+            encoded, allowed = self.resolve(self.from_uniform(u), fixed)
             if allowed.sum() >= n:
                 return self.decode(encoded[np.flatnonzero(allowed)[:n]])
             if len(u) >= _DESIGN_LIMIT:
-                first = " or ".join(map(spelled, self.space.forbidden_clauses[:3]))
+                first = " or ".join(map(spelled, self.space.forbidden_clauses[:3])) or "a fixed value"
                 raise SpaceError(
                     f"only {int(allowed.sum())} of {len(u)} points of the space are not forbidden, {n} are needed; "
                     f"loosen a clause such as {first}"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import optuna
@@ -10,18 +11,18 @@ from optuna import Study, Trial
 from optuna.distributions import BaseDistribution, CategoricalDistribution, FloatDistribution, IntDistribution
 from optuna.storages import BaseStorage
 from optuna.study import StudyDirection
-from optuna.trial import FrozenTrial
+from optuna.trial import FrozenTrial, TrialState
 from typing_extensions import Unpack
 
 from slayr_py.errors import DataError, EnqueuedError, SpaceError
-from slayr_py.space import Encoder, space_from_json
+from slayr_py.space import Encoder, jsonable, space_from_json
 from slayr_py.study.distributions import check_enqueued, is_active, space_to_distributions
 from slayr_py.study.history import History, add_history, read_history
 from slayr_py.study.sampler import SamplerKeywords, StanGPSampler, sampler_of
-from slayr_py.study.storage.attributes import ERROR_KEY, FAILURE_KEY, study_record
+from slayr_py.study.storage.attributes import CONTEXT_KEY, ERROR_KEY, FAILURE_KEY, study_record
 from slayr_py.study.storage.integrity import check_integrity
 from slayr_py.study.storage.opening import open_storage, translate_storage_errors
-from slayr_py.study.storage.optuna_private import enqueued_values, set_trial_attribute
+from slayr_py.study.storage.optuna_private import enqueued_values, set_trial_attribute, start_trial
 
 
 def create_study(
@@ -111,8 +112,15 @@ def space_of(study: Study) -> ConfigurationSpace:
     return space_from_json(record["space"])
 
 
-def ask(study: Study) -> Trial:
+def ask(study: Study, context: Mapping[str, Any] | None = None) -> Trial:
     """Start a trial and suggest every active parameter of the declared space.
+
+    Parameters
+    ----------
+    study : optuna.Study
+    context : mapping of str to value, optional
+        Parameters that have these values in this trial, for example because the user does not control them: the others
+        are suggested for them. An enqueued trial is left in the queue.
 
     Returns
     -------
@@ -123,18 +131,34 @@ def ask(study: Study) -> Trial:
     ------
     EnqueuedError
         If the trial was enqueued with a value that does not belong to the space. The trial fails; ask for the next.
+    SpaceError
+        For a context with an unknown parameter, an illegal value, or a value of an inactive parameter.
+    DataError
+        For a context, if the study's sampler is not a `StanGPSampler`.
     StorageError
         If the storage fails.
     """
     with translate_storage_errors():
-        trial = study.ask()
+        trial = study.ask() if context is None else _ask_in(study, context)
         try:
             suggest_all(trial, space_of(study))
         except EnqueuedError as error:
             trial.set_user_attr(FAILURE_KEY, str(error))
-            study.tell(trial, state=optuna.trial.TrialState.FAIL)
+            study.tell(trial, state=TrialState.FAIL)
             raise
     return trial
+
+
+def _ask_in(study: Study, context: Mapping[str, Any]) -> Trial:
+    if (sampler := sampler_of(study)) is None:
+        raise DataError(f"the study's sampler is {study.sampler}: only a StanGPSampler suggests in a context")
+    sampler.fixed_with(context)  # before a trial is started
+    values = jsonable(sampler.encoder.fix(context, "context: ").values)
+    # Optuna returns the values of "fixed_params" to the objective, without another digit.
+    template = optuna.trial.create_trial(
+        state=TrialState.RUNNING, system_attrs={"fixed_params": values}, user_attrs={CONTEXT_KEY: values}
+    )
+    return start_trial(study, template)
 
 
 def suggest_all(trial: Trial, space: ConfigurationSpace) -> dict[str, Any]:
@@ -171,7 +195,7 @@ def tell(
     study: Study,
     trial: Trial | int,
     value: float | None = None,
-    state: optuna.trial.TrialState | None = None,
+    state: TrialState | None = None,
     *,
     sd: float | None = None,
 ) -> FrozenTrial:

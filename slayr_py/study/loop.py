@@ -63,6 +63,7 @@ def minimize(
     n_parallel: int = 1,
     executor: Executor | None = None,
     history: History | None = None,
+    fixed: Mapping[str, Any] | None = None,
     **fit: Unpack[FitKeywords],
 ) -> Result:
     """Minimise (or maximise) an expensive function over a search space.
@@ -127,6 +128,9 @@ def minimize(
         parameter and a column ``value``, as `Result.trials` does; an inactive parameter is NaN, None or absent. A value
         that is NaN or None is that of a failed experiment. Experiments that a resumed study already has are not added
         again.
+    fixed : mapping of str to value, optional
+        Parameters that keep these values in this run, as in ``fixed={"layers": 2}``. The space of the study stays the
+        declared one, so that trials of other runs with other values inform the model.
     method, chains, warmup, draws, target_acceptance, max_treedepth, ess, retries, pointwise
         Options of the fits: see `GaussianProcess.fit`. Defaults: "carried", 4, 300, 50, 0.8, 10, 50, 1, False.
 
@@ -185,6 +189,7 @@ def minimize(
             noisy=noisy,
             failures=failures,
             history=history,
+            fixed=fixed,
             **fit,
         )
         result = Result(study, space_of(study))

@@ -20,7 +20,7 @@ from slayr_py.inference import GaussianProcess, Posterior, WarmStart
 from slayr_py.inference.diagnostics.checks import reason
 from slayr_py.inference.sampling.nuts import MOST
 from slayr_py.inference.sampling.options import FitOptions
-from slayr_py.space import jsonable
+from slayr_py.space import Fixed, jsonable
 from slayr_py.study.conditions import Condition, Conditions
 from slayr_py.study.distributions import to_params
 from slayr_py.study.fit_cache import FitCache
@@ -116,6 +116,7 @@ class Proposer:
         design: Sequence[Configuration],
         seed: int,
         of_acquisition: np.random.SeedSequence,
+        fixed: Fixed | None = None,
     ) -> Iterator[Proposal]:
         """Propose a configuration and hold the search lock of the study until the ``with`` block ends.
 
@@ -152,7 +153,7 @@ class Proposer:
             seconds["fit"] += time.perf_counter() - clock
             abandoned += posterior.record["abandoned"]
             self.report(Phase("maximising", trial.number, jsonable(posterior.check().asdict())))
-            best = self._incumbent(posterior, observed)
+            best = self._incumbent(posterior, observed, fixed)
             # Processes fit side by side but search one after another, so that each knows what the others evaluate.
             with search_lock(study):
                 clock = time.perf_counter()
@@ -166,6 +167,7 @@ class Proposer:
                     # Failed trials too: a model that ignores failures would suggest their configurations again.
                     exclude=excluded(study, self.gp.encoder.space, observed.configs if self.noisy else ()),
                     conditions=[condition.posterior for condition in conditions],
+                    fixed=fixed,
                 )
                 seconds["acquisition"] += time.perf_counter() - clock
                 uncertain = found.error > LARGEST_ERROR and found.value >= self.acquisition.negligible
@@ -270,18 +272,29 @@ class Proposer:
             "seconds": seconds,
         }
 
-    def _incumbent(self, posterior: Posterior, observed: Observations) -> float | None:
-        """Return the value to improve on, or None if no feasible value is known."""
-        if not self.noisy or observed.best is None:
-            return observed.best
+    def _incumbent(self, posterior: Posterior, observed: Observations, fixed: Fixed | None = None) -> float | None:
+        """Return the value to improve on, or None if no feasible value is known.
+
+        With fixed values it is the best with these values, or the best prediction there if none was observed.
+        """
+        if observed.best is None:
+            return None
+        rows = observed.feasible if fixed is None else observed.feasible & fixed.hold(posterior.train)
+        configs, y = posterior.train[rows], observed.y[rows]
+        if len(y) and not self.noisy:
+            return observed.best_of(y)
+        if not len(y):
+            assert fixed is not None
+            encoded, allowed = self.gp.encoder.resolve(np.vstack([posterior.train.unit_values, fixed.example]), fixed)
+            configs = encoded[allowed]
         # The smallest noisy value belongs to a lucky configuration rather than to the best one: improving on it would
         # mean improving on a measurement error. The best posterior mean of the latent function at an observed
         # configuration (under a warp, the best median) replaces it: the plug-in incumbent of Vazquez et al. (2008,
         # J. Phys. Conf. Ser. 135) and of Picheny, Wagner & Ginsbourger (2013, Struct. Multidiscip. Optim. 48).
         # One thread, as in the search that follows, so that the last bits do not depend on the machine.
         with threadpool_limits(limits=1, user_api="blas"):
-            means = posterior.predict(observed.configs).centre_and_spread()[0][observed.feasible]
-        return float(means.max() if observed.maximize else means.min())
+            means = posterior.predict(configs).centre_and_spread()[0]
+        return observed.best_of(means)
 
 
 def largest_difference(one: Posterior, other: Posterior) -> tuple[float, str]:

@@ -33,13 +33,19 @@ from slayr_py.inference.sampling.options import FitKeywords
 from slayr_py.kernels import Kernel, LogNormal
 from slayr_py.kernels import from_name as kernel_from_name
 from slayr_py.kernels.hyperparameters import NOISE
-from slayr_py.space import Encoder
+from slayr_py.space import Encoder, Fixed
 from slayr_py.study.conditions import Conditions, Failures
 from slayr_py.study.distributions import check_request, space_to_distributions, to_configuration, to_params
 from slayr_py.study.fit_cache import FitCache
 from slayr_py.study.inferred_space import InferredSpaces, groups
 from slayr_py.study.proposal import LOOP_OPTIONS, Phase, Proposer, as_stan_seed
-from slayr_py.study.storage.attributes import is_history, kernel_record, store_suggestion, suggestion_record
+from slayr_py.study.storage.attributes import (
+    CONTEXT_KEY,
+    is_history,
+    kernel_record,
+    store_suggestion,
+    suggestion_record,
+)
 from slayr_py.study.storage.binding import bind_study
 from slayr_py.study.storage.fit_records import store_fit
 from slayr_py.study.storage.optuna_private import stored_trial
@@ -68,6 +74,7 @@ class SamplerKeywords(FitKeywords, total=False):
     initial_configs: Sequence[Mapping[str, Any]] | None
     noisy: bool
     failures: Failures
+    fixed: Mapping[str, Any] | None
     on_progress: Callable[[Phase], None] | None
 
 
@@ -107,6 +114,10 @@ class StanGPSampler(BaseSampler):
         "learn": once there are successes and failures, a probit Gaussian process with the same kernel models the
         probability of success, and the acquisition is multiplied by it. "ignore": failed configurations are only not
         suggested again.
+    fixed : mapping of str to value, optional
+        Parameters that keep these values in the suggestions of this sampler: the acquisition is maximised over the
+        others, and improvement is measured from the best configuration with these values. The space of the study does
+        not change, and trials with other values inform the model.
     on_progress : callable, optional
         Receives a `Phase` whenever a new step of the work starts.
     method, chains, warmup, draws, target_acceptance, max_treedepth, ess, retries, pointwise
@@ -119,7 +130,7 @@ class StanGPSampler(BaseSampler):
     Raises
     ------
     SpaceError
-        For an empty space, or an initial configuration that does not belong to it.
+        For an empty space, an initial configuration that does not belong to it, or an illegal fixed value.
     DataError
         For an unknown kernel, acquisition or method, or an illegal option.
 
@@ -159,6 +170,7 @@ class StanGPSampler(BaseSampler):
         initial_configs: Sequence[Mapping[str, Any]] | None = None,
         noisy: bool = False,
         failures: Failures = "learn",
+        fixed: Mapping[str, Any] | None = None,
         on_progress: Callable[[Phase], None] | None = None,
         **fit: Unpack[FitKeywords],
     ) -> None:
@@ -171,6 +183,8 @@ class StanGPSampler(BaseSampler):
         if space is None:
             if initial_configs is not None:
                 raise DataError("initial_configs needs a space: enqueue the configurations with study.enqueue_trial")
+            if fixed is not None:
+                raise DataError("fixed needs a space: use optuna.samplers.PartialFixedSampler")
             self._options: dict[str, Any] = {
                 **{"kernel": kernel, "acquisition": acquisition, "n_initial": n_initial, "warm_starts": warm_starts},
                 **{"priors": priors, "warp": warp, "noisy": noisy, "failures": failures, **fit},
@@ -191,19 +205,21 @@ class StanGPSampler(BaseSampler):
             n_initial = min(_LARGEST_DESIGN, _SMALLEST_DESIGN + len(self.encoder.names) // 2)
         self.n_initial = check_integer("n_initial", n_initial)
         self.fit_options = LOOP_OPTIONS.updated(**fit)
+        self.fixed = self.encoder.fix(fixed, "fixed: ") if fixed is not None else None
         self.initial_configs: list[Configuration] | None = None
         if initial_configs is not None:
-            self.initial_configs = [self.encoder.configuration(config) for config in initial_configs]
+            own = {} if self.fixed is None else self.fixed.values
+            self.initial_configs = [self.encoder.configuration({**config, **own}) for config in initial_configs]
             self.n_initial = len(self.initial_configs)
         self.noisy = check_flag("noisy", noisy)
         self.warm_starts = check_flag("warm_starts", warm_starts)
-        own: Priors = {} if self.noisy else {NOISE.name: NOISELESS}
-        self.gp = GaussianProcess(self.encoder, kernel=self.kernel, priors={**own, **(priors or {})}, warp=warp)
+        of_noise: Priors = {} if self.noisy else {NOISE.name: NOISELESS}
+        self.gp = GaussianProcess(self.encoder, kernel=self.kernel, priors={**of_noise, **(priors or {})}, warp=warp)
         if failures not in get_args(Failures):
             raise DataError(f"unknown failures {failures!r}{did_you_mean(failures, get_args(Failures))}")
         self.failures: Failures = failures
         fits = FitCache()
-        conditions = Conditions(self.encoder, self.kernel, own, failures, fits)
+        conditions = Conditions(self.encoder, self.kernel, of_noise, failures, fits)
         self._proposer = Proposer(
             self.gp,
             self.acquisition,
@@ -346,7 +362,9 @@ class StanGPSampler(BaseSampler):
         if self.initial_configs is not None:
             return self.initial_configs
         if seed not in self._designs:
-            distinct = {repr(to_params(config)): config for config in self.encoder.sobol(self.n_initial, seed)}
+            distinct = {
+                repr(to_params(config)): config for config in self.encoder.sobol(self.n_initial, seed, self.fixed)
+            }
             self._designs[seed] = list(distinct.values())
         return self._designs[seed]
 
@@ -405,23 +423,25 @@ class StanGPSampler(BaseSampler):
 
     def _suggest(self, study: Study, trial: FrozenTrial, seed: int) -> dict[str, Any]:
         """Suggest a configuration and store it in the trial with its origin."""
-        t = trial.number
+        t, fixed = trial.number, self._fixed_in(trial)
+        kept = {} if fixed is None else {"fixed": dict(fixed.values)}
         _, of_acquisition, of_filling = np.random.SeedSequence([seed, t]).spawn(3)
         design = self.planned(study, seed)
         if t < len(design):
             # The user may have enqueued this point. A design of the user is evaluated as it is.
-            repeated = self.initial_configs is None and to_params(design[t]) in self._unavailable(study, trial)
-            config = self._space_filling(study, trial, of_filling) if repeated else to_params(design[t])
-            return store_suggestion(study, trial, {"phase": "initial", "config": config})
+            point = self._with_context(design[t], fixed)
+            repeated = self.initial_configs is None and point in self._unavailable(study, trial)
+            config = self._space_filling(study, trial, of_filling, fixed) if point is None or repeated else point
+            return store_suggestion(study, trial, {"phase": "initial", "config": config, **kept})
 
         observed = observations(study, self.space)
         why = "no finished trial with a finite value yet"
         if observed.configs:
             try:
                 self.prepare()
-                with self._proposer.proposal(study, trial, observed, design, seed, of_acquisition) as proposal:
+                with self._proposer.proposal(study, trial, observed, design, seed, of_acquisition, fixed) as proposal:
                     store_fit(study, trial, proposal.posterior, observed.numbers, self.warm_starts)
-                    return store_suggestion(study, trial, proposal.record)
+                    return store_suggestion(study, trial, proposal.record | kept)
             except InferenceError as error:
                 why = str(error)
                 warnings.warn(
@@ -430,8 +450,8 @@ class StanGPSampler(BaseSampler):
                     stacklevel=2,
                 )
         with search_lock(study):
-            config = self._space_filling(study, trial, of_filling)
-            return store_suggestion(study, trial, {"phase": "random", "config": config, "error": why})
+            config = self._space_filling(study, trial, of_filling, fixed)
+            return store_suggestion(study, trial, {"phase": "random", "config": config, "error": why, **kept})
 
     def _warn_of_left_out_trials(self, study: Study) -> None:
         """Warn once for every reason to leave complete trials out of the fit of a declared space."""
@@ -453,12 +473,38 @@ class StanGPSampler(BaseSampler):
         model._declared = False
         return model
 
-    def _space_filling(self, study: Study, trial: FrozenTrial, stream: np.random.SeedSequence) -> dict[str, Any]:
+    def fixed_with(self, context: Mapping[str, Any]) -> Fixed:
+        """Return the fixed values of a trial with a context, which replaces those of the sampler.
+
+        Raises
+        ------
+        SpaceError
+            For an unknown parameter, an illegal value, or values that no configuration has together.
+        """
+        own = self.encoder.fix(context, "context: ")
+        return own if self.fixed is None else self.encoder.fix({**self.fixed.values, **own.values}, "context: ")
+
+    def _fixed_in(self, trial: FrozenTrial) -> Fixed | None:
+        context = trial.user_attrs.get(CONTEXT_KEY)
+        return self.fixed_with(context) if context else self.fixed
+
+    def _with_context(self, point: Configuration, fixed: Fixed | None) -> dict[str, Any] | None:
+        """Return a point of the design with the fixed values of a trial, or None if it would be illegal."""
+        if fixed is self.fixed or fixed is None:
+            return to_params(point)
+        encoded = self.encoder.encode([point])
+        genotype = np.where(encoded.active, encoded.unit_values, fixed.example)
+        placed, allowed = self.encoder.resolve(genotype, fixed)
+        return to_params(self.encoder.decode(placed)[0]) if allowed[0] else None
+
+    def _space_filling(
+        self, study: Study, trial: FrozenTrial, stream: np.random.SeedSequence, fixed: Fixed | None
+    ) -> dict[str, Any]:
         """Return the first new point of another Sobol sequence."""
         try:
-            points = self.encoder.sobol(_FILLING, as_stan_seed(stream))
+            points = self.encoder.sobol(_FILLING, as_stan_seed(stream), fixed)
         except SpaceError:  # forbidden clauses leave too few points
-            points = self.encoder.sobol(1, as_stan_seed(stream))
+            points = self.encoder.sobol(1, as_stan_seed(stream), fixed)
         unavailable = self._unavailable(study, trial)
         return to_params(next((point for point in points if to_params(point) not in unavailable), points[0]))
 

@@ -86,3 +86,26 @@ def test_perturbations_stay_in_the_box_and_near(n):
     assert np.array_equal(points[:, ~real], np.rint(points[:, ~real]))
     assert hopped.mean() < 0.5 and (n == 1 or hopped.any())
     assert n == 1 or 1e-3 < np.median(np.abs(points - centres)[:, real]) < 0.2
+
+
+def test_all_candidates_have_the_fixed_values():
+    posterior = observed(mixed_space())
+    encoder = posterior.encoder
+    found = candidates(posterior, np.random.default_rng(0), 500, encoder.fix({"lr": 0.01, "act": "gelu"}))
+    assert len(found) >= 500
+    assert {(config["lr"], config["act"]) for config in encoder.decode(found.encoded)} == {(0.01, "gelu")}
+    assert np.array_equal(encoder.resolve(found.genotypes)[0].unit_values, found.encoded.unit_values)
+
+
+def test_a_conditional_parameter_restricts_the_candidates_to_those_in_which_it_is_active():
+    posterior = observed(conditional_space())
+    found = candidates(posterior, np.random.default_rng(0), 200, posterior.encoder.fix({"degree": 2}))
+    assert all(config["degree"] == 2 for config in posterior.encoder.decode(found.encoded))
+
+
+def test_the_rest_of_a_space_is_enumerated():
+    space = ConfigurationSpace([Float("x", (0.0, 1.0)), Categorical("k", ["a", "b", "c"]), Integer("n", (1, 2))])
+    encoder = Encoder(space)
+    fixed = encoder.fix({"x": 0.25})
+    assert enumeration(encoder) is None and len(enumeration(encoder, fixed=fixed)) == 6
+    assert len(candidates(observed(space), np.random.default_rng(0), 2000, fixed)) == 6

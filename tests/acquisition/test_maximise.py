@@ -67,6 +67,22 @@ def test_starts_are_spread_over_levels():
     assert _spread(encoder.resolve(genotypes)[0]).tolist() == [0, 1, 2, 4, 6, 7, 3, 5]
 
 
+def test_fixed_values_are_kept_and_the_rest_is_maximised(branin_posterior, branin_data):
+    space, _, y = branin_data
+    name, other = list(space)
+    value = space[name].lower + 0.3 * (space[name].upper - space[name].lower)
+    options = {"best": y.min(), "t": 1}
+    found = suggest(branin_posterior, rng=np.random.default_rng(0), fixed={name: value}, **options)
+    assert found.config[name] == pytest.approx(value, rel=1e-12)
+    alone = [
+        suggest(branin_posterior, rng=np.random.default_rng(0), fixed={name: value, other: v}, **options).value
+        for v in np.linspace(space[other].lower, space[other].upper, 30)
+    ]
+    assert found.value >= max(alone) - 1e-9
+    with pytest.raises(sl.SpaceError, match="fixed: there is no parameter 'z'"):
+        suggest(branin_posterior, rng=np.random.default_rng(0), fixed={"z": 1}, **options)
+
+
 def test_pending_points_are_avoided(branin_posterior, branin_data):
     _, _, y = branin_data
     first = suggest(branin_posterior, best=y.min(), t=1, rng=np.random.default_rng(0))

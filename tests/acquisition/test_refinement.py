@@ -131,3 +131,31 @@ def test_integers_move_past_taken_values(bowl):
     taken = Taken(encoder.encode([{"n": n} for n in range(10, 30)]))
     reached, _ = refine(bowl(encoder, top=0.8, taken=taken), np.array([[0.1]]), GAIN)
     assert encoder.decode(encoder.resolve(reached)[0])[0]["n"] == 32
+
+
+def test_fixed_values_are_kept(bowl):
+    encoder = Encoder(mixed_space())
+    fixed = encoder.fix({"lr": 0.01, "layers": 5, "act": "gelu"})
+    landscape = bowl(encoder, top=0.37, level=1, fixed=fixed)
+    starts = fixed.put(starts_in(encoder))
+    reached, scores = refine(landscape, starts, GAIN)
+    configs = encoder.decode(landscape.place(reached)[0])
+    assert {(c["lr"], c["layers"], c["act"], c["size"]) for c in configs} == {(0.01, 5, "gelu", "medium")}
+    assert np.array_equal(reached[:, fixed.columns], starts[:, fixed.columns])
+    assert np.array_equal(scores, landscape.scores(reached))
+    gradients = landscape.relax().scores_and_gradients(starts)[1]
+    assert np.all(gradients[:, fixed.columns] == 0) and np.any(gradients != 0)
+
+
+def test_genotypes_in_which_a_fixed_parameter_is_inactive_are_not_allowed(landscape_of):
+    encoder = Encoder(conditional_space())
+    landscape = landscape_of(
+        encoder,
+        lambda values, active: np.zeros(len(values)),
+        lambda values, active: np.zeros(values.shape),
+        fixed=encoder.fix({"degree": 2}),
+    )
+    starts = starts_in(encoder, 40)
+    active = encoder.resolve(starts)[0].active[:, column(encoder, "degree")]
+    assert 0 < active.sum() < 40
+    assert np.array_equal(np.isfinite(landscape.scores(starts)), active)

@@ -21,6 +21,7 @@ diagnostics    result of `Posterior.check`                                      
 feasible       probability that the evaluation succeeds and no constraint is violated        (if modelled)
 conditions     for the model of failures and of each constraint, by name: {"method", "observations",
                "diagnostics"}                                                                (if modelled)
+fixed          values by name that were not searched, of the run and of the trial; absent if there are none
 observations   number of trials fitted                                                       (model only)
 seconds        {"fit", "acquisition"}                                                        (model only)
 error          reason for the absence of a model                                             (random only)
@@ -54,6 +55,9 @@ SUGGESTION_KEY = "slayr:suggestion"
 
 HISTORY = "history"
 """Phase of a past experiment in its suggestion record: the trial does not count against the budget."""
+
+CONTEXT_KEY = "slayr:context"
+"""Trial attribute: values of parameters that the user gave for this trial, by name."""
 
 START_KEY = "slayr:start"
 """Trial attribute: the `WarmStart` of the next fit as a dictionary."""

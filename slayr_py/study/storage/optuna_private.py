@@ -89,7 +89,13 @@ def set_trial_attribute(study: Study, trial: FrozenTrial, key: str, value: Any) 
 
 def enqueued_values(trial: Trial) -> dict[str, Any]:
     """Return the parameters with which the user enqueued a trial."""
-    return trial._fixed_params
+    values: dict[str, Any] = trial._fixed_params
+    return values
+
+
+def start_trial(study: Study, template: FrozenTrial) -> Trial:
+    """Start a trial with the state and the attributes of a template."""
+    return Trial(study, study._storage.create_new_trial(study._study_id, template_trial=template))
 
 
 @contextmanager

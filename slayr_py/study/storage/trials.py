@@ -51,8 +51,10 @@ class Observations(NamedTuple):
     def best(self) -> float | None:
         """Return the best feasible value, or None if there is none."""
         values = self.y[self.feasible]
-        if not len(values):
-            return None
+        return self.best_of(values) if len(values) else None
+
+    def best_of(self, values: FloatArray) -> float:
+        """Return the best of some values."""
         return float(values.max() if self.maximize else values.min())
 
 

@@ -33,7 +33,7 @@ def test_observations_are_in_the_users_units(plane, direction, best):
     for value in (3.0, 5.0, 2.0):
         study.tell(ask(study), value)
     observed = observations(study, plane)
-    assert observed.y.tolist() == [3.0, 5.0, 2.0] and observed.best == best
+    assert observed.y.tolist() == [3.0, 5.0, 2.0] and observed.best_of(observed.y) == best
     assert observed.maximize == (direction == "maximize")
 
 

@@ -1,0 +1,68 @@
+"""Fixed values of some parameters."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from ConfigSpace import (
+    Categorical,
+    ConfigurationSpace,
+    Constant,
+    EqualsCondition,
+    Float,
+    ForbiddenAndConjunction,
+    ForbiddenEqualsClause,
+    Integer,
+)
+
+from slayr_py.errors import SpaceError
+from slayr_py.space import Encoder
+
+
+@pytest.fixture
+def encoder() -> Encoder:
+    space = ConfigurationSpace()
+    kernel, degree = Categorical("kernel", ["rbf", "poly"]), Integer("degree", (1, 8))
+    rate, flag = Float("rate", (1e-5, 7.0), log=True), Categorical("flag", [True, False])
+    space.add(kernel, degree, rate, flag, Constant("version", 3))
+    space.add(EqualsCondition(degree, kernel, "poly"))
+    space.add(ForbiddenAndConjunction(ForbiddenEqualsClause(kernel, "rbf"), ForbiddenEqualsClause(flag, False)))
+    return Encoder(space)
+
+
+def test_resolved_genotypes_have_the_fixed_values_to_the_last_digit(encoder):
+    fixed = encoder.fix({"rate": 0.1 + 0.2, "degree": 3, "version": 3})
+    assert fixed.values == {"degree": 3, "rate": 0.3}  # the digits that ConfigSpace keeps
+    encoded, allowed = encoder.resolve(encoder.from_uniform(np.random.default_rng(0).random((50, 4))), fixed)
+    found = encoder.decode(encoded[allowed])
+    assert 10 < len(found) < 40
+    for config in found:
+        assert config["rate"] == 0.3 and config["degree"] == 3 and config["kernel"] == "poly"
+    assert fixed.hold(encoded).tolist() == allowed.tolist()
+    assert fixed.hold(encoder.encode([{"kernel": "rbf", "rate": 0.3, "flag": True}])).tolist() == [False]
+
+
+def test_a_design_has_the_fixed_values(encoder):
+    free, design = encoder.sobol(20, 1), encoder.sobol(20, 1, encoder.fix({"rate": 0.123, "flag": True}))
+    assert all(config["rate"] == 0.123 and config["flag"] for config in design)
+    assert len({config["rate"] for config in free}) == 20
+
+
+@pytest.mark.parametrize(
+    ("values", "words"),
+    [
+        ({"ratte": 0.1}, "^here: there is no parameter 'ratte' .= 0.1.; did you mean 'rate'"),
+        ({"rate": 9.0}, "^here: parameter 'rate' is a number from 1e-05 to 7.0, not 9.0"),
+        ({"kernel": "sigmoid"}, "^here: parameter 'kernel' has no level 'sigmoid'"),
+        (
+            {"kernel": "rbf", "degree": 2},
+            "^here: parameter 'degree' has a value although it is inactive: degree | kernel",
+        ),
+        ({"kernel": "rbf", "flag": False}, "^here: no configuration of the space has the values"),
+        ({"version": 4}, "^here: parameter 'version' is the constant 3, not 4"),
+        (["rate"], "^here: expected a mapping of parameters to values, got .'rate'."),
+    ],
+)
+def test_illegal_values(encoder, values, words):
+    with pytest.raises(SpaceError, match=words):
+        encoder.fix(values, "here: ")

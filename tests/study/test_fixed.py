@@ -1,0 +1,140 @@
+"""Values that stay fixed in a run, and the context of one trial."""
+
+from __future__ import annotations
+
+import numpy as np
+import optuna
+import pytest
+from ConfigSpace import ConfigurationSpace
+from testing_studies import bowl, suggestion
+
+from slayr_py.acquisition import suggest
+from slayr_py.errors import DataError, SpaceError
+from slayr_py.study import ask, config_of, create_study, minimize, tell
+
+PAST = [({"x": x, "y": y}, bowl({"x": x, "y": y})) for x, y in ((-4.0, 3.0), (0.0, 9.0), (2.0, 8.0), (8.0, 1.0))]
+
+
+@pytest.mark.stan
+@pytest.mark.parametrize("noisy", [False, True])
+def test_a_run_searches_the_rest_of_the_space(plane, quick, noisy):
+    options = {"seed": 1, "progress": False, "noisy": noisy, **quick}
+    result = minimize(bowl, plane, budget=5, n_initial=6, history=PAST, fixed={"y": 2.5}, **options)
+    own = result.study.trials[4:]
+    assert [suggestion(trial)["phase"] for trial in own] == ["initial"] * 2 + ["model"] * 3
+    assert all(trial.params["y"] == 2.5 and suggestion(trial)["fixed"] == {"y": 2.5} for trial in own)
+    assert len({trial.params["x"] for trial in own}) == 5
+    assert [suggestion(trial)["observations"] for trial in own[2:]] == [6, 7, 8]
+    best = min(trial.value for trial in own)
+    assert abs(min(own, key=lambda trial: trial.value).params["x"] - 2) < 1  # the best x for every y
+    # Improvement is measured from the best trial with this y; others have y near the optimum.
+    if not noisy:
+        assert suggestion(own[-1])["acquisition"]["best"] == min(trial.value for trial in own[:-1]) >= best
+    free = minimize(bowl, plane, budget=1, n_initial=3, history=PAST, **options)
+    assert free.study.trials[-1].params["y"] != 2.5 and "fixed" not in suggestion(free.study.trials[-1])
+
+
+@pytest.mark.stan
+def test_another_run_of_the_study_may_fix_other_values(plane, quick, tmp_path):
+    url = f"sqlite:///{tmp_path / 'study.db'}"
+    options = {"n_initial": 2, "seed": 1, "progress": False, "storage": url, "study_name": "s", **quick}
+    for budget, fixed in ((3, {"x": 1.0}), (4, {"x": 4.0}), (5, None)):
+        result = minimize(bowl, plane, budget=budget, fixed=fixed, **options)
+    assert [trial.params["x"] for trial in result.study.trials[:4]] == [1.0, 1.0, 1.0, 4.0]
+    assert result.study.trials[4].params["x"] not in (1.0, 4.0)
+    assert suggestion(result.study.trials[4])["observations"] == 4
+
+
+@pytest.mark.stan
+@pytest.mark.parametrize("direction", ["minimize", "maximize"])
+def test_a_context_without_observations_improves_on_the_best_prediction_there(plane, quick, monkeypatch, direction):
+    sign, seen = (1.0, {}) if direction == "minimize" else (-1.0, {})
+
+    def spy(posterior, acquisition, **options):
+        seen.update(options, posterior=posterior)
+        return suggest(posterior, acquisition, **options)
+
+    monkeypatch.setattr("slayr_py.study.proposal.suggest", spy)
+    past = [(config, sign * value) for config, value in PAST]
+    study = create_study(plane, n_initial=4, seed=1, direction=direction, history=past, **quick)
+    trial = ask(study, context={"y": 0.1 + 0.2})
+    assert config_of(trial)["y"] == 0.3 or config_of(trial)["y"] == 0.1 + 0.2
+    assert suggestion(study.trials[-1])["config"]["y"] == pytest.approx(0.3)
+    predicted = seen["posterior"].predict([{"x": config["x"], "y": 0.3} for config, _ in PAST]).centre_and_spread()[0]
+    best = predicted.min() if direction == "minimize" else predicted.max()
+    assert sign * seen["best"] <= sign * best + 1e-9
+    tell(study, trial, 1.0)
+    assert study.trials[-1].value == 1.0
+
+
+def test_a_context_applies_to_the_design_and_to_one_trial(mixed):
+    study = create_study(mixed, n_initial=6, seed=1)
+    plain = create_study(mixed, n_initial=6, seed=1)
+    trials = [ask(study, context={"kernel": "poly", "degree": 3}), ask(study), ask(study, {"rate": 0.2, "flag": True})]
+    design = [ask(plain).params for _ in range(3)]
+    assert trials[0].params["kernel"] == "poly" and trials[0].params["degree"] == 3
+    assert trials[1].params == design[1]
+    assert trials[2].params == design[2] | {"rate": 0.2, "flag": True}
+    assert suggestion(study.trials[2])["fixed"] == {"rate": 0.2, "flag": True}
+
+
+def test_a_context_replaces_the_fixed_value_of_a_run_and_leaves_the_queue(plane):
+    study = create_study(plane, n_initial=6, seed=1, fixed={"x": 1.0, "y": 2.0})
+    study.enqueue_trial({"x": 5.0, "y": 5.0})
+    assert ask(study, context={"x": 3.0}).params == {"x": 3.0, "y": 2.0}
+    assert ask(study).params == {"x": 5.0, "y": 5.0}
+
+
+def test_initial_configurations_get_the_fixed_values(plane):
+    study = create_study(plane, seed=1, initial_configs=[{"x": 1.0}, {"x": 2.0, "y": 3.0}], fixed={"y": 4.0})
+    assert [ask(study).params for _ in range(2)] == [{"x": 1.0, "y": 4.0}, {"x": 2.0, "y": 4.0}]
+
+
+@pytest.mark.stan
+def test_fixed_levels_of_a_mixed_space(mixed, quick):
+    study = create_study(mixed, n_initial=4, seed=1, fixed={"degree": 5, "size": "s"}, **quick)
+    for i in range(6):
+        trial = ask(study)
+        assert trial.params["kernel"] == "poly" and trial.params["degree"] == 5 and trial.params["size"] == "s"
+        tell(study, trial, float(i))
+
+
+@pytest.mark.stan
+def test_everything_fixed_is_repeated(quick):
+    space = ConfigurationSpace({"x": (0.0, 1.0), "k": ["a", "b"]})
+    study = create_study(space, n_initial=1, seed=1, fixed={"x": 0.5, "k": "b"}, **quick)
+    for _ in range(3):
+        trial = ask(study)
+        assert trial.params == {"x": 0.5, "k": "b"}
+        tell(study, trial, 1.0)
+
+
+@pytest.mark.parametrize(
+    ("values", "words"),
+    [
+        ({"kernle": "poly"}, "there is no parameter 'kernle' .*; did you mean 'kernel'"),
+        ({"rate": 5.0}, "parameter 'rate' is a number from 0.0001 to 1.0, not 5.0"),
+        ({"kernel": "rbf", "degree": 2}, "parameter 'degree' has a value although it is inactive"),
+        ({"size": "l", "flag": False}, "no configuration of the space has the values"),
+    ],
+)
+def test_illegal_values_are_refused_before_anything_is_stored(mixed, values, words):
+    with pytest.raises(SpaceError, match=f"fixed: {words}"):
+        create_study(mixed, fixed=values)
+    study = create_study(mixed, seed=1)
+    with pytest.raises(SpaceError, match=f"context: {words}"):
+        ask(study, context=values)
+    assert study.trials == []
+
+
+def test_a_context_that_contradicts_the_run_is_refused(mixed):
+    study = create_study(mixed, seed=1, fixed={"kernel": "rbf"})
+    with pytest.raises(SpaceError, match="context: parameter 'degree' has a value although it is inactive"):
+        ask(study, context={"degree": 2})
+
+
+def test_a_context_needs_the_sampler(plane):
+    study = create_study(plane, seed=1)
+    study.sampler = optuna.samplers.RandomSampler()
+    with pytest.raises(DataError, match="only a StanGPSampler suggests in a context"):
+        ask(study, context={"x": np.float64(1.0)})
