@@ -37,6 +37,7 @@ STUDY = [
     ["distributions"],
     ["storage"],
     ["objective", "proposal"],
+    ["history"],
     ["sampler", "asktell"],
     ["results"],
     ["progress"],

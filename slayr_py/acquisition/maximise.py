@@ -74,7 +74,7 @@ def suggest(
     posterior : Posterior
     acquisition : str or Acquisition
     best : float
-        Smallest value so far, in the user's units.
+        Best value so far, in the user's units: the smallest, or the largest if ``posterior.maximize``.
     t : int
         Iteration, from 1, for the schedule of the confidence bound.
     rng : numpy.random.Generator

@@ -12,11 +12,13 @@ import typer
 
 from slayr_py.cli.checks import ConfigError
 from slayr_py.cli.fit_text import attempts_text, limits_text, wrapped
+from slayr_py.cli.recommendation import recommendation_text
 from slayr_py.cli.studies import load_study
 from slayr_py.cli.tables import cell, config_lines, printable, table_text
 from slayr_py.errors import DataError
 from slayr_py.inference.diagnostics.checks import INFLUENTIAL
 from slayr_py.study import Result, convergence_figure, space_of, suggestion_table
+from slayr_py.study.results.recommendation import has_recommendation
 from slayr_py.study.results.result import trials_table
 from slayr_py.study.results.tables import abandoned_attempts
 from slayr_py.study.storage.attributes import FAILURE_KEY, describe_kernel, study_record, suggestion_record
@@ -52,8 +54,11 @@ def run(study: str, *, study_name: str | None, n_trials: int, figure: Path | Non
         space = space_of(loaded)
     else:
         space = None
+    result = Result(loaded, space) if space is not None else None
+    if result is not None and has_recommendation(loaded):
+        typer.echo("fitting the model for the recommendation ...", err=True)
+        _print(f"\n{recommendation_text(result)}")
     try:
-        result = Result(loaded, space) if space is not None else None
         value, config = (result.best_value, result.best_config) if result else (loaded.best_value, loaded.best_params)
         _print(f"\nbest value {value:.6g}, at\n{config_lines(config)}")
     except (DataError, ValueError) as error:

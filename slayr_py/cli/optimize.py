@@ -9,9 +9,11 @@ import typer
 
 from slayr_py.cli.checks import ConfigError, check_file_name
 from slayr_py.cli.config import load_config
+from slayr_py.cli.recommendation import recommendation_text
 from slayr_py.cli.tables import config_lines
 from slayr_py.errors import DataError, ObjectiveError
 from slayr_py.study import Result, minimize, suggestion_table
+from slayr_py.study.results.recommendation import has_recommendation
 from slayr_py.study.sampler import sampler_of
 from slayr_py.study.storage.attributes import describe_kernel
 from slayr_py.study.storage.opening import url_without_password
@@ -67,6 +69,8 @@ def _report(result: Result, name: str, folder: Path, url: str, command: str) -> 
     except DataError as error:
         # Every trial failed or returned NaN.
         raise ObjectiveError(str(error)) from None
+    if has_recommendation(result.study):
+        typer.echo(recommendation_text(result))
     trials = result.trials
     failed = int((trials["state"] == "FAIL").sum())
     typer.echo(

@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
 
-from slayr_py.arguments import check_integer
+from slayr_py.arguments import check_flag, check_integer
 from slayr_py.errors import DataError
 from slayr_py.inference.model import Model
 from slayr_py.inference.observed import observe
@@ -80,6 +80,7 @@ class GaussianProcess(Model):
         *,
         pointwise: bool = FitOptions.pointwise,
         options: FitOptions | None = None,
+        maximize: bool = False,
     ) -> Posterior:
         """Fit to observed values.
 
@@ -120,6 +121,9 @@ class GaussianProcess(Model):
         options : FitOptions, optional
             Replaces ``method``, ``chains``, ``warmup``, ``draws``, ``target_acceptance``, ``max_treedepth``, ``ess``,
             ``retries`` and ``pointwise``, which must then keep their defaults.
+        maximize : bool
+            Larger values are better: the model is fitted to the negated values, which matters to a warp and to the
+            acquisition. Predictions keep the user's units and direction.
 
         Returns
         -------
@@ -142,7 +146,8 @@ class GaussianProcess(Model):
         elif changed := single.changed():
             raise DataError(f"options= replaces the single fit options; remove {', '.join(changed)}, or options=")
         seed = check_integer("seed", seed, minimum=0)  # before anything is compiled
-        observed = observe(self, configs, y, options.method == "map", options.pointwise)
+        maximize = check_flag("maximize", maximize)
+        observed = observe(self, configs, y, options.method == "map", options.pointwise, maximize)
         if start is not None:
             self.check_start(start, options.chains)
         program = compiled(self.kernel.program, progress)
@@ -185,7 +190,7 @@ class GaussianProcess(Model):
         level : float
             Nominal probability of the central predictive interval of "coverage", the observed share in that interval.
         **fit_options
-            Arguments of :meth:`fit`, such as ``chains=2``.
+            Arguments of :meth:`fit`, such as ``chains=2`` and ``maximize=True``.
 
         Returns
         -------

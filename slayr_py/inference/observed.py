@@ -27,7 +27,8 @@ class Observed:
     data : dict
         Data of the Stan program; ``y`` (n,) is standardised.
     y_mean, y_sd : float
-        Mean that was subtracted from the observed values, and standard deviation that they were divided by.
+        Mean that was subtracted from the observed values, and standard deviation that they were divided by; ``y_sd`` is
+        negative if larger values are better, because the program sees targets of which smaller ones are better.
     """
 
     train: Encoded
@@ -42,8 +43,11 @@ def observe(
     y: ArrayLike,
     omit_jacobian: bool = False,
     pointwise: bool = True,
+    maximize: bool = False,
 ) -> Observed:
-    """Encode configurations and standardise their values; ``omit_jacobian`` and ``pointwise`` as in `Model.stan_data`.
+    """Encode configurations and standardise their values.
+
+    ``omit_jacobian`` and ``pointwise`` are those of `Model.stan_data`, ``maximize`` is that of `GaussianProcess.fit`.
 
     Raises
     ------
@@ -55,9 +59,10 @@ def observe(
     train = model.encoder.encode(configs)
     targets = check_targets(y, len(train))
     mean, sd = standardisation(targets)
-    scaled = (targets - mean) / sd
+    # The same bits as for the negated values; division by a negative number would turn 0 into -0.
+    scaled = (mean - targets if maximize else targets - mean) / sd
     data = model.stan_data(train, scaled, train[:0], omit_jacobian=omit_jacobian, pointwise=pointwise)
-    return Observed(train, data, mean, sd)
+    return Observed(train, data, mean, -sd if maximize else sd)
 
 
 def check_targets(y: ArrayLike, n: int) -> FloatArray:

@@ -67,7 +67,8 @@ class Posterior:
             ``y`` (observation).
         ``constant_data``
             ``X`` (observation, column), the inputs of the kernel; ``values`` and ``active`` (observation, parameter),
-            the output of the encoder; ``y_mean`` and ``y_sd``, in the user's units.
+            the output of the encoder; ``y_mean`` and ``y_sd``, in the user's units, ``y_sd`` negative if larger values
+            are better.
         ``prior``, ``sample_stats_prior``, ``prior_predictive``
             The same without the likelihood, only after :meth:`with_prior`. ``prior_predictive`` has joint draws.
     record : dict
@@ -125,7 +126,8 @@ class Posterior:
             result.importance_ess,
             leave_one_out(idata),
         )
-        record = make_record(model, program, observed.data, result, diagnostics, start, abandoned)
+        maximize = observed.y_sd < 0
+        record = make_record(model, program, observed.data, result, diagnostics, start, abandoned, maximize)
         return cls(model, observed.train, observed.data, idata, record, diagnostics)
 
     @property
@@ -145,8 +147,13 @@ class Posterior:
 
     @property
     def y_sd(self) -> float:
-        """Standard deviation by which standardisation divided the observed values."""
+        """Standard deviation by which standardisation divided the observed values; negative if `maximize`."""
         return float(self.idata["constant_data"]["y_sd"])
+
+    @property
+    def maximize(self) -> bool:
+        """Whether larger values are better; standardised targets are then those of the negated values."""
+        return self.y_sd < 0
 
     @property
     def n_draws(self) -> int:
@@ -228,7 +235,7 @@ class Posterior:
         result = leave_one_out(self.idata)
         if result is None:
             raise DataError(f"leave-one-out needs posterior draws; this fit has {self.n_draws}")
-        values = result.elpd - np.log(self.y_sd)
+        values = result.elpd - np.log(abs(self.y_sd))
         n = len(values)
         return xr.DataArray(
             values,

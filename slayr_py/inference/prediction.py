@@ -51,7 +51,7 @@ class Latent(NamedTuple):
     warp : (s,) float64 or None
         Parameter of T; None if T is the identity.
     y_mean, y_sd : float
-        Standardisation of the targets.
+        Standardisation of the targets; ``y_sd`` is negative if larger values are better.
     """
 
     mean: FloatArray
@@ -69,13 +69,13 @@ class Latent(NamedTuple):
     def cumulative(self, y: FloatArray, noise: FloatArray | float = 0.0) -> FloatArray:
         """Return the probability of values below y (m,), in the user's units; noise sd (s, 1) is added to ``sd``."""
         z, _ = self._standard(y, noise)
-        return np.asarray(ndtr(z).mean(axis=0))
+        return np.asarray(ndtr(np.copysign(1.0, self.y_sd) * z).mean(axis=0))
 
     def log_density(self, y: FloatArray, noise: FloatArray | float = 0.0) -> FloatArray:
         """Return the log density at y (m,), in the user's units; noise as in :meth:`cumulative`."""
         z, log_scale = self._standard(y, noise)
         log_terms = -0.5 * np.square(z) - 0.5 * np.log(2 * np.pi) - log_scale
-        return np.asarray(logsumexp(log_terms, axis=0) - np.log(len(self.mean)) - np.log(self.y_sd))
+        return np.asarray(logsumexp(log_terms, axis=0) - np.log(len(self.mean)) - np.log(abs(self.y_sd)))
 
     def _standard(self, y: FloatArray, noise: FloatArray | float) -> tuple[FloatArray, FloatArray]:
         """Return standard normal scores of y (s, m) and the logarithm of d y / d score on the standardised scale."""
@@ -116,7 +116,7 @@ class Prediction(_Values):
         draw_mean, draw_sd = latent.moments()
         mean, sd = mixture_moments(draw_mean, draw_sd)
         centre, scale = latent.y_mean, latent.y_sd
-        prediction = cls(centre + scale * mean, scale * sd, centre + scale * draw_mean, scale * draw_sd)
+        prediction = cls(centre + scale * mean, abs(scale) * sd, centre + scale * draw_mean, abs(scale) * draw_sd)
         prediction.latent = latent
         return prediction
 
@@ -166,18 +166,9 @@ class Prediction(_Values):
         return median, (high - low) / 2
 
     def _quantile(self, p: float) -> FloatArray:
-        # The quantile of a mixture lies between the smallest and the largest quantile of its components.
-        latent = self.latent
-        scores = latent.mean + ndtri(p) * latent.sd
-        if latent.warp is not None:
-            scores = unwarped(scores, latent.warp[:, None])
-        bounds = latent.y_mean + latent.y_sd * scores
-        lower, upper = bounds.min(axis=0), bounds.max(axis=0)
-        for _ in range(_BISECTIONS):
-            middle = 0.5 * (lower + upper)
-            below = latent.cumulative(middle) < p
-            lower, upper = np.where(below, middle, lower), np.where(below, upper, middle)
-        return np.asarray(0.5 * (lower + upper))
+        if self.latent.y_sd < 0 and p >= 0.5:  # 1 - p is exact: the same bits as for the negated values
+            return -_quantile(self.latent._replace(y_mean=-self.latent.y_mean, y_sd=-self.latent.y_sd), 1 - p)
+        return _quantile(self.latent, p)
 
 
 class Moments(NamedTuple):
@@ -194,6 +185,21 @@ class Moments(NamedTuple):
     variance: FloatArray
     mean_gradient: FloatArray
     variance_gradient: FloatArray
+
+
+def _quantile(latent: Latent, p: float) -> FloatArray:
+    """Return the quantile (m,) of the mixture over all draws, by bisection."""
+    # The quantile of a mixture lies between the smallest and the largest quantile of its components.
+    scores = latent.mean + np.copysign(1.0, latent.y_sd) * ndtri(p) * latent.sd
+    if latent.warp is not None:
+        scores = unwarped(scores, latent.warp[:, None])
+    bounds = latent.y_mean + latent.y_sd * scores
+    lower, upper = bounds.min(axis=0), bounds.max(axis=0)
+    for _ in range(_BISECTIONS):
+        middle = 0.5 * (lower + upper)
+        below = latent.cumulative(middle) < p
+        lower, upper = np.where(below, middle, lower), np.where(below, upper, middle)
+    return np.asarray(0.5 * (lower + upper))
 
 
 def mixture_moments(mean: FloatArray, sd: FloatArray) -> tuple[FloatArray, FloatArray]:

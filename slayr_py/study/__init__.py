@@ -4,6 +4,7 @@ from slayr_py.study.asktell import ask, config_of, create_study, space_of, tell
 from slayr_py.study.distributions import space_to_distributions
 from slayr_py.study.loop import minimize
 from slayr_py.study.proposal import Phase
+from slayr_py.study.results.recommendation import Recommendation
 from slayr_py.study.results.refits import posterior_of, replay_trial
 from slayr_py.study.results.result import Result
 from slayr_py.study.results.tables import convergence_figure, suggestion_table
@@ -11,6 +12,7 @@ from slayr_py.study.sampler import StanGPSampler
 
 __all__ = [
     "Phase",
+    "Recommendation",
     "Result",
     "StanGPSampler",
     "ask",

@@ -16,6 +16,7 @@ from typing_extensions import Unpack
 from slayr_py.errors import DataError, EnqueuedError, SpaceError
 from slayr_py.space import Encoder, space_from_json
 from slayr_py.study.distributions import check_enqueued, is_active, space_to_distributions
+from slayr_py.study.history import History, add_history, read_history
 from slayr_py.study.sampler import SamplerKeywords, StanGPSampler, sampler_of
 from slayr_py.study.storage.attributes import FAILURE_KEY, study_record
 from slayr_py.study.storage.integrity import check_integrity
@@ -28,6 +29,7 @@ def create_study(
     storage: str | BaseStorage | None = None,
     study_name: str | None = None,
     direction: str = "minimize",
+    history: History | None = None,
     **options: Unpack[SamplerKeywords],
 ) -> Study:
     """Create a study of a space, or resume the study of that name.
@@ -42,6 +44,8 @@ def create_study(
         Name of the study to create or resume; by default a new study gets a name from Optuna.
     direction : {"minimize", "maximize"}
         Direction of the optimisation.
+    history : DataFrame or sequence of (config, value), optional
+        Past experiments: see `minimize`.
     **options
         Arguments of `StanGPSampler`, fit options included.
 
@@ -55,9 +59,9 @@ def create_study(
     StorageError
         If the storage does not open or cannot be written, or its study is damaged.
     DataError
-        For an illegal option, or if the study of that name has another direction or seed.
+        For an illegal option or history, or if the study of that name has another direction or seed.
     SpaceError
-        For an illegal space, or if the study of that name has another space.
+        For an illegal space or past configuration, or if the study of that name has another space.
 
     Examples
     --------
@@ -68,6 +72,7 @@ def create_study(
     if direction not in ("minimize", "maximize"):
         raise DataError(f'direction must be "minimize" or "maximize", not {direction!r}')
     sampler = StanGPSampler(space, **options)
+    experiments = [] if history is None else read_history(history, sampler.encoder)
     with translate_storage_errors():
         study = optuna.create_study(
             storage=open_storage(storage),
@@ -83,6 +88,7 @@ def create_study(
                 f"not {direction!r}; choose another study name"
             )
         sampler.bind(study)
+        add_history(study, experiments, sampler.encoder)
     return study
 
 

@@ -17,7 +17,7 @@ from slayr_py.study.objective import Objective, evaluate
 from slayr_py.study.progress import ProgressBar
 from slayr_py.study.proposal import Phase
 from slayr_py.study.sampler import StanGPSampler
-from slayr_py.study.storage.attributes import EVALUATIONS_KEY, FAILURE_KEY, VALUE_KEY
+from slayr_py.study.storage.attributes import EVALUATIONS_KEY, FAILURE_KEY, VALUE_KEY, is_history
 from slayr_py.study.storage.opening import describe_storage_error, storage_error
 from slayr_py.study.storage.workers import worker_storage
 
@@ -202,10 +202,11 @@ def _write_value(trial: Trial, value: float) -> None:
 
 
 def started_trials(study: Study) -> int:
-    """Count the running and finished trials, without the abandoned ones of killed processes.
+    """Count the running and finished trials, without past experiments and the abandoned ones of killed processes.
 
     Enqueued and abandoned trials are still to be evaluated within the budget.
     """
     storage = worker_storage(study)
     abandoned = len(storage.abandoned(study._study_id)) if storage is not None else 0
-    return sum(trial.state != TrialState.WAITING for trial in study.get_trials(deepcopy=False)) - abandoned
+    trials = study.get_trials(deepcopy=False)
+    return sum(trial.state != TrialState.WAITING and not is_history(trial) for trial in trials) - abandoned

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -12,18 +13,21 @@ from typing_extensions import Unpack
 
 from slayr_py.acquisition import Acquisition
 from slayr_py.arguments import check_integer
-from slayr_py.errors import DataError
+from slayr_py.errors import DataError, InferenceError
 from slayr_py.inference.model import Warp
 from slayr_py.inference.sampling.options import FitKeywords
 from slayr_py.kernels import Kernel, Prior
 from slayr_py.space import Encoder
 from slayr_py.study.asktell import create_study, space_of
 from slayr_py.study.evaluation import Callback, EvaluationLoop, started_trials
+from slayr_py.study.history import History
 from slayr_py.study.objective import Objective
 from slayr_py.study.progress import ProgressBar
+from slayr_py.study.proposal import Phase
+from slayr_py.study.results.recommendation import has_recommendation
 from slayr_py.study.results.result import Result
 from slayr_py.study.sampler import StanGPSampler
-from slayr_py.study.storage.attributes import describe_kernel, model_difference, study_record
+from slayr_py.study.storage.attributes import describe_kernel, is_history, model_difference, study_record
 from slayr_py.study.storage.opening import open_storage, quiet_optuna, translate_storage_errors
 from slayr_py.study.storage.workers import active_run
 
@@ -48,6 +52,7 @@ def minimize(
     priors: Mapping[str, Prior] | None = None,
     warp: Warp = "auto",
     noisy: bool = False,
+    history: History | None = None,
     **fit: Unpack[FitKeywords],
 ) -> Result:
     """Minimise (or maximise) an expensive function over a search space.
@@ -91,19 +96,27 @@ def minimize(
         The objective returns different values for the same configuration. A configuration may then be evaluated more
         than once, and improvement is measured from the model's mean instead of the best observed value. Otherwise a
         configuration is repeated only if no other is left.
+    history : DataFrame or sequence of (config, value), optional
+        Past experiments, which the model learns from like from evaluated trials. They become finished trials and do not
+        count against the budget. Each one replaces a point of the default initial design. A table has a column per
+        parameter and a column ``value``, as `Result.trials` does; an inactive parameter is NaN, None or absent. A value
+        that is NaN or None is that of a failed experiment. Experiments that a resumed study already has are not added
+        again.
     method, chains, warmup, draws, target_acceptance, max_treedepth, ess, retries, pointwise
         Options of the fits: see `GaussianProcess.fit`. Defaults: "carried", 4, 300, 50, 0.8, 10, 50, 1, False.
 
     Returns
     -------
     Result
-        best_config, best_value (the best observed value, also for a noisy objective), trials, study.
+        best_config, best_value (the best observed value, also for a noisy objective), recommended (the evaluated
+        configuration with the best posterior mean), trials, study. If the objective is noisy, the model is fitted once
+        more at the end, and the recommendation is shown before the best value.
 
     Raises
     ------
     SpaceError, DataError
-        For an illegal space, option or initial configuration, or if the stored study has another space, seed or
-        direction.
+        For an illegal space, option, history or initial configuration, or if the stored study has another space,
+        seed or direction.
     StorageError
         If the storage does not open or fails.
     ToolchainError
@@ -140,33 +153,46 @@ def minimize(
             warp=warp,
             initial_configs=initial_configs,
             noisy=noisy,
+            history=history,
             **fit,
         )
+        result = Result(study, space_of(study))
         if started_trials(study) < budget:
-            _run(study, objective, budget, timeout, progress, callbacks)
-    return Result(study, space_of(study))
+            _run(result, objective, budget, timeout, progress, callbacks)
+    return result
 
 
 def _run(
-    study: Study,
+    result: Result,
     objective: Objective,
     budget: int,
     timeout: float | None,
     progress: bool,
     callbacks: Sequence[Callback],
 ) -> None:
-    sampler = study.sampler
+    study, sampler = result.study, result.study.sampler
     assert isinstance(sampler, StanGPSampler)
     with active_run(study), ProgressBar(study, budget, progress) as bar:
         sampler.on_progress = bar.phase
         bar.announce(_model(study, sampler))
         try:
             # A space without legal configurations and a missing compiler raise an error before the first evaluation.
-            if budget > len(sampler.design(sampler.bind(study))):
+            past = sum(map(is_history, study.get_trials(deepcopy=False)))
+            if budget + past > len(sampler.planned(study, sampler.bind(study))):
                 sampler.prepare()
             EvaluationLoop(objective, sampler, budget, bar).run(study, timeout, callbacks)
+            if has_recommendation(study):
+                bar.phase(Phase("fitting", None))
+                _show_recommendation(result, bar)
         finally:
             sampler.on_progress = None
+
+
+def _show_recommendation(result: Result, bar: ProgressBar) -> None:
+    try:
+        bar.recommend(result.recommended)
+    except InferenceError as error:
+        warnings.warn(f"no configuration is recommended: {error}", RuntimeWarning, stacklevel=4)
 
 
 def _model(study: Study, sampler: StanGPSampler) -> str:

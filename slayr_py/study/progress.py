@@ -12,7 +12,9 @@ from optuna.study import StudyDirection
 from tqdm import tqdm
 
 from slayr_py.study.proposal import Phase
+from slayr_py.study.results.recommendation import Recommendation
 from slayr_py.study.results.tables import finite_trials
+from slayr_py.study.storage.attributes import is_history
 
 _SHOWN = (
     ("rhat_max", "rhat", ".2f"),
@@ -28,7 +30,7 @@ class ProgressBar:
     Parameters
     ----------
     study : optuna.Study
-        Existing trials count as finished steps.
+        Existing trials count as finished steps, past experiments do not.
     budget : int
         Number of trials at the end.
     enabled : bool
@@ -38,7 +40,8 @@ class ProgressBar:
     def __init__(self, study: Study, budget: int, enabled: bool) -> None:
         self._study = study
         self._diagnostics = ""
-        done = len(study.get_trials(deepcopy=False))
+        self._recommended: Recommendation | None = None
+        done = sum(not is_history(trial) for trial in study.get_trials(deepcopy=False))
         self._bar: tqdm[Any] = tqdm(
             total=budget,
             initial=min(done, budget),
@@ -72,6 +75,11 @@ class ProgressBar:
         self._bar.set_description_str(phase.name, refresh=False)
         self._refresh(phase.detail)
 
+    def recommend(self, recommended: Recommendation) -> None:
+        """Show the recommendation of a noisy study before the best value."""
+        self._recommended = recommended
+        self._refresh()
+
     def finished(self) -> None:
         """Count a trial, finished or failed."""
         self._bar.update(1)
@@ -82,7 +90,8 @@ class ProgressBar:
             return
         values = [trial.value for trial in finite_trials(self._study) if trial.value is not None]
         choose = max if self._study.direction == StudyDirection.MAXIMIZE else min
-        shown = [f"best {choose(values):.6g}"] if values else []
+        shown = [f"recommended {self._recommended}"] if self._recommended is not None else []
+        shown += [f"best {choose(values):.6g}"] if values else []
         if self._diagnostics:
             shown.append(self._diagnostics)
         if detail:

@@ -11,7 +11,6 @@ from typing import Any, NamedTuple
 import numpy as np
 from ConfigSpace import Configuration
 from optuna import Study
-from optuna.study import StudyDirection
 from optuna.trial import FrozenTrial
 from threadpoolctl import threadpool_limits
 
@@ -152,8 +151,7 @@ class Proposer:
                 uncertain = found.error > LARGEST_ERROR and found.value >= self.acquisition.negligible
                 more = self._more_draws(posterior) if seed is of_fit and uncertain else 0
                 if not more:
-                    sign = -1.0 if study.direction == StudyDirection.MAXIMIZE else 1.0
-                    record = self._record(posterior, found, sign, best, abandoned, seconds)
+                    record = self._record(posterior, found, best, abandoned, seconds)
                     yield Proposal(record["config"], posterior, record)
                     return
             start, options = posterior.warm_start(), options.updated(draws=more)
@@ -164,12 +162,16 @@ class Proposer:
 
     def _fitted(self, observed: Observations, seed: int, start: WarmStart | None, options: FitOptions) -> Posterior:
         """Fit the model; if the posterior was carried and an audit is due, replace it by one from NUTS that passes."""
-        posterior = self.gp.fit(observed.configs, observed.y, seed=seed, start=start, options=options)
+        posterior = self.gp.fit(
+            observed.configs, observed.y, seed=seed, start=start, options=options, maximize=observed.maximize
+        )
         if posterior.record["arguments"]["method"] != "carried" or len(observed.y) not in AUDITS:
             return posterior
         by_nuts, clock = options.updated(method="nuts"), time.perf_counter()
         try:
-            audit = self.gp.fit(observed.configs, observed.y, seed=seed, start=start, options=by_nuts)
+            audit = self.gp.fit(
+                observed.configs, observed.y, seed=seed, start=start, options=by_nuts, maximize=observed.maximize
+            )
         except InferenceError as error:
             failures = [str(error)]
         else:
@@ -212,7 +214,6 @@ class Proposer:
         self,
         posterior: Posterior,
         found: Suggestion,
-        sign: float,
         best: float,
         abandoned: list[dict[str, Any]],
         seconds: dict[str, float],
@@ -230,11 +231,11 @@ class Proposer:
             "acquisition": {
                 "name": self.acquisition.name,
                 **self.acquisition.options(),
-                "best": sign * best,
+                "best": best,
                 "value": float(found.value),
                 "error": found.error if np.isfinite(found.error) else None,
             },
-            "predicted": {"mean": sign * float(found.mean), "sd": float(found.sd)},
+            "predicted": {"mean": float(found.mean), "sd": float(found.sd)},
             "diagnostics": posterior.check().asdict(),
             "observations": len(posterior.train),
             "seconds": seconds,
@@ -243,14 +244,15 @@ class Proposer:
     def _incumbent(self, posterior: Posterior, observed: Observations) -> float:
         """Return the value to improve on."""
         if not self.noisy:
-            return float(observed.y.min())
+            return observed.best
         # The smallest noisy value belongs to a lucky configuration rather than to the best one: improving on it would
-        # mean improving on a measurement error. The smallest posterior mean of the latent function at an observed
-        # configuration (under a warp, the smallest median) replaces it: the plug-in incumbent of Vazquez et al. (2008,
+        # mean improving on a measurement error. The best posterior mean of the latent function at an observed
+        # configuration (under a warp, the best median) replaces it: the plug-in incumbent of Vazquez et al. (2008,
         # J. Phys. Conf. Ser. 135) and of Picheny, Wagner & Ginsbourger (2013, Struct. Multidiscip. Optim. 48).
         # One thread, as in the search that follows, so that the last bits do not depend on the machine.
         with threadpool_limits(limits=1, user_api="blas"):
-            return float(posterior.predict(observed.configs).centre_and_spread()[0].min())
+            means = posterior.predict(observed.configs).centre_and_spread()[0]
+        return float(means.max() if observed.maximize else means.min())
 
 
 def largest_difference(one: Posterior, other: Posterior) -> tuple[float, str]:

@@ -35,10 +35,16 @@ from slayr_py.kernels.hyperparameters import NOISE
 from slayr_py.space import Encoder
 from slayr_py.study.distributions import space_to_distributions, to_configuration, to_params
 from slayr_py.study.proposal import LOOP_OPTIONS, Phase, Proposer, as_stan_seed
-from slayr_py.study.storage.attributes import SUGGESTION_KEY, kernel_record, store_suggestion, suggestion_record
+from slayr_py.study.storage.attributes import (
+    SUGGESTION_KEY,
+    is_history,
+    kernel_record,
+    store_suggestion,
+    suggestion_record,
+)
 from slayr_py.study.storage.binding import bind_study
 from slayr_py.study.storage.fit_records import store_fit
-from slayr_py.study.storage.trials import excluded, observations, pending
+from slayr_py.study.storage.trials import excluded, observations, pending, trial_configuration
 from slayr_py.study.storage.workers import search_lock
 
 NOISELESS = LogNormal(-4.0, 0.5)
@@ -269,6 +275,21 @@ class StanGPSampler(BaseSampler):
             self._designs[seed] = list(distinct.values())
         return self._designs[seed]
 
+    def planned(self, study: Study, seed: int) -> list[Configuration]:
+        """Return the configurations of the first trials by number, with the past experiments among them.
+
+        Past experiments take the numbers of points of the Sobol design, which is that much shorter. They delay the
+        initial configurations of the user, all of which are evaluated.
+        """
+        if self.initial_configs is None:
+            return self.design(seed)
+        planned = self.initial_configs.copy()
+        for trial in filter(is_history, study.get_trials(deepcopy=False)):
+            past = trial_configuration(trial, self.space)
+            if trial.number < len(planned) and past is not None:
+                planned.insert(trial.number, past)
+        return planned
+
     def fit(self, study: Study, seed: int | None = None) -> Posterior:
         """Fit the model to a study's finished trials.
 
@@ -282,7 +303,7 @@ class StanGPSampler(BaseSampler):
         Returns
         -------
         Posterior
-            Of the values, or of the negated values if the study maximises.
+            In the user's units and direction.
 
         Raises
         ------
@@ -297,13 +318,14 @@ class StanGPSampler(BaseSampler):
         self.prepare()
         if seed is None:
             seed = as_stan_seed(np.random.SeedSequence(self.bind(study)))
-        return self.gp.fit(observed.configs, observed.y, seed=seed, options=self.fit_options.updated(pointwise=True))
+        options = self.fit_options.updated(pointwise=True)
+        return self.gp.fit(observed.configs, observed.y, seed=seed, options=options, maximize=observed.maximize)
 
     def _suggest(self, study: Study, trial: FrozenTrial, seed: int) -> dict[str, Any]:
         """Suggest a configuration and store it in the trial with its origin."""
         t = trial.number
         of_fit, of_acquisition, of_filling = np.random.SeedSequence([seed, t]).spawn(3)
-        design = self.design(seed)
+        design = self.planned(study, seed)
         if t < len(design):
             # The user may have enqueued this point. A design of the user is evaluated as it is.
             repeated = self.initial_configs is None and to_params(design[t]) in self._unavailable(study, trial)

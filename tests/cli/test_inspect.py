@@ -1,10 +1,13 @@
 from __future__ import annotations
 
+import re
+
 import optuna
 import pytest
 from ConfigSpace import ConfigurationSpace
 
 import slayr_py
+from slayr_py.errors import InferenceError
 from slayr_py.study.storage.attributes import STUDY_KEY, SUGGESTION_KEY
 
 
@@ -158,6 +161,28 @@ def test_inspect_escapes_text_of_untrusted_records(inspect_fits):
     assert "\x1b" not in out and "\x07" not in out and r"\x1b[2Jgone\x07" in out
     lines = out[out.index("acq [s]") :]
     assert "\nfits" not in lines and "\ntrial" not in lines and r"trial 4 has no fit: \x1b[2Jgone" in lines
+
+
+@pytest.mark.stan
+def test_noisy_studies_show_a_recommendation_first(slayr, folder, monkeypatch):
+    text = (folder / "bowl.toml").read_text().replace("budget = 4", "budget = 6")
+    (folder / "quick.toml").write_text(text + '[gp]\nmethod = "map"\nchains = 1\n')
+    assert "recommended" not in slayr("optimize", "quick.toml", "-q", "--study-name", "plain")[1]
+    code, out, _ = slayr("optimize", "quick.toml", "-q", "--noisy", "--study-name", "noisy")
+    assert code == 0 and out.index("recommended (posterior mean and sd): ") < out.index("best value")
+    assert re.search(r"sd\): \S+ ± \S+ at trial \d+\n +k +[ab]\n +x +0\.\d+\n", out) is not None
+    code, again, err = slayr("inspect", "noisy.db")
+    assert code == 0 and "fitting the model" in err
+    assert again.index("recommended (posterior mean and sd): ") < again.index("best value")
+
+    def fail(*arguments, **options):
+        raise InferenceError("the chains died")
+
+    monkeypatch.setattr("slayr_py.inference.GaussianProcess.fit", fail)
+    code, out, err = slayr("inspect", "plain.db")
+    assert code == 0 and "recommended" not in out and err == ""
+    code, out, _ = slayr("inspect", "noisy.db")
+    assert code == 0 and "no configuration is recommended: the chains died" in out and "best value" in out
 
 
 def test_inspect_reads_studies_of_earlier_versions(slayr, folder):

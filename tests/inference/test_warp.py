@@ -48,18 +48,19 @@ def test_moments_in_the_units_of_the_targets(mean, sd, a):
     np.testing.assert_allclose(got, (centre, spread), rtol=2e-4, atol=2e-4)
 
 
-def latent(warp):
+def latent(warp, y_sd=3.0):
     rng = np.random.default_rng(3)
-    return Latent(rng.normal(size=(40, 5)), 0.1 + rng.random((40, 5)), warp, y_mean=2.0, y_sd=3.0)
+    return Latent(rng.normal(size=(40, 5)), 0.1 + rng.random((40, 5)), warp, y_mean=2.0, y_sd=y_sd)
 
 
+@pytest.mark.parametrize("y_sd", [3.0, -3.0], ids=["minimised", "maximised"])
 @pytest.mark.parametrize("warp", [None, np.full(40, 0.5), np.linspace(0.1, 0.8, 40)], ids=["none", "one", "many"])
-def test_predictions_are_the_mixture_of_the_draws(warp):
-    about = latent(warp)
+def test_predictions_are_the_mixture_of_the_draws(warp, y_sd):
+    about = latent(warp, y_sd)
     prediction = Prediction.from_latent(about)
     rng = np.random.default_rng(4)
     f = rng.normal(about.mean, about.sd, size=(20_000, 40, 5))
-    y = 2.0 + 3.0 * (f if warp is None else unwarped(f, warp[:, None]))
+    y = 2.0 + y_sd * (f if warp is None else unwarped(f, warp[:, None]))
     flat = y.reshape(-1, 5)
     low, high = prediction.interval(0.8)
     # Monte Carlo error of a share of 0.1 among 800,000 values: 3e-4.
@@ -73,6 +74,21 @@ def test_predictions_are_the_mixture_of_the_draws(warp):
     points = prediction.quantile(0.3)
     slope = (about.cumulative(points + h) - about.cumulative(points - h)) / (2 * h)
     np.testing.assert_allclose(np.exp(about.log_density(points)), slope, rtol=1e-5)
+
+
+@pytest.mark.parametrize("warp", [None, np.linspace(0.1, 0.8, 40)], ids=["none", "many"])
+def test_a_negative_scale_mirrors_the_prediction_to_the_last_bit(warp):
+    about = latent(warp)
+    plain, mirrored = Prediction.from_latent(about), Prediction.from_latent(about._replace(y_mean=-2.0, y_sd=-3.0))
+    assert np.array_equal(mirrored.mean, -plain.mean) and np.array_equal(mirrored.sd, plain.sd)
+    assert np.array_equal(mirrored.draw_mean, -plain.draw_mean) and np.all(mirrored.draw_sd > 0)
+    assert np.array_equal(mirrored.quantile([0.5, 0.75]), -plain.quantile([0.5, 0.25]))
+    assert np.array_equal(mirrored.centre_and_spread()[0], -plain.centre_and_spread()[0])
+    # Far quantiles do not lose their digits to 1 - p.
+    np.testing.assert_allclose(mirrored.quantile([0.2, 1e-13]), -plain.quantile([0.8, 1 - 1e-13]), rtol=1e-3)
+    y = np.linspace(-1.0, 1.0, 5)
+    np.testing.assert_allclose(mirrored.latent.cumulative(-y), 1 - plain.latent.cumulative(y), rtol=1e-12)
+    np.testing.assert_array_equal(mirrored.latent.log_density(-y, 0.3), plain.latent.log_density(y, 0.3))
 
 
 @pytest.mark.parametrize("q", [0.0, 1.0, -0.1, np.nan])

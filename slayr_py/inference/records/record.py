@@ -40,8 +40,13 @@ def make_record(
     diagnostics: Diagnostics,
     start: WarmStart | None,
     abandoned: Sequence[Mapping[str, Any]],
+    maximize: bool = False,
 ) -> dict[str, Any]:
-    """Describe a run, its start and the attempts before it; JSON-able."""
+    """Describe a run, its start and the attempts before it; JSON-able.
+
+    ``maximize`` tells that the targets in ``data`` are those of the negated values. Earlier versions had no such entry
+    and negated the values of a maximised study before the fit.
+    """
     return {
         "format": FORMAT,
         "made": datetime.now(UTC).isoformat(timespec="seconds"),
@@ -51,6 +56,7 @@ def make_record(
         "executable": program.key,
         **model.asdict(),
         "data_sha256": digest(data),
+        "maximize": maximize,
         "arguments": run.arguments,
         "calls": _shortened(run.calls),
         "inits": _WARM if start else _COLD,

@@ -96,7 +96,7 @@ def check(model: Model, tree: xr.DataTree) -> None:
     if constant["values"].shape != (n, dimensions) or constant["active"].shape != (n, dimensions):
         raise ValueError(f"it has {n} targets and configurations of shape {constant['values'].shape}")
     mean, sd = float(constant["y_mean"]), float(constant["y_sd"])
-    if not (np.isfinite(mean) and sd > 0):
+    if not (np.isfinite(mean) and abs(sd) > 0):  # negative if larger values are better
         raise ValueError(f"its targets have mean {mean} and standard deviation {sd}")
 
 

@@ -33,7 +33,7 @@ def posterior_of(study: Study, number: int, progress: Callable[[str], None] | No
     Returns
     -------
     Posterior
-        Of the values, or of the negated values if the study maximises. If its draws are not bit-identical to the
+        In the user's units and direction. If its draws are not bit-identical to the
         original ones, as on another machine or with another toolchain, a warning is issued.
 
     Raises
@@ -96,9 +96,8 @@ def recorded_fit(study: Study, number: int) -> tuple[dict[str, Any], Observed]:
                 f"are missing or not finished in study {study.study_name!r}: restore a copy of it"
             )
         arguments = record["arguments"]
-        observed = observe(
-            model, values.configs, values.y, arguments["method"] == "map", arguments.get("pointwise", True)
-        )
+        pointwise = arguments.get("pointwise", True)
+        observed = observe(model, values.configs, values.y, arguments["method"] == "map", pointwise, values.maximize)
         if data_digest(observed.data, record["format"]) != record["data_sha256"]:
             raise StorageError(
                 f"the configurations or values of trials {ranges} of study {study.study_name!r} have changed since "
@@ -122,12 +121,13 @@ def last_fitted(study: Study) -> int:
     DataError
         If no trial has a fit.
     """
-    if not (numbers := _numbers_with_fit(study)):
+    if not (numbers := fitted_numbers(study)):
         raise DataError(f"study {study.study_name!r} has no trial with a fit yet: its initial design is not finished")
     return numbers[-1]
 
 
-def _numbers_with_fit(study: Study) -> list[int]:
+def fitted_numbers(study: Study) -> list[int]:
+    """Return the numbers of the trials with a fit."""
     return [trial.number for trial in study.get_trials(deepcopy=False) if FIT_KEY in trial.user_attrs]
 
 
@@ -143,7 +143,7 @@ def _fit_record(study: Study, trial: FrozenTrial) -> Mapping[str, Any]:
     if isinstance(record, Mapping):
         return record
     phase = suggestion_record(trial).get("phase", "another sampler")
-    fitted = ", ".join(f"{first} to {last}" for first, last in to_ranges(_numbers_with_fit(study)))
+    fitted = ", ".join(f"{first} to {last}" for first, last in to_ranges(fitted_numbers(study)))
     known = f"trials with a fit: {fitted}" if fitted else "no trial of this study has one"
     raise DataError(f"trial {trial.number} of study {study.study_name!r} has no fit (its phase: {phase}); {known}")
 

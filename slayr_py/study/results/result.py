@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import pandas as pd
@@ -12,9 +12,11 @@ from optuna.study import StudyDirection
 from optuna.trial import FrozenTrial, TrialState
 
 from slayr_py.errors import DataError
+from slayr_py.study.results.recommendation import Recommendation, posterior_of_all, recommend
 from slayr_py.study.results.tables import convergence_figure, finite_trials
 from slayr_py.study.sampler import sampler_of
 from slayr_py.study.storage.attributes import FAILURE_KEY
+from slayr_py.study.storage.trials import observations
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -36,6 +38,28 @@ class Result:
 
     study: Study
     space: ConfigurationSpace
+    _recommended: dict[int, Recommendation] = field(default_factory=dict, init=False, repr=False, compare=False)
+
+    @property
+    def recommended(self) -> Recommendation:
+        """Return the evaluated configuration with the best posterior mean, and the prediction of its value.
+
+        For a noisy objective it is a better choice than `best_config`, whose value is a lucky one. The first use fits
+        the model to all finished trials, unless the fit of the last suggestion has seen them all.
+
+        Raises
+        ------
+        DataError
+            If no trial can be fitted, or the study has neither a `StanGPSampler` nor a fit.
+        StorageError
+            If the record of the last fit is damaged.
+        ToolchainError, InferenceError
+            If Stan cannot be run, or fails.
+        """
+        n = len(observations(self.study, self.space).numbers)
+        if n not in self._recommended:
+            self._recommended[n] = recommend(self.study, posterior_of_all(self.study))
+        return self._recommended[n]
 
     @property
     def best_config(self) -> dict[str, Any]:
@@ -92,13 +116,16 @@ class Result:
         return convergence_figure(self.study)
 
     def __repr__(self) -> str:
-        """Return the study's name, number of trials, kernel and best trial."""
+        """Return the study's name, number of trials, kernel, recommendation of a noisy study, and best trial."""
         finite = finite_trials(self.study)
+        # Without a fit: it would surprise that printing a result takes seconds.
+        known = self._recommended.get(len(observations(self.study, self.space).numbers))
+        recommended = f"recommended={known}: {known.config}, " if known is not None else ""
         best = f"best_value={self.best_value:.6g}, best_config={self.best_config}" if finite else "no finished trial"
         trials = len(self.study.get_trials(deepcopy=False))
         sampler = sampler_of(self.study)
         kernel = f"kernel={sampler.kernel!r}, " if sampler is not None else ""
-        return f"Result({self.study.study_name!r}, {trials} trials, {kernel}{best})"
+        return f"Result({self.study.study_name!r}, {trials} trials, {kernel}{recommended}{best})"
 
     def _best(self) -> FrozenTrial:
         finished = finite_trials(self.study)

@@ -115,7 +115,7 @@ def convergence_figure(study: Study) -> Figure:
 
     initial = [trial.number for trial in trials if suggestion_record(trial).get("phase") == "initial"]
     if initial:
-        axes.axvspan(-0.5, max(initial) + 0.5, color="0.92", zorder=0, label="initial design")
+        axes.axvspan(min(initial) - 0.5, max(initial) + 0.5, color="0.92", zorder=0, label="initial design")
     if finished:
         number = np.array([trial.number for trial in finished])
         value = np.array([trial.value for trial in finished], dtype=np.float64)

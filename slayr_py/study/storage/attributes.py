@@ -7,7 +7,7 @@ Suggestion record of a trial (``trial.user_attrs["slayr:suggestion"]``):
 
 =============  =========================================================================================
 phase          "initial" (the design), "model" (a fitted model), "random" (nothing to fit, or the fit failed),
-               "enqueued" (the user fixed every parameter)
+               "enqueued" (the user fixed every parameter), "history" (a past experiment)
 config         the suggested active parameters; other workers read those of a running trial here
 kernel         name of the kernel                                                            (model only)
 method         "nuts", "carried", "pathfinder", "laplace" or "map"                           (model only)
@@ -47,6 +47,9 @@ Older studies have only the kernel's name, and no graphs. A version of slayr_py 
 
 SUGGESTION_KEY = "slayr:suggestion"
 """Trial attribute: the suggestion record, see above."""
+
+HISTORY = "history"
+"""Phase of a past experiment in its suggestion record: the trial does not count against the budget."""
 
 START_KEY = "slayr:start"
 """Trial attribute: the `WarmStart` of the next fit as a dictionary."""
@@ -138,6 +141,11 @@ def suggestion_record(trial: FrozenTrial) -> dict[str, Any]:
     """Return the suggestion record of a trial; empty if another sampler made it."""
     record = trial.user_attrs.get(SUGGESTION_KEY)
     return record if isinstance(record, dict) else {}
+
+
+def is_history(trial: FrozenTrial) -> bool:
+    """Return whether a trial is a past experiment that the user added."""
+    return suggestion_record(trial).get("phase") == HISTORY
 
 
 def store_suggestion(study: Study, trial: FrozenTrial, record: dict[str, Any]) -> dict[str, Any]:

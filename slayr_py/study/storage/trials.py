@@ -26,24 +26,32 @@ class Observations(NamedTuple):
     """n configurations."""
 
     y: FloatArray
-    """Shape (n,): values, negated if the study maximises, so that smaller is better."""
+    """Shape (n,): values in the user's units."""
+
+    maximize: bool
+    """Whether larger values are better."""
+
+    @property
+    def best(self) -> float:
+        """Return the best value."""
+        return float(self.y.max() if self.maximize else self.y.min())
 
 
 def observations(study: Study, space: ConfigurationSpace, numbers: Iterable[int] | None = None) -> Observations:
     """Return the complete trials with a finite value and a configuration of the space, restricted to ``numbers``."""
     wanted = None if numbers is None else set(numbers)
-    sign = -1.0 if study.direction == StudyDirection.MAXIMIZE else 1.0
     found: list[tuple[int, Configuration, float]] = []
     for trial in study.get_trials(deepcopy=False, states=(TrialState.COMPLETE,)):
         config = trial_configuration(trial, space)
         if config is None or trial.value is None or not np.isfinite(trial.value):
             continue
         if wanted is None or trial.number in wanted:
-            found.append((trial.number, config, sign * trial.value))
+            found.append((trial.number, config, trial.value))
     return Observations(
         [number for number, _, _ in found],
         [config for _, config, _ in found],
         np.array([y for _, _, y in found], dtype=np.float64),
+        study.direction == StudyDirection.MAXIMIZE,
     )
 
 

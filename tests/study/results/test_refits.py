@@ -71,9 +71,10 @@ def test_posterior_of_a_suggestion(study):
     assert posterior.check().asdict() == suggestion["diagnostics"]
 
 
-def test_maximised_values_are_negated_for_the_fit(tmp_path, space):
+@pytest.mark.parametrize("entry", ["as it is", "absent, as in earlier versions"])
+def test_the_posterior_of_a_maximised_study_predicts_its_values(space, entry):
     result = minimize(
-        lambda config: -objective(config),
+        lambda config: 7 - objective(config),
         space,
         6,
         n_initial=4,
@@ -83,9 +84,16 @@ def test_maximised_values_are_negated_for_the_fit(tmp_path, space):
         initial_configs=[{"x": x, "c": "a"} for x in (0.1, 0.4, 0.5, 0.8)],
         method="map",
     )
-    posterior = posterior_of(result.study, 5)
-    assert float(posterior.idata["constant_data"]["y_mean"]) > 0
-    assert replay_trial(result.study, 5)[1].identical
+    study, last = result.study, result.study.trials[5]
+    assert last.user_attrs[FIT_KEY]["maximize"] is True
+    if entry != "as it is":
+        del study.get_trials(deepcopy=False)[5].user_attrs[FIT_KEY]["maximize"]
+    posterior, suggestion = posterior_of(study, 5), last.user_attrs["slayr:suggestion"]
+    assert posterior.maximize and posterior.y_mean > 6
+    assert replay_trial(study, 5)[1].identical
+    centre, spread = posterior.predict([last.params]).centre_and_spread()
+    assert float(centre[0]) == pytest.approx(suggestion["predicted"]["mean"], rel=1e-6)
+    assert float(spread[0]) == pytest.approx(suggestion["predicted"]["sd"], rel=1e-6)
 
 
 def test_fit_records_do_not_repeat_data_of_the_study(study):

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import numpy as np
 import optuna
+import pytest
 from testing_studies import branin
 
 from slayr_py.study import minimize
@@ -29,6 +30,13 @@ def test_the_posterior_of_a_result(plane, quick):
     result = minimize(branin, plane, budget=5, n_initial=5, seed=1, progress=False, **quick)
     prediction = result.posterior().predict([result.best_config])
     assert prediction.mean.shape == (1,) and abs(prediction.mean[0] - result.best_value) < 10
+
+
+@pytest.mark.stan
+def test_the_posterior_of_a_maximised_study_predicts_its_values(plane, quick):
+    options = {"seed": 1, "direction": "maximize", "progress": False, **quick}
+    result = minimize(lambda c: 1000 - branin(c), plane, budget=5, n_initial=5, **options)
+    assert result.posterior().predict([result.best_config]).mean[0] == pytest.approx(result.best_value, abs=10)
 
 
 def test_trials_table_has_a_row_for_every_trial(small_study):

@@ -3,9 +3,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from slayr_py.study import create_study
+from slayr_py.study import ask, create_study
 from slayr_py.study.distributions import to_params
-from slayr_py.study.storage.trials import from_ranges, pending, to_ranges
+from slayr_py.study.storage.trials import from_ranges, observations, pending, to_ranges
 
 
 def test_a_running_trial_is_pending_before_its_parameters_are_read(plane):
@@ -24,6 +24,16 @@ def test_a_running_trial_without_a_record_is_pending_at_its_point_of_the_design(
     design = study.sampler.design(2)
     current = study.ask()._trial_id
     assert pending(study, plane, study._storage.get_trial(current), design) == [design[0]]
+
+
+@pytest.mark.parametrize(("direction", "best"), [("minimize", 2.0), ("maximize", 5.0)])
+def test_observations_are_in_the_users_units(plane, direction, best):
+    study = create_study(plane, n_initial=5, seed=2, direction=direction)
+    for value in (3.0, 5.0, 2.0):
+        study.tell(ask(study), value)
+    observed = observations(study, plane)
+    assert observed.y.tolist() == [3.0, 5.0, 2.0] and observed.best == best
+    assert observed.maximize == (direction == "maximize")
 
 
 @pytest.mark.stan

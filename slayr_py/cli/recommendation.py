@@ -1,0 +1,16 @@
+"""The recommendation of a noisy study, as ``slayr optimize`` and ``slayr inspect`` print it."""
+
+from __future__ import annotations
+
+from slayr_py.cli.tables import config_lines
+from slayr_py.errors import SlayrError
+from slayr_py.study import Result
+
+
+def recommendation_text(result: Result) -> str:
+    """Return the recommended configuration and its prediction, or the reason for having none."""
+    try:
+        recommended = result.recommended
+    except SlayrError as error:
+        return f"no configuration is recommended: {error}"
+    return f"recommended (posterior mean and sd): {recommended}\n{config_lines(recommended.config)}"

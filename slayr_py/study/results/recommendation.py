@@ -1,0 +1,107 @@
+"""Recommend a configuration of a study: the one with the best posterior mean among those evaluated.
+
+The best value of a noisy objective belongs to a lucky evaluation, and is better than what its configuration returns on
+average. The posterior mean is shrunk towards the other observations.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple
+
+import numpy as np
+from optuna import Study
+
+from slayr_py.errors import DataError
+from slayr_py.inference import Posterior
+from slayr_py.inference.replay import posterior_again, recorded_model
+from slayr_py.study.asktell import space_of
+from slayr_py.study.distributions import to_params
+from slayr_py.study.proposal import LOOP_OPTIONS
+from slayr_py.study.results.refits import fitted_numbers, recorded_fit
+from slayr_py.study.sampler import StanGPSampler, sampler_of
+from slayr_py.study.storage.attributes import study_record
+from slayr_py.study.storage.trials import observations
+
+
+class Recommendation(NamedTuple):
+    """The evaluated configuration with the best posterior mean."""
+
+    config: dict[str, Any]
+    """Active parameters by name."""
+
+    mean: float
+    """Posterior mean of the latent function there, in the user's units; under a warp the median."""
+
+    sd: float
+    """Posterior standard deviation of the latent function there; under a warp half the central 68% interval."""
+
+    number: int
+    """Number of the first trial with this configuration."""
+
+    def __str__(self) -> str:
+        """Return the prediction and the trial: ``1.23 ± 0.04 at trial 7``."""
+        return f"{self.mean:.6g} ± {self.sd:.2g} at trial {self.number}"
+
+
+def has_recommendation(study: Study) -> bool:
+    """Return whether to show a recommendation unasked: the study is noisy, and not only a design without Stan."""
+    sampler, record = sampler_of(study), study_record(study) or {}
+    noisy = sampler.noisy if sampler is not None else record.get("noisy") is True
+    return noisy and bool(fitted_numbers(study))
+
+
+def recommend(study: Study, posterior: Posterior) -> Recommendation:
+    """Return the finished configuration with the smallest posterior mean, the largest one if the study maximises.
+
+    Parameters
+    ----------
+    study : optuna.Study
+        Has a finished trial with a finite value.
+    posterior : Posterior
+        Of its values.
+    """
+    observed = observations(study, space_of(study))
+    first: dict[str, int] = {}
+    for row, config in enumerate(observed.configs):
+        first.setdefault(repr(to_params(config)), row)
+    rows = list(first.values())
+    means, sds = posterior.predict([observed.configs[row] for row in rows]).centre_and_spread()
+    best = int(np.argmax(means) if observed.maximize else np.argmin(means))
+    row = rows[best]
+    return Recommendation(to_params(observed.configs[row]), float(means[best]), float(sds[best]), observed.numbers[row])
+
+
+def posterior_of_all(study: Study, progress: Callable[[str], None] | None = None) -> Posterior:
+    """Return the posterior given all finished trials of a study.
+
+    The fit of the last suggestion is repeated if it has seen all of them. Otherwise the study's sampler fits its model
+    or, if the study was loaded without its sampler, the model of the last suggestion.
+
+    Raises
+    ------
+    DataError
+        If no trial can be fitted, or the study has neither a `StanGPSampler` nor a fit.
+    StorageError
+        If the record of the last fit is damaged.
+    ToolchainError, InferenceError
+        If Stan cannot be run, or fails.
+    """
+    last = recorded_fit(study, numbers[-1]) if (numbers := fitted_numbers(study)) else None
+    # The trials of a recorded fit are finished ones: equal numbers of them are the same trials.
+    if last is not None and len(last[1].train) == len(observations(study, space_of(study)).numbers):
+        return posterior_again(*last, progress)
+    sampler = sampler_of(study) or (_recorded_sampler(study, last[0]) if last is not None else None)
+    if sampler is None:
+        raise DataError(
+            f"study {study.study_name!r} has no fit yet and its sampler is {study.sampler}: only a StanGPSampler has a "
+            "posterior"
+        )
+    return sampler.fit(study)
+
+
+def _recorded_sampler(study: Study, record: Mapping[str, Any]) -> StanGPSampler:
+    """Return a sampler with the model of a recorded fit."""
+    model, noisy = recorded_model(record), bool((study_record(study) or {}).get("noisy"))
+    method = "map" if record["arguments"]["method"] == "map" else LOOP_OPTIONS.method
+    return StanGPSampler(model.encoder, model.kernel, priors=model.priors, warp=model.warp, noisy=noisy, method=method)

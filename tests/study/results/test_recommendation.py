@@ -1,0 +1,122 @@
+"""The recommended configuration of a noisy study."""
+
+from __future__ import annotations
+
+import io
+from contextlib import redirect_stderr
+
+import numpy as np
+import optuna
+import pytest
+from ConfigSpace import ConfigurationSpace
+
+from slayr_py.errors import DataError, InferenceError
+from slayr_py.inference import GaussianProcess
+from slayr_py.study import Result, ask, create_study, minimize, tell
+from slayr_py.study.results.recommendation import posterior_of_all, recommend
+
+pytestmark = pytest.mark.stan
+
+
+@pytest.fixture
+def levels() -> ConfigurationSpace:
+    return ConfigurationSpace({"k": ["a", "b", "c"]})
+
+
+def replicated(space, quick, direction="minimize", **options):
+    """A study of nine trials: "a" is best on average, "b" in its single best value, and both have replicates."""
+    values = {"a": (1.0, 1.2, 0.8, 1.1, 0.9), "b": (0.5, 3.5, 4.0), "c": (5.0,)}
+    study = create_study(space, direction=direction, n_initial=9, seed=1, noisy=True, **options, **quick)
+    sign = 1.0 if direction == "minimize" else -1.0
+    for level in ("b", "a", "a", "b", "a", "c", "a", "b", "a"):
+        study.enqueue_trial({"k": level})
+        trial = ask(study)
+        taken = sum(earlier.params == {"k": level} for earlier in study.trials[: trial.number])
+        tell(study, trial, sign * values[level][taken])
+    return study
+
+
+@pytest.mark.parametrize("direction", ["minimize", "maximize"])
+def test_the_best_posterior_mean_is_recommended(levels, quick, direction):
+    result = Result(replicated(levels, quick, direction), levels)
+    found, sign = result.recommended, 1.0 if direction == "minimize" else -1.0
+    assert result.best_config == {"k": "b"} and result.best_value == sign * 0.5
+    assert found.config == {"k": "a"} and found.number == 1
+    assert sign * found.mean == pytest.approx(1.0, abs=0.5) and 0 < found.sd < 2
+    mean, sd = result.posterior().predict([{"k": "a"}]).centre_and_spread()
+    assert (found.mean, found.sd) == (pytest.approx(float(mean[0])), pytest.approx(float(sd[0])))
+    assert str(found) == f"{found.mean:.6g} ± {found.sd:.2g} at trial 1"
+
+
+def test_each_configuration_counts_once(levels, quick):
+    study, asked = replicated(levels, quick), []
+    posterior = posterior_of_all(study)
+    predict = posterior.predict
+    posterior.predict = lambda configs: asked.extend(dict(config) for config in configs) or predict(configs)
+    recommend(study, posterior)
+    assert asked == [{"k": "b"}, {"k": "a"}, {"k": "c"}]
+
+
+def test_a_recommendation_is_fitted_once_and_again_after_another_trial(levels, quick, monkeypatch):
+    fits, fit = [], GaussianProcess.fit
+    monkeypatch.setattr(GaussianProcess, "fit", lambda *a, **k: fits.append(len(a[1])) or fit(*a, **k))
+    study = replicated(levels, quick)
+    result = Result(study, levels)
+    assert "recommended" not in repr(result) and fits == []
+    assert result.recommended == result.recommended and fits == [9]
+    assert f"recommended={result.recommended}: {{'k': 'a'}}, best_value=0.5" in repr(result)
+    study.add_trial(
+        optuna.trial.create_trial(
+            params={"k": "c"}, value=-9.0, distributions={"k": study.trials[0].distributions["k"]}
+        )
+    )
+    assert "recommended" not in repr(result)
+    assert result.recommended.config == {"k": "c"} and fits == [9, 10]
+
+
+def test_the_fit_of_the_last_suggestion_is_repeated_if_it_has_seen_all_trials(levels, quick, monkeypatch):
+    study = replicated(levels, quick)
+    last = ask(study)
+    tell(study, last, state=optuna.trial.TrialState.FAIL)
+
+    def fail(*arguments, **options):
+        raise InferenceError("no further fit is needed")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(GaussianProcess, "fit", fail)
+        found = Result(study, levels).recommended
+    assert found.config == {"k": "a"}
+    tell(study, ask(study), 1.0)
+    monkeypatch.setattr(GaussianProcess, "fit", fail)
+    with pytest.raises(InferenceError, match="no further fit"):
+        _ = Result(study, levels).recommended
+
+
+def test_a_study_without_its_sampler_has_the_model_of_its_last_fit(levels, quick, tmp_path):
+    url = f"sqlite:///{tmp_path / 'study.db'}"
+    study = replicated(levels, quick, storage=url, study_name="s")
+    loaded = optuna.load_study(study_name="s", storage=url)
+    with pytest.raises(DataError, match="'s' has no fit yet and its sampler is"):
+        _ = Result(loaded, levels).recommended
+    tell(study, ask(study), 1.0)
+    tell(study, ask(study), 1.0)
+    here, there = Result(study, levels).recommended, Result(loaded, levels).recommended
+    assert here == there
+
+
+def test_minimize_shows_the_recommendation_of_a_noisy_study(plane, quick):
+    noise, drawn = np.random.default_rng(0), io.StringIO()
+    with redirect_stderr(drawn):
+        result = minimize(
+            lambda c: c["x"] ** 2 + noise.normal(), plane, budget=5, n_initial=4, seed=1, noisy=True, **quick
+        )
+    assert f"recommended {result.recommended} | best {result.best_value:.6g}" in drawn.getvalue()
+    assert f"recommended={result.recommended}" in repr(result)
+
+
+def test_a_failed_last_fit_warns(plane, quick, monkeypatch):
+    monkeypatch.setattr(
+        "slayr_py.study.sampler.StanGPSampler.fit", lambda *a: (_ for _ in ()).throw(InferenceError("x"))
+    )
+    with pytest.warns(RuntimeWarning, match="no configuration is recommended: x"):
+        minimize(lambda c: c["x"], plane, budget=5, n_initial=4, seed=1, noisy=True, progress=False, **quick)
