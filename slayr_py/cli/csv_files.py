@@ -23,7 +23,7 @@ def read_table(path: Path, **options: Any) -> pd.DataFrame:
         If it has no rows.
     """
     try:
-        table = pd.read_csv(path, **options)
+        table: pd.DataFrame = pd.read_csv(path, **options)
     except FileNotFoundError:
         raise ConfigError(f"there is no table {path}") from None
     except (OSError, ValueError) as error:  # pandas' parser errors are ValueErrors
