@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from slayr_py.errors import (
         CompileError,
         DataError,
+        EnqueuedError,
         InferenceError,
         NotFiniteError,
         ObjectiveError,
@@ -32,6 +33,7 @@ _MODULES = ("acquisition", "errors", "inference", "kernels", "space", "study", "
 _NAMES = {
     "CompileError": "errors",
     "DataError": "errors",
+    "EnqueuedError": "errors",
     "InferenceError": "errors",
     "NotFiniteError": "errors",
     "ObjectiveError": "errors",
@@ -58,6 +60,7 @@ __all__ = [
     "Beta",
     "CompileError",
     "DataError",
+    "EnqueuedError",
     "Diagnostics",
     "Dirichlet",
     "GaussianProcess",

@@ -134,6 +134,10 @@ def optimize(
         bool | None,
         typer.Option("--noisy/--no-noisy", help="Whether the objective varies between evaluations of a configuration."),
     ] = None,
+    history: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="Past experiments: a CSV table with a column per parameter and 'value'."),
+    ] = None,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print only the result, no progress bar.")] = False,
 ) -> None:
     """Minimise (or maximise) the objective of a configuration file."""
@@ -147,6 +151,7 @@ def optimize(
         study_name=study_name,
         output=output,
         quiet=quiet,
+        history=history,
     )
 
 

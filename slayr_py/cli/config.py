@@ -18,6 +18,7 @@ from slayr_py.acquisition import Acquisition
 from slayr_py.acquisition import from_name as acquisition_from_name
 from slayr_py.acquisition import names as acquisition_names
 from slayr_py.cli.checks import ConfigError, Types, check_keys, check_names
+from slayr_py.cli.csv_files import read_past_experiments
 from slayr_py.cli.inline_space import inline_space, read_space
 from slayr_py.cli.objective import command_objective, function_objective
 from slayr_py.errors import DataError
@@ -56,6 +57,7 @@ _STUDY: dict[str, Types] = {
     "noisy": bool,
     "timeout": (int, float),
     "output": str,
+    "history": str,
 }
 _OBJECTIVE: dict[str, Types] = {"function": str, "command": list, "timeout": (int, float)}
 _GP: dict[str, Types] = {
@@ -106,6 +108,8 @@ def load_config(path: Path) -> Config:
     gp = check_keys(document.get("gp", {}), _GP, "[gp]")
     space = Encoder(_space(document["space"], path.parent), document.get("graphs"))
     options = {key: value for key, value in study.items() if key not in ("name", "storage", "output")}
+    if "history" in study:
+        options["history"] = read_past_experiments(path.parent / study["history"], space)
     options |= {key: value for key, value in gp.items() if key not in ("kernel", "priors")}
     if "kernel" in gp:
         options["kernel"] = _kernel(gp["kernel"], space)

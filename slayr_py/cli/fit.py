@@ -21,6 +21,7 @@ from ConfigSpace.hyperparameters import Hyperparameter
 
 from slayr_py.cli.checks import ConfigError
 from slayr_py.cli.columns import parameter_columns
+from slayr_py.cli.csv_files import read_table
 from slayr_py.cli.figures import save_posterior_figures
 from slayr_py.cli.fit_text import attempts_text, limits_text, wrapped
 from slayr_py.cli.inline_space import LARGEST_FLOAT, LARGEST_INTEGER, read_space
@@ -223,18 +224,11 @@ def _python(value: Any) -> Any:
 
 
 def _read(data: Path, target: str) -> pd.DataFrame:
-    try:
-        table = pd.read_csv(data)
-    except FileNotFoundError:
-        raise ConfigError(f"there is no table {data}") from None
-    except (OSError, ValueError) as error:  # pandas' parser errors are ValueErrors
-        raise ConfigError(f"{data} cannot be read as a table: {error}") from error
+    table = read_table(data)
     if target not in table.columns:
         raise ConfigError(
             f"{data} has no column {target!r}{did_you_mean(target, [str(name) for name in table.columns])}"
         )
-    if table.empty:
-        raise DataError(f"{data} has a header but no rows")
     return table
 
 

@@ -66,6 +66,9 @@ A configuration file:
                                   # configuration may be repeated
   timeout = 3600                  # seconds; then no further trial starts
   output = "results"              # default: the working directory
+  history = "runs.csv"            # past experiments: a column per parameter
+                                  # and a column value (empty: it failed);
+                                  # they do not count in the budget
 
 \b
   [objective]                     # a function or a command
@@ -131,13 +134,14 @@ Kernels, with their options as in  kernel = { name = "matern", p = 2 }:
                 combine = "product"     or "sum"
                 base = "se"             or "matern" (with p = 2)
 
-The space file, the module and the working directory of a command are relative to the folder of the configuration
-file; storage and output are relative to the working directory.
+The space file, the history, the module and the working directory of a command are relative to the folder of the
+configuration file; storage and output are relative to the working directory.
 
 \b
 Examples:
   slayr optimize examples/nusvr_diabetes.toml
   slayr optimize net.toml --budget 100 --output results
+  slayr optimize net.toml --history runs.csv
 """
 
 INSPECT = """\

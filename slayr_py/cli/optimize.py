@@ -9,13 +9,14 @@ import typer
 
 from slayr_py.cli.checks import ConfigError, check_file_name
 from slayr_py.cli.config import load_config
+from slayr_py.cli.csv_files import read_past_experiments
 from slayr_py.cli.recommendation import recommendation_text
 from slayr_py.display import config_lines
 from slayr_py.errors import DataError, ObjectiveError
 from slayr_py.study import Result, minimize, suggestion_table
 from slayr_py.study.results.recommendation import has_recommendation
 from slayr_py.study.sampler import sampler_of
-from slayr_py.study.storage.attributes import describe_kernel
+from slayr_py.study.storage.attributes import describe_kernel, is_history
 from slayr_py.study.storage.opening import url_without_password
 
 
@@ -27,6 +28,7 @@ def run(
     study_name: str | None,
     output: Path | None,
     quiet: bool,
+    history: Path | None = None,
 ) -> None:
     """Run the study of a configuration file; arguments that are not None override the file.
 
@@ -36,6 +38,8 @@ def run(
         As raised by `load_config` and `minimize`.
     """
     config = load_config(path)
+    if history is not None:
+        overrides = {**overrides, "history": read_past_experiments(history, config.space)}
     name = check_file_name(config.name if study_name is None else study_name)
     folder = output or config.output
     try:
@@ -73,9 +77,10 @@ def _report(result: Result, name: str, folder: Path, url: str, command: str) -> 
         typer.echo(recommendation_text(result))
     trials = result.trials
     failed = int((trials["state"] == "FAIL").sum())
-    typer.echo(
-        f"best value {result.best_value:.6g} in {len(trials)} trials{f' ({failed} failed)' if failed else ''}, at"
-    )
+    past = sum(map(is_history, result.study.get_trials(deepcopy=False)))
+    counts = [f"{past} past experiments"] * (past > 0) + [f"{failed} failed"] * (failed > 0)
+    among = f" ({', '.join(counts)})" if counts else ""
+    typer.echo(f"best value {result.best_value:.6g} in {len(trials)} trials{among}, at")
     typer.echo(best)
     sampler = sampler_of(result.study)
     assert sampler is not None
@@ -84,7 +89,7 @@ def _report(result: Result, name: str, folder: Path, url: str, command: str) -> 
     typer.echo(f"figure      {_save_figure(result, folder / f'{name}_convergence.png')}")
     typer.echo(f"study       {url}")
     typer.echo(f"inspect     slayr inspect {url.removeprefix('sqlite:///')} --study-name {name}")
-    typer.echo(f"resume      {command} --budget {2 * len(trials)}")
+    typer.echo(f"resume      {command} --budget {2 * (len(trials) - past)}")
 
 
 def _save_figure(result: Result, path: Path) -> str:

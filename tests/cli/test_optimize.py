@@ -61,3 +61,39 @@ def test_an_interrupt_says_how_to_resume(slayr, folder):
     assert code == 130 and "slayr optimize bowl.toml" in err and "sqlite:///bowl.db" in err
     (trial,) = optuna.load_study(study_name="bowl", storage="sqlite:///bowl.db").trials
     assert trial.state.name == "RUNNING"  # the next run resumes it
+
+
+PAST = "k,x,value\na,0.25,0.0025\nb,0.5,0.54\na,0.75,\n"
+
+
+@pytest.mark.parametrize("where", ["option", "file"])
+def test_past_experiments_are_trials_outside_the_budget_and_added_once(slayr, folder, where):
+    (folder / "past").mkdir()
+    (folder / "past" / "runs.csv").write_text(PAST)
+    arguments = ["--history", "past/runs.csv"]
+    if where == "file":
+        text = (folder / "bowl.toml").read_text()
+        (folder / "bowl.toml").write_text(text.replace("seed = 1", 'seed = 1\nhistory = "past/runs.csv"'))
+        arguments = []
+    code, out, err = slayr("optimize", "bowl.toml", "-q", "--budget", "1", *arguments)
+    assert code == 0 and "in 4 trials (3 past experiments, 1 failed), at" in out and "--budget 2" in out, err
+    assert slayr("optimize", "bowl.toml", "-q", "--budget", "1", *arguments)[0] == 0
+    trials = optuna.load_study(study_name="bowl", storage="sqlite:///bowl.db").trials
+    assert [trial.value for trial in trials[:3]] == [0.0025, 0.54, None] and len(trials) == 4
+    assert [trial.params["k"] for trial in trials[:3]] == ["a", "b", "a"]
+
+
+@pytest.mark.parametrize(
+    ("content", "words"),
+    [
+        ("k,x,value\na,0.25,1\nc,0.5,2\n", "history row 2: parameter 'k' has no level 'c'"),
+        ("k,x,loss\na,0.25,1\n", "history has the column 'loss', which is no parameter"),
+        ("k,x,value\n", "runs.csv has a header but no rows"),
+        ("", "runs.csv cannot be read as a table"),
+    ],
+)
+def test_invalid_past_experiments_are_named(slayr, folder, content, words):
+    (folder / "runs.csv").write_text(content)
+    code, _, err = slayr("optimize", "bowl.toml", "-q", "--history", "runs.csv")
+    assert code == 2 and words in err
+    assert slayr("optimize", "bowl.toml", "-q", "--history", "none.csv")[2] == "slayr: there is no table none.csv\n"

@@ -1,0 +1,51 @@
+"""Read CSV tables: the data of ``slayr fit`` and the past experiments of ``slayr optimize``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from slayr_py.cli.checks import ConfigError
+from slayr_py.errors import DataError
+from slayr_py.space import Encoder
+
+
+def read_table(path: Path, **options: Any) -> pd.DataFrame:
+    """Read a CSV file with a header and at least one row; options are those of `pandas.read_csv`.
+
+    Raises
+    ------
+    ConfigError
+        If the file is missing or not a table.
+    DataError
+        If it has no rows.
+    """
+    try:
+        table: pd.DataFrame = pd.read_csv(path, **options)
+    except FileNotFoundError:
+        raise ConfigError(f"there is no table {path}") from None
+    except (OSError, ValueError) as error:  # pandas' parser errors are ValueErrors
+        raise ConfigError(f"{path} cannot be read as a table: {error}") from error
+    if table.empty:
+        raise DataError(f"{path} has a header but no rows")
+    return table
+
+
+def read_past_experiments(path: Path, encoder: Encoder) -> pd.DataFrame:
+    """Read the past experiments of a study: a column per parameter and a column ``value``; rows count from 1.
+
+    Only cells that are empty or NaN are missing values: "None" and "NA" may be levels. Levels that are texts are read
+    as texts, also if they look like numbers.
+
+    Raises
+    ------
+    ConfigError, DataError
+        As in `read_table`.
+    """
+    texts = [d.name for d in encoder.dimensions if d.levels and all(isinstance(level, str) for level in d.levels)]
+    types = {column: str for name in texts for column in (name, f"params_{name}")}
+    table = read_table(path, dtype=types, keep_default_na=False, na_values=["", "nan", "NaN"])
+    table.index = pd.RangeIndex(1, len(table) + 1)
+    return table
