@@ -99,7 +99,8 @@ def space_of(study: Study) -> ConfigurationSpace:
     record = study_record(study)
     if record is None:
         raise SpaceError(
-            f"study {study.study_name!r} has no declared space: create it with slayr_py.study.create_study"
+            f"study {study.study_name!r} has no declared space: create it with slayr_py.study.create_study, or ask for "
+            "trials with Optuna's study.ask()"
         )
     return space_from_json(record["space"])
 
@@ -118,8 +119,9 @@ def ask(study: Study) -> Trial:
         If the storage fails.
     """
     with translate_storage_errors():
+        space = space_of(study)
         trial = study.ask()
-        suggest_all(trial, space_of(study))
+        suggest_all(trial, space)
     return trial
 
 
