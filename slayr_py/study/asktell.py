@@ -107,7 +107,8 @@ def space_of(study: Study) -> ConfigurationSpace:
     record = study_record(study)
     if record is None:
         raise SpaceError(
-            f"study {study.study_name!r} has no declared space: create it with slayr_py.study.create_study"
+            f"study {study.study_name!r} has no declared space: create it with slayr_py.study.create_study, or ask for "
+            "trials with Optuna's study.ask()"
         )
     return space_from_json(record["space"])
 
@@ -139,9 +140,10 @@ def ask(study: Study, context: Mapping[str, Any] | None = None) -> Trial:
         If the storage fails.
     """
     with translate_storage_errors():
+        space = space_of(study)
         trial = study.ask() if context is None else _ask_in(study, context)
         try:
-            suggest_all(trial, space_of(study))
+            suggest_all(trial, space)
         except EnqueuedError as error:
             trial.set_user_attr(FAILURE_KEY, str(error))
             study.tell(trial, state=TrialState.FAIL)

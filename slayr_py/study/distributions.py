@@ -224,7 +224,10 @@ def requests(space: ConfigurationSpace, name: str, distribution: BaseDistributio
     if isinstance(distribution, FloatDistribution) and isinstance(declared, FloatDistribution):
         if distribution.step is not None or distribution.log != declared.log:
             return False
-        rounded = Float(name, (distribution.low, distribution.high), log=distribution.log)
+        try:
+            rounded = Float(name, (distribution.low, distribution.high), log=distribution.log)
+        except ValueError:  # a range below ConfigSpace's precision
+            return False
         return (rounded.lower, rounded.upper) == (declared.low, declared.high)
     return declared == distribution
 

@@ -268,7 +268,7 @@ class StanGPSampler(BaseSampler):
         Optuna itself would answer a request with another range that contains the suggestion. Without a declared space,
         return the parameters that all complete trials have.
         """
-        return {} if self._inferred is None else next(iter(groups(study)))
+        return groups(study)[0] if self._inferred is not None else {}
 
     def sample_relative(
         self, study: Study, trial: FrozenTrial, search_space: dict[str, BaseDistribution]
@@ -406,7 +406,7 @@ class StanGPSampler(BaseSampler):
             If Stan fails.
         """
         if self._inferred is not None:
-            if (model := self._inferred.model(next(iter(groups(study))))) is None:
+            if (model := self._inferred.model(groups(study)[0])) is None:
                 raise DataError(f"study {study.study_name!r} has no parameter in common to all trials: nothing to fit")
             stream = np.random.SeedSequence(self._inferred.seed)
             return model.fit(study, as_stan_seed(stream) if seed is None else seed)
@@ -465,7 +465,8 @@ class StanGPSampler(BaseSampler):
         """Return a sampler of an inferred space with the options of this one."""
         options = dict(self._options)
         if check_only:  # of the options that do not depend on the space
-            kernel_from_name(options["kernel"]) if options["kernel"] != "auto" else None
+            if options["kernel"] != "auto":
+                kernel_from_name(options["kernel"])
             options |= {"kernel": "auto", "priors": None}
         if not warm:
             options["warm_starts"] = False

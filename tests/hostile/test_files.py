@@ -253,7 +253,10 @@ def test_several_objectives_are_named(study_file, go_on):
 @pytest.mark.stan
 def test_parameters_beside_their_ranges_are_kept_and_never_fitted(study_file, go_on):
     changed(study_file, "UPDATE trial_params SET param_value = 1e9 WHERE trial_id = 1")
-    result = go_on(study_file, 6, n_initial=4)
+    with pytest.warns(
+        UserWarning, match="trial 0 of study 's' evaluated values that the space does not allow: left out"
+    ):
+        result = go_on(study_file, 6, n_initial=4)
     assert result.trials["state"].tolist() == ["COMPLETE"] * 6
     assert result.study.trials[5].user_attrs["slayr:suggestion"]["observations"] == 4
 

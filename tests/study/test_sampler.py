@@ -109,6 +109,7 @@ def test_enqueued_trials_are_kept_and_cost_no_fit(plane, quick):
         (lambda t: t.suggest_float("lr", 1e-5, 1, log=True), r"'lr' as .*low=1e-05.* declared as .*low=0.0001"),
         (lambda t: t.suggest_float("lr", 1e-4, 1), "'lr' as .*log=False"),
         (lambda t: t.suggest_float("lr", 1e-4, 0.999, log=True), "'lr' as .*0.999"),  # may contain the suggestion
+        (lambda t: t.suggest_float("lr", 0.1, 0.1 + 1e-16, log=True), "'lr' as .*low=0.1"),
         (lambda t: t.suggest_int("n", 0, 8, step=2), "'n' as .*step=2"),
         (lambda t: t.suggest_float("n", 0, 8), "'n' as FloatDistribution"),
         (lambda t: t.suggest_categorical("act", ["relu", "tanh", "elu"]), "'act' as .*elu"),

@@ -22,7 +22,7 @@ USED = {
 TABLES = {"trial_user_attributes", "study_system_attributes"}
 OTHERS = {
     *("_cached_frozen_trial", "_directions", "_filter_study", "_get_latest_trial"),
-    *("_get_trials", "_is_multi_objective", "_raise_error_if_multi_objective", "_relative_params", "_suggest"),
+    *("_get_trials", "_is_multi_objective", "_raise_error_if_multi_objective", "_relative_params"),
     *("_thread_lock", "_GroupDecomposedSearchSpace", "_CachedStorage"),
 }
 """Private names that would be convenient, too."""
