@@ -39,7 +39,7 @@ STUDY = [
     ["storage"],
     ["fit_cache", "constraints"],
     ["objective", "conditions"],
-    ["proposal", "history", "inferred_space"],
+    ["proposal", "history", "inferred_space", "suggesting"],
     ["sampler", "asktell"],
     ["results"],
     ["progress"],

@@ -8,7 +8,6 @@ from typing import Any
 import optuna
 from ConfigSpace import ConfigurationSpace
 from optuna import Study, Trial
-from optuna.distributions import BaseDistribution, CategoricalDistribution, FloatDistribution, IntDistribution
 from optuna.storages import BaseStorage
 from optuna.study import StudyDirection
 from optuna.trial import FrozenTrial, TrialState
@@ -16,13 +15,13 @@ from typing_extensions import Unpack
 
 from slayr_py.errors import DataError, EnqueuedError, SpaceError
 from slayr_py.space import Encoder, jsonable, space_from_json
-from slayr_py.study.distributions import check_enqueued, is_active, space_to_distributions
 from slayr_py.study.history import History, add_history, read_history
 from slayr_py.study.sampler import SamplerKeywords, StanGPSampler, sampler_of
 from slayr_py.study.storage.attributes import CONTEXT_KEY, ERROR_KEY, FAILURE_KEY, study_record
 from slayr_py.study.storage.integrity import check_integrity
 from slayr_py.study.storage.opening import open_storage, translate_storage_errors
-from slayr_py.study.storage.optuna_private import enqueued_values, set_trial_attribute, start_trial
+from slayr_py.study.storage.optuna_private import set_trial_attribute, start_trial
+from slayr_py.study.suggesting import suggest_all
 
 
 def create_study(
@@ -161,31 +160,6 @@ def _ask_in(study: Study, context: Mapping[str, Any]) -> Trial:
         state=TrialState.RUNNING, system_attrs={"fixed_params": values}, user_attrs={CONTEXT_KEY: values}
     )
     return start_trial(study, template)
-
-
-def suggest_all(trial: Trial, space: ConfigurationSpace) -> dict[str, Any]:
-    """Suggest every active parameter of a space in a trial, parents before children; return them by name.
-
-    Raises
-    ------
-    EnqueuedError
-        If the trial was enqueued with a value that does not belong to the space. Nothing has been suggested then.
-    """
-    check_enqueued(space, enqueued_values(trial))
-    params: dict[str, Any] = {}
-    for name, distribution in space_to_distributions(space).items():
-        if is_active(space, name, params):
-            params[name] = _suggest(trial, name, distribution)
-    return params
-
-
-def _suggest(trial: Trial, name: str, distribution: BaseDistribution) -> Any:
-    if isinstance(distribution, FloatDistribution):
-        return trial.suggest_float(name, distribution.low, distribution.high, log=distribution.log)
-    if isinstance(distribution, IntDistribution):
-        return trial.suggest_int(name, distribution.low, distribution.high, log=distribution.log)
-    assert isinstance(distribution, CategoricalDistribution)
-    return trial.suggest_categorical(name, distribution.choices)
 
 
 def config_of(trial: Trial | FrozenTrial) -> dict[str, Any]:

@@ -14,7 +14,6 @@ from optuna.exceptions import UpdateFinishedTrialError
 from optuna.trial import FrozenTrial, TrialState
 
 from slayr_py.errors import EnqueuedError, NotFiniteError, ObjectiveError, StorageError
-from slayr_py.study.asktell import suggest_all
 from slayr_py.study.constraints import Constraint
 from slayr_py.study.objective import Evaluation, Objective, evaluate
 from slayr_py.study.progress import ProgressBar
@@ -24,6 +23,7 @@ from slayr_py.study.storage.attributes import EVALUATIONS_KEY, FAILURE_KEY, VALU
 from slayr_py.study.storage.opening import describe_storage_error, storage_error
 from slayr_py.study.storage.optuna_private import id_of_study, id_of_trial
 from slayr_py.study.storage.workers import worker_storage
+from slayr_py.study.suggesting import suggest_all
 
 FAILURES_AT_THE_START = 3
 """Number of consecutive failures that stops the loop if no trial of the study has succeeded: they indicate an error in

@@ -16,7 +16,7 @@ from typing import Any, get_args
 import numpy as np
 import optuna
 from ConfigSpace import Configuration, ConfigurationSpace
-from optuna import Study
+from optuna import Study, Trial
 from optuna.distributions import BaseDistribution
 from optuna.samplers import BaseSampler, RandomSampler
 from optuna.trial import FrozenTrial
@@ -51,6 +51,7 @@ from slayr_py.study.storage.fit_records import store_fit
 from slayr_py.study.storage.optuna_private import stored_trial
 from slayr_py.study.storage.trials import excluded, left_out, observations, pending, trial_configuration
 from slayr_py.study.storage.workers import missing_lock, search_lock
+from slayr_py.study.suggesting import suggest_all
 
 NOISELESS = LogNormal(-4.0, 0.5)
 """Prior of ``sigma_n`` for objectives without noise. A wider one lets points that nearly coincide, which the loop
@@ -314,6 +315,36 @@ class StanGPSampler(BaseSampler):
         stream = np.random.SeedSequence([seed, trial.number, zlib.crc32(param_name.encode())])
         draw = RandomSampler(seed=int(stream.generate_state(1)[0]))
         return draw.sample_independent(study, trial, param_name, param_distribution)
+
+    def ask_batch(self, study: Study, q: int) -> list[Trial]:
+        """Start q trials, each with a suggestion that takes the others into account.
+
+        All suggestions share one fit: every draw of the hyperparameters is conditioned on its own mean at the
+        configurations that are still evaluated.
+
+        Parameters
+        ----------
+        study : optuna.Study
+            Its sampler is this one.
+        q : int
+
+        Returns
+        -------
+        list of optuna.Trial
+            Finish each with `tell`.
+
+        Raises
+        ------
+        DataError
+            If q is not a positive integer, or the sampler has no declared space.
+        """
+        q = check_integer("q", q)
+        if self._inferred is not None:
+            raise DataError("a batch needs a declared space: StanGPSampler(space)")
+        trials = [study.ask() for _ in range(q)]
+        for trial in trials:
+            suggest_all(trial, self.space)
+        return trials
 
     # Steps of the loop
 

@@ -1,0 +1,94 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from ConfigSpace import ConfigurationSpace
+from scipy.stats import norm
+
+import slayr_py as sl
+from slayr_py.acquisition import suggest
+from slayr_py.acquisition.feasibility import Gate
+
+pytestmark = pytest.mark.stan
+
+SPACE = ConfigurationSpace({"x": (0.0, 1.0), "y": (0.0, 1.0)})
+QUICK = {"chains": 2, "warmup": 150, "draws": 50, "seed": 1}
+
+
+@pytest.fixture(scope="module")
+def points():
+    return np.random.default_rng(0).random((24, 2))
+
+
+@pytest.fixture(scope="module")
+def objective(points):
+    return sl.GaussianProcess(SPACE).fit(points, (points**2).sum(axis=1), **QUICK)
+
+
+@pytest.fixture(scope="module")
+def success(points):
+    return sl.GaussianProcess(SPACE, likelihood="probit").fit(points, points.sum(axis=1) > 0.9, **QUICK)
+
+
+@pytest.fixture(scope="module")
+def constraint(points):
+    """A constraint that holds where x > 0.5."""
+    return sl.GaussianProcess(SPACE).fit(points, 30 - 60 * points[:, 0], **QUICK)
+
+
+def nothing(posterior):
+    return posterior.encoder.encode([])
+
+
+@pytest.mark.parametrize("name", ["success", "constraint"])
+def test_probabilities_and_their_gradients(request, name):
+    posterior = request.getfixturevalue(name)
+    gate = Gate.of(posterior, nothing(posterior), 60)
+    x = np.random.default_rng(1).random((6, 2))
+    prediction = posterior.predict(x)
+    if name == "success":
+        wanted = norm.cdf(prediction.draw_mean / np.sqrt(1 + prediction.draw_sd**2)).mean(axis=0)
+        np.testing.assert_allclose(posterior.probability(x), wanted, rtol=1e-12)
+    else:
+        wanted = norm.cdf(-prediction.draw_mean / prediction.draw_sd).mean(axis=0)
+    every = Gate.of(posterior, nothing(posterior), posterior.n_draws)
+    np.testing.assert_allclose(np.exp(every.log_probability(posterior.encoder.encode(x))), wanted, rtol=1e-6)
+    value, gradient = gate.score_and_gradient(posterior.encoder.encode(x))
+    np.testing.assert_allclose(value, gate.score(posterior.encoder.encode(x)), rtol=1e-10)
+    h = 1e-6
+    for j in range(2):
+        step = h * np.eye(2)[j]
+        up, down = (gate.score(posterior.encoder.encode(x + sign * step)) for sign in (1, -1))
+        np.testing.assert_allclose(gradient[:, j], (up - down) / (2 * h), rtol=1e-4, atol=1e-5)
+
+
+def test_success_is_learnt(success):
+    inside, outside = success.probability([[0.9, 0.9], [0.05, 0.05]])
+    assert inside > 0.9 and outside < 0.1
+    assert success.check().ok, success.check().messages
+
+
+def test_suggestions_are_where_the_conditions_hold(objective, success, constraint):
+    free = suggest(objective, best=0.3, t=1, rng=np.random.default_rng(2))
+    assert free.feasible == 1.0 and free.config["x"] + free.config["y"] < 0.3
+    found = suggest(objective, best=0.9, t=1, rng=np.random.default_rng(2), conditions=[success, constraint])
+    assert found.feasible > 0.4
+    assert found.config["x"] + found.config["y"] > 0.75 and found.config["x"] > 0.45
+
+
+@pytest.mark.parametrize("acquisition", ["pi", "lcb"])
+def test_every_criterion_has_conditions(objective, constraint, acquisition):
+    found = suggest(objective, acquisition, best=0.9, t=1, rng=np.random.default_rng(2), conditions=[constraint])
+    assert np.isfinite(found.value) and found.config["x"] > 0.4
+
+
+def test_without_a_feasible_value_feasibility_is_maximised(objective, constraint):
+    found = suggest(objective, best=None, t=1, rng=np.random.default_rng(2), conditions=[constraint])
+    assert found.feasible > 0.99 and found.value == 0.0 and np.isnan(found.error)
+    with pytest.raises(sl.DataError, match="best is None, and there are no conditions"):
+        suggest(objective, best=None, t=1, rng=np.random.default_rng(2))
+
+
+def test_only_a_probit_model_has_probabilities(objective):
+    with pytest.raises(sl.DataError, match="likelihood='probit'"):
+        objective.probability([[0.5, 0.5]])
