@@ -26,6 +26,7 @@ INFERENCE = [
     ["diagnostics"],
     ["sampling"],
     ["model", "named_priors", "observed", "warp"],
+    ["triangular"],
     ["likelihood"],
     ["records"],
     ["prediction"],

@@ -20,6 +20,7 @@ WANTED_SUCCESS = 0.75
 largest where the improvement is, and if that is on the far side of a border of failures, most evaluations fail."""
 
 _STEEPNESS = 10.0
+_PROBIT_DRAWS = 64  # expectation propagation for each draw costs as much as the rest of a search
 
 
 @dataclass(frozen=True)
@@ -53,9 +54,10 @@ class Gate:
         A probit model of success or failure has to succeed; the value of a constraint, modelled by a Gaussian
         likelihood, must not be positive.
         """
-        predictor = posterior.predictor(n_draws).with_pending(pending)
         if posterior.model.likelihood == "probit":
+            predictor = posterior.predictor(min(n_draws, _PROBIT_DRAWS)).with_pending(pending)
             return cls(predictor, 1.0, 0.0, 1.0, WANTED_SUCCESS)
+        predictor = posterior.predictor(n_draws).with_pending(pending)
         threshold = (0.0 - posterior.y_mean) / posterior.y_sd
         return cls(predictor.linearised(threshold), -1.0, threshold, 0.0)
 

@@ -22,7 +22,6 @@ import numpy as np
 import pandas as pd
 import xarray as xr
 from numpy.typing import ArrayLike, NDArray
-from scipy.linalg.blas import dtrsm
 from scipy.special import logsumexp, ndtr, ndtri
 
 from slayr_py.display import Summary
@@ -31,6 +30,7 @@ from slayr_py.inference.likelihood import Targets
 from slayr_py.inference.model import Model
 from slayr_py.inference.sampling.programs import compiled
 from slayr_py.inference.sampling.run import generate
+from slayr_py.inference.triangular import solve_lower, solve_upper
 from slayr_py.inference.warp import log_slope, unwarped, unwarped_moments, warped
 from slayr_py.kernels import Kernel
 from slayr_py.space import Encoded
@@ -462,16 +462,6 @@ def coordinate_table(model: Model, stored: xr.Dataset) -> pd.DataFrame:
         values = stored[name].values.reshape(stored.sizes["chain"] * stored.sizes["draw"], -1)
         table |= {f"{name}.{i + 1}" if shape else name: np.asarray(v) for i, v in enumerate(values.T)}
     return pd.DataFrame(table)
-
-
-def solve_lower(factor: FloatArray, rows: FloatArray) -> FloatArray:
-    """Solve L x = b for every row b of (m, n), without copying either array."""
-    return np.asarray(dtrsm(1.0, factor.T, rows.T, lower=0, trans_a=1)).T
-
-
-def solve_upper(factor: FloatArray, rows: FloatArray) -> FloatArray:
-    """Solve L' x = b for every row b of (m, n)."""
-    return np.asarray(dtrsm(1.0, factor.T, rows.T, lower=0, trans_a=0)).T
 
 
 def _cholesky(covariance: FloatArray, scale: FloatArray | None = None) -> FloatArray:

@@ -72,8 +72,10 @@ def create_study(
     """
     if direction not in ("minimize", "maximize"):
         raise DataError(f'direction must be "minimize" or "maximize", not {direction!r}')
-    sampler = StanGPSampler(space, **options)
-    experiments = [] if history is None else read_history(history, sampler.encoder)
+    # None is not a space here: the sampler would infer one.
+    encoder = space if isinstance(space, Encoder) else Encoder(space)
+    sampler = StanGPSampler(encoder, **options)
+    experiments = [] if history is None else read_history(history, encoder)
     with translate_storage_errors():
         study = optuna.create_study(
             storage=open_storage(storage),
@@ -89,7 +91,7 @@ def create_study(
                 f"not {direction!r}; choose another study name"
             )
         sampler.bind(study)
-        add_history(study, experiments, sampler.encoder)
+        add_history(study, experiments, encoder)
     return study
 
 

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 from slayr_py.errors import DataError, NotFiniteError, ObjectiveError, did_you_mean
 
-_FORM = re.compile(r"\s*(?P<name>.*?\S)\s*(?P<relation><=|>=|<|>)\s*(?P<limit>[^<>=]+?)\s*")
+_FORM = re.compile(r"\s*(?P<name>[^<>=]*[^<>=\s])\s*(?P<relation><=|>=|<|>)\s*(?P<limit>[^<>=]+?)\s*")
 
 
 class Constraint(NamedTuple):

@@ -35,7 +35,7 @@ vector noise_variance(data tuple(vector, vector, real, int) observed, vector war
 
 /**
  * Targets with Gaussian noise, and the variances of this noise. For binary observations they are
- * those of the Laplace approximation; see probit_targets.
+ * those of expectation propagation; see probit_targets.
  *
  * @param observed, warp, sigma_n see noise_variance
  * @param mu constant mean
@@ -45,7 +45,7 @@ vector noise_variance(data tuple(vector, vector, real, int) observed, vector war
 tuple(vector, vector) gp_targets(data tuple(vector, vector, real, int) observed, vector warp,
                                  real sigma_n, real mu, vector packed, vector variance) {
   if (observed.4) {
-    return probit_targets(observed.1, probit_mode(observed.1, mu, packed, variance));
+    return probit_targets(observed.1, mu, packed, variance);
   }
   return (warped(observed.1, warp), noise_variance(observed, warp, sigma_n));
 }

@@ -6,7 +6,7 @@ from ConfigSpace import ConfigurationSpace
 from scipy.stats import norm
 
 import slayr_py as sl
-from slayr_py.inference.likelihood import Targets, laplace_targets
+from slayr_py.inference.likelihood import Targets, probit_targets
 from slayr_py.inference.model import NOISE_FLOOR
 
 SPACE = ConfigurationSpace({"x": (0.0, 1.0)})
@@ -14,22 +14,28 @@ X = np.linspace(0, 1, 12)[:, None]
 QUICK = {"chains": 2, "warmup": 150, "draws": 100, "seed": 1}
 
 
-def test_laplace_targets_are_those_of_the_mode():
-    """A Gaussian process of the targets has its mean at the mode, where the gradient is K^-1 (f - mu)."""
+def test_moments_are_those_of_the_posterior():
+    """Compared with importance sampling from the prior of five latent values."""
     rng = np.random.default_rng(0)
-    root = rng.normal(size=(3, 8, 8))
-    covariance = 4 * root @ root.transpose(0, 2, 1)
-    mu, y = rng.normal(size=3), np.where(rng.random(8) < 0.5, -1.0, 1.0)
-    targets, variance = laplace_targets(y, covariance, mu)
-    for k, m, t, v in zip(covariance, mu, targets, variance, strict=True):
-        f = m + k @ np.linalg.solve(k + np.diag(v), t - m)
-        z = y * f
-        gradient = y * np.exp(norm.logpdf(z) - norm.logcdf(z))
-        np.testing.assert_allclose(f, m + k @ gradient, rtol=1e-6, atol=1e-8)
+    x = np.array([0.0, 0.1, 0.3, 0.7, 1.0])
+    covariance = 9 * np.exp(-0.5 * ((x[:, None] - x) / 0.4) ** 2)
+    mu, y = np.array([0.4]), np.array([1.0, 1.0, -1.0, -1.0, 1.0])
+    targets, variance = (values[0] for values in probit_targets(y, covariance[None], mu))
+    gain = covariance @ np.linalg.inv(covariance + np.diag(variance))
+    mean, sd = mu + gain @ (targets - mu), np.sqrt(np.diag(covariance - gain @ covariance))
+    n = 400_000
+    f = mu + rng.normal(size=(n, 5)) @ np.linalg.cholesky(covariance + 1e-9 * np.eye(5)).T
+    weights = np.exp(norm.logcdf(y * f).sum(axis=1))
+    weights /= weights.sum()
+    exact_mean = weights @ f
+    exact_sd = np.sqrt(weights @ (f - exact_mean) ** 2)
+    # Expectation propagation is not exact; the Monte Carlo error is about 0.02.
+    np.testing.assert_allclose(mean, exact_mean, atol=0.06)
+    np.testing.assert_allclose(sd, exact_sd, atol=0.06)
 
 
 def test_confident_observations_have_finite_targets():
-    targets, variance = laplace_targets(np.ones(2), np.array([[[1e8, 9e7], [9e7, 1e8]]]), np.zeros(1))
+    targets, variance = probit_targets(np.ones(2), np.array([[[1e8, 9e7], [9e7, 1e8]]]), np.zeros(1))
     assert np.isfinite([targets, variance]).all()
 
 

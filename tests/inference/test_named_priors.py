@@ -59,10 +59,10 @@ def test_vector_defaults_and_other_families():
         ({"lengthscale": {"lr": sl.Beta(1, 1)}}, "of one family, got LogNormal for 'act.relu.', Beta for 'lr'"),
         (
             {"lengthscale": {name: sl.Beta(1, 1) for name in COLUMNS}},
-            r"must be LogNormal \(support: positive\), got Beta",
+            r"must be LogNormal or HalfNormal or Gamma or InverseGamma \(support: positive\), got Beta",
         ),
         ({"lengthscale": {"act": sl.LogNormal([0, 1, 2], 1)}}, "of 'act' in 'lengthscale' must be a prior with single"),
-        ({"lengthscale": {"lr": 0.5}}, "of 'lr' in 'lengthscale' must be a prior with single numbers, got 0.5"),
+        ({"lengthscale": {"lr": -0.5}}, "a positive hyperparameter cannot be fixed to -0.5"),
         ({"sigma_n": {"lr": sl.LogNormal(0, 1)}}, "'sigma_n' is one number: its prior cannot be a mapping"),
         ({"lengthscales": {"lr": sl.LogNormal(0, 1)}}, "no hyperparameter 'lengthscales'"),
     ],

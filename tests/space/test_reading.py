@@ -122,7 +122,7 @@ def test_tables_with_other_columns_in_another_order(any_space):
     ("columns", "words"),
     [
         (["x"], "the table has no column for parameter 'z'"),
-        (["x", "Z", "loss"], "the table has no column for parameter 'z'; known: Z, loss"),
+        (["x", "Z", "loss"], "the table has no column for parameter 'z'; did you mean 'Z'"),
         (["xx", "z", "loss"], "the table has no column for parameter 'x'; did you mean 'xx'"),
         (["x", "z", "x"], "the table has more than one column 'x'"),
     ],

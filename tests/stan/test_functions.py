@@ -16,7 +16,7 @@ from scipy.special import gammaln
 from scipy.stats import beta as beta_distribution
 from scipy.stats import multivariate_normal, norm
 
-from slayr_py.inference.likelihood import laplace_targets
+from slayr_py.inference.likelihood import probit_targets
 from slayr_py.inference.sampling.programs import program_folder
 from slayr_py.inference.sampling.run import generate
 from slayr_py.inference.warp import log_slope, unwarped, warped
@@ -69,7 +69,7 @@ def leave_one_out():
 OTHERS = leave_one_out()
 OBSERVED, BINARY = "(y, shapes, 0.2, 0)", "(signs(y), shapes, 0.2, 1)"
 NOISE = SIGMA_N**2 + 0.2**2 + (SHAPES * np.exp(log_slope(Y, WARP))) ** 2
-PROBIT = [values[0] for values in laplace_targets(np.sign(Y), K[None], np.array([MU]))]
+PROBIT = [values[0] for values in probit_targets(np.sign(Y), K[None], np.array([MU]))]
 
 
 def probit_marginal():

@@ -52,7 +52,7 @@ def has_recommendation(study: Study) -> bool:
 
 
 def recommend(study: Study, posterior: Posterior) -> Recommendation:
-    """Return the finished configuration with the smallest posterior mean, the largest one if the study maximises.
+    """Return the feasible configuration with the smallest posterior mean, the largest one if the study maximises.
 
     Parameters
     ----------
@@ -64,7 +64,10 @@ def recommend(study: Study, posterior: Posterior) -> Recommendation:
     observed = observations(study, space_of(study))
     first: dict[str, int] = {}
     for row, config in enumerate(observed.configs):
-        first.setdefault(repr(to_params(config)), row)
+        if observed.feasible[row]:
+            first.setdefault(repr(to_params(config)), row)
+    if not first:
+        raise DataError(f"study {study.study_name!r} has no feasible trial to recommend")
     rows = list(first.values())
     means, sds = posterior.predict([observed.configs[row] for row in rows]).centre_and_spread()
     best = int(np.argmax(means) if observed.maximize else np.argmin(means))

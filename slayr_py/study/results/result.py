@@ -14,7 +14,7 @@ from optuna.trial import FrozenTrial, TrialState
 from slayr_py.display import Summary, cell
 from slayr_py.errors import DataError
 from slayr_py.study.results.recommendation import Recommendation, posterior_of_all, recommend
-from slayr_py.study.results.tables import convergence_figure, finite_trials
+from slayr_py.study.results.tables import convergence_figure, feasible_trials, finite_trials
 from slayr_py.study.sampler import sampler_of
 from slayr_py.study.storage.attributes import FAILURE_KEY
 from slayr_py.study.storage.trials import observations
@@ -64,7 +64,7 @@ class Result:
 
     @property
     def best_config(self) -> dict[str, Any]:
-        """Return the active parameters of the best trial, by name.
+        """Return the active parameters of the best trial that violates no constraint, by name.
 
         Raises
         ------
@@ -75,7 +75,7 @@ class Result:
 
     @property
     def best_value(self) -> float:
-        """Return the best observed value, also for a noisy objective.
+        """Return the best observed value of a trial that violates no constraint, also for a noisy objective.
 
         Raises
         ------
@@ -118,11 +118,13 @@ class Result:
 
     def __repr__(self) -> str:
         """Return the study's name, number of trials, kernel, recommendation of a noisy study, and best trial."""
-        finite = finite_trials(self.study)
+        feasible = feasible_trials(self.study)
         # Without a fit: it would surprise that printing a result takes seconds.
         known = self._recommended.get(len(observations(self.study, self.space).numbers))
         recommended = f"recommended={known}: {known.config}, " if known is not None else ""
-        best = f"best_value={self.best_value:.6g}, best_config={self.best_config}" if finite else "no finished trial"
+        best = "no feasible trial" if finite_trials(self.study) else "no finished trial"
+        if feasible:
+            best = f"best_value={self.best_value:.6g}, best_config={self.best_config}"
         trials = len(self.study.get_trials(deepcopy=False))
         sampler = sampler_of(self.study)
         kernel = f"kernel={sampler.kernel!r}, " if sampler is not None else ""
@@ -134,13 +136,18 @@ class Result:
         sampler = sampler_of(self.study)
         if sampler is not None:
             lines.append(f"kernel: {sampler.kernel!r}")
-        if finite_trials(self.study):
+        if feasible_trials(self.study):
             best = ", ".join(f"{name} = {cell(value)}" for name, value in self.best_config.items())
             lines.append(f"best: {self.best_value:.6g} at {best}")
         return Summary("\n".join(lines), trials, rows=5).html()
 
     def _best(self) -> FrozenTrial:
-        finished = finite_trials(self.study)
+        finished = feasible_trials(self.study)
+        if not finished and finite_trials(self.study):
+            raise DataError(
+                f"study {self.study.study_name!r} has no feasible trial: each violates a constraint or does not report "
+                "all of them"
+            )
         if not finished:
             reasons = [trial.user_attrs.get(FAILURE_KEY) for trial in self.study.get_trials(deepcopy=False)]
             last = next((reason for reason in reversed(reasons) if reason), "nothing was evaluated")

@@ -13,6 +13,7 @@ from optuna.study import StudyDirection
 from optuna.trial import FrozenTrial, TrialState
 
 from slayr_py.study.storage.attributes import suggestion_record
+from slayr_py.study.storage.trials import is_feasible
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -37,6 +38,16 @@ def finite_trials(study: Study) -> list[FrozenTrial]:
     return [trial for trial in complete if trial.value is not None and math.isfinite(trial.value)]
 
 
+def feasible_trials(study: Study) -> list[FrozenTrial]:
+    """Return the complete trials with a finite value that violate no constraint, in order.
+
+    If the study has constraints, trials that do not report all of them are left out.
+    """
+    finite = finite_trials(study)
+    names = {name for trial in finite for name in trial.constraints}
+    return [trial for trial in finite if is_feasible(trial, names)]
+
+
 def suggestion_table(study: Study) -> pd.DataFrame:
     """Tabulate the suggestions of a study and their diagnostics, one row per trial.
 
@@ -53,7 +64,8 @@ def suggestion_table(study: Study) -> pd.DataFrame:
         and ok, as in `Diagnostics`; start ("carried", or "warm" or "cold" chains), since_nuts (number of fits since the
         last one by NUTS), attempts (number of fits), trusted (whether the suggestion comes from a fit that passed its
         diagnostics; None if it needs no fit);
-        predicted_mean, predicted_sd (in the objective's units), acquisition, seconds_fit, seconds_acquisition, error.
+        predicted_mean, predicted_sd (in the objective's units), acquisition, feasible (probability of success and of no
+        violated constraint; empty if neither is modelled), seconds_fit, seconds_acquisition, error.
     """
     rows, since_nuts = [], None
     for trial in study.get_trials(deepcopy=False):
@@ -76,6 +88,7 @@ def suggestion_table(study: Study) -> pd.DataFrame:
                 "predicted_mean": record.get("predicted", {}).get("mean"),
                 "predicted_sd": record.get("predicted", {}).get("sd"),
                 "acquisition": record.get("acquisition", {}).get("value"),
+                "feasible": record.get("feasible"),
                 "seconds_fit": record.get("seconds", {}).get("fit"),
                 "seconds_acquisition": record.get("seconds", {}).get("acquisition"),
                 "error": record.get("error"),
@@ -119,10 +132,14 @@ def convergence_figure(study: Study) -> Figure:
     if finished:
         number = np.array([trial.number for trial in finished])
         value = np.array([trial.value for trial in finished], dtype=np.float64)
+        feasible = np.isin(number, [trial.number for trial in feasible_trials(study)])
         running = np.maximum if study.direction == StudyDirection.MAXIMIZE else np.minimum
-        best = running.accumulate(value)
-        axes.plot(number, value, "o", color="#4c72b0", markersize=4, alpha=0.7, label="trial")
-        axes.step(number, best, where="post", color="#c44e52", linewidth=1.8, label=f"best so far: {best[-1]:.6g}")
+        axes.plot(number[feasible], value[feasible], "o", color="#4c72b0", markersize=4, alpha=0.7, label="trial")
+        if not feasible.all():
+            axes.plot(number[~feasible], value[~feasible], "+", color="0.5", label="violates a constraint")
+        if feasible.any():
+            best, label = running.accumulate(value[feasible]), "best so far"
+            axes.step(number[feasible], best, where="post", color="#c44e52", lw=1.8, label=f"{label}: {best[-1]:.6g}")
         # With a linear axis a few very bad trials would hide all differences between the others.
         if value.min() > 0 and value.max() > 1e3 * value.min():
             axes.set_yscale("log")
