@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 # Before NumPy and Matplotlib are imported; the processes that tests start inherit it.
 os.environ |= {"OMP_NUM_THREADS": "1", "MPLBACKEND": "Agg"}
@@ -12,6 +12,7 @@ os.environ |= {"OMP_NUM_THREADS": "1", "MPLBACKEND": "Agg"}
 import numpy as np
 import pytest
 from ConfigSpace import ConfigurationSpace
+from testing_databases import postgresql_server
 from testing_spaces import SPACES, branin, mixed_space
 from threadpoolctl import threadpool_limits
 
@@ -86,6 +87,13 @@ def mixed_posterior() -> sl.Posterior:
     configs = Encoder(space).sobol(12, 3)
     y = [np.log(c["lr"]) + c["layers"] + (c["act"] == "relu") + 0.1 * len(c["size"]) for c in configs]
     return sl.GaussianProcess(space).fit(configs, y, chains=2, warmup=150, draws=100, seed=2)
+
+
+@pytest.fixture(scope="session")
+def postgresql() -> Iterator[str]:
+    """The URL of a PostgreSQL server, without the name of a database."""
+    with postgresql_server() as url:
+        yield url
 
 
 @pytest.fixture

@@ -1,0 +1,247 @@
+"""The recipes of ``docs/recipes.md`` run, each as a script after the example of the page, and do what the page says."""
+
+from __future__ import annotations
+
+import json
+import random
+import re
+import runpy
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import matplotlib.pyplot as plt
+import numpy as np
+import optuna
+import pytest
+from optuna.trial import TrialState
+from testing_databases import new_database
+
+import slayr_py as sl
+
+pytestmark = pytest.mark.stan
+
+PAGE = Path(__file__).resolve().parents[1] / "docs" / "recipes.md"
+POSTGRESQL = "postgresql+psycopg://user:password@host/name"
+CHECKED: list[tuple[str, int]] = []
+
+Names = dict[str, Any]
+
+
+def blocks() -> dict[tuple[str, int], str]:
+    """Return the Python blocks of the page by heading and position under it."""
+    found = {}
+    for section in re.split(r"^## ", PAGE.read_text(), flags=re.MULTILINE)[1:]:
+        heading = section.partition("\n")[0]
+        for i, block in enumerate(re.findall(r"^```python\n(.*?)^```$", section, re.MULTILINE | re.DOTALL)):
+            found[heading, i] = block
+    return found
+
+
+BLOCKS = blocks()
+EXAMPLE = BLOCKS.pop(("The example", 0))
+
+
+def recipe(heading: str, position: int = 0) -> Callable[[Any], Any]:
+    """Give a test the fixture ``names`` of one block."""
+    CHECKED.append((heading, position))
+    return pytest.mark.parametrize("names", [(heading, position)], indirect=True, ids=[f"{heading}-{position}"])
+
+
+@pytest.fixture
+def names(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Names:
+    """Run a block as a script in an empty folder; return the names that it defines."""
+    block = BLOCKS[request.param]
+    if POSTGRESQL in block:
+        block = block.replace(POSTGRESQL, new_database(request.getfixturevalue("postgresql")))
+    monkeypatch.chdir(tmp_path)
+    # A file, and the name "__main__", because processes import the script to find the objective.
+    (tmp_path / "recipe.py").write_text(f"{EXAMPLE}\n\n{block}")
+    return runpy.run_path(str(tmp_path / "recipe.py"), run_name="__main__")
+
+
+def layers(result: sl.Result) -> list[int]:
+    return result.trials["params_layers"].tolist()
+
+
+def test_every_recipe_is_checked():
+    assert sorted(CHECKED) == sorted(BLOCKS)
+
+
+@recipe("Maximise")
+def test_maximise(names):
+    result, values = names["result"], names["result"].trials["value"]
+    assert result.best_value == values.max() == names["accuracy"](result.best_config)
+    assert len(values) == 10 and result.best_value > values[:4].max()
+
+
+@recipe("Noisy objective")
+def test_noisy_objective(names):
+    result, best = names["result"], names["best"]
+    assert result.best_value == result.trials["value"].min() < best.mean + best.sd
+    assert result.study.trials[best.number].params == best.config
+    means = result.posterior().predict([trial.params for trial in result.study.trials]).centre_and_spread()[0]
+    assert abs(means.min() - best.mean) < 0.5 * best.sd  # another fit to the same trials
+
+
+@recipe("Constraints", 0)
+def test_constraints(names):
+    result = names["result"]
+    assert result.best_config["layers"] == 2 and 6 in layers(result)
+    assert sum(number <= 2 for number in layers(result)[4:]) >= 4
+    assert result.study.trials[0].constraints == {"memory": 3.0 * layers(result)[0] - 8}
+
+
+@recipe("Constraints", 1)
+def test_constraints_of_optuna(names):
+    study = names["study"]
+    assert study.best_params["layers"] == 2
+    assert sum(trial.params["layers"] <= 2 for trial in study.trials[4:]) >= 4
+
+
+@recipe("Failures", 0)
+def test_failures(names):
+    result = names["result"]
+    for trial in result.study.trials:
+        wrong = trial.params["layers"] == 6 or trial.params["lr"] > 0.3
+        assert (trial.state == TrialState.FAIL) == wrong == ("slayr:failure" in trial.user_attrs)
+    reasons = [trial.user_attrs.get("slayr:failure") for trial in result.study.trials]
+    assert "the objective raised MemoryError: out of memory" in reasons
+    assert "the objective returned nan, which is not a finite number" in reasons
+    assert (result.trials["state"][4:] == "COMPLETE").sum() >= 4
+    assert any("success" in trial.user_attrs["slayr:suggestion"].get("conditions", ()) for trial in result.study.trials)
+
+
+@recipe("Failures", 1)
+def test_consecutive_failures(names):
+    stopped = str(names["stopped"])
+    assert stopped.startswith("2 trials in a row failed.")
+    assert "the objective raised KeyError: 'learning_rate'" in stopped
+
+
+@recipe("Known errors of the values", 0)
+def test_known_errors_of_a_fit(names):
+    posterior, errors = names["posterior"], np.array(names["errors"])
+    sd = posterior.predict(names["configs"]).sd
+    assert sd[errors == 0.1].mean() > 2 * sd[errors == 0.01].mean()
+
+
+@recipe("Known errors of the values", 1)
+def test_known_errors_of_told_values(names):
+    trials = names["study"].trials
+    assert [trial.user_attrs["y_sd"] for trial in trials] == [0.05] * 6
+    posterior = sl.study.posterior_of(names["study"], 5)
+    assert posterior.targets.y_sd * posterior.y_sd == pytest.approx(np.full(5, 0.05))
+
+
+@recipe("Known errors of the values", 2)
+def test_known_errors_of_an_objective_of_optuna(names):
+    posterior = sl.study.posterior_of(names["study"], 5)
+    assert posterior.targets.y_sd * posterior.y_sd == pytest.approx(np.full(5, 0.05))
+
+
+@recipe("Past experiments")
+def test_past_experiments(names, slayr):
+    result = names["result"]
+    assert len(result.trials) == 8 and (result.trials["state"] == "COMPLETE").sum() == 7
+    phases = [trial.user_attrs["slayr:suggestion"]["phase"] for trial in result.study.trials]
+    assert phases == ["history"] * 3 + ["initial"] + ["model"] * 4
+    Path("space.json").write_text(json.dumps(names["space"].to_serialized_dict()))
+    toml = '[study]\nbudget = 1\nseed = 1\n[objective]\nfunction = "recipe:objective"\n[space]\nfile = "space.json"\n'
+    Path("net.toml").write_text(toml)
+    code, out, err = slayr("optimize", "net.toml", "--history", "runs.csv")
+    assert code == 0 and "in 4 trials (3 past experiments, 1 failed), at" in out, err
+
+
+@recipe("Ask and tell")
+def test_ask_and_tell(names):
+    result = names["result"]
+    assert len(result.trials) == 6 and result.trials["value"].iloc[-1] == 0.12
+    assert result.best_value == result.trials["value"].min()
+    pair = [sl.study.config_of(sl.study.ask(names["study"])) for _ in range(2)]
+    assert pair[0] != pair[1]
+
+
+@recipe("Several evaluations at a time", 0)
+def test_threads(names):
+    assert (names["result"].trials["state"] == "COMPLETE").sum() == 12
+
+
+@pytest.mark.filterwarnings("ignore:This process .* is multi-threaded:DeprecationWarning")  # of fork, since Python 3.12
+@recipe("Several evaluations at a time", 1)
+def test_processes(names):
+    assert (names["result"].trials["state"] == "COMPLETE").sum() == 12
+
+
+@recipe("Dask")
+def test_dask(names):
+    assert (names["result"].trials["state"] == "COMPLETE").sum() == 8
+
+
+def test_dask_evaluates_a_repeated_configuration_again_if_told_so():
+    distributed = pytest.importorskip("distributed")
+    options = {"n_workers": 1, "threads_per_worker": 1, "processes": False, "dashboard_address": None}
+    with distributed.LocalCluster(**options) as cluster, distributed.Client(cluster) as client:
+        for kwargs, different in (({}, 1), ({"pure": False}, 2)):
+            executor = client.get_executor(**kwargs)
+            futures = [executor.submit(random.random) for _ in range(2)]
+            assert len({future.result() for future in futures}) == different
+
+
+@recipe("PostgreSQL")
+def test_postgresql(names, slayr):
+    study = {"storage": names["storage"], "study_name": "net", "n_initial": 4, "seed": 1}
+    again = sl.minimize(names["objective"], names["space"], budget=8, **study)
+    assert (again.trials["state"] == "COMPLETE").sum() == len(again.trials) == 8
+    assert again.best_value == names["result"].best_value
+    assert slayr("inspect", names["storage"], "--study-name", "net")[0] == 0
+
+
+@recipe("Fixed values and contexts", 0)
+def test_fixed_values(names):
+    found = layers(names["result"])
+    assert len(found) == 12 and found[8:] == [2] * 4 and set(found[:8]) != {2}
+    assert names["result"].study.trials[-1].user_attrs["slayr:suggestion"]["observations"] == 11
+
+
+@recipe("Fixed values and contexts", 1)
+def test_contexts(names):
+    assert [trial.params["layers"] for trial in names["study"].trials] == [2, 5, 3, 2, 5, 3]
+
+
+@recipe("Similarity of levels")
+def test_similarity_of_levels(names):
+    graph = names["result"].posterior().encoder.graphs["act"]
+    assert graph.number_of_edges() == 3
+    assert len(names["result"].trials) == 10
+
+
+@recipe("Priors")
+def test_priors(names):
+    posterior = names["result"].posterior()
+    assert posterior.draws["sigma_n"] == pytest.approx(1e-3)
+    assert posterior.model.priors["lengthscale"].mu[posterior.encoder.names.index("lr")] == -1.5
+    assert names["gp"].priors["lengthscale"] == sl.Gamma(3.0, 6.0)
+
+
+@recipe("Optuna without a space")
+def test_optuna_without_a_space(names):
+    trials = names["study"].trials
+    assert len(trials) == 12 and all(trial.state == TrialState.COMPLETE for trial in trials)
+    assert all(("momentum" in trial.params) == (trial.params["optimizer"] == "sgd") for trial in trials)
+    assert "slayr:suggestion" in trials[-1].user_attrs
+
+
+@recipe("Examine a posterior")
+def test_examine_a_posterior(names):
+    prediction = names["prediction"]
+    assert np.all(prediction.observation_sd > prediction.sd)
+    assert np.all(names["lowest"] < names["low"]) and np.all(names["highest"] > names["high"])
+    assert names["functions"].shape == (200, 6) and np.bincount(names["best"]).argmax() == 4
+    assert names["posterior"].check().ok
+    plt.close("all")
+
+
+@recipe("Dashboard")
+def test_dashboard(names):
+    assert len(optuna.load_study(study_name="net", storage="sqlite:///net.db").trials) == 8
