@@ -24,6 +24,8 @@ class Problem(NamedTuple):
     """NaN if unknown."""
     noise: float = 0.0
     """Standard deviation of the normal noise that a study adds to the objective."""
+    constraints: Callable[[Mapping[str, Any]], dict[str, float]] | None = None
+    """Values by name; a configuration is feasible if none is positive."""
 
 
 def branin(config: Mapping[str, Any]) -> float:

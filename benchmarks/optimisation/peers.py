@@ -48,7 +48,10 @@ class Optimiser(Protocol):
         """Return the parameters to evaluate next."""
 
     def tell(self, params: Mapping[str, Any], value: float) -> None:
-        """Report a value, of the last suggestion or of parameters that were not suggested."""
+        """Report a value, of the last suggestion or of parameters that were not suggested.
+
+        `Optuna` also has an argument ``constraints``, and several suggestions may be open at once.
+        """
 
 
 def initial_design(space: ConfigurationSpace, seed: int) -> list[dict[str, Any]]:
@@ -68,21 +71,28 @@ class Optuna:
     def __init__(self, sampler: optuna.samplers.BaseSampler, space: ConfigurationSpace) -> None:
         self.space = space
         self.study = optuna.create_study(sampler=sampler)
-        self.trial: optuna.Trial | None = None
+        self.open: list[optuna.Trial] = []
         self.rhat: float | None = None
 
     def ask(self) -> dict[str, Any]:
-        self.trial = self.study.ask()
-        return suggest_all(self.trial, self.space)
+        self.open.append(self.study.ask())
+        return suggest_all(self.open[-1], self.space)
 
-    def tell(self, params: Mapping[str, Any], value: float) -> None:
-        if self.trial is None:
+    def tell(self, params: Mapping[str, Any], value: float, constraints: Mapping[str, float] | None = None) -> None:
+        trial = next((trial for trial in self.open if trial.params == params), None)
+        if trial is None:
             distributions = space_to_distributions(self.space)
             own = {name: distributions[name] for name in params}
-            self.study.add_trial(optuna.trial.create_trial(params=dict(params), distributions=own, value=value))
+            told = optuna.trial.create_trial(
+                params=dict(params), distributions=own, value=value, constraints=dict(constraints or {})
+            )
+            self.study.add_trial(told)
         else:
-            told = self.study.tell(self.trial, value)
-            self.trial, self.rhat = None, suggestion_record(told).get("diagnostics", {}).get("rhat_max")
+            for name, excess in (constraints or {}).items():
+                trial.set_constraint(name, excess)
+            self.open.remove(trial)
+            told = self.study.tell(trial, value)
+            self.rhat = suggestion_record(told).get("diagnostics", {}).get("rhat_max")
 
 
 class Slayr(Optuna):

@@ -28,40 +28,53 @@ from benchmarks.common.studies import append, read
 from benchmarks.common.versions import versions
 from benchmarks.optimisation.peers import initial_design, peer
 
-COLUMNS = ["problem", "sampler", "seed", "number", "value", "exact", "seconds", "rhat", "params"]
-"""``value`` is the observation, ``exact`` the value without noise, ``seconds`` the processor time of the suggestion."""
+COLUMNS = ["problem", "sampler", "seed", "number", "value", "exact", "seconds", "rhat", "params", "violation"]
+"""``value`` is the observation, ``exact`` the value without noise, ``seconds`` the processor time of the suggestion and
+``violation`` the largest value of a constraint, which is feasible up to 0."""
 
 _PROGRESS_INTERVAL = 60.0  # seconds
 
 
-def file_of(folder: Path, sampler: str) -> Path:
-    """Return the file of an optimiser's trials."""
-    return folder / f"suite-{re.sub(r'[^A-Za-z0-9.=,+-]+', '_', sampler)}.csv"
+def file_of(folder: Path, sampler: str, name: str = "suite") -> Path:
+    """Return the file of an optimiser's trials in the benchmark of this name."""
+    return folder / f"{name}-{re.sub(r'[^A-Za-z0-9.=,+-]+', '_', sampler)}.csv"
 
 
-def read_trials(folder: Path, samplers: Iterable[str]) -> pd.DataFrame:
+def read_trials(folder: Path, samplers: Iterable[str], name: str = "suite") -> pd.DataFrame:
     """Return the stored trials of these optimisers."""
-    files = [read(file_of(folder, sampler), COLUMNS) for sampler in samplers]
+    files = [read(file_of(folder, sampler, name), COLUMNS) for sampler in samplers]
     return pd.concat([rows for rows in files if len(rows)] or files, ignore_index=True)
 
 
 def run_all(
-    problems: Mapping[str, Problem], sampler: str, seeds: int, budget: int, folder: Path, jobs: int = 1
+    problems: Mapping[str, Problem],
+    sampler: str,
+    seeds: int,
+    budget: int,
+    folder: Path,
+    jobs: int = 1,
+    *,
+    name: str = "suite",
+    batch: int = 1,
 ) -> None:
-    """Continue every run of an optimiser up to its budget, and record the versions of its packages."""
-    kind, path = peer(sampler).kind, file_of(folder, sampler)
+    """Continue every run of an optimiser up to its budget, and record the versions of its packages.
+
+    ``name`` is that of the benchmark, in the file names. A batch of suggestions is made before one of its values is
+    reported.
+    """
+    kind, path = peer(sampler).kind, file_of(folder, sampler, name)
     trials = read(path, COLUMNS)
     runs = []
     skipped = [name for name, problem in problems.items() if problem.space.conditions and not kind.conditional]
     for seed in range(seeds):
-        for name in problems:
-            own = (trials["problem"] == name) & (trials["seed"] == seed)
+        for problem in problems:
+            own = (trials["problem"] == problem) & (trials["seed"] == seed)
             earlier = trials[own].sort_values("number")
-            if len(earlier) >= budget or name in skipped:
+            if len(earlier) >= budget or problem in skipped:
                 continue
-            if not kind.resumes:
-                trials, earlier = trials[~own], earlier[:0]
-            runs.append((name, seed, earlier))
+            kept = len(earlier) // batch * batch if kind.resumes else 0
+            trials, earlier = trials.drop(earlier.index[kept:]), earlier[:kept]
+            runs.append((problem, seed, earlier))
     folder.mkdir(parents=True, exist_ok=True)
     trials.to_csv(path, index=False)
     path.with_suffix(".json").write_text(
@@ -71,8 +84,8 @@ def run_all(
         print(f"{sampler} has no conditional parameters: {', '.join(skipped)} skipped")
     print(f"{len(runs)} runs of {sampler} to do; trials are written to {path}", flush=True)
     joblib.Parallel(n_jobs=jobs)(
-        joblib.delayed(_run_or_report)(name, problems[name], sampler, seed, budget, earlier, path)
-        for name, seed, earlier in runs
+        joblib.delayed(_run_or_report)(problem, problems[problem], sampler, seed, budget, earlier, path, batch)
+        for problem, seed, earlier in runs
     )
 
 
@@ -90,7 +103,14 @@ def _run_or_report(problem_name: str, problem: Problem, sampler: str, seed: int,
 
 
 def _run(
-    problem_name: str, problem: Problem, sampler: str, seed: int, budget: int, earlier: pd.DataFrame, path: Path
+    problem_name: str,
+    problem: Problem,
+    sampler: str,
+    seed: int,
+    budget: int,
+    earlier: pd.DataFrame,
+    path: Path,
+    batch: int,
 ) -> None:
     # For torch, which may be loaded later; threadpool_limits covers the libraries loaded so far.
     os.environ["OMP_NUM_THREADS"] = "1"
@@ -101,20 +121,30 @@ def _run(
         optimiser = start_run(problem, seed)
         design = [] if kind.own_design else initial_design(problem.space, seed)
         for text, value in zip(earlier["params"], earlier["value"], strict=True):
-            optimiser.tell(json.loads(text), value)
+            params = json.loads(text)
+            optimiser.tell(params, value, *_constraints(problem, params))
         best, last_report = np.inf, time.perf_counter()
-        for number in range(len(earlier), budget):
-            start = processor_time()
-            params = design[number] if number < len(design) else optimiser.ask()
-            seconds = processor_time() - start
-            exact = problem.objective(params)
-            value = exact + problem.noise * float(np.random.default_rng([seed, number]).normal())
-            optimiser.tell(params, value)
-            # Configurations would be most of the file, and only runs that resume need them.
-            text = json.dumps(params) if kind.resumes else None
-            row = (problem_name, sampler, seed, number, value, exact, round(seconds, 4), optimiser.rhat, text)
-            append(path, dict(zip(COLUMNS, row, strict=True)))
-            best = min(best, exact)
+        for first in range(len(earlier), budget, batch):
+            suggested = []
+            for number in range(first, min(first + batch, budget)):
+                start = processor_time()
+                params = design[number] if number < len(design) else optimiser.ask()
+                suggested.append((number, params, round(processor_time() - start, 4)))
+            for number, params, seconds in suggested:
+                exact, constraints = problem.objective(params), _constraints(problem, params)
+                value = exact + problem.noise * float(np.random.default_rng([seed, number]).normal())
+                optimiser.tell(params, value, *constraints)
+                violation = max((excess for values in constraints for excess in values.values()), default=None)
+                # Configurations would be most of the file, and only runs that resume need them.
+                text = json.dumps(params) if kind.resumes else None
+                row = (problem_name, sampler, seed, number, value, exact, seconds, optimiser.rhat, text, violation)
+                append(path, dict(zip(COLUMNS, row, strict=True)))
+                best = min(best, exact) if violation is None or violation <= 0 else best
             if number + 1 == budget or time.perf_counter() - last_report > _PROGRESS_INTERVAL:
                 last_report = time.perf_counter()
                 print(f"{problem_name}, {sampler}, seed {seed}: {best:.5g} at {number + 1}", flush=True)
+
+
+def _constraints(problem: Problem, params: Mapping[str, Any]) -> list[dict[str, float]]:
+    """Return the further arguments of `tell`, which few optimisers have: the values of the constraints, if any."""
+    return [] if problem.constraints is None else [problem.constraints(params)]

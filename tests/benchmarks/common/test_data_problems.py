@@ -8,7 +8,7 @@ from slayr_py.space import Encoder
 
 
 def test_an_svm_table_has_every_configuration_of_its_space(data):
-    space, objective, minimum, _ = svm_table(data, "made-up")
+    space, objective, minimum, *_ = svm_table(data, "made-up")
     values = [objective(config) for config in Encoder(space).sobol(256, 0)]
     assert min(values) == minimum == pytest.approx(0.1)
     assert objective({"kernel": "linear", "log2_C": -1}) == pytest.approx(0.5)
@@ -17,7 +17,7 @@ def test_an_svm_table_has_every_configuration_of_its_space(data):
 
 
 def test_nusvr_is_deterministic(data):
-    space, objective, minimum, _ = nusvr(data)
+    space, objective, minimum, *_ = nusvr(data)
     config = {"kernel": "rbf", "gamma": "scale", "shrinking": True, "C": 1.0, "tol": 1e-3, "nu": 0.5}
     assert np.isnan(minimum)
     assert objective(config) == objective(config) > 0

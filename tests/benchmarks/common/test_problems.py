@@ -47,7 +47,7 @@ def test_ackley(point, value):
 )
 def test_minima(name):
     """Local searches from many points reach the minimum, and none goes below it."""
-    space, objective, minimum, _ = PROBLEMS[name]
+    space, objective, minimum, *_ = PROBLEMS[name]
     encoder = Encoder(space)
     found = []
     for config in encoder.sobol(32, 0):
@@ -65,7 +65,7 @@ def test_minima(name):
 
 @pytest.mark.parametrize("name", ["ackley5", "powell8", "griewank5 of 10"])
 def test_minima_at_the_origin(name):
-    space, objective, minimum, _ = PROBLEMS[name]
+    space, objective, minimum, *_ = PROBLEMS[name]
     assert objective(dict.fromkeys(space, 0.0)) == pytest.approx(minimum, abs=1e-12)
     assert min(objective(config) for config in Encoder(space).sobol(64, 0)) > minimum
 
@@ -83,13 +83,13 @@ def test_griewank_ignores_five_parameters():
 
 @pytest.mark.parametrize("name", ["branin", "hartmann6"])
 def test_noise_is_five_percent_of_the_standard_deviation(name):
-    space, objective, _, noise = PROBLEMS[f"{name}, noisy"]
+    space, objective, _, noise, _ = PROBLEMS[f"{name}, noisy"]
     values = [objective(config) for config in Encoder(space).sobol(2**12, 0)]
     assert noise == pytest.approx(0.05 * np.std(values), rel=0.02)
 
 
 def test_the_tree_of_depth_two_is_jenattons():
-    space, objective, minimum, _ = tree(2)
+    space, objective, minimum, *_ = tree(2)
     configs = Encoder(space).sobol(64, 0)
     for config in configs:
         if config["x1"] == 0:
@@ -103,7 +103,7 @@ def test_the_tree_of_depth_two_is_jenattons():
 
 
 def test_a_deeper_tree_has_one_path_of_active_parameters():
-    space, objective, minimum, _ = tree(3)
+    space, objective, minimum, *_ = tree(3)
     assert len(space) == 21
     configs = Encoder(space).sobol(64, 0)
     assert {len(dict(config)) for config in configs} == {6}

@@ -1,0 +1,131 @@
+"""Compare batches of suggestions with single ones, in slayr_py and in Optuna's GP sampler.
+
+    python -m benchmarks.optimisation.batch --samplers slayr optuna-gp --batches 1 5 --seeds 5
+    python -m benchmarks.optimisation.batch --times 30 60
+
+A batch is suggested before one of its values is reported, as with parallel evaluations; a batch of 1 is an ordinary
+study. Problems: Branin and Hartmann6. Samplers: slayr, "slayr:key=value,..." and Optuna's, as in
+benchmarks.optimisation.suite. Each trial is appended to batchB-SAMPLER.csv for a batch of B; run the same command again
+to resume after an interruption. --report only prints the table.
+
+--times measures a batch instead: processor seconds of five suggestions in a row after n evaluations of Hartmann6, and
+of the first of them. Earlier fits are known, as in a study: one suggestion is made and reported at n - 1.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import optuna
+import pandas as pd
+from threadpoolctl import threadpool_limits
+
+from benchmarks.common.command_line import begin, command_parser
+from benchmarks.common.peers import hartmann6, one_core
+from benchmarks.common.problems import PROBLEMS
+from benchmarks.common.studies import standard_error
+from benchmarks.optimisation.peers import N_INITIAL, Optuna, peer
+from benchmarks.optimisation.report import BUDGETS, best_values
+from benchmarks.optimisation.runs import processor_time, read_trials, run_all
+
+NAMES = ("branin", "hartmann6")
+SAMPLERS = ["slayr", "optuna-gp"]
+TIMED = 5
+
+
+def table(trials: Mapping[int, pd.DataFrame], samplers: Sequence[str], budget: int) -> str:
+    """Return mean regrets with standard errors, and mean times of a suggestion, by size of the batch in Markdown."""
+    budgets = [b for b in BUDGETS if b <= budget] or [budget]
+    heads = ["problem", "sampler", "batch", *(f"at {b}" for b in budgets), "seconds per suggestion", "runs"]
+    lines = [f"| {' | '.join(heads)} |", "|---" * len(heads) + "|"]
+    for name in NAMES:
+        for sampler in samplers:
+            for batch, stored in trials.items():
+                own = stored[(stored["problem"] == name) & (stored["sampler"] == sampler)]
+                if own.empty:
+                    continue
+                regret = best_values(own, budgets) - PROBLEMS[name].minimum
+                cells = [regret_cell(regret[b].dropna()) for b in budgets]
+                seconds = own.loc[own["number"].between(N_INITIAL, budget - 1), "seconds"].mean()
+                row = [name, sampler, str(batch), *cells, f"{seconds:.2f}", str(own["seed"].nunique())]
+                lines.append(f"| {' | '.join(row)} |")
+    return "\n".join(lines)
+
+
+def regret_cell(regrets: pd.Series) -> str:
+    """Return "mean ± standard error"."""
+    error = f" ± {standard_error(regrets):.2g}" if len(regrets) > 1 else ""
+    return f"{regrets.mean():.3g}{error}" if len(regrets) else ""
+
+
+def times(sampler: str, n: int, seed: int) -> list[float]:
+    """Return the processor seconds of each of five suggestions after n evaluations of Hartmann6."""
+    problem = PROBLEMS["hartmann6"]
+    configs, values = hartmann6(n - 1, seed)
+    optimiser = peer(sampler).start(problem, seed)
+    for config, value in zip(configs, values, strict=True):
+        optimiser.tell(dict(config), float(value))
+    params = optimiser.ask()
+    optimiser.tell(params, problem.objective(params))
+    seconds = []
+    for _ in range(TIMED):
+        start = processor_time()
+        optimiser.ask()
+        seconds.append(processor_time() - start)
+    return seconds
+
+
+def times_table(samplers: Sequence[str], sizes: Sequence[int], repeats: int) -> str:
+    """Return the medians over repeats of the first suggestion and of all five, in Markdown."""
+    lines = [f"| n | sampler | first suggestion | all {TIMED} | ratio |", "|---" * 5 + "|"]
+    for sampler in samplers:
+        times(sampler, N_INITIAL + 1, repeats)  # imports and first calls are not measured
+    for n in sizes:
+        for sampler in samplers:
+            measured = pd.DataFrame([times(sampler, n, seed) for seed in range(repeats)])
+            first, total = measured[0].median(), measured.sum(axis=1).median()
+            lines.append(f"| {n} | {sampler} | {first:.2f} | {total:.2f} | {total / first:.1f} |")
+    return "\n".join(lines)
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    parser = command_parser(__file__, __doc__)
+    parser.add_argument("--problems", nargs="+", choices=NAMES, default=list(NAMES))
+    parser.add_argument("--samplers", nargs="+", default=SAMPLERS, help="sampler names (default: %(default)s)")
+    parser.add_argument("--batches", type=int, nargs="+", default=[1, 5], help="sizes of the batches")
+    parser.add_argument("--seeds", type=int, default=5, help="runs per problem, sampler and size; repeats of --times")
+    parser.add_argument("--budget", type=int, default=50, help="evaluations per run")
+    parser.add_argument("--jobs", type=int, default=1, help="number of parallel runs")
+    parser.add_argument("--output", type=Path, default=Path(__file__).parent / "results", help="folder of the files")
+    parser.add_argument("--report", action="store_true", help="run nothing; print the table of the stored trials")
+    parser.add_argument("--times", type=int, nargs="+", metavar="N", help="only measure the times at these sizes")
+    options = begin(parser, arguments)
+    if without := [sampler for sampler in options.samplers if not issubclass(peer(sampler).kind, Optuna)]:
+        raise SystemExit(f"{', '.join(without)} cannot be asked for a batch; available: {', '.join(SAMPLERS)}")
+    if options.times:
+        one_core()
+        optuna.logging.set_verbosity(optuna.logging.ERROR)
+        with warnings.catch_warnings(), threadpool_limits(limits=1):
+            warnings.simplefilter("ignore")
+            print(times_table(options.samplers, options.times, options.seeds))
+        return
+    problems = {name: PROBLEMS[name] for name in options.problems}
+    trials = {}
+    for batch in options.batches:
+        name = f"batch{batch}"
+        if not options.report:
+            for sampler in options.samplers:
+                run_all(
+                    *(problems, sampler, options.seeds, options.budget, options.output, options.jobs),
+                    name=name,
+                    batch=batch,
+                )
+        stored = read_trials(options.output, options.samplers, name)
+        trials[batch] = stored[stored["problem"].isin([*problems]) & (stored["seed"] < options.seeds)]
+    print(table(trials, options.samplers, options.budget))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,56 @@
+from __future__ import annotations
+
+import pandas as pd
+import pytest
+
+from benchmarks.common.problems import PROBLEMS
+from benchmarks.optimisation import batch
+from benchmarks.optimisation.peers import initial_design, peer
+from benchmarks.optimisation.runs import read_trials, run_all
+
+SAME = ["problem", "seed", "number", "value", "params"]
+SLAYR = "slayr:method=map"
+
+
+def test_values_of_a_batch_are_reported_in_any_order():
+    problem = PROBLEMS["branin"]
+    optimiser = peer("random").start(problem, 0)
+    params = [optimiser.ask() for _ in range(3)]
+    for own in reversed(params):
+        optimiser.tell(own, problem.objective(own))
+    assert [trial.params for trial in optimiser.study.trials] == params
+    assert [trial.value for trial in optimiser.study.trials] == [problem.objective(own) for own in params]
+
+
+@pytest.mark.stan
+def test_an_interrupted_batch_is_made_again(tmp_path):
+    problems = {"branin": PROBLEMS["branin"]}
+    for folder, budgets in {"whole": [12], "parts": [9, 12]}.items():
+        for budget in budgets:
+            run_all(problems, SLAYR, 1, budget, tmp_path / folder, name="batch5", batch=5)
+    whole, parts = (read_trials(tmp_path / folder, [SLAYR], "batch5") for folder in ("whole", "parts"))
+    assert len(whole) == 12
+    pd.testing.assert_frame_equal(parts[SAME], whole[SAME])
+
+
+def test_suggestions_of_a_batch_do_not_know_its_values(tmp_path, monkeypatch):
+    kind = peer("random").kind
+    pending = []
+    ask = kind.ask
+    monkeypatch.setattr(kind, "ask", lambda self: (pending.append(len(self.open)), ask(self))[1])
+    run_all({"branin": PROBLEMS["branin"]}, "random", 1, 17, tmp_path, name="batch5", batch=5)
+    assert len(initial_design(PROBLEMS["branin"].space, 0)) == 10
+    assert pending == [0, 1, 2, 3, 4, 0, 1]
+
+
+def test_the_command_compares_sizes(tmp_path, capsys, monkeypatch):
+    monkeypatch.setattr(batch, "one_core", lambda: None)
+    arguments = ["--samplers", "random", "--problems", "branin", "--seeds", "2", "--budget", "12"]
+    batch.main([*arguments, "--output", str(tmp_path)])
+    assert {path.name for path in tmp_path.glob("*.csv")} == {"batch1-random.csv", "batch5-random.csv"}
+    printed = capsys.readouterr().out
+    assert "| branin | random | 1 |" in printed and "| branin | random | 5 |" in printed
+    batch.main(["--samplers", "random", "--times", "12", "--seeds", "1"])
+    assert "| 12 | random |" in capsys.readouterr().out
+    with pytest.raises(SystemExit, match="hebo cannot be asked for a batch"):
+        batch.main(["--samplers", "hebo"])
