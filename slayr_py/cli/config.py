@@ -58,6 +58,11 @@ _STUDY: dict[str, Types] = {
     "timeout": (int, float),
     "output": str,
     "history": str,
+    "constraints": list,
+    "failures": str,
+    "max_consecutive_failures": int,
+    "n_parallel": int,
+    "fixed": dict,
 }
 _OBJECTIVE: dict[str, Types] = {"function": str, "command": list, "timeout": (int, float)}
 _GP: dict[str, Types] = {

@@ -71,6 +71,13 @@ def run(study: str, *, study_name: str | None, n_trials: int, figure: Path | Non
         if reason := trial.user_attrs.get(FAILURE_KEY):
             _print(f"  trial {trial.number} failed: {reason}")
 
+    failed = [trial for trial in trials if trial.state.name == "FAIL"]
+    if failed:
+        _print(f"failures: {len(failed)} of {len(trials)} trials")
+    violated = [trial for trial in trials if any(value > 0 for value in trial.constraints.values())]
+    if violated:
+        _print(f"constraints: violated by {len(violated)} of {len(trials)} trials")
+
     fits = suggestion_table(loaded)
     if not fits.empty:
         fits = fits[fits["phase"].isin(["model", "random"])]
@@ -93,7 +100,7 @@ def _print(text: str) -> None:
 
 def _print_fits(fits: pd.DataFrame, records: Mapping[int, Mapping[str, Any]]) -> None:
     """Print one row per fit, then the discarded attempts and the limits of the diagnostics."""
-    optional = ("pareto_k", "loo_pareto_k_max")
+    optional = ("pareto_k", "loo_pareto_k_max", "feasible")
     columns = {
         name: column for name, column in _FIT_COLUMNS.items() if name not in optional or fits[name].notna().any()
     }
@@ -111,6 +118,10 @@ def _print_fits(fits: pd.DataFrame, records: Mapping[int, Mapping[str, Any]]) ->
             typer.echo(wrapped(f"trial {number} has no fit: {record['error']}"))
         elif text := attempts_text(abandoned_attempts(record), diagnostics):
             typer.echo(wrapped(f"trial {number}: {text}"))
+        for name, condition in record.get("conditions", {}).items():
+            messages = condition.get("diagnostics", {}).get("messages", [])
+            if messages:
+                typer.echo(wrapped(f"trial {number}, model of {name}: {'; '.join(messages)}"))
         if diagnostics.get("loo_influential"):
             influential.append(number)
         if text := limits_text(diagnostics):
@@ -147,6 +158,7 @@ _FIT_COLUMNS = {
     "since_nuts": ("since_nuts", ""),
     "attempts": ("attempts", ""),
     "ok": ("ok", ""),
+    "feasible": ("feasible", ".2f"),
     "seconds_fit": ("fit [s]", ".1f"),
     "seconds_acquisition": ("acq [s]", ".1f"),
 }

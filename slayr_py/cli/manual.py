@@ -69,6 +69,13 @@ A configuration file:
   history = "runs.csv"            # past experiments: a column per parameter
                                   # and a column value (empty: it failed);
                                   # they do not count in the budget
+  constraints = ["memory <= 8"]   # for a function that returns its value and
+                                  # a dict of further numbers by name
+  failures = "learn"              # or "ignore": do not model failures
+  max_consecutive_failures = 10   # then stop; default: 10, or 3 before the
+                                  # first success
+  n_parallel = 1                  # evaluations at a time, in threads
+  fixed = { layers = 2 }          # values that are not varied in this run
 
 \b
   [objective]                     # a function or a command

@@ -84,7 +84,7 @@ def suggestion_table(study: Study) -> pd.DataFrame:
                 "start": fit.get("start"),
                 "since_nuts": since_nuts if fit else None,
                 "attempts": 1 + len(abandoned_attempts(record)) if fit else None,
-                "trusted": diagnostics.get("ok") is True if phase in ("model", "random") else None,
+                "trusted": _all_ok(record) if phase in ("model", "random") else None,
                 "predicted_mean": record.get("predicted", {}).get("mean"),
                 "predicted_sd": record.get("predicted", {}).get("sd"),
                 "acquisition": record.get("acquisition", {}).get("value"),
@@ -95,6 +95,12 @@ def suggestion_table(study: Study) -> pd.DataFrame:
             }
         )
     return pd.DataFrame(rows)
+
+
+def _all_ok(record: Mapping[str, Any]) -> bool:
+    """Return whether the fit behind a suggestion and those of its conditions passed their diagnostics."""
+    fits = [record, *record.get("conditions", {}).values()]
+    return all(fit.get("diagnostics", {}).get("ok") is True for fit in fits)
 
 
 def abandoned_attempts(record: Mapping[str, Any]) -> list[Mapping[str, Any]]:
