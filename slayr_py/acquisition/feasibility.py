@@ -15,11 +15,11 @@ from slayr_py.space.dimension import FloatArray
 
 _SMALLEST_VARIANCE = 1e-20
 
-WANTED_SUCCESS = 0.75
+WANTED_SUCCESS = 0.9
 """Probability of success below which a failure weighs more than in the product with the acquisition. The product is
 largest where the improvement is, and if that is on the far side of a border of failures, most evaluations fail."""
 
-_STEEPNESS = 10.0
+_STEEPNESS = 20.0
 _PROBIT_DRAWS = 64  # expectation propagation for each draw costs as much as the rest of a search
 
 

@@ -79,8 +79,9 @@ MEAN = Hyperparameter("mu", Normal(0.0, 1.0))
 SIGNAL = Hyperparameter("sigma_f", LogNormal(0.0, 0.5))
 NOISE = Hyperparameter("sigma_n", LogNormal(-4.0, 1.0))
 WARP = Hyperparameter("warp", LogNormal(-1.0, 1.0))
-LATENT_SIGNAL = Hyperparameter("sigma_f", LogNormal(1.0, 0.7))
-"""Signal standard deviation of a latent function that decides about binary observations."""
+LATENT_SIGNAL = Hyperparameter("sigma_f", LogNormal(2.3, 0.5))
+"""Signal standard deviation of a latent function that decides about binary observations: large, as failures of an
+objective are mostly deterministic."""
 UNIT_NOISE = Hyperparameter("sigma_n", LogNormal(0.0, 0.0))
 """Noise of the probit likelihood: P(f + e > 0) = Phi(f) for e ~ Normal(0, 1)."""
 
