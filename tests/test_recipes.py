@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import json
-import random
 import re
 import runpy
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
+from uuid import uuid4
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -180,11 +180,11 @@ def test_dask(names):
 
 def test_dask_evaluates_a_repeated_configuration_again_if_told_so():
     distributed = pytest.importorskip("distributed")
-    options = {"n_workers": 1, "threads_per_worker": 1, "processes": False, "dashboard_address": None}
+    options = {"n_workers": 1, "threads_per_worker": 1, "processes": False, "dashboard_address": ":0"}
     with distributed.LocalCluster(**options) as cluster, distributed.Client(cluster) as client:
         for kwargs, different in (({}, 1), ({"pure": False}, 2)):
             executor = client.get_executor(**kwargs)
-            futures = [executor.submit(random.random) for _ in range(2)]
+            futures = [executor.submit(uuid4) for _ in range(2)]
             assert len({future.result() for future in futures}) == different
 
 
