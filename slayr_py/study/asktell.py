@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+import numpy as np
 import optuna
 from ConfigSpace import ConfigurationSpace
 from optuna import Study, Trial
@@ -197,7 +198,7 @@ def tell(
     """
     with translate_storage_errors():
         if sd is not None:
-            if not 0 <= sd < float("inf"):
+            if isinstance(sd, bool) or not isinstance(sd, int | float | np.number) or not 0 <= sd < float("inf"):
                 raise DataError(f"sd is the standard deviation of an error, finite and not negative; got {sd!r}")
             number = trial if isinstance(trial, int) else trial.number
             set_trial_attribute(study, study.trials[number], ERROR_KEY, float(sd))

@@ -140,7 +140,7 @@ def test_a_copy_of_the_cache_is_empty():
     assert cache.get("key", lambda: "again") == "again"
 
 
-@pytest.mark.parametrize("sd", [-1.0, float("nan")])
+@pytest.mark.parametrize("sd", [-1.0, float("nan"), "large", True])
 def test_an_illegal_error_is_refused(sd):
     study = create_study(SPACE, n_initial=4, seed=1)
     trial = ask(study)
