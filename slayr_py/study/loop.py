@@ -120,8 +120,8 @@ def minimize(
         Number of evaluations that run at a time. Each suggestion takes the running ones into account, and suggestions
         from the same finished trials share one fit. The trials depend on the order in which values arrive.
     executor : concurrent.futures.Executor, optional
-        Where they run: a pool of processes, or ``client.get_executor(pure=False)`` of a Dask client. The objective must be
-        picklable then. By default ``n_parallel`` threads if that is more than 1.
+        Where they run: a pool of processes, or ``client.get_executor(pure=False)`` of a Dask client. The objective must
+        be picklable then. By default ``n_parallel`` threads if that is more than 1.
     history : DataFrame or sequence of (config, value), optional
         Past experiments, which the model learns from like from evaluated trials. They become finished trials and do not
         count against the budget. Each one replaces a point of the default initial design. A table has a column per
