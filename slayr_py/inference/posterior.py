@@ -389,7 +389,7 @@ class Posterior:
         """
         result = run(
             compiled(self.model.kernel.program),
-            {**self.data, "prior_only": 1, "want_pointwise": 1},
+            {**self.data, "prior_only": 1, "omit_jacobian": 0, "want_pointwise": 1},
             FitOptions(chains=chains, warmup=warmup, draws=draws),
             seed=seed,
         )

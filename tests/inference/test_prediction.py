@@ -9,6 +9,7 @@ from ConfigSpace import ConfigurationSpace
 
 import slayr_py as sl
 from slayr_py.inference import prediction
+from slayr_py.inference.likelihood import Targets
 from slayr_py.inference.prediction import Predictor, coordinate_table, mixture_moments, sample_all
 from slayr_py.inference.sampling.programs import compiled
 from slayr_py.inference.sampling.run import generate
@@ -143,7 +144,8 @@ def test_pending_points_extend_the_factor_exactly(fixture, request):
     pending, elsewhere = encoder.encode(encoder.sobol(3, 50)), encoder.encode(encoder.sobol(6, 51))
     quick = predictor.with_pending(pending)
     believed = np.hstack([np.tile(posterior.data["y"], (len(predictor.factor), 1)), predictor.moments(pending)[0]])
-    whole = Predictor(posterior.kernel, posterior.train.concatenate(pending), believed, predictor.draws)
+    targets = Targets(believed, np.zeros(believed.shape[1]), posterior.model.noise_floor)
+    whole = Predictor(posterior.kernel, posterior.train.concatenate(pending), targets, predictor.draws)
     np.testing.assert_allclose(quick.factor, whole.factor, atol=1e-9)
     for a, b in zip(quick.moments_with_gradient(elsewhere), whole.moments_with_gradient(elsewhere), strict=True):
         np.testing.assert_allclose(a, b, rtol=1e-6, atol=1e-8)

@@ -173,7 +173,7 @@ HOSTILE = [
     ("program.name", ["matern_gp"], "is not the program"),
     ("program.likelihood", "/bin/sh", "no likelihood '/bin/sh'"),
     ("program", 3, "TypeError"),
-    ("format", 4, "its format is 4, .* replays 1 and 2 and 3; use the version that made it"),
+    ("format", 5, "its format is 5, .* replays 1 and 2 and 3 and 4; use the version that made it"),
     ("format", KeyError, "its format is None"),
     ("kernel.name", "os", "unknown kernel 'os'"),
     ("arguments", KeyError, "KeyError: 'arguments'"),

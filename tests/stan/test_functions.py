@@ -72,7 +72,7 @@ PROBIT = [values[0] for values in probit_targets(np.sign(Y), K[None], np.array([
 
 
 def probit_marginal():
-    """Return the Laplace approximation of the log probability of the signs of Y, by Newton steps for whitened values."""
+    """Return the Laplace approximation of the log probability of the signs of Y, by Newton steps."""
     root, signs, v = np.linalg.cholesky(K), np.sign(Y), np.zeros(N)
     for _ in range(40):
         z = signs * (MU + root @ v)

@@ -81,7 +81,7 @@ def with_current_names(data: Mapping[str, Any]) -> dict[str, Any]:
     current = {former: name for names in FORMER_NAMES.values() for name, former in names.items()}
     named = {current.get(name, name): value for name, value in data.items()}
     complete = {name: value for added in _ADDED.values() for name, value in added.items()} | named
-    complete.setdefault("y_sd", np.zeros(len(complete["y"])))
+    complete.setdefault("y_sd", np.zeros(np.size(complete.get("y", ()))))
     for name in [name for name in complete if name.endswith("_location") and name != "mu_location"]:
         family = name.removesuffix("_location") + _FAMILY
         complete.setdefault(family, np.zeros((*np.shape(complete[name]), 3)))

@@ -85,7 +85,7 @@ def test_options_of_approximations(method, options, calls):
 
 def test_a_record_has_its_format_and_the_time_in_utc(rounds):
     record = rounds.record
-    assert record["format"] == 3
+    assert record["format"] == 4
     made = datetime.fromisoformat(record["made"])
     assert made.utcoffset() == timedelta(0) and datetime.now(UTC) - made < timedelta(hours=1)
 
