@@ -72,11 +72,14 @@ def test_an_invalid_start_is_ignored(plane):
 
 
 def test_a_failed_trial_provides_a_warm_start(plane):
-    study = advance(create_study(plane, **NUTS), 4)
+    study = advance(create_study(plane, **NUTS, failures="ignore"), 4)
     study.tell(ask(study), state=TrialState.FAIL)
-    assert starts_of_fits(advance(study, 1))[-2:] == ["cold", "warm"]
-    assert last_warm_start(study, study.trials[5], study.sampler.gp, 2) is not None
-    assert last_warm_start(study, study.trials[4], study.sampler.gp, 2) is None
+    # The next trial has the same data, so that it shares the fit.
+    assert starts_of_fits(advance(study, 2))[-3:] == ["cold", "cold", "warm"]
+    gp = study.sampler.gp
+    assert last_warm_start(study, study.trials[6], gp, 2, range(6)) is not None
+    assert last_warm_start(study, study.trials[5], gp, 2, range(4)) is None
+    assert last_warm_start(study, study.trials[4], gp, 2, range(4)) is None
 
 
 def test_an_audit_that_fails_its_check_keeps_the_carried_posterior(plane, monkeypatch):
