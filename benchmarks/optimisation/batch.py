@@ -49,7 +49,7 @@ def table(trials: Mapping[int, pd.DataFrame], samplers: Sequence[str], budget: i
                 regret = best_values(own, budgets) - PROBLEMS[name].minimum
                 cells = [regret_cell(regret[b].dropna()) for b in budgets]
                 seconds = own.loc[own["number"].between(N_INITIAL, budget - 1), "seconds"].mean()
-                row = [name, sampler, str(batch), *cells, f"{seconds:.2f}", str(own["seed"].nunique())]
+                row = [name, sampler, str(batch), *cells, f"{seconds:.2f}", str(regret[budgets[-1]].count())]
                 lines.append(f"| {' | '.join(row)} |")
     return "\n".join(lines)
 

@@ -26,6 +26,7 @@ from benchmarks.optimisation.runs import read_trials, run_all
 
 NAME = "constrained"
 SAMPLERS = ["slayr", "optuna-gp", "optuna-tpe", "random"]
+RUN = ["problem", "sampler", "seed"]
 
 
 def table(trials: pd.DataFrame, problems: Mapping[str, Problem], samplers: Sequence[str], budget: int) -> str:
@@ -33,9 +34,11 @@ def table(trials: pd.DataFrame, problems: Mapping[str, Problem], samplers: Seque
     if trials.empty:
         return "no stored trials"
     budgets = [b for b in BUDGETS if b <= budget] or [budget]
-    trials = trials[trials["number"] < budget]
+    trials = finished(trials[trials["number"] < budget], max(budgets))
+    if trials.empty:
+        return "no finished runs"
     best = best_values(feasible_only(trials), budgets)
-    number = (trials["violation"] <= 0).groupby([trials["problem"], trials["sampler"], trials["seed"]]).sum()
+    number = (trials["violation"] <= 0).groupby([trials[key] for key in RUN]).sum()
     seconds = trials[trials["number"] >= N_INITIAL].groupby(["problem", "sampler"])["seconds"].mean()
     heads = ["problem", "sampler", *(f"at {b}" for b in budgets), "feasible evaluations", "seconds per suggestion"]
     lines = [f"| {' | '.join(heads)} |", "|---" * len(heads) + "|"]
@@ -46,6 +49,11 @@ def table(trials: pd.DataFrame, problems: Mapping[str, Problem], samplers: Seque
             cells += [f"{number[name, sampler].mean():.1f}", f"{seconds.get((name, sampler), np.nan):.2f}"]
             lines.append(f"| {name} | {sampler} | {' | '.join(cells)} |")
     return "\n".join(lines)
+
+
+def finished(trials: pd.DataFrame, budget: int) -> pd.DataFrame:
+    """Return the trials of runs with this many evaluations: a shorter one may only lack a feasible value so far."""
+    return trials[trials.groupby(RUN)["number"].transform("size") >= budget]
 
 
 def feasible_only(trials: pd.DataFrame) -> pd.DataFrame:
