@@ -53,13 +53,20 @@ class Candidates:
         return both[distinct(both.encoded)]
 
 
-def candidates(posterior: Posterior, rng: np.random.Generator, wanted: int, fixed: Fixed | None = None) -> Candidates:
+def candidates(
+    posterior: Posterior,
+    rng: np.random.Generator,
+    wanted: int,
+    fixed: Fixed | None = None,
+    doubtful: NDArray[np.bool_] | None = None,
+) -> Candidates:
     """Return distinct configurations: uniform in the space, the best observed ones, and perturbations of these.
 
-    All of them get the fixed values.
+    All of them get the fixed values. ``doubtful`` observations (n,), probably infeasible ones, come after the others.
     """
     encoder = posterior.encoder
-    best = np.argsort(np.asarray(posterior.data["y"]), kind="stable")[: 1 + _OTHERS]
+    last = np.zeros(len(posterior.train), dtype=np.bool_) if doubtful is None else doubtful
+    best = np.lexsort((np.asarray(posterior.data["y"]), last))[: 1 + _OTHERS]
     times = np.where(np.arange(len(best)) == 0, _INCUMBENT, _OTHER)
     observed = posterior.train[np.concatenate([best, np.repeat(best, times)])]
     # The genotype of an inactive parameter is arbitrary.

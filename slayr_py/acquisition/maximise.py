@@ -134,13 +134,16 @@ def _suggest(
     running = encoder.encode(pending)
     scaled = 0.0 if best is None else (best - posterior.y_mean) / posterior.y_sd
     state = State(scaled, t, len(encoder.names))
-    pool = candidates(posterior, rng, effort.candidates, fixed)
-    pool, taken = _available(pool, encoder.encode(exclude).concatenate(running))
-
     # At least one draw of each chain.
     most = min(effort.draws, max(posterior.n_chains, _FACTORS // len(posterior.train) ** 2))
-    predictor = posterior.predictor(most).with_pending(running).linearised(state.best)
     gates = [(Gate.of(other, running, most), other.n_chains) for other in conditions]
+    doubtful = None
+    if gates:
+        doubtful = sum(gate.log_probability(posterior.train) for gate, _ in gates) < np.log(0.5)
+    pool = candidates(posterior, rng, effort.candidates, fixed, doubtful)
+    pool, taken = _available(pool, encoder.encode(exclude).concatenate(running))
+
+    predictor = posterior.predictor(most).with_pending(running).linearised(state.best)
 
     def landscape(draws: int = most) -> Landscape:
         some = predictor.subset(posterior.n_chains, draws)

@@ -16,6 +16,7 @@ from slayr_py.inference.named_priors import Priors
 from slayr_py.inference.sampling.options import FitOptions
 from slayr_py.kernels import Kernel
 from slayr_py.space import Encoder
+from slayr_py.space.dimension import FloatArray
 from slayr_py.study.fit_cache import FitCache
 from slayr_py.study.storage.fit_records import last_warm_start, store_fit
 from slayr_py.study.storage.trials import Results, constraint_results, outcomes
@@ -97,7 +98,18 @@ class Conditions:
             if 0 < results.values.sum() < len(results.values):
                 yield SUCCESS, GaussianProcess(self.encoder, self.kernel, likelihood="probit"), results
         for name, results in constraint_results(study, self.encoder.space).items():
-            yield f"constraint {name}", GaussianProcess(self.encoder, self.kernel, self.priors), results
+            compressed = results._replace(values=bilog(results.values))
+            yield f"constraint {name}", GaussianProcess(self.encoder, self.kernel, self.priors), compressed
+
+
+def bilog(values: FloatArray) -> FloatArray:
+    """Compress the tails of constraint values and keep their signs: sign(c) log(1 + |c| / s), s the median of |c|.
+
+    One violation that is a thousand times larger than the others would otherwise decide the scale, and small violations
+    would be invisible (Eriksson & Poloczek 2021, "Scalable constrained Bayesian optimization").
+    """
+    scale = float(np.median(np.abs(values)))
+    return np.sign(values) * np.log1p(np.abs(values) / (scale if scale > 0 else 1.0))
 
 
 def _fit(gp: GaussianProcess, results: Results, **arguments: Any) -> Callable[[], Posterior]:

@@ -8,7 +8,7 @@ from typing import Any
 
 from slayr_py.inference import Posterior
 
-_LARGEST = 8
+_LARGEST = 32
 
 
 class FitCache:

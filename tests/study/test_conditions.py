@@ -13,6 +13,7 @@ from optuna.trial import TrialState
 import slayr_py as sl
 from slayr_py.inference import GaussianProcess
 from slayr_py.study import ask, config_of, create_study, tell
+from slayr_py.study.conditions import bilog
 from slayr_py.study.fit_cache import FitCache
 from slayr_py.study.storage.trials import outcomes
 
@@ -135,7 +136,7 @@ def test_a_copy_of_the_cache_is_empty():
     cache.get("key", lambda: "posterior")
     assert cache.get("key", lambda: "another") == "posterior"
     assert pickle.loads(pickle.dumps(cache)).get("key", lambda: "another") == "another"
-    for i in range(10):
+    for i in range(40):
         cache.get(i, lambda: "other")
     assert cache.get("key", lambda: "again") == "again"
 
@@ -162,3 +163,11 @@ def test_known_errors_of_values_are_fitted(quick):
     tell(study, trial, 1.0)
     with pytest.raises(sl.DataError, match="trial 4 has the user attribute 'y_sd' = 'large'"):
         study.sampler.fit(study)
+
+
+def test_compressed_constraints_keep_their_signs_and_order():
+    values = np.array([-3.0, -0.1, 0.0, 0.2, 5.0, 900.0])
+    compressed = bilog(values)
+    assert np.array_equal(np.sign(compressed), np.sign(values)) and np.all(np.diff(compressed) > 0)
+    np.testing.assert_allclose(bilog(1e6 * values), compressed, rtol=1e-12)
+    assert bilog(np.zeros(3)).tolist() == [0, 0, 0]

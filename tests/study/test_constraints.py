@@ -81,7 +81,8 @@ def test_suggestions_keep_the_constraints_of_an_optuna_study():
     study = optuna.create_study(sampler=sampler)
     study.optimize(objective, n_trials=12)
     suggested = [trial for trial in study.trials[4:]]
-    assert sum(trial.params["x"] >= 0.6 for trial in suggested) >= 6
+    # Without the constraint all of them would be at x = 0.
+    assert sum(trial.params["x"] >= 0.55 for trial in suggested) >= 6
     assert study.best_trial.params["x"] == pytest.approx(0.6, abs=0.02)
     record = suggested[-1].user_attrs["slayr:suggestion"]
     assert set(record["conditions"]) == {"constraint right"} and 0 < record["feasible"] <= 1
