@@ -21,7 +21,7 @@ from slayr_py.inference.diagnostics.checks import reason
 from slayr_py.inference.sampling.nuts import MOST
 from slayr_py.inference.sampling.options import FitOptions
 from slayr_py.space import Fixed, jsonable
-from slayr_py.study.conditions import Condition, Conditions
+from slayr_py.study.conditions import Conditions
 from slayr_py.study.distributions import to_params
 from slayr_py.study.fit_cache import FitCache
 from slayr_py.study.storage.fit_records import last_warm_start
@@ -71,9 +71,6 @@ class Proposal(NamedTuple):
 
     posterior: Posterior
     """The posterior under which the acquisition was maximised."""
-
-    conditions: list[Condition]
-    """The models of failures and constraints that multiplied it."""
 
     record: dict[str, Any]
     """The suggestion record of the trial: see `slayr_py.study.storage.attributes`."""
@@ -177,7 +174,7 @@ class Proposer:
                     if conditions:
                         record["feasible"] = found.feasible
                         record["conditions"] = {condition.name: condition.record() for condition in conditions}
-                    yield Proposal(record["config"], posterior, conditions, record)
+                    yield Proposal(record["config"], posterior, record)
                     return
             clock = time.perf_counter()
             start, options = posterior.warm_start(), options.updated(draws=more)
