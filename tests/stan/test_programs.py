@@ -345,13 +345,23 @@ def nearly_singular(data):
     return data | {"sigma_n_location": -10.0, "sigma_n_scale": 0.1, "noise_floor": 0.0, "y_sd": 0 * data["y_sd"]}
 
 
-@pytest.mark.parametrize("name", [*NAMES, *PROBIT])
-@pytest.mark.parametrize(
-    ("n", "size", "change"),
-    [(7, 1.0, dict), (1, 1.0, dict), (40, 1.0, dict), (90, 0.5, dict), (7, 3.0, dict), (12, 0.5, nearly_singular)],
-    ids=["random", "one point", "blocks", "several blocks", "far out", "nearly singular"],
-)
-def test_accelerated_likelihood_equals_the_readable_one(name, n, size, change):
+SITUATIONS = {
+    "random": (7, 1.0, dict),
+    "one point": (1, 1.0, dict),
+    "blocks": (40, 1.0, dict),
+    "several blocks": (90, 0.5, dict),
+    "far out": (7, 3.0, dict),
+    "nearly singular": (12, 0.5, nearly_singular),
+}
+# Every kernel in two situations, and one model of each program and likelihood in all of them.
+COMPARED = [(name, key) for name in NAMES for key in ("random", "far out")]
+COMPARED += [(name, key) for name in (*WARPED, *PROBIT) for key in SITUATIONS if (name, key) not in COMPARED]
+
+
+@pytest.mark.parametrize(("name", "situation"), COMPARED)
+def test_accelerated_likelihood_equals_the_readable_one(name, situation):
+    n, size, change = SITUATIONS[situation]
+
     def points(case):
         return size * np.random.default_rng(8).normal(size=(2, case.n_coordinates))
 
@@ -361,6 +371,10 @@ def test_accelerated_likelihood_equals_the_readable_one(name, n, size, change):
     tolerance = 1e-5 if change is nearly_singular else 1e-8
     np.testing.assert_allclose(value, wanted, rtol=tolerance)
     scale = np.abs(wanted_gradient).max(axis=1, keepdims=True)
+    if name in PROBIT:
+        # The derivative of Newton's iterations, which the readable program computes, is one step less accurate than
+        # the mode; test_log_density_and_gradient compares the accelerated one with finite differences.
+        tolerance = max(tolerance, 1e-5)
     np.testing.assert_allclose(gradient / scale, wanted_gradient / scale, atol=tolerance)
 
 

@@ -68,6 +68,11 @@ def program(tmp_path_factory) -> CompiledProgram:
 
 @pytest.fixture(scope="session")
 def threaded(tmp_path_factory) -> CompiledProgram:
+    if "SLAYR_TEST_THREADS" not in os.environ:
+        pytest.skip(
+            "compiling the front end with threads, which the package does not use, takes two minutes: set "
+            "SLAYR_TEST_THREADS to test it"
+        )
     source = tmp_path_factory.mktemp("source") / "coin.stan"
     source.write_text(PROGRAM)
     return compile_program(source, cpp_options={"STAN_THREADS": True} | processor_options(ensure_cmdstan()))

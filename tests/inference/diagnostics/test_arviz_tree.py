@@ -14,16 +14,15 @@ import pytest
 import xarray as xr
 from testing_arviz import axes, elpd_loo, pointwise
 from testing_arviz_calls import CALLS, HAS_TREES, OMITTED, offered
-from testing_spaces import conditional_space, mixed_space, plain_space
+from testing_spaces import mixed_space, plain_space
 
 import slayr_py as sl
 from slayr_py.inference.diagnostics.arviz_bridge import arviz
 from slayr_py.space import Encoder
 
-SPACES = {"matern": plain_space, "hierarchical": conditional_space, "fm": mixed_space}
+SPACES = {"matern": plain_space, "fm": mixed_space}
 LABELS = {
     "matern": ["lengthscale[x]", "lengthscale[z]"],
-    "hierarchical": ["gamma[degree]", "rho[kernel]", "lengthscale[C]"],
     "fm": ["lengthscale[lr]", "alpha[act]", "beta[size]"],
 }
 
