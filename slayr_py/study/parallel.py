@@ -14,7 +14,7 @@ from optuna.trial import TrialState
 from slayr_py.errors import EnqueuedError, ObjectiveError
 from slayr_py.study.evaluation import Callback, EvaluationLoop, started_trials
 from slayr_py.study.objective import Evaluation, evaluate
-from slayr_py.study.storage.attributes import VALUE_KEY
+from slayr_py.study.storage.attributes import FAILURE_KEY, VALUE_KEY
 from slayr_py.study.storage.optuna_private import id_of_trial, is_stopped, optimizing
 from slayr_py.study.storage.workers import HEARTBEAT_SECONDS, worker_storage
 
@@ -121,4 +121,5 @@ class ParallelLoop(EvaluationLoop):
         if (storage := worker_storage(trial.study)) is not None:
             storage.release(id_of_trial(trial))
         else:
+            trial.set_user_attr(FAILURE_KEY, KeyboardInterrupt.__name__)
             trial.study.tell(trial, state=TrialState.FAIL)

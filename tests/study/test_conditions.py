@@ -127,6 +127,9 @@ def test_outcomes_of_trials():
             tell(study, trial, state=TrialState.PRUNED)
         else:
             tell(study, trial, 1.0 if number in (0, 4) else None, None if number in (0, 4) else TrialState.FAIL)
+    study.enqueue_trial({"x": 7.0})
+    with pytest.raises(sl.EnqueuedError, match="outside its range"):
+        ask(study)  # this trial fails with a suggestion that nobody evaluated
     found = outcomes(study, SPACE)
     assert found.numbers == [0, 1, 4] and found.values.tolist() == [1.0, 0.0, 1.0]
 

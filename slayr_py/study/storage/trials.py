@@ -15,7 +15,13 @@ from optuna.trial import FrozenTrial, TrialState
 from slayr_py.errors import DataError
 from slayr_py.space.dimension import FloatArray
 from slayr_py.study.distributions import missing_names, to_configuration, to_params
-from slayr_py.study.storage.attributes import ERROR_KEY, FAILURE_KEY, suggestion_record
+from slayr_py.study.storage.attributes import (
+    ERROR_KEY,
+    EVALUATIONS_KEY,
+    FAILURE_KEY,
+    is_history,
+    suggestion_record,
+)
 
 NOT_OF_THE_CONFIGURATION = ("KeyboardInterrupt",)
 """Reasons for failures that say nothing about the configuration."""
@@ -120,11 +126,20 @@ def outcomes(study: Study, space: ConfigurationSpace) -> Results:
     found = []
     for trial in study.get_trials(deepcopy=False, states=(TrialState.COMPLETE, TrialState.FAIL)):
         failed = trial.state == TrialState.FAIL or trial.value is None or not np.isfinite(trial.value)
-        if failed and trial.user_attrs.get(FAILURE_KEY) in NOT_OF_THE_CONFIGURATION:
+        if failed and not _was_evaluated(trial):
             continue
         if (config := trial_configuration(trial, space)) is not None:
             found.append((trial.number, config, float(not failed)))
     return _results(found)
+
+
+def _was_evaluated(trial: FrozenTrial) -> bool:
+    """Return whether a failed trial failed at its configuration, as far as its attributes tell."""
+    reason = trial.user_attrs.get(FAILURE_KEY)
+    if reason is None or is_history(trial):
+        return True
+    # The loop counts evaluations. A trial that was enqueued with an illegal value was never evaluated.
+    return reason not in NOT_OF_THE_CONFIGURATION and trial.user_attrs.get(EVALUATIONS_KEY, 0) > 0
 
 
 def constraint_results(study: Study, space: ConfigurationSpace) -> dict[str, Results]:
