@@ -173,6 +173,13 @@ def test_processes(names):
     assert (names["result"].trials["state"] == "COMPLETE").sum() == 12
 
 
+@recipe("Several evaluations at a time", 2)
+def test_batches(names):
+    states = [trial.state.name for trial in names["study"].trials]
+    hashes = {trial.user_attrs["slayr:fit"]["draws_sha256"] for trial in names["study"].trials[4:]}
+    assert states == ["COMPLETE"] * 8 and len(hashes) == 1
+
+
 @recipe("Dask")
 def test_dask(names):
     assert (names["result"].trials["state"] == "COMPLETE").sum() == 8
