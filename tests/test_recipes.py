@@ -177,7 +177,8 @@ def test_processes(names):
 def test_batches(names):
     states = [trial.state.name for trial in names["study"].trials]
     hashes = {trial.user_attrs["slayr:fit"]["draws_sha256"] for trial in names["study"].trials[4:]}
-    assert states == ["COMPLETE"] * 8 and len(hashes) == 1
+    # One fit, and one with more draws if a suggestion needs it.
+    assert states == ["COMPLETE"] * 8 and len(hashes) <= 2
 
 
 @recipe("Dask")
