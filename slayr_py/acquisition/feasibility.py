@@ -38,7 +38,7 @@ class Gate:
     noise : float
         Variance that is added: 1 for a probit likelihood.
     wanted : float
-        The score falls `_STEEPNESS` times as fast with the log probability below this probability; 0: nowhere.
+        Below this probability the log probability counts 1 + `_STEEPNESS` times as much; 0: nowhere.
     """
 
     predictor: Predictor
@@ -80,9 +80,8 @@ class Gate:
         """Return the score (k,) and its derivatives by the real inputs, (k, D_real)."""
         value, gradient = self._log_probability_and_gradient(encoded)
         excess = value - self._log_wanted
-        return value + _STEEPNESS * np.minimum(excess, 0.0), np.where(excess < 0, 1 + _STEEPNESS, 1.0)[
-            :, None
-        ] * gradient
+        weight = np.where(excess < 0, 1 + _STEEPNESS, 1.0)
+        return value + _STEEPNESS * np.minimum(excess, 0.0), weight[:, None] * gradient
 
     @property
     def _log_wanted(self) -> float:

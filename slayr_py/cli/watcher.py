@@ -44,5 +44,5 @@ def process_watcher() -> Iterator[Callable[[int], None]]:
 
 def _tell(shell: subprocess.Popen[bytes], line: str) -> None:
     assert shell.stdin is not None
-    with contextlib.suppress(OSError):  # somebody has ended the watcher
+    with contextlib.suppress(OSError):  # the watcher has already ended
         shell.stdin.write(line.encode())

@@ -40,7 +40,8 @@ class GaussianProcess(Model):
         small ones; its parameter ``warp`` is sampled with the other hyperparameters. "auto" is "log".
     likelihood : {"gaussian", "probit"}
         "probit" is for binary observations: y is True with probability Phi(f), and the latent function f is the
-        Gaussian process, integrated out by Laplace's approximation. See :meth:`Posterior.probability`.
+        Gaussian process. Laplace's approximation integrates it out of the density of the hyperparameters; predictions
+        use expectation propagation. See :meth:`Posterior.probability`.
 
     Raises
     ------

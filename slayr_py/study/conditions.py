@@ -14,6 +14,7 @@ from optuna.trial import FrozenTrial
 from slayr_py.inference import GaussianProcess, Posterior
 from slayr_py.inference.named_priors import Priors
 from slayr_py.inference.sampling.options import FitOptions
+from slayr_py.inference.sampling.seeds import as_stan_seed
 from slayr_py.kernels import Kernel
 from slayr_py.space import Encoder
 from slayr_py.space.dimension import FloatArray
@@ -85,7 +86,7 @@ class Conditions:
             # The stream depends on the data instead of the trial, so that a fit to the same data is the same.
             stream = np.random.SeedSequence([seed, zlib.crc32(name.encode()), max(results.numbers) + 1])
             start = last_warm_start(study, trial, gp, options.chains, results.numbers, name) if warm_starts else None
-            stan_seed = 1 + int(stream.generate_state(1)[0]) % (2**31 - 2)
+            stan_seed = as_stan_seed(stream)
             key = (study.study_name, name, tuple(results.numbers), results.values.tobytes(), stan_seed, options)
             posterior = self.fits.get(key, _fit(gp, results, seed=stan_seed, start=start, options=options))
             store_fit(study, trial, posterior, results.numbers, warm_starts, name)

@@ -20,6 +20,7 @@ from slayr_py.inference import GaussianProcess, Posterior, WarmStart
 from slayr_py.inference.diagnostics.checks import reason
 from slayr_py.inference.sampling.nuts import MOST
 from slayr_py.inference.sampling.options import FitOptions
+from slayr_py.inference.sampling.seeds import as_stan_seed
 from slayr_py.space import Fixed, jsonable
 from slayr_py.study.conditions import Conditions
 from slayr_py.study.distributions import to_params
@@ -301,8 +302,3 @@ def largest_difference(one: Posterior, other: Posterior) -> tuple[float, str]:
     apart = {k: np.max(np.abs(here[k].mean(0) - there[k].mean(0)) / there[k].std(0)) for k in there}
     worst = max(apart, key=lambda name: apart[name])
     return float(apart[worst]), worst.removeprefix("z_")
-
-
-def as_stan_seed(stream: np.random.SeedSequence) -> int:
-    """Draw a seed for CmdStan: a positive 31-bit integer."""
-    return 1 + int(stream.generate_state(1)[0]) % (2**31 - 2)

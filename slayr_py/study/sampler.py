@@ -30,6 +30,7 @@ from slayr_py.inference import GaussianProcess, Posterior
 from slayr_py.inference.model import Warp
 from slayr_py.inference.named_priors import Priors
 from slayr_py.inference.sampling.options import FitKeywords
+from slayr_py.inference.sampling.seeds import as_stan_seed
 from slayr_py.kernels import Kernel, LogNormal
 from slayr_py.kernels import from_name as kernel_from_name
 from slayr_py.kernels.hyperparameters import NOISE
@@ -38,7 +39,7 @@ from slayr_py.study.conditions import Conditions, Failures
 from slayr_py.study.distributions import check_request, space_to_distributions, to_configuration, to_params
 from slayr_py.study.fit_cache import FitCache
 from slayr_py.study.inferred_space import InferredSpaces, groups
-from slayr_py.study.proposal import LOOP_OPTIONS, Phase, Proposer, as_stan_seed
+from slayr_py.study.proposal import LOOP_OPTIONS, Phase, Proposer
 from slayr_py.study.storage.attributes import (
     CONTEXT_KEY,
     is_history,

@@ -95,7 +95,7 @@ def test_suggestions_from_the_same_trials_share_a_fit(quick, monkeypatch):
 
 @pytest.mark.stan
 def test_a_fit_to_the_same_trials_is_the_same_in_another_process(tmp_path):
-    """An interrupted batch goes on with the suggestions that it would have made."""
+    """A resumed batch makes the same suggestions as an uninterrupted one."""
     options = {"n_initial": 4, "seed": 1, "chains": 2, "warmup": 100, "draws": 40, "ess": 20}
 
     def started(name):
@@ -129,7 +129,7 @@ def test_outcomes_of_trials():
             tell(study, trial, 1.0 if number in (0, 4) else None, None if number in (0, 4) else TrialState.FAIL)
     study.enqueue_trial({"x": 7.0})
     with pytest.raises(sl.EnqueuedError, match="outside its range"):
-        ask(study)  # this trial fails with a suggestion that nobody evaluated
+        ask(study)  # this trial fails, and its suggestion is never evaluated
     found = outcomes(study, SPACE)
     assert found.numbers == [0, 1, 4] and found.values.tolist() == [1.0, 0.0, 1.0]
 

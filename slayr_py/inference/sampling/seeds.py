@@ -30,3 +30,8 @@ def stan_seed(seed: int, part: int = 0) -> int:
 def retry_seed(seed: int, retry: int) -> int:
     """Return the seed of a fit's retry number ``retry``, from 1."""
     return stan_seed(seed, part=_RETRIES + retry)
+
+
+def as_stan_seed(stream: np.random.SeedSequence) -> int:
+    """Draw a seed for CmdStan: a positive 31-bit integer."""
+    return 1 + int(stream.generate_state(1)[0]) % (2**31 - 2)
