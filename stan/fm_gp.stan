@@ -80,6 +80,8 @@ data {
   vector[modulator == HIERARCHICAL() && base == RATIONAL_QUADRATIC()] rq_alpha_location;
   vector<lower=0>[modulator == HIERARCHICAL() && base == RATIONAL_QUADRATIC()] rq_alpha_scale;
   matrix[modulator == HIERARCHICAL() && base == RATIONAL_QUADRATIC(), 3] rq_alpha_gamma;
+  
+  #include blocks/lengthscale_prior.stan
 }
 transformed data {
   #include blocks/transformed_data.stan

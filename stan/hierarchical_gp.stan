@@ -48,6 +48,8 @@ data {
   vector[base == RATIONAL_QUADRATIC()] rq_alpha_location; // rq_alpha ~ LogNormal(location, scale)
   vector<lower=0>[base == RATIONAL_QUADRATIC()] rq_alpha_scale;
   matrix[base == RATIONAL_QUADRATIC(), 3] rq_alpha_gamma;
+  
+  #include blocks/lengthscale_prior.stan
 }
 transformed data {
   #include blocks/transformed_data.stan

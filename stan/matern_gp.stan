@@ -29,6 +29,8 @@ data {
   matrix[N, D] X; // inputs, each column scaled to [0, 1]
   matrix[M, D] X_new; // new inputs, scaled as X
   int<lower=0> p; // Matern order, nu = p + 1/2
+  
+  #include blocks/lengthscale_prior.stan
 }
 transformed data {
   #include blocks/transformed_data.stan

@@ -8,7 +8,7 @@ import numpy as np
 from ConfigSpace import Categorical, ConfigurationSpace
 from testing_spaces import conditional_space, mixed_space, plain_space
 
-from slayr_py.kernels import FrequencyModulated, Hierarchical, Kernel, Matern, Separable
+from slayr_py.kernels import Composite, FrequencyModulated, Hierarchical, Kernel, Matern, Separable
 from slayr_py.kernels.contracts import Contract, Parameter
 from slayr_py.kernels.hyperparameters import add_namespace, part_draws
 from slayr_py.space import Encoded, Encoder
@@ -54,6 +54,9 @@ CASES: dict[str, tuple[Kernel, ConfigurationSpace]] = {
     },
     "separable-matern": (Separable("diffusion", "product", "matern", 2), mixed_space()),
     "separable-matern-sum": (Separable("laplacian", "sum", "matern", 1), mixed_space()),
+    "composite-plain": (Composite("LIN * PER + (RQ[x] + C) * SE"), plain_space()),
+    "composite-mixed": (Composite("SE[lr,act] * RQ + (C + MAT32) * PER[units,lr] * LIN[lr,size]"), mixed_space()),
+    "composite-conditional": (Composite("MAT12 * MAT32 + MAT52"), conditional_space()),
 }
 
 

@@ -83,12 +83,25 @@ class Model:
                 known = " or ".join(families(support))
                 raise DataError(f"the prior of {name!r} must be {known} (support: {support}), got {prior!r}")
             chosen[name] = prior if isinstance(prior, Prior) else fixed(prior, support)
+        self._chosen = chosen
         self.priors: dict[str, Prior] = {h.name: chosen.get(h.name, h.prior) for h in declared}
         self.hyperparameters: tuple[Hyperparameter, ...] = tuple(
             replace(h, prior=self.priors[h.name]) for h in declared
         )
         for h in self.hyperparameters:
             h.prior.stan_data(h.name, h.labels)  # raises for a prior of the wrong length
+
+    def informed(self, train: Encoded, y: FloatArray) -> Self:
+        """Return the model with the kernel's priors for these observations, y (n,) being standardised.
+
+        Priors that were given stay. The model itself is returned if the kernel's priors do not depend on observations.
+        """
+        found = self.kernel.informed_priors(train, y)
+        if not found.keys() - self._chosen.keys():
+            return self
+        model = type(self)(self.encoder, self.kernel, found | self._chosen, self.warp, self.likelihood)
+        model.noise_floor = self.noise_floor
+        return model
 
     def __repr__(self) -> str:
         return self._summary().text()

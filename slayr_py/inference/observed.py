@@ -22,6 +22,8 @@ class Observed:
 
     Attributes
     ----------
+    model : Model
+        The model, with priors that depend on the observations.
     train : Encoded
         n configurations.
     data : dict
@@ -32,6 +34,7 @@ class Observed:
         are 0 and 1 for binary observations.
     """
 
+    model: Model
     train: Encoded
     data: dict[str, Any]
     y_mean: float
@@ -71,6 +74,7 @@ def observe(
         mean, sd = standardisation(targets)
         # The same bits as for the negated values; division by a negative number would turn 0 into -0.
         scaled = (mean - targets if maximize else targets - mean) / sd
+    model = model.informed(train, scaled)
     data = model.stan_data(
         train,
         scaled,
@@ -79,7 +83,7 @@ def observe(
         pointwise=pointwise,
         y_sd=None if known is None else known / sd,
     )
-    return Observed(train, data, mean, -sd if maximize else sd)
+    return Observed(model, train, data, mean, -sd if maximize else sd)
 
 
 def signs(outcomes: FloatArray) -> FloatArray:

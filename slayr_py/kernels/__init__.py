@@ -1,6 +1,7 @@
 """Covariance functions: hyperparameters, NumPy twins of the Stan functions, and contracts of the Stan programs."""
 
 from slayr_py.kernels.base import Hyperparameters, Kernel
+from slayr_py.kernels.composite import Composite
 from slayr_py.kernels.frequency_modulated import FrequencyModulated
 from slayr_py.kernels.hierarchical import Hierarchical
 from slayr_py.kernels.hyperparameters import Hyperparameter
@@ -11,6 +12,7 @@ from slayr_py.kernels.separable import Separable
 
 __all__ = [
     "Beta",
+    "Composite",
     "Dirichlet",
     "FrequencyModulated",
     "Hierarchical",

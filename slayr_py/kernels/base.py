@@ -17,6 +17,7 @@ from numpy.typing import ArrayLike
 from slayr_py.errors import DataError
 from slayr_py.kernels.contracts import Contract, StanValue
 from slayr_py.kernels.hyperparameters import SIGNAL, Draws, Hyperparameter
+from slayr_py.kernels.priors import Prior
 from slayr_py.space import Encoded, Layout
 from slayr_py.space.dimension import FloatArray
 
@@ -95,6 +96,22 @@ class Kernel(ABC):
     def diagonal_gradient(self, a: Encoded, draws: Draws) -> FloatArray:
         """Return the derivatives of :meth:`diagonal` by the real inputs, (s, n_a, D_real); 0 if stationary."""
         return np.zeros((len(draws["sigma_f"]), len(a), len(a.encoder.real_names)))
+
+    def component_names(self, encoder: Layout) -> tuple[str, ...]:
+        """Return the names of the k summands of the kernel."""
+        return (self.description,)
+
+    def component_cross(self, a: Encoded, b: Encoded, draws: Draws) -> FloatArray:
+        """Return the covariances of each summand, (k, s, n_a, n_b); their sum is :meth:`cross`."""
+        return self.cross(a, b, draws)[None]
+
+    def component_diagonal(self, a: Encoded, draws: Draws) -> FloatArray:
+        """Return the variances of each summand, (k, s, n_a); their sum is :meth:`diagonal`."""
+        return self.diagonal(a, draws)[None]
+
+    def informed_priors(self, train: Encoded, y: FloatArray) -> dict[str, Prior]:
+        """Return default priors that depend on the n observations, by name; y (n,) is standardised."""
+        return {}
 
     def check_encoder(self, encoder: Layout) -> None:
         """Raise ``DataError`` if the kernel cannot be used on a space."""

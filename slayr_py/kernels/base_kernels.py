@@ -1,8 +1,18 @@
 """Stationary kernels of one squared distance, the NumPy twins of ``stan/functions/base_kernels.stan``.
 
 With h the squared distance over the squared length-scale: ``se`` is exp(-h/2); ``rq`` is (1 + h/(2 alpha))^-alpha;
-``matern`` is M_p(sqrt((2p + 1) h)), see :mod:`slayr_py.kernels.matern`. The functions return the correlation and its
-derivative by h, both of the shape of h.
+``matern`` is M_p(sqrt((2p + 1) h)). The functions return the correlation and its derivative by h, both of the shape of h.
+
+The Matérn correlation of order nu = p + 1/2 at d = sqrt(2 nu h) is
+
+    M_p(d) = exp(-d) p!/(2p)! sum_{k=0..p} (p + k)! / (k! (p - k)!) (2d)^(p - k)
+
+(Rasmussen & Williams 2006, eq. 4.16), for instance exp(-d), (1 + d) exp(-d), (1 + d + d^2/3) exp(-d).
+Its derivative is M_p'(d) = -d M_{p-1}(d) / (2p - 1) for p >= 1, so that in terms of the squared distance
+
+    dM_p / d(d^2) = -M_{p-1}(d) / (2 (2p - 1)),
+
+which is finite at coinciding points.
 """
 
 from __future__ import annotations
@@ -11,10 +21,12 @@ from typing import Literal
 
 import numpy as np
 
-from slayr_py.kernels.matern import matern, matern_slope
+from slayr_py.arguments import check_integer
 from slayr_py.space.dimension import FloatArray
 
 Base = Literal["se", "rq", "matern"]
+
+_LARGEST_ORDER = 1000
 
 
 def correlation(h: FloatArray, base: Base, p: int, rq_alpha: FloatArray | None) -> FloatArray:
@@ -35,3 +47,28 @@ def slope(h: FloatArray, base: Base, p: int, rq_alpha: FloatArray | None) -> Flo
         assert rq_alpha is not None
         return -0.5 * np.exp(-(rq_alpha + 1) * np.log1p(h / (2 * rq_alpha)))
     return (2 * p + 1) * matern_slope(np.sqrt((2 * p + 1) * h), p)
+
+
+def matern(d: FloatArray, p: int) -> FloatArray:
+    """Return M_p(d) element by element, by the nested sum of the Stan function; d = sqrt(2 nu) r >= 0."""
+    e = np.negative(d)
+    np.exp(e, out=e)
+    k = e
+    for j in range(p - 1, -1, -1):
+        step = (2.0 * (p - j) / ((2 * p - j) * (j + 1))) * d
+        step *= k
+        step += e
+        k = step
+    return k
+
+
+def matern_slope(d: FloatArray, p: int) -> FloatArray:
+    """Return the derivative of M_p by d^2; 0 at the kink of the exponential kernel, between its two slopes."""
+    if p:
+        return -matern(d, p - 1) / (2 * (2 * p - 1))
+    return np.where(d > 0, -np.exp(-d) / (2 * np.where(d > 0, d, 1.0)), 0.0)
+
+
+def checked_order(p: int) -> int:
+    """Return the order of a Matérn kernel; ``DataError`` unless it is an integer from 0 to 1000."""
+    return check_integer("the Matérn order p", p, 0, _LARGEST_ORDER)

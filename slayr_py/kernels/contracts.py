@@ -4,12 +4,12 @@ The data dictionary and its check, the shapes of the parameters, the order of ``
 ``stan/README.md`` follow from these declarations; a test compares them with ``stanc --info`` of each program.
 
 Symbols: N observations, M new points, D input columns; P graphs with G distinct eigenvalues and Q vertices in all;
-H weights gamma.
+H weights gamma; L leaves of an expression.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
@@ -23,10 +23,33 @@ from slayr_py.space.dimension import FloatArray
 StanValue = int | float | FloatArray | NDArray[np.int64]
 StanData = Mapping[str, StanValue]
 
+LEAVES = {"SE": 1, "RQ": 2, "PER": 3, "LIN": 4, "MAT12": 5, "MAT32": 6, "MAT52": 7, "C": 8}
+"""Codes of the leaves of expressions in ``composite_gp``."""
+GIVEN = {"correlation": 9, "squared distance": 10}
+"""Codes of leaves whose values were computed elsewhere."""
+
 BASES = {"se": 1, "rq": 2, "matern": 3}
 MODULATORS = {"laplacian": 1, "power": 2, "neural": 3, "diffusion": 4, "hierarchical": 5}
 COMBINATIONS = {"modulation": 0, "product": 1, "sum": 2}
 """Codes of base kernels, modulators, and combinations of continuous and discrete parameters in the programs."""
+
+
+LENGTHS: Mapping[str, Callable[[StanData], int]] = {
+    "N (N + 1) / 2": lambda data: _pairs(data, "N") + _length(data, "N"),
+    "N M": lambda data: _length(data, "N") * _length(data, "M"),
+    "new pairs": lambda data: _length(data, "want_cov") * _pairs(data, "M"),
+    "2 L - 1": lambda data: 2 * _length(data, "L") - 1,
+}
+"""Lengths of axes that are no entry of the data. "new pairs" is M (M - 1) / 2 if ``want_cov``, else 0."""
+
+
+def _length(data: StanData, axis: str) -> int:
+    return int(axis) if axis.isdigit() else int(data[axis])
+
+
+def _pairs(data: StanData, points: str) -> int:
+    n = _length(data, points)
+    return n * (n - 1) // 2
 
 
 @dataclass(frozen=True)
@@ -37,7 +60,7 @@ class Variable:
     ----------
     name : str
     shape : tuple of str
-        Length of each axis: an integer entry of the data, or a number; () for a scalar.
+        Length of each axis: an integer entry of the data, a number, or a name in `LENGTHS`; () for a scalar.
     meaning : str
     type : {"real", "int"}
     when : mapping of str to int
@@ -54,7 +77,7 @@ class Variable:
         """Return the shape, given the integer entries of the data."""
         if any(data[name] != value for name, value in self.when.items()):
             return (0,) * len(self.shape)
-        return tuple(int(axis) if axis.isdigit() else int(data[axis]) for axis in self.shape)
+        return tuple(LENGTHS[axis](data) if axis in LENGTHS else _length(data, axis) for axis in self.shape)
 
 
 @dataclass(frozen=True)
@@ -333,5 +356,43 @@ FM_GP = Contract(
         Parameter("rq_alpha", ("1",), _RQ_ALPHA, when=_BY_HIERARCHICAL | {"base": BASES["rq"]}),
     ),
 )
-CONTRACTS = {contract.program: contract for contract in (MATERN_GP, HIERARCHICAL_GP, FM_GP)}
+COMPOSITE_GP = Contract(
+    "composite_gp",
+    (
+        Entry("L", (), "leaves of the expression, in reading order", "int"),
+        Entry("kind", ("L",), "kinds of the leaves, see `functions/composite.stan`", "int"),
+        Entry("n_lengthscale", (), "length-scales", "int"),
+        Entry("n_columns", ("L",), "columns of each leaf", "int"),
+        Entry("first_lengthscale", ("L",), "first length-scale of each leaf, from 1", "int"),
+        Entry("column", ("n_lengthscale",), "column of `X` of each length-scale", "int"),
+        Entry("n_period", (), "periods", "int"),
+        Entry("period_of", ("L",), "period of each leaf, 0 for none", "int"),
+        Entry("n_rq", (), "shapes of rational quadratic leaves", "int"),
+        Entry("rq_alpha_of", ("L",), "`rq_alpha` of each leaf, 0 for none", "int"),
+        Entry("n_centre", (), "centres", "int"),
+        Entry("first_centre", ("L",), "first centre of each leaf, 0 for none", "int"),
+        Entry("n_feature", (), "length-scales of given squared distances", "int"),
+        Entry("feature_of", ("L",), "`feature_lengthscale` of each leaf, 0 for none", "int"),
+        Entry("n_given", (), "given covariances and squared distances", "int"),
+        Entry("given_of", ("L",), "column of `given` of each leaf, 0 for none", "int"),
+        Entry("n_split", (), "sums with a split", "int"),
+        Entry("n_share", (), "0; or `L`, if the leaves are added up with shares and there are no splits", "int"),
+        Entry("steps", ("2 L - 1",), "postfix order: a leaf; 0 multiplies; -j adds with split j", "int"),
+        Entry("depth", (), "largest number of values on the stack", "int"),
+        Entry("given", ("N (N + 1) / 2", "n_given"), "values for the pairs of the lower triangle, then the diagonal"),
+        Entry("given_cross", ("N M", "n_given"), "values between observed and new points, N x M column by column"),
+        Entry("given_own", ("M", "n_given"), "values of the new points with themselves"),
+        Entry("given_new", ("new pairs", "n_given"), "values for the lower triangle of new points, if `want_cov`"),
+    ),
+    (
+        Parameter("lengthscale", ("n_lengthscale",), "length-scales, leaf by leaf"),
+        Parameter("period", ("n_period",), "periods"),
+        Parameter("rq_alpha", ("n_rq",), "shapes of the rational quadratic leaves"),
+        Parameter("centre", ("n_centre",), "centres of the linear leaves", support="real"),
+        Parameter("split", ("n_split",), "weights of the left operands of the sums", support="unit interval"),
+        Parameter("share", ("n_share",), "weights of the leaves", support="simplex"),
+        Parameter("feature_lengthscale", ("n_feature",), "length-scales of given squared distances"),
+    ),
+)
+CONTRACTS = {contract.program: contract for contract in (MATERN_GP, HIERARCHICAL_GP, FM_GP, COMPOSITE_GP)}
 """Contracts by program."""

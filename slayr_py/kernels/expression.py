@@ -293,6 +293,15 @@ def multiply(a: Node, b: Node) -> Node:
     return _join_factors([a, b])
 
 
+def renamed(node: Node, old: str, new: str) -> Node:
+    """Return the expression with another name for a given leaf."""
+    if isinstance(node, Leaf):
+        return Leaf(new, node.columns) if node.name == old else node
+    if isinstance(node, Sum):
+        return Sum(tuple(renamed(term, old, new) for term in node.terms))
+    return Product(tuple(renamed(factor, old, new) for factor in node.factors))
+
+
 def canonical(node: Node) -> Node:
     """Return the same form for expressions that differ only by simple rules; it describes the same kernels.
 

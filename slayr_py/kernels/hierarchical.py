@@ -27,11 +27,10 @@ from typing_extensions import override
 
 from slayr_py.errors import DataError, did_you_mean
 from slayr_py.kernels.base import Kernel
-from slayr_py.kernels.base_kernels import Base, correlation, slope
+from slayr_py.kernels.base_kernels import Base, checked_order, correlation, slope
 from slayr_py.kernels.conditional_tree import Tree, product_and_others
 from slayr_py.kernels.contracts import BASES, HIERARCHICAL_GP, Contract, StanValue
 from slayr_py.kernels.hyperparameters import Draws, Hyperparameter
-from slayr_py.kernels.matern import checked_order
 from slayr_py.kernels.priors import Beta, LogNormal, lengthscale_prior
 from slayr_py.space import Encoded, Layout
 from slayr_py.space.dimension import FloatArray

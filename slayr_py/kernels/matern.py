@@ -1,16 +1,4 @@
-"""Matérn kernel of half-integer order, the NumPy twin of ``stan/functions/matern.stan``.
-
-With nu = p + 1/2 and d = sqrt(2 nu) ||(x - x') / lengthscale|| the covariance is sigma_f^2 M_p(d),
-
-    M_p(d) = exp(-d) p!/(2p)! sum_{k=0..p} (p + k)! / (k! (p - k)!) (2d)^(p - k)
-
-(Rasmussen & Williams 2006, eq. 4.16), for instance exp(-d), (1 + d) exp(-d), (1 + d + d^2/3) exp(-d).
-Its derivative is M_p'(d) = -d M_{p-1}(d) / (2p - 1) for p >= 1, so that in terms of the squared distance
-
-    dM_p / d(d^2) = -M_{p-1}(d) / (2 (2p - 1)),
-
-which is finite at coinciding points.
-"""
+"""Matérn kernel of half-integer order with one length-scale per column: the NumPy twin of ``stan/matern_gp.stan``."""
 
 from __future__ import annotations
 
@@ -19,18 +7,19 @@ from typing import Any, ClassVar
 import numpy as np
 from typing_extensions import override
 
-from slayr_py.arguments import check_integer
+from slayr_py.errors import DataError
 from slayr_py.kernels.base import Kernel
+from slayr_py.kernels.base_kernels import checked_order, matern, matern_slope
+from slayr_py.kernels.composite import Composable
 from slayr_py.kernels.contracts import MATERN_GP, Contract, StanValue
+from slayr_py.kernels.expression import Leaf, Node
 from slayr_py.kernels.hyperparameters import Draws, Hyperparameter
 from slayr_py.kernels.priors import lengthscale_prior
 from slayr_py.space import Encoded, Layout
 from slayr_py.space.dimension import FloatArray
 
-_LARGEST_ORDER = 1000
 
-
-class Matern(Kernel):
+class Matern(Composable):
     """Matérn kernel with one length-scale per encoded column.
 
     Parameters
@@ -74,6 +63,12 @@ class Matern(Kernel):
         return f"Matérn kernel (p = {self.p})"
 
     @override
+    def as_node(self) -> tuple[Node, dict[str, Kernel]]:
+        if self.p > 2:
+            raise DataError(f"sums and products have Matérn kernels of order 0, 1 and 2, not p = {self.p}")
+        return Leaf(f"MAT{2 * self.p + 1}2"), {}
+
+    @override
     def hyperparameters(self, encoder: Layout) -> tuple[Hyperparameter, ...]:
         columns = encoder.column_names
         # The dimension is not called "column", a name that the figures of ArviZ 1 use themselves.
@@ -114,28 +109,3 @@ class Matern(Kernel):
         weights = (2 * self.p + 1) / np.square(lengthscale)
         squares = weights @ np.square(difference).reshape(-1, n_columns).T
         return np.sqrt(squares, out=squares).reshape(-1, n_a, n_b)
-
-
-def matern(d: FloatArray, p: int) -> FloatArray:
-    """Return M_p(d) element by element, by the nested sum of the Stan function; d = sqrt(2 nu) r >= 0."""
-    e = np.negative(d)
-    np.exp(e, out=e)
-    k = e
-    for j in range(p - 1, -1, -1):
-        step = (2.0 * (p - j) / ((2 * p - j) * (j + 1))) * d
-        step *= k
-        step += e
-        k = step
-    return k
-
-
-def matern_slope(d: FloatArray, p: int) -> FloatArray:
-    """Return the derivative of M_p by d^2; 0 at the kink of the exponential kernel, between its two slopes."""
-    if p:
-        return -matern(d, p - 1) / (2 * (2 * p - 1))
-    return np.where(d > 0, -np.exp(-d) / (2 * np.where(d > 0, d, 1.0)), 0.0)
-
-
-def checked_order(p: int) -> int:
-    """Return the order of a Matérn kernel; ``DataError`` unless it is an integer from 0 to 1000."""
-    return check_integer("the Matérn order p", p, 0, _LARGEST_ORDER)

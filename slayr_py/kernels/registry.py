@@ -8,6 +8,8 @@ from typing import Any
 
 from slayr_py.errors import DataError, did_you_mean
 from slayr_py.kernels.base import Kernel
+from slayr_py.kernels.composite import Composite
+from slayr_py.kernels.expression import LEAVES
 from slayr_py.kernels.frequency_modulated import FrequencyModulated
 from slayr_py.kernels.hierarchical import Hierarchical
 from slayr_py.kernels.matern import Matern
@@ -15,7 +17,7 @@ from slayr_py.kernels.separable import Separable
 from slayr_py.space import Layout
 
 _KERNELS: dict[str, type[Kernel]] = {
-    kernel.name: kernel for kernel in (Matern, Hierarchical, FrequencyModulated, Separable)
+    kernel.name: kernel for kernel in (Matern, Hierarchical, FrequencyModulated, Separable, Composite)
 }
 
 
@@ -30,7 +32,8 @@ def from_name(name: str | Kernel, encoder: Layout | None = None, **options: Any)
     Parameters
     ----------
     name : str or Kernel
-        A registered name, "auto" for the kernel that suits the space, or a kernel, which is returned as it is.
+        A registered name, an expression such as "LIN * PER + SE" for :class:`Composite`, "auto" for the kernel that
+        suits the space, or a kernel, which is returned as it is.
     encoder : Layout, optional
         The space, required by "auto"; if given, the kernel is checked against it.
     **options
@@ -66,14 +69,21 @@ def _made(name: str | Kernel, encoder: Layout | None, options: dict[str, Any]) -
         if options:
             raise DataError(f"options {sorted(options)} need the kernel's name; 'auto' takes none")
         return _automatic(encoder)
+    if isinstance(name, str) and name not in _KERNELS and _is_expression(name):
+        return Composite(name, **{key: _nested(value) for key, value in options.items()})
     if not isinstance(name, str) or name not in _KERNELS:
-        raise DataError(f"unknown kernel {name!r}{did_you_mean(name, ('auto', *names()))}")
+        raise DataError(f"unknown kernel {name!r}{did_you_mean(name, ('auto', *names(), *LEAVES))}")
     made = {key: _nested(value) for key, value in options.items()}
     known = tuple(signature(_KERNELS[name]).parameters)
     for option in made:
         if option not in known:
             raise DataError(f"kernel {name!r} takes no option {option!r}{did_you_mean(option, known)}")
     return _KERNELS[name](**made)
+
+
+def _is_expression(name: str) -> bool:
+    """Return whether an unknown name is meant as an expression: it has an operator or a bracket, or is a leaf."""
+    return name in LEAVES or any(character in name for character in "+*[]()")
 
 
 def _automatic(encoder: Layout | None) -> Kernel:
@@ -88,6 +98,8 @@ def _nested(value: Any) -> Any:
     if not isinstance(value, Mapping):
         return value
     options = dict(value)
+    if "name" not in options and all(isinstance(one, Mapping | Kernel) for one in options.values()):
+        return {key: _nested(one) for key, one in options.items()}  # kernels by name
     if "name" not in options:
         raise DataError(f"a kernel given as a mapping needs a name, got {options}")
     return _made(options.pop("name"), None, options)

@@ -15,10 +15,9 @@ from typing_extensions import override
 
 from slayr_py.errors import DataError, did_you_mean
 from slayr_py.kernels.base import Kernel
-from slayr_py.kernels.base_kernels import correlation, slope
+from slayr_py.kernels.base_kernels import checked_order, correlation, slope
 from slayr_py.kernels.contracts import BASES, COMBINATIONS, FM_GP, MODULATORS, Contract, StanValue
 from slayr_py.kernels.hyperparameters import Draws, Hyperparameter
-from slayr_py.kernels.matern import checked_order
 from slayr_py.kernels.modulators import (
     Diffusion,
     Laplacian,

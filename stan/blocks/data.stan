@@ -27,6 +27,3 @@ row_vector[3] sigma_n_gamma;
 vector[n_warp] warp_location; // warp ~ LogNormal(location, scale)
 vector<lower=0>[n_warp] warp_scale;
 matrix[n_warp, 3] warp_gamma;
-vector[D] lengthscale_location; // lengthscale ~ LogNormal(location, scale)
-vector<lower=0>[D] lengthscale_scale;
-matrix[D, 3] lengthscale_gamma;

@@ -2,20 +2,20 @@
 // variance at the observed points (lower_triangle(N); N), cross between observed and new points
 // (rectangle(N, M)), k_new and variance_new at the new points (lower_triangle(M_cov); M).
 tuple(vector[N], vector[N]) targets = gp_targets(observed, warp, sigma_n, mu, k, variance);
-matrix[N, N] L = gp_factor(k, variance + targets.2);
-matrix[N, M] V = gp_solve(L, cross, M, prior_only);
+matrix[N, N] factor = gp_factor(k, variance + targets.2);
+matrix[N, M] V = gp_solve(factor, cross, M, prior_only);
 if (want_pointwise) {
-  tuple(vector[N], vector[N]) others = gp_leave_one_out(gp_precision(L), targets.1, mu);
+  tuple(vector[N], vector[N]) others = gp_leave_one_out(gp_precision(factor), targets.1, mu);
   if (binary) {
     others = probit_leave_one_out(others, targets.2);
     log_lik = probit_log_lik(y, others);
-    y_rep = signs(gp_replicate_rng(L, mu, others, prior_only));
+    y_rep = signs(gp_replicate_rng(factor, mu, others, prior_only));
   } else {
     log_lik = gp_log_lik(targets.1, others) + log_warp_slope(y, warp);
-    y_rep = unwarped(gp_replicate_rng(L, mu, others, prior_only), warp);
+    y_rep = unwarped(gp_replicate_rng(factor, mu, others, prior_only), warp);
   }
 }
-f_mean = gp_mean(V, L, targets.1 - mu, mu);
+f_mean = gp_mean(V, factor, targets.1 - mu, mu);
 f_sd = gp_sd(V, variance_new);
 if (want_cov) {
   f_cov = gp_cov(V, symmetric_matrix(k_new, variance_new));

@@ -8,7 +8,7 @@ from testing_spaces import mixed_space, plain_space
 
 from slayr_py import DataError
 from slayr_py.kernels import Matern
-from slayr_py.kernels.matern import matern
+from slayr_py.kernels.base_kernels import matern
 from slayr_py.space import Encoded, Encoder
 
 

@@ -24,9 +24,14 @@ NOISE = {"mu": sl.Normal(0.2, 0.7), "sigma_f": sl.LogNormal(0.1, 0.4), "sigma_n"
 
 
 # These also have known errors of the targets and priors of other families.
-WARPED = ["matern-plain, warp", "hierarchical-se-product, warp", "fm-laplacian, warp"]
+WARPED = ["matern-plain, warp", "hierarchical-se-product, warp", "fm-laplacian, warp", "composite-plain, warp"]
 FAMILIES = NOISE | {"sigma_f": sl.Gamma(2.0, 1.5), "sigma_n": sl.HalfNormal(0.5), "lengthscale": sl.InverseGamma(3, 2)}
-PROBIT = ["matern-plain, probit", "hierarchical-se-product, probit", "fm-laplacian, probit"]
+PROBIT = [
+    "matern-plain, probit",
+    "hierarchical-se-product, probit",
+    "fm-laplacian, probit",
+    "composite-plain, probit",
+]
 NAMES = sorted([*CASES, *WARPED])
 
 
@@ -142,7 +147,7 @@ class Case:
             else:
                 location, scale = self.location_and_scale(name)
                 value = location + scale * score
-                theta[name] = value if name == "mu" else np.exp(value)
+                theta[name] = value if isinstance(prior, sl.Normal) else np.exp(value)
             if not self.shapes[name]:
                 theta[name] = float(np.squeeze(theta[name]))
         single = {name: np.asarray(value)[None] for name, value in theta.items()}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from math import prod
 from pathlib import Path
 from typing import Any
@@ -15,6 +15,7 @@ import pandas as pd
 from slayr_py.inference.diagnostics.checks import PARETO_K_LIMIT, importance_ess_limit
 from slayr_py.inference.diagnostics.importance import smoothed_resample
 from slayr_py.inference.sampling.command import CommonArguments, generated_quantities
+from slayr_py.inference.sampling.guesses import Guess
 from slayr_py.inference.sampling.options import FitOptions
 from slayr_py.inference.sampling.output import Run, call, columns_of, shapes_of, variables_of
 from slayr_py.inference.sampling.population import Population, improve
@@ -22,22 +23,24 @@ from slayr_py.inference.sampling.warm_start import WarmStart
 from slayr_py.kernels.contracts import CONTRACTS
 from slayr_py.space.dimension import FloatArray
 
-_MODE_STARTS = 4  # the posterior of length-scales can have several modes: the best of a few starts is used
+MODE_STARTS = 4  # the posterior of length-scales can have several modes: the best of a few starts is used
 _PATHS = 4
 _ELBO_DRAWS = 10  # draws to find the best approximation on a path: Stan's default of 25 costs more than the paths
-_MODE = {"mode_starts": _MODE_STARTS}
+_MODE = {"mode_starts": MODE_STARTS}
 
 
-def mode(model: cmdstanpy.CmdStanModel, common: CommonArguments) -> Run:
+def mode(model: cmdstanpy.CmdStanModel, common: CommonArguments, guesses: Sequence[Guess]) -> Run:
     """Return the mode as a single draw."""
-    fit, calls = _best_mode(model, common)
+    fit, calls = best_mode(model, common, guesses)
     table = np.asarray(fit.optimized_params_np)[None, None, :]
     return Run(variables_of(table, fit.column_names), shapes_of(fit.column_names), dict(_MODE), calls=calls)
 
 
-def laplace(model: cmdstanpy.CmdStanModel, common: CommonArguments, options: FitOptions, seed: int) -> Run:
+def laplace(
+    model: cmdstanpy.CmdStanModel, common: CommonArguments, options: FitOptions, seed: int, guesses: Sequence[Guess]
+) -> Run:
     """Return draws resampled from a normal distribution at the mode."""
-    at, calls = _best_mode(model, common)
+    at, calls = best_mode(model, common, guesses)
     fit = model.laplace_sample(
         **_in_folder(common, "laplace"), mode=at, draws=options.chains * options.draws, jacobian=True
     )
@@ -45,12 +48,15 @@ def laplace(model: cmdstanpy.CmdStanModel, common: CommonArguments, options: Fit
     return _reweighted(model, common, fit, ("log_p__", "log_q__"), options, seed, _MODE, calls)
 
 
-def pathfinder(model: cmdstanpy.CmdStanModel, common: CommonArguments, options: FitOptions, seed: int) -> Run:
+def pathfinder(
+    model: cmdstanpy.CmdStanModel, common: CommonArguments, options: FitOptions, seed: int, guesses: Sequence[Guess]
+) -> Run:
     """Return draws resampled from the best normal distributions on paths to the mode (Zhang et al. 2022)."""
     single = -(-options.chains * options.draws // _PATHS)
     fit = model.pathfinder(
         **common,
         num_paths=_PATHS,
+        inits=list(guesses[:_PATHS]) or None,
         num_elbo_draws=_ELBO_DRAWS,
         num_single_draws=single,
         draws=_PATHS * single,
@@ -154,11 +160,11 @@ def _reweighted(
     return density.run(better, settings | {"improved": True}, calls)
 
 
-def _best_mode(
-    model: cmdstanpy.CmdStanModel, common: CommonArguments
+def best_mode(
+    model: cmdstanpy.CmdStanModel, common: CommonArguments, guesses: Sequence[Guess]
 ) -> tuple[cmdstanpy.CmdStanMLE, list[dict[str, Any]]]:
     """Return the best mode over several starts, and the calls that found the modes."""
-    seeds = np.random.default_rng(common["seed"]).integers(1, 2**31 - 300, _MODE_STARTS)
+    seeds = np.random.default_rng(common["seed"]).integers(1, 2**31 - 300, MODE_STARTS)
     best, failure, calls = None, None, []
     for i, seed in enumerate(seeds):
         try:
@@ -169,6 +175,7 @@ def _best_mode(
                 jacobian=True,
                 iter=2000,
                 require_converged=False,
+                inits=guesses[i] if i < len(guesses) else None,
             )
         except RuntimeError as error:
             failure = error
@@ -177,7 +184,7 @@ def _best_mode(
         if best is None or fit.optimized_params_dict["lp__"] > best.optimized_params_dict["lp__"]:
             best = fit
     if best is None:
-        raise RuntimeError(f"no mode found from {_MODE_STARTS} starts; {failure}")
+        raise RuntimeError(f"no mode found from {MODE_STARTS} starts; {failure}")
     return best, calls
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import cmdstanpy
@@ -11,7 +11,9 @@ import numpy as np
 
 from slayr_py.inference.diagnostics.arviz_bridge import convergence
 from slayr_py.inference.diagnostics.checks import rhat_limit
+from slayr_py.inference.sampling.approximations import best_mode
 from slayr_py.inference.sampling.command import CommonArguments
+from slayr_py.inference.sampling.guesses import Guess
 from slayr_py.inference.sampling.options import FitOptions
 from slayr_py.inference.sampling.output import (
     SAMPLER_COLUMNS,
@@ -41,18 +43,28 @@ _STUCK_SHARE = 0.1  # share of divergent transitions above which the step sizes 
 
 
 def sample(
-    model: cmdstanpy.CmdStanModel, common: CommonArguments, options: FitOptions, seed: int, start: WarmStart | None
+    model: cmdstanpy.CmdStanModel,
+    common: CommonArguments,
+    options: FitOptions,
+    seed: int,
+    start: WarmStart | None,
+    guesses: Sequence[Guess] = (),
 ) -> Run:
     """Sample ``draws`` per chain and, if ``ess`` is given, continue until every parameter has that bulk ESS.
 
     Each further round continues from the last draws with the same step sizes and metrics, so that all rounds are one
     run. ``Run.arguments`` has the chain numbers and the draws per chain of each round.
+
+    A cold start with ``guesses`` of periods starts all chains at the periods of the best of the modes found from them.
     """
     tables: list[FloatArray] = []
     calls: list[dict[str, Any]] = []
     rounds: list[int] = []
     settings, draws = _first_round(options, start), options.draws
     recorded_elsewhere = dict.fromkeys(("init", "stepsize", "metric_file"), "start") if start else {}
+    if guesses and not start:
+        inits, calls = _at_the_best_mode(model, common, guesses)
+        settings["inits"], recorded_elsewhere = [inits] * options.chains, {"init": "the best mode"}
     chain_ids: list[int] = []
     adaptation: list[Adaptation] = []
     run: Run | None = None
@@ -98,6 +110,17 @@ def sample(
         settings = _further_round(run)
         metric_origin = "start" if start else "adaptation"
         recorded_elsewhere = {"init": "the last draws", "stepsize": "adaptation", "metric_file": metric_origin}
+
+
+def _at_the_best_mode(
+    model: cmdstanpy.CmdStanModel, common: CommonArguments, guesses: Sequence[Guess]
+) -> tuple[Guess, list[dict[str, Any]]]:
+    """Return the periods of the best mode as initial values, and the calls that found it."""
+    try:
+        best, calls = best_mode(model, common, guesses)
+    except RuntimeError:
+        return guesses[0], []
+    return {name: np.atleast_1d(best.stan_variable(name)).tolist() for name in guesses[0]}, calls
 
 
 def _first_round(options: FitOptions, start: WarmStart | None) -> dict[str, Any]:

@@ -19,6 +19,7 @@ from threadpoolctl import threadpool_limits
 from slayr_py.errors import InferenceError
 from slayr_py.inference.sampling import approximations, nuts
 from slayr_py.inference.sampling.command import DIGITS, CommonArguments, generated_quantities, last_words
+from slayr_py.inference.sampling.guesses import period_guesses
 from slayr_py.inference.sampling.options import FitOptions
 from slayr_py.inference.sampling.output import Run
 from slayr_py.inference.sampling.run_folder import run_folder
@@ -82,18 +83,19 @@ def run(
                 "sig_figs": DIGITS,
             }
             model = program.model()
+            guesses = period_guesses(data, approximations.MODE_STARTS)
             if method == "nuts":
-                result = nuts.sample(model, common, options, int(seed), start)
+                result = nuts.sample(model, common, options, int(seed), start, guesses)
             elif method == "carried":
                 if start is None:
                     raise ValueError("there is no earlier posterior to start from")
                 result = approximations.carried(model, common, options, int(seed), start)
             elif method == "map":
-                result = approximations.mode(model, common)
+                result = approximations.mode(model, common, guesses)
             elif method == "laplace":
-                result = approximations.laplace(model, common, options, int(seed))
+                result = approximations.laplace(model, common, options, int(seed), guesses)
             else:
-                result = approximations.pathfinder(model, common, options, int(seed))
+                result = approximations.pathfinder(model, common, options, int(seed), guesses)
             seconds = time.perf_counter() - started
             return replace(result, arguments=arguments | result.arguments, seconds=seconds)
     except OSError as error:

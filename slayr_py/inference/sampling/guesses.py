@@ -1,0 +1,56 @@
+"""Initial values of periods from the periodogram of the observations.
+
+The posterior of a period has a mode near many multiples and fractions of the true one. From random initial values, an
+optimiser or a chain ends in the nearest of them: on 521 months of carbon dioxide, four random starts of
+LIN * PER * PER + RQ * PER end 49 units of log density below the mode at one year.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from slayr_py.kernels.periodogram import peaks
+from slayr_py.space.dimension import FloatArray
+
+Guess = dict[str, list[float]]
+"""Initial values of some of a program's coordinates, by name; the others are random."""
+
+_PEAKS = 8
+_POINTS = 2000  # more observations are thinned: the periodogram of 2000 takes a second
+
+
+def period_guesses(data: Mapping[str, Any], count: int) -> list[Guess]:
+    """Return initial values of the coordinates of periods, in units of their priors.
+
+    The first guess puts every period at the highest peak of its column, guess k puts the period i at peak k i.
+
+    Parameters
+    ----------
+    data : mapping
+        Data of a program.
+    count : int
+        Largest number of guesses.
+
+    Returns
+    -------
+    list of dict
+        Empty if the program has no periods, or if no column of a periodic leaf has a peak.
+    """
+    if not data.get("n_period") or data.get("prior_only"):
+        return []
+    X, y = np.asarray(data["X"], dtype=np.float64), np.asarray(data["y"], dtype=np.float64)
+    rows = np.unique(np.linspace(0, len(y) - 1, min(len(y), _POINTS)).astype(np.intp))
+    location, scale = (np.asarray(data[f"period_{name}"], dtype=np.float64) for name in ("location", "scale"))
+    found: list[FloatArray] = []
+    for leaf in np.flatnonzero(np.asarray(data["period_of"])):
+        column = int(data["column"][int(data["first_lengthscale"][leaf]) - 1]) - 1
+        found.append(peaks(X[rows, column], y[rows], _PEAKS))
+    guesses = []
+    for k in range(count):
+        logs = [np.log(p[(k * i) % len(p)]) if len(p) else m for i, (p, m) in enumerate(zip(found, location, strict=True))]
+        z = np.divide(logs - location, scale, out=np.zeros_like(location), where=scale > 0)
+        guesses.append({"z_period": z.tolist()})
+    return guesses if any(map(len, found)) else []

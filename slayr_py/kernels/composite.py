@@ -1,0 +1,409 @@
+"""Composite kernels: sums and products of kernels as data of one Stan program, ``stan/composite_gp.stan``."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import count
+from typing import Any, ClassVar
+
+import numpy as np
+from typing_extensions import override
+
+from slayr_py.arguments import check_integer
+from slayr_py.errors import DataError, did_you_mean
+from slayr_py.kernels.base import Kernel
+from slayr_py.kernels.contracts import COMPOSITE_GP, Contract, StanValue
+from slayr_py.kernels.expression import Leaf, Node, Product, Sum, add, canonical, leaves, multiply, parse, renamed, spell
+from slayr_py.kernels.hyperparameters import Draws, Hyperparameter
+from slayr_py.kernels.leaves import STATIONARY, Given, Pairs, PlannedLeaf
+from slayr_py.kernels.periodogram import peaks
+from slayr_py.kernels.plan import Plan
+from slayr_py.kernels.priors import Beta, LogNormal, Normal, Prior, lengthscale_prior
+from slayr_py.space import Encoded, Layout
+from slayr_py.space.dimension import FloatArray
+
+MOST_LEAVES = 64
+_PERIODOGRAM_POINTS = 30  # with fewer observations the periodogram does not move the prior of the period
+
+
+class Composable(Kernel):
+    """A kernel that can be a part of sums and products."""
+
+    @abstractmethod
+    def as_node(self) -> tuple[Node, dict[str, Kernel]]:
+        """Return the kernel as an expression, and its given leaves by name.
+
+        Raises
+        ------
+        DataError
+            If no expression describes it.
+        """
+
+    def __add__(self, other: object) -> Composite:
+        return self._combine(other, add)
+
+    def __mul__(self, other: object) -> Composite:
+        return self._combine(other, multiply)
+
+    def __radd__(self, other: object) -> Composite:
+        return self._refuse(other)
+
+    def __rmul__(self, other: object) -> Composite:
+        return self._refuse(other)
+
+    def _combine(self, other: object, join: Callable[[Node, Node], Node]) -> Composite:
+        if not isinstance(other, Composable):
+            return self._refuse(other)
+        (left, given), (right, others) = self.as_node(), other.as_node()
+        for name, kernel in others.items():
+            free = name
+            for i in count(2):
+                if free not in given or given[free] is kernel:
+                    break
+                free = f"{name}{i}"
+            right, given = renamed(right, name, free), given | {free: kernel}
+        return Composite.from_node(join(left, right), given, MOST_LEAVES)
+
+    def _refuse(self, other: object) -> Composite:
+        if not isinstance(other, Kernel):
+            return NotImplemented
+        raise DataError(
+            f"a kernel {other.name!r} cannot be a part of sums and products; composite, Matérn (p <= 2) and pre-trained "
+            "kernels can"
+        )
+
+
+class Planned(Composable):
+    """A kernel that ``composite_gp`` fits: leaves and operations of an expression."""
+
+    @property
+    def only_part(self) -> Given | None:
+        """The fixed covariance or distance that is all of this kernel, if it is one."""
+        return None
+
+    @abstractmethod
+    def plan(self, encoder: Layout) -> Plan:
+        """Return leaves and operations on a space."""
+
+    @property
+    @override
+    def contract(self) -> Contract:
+        return COMPOSITE_GP
+
+    @override
+    def stan_data(self, train: Encoded, new: Encoded) -> dict[str, StanValue]:
+        return self.plan(train.encoder).stan_data(train, new)
+
+    @override
+    def cross(self, a: Encoded, b: Encoded, draws: Draws) -> FloatArray:
+        plan = self.plan(a.encoder)
+        return _scaled(plan.correlation(Pairs.cross(a, b, plan.given), draws), draws)
+
+    @override
+    def cross_gradient(self, a: Encoded, b: Encoded, draws: Draws) -> tuple[FloatArray, FloatArray]:
+        plan = self.plan(a.encoder)
+        k, gradient = plan.correlation_gradient(Pairs.cross(a, b, plan.given, gradient=True), draws)
+        return _scaled(k, draws), _scaled(gradient, draws)
+
+    @override
+    def diagonal(self, a: Encoded, draws: Draws) -> FloatArray:
+        plan = self.plan(a.encoder)
+        return _scaled(plan.correlation(Pairs.own(a, plan.given), draws), draws)
+
+    @override
+    def diagonal_gradient(self, a: Encoded, draws: Draws) -> FloatArray:
+        plan = self.plan(a.encoder)
+        # k(x, x) depends on x through both arguments of a symmetric function.
+        return 2 * _scaled(plan.correlation_gradient(Pairs.own(a, plan.given, gradient=True), draws)[1], draws)
+
+    @override
+    def component_cross(self, a: Encoded, b: Encoded, draws: Draws) -> FloatArray:
+        plan = self.plan(a.encoder)
+        return _scaled(plan.component_correlations(Pairs.cross(a, b, plan.given), draws), draws, axis=1)
+
+    @override
+    def component_diagonal(self, a: Encoded, draws: Draws) -> FloatArray:
+        plan = self.plan(a.encoder)
+        return _scaled(plan.component_correlations(Pairs.own(a, plan.given), draws), draws, axis=1)
+
+
+class Composite(Planned):
+    r"""Sum of products of kernels, given as an expression.
+
+    Leaves are ``SE`` (squared exponential), ``RQ`` (rational quadratic), ``PER`` (periodic), ``LIN`` (linear),
+    ``MAT12``, ``MAT32``, ``MAT52`` (Matérn) and ``C`` (constant), joined by ``+``, ``*`` and brackets. A leaf reads all
+    parameters, or those in its brackets: ``SE[x1,act]``. Categorical parameters are read through their one-hot columns;
+    ``PER`` and ``LIN`` read real and ordinal parameters only. The kernel is also ``Composite("LIN") * Composite("PER")``
+    or ``Matern(p=2) + Composite("LIN")``. No expression needs a program of its own: nothing is compiled for a new one.
+
+    Its hyperparameters are vectors, labelled with number and name of the leaf: ``lengthscale`` ("1:SE[x1]"),
+    ``period``, ``rq_alpha``, ``centre`` of linear leaves, and ``split``, the weight of the left operand of each ``+``.
+    Every leaf has mean variance 1 on the unit cube and sums are convex combinations, so ``sigma_f`` is the standard
+    deviation of the function whatever the number of terms.
+
+    Parameters
+    ----------
+    expression : str
+        Such as "LIN * PER + SE[x1]".
+    given : mapping of str to Kernel, optional
+        Further leaves by name: :class:`~slayr_py.kernels.Pretrained` kernels with one layer and no base.
+    max_leaves : int
+        Largest number of leaves, at most 64.
+
+    Attributes
+    ----------
+    expression : str
+        The expression, spelled with as few brackets as possible.
+
+    Raises
+    ------
+    DataError
+        If the expression cannot be read (the message shows the place), has too many leaves, or a given leaf is not a
+        kernel with a single learned part. When the kernel is used, for an unknown parameter, and for a ``PER`` or
+        ``LIN`` of a categorical one.
+
+    Notes
+    -----
+    With more than 30 observations of a single parameter, the default prior of each period moves to the highest peak of
+    the periodogram; ``posterior.model.priors["period"]`` shows it.
+
+    Examples
+    --------
+    >>> from ConfigSpace import ConfigurationSpace
+    >>> from slayr_py.space import Encoder
+    >>> encoder = Encoder(ConfigurationSpace({"x": (0.0, 1.0)}))
+    >>> kernel = Composite("SE + PER")
+    >>> points = encoder.encode([{"x": 0.0}, {"x": 0.5}])
+    >>> theta = {"lengthscale": [0.5, 1.0], "period": [0.5], "split": [0.25]}
+    >>> kernel.gram(points, points, theta).round(6).tolist()  # 1/4 exp(-1/2) + 3/4
+    [[1.0, 0.901633], [0.901633, 1.0]]
+    """
+
+    name: ClassVar[str] = "composite"
+
+    def __init__(self, expression: str, given: Mapping[str, Kernel] | None = None, max_leaves: int = 16) -> None:
+        self.given = dict(given or {})
+        for leaf, kernel in self.given.items():
+            _only_part(leaf, kernel)
+        self.max_leaves = check_integer("max_leaves", max_leaves, 1, MOST_LEAVES)
+        self.node = parse(expression, self.given)
+        self.expression = spell(self.node)
+        if (n := len(leaves(self.node))) > self.max_leaves:
+            raise DataError(
+                f"the expression has {n} leaves, at most {self.max_leaves} are allowed; use a shorter expression, or a "
+                f"larger max_leaves, up to {MOST_LEAVES}"
+            )
+
+    @classmethod
+    def from_node(cls, node: Node, given: Mapping[str, Kernel] | None = None, max_leaves: int = 16) -> Composite:
+        """Return the kernel of a tree of :mod:`slayr_py.kernels.expression`."""
+        return cls(spell(node), given, max_leaves)
+
+    @override
+    def as_node(self) -> tuple[Node, dict[str, Kernel]]:
+        return self.node, self.given
+
+    @property
+    def canonical(self) -> str:
+        """The expression in canonical form: equal for expressions that describe the same kernels by simple rules."""
+        return spell(canonical(self.node))
+
+    @override
+    def options(self) -> dict[str, Any]:
+        options: dict[str, Any] = {"expression": self.expression}
+        if self.given:
+            options["given"] = {name: {"name": k.name, **k.options()} for name, k in self.given.items()}
+        return options | ({"max_leaves": self.max_leaves} if self.max_leaves != 16 else {})
+
+    @property
+    @override
+    def description(self) -> str:
+        return f"composite kernel {self.expression}"
+
+    @override
+    def check_encoder(self, encoder: Layout) -> None:
+        super().check_encoder(encoder)
+        for leaf in leaves(self.node):
+            _columns(leaf, encoder)
+        for kernel in self.given.values():
+            kernel.check_encoder(encoder)
+
+    @override
+    def plan(self, encoder: Layout) -> Plan:
+        return self._layout(encoder).plan
+
+    @override
+    def hyperparameters(self, encoder: Layout) -> tuple[Hyperparameter, ...]:
+        return self._layout(encoder).hyperparameters()
+
+    @override
+    def component_names(self, encoder: Layout) -> tuple[str, ...]:
+        plan, found = self.plan(encoder), leaves(self.node)
+        names = [" * ".join(spell(found[leaf]) for leaf in one.leaves) for one in plan.components()]
+        # Equal summands are told apart by the numbers of their leaves.
+        labels = [" * ".join(plan.leaves[leaf].label for leaf in one.leaves) for one in plan.components()]
+        return tuple(label if names.count(n) > 1 else n for n, label in zip(names, labels, strict=True))
+
+    @override
+    def informed_priors(self, train: Encoded, y: FloatArray) -> dict[str, Prior]:
+        n_period = sum(leaf.name == "PER" for leaf in leaves(self.node))
+        if not n_period or len(train) <= _PERIODOGRAM_POINTS or train.columns.shape[1] != 1:
+            return {}
+        found = peaks(train.columns[:, 0], y, 1)
+        return {"period": LogNormal(float(np.log(found[0])), 0.5)} if len(found) else {}
+
+    def _layout(self, encoder: Layout) -> _Builder:
+        builder = _Builder(encoder, self.given)
+        builder.add(self.node)
+        return builder
+
+
+@dataclass
+class _Builder:
+    """Places of the hyperparameters of an expression on one space, collected from its leaves in reading order."""
+
+    encoder: Layout
+    given_kernels: Mapping[str, Kernel]
+    leaves: list[PlannedLeaf] = field(default_factory=list)
+    steps: list[int] = field(default_factory=list)
+    given: list[Given] = field(default_factory=list)
+    priors: dict[str, list[LogNormal | Normal | Beta]] = field(default_factory=dict)
+    labels: dict[str, list[str]] = field(default_factory=dict)
+
+    @property
+    def plan(self) -> Plan:
+        return Plan(tuple(self.leaves), tuple(self.steps), tuple(self.given), n_split=self._count("split"))
+
+    def add(self, node: Node) -> None:
+        """Append the steps of a node."""
+        if isinstance(node, Leaf):
+            self._add_leaf(node)
+            return
+        parts = node.terms if isinstance(node, Sum) else node.factors
+        self.add(parts[0])
+        for i, part in enumerate(parts[1:], start=1):
+            self.add(part)
+            if isinstance(node, Product):
+                self.steps.append(0)
+                continue
+            # i summands are on the left: together with the splits before, the weights are uniform on the simplex.
+            left = spell(Sum(parts[:i]) if i > 1 else parts[0])
+            self._place("split", [f"{self._count('split') + 1}:{left}"], Beta(i, 1))
+            self.steps.append(-self._count("split"))
+
+    def hyperparameters(self) -> tuple[Hyperparameter, ...]:
+        """Return the hyperparameters that the expression has, in the program's order."""
+        declared = [parameter.name for parameter in COMPOSITE_GP.own_parameters if parameter.name in self.labels]
+        return tuple(
+            Hyperparameter(name, _joined(self.priors[name]), tuple(self.labels[name]), _DIMENSIONS[name])
+            for name in declared
+        )
+
+    def _add_leaf(self, leaf: Leaf) -> None:
+        number = f"{len(self.leaves) + 1}:{leaf.name}"
+        given = self.given_kernels[leaf.name] if leaf.name in self.given_kernels else None
+        kind, columns = leaf.name, _columns(leaf, self.encoder)
+        if given is not None:
+            part = _only_part(leaf.name, given)
+            self.given.append(part)
+            kind = part.kind
+        names = [f"{number}[{self.encoder.column_names[column]}]" for column in columns]
+        prior = LogNormal(0.0, 1.0) if kind in ("PER", "LIN") else lengthscale_prior(len(columns))
+        self.leaves.append(
+            PlannedLeaf(
+                label=number,
+                kind=kind,
+                columns=columns,
+                lengthscale=self._place("lengthscale", names, prior),
+                centre=self._place("centre", names if kind == "LIN" else [], Normal(0.5, 0.5)),
+                period=self._place_one("period", number, kind == "PER", LogNormal(float(np.log(0.2)), 1.0)),
+                rq_alpha=self._place_one("rq_alpha", number, kind == "RQ", LogNormal(0.0, 1.0)),
+                feature=self._place_one(
+                    "feature_lengthscale", number, kind == "squared distance", LogNormal(0.0, 1.0)
+                ),
+                given=len(self.given) - 1 if given is not None else -1,
+            )
+        )
+        self.steps.append(len(self.leaves))
+
+    def _count(self, name: str) -> int:
+        return len(self.labels.get(name, ()))
+
+    def _place(self, name: str, labels: Sequence[str], prior: LogNormal | Normal | Beta) -> slice:
+        """Append entries of a hyperparameter; return where they are."""
+        start = self._count(name)
+        if labels:
+            self.labels.setdefault(name, []).extend(labels)
+            self.priors.setdefault(name, []).extend([prior] * len(labels))
+        return slice(start, start + len(labels))
+
+    def _place_one(self, name: str, label: str, wanted: bool, prior: LogNormal) -> int:
+        return self._place(name, [label], prior).start if wanted else -1
+
+
+_DIMENSIONS = {
+    "lengthscale": "leaf_column",
+    "period": "periodic_leaf",
+    "rq_alpha": "rational_quadratic_leaf",
+    "centre": "linear_column",
+    "split": "left_summand",
+    "share": "part",
+    "feature_lengthscale": "feature_leaf",
+}
+
+
+def _joined(priors: Sequence[LogNormal | Normal | Beta]) -> Prior:
+    """Return one prior of a vector with the parameters of each entry."""
+    values = [[v for k, v in prior.asdict().items() if k != "family"] for prior in priors]
+    return type(priors[0])(*map(list, zip(*values, strict=True)))
+
+
+def _only_part(name: str, kernel: Kernel) -> Given:
+    """Return the covariance or distance of a given leaf; ``DataError`` if the kernel is not one."""
+    part = kernel.only_part if isinstance(kernel, Planned) else None
+    if part is None:
+        raise DataError(
+            f"given[{name!r}] must be a pre-trained kernel with one layer and no base, such as "
+            f"pre.kernel(layers=2, base=None), got {kernel!r:.200}"
+        )
+    return part
+
+
+def _columns(leaf: Leaf, encoder: Layout) -> tuple[int, ...]:
+    """Return the columns of the encoded inputs that a leaf reads.
+
+    Raises
+    ------
+    DataError
+        For an unknown parameter, or a periodic or linear leaf of a categorical one.
+    """
+    if leaf.name not in (*STATIONARY, "PER", "LIN"):
+        return ()
+    for name in leaf.columns or ():
+        if name not in encoder.names:
+            raise DataError(f"{spell(leaf)}: no parameter {name!r}{did_you_mean(name, encoder.names)}")
+    wanted = encoder.names if leaf.columns is None else leaf.columns
+    kinds = {d.name: d for d in encoder.dimensions}
+    columns = []
+    for name in wanted:
+        if kinds[name].kind == "categorical":
+            if leaf.name not in STATIONARY:
+                others = ",".join(n for n in encoder.names if kinds[n].kind != "categorical")
+                way_out = f"name the others: {leaf.name}[{others}]" if others else "use SE, RQ or a Matérn kernel"
+                raise DataError(
+                    f"{spell(leaf)}: {leaf.name} needs real or ordinal parameters, and {name!r} is "
+                    f"categorical; {way_out}"
+                )
+            columns += [encoder.column_names.index(f"{name}[{level}]") for level in kinds[name].levels]
+        else:
+            columns.append(encoder.column_names.index(name))
+    return tuple(columns)
+
+
+def _scaled(values: FloatArray, draws: Draws, axis: int = 0) -> FloatArray:
+    """Return values (..., s, ...) times the signal variance of each draw, s being at ``axis``."""
+    shape = [1] * values.ndim
+    shape[axis] = -1
+    return np.asarray(values * np.square(draws["sigma_f"]).reshape(shape))

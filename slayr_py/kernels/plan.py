@@ -1,0 +1,210 @@
+"""Leaves and operations of a composite kernel on one space, in the encoding of ``stan/composite_gp.stan``.
+
+The operations are in postfix order: l > 0 pushes leaf l on a stack, 0 multiplies the two uppermost values, and -j
+replaces them by their sum with the weights left_j and right_j.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+from slayr_py.kernels.contracts import StanValue
+from slayr_py.kernels.hyperparameters import Draws
+from slayr_py.kernels.leaves import Given, Pairs, PlannedLeaf
+from slayr_py.space import Encoded
+from slayr_py.space.dimension import FloatArray
+
+
+class Component(NamedTuple):
+    """A summand of the expression when it is multiplied out.
+
+    Attributes
+    ----------
+    leaves : tuple of int
+        Positions of the leaves that are multiplied.
+    weights : tuple of (bool, int)
+        Weights that are multiplied: whether the right operand's, and the sum.
+    """
+
+    leaves: tuple[int, ...]
+    weights: tuple[tuple[bool, int], ...]
+
+
+@dataclass(frozen=True)
+class Plan:
+    """Leaves and operations of an expression.
+
+    Attributes
+    ----------
+    leaves : tuple of PlannedLeaf
+    steps : tuple of int
+        Operations in postfix order.
+    given : tuple of Given
+        Covariances and distances that were computed elsewhere.
+    n_split, n_share : int
+        Number of sums with a split; number of leaves, if they are added up with shares and there is no split.
+    """
+
+    leaves: tuple[PlannedLeaf, ...]
+    steps: tuple[int, ...]
+    given: tuple[Given, ...]
+    n_split: int = 0
+    n_share: int = 0
+
+    @property
+    def depth(self) -> int:
+        """Largest number of values on the stack."""
+        return int(np.cumsum([1 if step > 0 else -1 for step in self.steps]).max())
+
+    def stan_data(self, train: Encoded, new: Encoded) -> dict[str, StanValue]:
+        """Return the data of the program without targets and priors."""
+        of_leaves = {
+            "kind": [leaf.code for leaf in self.leaves],
+            "n_columns": [len(leaf.columns) for leaf in self.leaves],
+            "first_lengthscale": [leaf.lengthscale.start + 1 for leaf in self.leaves],
+            "period_of": [leaf.period + 1 for leaf in self.leaves],
+            "rq_alpha_of": [leaf.rq_alpha + 1 for leaf in self.leaves],
+            "first_centre": [leaf.centre.start + 1 if leaf.kind == "LIN" else 0 for leaf in self.leaves],
+            "feature_of": [leaf.feature + 1 for leaf in self.leaves],
+            "given_of": [leaf.given + 1 for leaf in self.leaves],
+            "column": [column + 1 for leaf in self.leaves for column in leaf.columns],
+            "steps": list(self.steps),
+        }
+        arrays: dict[str, StanValue] = {name: np.array(values, dtype=np.int64) for name, values in of_leaves.items()}
+        return {
+            "N": len(train),
+            "D": train.columns.shape[1],
+            "X": train.columns,
+            "M": len(new),
+            "X_new": new.columns,
+            "L": len(self.leaves),
+            "n_lengthscale": len(of_leaves["column"]),
+            "n_period": sum(leaf.period >= 0 for leaf in self.leaves),
+            "n_rq": sum(leaf.rq_alpha >= 0 for leaf in self.leaves),
+            "n_centre": sum(len(leaf.columns) for leaf in self.leaves if leaf.kind == "LIN"),
+            "n_feature": sum(leaf.feature >= 0 for leaf in self.leaves),
+            "n_given": len(self.given),
+            "n_split": self.n_split,
+            "n_share": self.n_share,
+            "depth": self.depth,
+            **arrays,
+            **self._given_data(train, new),
+        }
+
+    def _given_data(self, train: Encoded, new: Encoded) -> dict[str, StanValue]:
+        own = Pairs.own(train, self.given).given
+        triangles = [
+            np.concatenate([_lower_triangle(one.between(train, train)), diagonal])
+            for one, diagonal in zip(self.given, own, strict=True)
+        ]
+        n, m = len(train), len(new)
+        return {
+            "given": _side_by_side(triangles, n * (n + 1) // 2),
+            "given_cross": _side_by_side([one.between(train, new).ravel(order="F") for one in self.given], n * m),
+            "given_own": _side_by_side(Pairs.own(new, self.given).given, m),
+            "given_new": np.zeros((0, len(self.given))),
+        }
+
+    def correlation(self, pairs: Pairs, draws: Draws) -> FloatArray:
+        """Return the values of the expression, (s, ...), without ``sigma_f``."""
+        return self._all_values([leaf.value(pairs, draws) for leaf in self.leaves], draws)[-1]
+
+    def correlation_gradient(self, pairs: Pairs, draws: Draws) -> tuple[FloatArray, FloatArray]:
+        """Return the values (s, ...) and their derivatives by the real inputs of the first points, (s, ..., D_c)."""
+        both = [leaf.gradient(pairs, draws) for leaf in self.leaves]
+        values = self._all_values([value for value, _ in both], draws)
+        gradient = np.zeros((*values[-1].shape, len(pairs.real_columns)))
+        for leaf, adjoint in enumerate(self._adjoints(values, draws)):
+            for position, slope in both[leaf][1]:
+                gradient[..., position] += adjoint * slope
+        return values[-1], gradient
+
+    def weights(self, draws: Draws) -> tuple[FloatArray, FloatArray]:
+        """Return the weights of the left and right operands of the sums, (s, sums) each."""
+        if self.n_share:
+            share = draws["share"]
+            return np.column_stack([share[:, :1], np.ones((len(share), self.n_share - 2))]), share[:, 1:]
+        split = draws.get("split", np.zeros((len(draws["sigma_f"]), 0)))
+        return split, 1 - split
+
+    def components(self) -> list[Component]:
+        """Return the summands of the expression when it is multiplied out."""
+        stack: list[list[Component]] = []
+        for step in self.steps:
+            if step > 0:
+                stack.append([Component((step - 1,), ())])
+                continue
+            right, left = stack.pop(), stack.pop()
+            if step == 0:
+                stack.append([Component(a.leaves + b.leaves, a.weights + b.weights) for a in left for b in right])
+            else:
+                j = -step - 1
+                terms = [term._replace(weights=(*term.weights, (False, j))) for term in left]
+                stack.append(terms + [term._replace(weights=(*term.weights, (True, j))) for term in right])
+        return stack[0]
+
+    def component_correlations(self, pairs: Pairs, draws: Draws) -> FloatArray:
+        """Return the values of each summand, (k, s, ...), without ``sigma_f``; they add up to the expression."""
+        values, weights = [leaf.value(pairs, draws) for leaf in self.leaves], self.weights(draws)
+        products = []
+        for component in self.components():
+            weight = np.ones(len(draws["sigma_f"]))
+            for right, j in component.weights:
+                weight = weight * weights[right][:, j]
+            product = weight.reshape(-1, *[1] * (values[0].ndim - 1))
+            for leaf in component.leaves:
+                product = product * values[leaf]
+            products.append(product)
+        return np.stack(np.broadcast_arrays(*products))
+
+    def _all_values(self, of_leaves: Sequence[FloatArray], draws: Draws) -> list[FloatArray]:
+        """Return the values after each step, the last one for every draw."""
+        left, right = self.weights(draws)
+        shape = (-1, *[1] * (of_leaves[0].ndim - 1))
+        values: list[FloatArray] = []
+        stack: list[int] = []
+        for step in self.steps:
+            if step > 0:
+                values.append(of_leaves[step - 1])
+            else:
+                b, a = values[stack.pop()], values[stack.pop()]
+                if step == 0:
+                    values.append(a * b)
+                else:
+                    of_a, of_b = (weight[:, -step - 1].reshape(shape) for weight in (left, right))
+                    values.append(of_a * a + of_b * b)
+            stack.append(len(values) - 1)
+        s = len(draws["sigma_f"])
+        values[-1] = np.broadcast_to(values[-1], (s, *values[-1].shape[1:]))
+        return values
+
+    def _adjoints(self, values: list[FloatArray], draws: Draws) -> list[FloatArray]:
+        """Return the derivatives of the expression by the values of the leaves."""
+        left, right = self.weights(draws)
+        operands, stack = [], []
+        for i, step in enumerate(self.steps):
+            operands.append(() if step > 0 else (stack.pop(), stack.pop())[::-1])
+            stack.append(i)
+        adjoints: list[FloatArray] = [np.ones(())] * len(values)
+        shape = (-1, *[1] * (values[-1].ndim - 1))
+        for i in reversed(range(len(values))):
+            step = self.steps[i]
+            if step > 0:
+                continue
+            a, b = operands[i]
+            of_a, of_b = (values[b], values[a]) if step == 0 else (w[:, -step - 1].reshape(shape) for w in (left, right))
+            adjoints[a], adjoints[b] = adjoints[i] * of_a, adjoints[i] * of_b
+        return [adjoints[i] for i, step in enumerate(self.steps) if step > 0]
+
+
+def _lower_triangle(matrix: FloatArray) -> FloatArray:
+    """Return the strict lower triangle column by column."""
+    return np.asarray(matrix.T[np.triu_indices(len(matrix), 1)])
+
+
+def _side_by_side(columns: Sequence[FloatArray], rows: int) -> FloatArray:
+    return np.column_stack(columns) if columns else np.zeros((rows, 0))

@@ -1,0 +1,160 @@
+/**
+ * Sums and products of kernels, given as data: no expression needs a program of its own. Every leaf
+ * has mean variance 1 on the unit cube, and a sum is a convex combination.
+ *
+ * Tuple arguments:
+ *
+ *   hyper      sigma_f, signal standard deviation
+ *              lengthscale, length-scales leaf by leaf
+ *              period, rq_alpha, centre, feature_lengthscale, of the leaves that have them
+ *              left, right, weights of the two operands of each sum, see sum_weights
+ *   structure  leaf (L x 8), for each leaf its kind; number of columns; first length-scale; period;
+ *              rq_alpha; first centre; feature_lengthscale; column of given
+ *              column, column of the inputs for each length-scale
+ *              steps, the expression in postfix order: l > 0 pushes leaf l, 0 multiplies the two
+ *              uppermost values, -j replaces them by the sum with the weights left[j], right[j]
+ *              depth, largest number of values on the stack
+ *
+ * The next functions return the kinds of leaves. MATERN_0 + p is the Matern kernel of order p <= 2.
+ */
+int SE_LEAF() {
+  return 1;
+}
+
+int RQ_LEAF() {
+  return 2;
+}
+
+int PERIODIC_LEAF() {
+  return 3;
+}
+
+int LINEAR_LEAF() {
+  return 4;
+}
+
+int MATERN_0_LEAF() {
+  return 5;
+}
+
+int CONSTANT_LEAF() {
+  return 8;
+}
+
+int GIVEN_LEAF() {
+  return 9;
+}
+
+int GIVEN_DISTANCE_LEAF() {
+  return 10;
+}
+
+/**
+ * Weights of the operands of the sums, in postfix order. A sum has weights s and 1 - s of its
+ * split, or the sums add up all values with given shares, one after another.
+ *
+ * @param split weights of the left operands
+ * @param share weights of the values; none, or 2 and more, and then no split
+ * @return (left, right)
+ */
+tuple(vector, vector) sum_weights(vector split, vector share) {
+  int values = size(share);
+  int n = max(values, 1) - 1;
+  vector[size(split) + n] left = append_row(split, rep_vector(1, n));
+  vector[size(split) + n] right = append_row(1 - split, rep_vector(1, n));
+  for (i in 1 : n) {
+    right[i] = share[i + 1];
+  }
+  if (n) {
+    left[1] = share[1];
+  }
+  return (left, right);
+}
+
+/**
+ * Linear kernel, with mean variance 1 on the unit cube:
+ *
+ *   (1 + sum_c (a_c - centre_c) (b_c - centre_c) / l_c^2)
+ *     / (1 + sum_c ((1/2 - centre_c)^2 + 1/12) / l_c^2).
+ *
+ * @param a, b the two points of each pair; n_pairs x C
+ * @param lengthscale, centre C
+ * @return n_pairs
+ */
+vector linear_leaf(data matrix a, data matrix b, vector lengthscale, vector centre) {
+  vector[size(centre)] w = inv_square(lengthscale);
+  vector[rows(a)] product = (a .* b) * w - (a + b) * (w .* centre);
+  return (1 + dot_product(w, square(centre)) + product)
+         / (1 + dot_product(w, square(0.5 - centre) + 1.0 / 12));
+}
+
+/**
+ * Correlations of one leaf. With h = sum_c (a_c - b_c)^2 / l_c^2 the stationary leaves are those of
+ * base_kernel; the periodic one is exp(-2 sum_c sin(pi (a_c - b_c) / period)^2 / l_c^2).
+ *
+ * @param A, B points; N x D, M x D
+ * @param pairs indices into A and B; 2 x n_pairs
+ * @param given correlations, or squared distances, that were computed elsewhere, one column each
+ * @param leaf, column, hyper see above
+ * @return n_pairs
+ */
+vector composite_leaf(data matrix A, data matrix B, data array[,] int pairs, data matrix given,
+                      data array[] int leaf, data array[] int column,
+                      tuple(real, vector, vector, vector, vector, vector, vector, vector) hyper) {
+  int kind = leaf[1];
+  int C = leaf[2];
+  array[C] int at = segment(column, leaf[3], C);
+  if (kind == CONSTANT_LEAF()) {
+    return rep_vector(1, size(pairs[1]));
+  }
+  if (kind == GIVEN_LEAF()) {
+    return given[ : , leaf[8]];
+  }
+  if (kind == GIVEN_DISTANCE_LEAF()) {
+    return exp(-0.5 * inv_square(hyper.6[leaf[7]]) * given[ : , leaf[8]]);
+  }
+  vector[C] lengthscale = segment(hyper.2, leaf[3], C);
+  if (kind == LINEAR_LEAF()) {
+    return linear_leaf(A[pairs[1], at], B[pairs[2], at], lengthscale, segment(hyper.5, leaf[6], C));
+  }
+  matrix[size(pairs[1]), C] difference = A[pairs[1], at] - B[pairs[2], at];
+  if (kind == PERIODIC_LEAF()) {
+    return exp(-2 * (square(sin(pi() / hyper.3[leaf[4]] * difference)) * inv_square(lengthscale)));
+  }
+  vector[size(pairs[1])] h = square(difference) * inv_square(lengthscale);
+  if (kind == SE_LEAF()) {
+    return base_kernel(h, SQUARED_EXPONENTIAL(), 0, rep_vector(1, 0));
+  }
+  if (kind == RQ_LEAF()) {
+    return base_kernel(h, RATIONAL_QUADRATIC(), 0, [hyper.4[leaf[5]]]');
+  }
+  return base_kernel(h, MATERN(), kind - MATERN_0_LEAF(), rep_vector(1, 0));
+}
+
+/**
+ * Covariances of pairs of points.
+ *
+ * @param A, B, pairs, given see composite_leaf
+ * @param hyper, structure see above
+ * @return n_pairs
+ */
+vector composite_cov(data matrix A, data matrix B, data array[,] int pairs, data matrix given,
+                     tuple(real, vector, vector, vector, vector, vector, vector, vector) hyper,
+                     data tuple(array[,] int, array[] int, array[] int, int) structure) {
+  array[structure.4] vector[size(pairs[1])] stack;
+  int top = 0;
+  for (step in structure.3) {
+    if (step > 0) {
+      top += 1;
+      stack[top] = composite_leaf(A, B, pairs, given, structure.1[step], structure.2, hyper);
+    } else {
+      top -= 1;
+      if (step == 0) {
+        stack[top] = stack[top] .* stack[top + 1];
+      } else {
+        stack[top] = hyper.7[-step] * stack[top] + hyper.8[-step] * stack[top + 1];
+      }
+    }
+  }
+  return square(hyper.1) * stack[1];
+}
