@@ -30,6 +30,7 @@ INFERENCE = [
     ["likelihood"],
     ["records"],
     ["prediction"],
+    ["components"],
     ["posterior"],
     ["validation"],
     ["gaussian_process"],

@@ -46,6 +46,12 @@ def cases() -> dict[str, tuple[sl.GaussianProcess, list, np.ndarray]]:
         levels_of = rng.integers(levels, size=(200, graphs)).tolist()
         configs = [{"x": rng.random()} | {f"c{i}": level for i, level in enumerate(row)} for row in levels_of]
         out[f"FM, {graphs} graphs of {levels}, n = 200"] = (gp, configs, rng.normal(size=200))
+    months = np.arange(200.0) / 12
+    series = months + 3 * np.sin(2 * np.pi * months) + np.random.default_rng(0).normal(size=200)
+    line = ConfigurationSpace({"t": (0.0, 17.0)})
+    for expression in ("SE", "LIN * PER * PER + RQ * PER"):
+        gp = sl.GaussianProcess(line, sl.kernels.Composite(expression))
+        out[f"{expression}, n = 200"] = (gp, [{"t": t} for t in months], series)
     return out
 
 
@@ -86,11 +92,14 @@ def lapack(n: int) -> float:
 def main(arguments: Sequence[str] | None = None) -> None:
     parser = command_parser(__file__, __doc__)
     parser.add_argument("--repeats", type=int, default=5, help="measurements per case")
+    parser.add_argument("--cases", default="", help="measure only cases whose name has this text")
     parser.add_argument("--readable", action="store_true", help="also measure the likelihood written in Stan")
     options = begin(parser, arguments)
     one_core()
     rows = []
     for name, (gp, configs, y) in cases().items():
+        if options.cases not in name:
+            continue
         train = gp.encoder.encode(configs)
         data = gp.stan_data(train, (y - y.mean()) / y.std(ddof=1), train[:0])
         for _ in range(options.repeats):

@@ -15,6 +15,7 @@ from scipy.special import ndtr
 from slayr_py.arguments import check_integer
 from slayr_py.display import Summary
 from slayr_py.errors import DataError, StorageError
+from slayr_py.inference.components import Components, components
 from slayr_py.inference.diagnostics.arviz_bridge import leave_one_out
 from slayr_py.inference.diagnostics.arviz_tree import arviz_tree, groups_of, prepare, to_arviz
 from slayr_py.inference.diagnostics.checks import Diagnostics, diagnose
@@ -238,6 +239,32 @@ class Posterior:
             raise DataError(f"unknown engine {engine!r}; known: 'numpy', 'stan'")
         warp, noise = self.draws.get("warp"), np.sqrt(self.targets.common_noise(self.draws))
         return Prediction.from_latent(Latent(mean, sd, warp, self.y_mean, self.y_sd, noise))
+
+    def components(self, configs: Encoded | Iterable[Mapping[str, Any]] | Any) -> Components:
+        """Split the latent function at m configurations into the summands of the kernel.
+
+        Parameters
+        ----------
+        configs : iterable of configurations, DataFrame, (m, D) array, or Encoded
+            Columns of a DataFrame that are not parameters of the space are ignored.
+
+        Returns
+        -------
+        Components
+            Mean and standard deviation of every summand, in the user's units, and a figure. A kernel that is no sum
+            has a single summand.
+
+        Raises
+        ------
+        DataError
+            For a fit with a warp: the summands add up to the transformed function only.
+        """
+        if "warp" in self.draws:
+            raise DataError(
+                "the function of a fit with a warp is no sum of the kernel's summands; fit with warp='none'"
+            )
+        new = self.encoder.encode(configs, other_columns=True)
+        return components(self.kernel, self.train, self.targets, self.draws, new, self.y_mean, self.y_sd)
 
     def sample(self, configs: Encoded | Iterable[Mapping[str, Any]] | Any, n: int = 100, seed: int = 1) -> FloatArray:
         """Draw the latent function jointly at m configurations.

@@ -1,7 +1,8 @@
 """Stationary kernels of one squared distance, the NumPy twins of ``stan/functions/base_kernels.stan``.
 
 With h the squared distance over the squared length-scale: ``se`` is exp(-h/2); ``rq`` is (1 + h/(2 alpha))^-alpha;
-``matern`` is M_p(sqrt((2p + 1) h)). The functions return the correlation and its derivative by h, both of the shape of h.
+``matern`` is M_p(sqrt((2p + 1) h)). The functions return the correlation and its derivative by h, both of the shape
+of h.
 
 The Matérn correlation of order nu = p + 1/2 at d = sqrt(2 nu h) is
 

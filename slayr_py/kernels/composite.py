@@ -15,7 +15,19 @@ from slayr_py.arguments import check_integer
 from slayr_py.errors import DataError, did_you_mean
 from slayr_py.kernels.base import Kernel
 from slayr_py.kernels.contracts import COMPOSITE_GP, Contract, StanValue
-from slayr_py.kernels.expression import Leaf, Node, Product, Sum, add, canonical, leaves, multiply, parse, renamed, spell
+from slayr_py.kernels.expression import (
+    Leaf,
+    Node,
+    Product,
+    Sum,
+    add,
+    canonical,
+    leaves,
+    multiply,
+    parse,
+    renamed,
+    spell,
+)
 from slayr_py.kernels.hyperparameters import Draws, Hyperparameter
 from slayr_py.kernels.leaves import STATIONARY, Given, Pairs, PlannedLeaf
 from slayr_py.kernels.periodogram import peaks
@@ -68,10 +80,10 @@ class Composable(Kernel):
 
     def _refuse(self, other: object) -> Composite:
         if not isinstance(other, Kernel):
-            return NotImplemented
+            raise TypeError(f"a kernel can be added to and multiplied by kernels, not by {other!r:.200}")
         raise DataError(
-            f"a kernel {other.name!r} cannot be a part of sums and products; composite, Matérn (p <= 2) and pre-trained "
-            "kernels can"
+            f"a kernel {other.name!r} cannot be a part of sums and products; composite, Matérn (p <= 2) and "
+            "pre-trained kernels can"
         )
 
 
@@ -135,8 +147,8 @@ class Composite(Planned):
     Leaves are ``SE`` (squared exponential), ``RQ`` (rational quadratic), ``PER`` (periodic), ``LIN`` (linear),
     ``MAT12``, ``MAT32``, ``MAT52`` (Matérn) and ``C`` (constant), joined by ``+``, ``*`` and brackets. A leaf reads all
     parameters, or those in its brackets: ``SE[x1,act]``. Categorical parameters are read through their one-hot columns;
-    ``PER`` and ``LIN`` read real and ordinal parameters only. The kernel is also ``Composite("LIN") * Composite("PER")``
-    or ``Matern(p=2) + Composite("LIN")``. No expression needs a program of its own: nothing is compiled for a new one.
+    ``PER`` and ``LIN`` read real and ordinal parameters only. Kernels can be added and multiplied too:
+    ``Matern(p=2) + Composite("LIN")``. No expression needs a program of its own: nothing is compiled for a new one.
 
     Its hyperparameters are vectors, labelled with number and name of the leaf: ``lengthscale`` ("1:SE[x1]"),
     ``period``, ``rq_alpha``, ``centre`` of linear leaves, and ``split``, the weight of the left operand of each ``+``.
@@ -320,9 +332,7 @@ class _Builder:
                 centre=self._place("centre", names if kind == "LIN" else [], Normal(0.5, 0.5)),
                 period=self._place_one("period", number, kind == "PER", LogNormal(float(np.log(0.2)), 1.0)),
                 rq_alpha=self._place_one("rq_alpha", number, kind == "RQ", LogNormal(0.0, 1.0)),
-                feature=self._place_one(
-                    "feature_lengthscale", number, kind == "squared distance", LogNormal(0.0, 1.0)
-                ),
+                feature=self._place_one("feature_lengthscale", number, kind == "squared distance", LogNormal(0.0, 1.0)),
                 given=len(self.given) - 1 if given is not None else -1,
             )
         )

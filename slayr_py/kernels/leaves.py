@@ -3,7 +3,7 @@
 Every leaf has mean variance 1 on the unit cube. With the differences delta_c of two points in its columns and
 h = sum_c delta_c^2 / l_c^2:
 
-* ``SE`` exp(-h/2), ``RQ`` (1 + h/(2 alpha))^-alpha, ``MAT12``, ``MAT32``, ``MAT52`` the Matérn kernels of order 0, 1, 2;
+* ``SE`` exp(-h/2), ``RQ`` (1 + h/(2 alpha))^-alpha; ``MAT12``, ``MAT32``, ``MAT52`` the Matérn kernels of order 0 to 2;
 * ``PER`` exp(-2 sum_c sin(pi delta_c / period)^2 / l_c^2);
 * ``LIN`` (1 + sum_c (x_c - m_c)(x'_c - m_c)/l_c^2) / (1 + sum_c ((1/2 - m_c)^2 + 1/12)/l_c^2), m the centre;
 * ``C`` 1; a given correlation; or exp(-D / (2 feature_lengthscale^2)) of a given squared distance D.

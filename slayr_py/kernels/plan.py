@@ -184,10 +184,13 @@ class Plan:
 
     def _adjoints(self, values: list[FloatArray], draws: Draws) -> list[FloatArray]:
         """Return the derivatives of the expression by the values of the leaves."""
-        left, right = self.weights(draws)
-        operands, stack = [], []
+        weights = self.weights(draws)
+        operands: dict[int, tuple[int, int]] = {}
+        stack: list[int] = []
         for i, step in enumerate(self.steps):
-            operands.append(() if step > 0 else (stack.pop(), stack.pop())[::-1])
+            if step <= 0:
+                right, left = stack.pop(), stack.pop()
+                operands[i] = left, right
             stack.append(i)
         adjoints: list[FloatArray] = [np.ones(())] * len(values)
         shape = (-1, *[1] * (values[-1].ndim - 1))
@@ -196,7 +199,7 @@ class Plan:
             if step > 0:
                 continue
             a, b = operands[i]
-            of_a, of_b = (values[b], values[a]) if step == 0 else (w[:, -step - 1].reshape(shape) for w in (left, right))
+            of_a, of_b = (values[b], values[a]) if step == 0 else (w[:, -step - 1].reshape(shape) for w in weights)
             adjoints[a], adjoints[b] = adjoints[i] * of_a, adjoints[i] * of_b
         return [adjoints[i] for i, step in enumerate(self.steps) if step > 0]
 

@@ -98,4 +98,6 @@ def test_a_length_or_a_condition_is_an_integer_of_the_data():
     for contract in CONTRACTS.values():
         scalars = {entry.name for entry in contract.entries if entry.type == "int" and not entry.shape}
         for variable in (*contract.entries, *contract.parameters):
-            assert {axis for axis in variable.shape if not axis.isdigit()} | set(variable.when) <= scalars | set(LENGTHS)
+            assert {axis for axis in variable.shape if not axis.isdigit()} | set(variable.when) <= scalars | set(
+                LENGTHS
+            )

@@ -26,12 +26,7 @@ NOISE = {"mu": sl.Normal(0.2, 0.7), "sigma_f": sl.LogNormal(0.1, 0.4), "sigma_n"
 # These also have known errors of the targets and priors of other families.
 WARPED = ["matern-plain, warp", "hierarchical-se-product, warp", "fm-laplacian, warp", "composite-plain, warp"]
 FAMILIES = NOISE | {"sigma_f": sl.Gamma(2.0, 1.5), "sigma_n": sl.HalfNormal(0.5), "lengthscale": sl.InverseGamma(3, 2)}
-PROBIT = [
-    "matern-plain, probit",
-    "hierarchical-se-product, probit",
-    "fm-laplacian, probit",
-    "composite-plain, probit",
-]
+PROBIT = ["matern-plain, probit", "hierarchical-se-product, probit", "fm-laplacian, probit"]
 NAMES = sorted([*CASES, *WARPED])
 
 
@@ -60,7 +55,7 @@ class Case:
     def __init__(self, name, n=7, m=0, seed=0, likelihood=None):
         kernel, space = CASES[name.partition(", ")[0]]
         self.encoder = Encoder(space)
-        if name in PROBIT:
+        if name.endswith(", probit"):
             self.gp = sl.GaussianProcess(self.encoder, kernel, likelihood="probit")
         elif name in WARPED:
             self.gp = sl.GaussianProcess(self.encoder, kernel, FAMILIES, "log")
@@ -71,7 +66,7 @@ class Case:
         self.new = random_points(self.encoder, m, seed + 1)
         self.y = np.random.default_rng(seed).normal(size=n)
         self.errors = np.random.default_rng(seed).uniform(0.1, 0.4, n) if name in WARPED else np.zeros(n)
-        if name in PROBIT:
+        if name.endswith(", probit"):
             self.y = np.where(self.y < 0, -1.0, 1.0)
         self.data = self.gp.stan_data(self.train, self.y, self.new, y_sd=self.errors)
         self.program = readable(kernel.program) if likelihood == "readable" else compiled(kernel.program)
@@ -216,7 +211,7 @@ def test_covariance_equals_numpy_at_a_hundred_hyperparameters(name):
         np.testing.assert_allclose(row.reshape(9, 9), wanted, rtol=1e-10, atol=1e-10 * wanted.max())
 
 
-@pytest.mark.parametrize("name", [*NAMES, *PROBIT])
+@pytest.mark.parametrize("name", [*NAMES, *PROBIT, "composite-plain, probit"])
 def test_log_density_and_gradient(name):
     case = Case(name)
     points = np.random.default_rng(2).normal(size=(3, case.n_coordinates))

@@ -6,7 +6,7 @@ import json
 from collections.abc import Callable, Sequence
 from math import prod
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import cmdstanpy
 import numpy as np
@@ -56,7 +56,7 @@ def pathfinder(
     fit = model.pathfinder(
         **common,
         num_paths=_PATHS,
-        inits=list(guesses[:_PATHS]) or None,
+        inits=cast(Any, guesses[0]) if guesses else None,  # CmdStanPy's annotation has no vectors
         num_elbo_draws=_ELBO_DRAWS,
         num_single_draws=single,
         draws=_PATHS * single,
@@ -161,7 +161,7 @@ def _reweighted(
 
 
 def best_mode(
-    model: cmdstanpy.CmdStanModel, common: CommonArguments, guesses: Sequence[Guess]
+    model: cmdstanpy.CmdStanModel, common: CommonArguments, guesses: Sequence[Guess], iterations: int = 2000
 ) -> tuple[cmdstanpy.CmdStanMLE, list[dict[str, Any]]]:
     """Return the best mode over several starts, and the calls that found the modes."""
     seeds = np.random.default_rng(common["seed"]).integers(1, 2**31 - 300, MODE_STARTS)
@@ -173,7 +173,7 @@ def best_mode(
                 **_in_folder(common, f"mode-{i}") | {"seed": int(seed)},
                 algorithm="lbfgs",
                 jacobian=True,
-                iter=2000,
+                iter=iterations,
                 require_converged=False,
                 inits=guesses[i] if i < len(guesses) else None,
             )

@@ -50,7 +50,9 @@ def period_guesses(data: Mapping[str, Any], count: int) -> list[Guess]:
         found.append(peaks(X[rows, column], y[rows], _PEAKS))
     guesses = []
     for k in range(count):
-        logs = [np.log(p[(k * i) % len(p)]) if len(p) else m for i, (p, m) in enumerate(zip(found, location, strict=True))]
+        logs = [
+            np.log(p[(k * i) % len(p)]) if len(p) else m for i, (p, m) in enumerate(zip(found, location, strict=True))
+        ]
         z = np.divide(logs - location, scale, out=np.zeros_like(location), where=scale > 0)
         guesses.append({"z_period": z.tolist()})
     return guesses if any(map(len, found)) else []

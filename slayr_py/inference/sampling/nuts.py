@@ -39,6 +39,7 @@ MOST = 16
 """Largest ratio of the draws of all rounds to those of the first round."""
 
 _MARGIN = 1.1  # factor on the draws still needed, because the ESS that predicts them is an estimate
+_GUESS_ITERATIONS = 100  # of the optimiser that finds the periods at which chains start
 _STUCK_SHARE = 0.1  # share of divergent transitions above which the step sizes of a warm start do not fit
 
 
@@ -117,7 +118,7 @@ def _at_the_best_mode(
 ) -> tuple[Guess, list[dict[str, Any]]]:
     """Return the periods of the best mode as initial values, and the calls that found it."""
     try:
-        best, calls = best_mode(model, common, guesses)
+        best, calls = best_mode(model, common, guesses, _GUESS_ITERATIONS)
     except RuntimeError:
         return guesses[0], []
     return {name: np.atleast_1d(best.stan_variable(name)).tolist() for name in guesses[0]}, calls
