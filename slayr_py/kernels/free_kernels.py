@@ -17,7 +17,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import ArrayLike
 
-from slayr_py.arguments import check_integer
+from slayr_py.arguments import check_integer, check_number
 from slayr_py.errors import DataError, did_you_mean
 from slayr_py.kernels.power_series import PowerSeries
 from slayr_py.kernels.reweighting import Reweighted
@@ -153,9 +153,7 @@ class Polynomial(FreeKernel):
 
     def __init__(self, degree: int = 2, coef0: float = 1.0) -> None:
         self.degree = check_integer("degree", degree, 1, _LARGEST_DEGREE)
-        self.coef0 = _checked_number("coef0", coef0)
-        if self.coef0 < 0:
-            raise DataError(f"coef0 must be at least 0, got {coef0!r}")
+        self.coef0 = check_number("coef0", coef0, least=0.0)
 
     def series(self, n_columns: int) -> PowerSeries:
         """Return (coef0 + chi)^degree."""
@@ -280,16 +278,6 @@ def checked_lengthscale(lengthscale: ArrayLike) -> FloatArray:
     if array.ndim > 1 or not array.size or not (np.isfinite(array).all() and (array > 0).all()):
         raise DataError(f"lengthscale must be positive and finite, one number or one per column; got {lengthscale!r}")
     return array
-
-
-def _checked_number(name: str, value: Any) -> float:
-    try:
-        number = float(value)
-    except (TypeError, ValueError):
-        number = np.nan
-    if not np.isfinite(number):
-        raise DataError(f"{name} must be a finite number, got {value!r}")
-    return number
 
 
 def _semi_inner_products(series: PowerSeries, sets: list[FloatArray]) -> FloatArray:

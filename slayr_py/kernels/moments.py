@@ -75,6 +75,12 @@ class Moments:
         Distinct multi-indices.
     weights : (R,) float64
         w_k >= 0.
+
+    Attributes
+    ----------
+    indices : (R', d) int
+        Multi-indices of all features, R' >= R.
+    weights : (R',) float64
     """
 
     def __init__(self, series: PowerSeries, indices: NDArray[np.intp], weights: FloatArray) -> None:
@@ -90,10 +96,16 @@ class Moments:
         if self._levels:
             self._levels[-1] = Level(*(array[by_range] for array in self._levels[-1]))
         self._groups = _groups(least[by_range], most[by_range])
-        sizes = np.empty_like(least)
-        sizes[by_range] = np.cumsum((most - least + 1)[by_range]) - (most - least + 1)[by_range]
+        lengths = (most - least + 1)[by_range]
+        starts = np.empty_like(least)
+        starts[by_range] = np.cumsum(lengths) - lengths
         self.weights = np.zeros(self._groups[-1].features.stop)
-        self.weights[sizes[prefix] + indices[:, -1] - least[prefix]] = weights[rows]
+        self.weights[starts[prefix] + indices[:, -1] - least[prefix]] = weights[rows]
+        self.indices = np.empty((len(self), indices.shape[1]), dtype=np.intp)
+        self.indices[:, self._columns[:-1]] = np.repeat(indices[first[by_range], :-1], lengths, axis=0)
+        self.indices[:, self._columns[-1]] = np.concatenate(
+            [np.arange(low, high + 1) for low, high in zip(least[by_range], most[by_range], strict=True)]
+        )
         self._kept: tuple[bytes, FloatArray] = (b"", np.empty((0, 0)))
 
     def __len__(self) -> int:

@@ -1,0 +1,54 @@
+"""Origin of the coordinates in which free kernels are evaluated.
+
+A kernel of two arguments may be invariant to shifts; its kernel of four arguments is not, since its features are
+monomials about the origin. Points in unit coordinates x are passed on as u = x - o.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+
+from slayr_py.errors import DataError, did_you_mean
+from slayr_py.space import Layout
+from slayr_py.space.dimension import FloatArray
+
+Origin = str | Mapping[str, float]
+ORIGINS = ("centre", "corner")
+
+
+def origin_of(origin: Origin, layout: Layout) -> FloatArray:
+    """Return the origin o of each encoded column, (C,).
+
+    Parameters
+    ----------
+    origin : {"centre", "corner"} or mapping of str to float
+        1/2 in every column, or 0, or the origin of some columns by name, with "centre" for the others. "centre" keeps 0
+        for the columns of a categorical parameter.
+    layout : Layout
+
+    Raises
+    ------
+    DataError
+        For an unknown name, or a number outside [0, 1].
+    """
+    columns = layout.column_names
+    one_hot = {f"{d.name}[{level}]" for d in layout.dimensions if d.kind == "categorical" for level in d.levels}
+    values = np.array([0.0 if column in one_hot or origin == "corner" else 0.5 for column in columns])
+    if not isinstance(origin, Mapping):
+        if origin not in ORIGINS:
+            raise DataError(f"unknown origin {origin!r}{did_you_mean(origin, ORIGINS)}; or give {{column: number}}")
+        return values
+    for column, value in origin.items():
+        if column not in columns:
+            raise DataError(f"origin names the column {column!r}{did_you_mean(column, columns)}")
+        if not (isinstance(value, int | float | np.number) and 0 <= value <= 1):
+            raise DataError(f"the origin of {column!r} must be a number in [0, 1], got {value!r}")
+        values[columns.index(column)] = value
+    return values
+
+
+def radius_of(origin: FloatArray) -> FloatArray:
+    """Return the largest |x - o| of each column for x in [0, 1], (C,)."""
+    return np.maximum(origin, 1 - origin)
