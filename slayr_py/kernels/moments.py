@@ -195,9 +195,9 @@ def moments(
     """Enumerate the features of a re-weighted kernel.
 
     All features of a finite series are kept. Of an infinite one, features are dropped whose contribution, the largest
-    w_k phi_k(u)^2 within the radius, is below a share of the largest contribution. The share decreases until the variances
-    change by less than ``accuracy``. Short length-scales need tiny shares, since K^E(u, u) then varies by many orders of
-    magnitude over the box.
+    w_k phi_k(u)^2 within the radius, is below a share of the largest contribution. The share decreases until the
+    variances change by less than ``accuracy``. Short length-scales need tiny shares, since K^E(u, u) then varies by
+    many orders of magnitude over the box.
 
     Parameters
     ----------

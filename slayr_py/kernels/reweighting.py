@@ -1,7 +1,8 @@
 """Kernels re-weighted by a machine: K^E(u, u') = sum_ij alpha_i alpha_j K_4(u_i, u_j, u, u').
 
 Shilton et al. (arXiv 1802.05370, theorem 3) show that K^E has the same features as K_2, weighted by the machine's
-squared weights. Two engines compute it, and agree to 1e-9 of sqrt(K^E(u, u) K^E(u', u')):
+squared weights. Two engines compute it. They agree to 1e-9 of sqrt(K^E(u, u) K^E(u', u')), or less closely where the
+terms of the double sum cancel to more than seven digits, as with large alpha; the features are then more accurate:
 
 - "features": one feature for each monomial that matters, see :mod:`slayr_py.kernels.moments`;
 - "pairs": the double sum over the products of the machine's points, for kernels with more than 20,000 features.
@@ -76,27 +77,25 @@ class Reweighted:
         self.radius = _checked_radius(radius, points.shape[1])
         self.series = series
         used = weights != 0
-        self._pairs = _Pairs(series, points[used], weights[used])
-        self._features: Moments | None = None
+        found: Moments | None = None
         if engine != "pairs":
-            self._features = moments(
-                series, points[used], weights[used], self.radius, _MOST_FEATURES, _ACCURACY, tempering
-            )
-        if self._features is None and (engine == "features" or tempering != 1):
+            found = moments(series, points[used], weights[used], self.radius, _MOST_FEATURES, _ACCURACY, tempering)
+        if found is None and (engine == "features" or tempering != 1):
             raise DataError(
                 f"the kernel has more than {_MOST_FEATURES} features within |u| <= {self.radius.max():g}; "
                 "use longer length-scales, or the engine 'pairs' without tempering"
             )
+        self._engine: Moments | _Pairs = _Pairs(series, points[used], weights[used]) if found is None else found
 
     @property
     def engine(self) -> str:
         """Name of the engine in use."""
-        return "pairs" if self._features is None else "features"
+        return "features" if isinstance(self._engine, Moments) else "pairs"
 
     @property
     def n_features(self) -> int | None:
         """Number of features in use; None with the engine "pairs"."""
-        return None if self._features is None else len(self._features)
+        return len(self._engine) if isinstance(self._engine, Moments) else None
 
     def covariance(self, a: FloatArray, b: FloatArray) -> FloatArray:
         """Return K^E(a, b), (n_a, n_b).
@@ -140,16 +139,15 @@ class Reweighted:
 
     def _at(self, *points: FloatArray) -> Moments | _Pairs:
         """Return the engine, after a check of the points."""
-        if self._features is None:
-            return self._pairs
-        for u in points if self.series.degree is None else ():
+        bounded = isinstance(self._engine, Moments) and self.series.degree is None
+        for u in points if bounded else ():
             outside = np.abs(u) > self.radius * (1 + 1e-9)
             if outside.any():
                 raise DataError(
                     f"the point {u[int(np.argmax(outside.any(axis=1)))].tolist()} is outside the radius "
                     f"{self.radius.tolist()} for which the features were chosen"
                 )
-        return self._features
+        return self._engine
 
 
 class _Pairs:

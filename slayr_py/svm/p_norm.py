@@ -15,6 +15,7 @@ N : training points; n : points; d : columns; R : features.
 
 from __future__ import annotations
 
+import warnings
 from typing import Any, Self
 
 import numpy as np
@@ -22,6 +23,7 @@ from numpy.typing import ArrayLike
 from scipy.optimize import minimize
 from scipy.special import gammaln
 from sklearn.base import BaseEstimator, RegressorMixin
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from slayr_py.arguments import check_integer, check_number
@@ -170,4 +172,6 @@ def _solve(phi: FloatArray, y: FloatArray, q: int, C: float, epsilon: float) -> 
         if abs(violation) <= target:
             break
         penalty = min(4 * penalty, 1e6)
+    else:
+        warnings.warn(f"the sum of alpha is {violation:.3g} instead of 0", ConvergenceWarning, stacklevel=3)
     return parts[:n] - parts[n:], b

@@ -277,7 +277,8 @@ class _Search:
         if self.failed:
             yield f"{len(self.failed)} of {len(self.failed) + len(self.fits)} settings did not converge; see table"
         n = len(self.y)
-        if self.machine != "svc" and self.fits[chosen].loo_mse >= n / (n - 1) * np.var(self.y, ddof=1):
+        constant = min(np.mean(self.y > 0), np.mean(self.y < 0)) if self.machine == "svc" else n / (n - 1)
+        if self.fits[chosen].loo_mse >= constant:
             yield f"loo_mse {self.fits[chosen].loo_mse:.3g} is not below that of a constant: the data may teach nothing"
 
     def table(self) -> pd.DataFrame:
@@ -344,8 +345,9 @@ class _Targets:
         if not np.isfinite(values).all():
             bad = int(np.argmin(np.isfinite(values)))
             raise DataError(f"y[{bad}] is {values[bad]}; drop failed evaluations before pre-training")
-        mean, sd = float(np.mean(values)), float(np.std(values, ddof=1))
-        if sd <= 4 * np.finfo(float).eps * np.max(np.abs(values)):
+        unit = float(np.max(np.abs(values))) or 1.0  # the square of 1e200 is infinite
+        mean, sd = unit * float(np.mean(values / unit)), unit * float(np.std(values / unit, ddof=1))
+        if sd <= 4 * np.finfo(float).eps * unit:
             raise DataError(f"y is constant, {values[0]:g}: the related data teach nothing")
         return cls((values - mean) / sd, mean, sd)
 

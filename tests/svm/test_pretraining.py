@@ -123,11 +123,12 @@ def test_tuning_takes_the_smallest_error_of_all_settings(machine):
     assert trained.loo_mse < 1
 
 
-def test_scale_of_the_values_does_not_matter():
+@pytest.mark.parametrize("scale", [1e8, 1e200, 1e-200])
+def test_scale_of_the_values_does_not_matter(scale):
     configs, y = related()
-    one, other = (svm.pretrain(plane(), configs, values, **FIXED) for values in (y, 1e8 * y + 3e9))
+    one, other = (svm.pretrain(plane(), configs, values, **FIXED) for values in (y, scale * y + 3 * scale))
     np.testing.assert_allclose(other.alpha, one.alpha, rtol=1e-4)
-    np.testing.assert_allclose(other.predict(configs), 1e8 * one.predict(configs) + 3e9, rtol=1e-6)
+    np.testing.assert_allclose(other.predict(configs), scale * (one.predict(configs) + 3), rtol=1e-6)
 
 
 def test_duplicates_are_legal():
@@ -226,6 +227,7 @@ def test_values_slightly_outside_the_space_are_clipped_on_request():
         ({"y": ["a", "b", "c", "a"] * 4}, r"labels need two classes, got 3: \['a', 'b', 'c'\]"),
         ({"y": [True] * 16}, r"labels need two classes, got 1: \[True\]"),
         ({"y": [1j] * 16}, "y must be numbers"),
+        ({"y": [[1.0]] * 16}, r"y has shape \(16, 1\)"),
         ({"y": [True, False] * 8, "machine": "ridge"}, "machine='ridge' needs numbers as y"),
         ({"C": 0.0}, "C must be positive and finite, got 0.0"),
         ({"lengthscale": 0.0}, "lengthscale must be positive and finite"),
