@@ -11,6 +11,8 @@ values depend on the origin, the scale and the rotation of the coordinates, also
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from dataclasses import replace
 from functools import reduce
 from typing import Any, ClassVar
 
@@ -93,6 +95,7 @@ class FreeKernel(ABC):
         radius: ArrayLike = 1.0,
         engine: str | None = None,
         tempering: float = 1.0,
+        binary: Sequence[int] = (),
     ) -> Reweighted:
         """Return the kernel sum_ij alpha_i alpha_j K_4(u_i, u_j, ., .) (theorem 3).
 
@@ -104,6 +107,9 @@ class FreeKernel(ABC):
             Signed weights, not all zero.
         radius, engine, tempering
             As for :class:`~slayr_py.kernels.reweighting.Reweighted`.
+        binary : sequence of int
+            Columns that are only 0 or 1 in all points, which then need fewer features: those of categorical parameters.
+            Derivatives by them are not available.
 
         Raises
         ------
@@ -111,7 +117,8 @@ class FreeKernel(ABC):
             As for :class:`~slayr_py.kernels.reweighting.Reweighted`.
         """
         u = checked_points("points", points)
-        return Reweighted(self.series(u.shape[1]), u, alpha, radius, engine, tempering)
+        series = replace(self.series(u.shape[1]), binary=tuple(int(c) for c in binary))
+        return Reweighted(series, u, alpha, radius, engine, tempering)
 
     def _log_diagonal(self, series: PowerSeries, u: FloatArray) -> FloatArray:
         """Return log K_2(u, u), (n,)."""

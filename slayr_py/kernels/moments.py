@@ -28,6 +28,7 @@ _BLOCK = 2**19  # doubles of features computed at once: they stay in the cache u
 _MOST_SUMS = 2**24  # doubles of partial moments during the enumeration
 _MOST_ORDERS = 10_000  # mean order of a column; more cannot fit into any useful number of features
 _SHARES = tuple(10.0**-k for k in (11, 12, 13, 14, 15, 16, 17, 18, 20, 22, 24, 27, 30, 34, 38, 43, 48, 54, 60))
+_GROWTH = 1.3  # number of features of a set relative to the one that it is compared with
 
 _Found = tuple[NDArray[np.intp], FloatArray, FloatArray]
 
@@ -217,7 +218,8 @@ def moments(
     Moments or None
         None if there are more than ``limit`` features.
     """
-    if series.degree is None and np.max(np.square(radius) / series.sigma) > _MOST_ORDERS:
+    orders = np.delete(np.square(radius) / series.sigma, series.binary)
+    if series.degree is None and orders.max(initial=0.0) > _MOST_ORDERS:
         return None
     search = _Search(series, points, alpha, radius, tempering)
     most = min(8 * limit, _MOST_SUMS // len(points))
@@ -226,11 +228,14 @@ def moments(
     few = [found for total in (1, 2) if (found := search.found(0.0, total, most)) is not None]
     largest = max((contribution.max() for _, _, contribution in few), default=0.0)
     reference = _reference_points(radius)
-    before, variance = None, np.full(len(reference), np.inf)
+    before: Moments | None = None
+    variance = np.full(len(reference), np.inf)
     for share in _SHARES:
         kept = _limited(series, search.found(share * largest, None, most), share, 2 * limit)
         if kept is None:
             return None
+        if before is not None and len(kept) < _GROWTH * len(before) and share != _SHARES[-1]:
+            continue  # few features more are no evidence that the others are negligible
         latest = kept.variance(reference)
         if before is not None and np.all(np.abs(latest - variance) <= accuracy * latest):
             return before if len(before) <= limit else None
@@ -252,8 +257,9 @@ def _reference_points(radius: FloatArray) -> FloatArray:
 
     Variances are even in every coordinate.
     """
-    uniform = qmc.Sobol(len(radius), scramble=True, rng=np.random.default_rng(0)).random_base2(6)
-    return np.asarray(radius * np.vstack([uniform, np.round(uniform), np.ones((1, len(radius)))]))
+    d = len(radius)
+    uniform = qmc.Sobol(d, scramble=True, rng=np.random.default_rng(0)).random_base2(7)
+    return np.asarray(radius * np.vstack([uniform, np.round(uniform[:64]), np.zeros((1, d)), np.ones((1, d))]))
 
 
 class _Search:

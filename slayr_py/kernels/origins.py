@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 import numpy as np
+from numpy.typing import NDArray
 
 from slayr_py.errors import DataError, did_you_mean
 from slayr_py.space import Layout
@@ -34,8 +35,7 @@ def origin_of(origin: Origin, layout: Layout) -> FloatArray:
         For an unknown name, or a number outside [0, 1].
     """
     columns = layout.column_names
-    one_hot = {f"{d.name}[{level}]" for d in layout.dimensions if d.kind == "categorical" for level in d.levels}
-    values = np.array([0.0 if column in one_hot or origin == "corner" else 0.5 for column in columns])
+    values = np.where(_one_hot(layout) | (origin == "corner"), 0.0, 0.5)
     if not isinstance(origin, Mapping):
         if origin not in ORIGINS:
             raise DataError(f"unknown origin {origin!r}{did_you_mean(origin, ORIGINS)}; or give {{column: number}}")
@@ -49,6 +49,18 @@ def origin_of(origin: Origin, layout: Layout) -> FloatArray:
     return values
 
 
+def binary_of(origin: FloatArray, layout: Layout) -> tuple[int, ...]:
+    """Return the columns in which x - o is 0 or 1 for every configuration: levels with the origin 0."""
+    return tuple(np.flatnonzero(_one_hot(layout) & (origin == 0)).tolist())
+
+
 def radius_of(origin: FloatArray) -> FloatArray:
     """Return the largest |x - o| of each column for x in [0, 1], (C,)."""
     return np.maximum(origin, 1 - origin)
+
+
+def _one_hot(layout: Layout) -> NDArray[np.bool_]:
+    """Return which encoded columns are levels of a categorical parameter, (C,)."""
+    return np.concatenate(
+        [np.full(len(d.levels), True) if d.kind == "categorical" else np.array([False]) for d in layout.dimensions]
+    )

@@ -38,12 +38,16 @@ class PowerSeries:
     coef0 : float
     damped : bool
         Whether r(u) = exp(-sum_c u_c^2 / (2 sigma_c)); otherwise r = 1.
+    binary : tuple of int
+        Columns whose values are 0 and 1 only. All their powers from 1 on are equal, so that an infinite series needs
+        one feature for them.
     """
 
     sigma: FloatArray
     degree: int | None = None
     coef0: float = 0.0
     damped: bool = False
+    binary: tuple[int, ...] = ()
 
     def of(self, chi: FloatArray, log_factor: FloatArray | float = 0.0) -> FloatArray:
         """Return h(chi) exp(log_factor), in one exponential where exp(chi) alone could overflow."""
@@ -80,16 +84,22 @@ class PowerSeries:
         """Return the features of one column, (Q, n): r(x) x^k / sqrt(sigma^k k!).
 
         If the series is damped they are Poisson features: their squares are the probabilities of k at x^2 / sigma and
-        add up to 1.
+        add up to 1. The second of a binary column is the norm of all from k = 1 on.
         """
         table = np.empty((size, len(x)))
         table[0] = self._damping(x, column)
+        if self._merged(column):
+            exponent = np.square(x) / self.sigma[column]
+            table[1:] = np.sqrt(-np.expm1(-exponent) if self.damped else np.expm1(exponent))
+            return table
         for k in range(1, size):
             np.multiply(table[k - 1], x / np.sqrt(k * self.sigma[column]), out=table[k])
         return table
 
     def feature_slopes(self, table: FloatArray, x: FloatArray, column: int) -> FloatArray:
-        """Return the derivatives of :meth:`features` by x, (Q, n), without a division by x."""
+        """Return the derivatives of :meth:`features` by x, (Q, n), without a division by x; 0 for a binary column."""
+        if self._merged(column):
+            return np.zeros_like(table)
         sigma = self.sigma[column]
         slopes = -(x / sigma) * table if self.damped else np.zeros_like(table)
         slopes[1:] += np.sqrt(np.arange(1, len(table)) / sigma)[:, None] * table[:-1]
@@ -103,6 +113,8 @@ class PowerSeries:
         if self.degree is not None:
             return np.ones(self.degree + 1)
         rate = radius**2 / self.sigma[column]
+        if self._merged(column):
+            return np.array([1.0, -np.expm1(-rate)])
         k = np.arange(int(rate + 10 * np.sqrt(rate)) + 60)
         k = k[: 1 + int(np.sum(pdtrc(k, rate) > _TAIL))]
         at = np.minimum(k, rate)
@@ -110,3 +122,6 @@ class PowerSeries:
 
     def _damping(self, x: FloatArray, column: int) -> FloatArray | float:
         return np.exp(-np.square(x) / (2 * self.sigma[column])) if self.damped else 1.0
+
+    def _merged(self, column: int) -> bool:
+        return self.degree is None and column in self.binary

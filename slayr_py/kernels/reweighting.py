@@ -32,6 +32,7 @@ class Reweighted:
     """The kernel sum_ij alpha_i alpha_j K_4(u_i, u_j, ., .).
 
     Methods take points (n, d) in the coordinates of the machine's points. Points with alpha = 0 have no influence.
+    Derivatives by the binary columns of the series have no meaning.
 
     Parameters
     ----------
@@ -76,6 +77,7 @@ class Reweighted:
         weights = _checked_weights(alpha, len(points))
         self.radius = _checked_radius(radius, points.shape[1])
         self.series = series
+        self._check_binary(points)
         used = weights != 0
         found: Moments | None = None
         if engine != "pairs":
@@ -140,6 +142,8 @@ class Reweighted:
     def _at(self, *points: FloatArray) -> Moments | _Pairs:
         """Return the engine, after a check of the points."""
         bounded = isinstance(self._engine, Moments) and self.series.degree is None
+        for u in points:
+            self._check_binary(u)
         for u in points if bounded else ():
             outside = np.abs(u) > self.radius * (1 + 1e-9)
             if outside.any():
@@ -148,6 +152,12 @@ class Reweighted:
                     f"{self.radius.tolist()} for which the features were chosen"
                 )
         return self._engine
+
+    def _check_binary(self, u: FloatArray) -> None:
+        values = u[:, self.series.binary]
+        other = (values != 0) & (values != 1)
+        if other.any():
+            raise DataError(f"a binary column has the value {values[other][0]}; only 0 and 1 are possible")
 
 
 class _Pairs:

@@ -25,7 +25,7 @@ from numpy.typing import ArrayLike, NDArray
 from slayr_py.arguments import check_number
 from slayr_py.errors import DataError, did_you_mean
 from slayr_py.kernels.free_kernels import FreeKernel, checked_lengthscale, from_family
-from slayr_py.kernels.origins import Origin, origin_of, radius_of
+from slayr_py.kernels.origins import Origin, binary_of, origin_of, radius_of
 from slayr_py.space import Encoded, Encoder
 from slayr_py.space.dimension import FloatArray
 from slayr_py.space.reading import rows_of
@@ -193,7 +193,9 @@ def pretrain(
     messages += search.messages(lengthscales, costs, setting)
     fit = search.fits[setting]
     _check_weights(fit, epsilon, targets.sd)
-    reweighted = search.kernel(setting.lengthscale).reweighted(search.u, fit.alpha, radius_of(o))
+    reweighted = search.kernel(setting.lengthscale).reweighted(
+        search.u, fit.alpha, radius_of(o), binary=binary_of(o, encoder)
+    )
     if reweighted.engine == "pairs" and fit.n_support > _MOST_SUPPORT:
         setting, message = search.thinned(setting)
         fit = search.fits[setting]

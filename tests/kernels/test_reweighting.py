@@ -150,11 +150,20 @@ def test_engine_is_chosen_by_the_number_of_features(monkeypatch):
     assert free.Polynomial(2, 1.0).reweighted(u, alpha).n_features == 10
 
 
-def test_categorical_columns_share_no_features():
-    u = np.array([[1.0, 0.0, 0.1], [0.0, 1.0, -0.2], [1.0, 0.0, 0.4]])
-    kernel, alpha = free.SquaredExponential(0.8), np.array([1.0, -0.3, -0.7])
-    reweighted = kernel.reweighted(u, alpha, radius=[1.0, 1.0, 0.5])
-    np.testing.assert_allclose(reweighted.covariance(u, u), by_brute_force(kernel, u, alpha, u, u), rtol=1e-8)
+@pytest.mark.parametrize("kernel", [free.SquaredExponential(0.8), free.Exponential(0.8), free.Polynomial(3)], ids=repr)
+def test_binary_columns_need_one_feature(kernel):
+    u = np.array([[1.0, 0.0, 0.1], [0.0, 1.0, -0.2], [1.0, 0.0, 0.4], [0.0, 0.0, 0.3]])
+    alpha = np.array([1.0, -0.3, -0.9, 0.2])
+    wanted = by_brute_force(kernel, u, alpha, u, u)
+    plain, merged = (kernel.reweighted(u, alpha, [1.0, 1.0, 0.5], binary=columns) for columns in ((), (0, 1)))
+    for reweighted in (plain, merged):
+        np.testing.assert_allclose(reweighted.covariance(u, u), wanted, rtol=1e-8)
+    a, b = plain.covariance_gradient(u, u)[1], merged.covariance_gradient(u, u)[1]
+    np.testing.assert_allclose(b[..., 2], a[..., 2], rtol=1e-7, atol=1e-9)
+    if not isinstance(kernel, free.Polynomial):
+        assert merged.n_features < plain.n_features / 3
+    with pytest.raises(DataError, match="a binary column has the value 0.5"):
+        merged.variance(np.array([[0.5, 0.0, 0.0]]))
 
 
 def test_one_column_and_either_order_of_arguments():
@@ -166,11 +175,25 @@ def test_one_column_and_either_order_of_arguments():
     np.testing.assert_allclose(reweighted.covariance(b, a[:0]), np.empty((7, 0)))
 
 
-def test_short_lengthscales_neither_overflow_nor_warn():
+@pytest.mark.parametrize("lengthscale", [0.001, 0.02, 0.1])
+def test_short_lengthscales_neither_overflow_nor_warn(lengthscale):
     u, alpha = machine()
-    reweighted = free.SquaredExponential(0.02).reweighted(u, alpha)
-    assert np.isfinite(reweighted.covariance(u, u)).all()
-    assert reweighted.variance(u).min() >= 0
+    u[:, 0] = u[:, 0] > 0
+    for binary in ((), (0,)):
+        reweighted = free.SquaredExponential(lengthscale).reweighted(u, alpha, binary=binary)
+        assert np.isfinite(reweighted.covariance(u, u)).all()
+        assert reweighted.variance(u).min() >= 0
+
+
+@pytest.mark.parametrize("lengthscale", [0.05, 0.1, 0.2])
+def test_features_are_exact_where_the_variance_is_smaller_by_many_orders(lengthscale):
+    rng = np.random.default_rng(4)
+    u, alpha = rng.random((20, 2)) - 0.5, rng.normal(size=20)
+    x = np.vstack([rng.random((20, 2)), [[0, 0], [1, 1], [0.5, 0.5]]]) - 0.5
+    kernel = free.SquaredExponential(lengthscale)
+    features, pairs = (kernel.reweighted(u, alpha - alpha.mean(), 0.5, engine) for engine in ENGINES)
+    assert features.variance(x).min() < 1e-4 * features.variance(x).max()
+    np.testing.assert_allclose(features.variance(x), pairs.variance(x), rtol=1e-8)
 
 
 def test_a_copy_by_pickle_gives_the_same_numbers():
