@@ -28,6 +28,24 @@ def check_integer(name: str, value: Any, minimum: int = 1, maximum: int | None =
     return number
 
 
+def check_number(name: str, value: Any, least: float | None = None) -> float:
+    """Return a number as a plain ``float``.
+
+    Raises
+    ------
+    DataError
+        If the value is not finite, or not positive; with ``least``, if it is smaller than that.
+    """
+    try:
+        number = float(value)
+    except (TypeError, ValueError):
+        number = float("nan")
+    if not (number > 0 if least is None else number >= least) or number == float("inf"):
+        wanted = "positive" if least is None else f"at least {least:g}"
+        raise DataError(f"{name} must be {wanted} and finite, got {value!r}")
+    return number
+
+
 def check_flag(name: str, value: object) -> bool:
     """Return a truth value.
 

@@ -1,5 +1,6 @@
 """Covariance functions: hyperparameters, NumPy twins of the Stan functions, and contracts of the Stan programs."""
 
+from slayr_py.kernels import free_kernels as free
 from slayr_py.kernels.base import Hyperparameters, Kernel
 from slayr_py.kernels.composite import Composite
 from slayr_py.kernels.frequency_modulated import FrequencyModulated
@@ -28,6 +29,7 @@ __all__ = [
     "Prior",
     "Separable",
     "auto_reason",
+    "free",
     "from_name",
     "names",
 ]

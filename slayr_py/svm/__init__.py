@@ -7,7 +7,9 @@ from slayr_py.svm.graph_kernels import Diffusion, GraphKernel, InverseCosine, Ra
 from slayr_py.svm.kernel_function import KernelFunction
 from slayr_py.svm.kernel_names import from_name, names
 from slayr_py.svm.machines import KernelNuSVR, KernelSVC, KernelSVR
+from slayr_py.svm.p_norm import PNormSVR
 from slayr_py.svm.precomputed import Precomputed
+from slayr_py.svm.pretraining import Pretraining, pretrain
 from slayr_py.svm.vector_kernels import RBF, Laplacian, Linear, Matern, Polynomial
 
 __all__ = [
@@ -23,7 +25,9 @@ __all__ = [
     "Laplacian",
     "Linear",
     "Matern",
+    "PNormSVR",
     "Polynomial",
+    "Pretraining",
     "Precomputed",
     "RBF",
     "RandomWalk",
@@ -31,4 +35,5 @@ __all__ = [
     "cross_validate",
     "from_name",
     "names",
+    "pretrain",
 ]

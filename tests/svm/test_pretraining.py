@@ -1,0 +1,257 @@
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pandas as pd
+import pytest
+from ConfigSpace import Categorical, ConfigurationSpace, Float
+from sklearn.svm import SVC, SVR
+
+from slayr_py import DataError, SpaceError, svm
+from slayr_py.kernels import free
+from slayr_py.space import Encoder
+from slayr_py.svm import leave_one_out, pretraining
+
+
+def plane() -> ConfigurationSpace:
+    return ConfigurationSpace({"x": (-1.0, 1.0), "z": (0.0, 10.0)})
+
+
+def mixed() -> ConfigurationSpace:
+    space = ConfigurationSpace()
+    space.add(Float("x", (0.0, 1.0)), Categorical("act", ["relu", "tanh", "gelu"]))
+    return space
+
+
+def related(n: int = 16, space: ConfigurationSpace | None = None) -> tuple[list, np.ndarray]:
+    configs = Encoder(plane() if space is None else space).sobol(n, 1)
+    return configs, np.array([10 + 3 * np.sin(3 * c["x"]) + (0.1 * c.get("z", 1.0)) ** 2 for c in configs])
+
+
+FIXED = {"C": 10.0, "lengthscale": 0.5}
+
+
+@pytest.mark.parametrize("family", ["se", "exponential", "polynomial", "linear"])
+@pytest.mark.parametrize("machine", ["svr", "ridge"])
+def test_the_machine_is_that_of_the_kernel_of_two_arguments(family, machine):
+    configs, y = related()
+    options = {} if family in ("polynomial", "linear") else {"lengthscale": 0.5}
+    trained = svm.pretrain(plane(), configs, y, family=family, machine=machine, C=10.0, **options)
+    u = Encoder(plane()).encode(configs).columns - 0.5
+    standard = (y - y.mean()) / y.std(ddof=1)
+    gram = trained.free_kernel.evaluate(u, u)
+    if machine == "svr":
+        wanted = SVR(kernel="precomputed", C=10.0, epsilon=0.05, tol=1e-6).fit(gram, standard).predict(gram)
+    else:
+        bordered = np.block([[gram + np.eye(16) / 10, np.ones((16, 1))], [np.ones((1, 16)), np.zeros((1, 1))]])
+        solution = np.linalg.solve(bordered, np.append(standard, 0.0))
+        wanted = gram @ solution[:16] + solution[16]
+    np.testing.assert_allclose(trained.predict(configs), y.mean() + y.std(ddof=1) * wanted, rtol=1e-6)
+    assert abs(trained.alpha.sum()) < 1e-6 * np.abs(trained.alpha).max()
+    assert trained.support.shape == (trained.n_support, 2) and trained.columns == ("x", "z")
+
+
+def gram_and_targets(n: int = 18) -> tuple[np.ndarray, np.ndarray]:
+    rng = np.random.default_rng(0)
+    x = rng.random((n, 2))
+    y = np.sin(5 * x[:, 0]) + rng.normal(0, 0.3, n)
+    return free.SquaredExponential(0.4).evaluate(x, x), (y - y.mean()) / y.std(ddof=1)
+
+
+def refitted(machine, gram: np.ndarray, y: np.ndarray) -> np.ndarray:
+    """Leave-one-out predictions by a refit for every point."""
+    out = np.empty(len(y))
+    for i in range(len(y)):
+        rest = np.delete(np.arange(len(y)), i)
+        out[i] = machine(gram[np.ix_(rest, rest)], y[rest], gram[i : i + 1, rest])
+    return out
+
+
+@pytest.mark.parametrize("epsilon", [0.05, 0.6])
+def test_leave_one_out_error_of_regression_is_that_of_refits(epsilon, monkeypatch):
+    monkeypatch.setattr(leave_one_out, "_TOLERANCE", 1e-6)
+    gram, y = gram_and_targets()
+
+    def machine(k, t, new):
+        return SVR(kernel="precomputed", C=2.0, epsilon=epsilon, tol=1e-8).fit(k, t).predict(new)[0]
+
+    fit = leave_one_out.svr(gram, y, 2.0, epsilon)
+    assert fit.n_support < len(y) or epsilon < 0.1
+    assert fit.loo_mse == pytest.approx(np.mean((y - refitted(machine, gram, y)) ** 2), rel=1e-5)
+
+
+def test_leave_one_out_error_of_labels_is_that_of_refits():
+    gram, y = gram_and_targets()
+    labels = np.where(y > 0.3, 1.0, -1.0)
+
+    def machine(k, t, new):
+        return SVC(kernel="precomputed", C=2.0).fit(k, t).predict(new)[0]
+
+    wanted = np.mean(refitted(machine, gram, labels) != labels)
+    assert 0 < wanted < 1
+    assert leave_one_out.svc(gram, labels, 2.0).loo_mse == pytest.approx(wanted)
+
+
+def test_leave_one_out_error_of_the_only_member_of_a_class_is_an_error():
+    gram, y = gram_and_targets(6)
+    labels = np.array([1.0, -1, -1, -1, -1, -1])
+    assert leave_one_out.svc(gram, labels, 100.0).loo_mse >= 1 / 6
+
+
+def test_leave_one_out_error_of_least_squares_is_that_of_refits():
+    gram, y = gram_and_targets()
+
+    def machine(k, t, new):
+        fit = leave_one_out.ridge(k, t, 2.0)
+        return (new @ fit.alpha + fit.intercept)[0]
+
+    wanted = np.mean((y - refitted(machine, gram, y)) ** 2)
+    assert leave_one_out.ridge(gram, y, 2.0).loo_mse == pytest.approx(wanted, rel=1e-9)
+
+
+@pytest.mark.parametrize("machine", ["svr", "ridge"])
+def test_tuning_takes_the_smallest_error_of_all_settings(machine):
+    configs, y = related(10)
+    trained = svm.pretrain(plane(), configs, y, machine=machine)
+    best = trained.table.loc[trained.table["loo_mse"].idxmin()]
+    assert (trained.C, trained.lengthscale, trained.loo_mse) == (best["C"], best["lengthscale"], best["loo_mse"])
+    assert list(trained.table.columns) == ["lengthscale", "C", "epsilon", "loo_mse", "n_support"]
+    assert len(trained.table) > 35 and not trained.table[["lengthscale", "C"]].duplicated().any()
+    again = svm.pretrain(plane(), configs, y, machine=machine, C=trained.C, lengthscale=trained.lengthscale)
+    assert np.array_equal(again.alpha, trained.alpha)
+    assert trained.loo_mse < 1
+
+
+@pytest.mark.parametrize("scale", [1e8, 1e200, 1e-200])
+def test_scale_of_the_values_does_not_matter(scale):
+    configs, y = related()
+    one, other = (svm.pretrain(plane(), configs, values, **FIXED) for values in (y, scale * y + 3 * scale))
+    np.testing.assert_allclose(other.alpha, one.alpha, rtol=1e-4)
+    np.testing.assert_allclose(other.predict(configs), scale * (one.predict(configs) + 3), rtol=1e-6)
+
+
+def test_duplicates_are_legal():
+    configs, y = related()
+    assert svm.pretrain(plane(), [*configs, *configs], np.append(y, y + 0.1), **FIXED).n_support > 0
+
+
+def test_lengthscales_of_columns():
+    configs, y = related()
+    trained = svm.pretrain(plane(), configs, y, C=1.0, lengthscale=[0.3, 2.0])
+    assert trained.lengthscale == (0.3, 2.0)
+    assert trained.free_kernel.options() == {"lengthscale": [0.3, 2.0]}
+
+
+@pytest.mark.parametrize("labels", [[False, True], ["good", "poor"]])
+def test_labels_are_fitted_by_support_vector_classification(labels):
+    configs, y = related(24)
+    given = [labels[int(v > np.median(y))] for v in y]
+    trained = svm.pretrain(plane(), configs, given, **FIXED)
+    assert trained.machine == "svc" and trained.classes == tuple(labels) and trained.epsilon is None
+    assert np.mean(trained.predict(configs) == given) > 0.9
+    assert 0 <= trained.loo_mse < 0.5
+
+
+@pytest.mark.parametrize("origin", ["centre", "corner", {"x": 0.25}])
+def test_machine_of_the_squared_exponential_does_not_see_the_origin(origin):
+    configs, y = related()
+    trained = svm.pretrain(plane(), configs, y, origin=origin, **FIXED)
+    np.testing.assert_allclose(trained.alpha, svm.pretrain(plane(), configs, y, **FIXED).alpha, rtol=1e-4)
+    assert trained.origin == origin
+
+
+def test_categorical_parameters():
+    configs = Encoder(mixed()).sobol(16, 1)
+    y = [c["x"] + (c["act"] == "relu") for c in configs]
+    trained = svm.pretrain(mixed(), configs, y, **FIXED)
+    assert trained.columns == ("act[relu]", "act[tanh]", "act[gelu]", "x")
+    assert trained.loo_mse < 0.5
+
+
+def test_messages_name_settings_at_the_edge_and_useless_data():
+    configs, _ = related()
+    y = np.random.default_rng(0).normal(size=len(configs))
+    messages = " ".join(svm.pretrain(plane(), configs, y, machine="ridge").messages)
+    assert "the best C, 0.1, is the smallest that was tried" in messages
+    assert "not below that of a constant" in messages
+    configs, y = related()
+    assert not svm.pretrain(plane(), configs, y, **FIXED).messages
+
+
+def test_a_fit_that_does_not_converge_is_a_row_without_a_number(monkeypatch):
+    monkeypatch.setattr(leave_one_out, "_MOST_ITERATIONS", 40)
+    configs, y = related()
+    trained = svm.pretrain(plane(), configs, y)
+    failed = trained.table["loo_mse"].isna()
+    assert failed.any() and not failed.all()
+    assert f"{failed.sum()} of {len(trained.table)} settings did not converge; see table" in trained.messages
+    with pytest.raises(DataError, match="no fit converged at any of 1 settings"):
+        svm.pretrain(plane(), configs, y, C=1e4, lengthscale=0.5)
+
+
+def test_a_machine_for_pairs_is_thinned(monkeypatch):
+    monkeypatch.setattr(pretraining, "_MOST_SUPPORT", 8)
+    monkeypatch.setattr("slayr_py.kernels.reweighting._MOST_FEATURES", 3)
+    configs, y = related(20)
+    trained = svm.pretrain(plane(), configs, y, C=10.0, lengthscale=0.5, epsilon=0.001)
+    whole = trained.table.iloc[0]
+    assert whole["n_support"] > trained.n_support and trained.loo_mse <= 2 * whole["loo_mse"]
+    assert trained.epsilon > 0.001
+    assert trained.messages[-1].startswith(f"{whole['n_support']:g} of 20 points have a weight")
+    assert "epsilon was raised from 0.001 to" in trained.messages[-1]
+    slow = svm.pretrain(plane(), configs, y, machine="ridge", C=10.0, lengthscale=0.5)
+    assert slow.n_support == 20 and "use machine='svr'" in slow.messages[0]
+
+
+def test_values_slightly_outside_the_space_are_clipped_on_request():
+    configs, y = related()
+    rows = [dict(c) for c in configs]
+    rows[3]["z"] = 10.2
+    with pytest.raises(SpaceError, match="configuration 3: .*10.2"):
+        svm.pretrain(plane(), rows, y, **FIXED)
+    trained = svm.pretrain(plane(), pd.DataFrame(rows), y, clip=True, **FIXED)
+    assert trained.messages == ["1 value outside the ranges of the space moved to the bounds"]
+    rows[3]["z"] = 10.0
+    np.testing.assert_allclose(trained.predict(rows), svm.pretrain(plane(), rows, y, **FIXED).predict(rows))
+
+
+@pytest.mark.parametrize(
+    ("changed", "message"),
+    [
+        ({"y": [5.0] * 16}, "y is constant, 5: the related data teach nothing"),
+        ({"epsilon": 50.0}, r"no point has a weight: .* epsilon = 50 .* \(sd\(y\) = 2"),
+        ({"y": [1.0] * 15}, r"y has shape \(15,\) for 16 configurations"),
+        ({"y": [1.0, math.nan] * 8}, r"y\[1\] is nan"),
+        ({"y": [1.0, math.inf] * 8}, r"y\[1\] is inf"),
+        ({"y": ["a", "b", "c", "a"] * 4}, r"labels need two classes, got 3: \['a', 'b', 'c'\]"),
+        ({"y": [True] * 16}, r"labels need two classes, got 1: \[True\]"),
+        ({"y": [1j] * 16}, "y must be numbers"),
+        ({"y": [[1.0]] * 16}, r"y has shape \(16, 1\)"),
+        ({"y": [True, False] * 8, "machine": "ridge"}, "machine='ridge' needs numbers as y"),
+        ({"C": 0.0}, "C must be positive and finite, got 0.0"),
+        ({"lengthscale": 0.0}, "lengthscale must be positive and finite"),
+        ({"lengthscale": [1.0, 1.0, 1.0]}, "lengthscale has 3 entries for 2 encoded columns"),
+        ({"epsilon": -0.1}, "epsilon must be at least 0 and finite, got -0.1"),
+        ({"machine": "svm"}, "unknown machine 'svm'; did you mean 'svr'?"),
+        ({"family": "rbf"}, "unknown family 'rbf'"),
+        ({"family": "linear"}, "linear kernel takes no lengthscale, got 0.5"),
+        ({"family": "polynomial", "degree": 0, "lengthscale": None}, "degree must be an integer"),
+        ({"degree": 2}, "se kernel takes no 'degree'"),
+        ({"origin": "center"}, "unknown origin 'center'; did you mean 'centre'?"),
+        ({"origin": {"w": 0.5}}, "origin names the column 'w'"),
+        ({"origin": {"x": 2.0}}, r"the origin of 'x' must be a number in \[0, 1\], got 2.0"),
+    ],
+)
+def test_illegal_arguments_are_named(changed, message):
+    configs, y = related()
+    with pytest.raises(DataError, match=message):
+        svm.pretrain(**{"space": plane(), "configs": configs, "y": y, **FIXED, **changed})
+
+
+def test_configurations_must_belong_to_the_space():
+    configs, y = related()
+    with pytest.raises(DataError, match="at least 3 observations, got 2"):
+        svm.pretrain(plane(), configs[:2], y[:2])
+    with pytest.raises(SpaceError):
+        svm.pretrain(mixed(), configs, y)
