@@ -23,7 +23,7 @@ from benchmarks.common.command_line import begin, command_parser
 from slayr_py.inference import Calibration, calibrate
 from slayr_py.inference.sampling.programs import compiled
 from slayr_py.inference.validation.uniformity import ecdf_band
-from slayr_py.kernels import FrequencyModulated, Hierarchical, Kernel, Matern, Separable
+from slayr_py.kernels import Composite, FrequencyModulated, Hierarchical, Kernel, Matern, Separable
 
 LIMIT = 0.001
 DRAWS = 99
@@ -70,6 +70,9 @@ CASES: dict[str, tuple[ConfigurationSpace, Kernel, dict[str, sl.kernels.Prior]]]
     "matern, warp": (plain(), Matern(2), {}),
     "hierarchical se product, warp": (conditional(), Hierarchical("se", "product"), {}),
     "fm laplacian, warp": (mixed(), FrequencyModulated("laplacian"), {}),
+    "composite LIN * PER + SE": (ConfigurationSpace({"x": (0.0, 1.0)}), Composite("LIN * PER + SE"), {}),
+    "composite (RQ + C) * MAT32": (plain(), Composite("(RQ[x] + C) * MAT32"), TIGHT),
+    "composite SE + MAT12 + LIN": (mixed(), Composite("SE[x,act] + MAT12 + LIN[x,size]"), TIGHT),
 }
 
 
