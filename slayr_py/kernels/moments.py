@@ -228,6 +228,7 @@ def moments(
     few = [found for total in (1, 2) if (found := search.found(0.0, total, most)) is not None]
     largest = max((contribution.max() for _, _, contribution in few), default=0.0)
     reference = _reference_points(radius)
+    reference[:, series.binary] = np.round(reference[:, series.binary])
     before: Moments | None = None
     variance = np.full(len(reference), np.inf)
     for share in _SHARES:

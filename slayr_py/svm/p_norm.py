@@ -46,7 +46,7 @@ class PNormSVR(RegressorMixin, BaseEstimator):  # type: ignore[misc]  # scikit-l
     kernel : FreeKernel, optional
         Kernel whose features are weighted; the squared exponential with length-scale 1 by default.
     q : int
-        1/p + 1/(2q) = 1, at least 1: 1 is the machine of scikit-learn, and larger q make fewer weights large.
+        1/p + 1/(2q) = 1, at least 1. 1 is the machine of scikit-learn; p approaches 1 as q grows.
     C : float
         Positive; cost of errors.
     epsilon : float

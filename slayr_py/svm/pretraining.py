@@ -13,7 +13,7 @@ N : related observations; C : encoded columns in shapes, regularisation elsewher
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from itertools import product
 from typing import Any
 
@@ -40,7 +40,7 @@ Lengthscale = float | tuple[float, ...] | None
 """One for all columns, one for each, or None for families without."""
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Pretraining:
     """A machine fitted to related data.
 
@@ -92,8 +92,14 @@ class Pretraining:
     y_mean: float
     y_sd: float
     classes: tuple[Any, ...]
-    table: pd.DataFrame = field(repr=False)
+    table: pd.DataFrame
     messages: list[str]
+
+    def __repr__(self) -> str:
+        return (
+            f"Pretraining(family={self.family!r}, machine={self.machine!r}, C={self.C:.4g}, "
+            f"lengthscale={self.lengthscale}, loo_mse={self.loo_mse:.3g}, n_support={self.n_support})"
+        )
 
     @property
     def n_support(self) -> int:
@@ -177,6 +183,12 @@ def pretrain(
     DataError
         For illegal arguments, fewer than three observations, values that are not finite, more than two classes, or data
         that teach nothing: y is constant, or no point has a weight.
+
+    Examples
+    --------
+    >>> x = np.linspace(0, 1, 9)
+    >>> pretrain(ConfigurationSpace({"x": (0.0, 1.0)}), x[:, None], np.sin(6 * x), C=1.0, lengthscale=0.25)
+    Pretraining(family='se', machine='svr', C=1, lengthscale=0.25, loo_mse=0.127, n_support=8)
     """
     encoder = space if isinstance(space, Encoder) else Encoder(space)
     messages: list[str] = []
