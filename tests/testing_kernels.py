@@ -8,7 +8,7 @@ import numpy as np
 from ConfigSpace import Categorical, ConfigurationSpace
 from testing_spaces import conditional_space, mixed_space, plain_space
 
-from slayr_py.kernels import Composite, FrequencyModulated, Hierarchical, Kernel, Matern, Separable
+from slayr_py.kernels import Composite, FrequencyModulated, Hierarchical, Kernel, Matern, Pretrained, Separable
 from slayr_py.kernels.contracts import Contract, Parameter
 from slayr_py.kernels.hyperparameters import add_namespace, part_draws
 from slayr_py.space import Encoded, Encoder
@@ -21,6 +21,16 @@ def graphs_only_space() -> ConfigurationSpace:
         Categorical("size", ["s", "m", "l", "xl", "xxl"], ordered=True),
     )
     return space
+
+
+def pretrained(space: ConfigurationSpace, layers=(1, 2), base=Matern(p=1)) -> Pretrained:  # noqa: B008
+    """Return a kernel learned from invented related data."""
+    encoder = Encoder(space)
+    rng = np.random.default_rng(5)
+    alpha = rng.normal(size=8)
+    support = encoder.encode(encoder.sobol(8, 3)).columns
+    columns = encoder.column_names
+    return Pretrained(support, alpha - alpha.mean(), 0.8, layers=layers, base=base, columns=columns)
 
 
 CASES: dict[str, tuple[Kernel, ConfigurationSpace]] = {
@@ -56,6 +66,15 @@ CASES: dict[str, tuple[Kernel, ConfigurationSpace]] = {
     "separable-matern-sum": (Separable("laplacian", "sum", "matern", 1), mixed_space()),
     "composite-plain": (Composite("LIN * PER + (RQ[x] + C) * SE"), plain_space()),
     "composite-mixed": (Composite("SE[lr,act] * RQ + (C + MAT32) * PER[units,lr] * LIN[lr,size]"), mixed_space()),
+    "pretrained-plain": (pretrained(plain_space()), plain_space()),
+    "pretrained-mixed": (pretrained(mixed_space(), layers=2), mixed_space()),
+    "composite-given": (
+        Composite(
+            "ONE * LIN + TWO + SE",
+            {"ONE": pretrained(plain_space(), 1, None), "TWO": pretrained(plain_space(), 2, None)},
+        ),
+        plain_space(),
+    ),
     "composite-conditional": (Composite("MAT12 * MAT32 + MAT52"), conditional_space()),
 }
 

@@ -13,11 +13,12 @@ from slayr_py.kernels.expression import LEAVES
 from slayr_py.kernels.frequency_modulated import FrequencyModulated
 from slayr_py.kernels.hierarchical import Hierarchical
 from slayr_py.kernels.matern import Matern
+from slayr_py.kernels.pretrained import Pretrained
 from slayr_py.kernels.separable import Separable
 from slayr_py.space import Layout
 
 _KERNELS: dict[str, type[Kernel]] = {
-    kernel.name: kernel for kernel in (Matern, Hierarchical, FrequencyModulated, Separable, Composite)
+    kernel.name: kernel for kernel in (Matern, Hierarchical, FrequencyModulated, Separable, Composite, Pretrained)
 }
 
 

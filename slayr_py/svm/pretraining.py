@@ -22,10 +22,12 @@ import pandas as pd
 from ConfigSpace import ConfigurationSpace
 from numpy.typing import ArrayLike, NDArray
 
-from slayr_py.arguments import check_number
+from slayr_py.arguments import check_integer, check_number
 from slayr_py.errors import DataError, did_you_mean
 from slayr_py.kernels.free_kernels import FreeKernel, checked_lengthscale, from_family
+from slayr_py.kernels.matern import Matern
 from slayr_py.kernels.origins import Origin, binary_of, origin_of, radius_of
+from slayr_py.kernels.pretrained import Pretrained
 from slayr_py.space import Encoded, Encoder
 from slayr_py.space.dimension import FloatArray
 from slayr_py.space.reading import rows_of
@@ -34,6 +36,7 @@ from slayr_py.svm.leave_one_out import MACHINES, Fit
 _COSTS = (0.1, 1.0, 10.0, 100.0, 1000.0)
 _LENGTHSCALES = (0.1, 0.15, 0.2, 0.3, 0.5, 0.8, 1.2)  # times sqrt(C / 2) for C columns
 _MOST_SUPPORT = 60  # points of a kernel that has to be summed over pairs of them
+_MEDIAN_POINTS = 256
 _WIDER = 1.3  # factor of epsilon
 
 Lengthscale = float | tuple[float, ...] | None
@@ -53,6 +56,7 @@ class Pretraining:
         Arguments of the free kernel besides the length-scale.
     machine : {"svr", "ridge", "svc"}
     origin : str or mapping
+    seed : int
         As passed to :func:`pretrain`.
     C : float
         Regularisation, that of scikit-learn; 1/C is the penalty of "ridge".
@@ -82,6 +86,7 @@ class Pretraining:
     family_options: dict[str, Any]
     machine: str
     origin: Origin
+    seed: int
     C: float
     lengthscale: Lengthscale
     epsilon: float | None
@@ -116,6 +121,40 @@ class Pretraining:
         """The machine's kernel."""
         return _free_kernel(self.family, self.lengthscale, self.family_options)
 
+    def kernel(
+        self,
+        layers: int | Sequence[int] = (1, 2),
+        base: Matern | None = Matern(p=2),  # noqa: B008  (a kernel is immutable)
+    ) -> Pretrained:
+        """Return the covariance function for the new problem.
+
+        Parameters
+        ----------
+        layers : int or sequence of int
+            Uses of the re-weighted kernel: 1 (normalised), 2 (distance of its features), or both.
+        base : Matern or None
+            Kernel for what the related data do not tell.
+
+        Raises
+        ------
+        DataError
+            For unknown layers, another base, or one layer of a family other than "se".
+        """
+        learned = Pretrained(
+            self.support,
+            self.alpha,
+            self.lengthscale,
+            family=self.family,
+            origin=self.origin,
+            layers=2,
+            base=None,
+            columns=self.columns,
+            family_options=self.family_options,
+        )
+        scale = learned.median_squared_distance(self.encoder.encode(self.encoder.sobol(_MEDIAN_POINTS, self.seed)))
+        learned.distance_scale = scale if scale > 0 else 1.0
+        return learned.with_parts(layers, base)
+
     def predict(self, configs: Any) -> NDArray[Any]:
         """Predict values in the units of y, or labels, (n,).
 
@@ -142,6 +181,7 @@ def pretrain(
     lengthscale: ArrayLike | None = None,
     epsilon: float = 0.05,
     origin: Origin = "centre",
+    seed: int = 1,
     clip: bool = False,
     **family_options: Any,
 ) -> Pretraining:
@@ -171,6 +211,9 @@ def pretrain(
     origin : {"centre", "corner"} or mapping of str to float
         Where the monomial features of the kernel are centred; see :func:`slayr_py.kernels.origins.origin_of`. The
         document's origin is "corner".
+    seed : int
+        Fixes the points of the space whose median distance is the unit of ``feature_lengthscale``; the fit itself has
+        no random numbers.
     clip : bool
         Move real values outside the space's range to its bounds, instead of raising an error.
     **family_options
@@ -191,6 +234,7 @@ def pretrain(
     Pretraining(family='se', machine='svr', C=1, lengthscale=0.25, loo_mse=0.127, n_support=8)
     """
     encoder = space if isinstance(space, Encoder) else Encoder(space)
+    seed = check_integer("seed", seed, minimum=0)
     messages: list[str] = []
     train = encoder.encode(_clipped(configs, encoder, messages) if clip else configs)
     targets = _Targets.of(y, len(train))
@@ -219,6 +263,7 @@ def pretrain(
         family_options=family_options,
         machine=machine,
         origin=origin,
+        seed=seed,
         C=setting.C,
         lengthscale=setting.lengthscale,
         epsilon=setting.epsilon if machine == "svr" else None,
