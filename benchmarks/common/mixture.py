@@ -18,7 +18,7 @@ from scipy.optimize import minimize
 from scipy.spatial.distance import cdist
 from scipy.special import softmax
 
-from slayr_py.kernels.matern import matern
+from slayr_py.kernels.base_kernels import matern
 from slayr_py.space.dimension import FloatArray
 
 PARTS = ("SE", "MAT12", "MAT32")

@@ -1,0 +1,247 @@
+"""Compare covariance functions learned from related data with kernels that are not, on new problems.
+
+    python -m benchmarks.optimisation.pretraining --problems ring --kernels pretrained matern se --repeats 10
+    python -m benchmarks.optimisation.pretraining --problems ring --misleading --kernels pretrained matern --budget 50
+
+Problems: see benchmarks.common.related_problems; repetition i has related data and a study of its own. Kernels:
+
+matern, se        Matérn-5/2 and squared exponential, no related data
+mixture           squared exponential, Matérn-1/2 and -3/2, tuned on the related data and fixed (eq. 13 of the document)
+pretrained        the defaults of slayr_py.svm.pretrain and of its kernel
+corner            the same about the document's origin, two layers and no base kernel
+centre            two layers and no base kernel, about the centre
+se-source         squared exponential with the length-scale of the machine
+se-of-g           squared exponential of the machine's prediction g(x)
+mean-g            Matérn-5/2 for the difference to g(x), a line through g being fitted to the observations
+
+Every finished run is appended to pretraining.csv; run the same command again to resume. --report only prints the table.
+"""
+
+from __future__ import annotations
+
+import time
+import warnings
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, ClassVar
+
+import numpy as np
+import pandas as pd
+
+import slayr_py as sl
+from benchmarks.common.command_line import begin, command_parser
+from benchmarks.common.mixture import tuned_mixture
+from benchmarks.common.related_problems import NAMES, Related, related
+from benchmarks.common.studies import standard_error
+from slayr_py.kernels.composite import Planned
+from slayr_py.kernels.expression import Leaf
+from slayr_py.kernels.hyperparameters import Hyperparameter
+from slayr_py.kernels.leaves import Given, PlannedLeaf
+from slayr_py.kernels.plan import Plan
+from slayr_py.kernels.priors import LogNormal
+from slayr_py.space import Encoder
+
+KERNELS = ("matern", "se", "mixture", "pretrained", "corner", "centre", "se-source", "se-of-g", "mean-g")
+AT = (10, 20, 30, 50)
+NEAR = 0.01
+_STEP = 1e-6
+
+
+class Frozen(Given):
+    """A correlation or squared distance given as a function of unit coordinates, with numerical derivatives."""
+
+    kind: ClassVar[Any] = "correlation"
+
+    def __init__(self, function: Any, kind: str) -> None:
+        self.function = function
+        self.kind = kind  # type: ignore[misc]
+
+    def between(self, a, b):
+        return self.function(a.columns, b.columns)
+
+    def gradient(self, a, b):
+        slopes = []
+        for column in a.encoder.column_of.values():
+            step = np.zeros(a.columns.shape[1])
+            step[column] = _STEP
+            up, down = self.function(a.columns + step, b.columns), self.function(a.columns - step, b.columns)
+            slopes.append((up - down) / (2 * _STEP))
+        return self.between(a, b), np.stack(slopes, axis=-1)
+
+    def check_encoder(self, encoder):
+        pass
+
+
+class FrozenKernel(Planned):
+    """A kernel whose only leaf is a frozen function."""
+
+    name: ClassVar[str] = "frozen"
+
+    def __init__(self, part: Frozen) -> None:
+        self.part = part
+
+    @property
+    def description(self):
+        return "frozen kernel"
+
+    def options(self):
+        return {}
+
+    def plan(self, encoder):
+        feature = 0 if self.part.kind == "squared distance" else -1
+        none = slice(0, 0)
+        return Plan((PlannedLeaf("1", self.part.kind, (), none, none, -1, -1, feature, 0),), (1,), (self.part,))
+
+    def hyperparameters(self, encoder):
+        if self.part.kind == "correlation":
+            return ()
+        return (Hyperparameter("feature_lengthscale", LogNormal(0.0, 1.0), ("g",), "feature_part"),)
+
+    def component_names(self, encoder):
+        return ("frozen",)
+
+    def as_node(self):
+        return Leaf("FROZEN"), {"FROZEN": self}
+
+
+def kernel_of(name: str, data: Related, seed: int) -> tuple[Any, dict[str, Any]]:
+    """Return the kernel of a method and its priors."""
+    space = data.problem.space
+    if name == "matern":
+        return sl.kernels.Matern(p=2), {}
+    if name == "se":
+        return sl.kernels.Composite("SE"), {}
+    if name == "mixture":
+        train = Encoder(space).encode(data.configs).columns
+        tuned = tuned_mixture(train, (data.y - data.y.mean()) / data.y.std(ddof=1))
+        return FrozenKernel(Frozen(tuned.gram, "correlation")), {}
+    origin = "corner" if name == "corner" else "centre"
+    machine = "ridge" if len(data.y) > 150 else "svr"
+    pre = sl.svm.pretrain(space, data.configs, data.y, origin=origin, machine=machine, seed=seed + 1)
+    if name == "pretrained":
+        return pre.kernel(), {}
+    if name in ("corner", "centre"):
+        return pre.kernel(layers=2, base=None), {}
+    if name == "se-source":
+        return sl.kernels.Composite("SE"), {"lengthscale": pre.lengthscale}
+    o = 0.5 if isinstance(pre.origin, str) and pre.origin == "centre" else 0.0
+
+    def g(columns: np.ndarray) -> np.ndarray:
+        return pre.free_kernel.evaluate(columns - o, pre.support - o) @ pre.alpha
+
+    if name == "se-of-g":
+        points = g(Encoder(space).encode(Encoder(space).sobol(256, 1)).columns)
+        scale = float(np.median(np.square(points[:, None] - points)[np.triu_indices(256, 1)]))
+        return FrozenKernel(Frozen(lambda a, b: np.square(g(a)[:, None] - g(b)) / scale, "squared distance")), {}
+    raise SystemExit(f"unknown kernel {name!r}; known: {', '.join(KERNELS)}")
+
+
+def run(problem: str, kernel: str, acquisition: str, seed: int, budget: int, misleading: bool, data: Path | None) -> dict:
+    """Return one row: the best values after each evaluation, and the seconds of processor time."""
+    task = related(problem, seed, data)
+    task = task.misleading(seed) if misleading else task
+    started = time.process_time()
+    if kernel == "mean-g":
+        values = residual_loop(task, acquisition, seed, budget)
+        share = np.nan
+    else:
+        chosen, priors = kernel_of(kernel, task, seed)
+        result = sl.minimize(
+            task.problem.objective,
+            task.problem.space,
+            budget=budget,
+            kernel=chosen,
+            priors=priors,
+            acquisition=acquisition,
+            seed=seed,
+            progress=False,
+        )
+        values = np.array([trial.value for trial in result.study.trials])
+        share = np.nan
+        if kernel == "pretrained":
+            trials = [trial for trial in result.study.trials if trial.value is not None]
+            post = sl.GaussianProcess(task.problem.space, chosen, warp="log").fit(
+                [trial.user_attrs.get("config", trial.params) for trial in trials], values, chains=2, pointwise=False
+            )
+            share = float(post.draws["share"][:, -1].mean())
+    row = {"problem": problem, "kernel": kernel, "acquisition": acquisition, "seed": seed, "misleading": misleading}
+    row |= {"minimum": task.problem.minimum, "seconds": round(time.process_time() - started, 1), "share_base": share}
+    best = np.minimum.accumulate(values)
+    near = np.flatnonzero(best - task.problem.minimum < NEAR)
+    row["first"] = int(near[0]) + 1 if len(near) else np.nan
+    return row | {f"at {k}": best[k - 1] - task.problem.minimum for k in AT if k <= budget}
+
+
+def residual_loop(task: Related, acquisition: str, seed: int, budget: int) -> np.ndarray:
+    """Minimise with a Gaussian process for the difference to a line through the machine's prediction, on candidates."""
+    encoder = Encoder(task.problem.space)
+    pre = sl.svm.pretrain(encoder, task.configs, task.y, machine="ridge" if len(task.y) > 150 else "svr")
+    configs = encoder.sobol(4 + len(encoder.names) // 2, seed)
+    values = [task.problem.objective(config) for config in configs]
+    gp = sl.GaussianProcess(encoder, sl.kernels.Matern(p=2))
+    while len(values) < budget:
+        g, y = pre.predict(configs), np.array(values)
+        design = np.column_stack([np.ones(len(y)), g])
+        line = np.linalg.lstsq(design, y, rcond=None)[0]
+        candidates = encoder.sobol(2048, 100 * seed + len(values))
+        post = gp.fit(configs, y - design @ line, chains=2, warmup=200, draws=100, pointwise=False, retries=0)
+        prediction = post.predict(candidates)
+        mean = prediction.draw_mean + line[0] + line[1] * pre.predict(candidates)
+        name = {"ei": sl.acquisition.ei, "lcb": sl.acquisition.lcb}[acquisition]
+        score = name(mean, prediction.draw_sd, y.min()) if acquisition == "ei" else name(mean, prediction.draw_sd)
+        configs.append(candidates[int(np.argmax(score))])
+        values.append(task.problem.objective(configs[-1]))
+    return np.array(values)
+
+
+def table(rows: pd.DataFrame) -> str:
+    """Return regrets with standard errors, and how soon a run is near the minimum, in Markdown."""
+    at = [f"at {k}" for k in AT if f"at {k}" in rows and rows[f"at {k}"].notna().any()]
+    heads = ["problem", "acquisition", "kernel", *at, f"first below {NEAR}: median", "runs", "share of the base", "s"]
+    lines = [f"| {' | '.join(heads)} |", "|---" * len(heads) + "|"]
+    keys = ["problem", "misleading", "acquisition", "kernel"]
+    for (problem, misleading, acquisition, kernel), some in rows.groupby(keys, sort=False):
+        cells = [f"{some[k].mean():.3g} ± {standard_error(some[k]):.2g} ({some[k].median():.3g})" for k in at]
+        found = some["first"].fillna(np.inf).median()
+        share = "" if some["share_base"].isna().all() else f"{some['share_base'].mean():.2f}"
+        first = "never" if np.isinf(found) else f"{found:g}"
+        name = f"{problem}, misleading" if misleading else problem
+        cells += [first, f"{int(some['first'].notna().sum())}/{len(some)}", share, f"{some['seconds'].mean():.0f}"]
+        lines.append(f"| {name} | {acquisition} | {kernel} | {' | '.join(cells)} |")
+    return "\n".join(lines) + "\n\nRegrets: mean ± standard error (median)."
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    parser = command_parser(__file__, __doc__)
+    parser.add_argument("--problems", nargs="+", choices=NAMES, default=["ring"])
+    parser.add_argument("--kernels", nargs="+", choices=KERNELS, default=list(KERNELS))
+    parser.add_argument("--acquisitions", nargs="+", choices=["ei", "lcb"], default=["ei", "lcb"])
+    parser.add_argument("--repeats", type=int, default=10, help="runs per problem, kernel and acquisition")
+    parser.add_argument("--budget", type=int, default=30, help="evaluations per run")
+    parser.add_argument("--misleading", action="store_true", help="permute the values of the related data")
+    parser.add_argument("--data", type=Path, help="folder of the data sets")
+    parser.add_argument("--output", type=Path, default=Path(__file__).parent / "results", help="folder of the file")
+    parser.add_argument("--report", action="store_true", help="run nothing; print the table of the stored runs")
+    options = begin(parser, arguments)
+    path = options.output / "pretraining.csv"
+    rows = pd.read_csv(path).to_dict("records") if path.exists() else []
+    keys = ("problem", "kernel", "acquisition", "seed", "misleading")
+    done = {tuple(row[key] for key in keys) for row in rows}
+    for seed in range(options.repeats if not options.report else 0):
+        for problem in options.problems:
+            for acquisition in options.acquisitions:
+                for kernel in options.kernels:
+                    if (problem, kernel, acquisition, seed, options.misleading) in done:
+                        continue
+                    with warnings.catch_warnings():
+                        warnings.simplefilter("ignore")
+                        rows.append(
+                            run(problem, kernel, acquisition, seed, options.budget, options.misleading, options.data)
+                        )
+                    pd.DataFrame(rows).to_csv(path, index=False)
+                    print(rows[-1], flush=True)
+    print(table(pd.DataFrame(rows)))
+
+
+if __name__ == "__main__":
+    main()
