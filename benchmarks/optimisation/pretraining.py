@@ -136,7 +136,9 @@ def kernel_of(name: str, data: Related, seed: int) -> tuple[Any, dict[str, Any]]
     raise SystemExit(f"unknown kernel {name!r}; known: {', '.join(KERNELS)}")
 
 
-def run(problem: str, kernel: str, acquisition: str, seed: int, budget: int, misleading: bool, data: Path | None) -> dict:
+def run(
+    problem: str, kernel: str, acquisition: str, seed: int, budget: int, misleading: bool, data: Path | None
+) -> dict:
     """Return one row: the best values after each evaluation, and the seconds of processor time."""
     task = related(problem, seed, data)
     task = task.misleading(seed) if misleading else task

@@ -79,6 +79,7 @@ _SECTIONS: dict[str, Types] = {
     "acquisition": dict,
     "space": dict,
     "graphs": dict,
+    "pretrain": dict,
 }
 
 
@@ -116,6 +117,12 @@ def load_config(path: Path) -> Config:
     if "history" in study:
         options["history"] = read_past_experiments(path.parent / study["history"], space)
     options |= {key: value for key, value in gp.items() if key not in ("kernel", "priors")}
+    if "pretrain" in document:
+        if "kernel" in gp:
+            raise ConfigError("[pretrain] makes the kernel; remove kernel from [gp], or [pretrain]")
+        from slayr_py.cli.pretraining import pretrained  # imports scikit-learn, which is slow
+
+        options["kernel"] = pretrained(document["pretrain"], path.parent, space)
     if "kernel" in gp:
         options["kernel"] = _kernel(gp["kernel"], space)
     if "priors" in gp:

@@ -126,6 +126,8 @@ def _print_fits(fits: pd.DataFrame, records: Mapping[int, Mapping[str, Any]]) ->
             influential.append(number)
         if text := limits_text(diagnostics):
             limits = f"limits, as of trial {number}: {text}"
+    if notes := records[fits["number"].iloc[-1]].get("diagnostics", {}).get("kernel_notes"):
+        typer.echo(wrapped(f"kernel, as of trial {fits['number'].iloc[-1]}: {'; '.join(map(str, notes))}"))
     if limits:
         typer.echo(wrapped(limits))
     if influential:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal
@@ -141,6 +142,8 @@ class Posterior:
             result.importance_ess,
             leave_one_out(idata),
         )
+        draws = flat_draws(model, idata["posterior"].to_dataset())
+        diagnostics = replace(diagnostics, kernel_notes=model.kernel.notes(draws))
         maximize = observed.y_sd < 0
         record = make_record(model, program, observed.data, result, diagnostics, start, abandoned, maximize)
         return cls(model, observed.train, observed.data, idata, record, diagnostics)

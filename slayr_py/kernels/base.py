@@ -113,6 +113,10 @@ class Kernel(ABC):
         """Return default priors that depend on the n observations, by name; y (n,) is standardised."""
         return {}
 
+    def notes(self, draws: Draws) -> tuple[str, ...]:
+        """Return what a posterior of the hyperparameters says about the kernel; a line each."""
+        return ()
+
     def check_encoder(self, encoder: Layout) -> None:
         """Raise ``DataError`` if the kernel cannot be used on a space."""
         if self.needs_graphs and not encoder.graph_names:

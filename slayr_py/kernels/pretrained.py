@@ -28,7 +28,7 @@ from slayr_py.kernels.base import Kernel
 from slayr_py.kernels.composite import Planned
 from slayr_py.kernels.expression import Leaf, Node, Sum
 from slayr_py.kernels.free_kernels import from_family
-from slayr_py.kernels.hyperparameters import Hyperparameter
+from slayr_py.kernels.hyperparameters import Draws, Hyperparameter
 from slayr_py.kernels.leaves import Given, PlannedLeaf
 from slayr_py.kernels.matern import Matern
 from slayr_py.kernels.origins import Origin, binary_of, origin_of, radius_of
@@ -44,6 +44,7 @@ BASE = "base"
 _LAYERS = {1: "one layer", 2: "two layers"}
 _MEDIAN_POINTS = 256
 _VANISHING = 1e-280  # variances below it are treated as 0
+_MISLEADING = 0.5  # mean share of the base kernel above which a note says so
 _MARGIN = 1e-5  # of the space, in which the kernel can be evaluated too: for finite differences at the bounds
 _FORMAT = 1
 
@@ -190,6 +191,17 @@ class Pretrained(Planned):
         for i in range(1, len(leaves)):
             steps += [i + 1, -i]
         return Plan(tuple(leaves), tuple(steps), given, n_share=len(leaves) if len(leaves) > 1 else 0)
+
+    @override
+    def notes(self, draws: Draws) -> tuple[str, ...]:
+        if self.base is None:
+            return tuple(self.messages)
+        share = draws["share"][:, -1]
+        low, high = np.quantile(share, [0.05, 0.95])
+        note = f"share of the base kernel {share.mean():.2f} (90% interval {low:.2f} to {high:.2f})"
+        if share.mean() > _MISLEADING:
+            note += ": the related data do not help, or mislead"
+        return (note, *self.messages)
 
     @override
     def component_names(self, encoder: Layout) -> tuple[str, ...]:

@@ -92,6 +92,8 @@ class Diagnostics:
         if no tail can be fitted, for example with fewer than five draws.
     loo_influential : int
         Number of observations whose tail shape exceeds its limit.
+    kernel_notes : tuple of str
+        What the posterior says about the kernel, see `Kernel.notes`.
 
     Notes
     -----
@@ -111,6 +113,7 @@ class Diagnostics:
     limits: dict[str, float] = field(default_factory=dict)
     loo_pareto_k_max: float = float("nan")
     loo_influential: int = 0
+    kernel_notes: tuple[str, ...] = ()
 
     @property
     def outside(self) -> tuple[str, ...]:
@@ -121,23 +124,25 @@ class Diagnostics:
     def notes(self) -> tuple[str, ...]:
         """Messages that do not make the fit fail."""
         if not self.loo_influential:
-            return ()
+            return self.kernel_notes
         limit = self.limits["loo_pareto_k_max"]
         return (
+            *self.kernel_notes,
             f"influential observations: {self.loo_influential}, leave-one-out k-hat up to "
             f"{self.loo_pareto_k_max:.2f} > {limit:.2f}: {INFLUENTIAL}",
         )
 
     def asdict(self) -> dict[str, Any]:
         """Return a JSON-able form; NaN becomes None."""
-        plain = asdict(self) | {"messages": list(self.messages)}
+        plain = asdict(self) | {"messages": list(self.messages), "kernel_notes": list(self.kernel_notes)}
         return {k: None if isinstance(v, float) and np.isnan(v) else v for k, v in plain.items()}
 
     @classmethod
     def fromdict(cls, values: dict[str, Any]) -> Diagnostics:
         """Read the form of :meth:`asdict`, also of earlier versions with fewer entries."""
         plain: dict[str, Any] = {k: float("nan") if v is None else v for k, v in values.items()}
-        return cls(**(plain | {"messages": tuple(plain["messages"])}))
+        texts = {name: tuple(plain.get(name, ())) for name in ("messages", "kernel_notes")}
+        return cls(**(plain | texts))
 
     def __str__(self) -> str:
         if np.isfinite(self.rhat_max):

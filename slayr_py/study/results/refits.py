@@ -15,6 +15,7 @@ from slayr_py.inference.observed import Observed, observe
 from slayr_py.inference.records.record import data_digest
 from slayr_py.inference.replay import posterior_again, recorded_model, replay
 from slayr_py.study.storage.attributes import FIT_KEY, START_KEY, study_record, suggestion_record
+from slayr_py.study.storage.fit_records import stored_kernel
 from slayr_py.study.storage.trials import from_ranges, observations, to_ranges
 
 
@@ -79,6 +80,7 @@ def recorded_fit(study: Study, number: int) -> tuple[dict[str, Any], Observed]:
     reduced = _fit_record(study, _trial(study, number))
     try:
         record = dict(reduced) if "space" in reduced else {"space": _space(study), **reduced}
+        record["kernel"] = stored_kernel(study, record["kernel"])
         if set(record["start"] or ()) == {"trial"}:
             record["start"] = _trial(study, record["start"]["trial"]).user_attrs[START_KEY]
         ranges = record.pop("trials")

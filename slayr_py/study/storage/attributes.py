@@ -64,7 +64,11 @@ START_KEY = "slayr:start"
 
 FIT_KEY = "slayr:fit"
 """Trial attribute: `Posterior.record` of the fit behind its suggestion, with the ranges of the fitted ``trials``. The
-space is omitted if it is the study's; the start ``{"trial": number}`` refers to the warm start stored in that trial."""
+space is omitted if it is the study's; the start ``{"trial": number}`` refers to the warm start stored in that trial, a
+kernel ``{"name", "sha256"}`` to the study attribute that has it."""
+
+KERNEL_KEY = "slayr:kernel"
+"""Study attribute, followed by ":" and a SHA-256: a kernel whose options are long, as trials' fits refer to it."""
 
 ERROR_KEY = "y_sd"
 """Trial attribute that a user may set: standard deviation of the error of the trial's value."""

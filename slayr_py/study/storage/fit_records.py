@@ -5,7 +5,9 @@ A process that reads the warm start continues exactly where the previous one sto
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import hashlib
+import json
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from optuna import Study
@@ -14,9 +16,11 @@ from optuna.trial import FrozenTrial
 from slayr_py.errors import DataError
 from slayr_py.inference import GaussianProcess, Posterior, WarmStart
 from slayr_py.space import jsonable
-from slayr_py.study.storage.attributes import FIT_KEY, START_KEY, study_record
+from slayr_py.study.storage.attributes import FIT_KEY, KERNEL_KEY, START_KEY, study_record
 from slayr_py.study.storage.optuna_private import set_trial_attribute
 from slayr_py.study.storage.trials import to_ranges
+
+_LONG = 1000  # characters of a kernel that is stored once for all fits of a study
 
 
 def store_fit(
@@ -33,6 +37,7 @@ def store_fit(
     """
     fit_key, start_key = keys(condition)
     record: dict[str, Any] = {**posterior.record, "trials": to_ranges(observed)}
+    record["kernel"] = _stored_once(study, jsonable(record["kernel"]))
     about = study_record(study) or {}
     if record["space"] == {key: about.get(key) for key in record["space"]}:
         del record["space"]
@@ -48,6 +53,36 @@ def store_fit(
     set_trial_attribute(study, trial, fit_key, jsonable(record))
     if warm_starts and not repeated and record["arguments"]["method"] in ("nuts", "carried"):
         set_trial_attribute(study, trial, start_key, posterior.warm_start().asdict())
+
+
+def stored_kernel(study: Study, kernel: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return the kernel of a stored fit with its options, which the study may keep.
+
+    Raises
+    ------
+    ValueError
+        If the study does not have the kernel, or has changed it.
+    """
+    if "sha256" not in kernel:
+        return kernel
+    found = study.user_attrs.get(f"{KERNEL_KEY}:{kernel['sha256']}")
+    if not isinstance(found, Mapping) or _sha256(found) != kernel["sha256"]:
+        raise ValueError(f"the study has no kernel {kernel['sha256']!r:.80}")
+    return found
+
+
+def _stored_once(study: Study, kernel: dict[str, Any]) -> dict[str, Any]:
+    """Return a reference to a kernel with long options, which becomes an attribute of the study; or the kernel."""
+    if len(json.dumps(kernel)) <= _LONG:
+        return kernel
+    digest = _sha256(kernel)
+    if f"{KERNEL_KEY}:{digest}" not in study.user_attrs:
+        study.set_user_attr(f"{KERNEL_KEY}:{digest}", kernel)
+    return {"name": kernel["name"], "sha256": digest}
+
+
+def _sha256(kernel: Mapping[str, Any]) -> str:
+    return hashlib.sha256(json.dumps(kernel, sort_keys=True).encode()).hexdigest()
 
 
 def keys(condition: str = "") -> tuple[str, str]:

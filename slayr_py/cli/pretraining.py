@@ -1,0 +1,65 @@
+"""The section [pretrain] of a configuration file: a kernel learned from a table of related data."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import typer
+
+from slayr_py.cli.checks import ConfigError, Types, check_keys
+from slayr_py.cli.csv_files import read_past_experiments
+from slayr_py.errors import DataError, did_you_mean
+from slayr_py.kernels import Kernel, Matern
+from slayr_py.space import Encoder
+from slayr_py.svm import pretrain
+
+_KEYS: dict[str, Types] = {
+    "data": str,
+    "column": str,
+    "family": str,
+    "machine": str,
+    "C": (int, float),
+    "lengthscale": (int, float, list),
+    "epsilon": (int, float),
+    "origin": (str, dict),
+    "clip": bool,
+    "degree": int,
+    "coef0": (int, float),
+    "layers": (int, list),
+    "base": bool,
+    "p": int,
+}
+
+
+def pretrained(table: Mapping[str, Any], folder: Path, encoder: Encoder) -> Kernel:
+    """Return the kernel that is learned from the related data of [pretrain], and print what a user should know.
+
+    Raises
+    ------
+    ConfigError
+        For an unknown key or a wrong value, and if the file of related data cannot be used.
+    """
+    check_keys(table, _KEYS, "[pretrain]")
+    if "data" not in table:
+        raise ConfigError('[pretrain] needs data = "FILE.csv": a column for each parameter and one for the value')
+    related, column = read_past_experiments(folder / table["data"], encoder), table.get("column", "value")
+    if column not in related:
+        raise ConfigError(
+            f"[pretrain]: {table['data']} has no column {column!r}{did_you_mean(column, [*map(str, related)])}"
+        )
+    if related[column].isna().any():
+        row = int(related[column].isna().idxmax())
+        raise ConfigError(f"[pretrain]: row {row} of {table['data']} has no {column}; remove such rows")
+    arguments = {key: value for key, value in table.items() if key not in ("data", "column", "layers", "base", "p")}
+    try:
+        configs = encoder.encode(related, other_columns=True)
+        learned = pretrain(encoder, configs, related[column].to_numpy(), **arguments)
+        base = Matern(p=table.get("p", 2)) if table.get("base", True) else None
+        kernel = learned.kernel(layers=table.get("layers", (1, 2)), base=base)
+    except DataError as error:
+        raise ConfigError(f"[pretrain]: {error}") from error
+    for message in learned.messages:
+        typer.echo(f"pre-training: {message}", err=True)
+    return kernel
