@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import os
+import sqlite3
 from collections.abc import Callable, Iterator
 
 # Before NumPy and Matplotlib are imported; the processes that tests start inherit it.
@@ -11,6 +13,7 @@ os.environ |= {"OMP_NUM_THREADS": "1", "MPLBACKEND": "Agg"}
 
 import numpy as np
 import pytest
+import sqlalchemy
 from ConfigSpace import ConfigurationSpace
 from testing_databases import postgresql_server
 from testing_spaces import SPACES, branin, mixed_space
@@ -24,6 +27,14 @@ threadpool_limits(1)  # a plugin of pytest may have imported NumPy already
 CACHE = os.environ.get("SLAYR_CACHE_DIR")
 NO_CACHE = "/dev/null/this test needs the marker stan"
 FITS = {"branin_posterior", "mixed_posterior", "program", "quick", "threaded"}
+
+
+@sqlalchemy.event.listens_for(sqlalchemy.Engine, "connect")
+def _do_not_wait_for_the_disk(connection: object, _: object) -> None:
+    """Let the system write SQLite files when it likes, as for the PostgreSQL server: only a power failure differs."""
+    if isinstance(connection, sqlite3.Connection):
+        with contextlib.suppress(sqlite3.Error):  # of a damaged file, which the test looks at later
+            connection.execute("PRAGMA synchronous = OFF")
 
 
 @pytest.hookimpl(tryfirst=True)
