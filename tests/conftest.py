@@ -16,6 +16,7 @@ import pytest
 import sqlalchemy
 from ConfigSpace import ConfigurationSpace
 from testing_databases import postgresql_server
+from testing_programs import compile_readable_in_background
 from testing_spaces import SPACES, branin, mixed_space
 from threadpoolctl import threadpool_limits
 
@@ -39,7 +40,7 @@ def _do_not_wait_for_the_disk(connection: object, _: object) -> None:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark the tests that request a shared fit or program, and run tests that need Stan first.
+    """Mark the tests that request a shared fit or program, and run tests that need Stan first, the slow ones before.
 
     One worker then compiles while another runs the tests that need no program: with ``worksteal`` the workers start
     with equal parts of the list and those that finish early take over tests from the others.
@@ -47,7 +48,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if FITS.intersection(getattr(item, "fixturenames", ())):
             item.add_marker("stan")
-    items.sort(key=lambda item: item.get_closest_marker("stan") is None)
+    items.sort(key=lambda item: [item.get_closest_marker(name) is None for name in ("stan", "slow")])
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -65,11 +66,16 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
 
 @functools.cache
 def compile_programs() -> None:
-    """Compile the programs once: a lock on each makes other workers wait for it."""
+    """Compile the programs once: a lock on each makes other workers wait for it.
+
+    If they were not in the cache, neither are the readable ones. They are compiled while tests run: otherwise one
+    worker would wait for the program that the other compiles in a test.
+    """
     from slayr_py.inference.sampling.programs import build
 
-    for _ in build():
-        pass
+    slowest = max(seconds for _, seconds in build())
+    if slowest > 5 and "PYTEST_XDIST_WORKER" in os.environ:
+        compile_readable_in_background()
 
 
 @pytest.fixture(params=sorted(SPACES))
