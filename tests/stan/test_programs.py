@@ -301,7 +301,7 @@ def test_generated_quantities_against_inverses(name):
 def test_replicates_are_draws_from_the_prior_or_given_all_other_observations(name, prior_only):
     case = Case(name, n=4)
     z = 0.5 * np.random.default_rng(7).normal(size=case.n_coordinates)
-    n = 5_000
+    n = 20_000
     data = case.data | {"prior_only": int(prior_only)}
     output = generate(case.program, data, case.frame(np.tile(z, (n, 1))), seed=11)
     replicates = output[[f"y_rep.{j + 1}" for j in range(4)]].to_numpy()
