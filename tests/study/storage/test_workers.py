@@ -395,13 +395,9 @@ class TestJournal:
         study = create_study(space, n_initial=1, seed=3, storage=journal, study_name="shared")
         study.tell(ask(study), state=optuna.trial.TrialState.FAIL)
         names = [str(tmp_path / name) for name in "pq"]
-        command = [sys.executable, "-c", WITHOUT_FITS, str(tmp_path / "journal")]
-        processes = [subprocess.Popen([*command, *order]) for order in (names, names[::-1])]
-        try:
-            assert [process.wait(timeout=120) for process in processes] == [0, 0]
-        finally:
-            for process in processes:
-                process.kill()
+        file = str(tmp_path / "journal")
+        with started(WITHOUT_FITS, file, *names) as one, started(WITHOUT_FITS, file, *names[::-1]) as other:
+            assert [one.wait(), other.wait()] == [0, 0], one.complaints + other.complaints
         assert len(study.trials) == 13 == len({tuple(trial.params.items()) for trial in study.trials})
 
     def test_only_one_thread_holds_the_lock(self, journal, plane):
