@@ -543,8 +543,10 @@ class StanGPSampler(BaseSampler):
 
     def _unavailable(self, study: Study, trial: FrozenTrial) -> list[dict[str, Any]]:
         """Return the configurations of running trials and, unless the objective is noisy, of finished ones."""
+        # In this order: a trial that finishes between the two reads is in both lists, not in none.
+        running = pending(study, self.space, trial)
         tried = [] if self.noisy else excluded(study, self.space)
-        return [to_params(config) for config in (*pending(study, self.space, trial), *tried)]
+        return [to_params(config) for config in (*running, *tried)]
 
     def _warn_once(self, text: str, about: str = "") -> None:
         if about not in self._warned:
