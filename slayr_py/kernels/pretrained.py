@@ -23,6 +23,7 @@ from ConfigSpace import ConfigurationSpace
 from numpy.typing import ArrayLike
 from typing_extensions import override
 
+from slayr_py.arguments import check_number
 from slayr_py.errors import DataError, SlayrError, StorageError
 from slayr_py.kernels.base import Kernel
 from slayr_py.kernels.composite import Planned
@@ -82,6 +83,9 @@ class Pretrained(Planned):
         ``degree`` and ``coef0`` of the polynomial family.
     distance_scale : float, optional
         Squared distance of the features that counts as 1; by default the median over 256 points of the space.
+    concentration : float
+        Concentration of the learned parts in the Dirichlet prior of ``share``; that of the base is 1. A number below 1
+        makes their prior share smaller.
 
     Raises
     ------
@@ -104,6 +108,7 @@ class Pretrained(Planned):
         columns: Sequence[str] = (),
         family_options: Mapping[str, Any] | None = None,
         distance_scale: float | None = None,
+        concentration: float = 1.0,
     ) -> None:
         self.support, self.alpha = _checked_support(support, alpha, len(columns))
         self.lengthscale = None if lengthscale is None else np.asarray(lengthscale, dtype=np.float64)
@@ -118,6 +123,7 @@ class Pretrained(Planned):
         if distance_scale is not None and not (np.isfinite(distance_scale) and distance_scale > 0):
             raise DataError(f"distance_scale must be positive and finite, got {distance_scale!r}")
         self.distance_scale = distance_scale
+        self.concentration = check_number("concentration", concentration)
         self._at: dict[tuple[Any, ...], Features] = {}
 
     @override
@@ -134,6 +140,8 @@ class Pretrained(Planned):
         }
         if self.family_options:
             options["family_options"] = self.family_options
+        if self.concentration != 1:
+            options["concentration"] = self.concentration
         return options if self.distance_scale is None else options | {"distance_scale": self.distance_scale}
 
     def __repr__(self) -> str:
@@ -171,7 +179,8 @@ class Pretrained(Planned):
             columns = encoder.column_names
             found.append(Hyperparameter("lengthscale", lengthscale_prior(len(columns)), columns, "encoded_column"))
         if len(self._parts) > 1:
-            found.append(Hyperparameter("share", Dirichlet(1.0), self._parts, "part"))
+            concentration = [self.concentration] * len(self.layers) + [1.0] * (self.base is not None)
+            found.append(Hyperparameter("share", Dirichlet(concentration), self._parts, "part"))
         if 2 in self.layers:
             found.append(Hyperparameter("feature_lengthscale", LogNormal(0.0, 1.0), (_LAYERS[2],), "feature_part"))
         return tuple(found)
@@ -293,7 +302,17 @@ class Pretrained(Planned):
         return self._at[key]
 
 
-_LEARNED = ("support", "alpha", "lengthscale", "family", "origin", "columns", "family_options", "distance_scale")
+_LEARNED = (
+    "support",
+    "alpha",
+    "lengthscale",
+    "family",
+    "origin",
+    "columns",
+    "family_options",
+    "distance_scale",
+    "concentration",
+)
 
 
 class Features:

@@ -189,7 +189,7 @@ def draw_values(
 
 
 def _entries(model: Model, draws: Mapping[str, FloatArray]) -> dict[str, FloatArray]:
-    """Return the draws of every entry of the hyperparameters, and of the product of each vector; of a real one its sum."""
+    """Return the draws of each entry of the hyperparameters, and of a vector's product, or sum if it is real."""
     entries: dict[str, FloatArray] = {}
     for h in model.hyperparameters:
         values = draws[h.name]
