@@ -330,6 +330,11 @@ class Features:
         self._last: tuple[Encoded, Encoded, FloatArray, FloatArray, FloatArray] | None = None
         self.vanishing = 0
 
+    @property
+    def engine(self) -> str:
+        """Engine of the re-weighted kernel: "features" or "pairs"."""
+        return self._reweighted.engine
+
     def distance_scale(self, encoder: Layout) -> float:
         """Return the median squared distance of the features of points of the space."""
         if self._distance_scale is None:
@@ -348,11 +353,7 @@ class Features:
         last = self._last
         if last is None or last[0] is not a or last[1] is not b:
             u, v = a.columns - self._origin, b.columns - self._origin
-            k, of_a, of_b = (
-                self._reweighted.covariance(u, v),
-                self._reweighted.variance(u),
-                self._reweighted.variance(v),
-            )
+            k, of_a, of_b = self._reweighted.covariance_and_variances(u, v)
             self.vanishing = max(self.vanishing, int(np.sum(of_a < _VANISHING)), int(np.sum(of_b < _VANISHING)))
             self._last = last = (a, b, k, of_a, of_b)
         return last[2:]
