@@ -71,15 +71,21 @@ def _made(name: str | Kernel, encoder: Layout | None, options: dict[str, Any]) -
             raise DataError(f"options {sorted(options)} need the kernel's name; 'auto' takes none")
         return _automatic(encoder)
     if isinstance(name, str) and name not in _KERNELS and _is_expression(name):
-        return Composite(name, **{key: _nested(value) for key, value in options.items()})
+        return _from_class(Composite, name, options, expression=name)
     if not isinstance(name, str) or name not in _KERNELS:
         raise DataError(f"unknown kernel {name!r}{did_you_mean(name, ('auto', *names(), *LEAVES))}")
-    made = {key: _nested(value) for key, value in options.items()}
-    known = tuple(signature(_KERNELS[name]).parameters)
-    for option in made:
+    if name == Composite.name and "expression" not in options:
+        raise DataError(f"kernel {name!r} needs an expression; use it instead of the name, such as 'LIN * PER + SE'")
+    return _from_class(_KERNELS[name], name, options)
+
+
+def _from_class(kernel: type[Kernel], name: str, options: Mapping[str, Any], **fixed: Any) -> Kernel:
+    """Construct a kernel, with options of the user and fixed ones."""
+    known = [option for option in signature(kernel).parameters if option not in fixed]
+    for option in options:
         if option not in known:
             raise DataError(f"kernel {name!r} takes no option {option!r}{did_you_mean(option, known)}")
-    return _KERNELS[name](**made)
+    return kernel(**fixed, **{key: _nested(value) for key, value in options.items()})
 
 
 def _is_expression(name: str) -> bool:

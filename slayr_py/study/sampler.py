@@ -90,7 +90,7 @@ class StanGPSampler(BaseSampler):
         modelled, not the intersection of the trials' parameters. Without one, the parameters are inferred from the
         complete trials, as Optuna's own samplers do: see Notes.
     kernel : str or Kernel, default "auto"
-        A name or an object of `slayr_py.kernels`; "auto" chooses by the space.
+        A name, an expression such as "LIN * PER + SE", or an object of `slayr_py.kernels`; "auto" chooses by the space.
     acquisition : str or Acquisition, default "ei"
         A name or an object of `slayr_py.acquisition`.
     n_initial : int, optional
