@@ -237,6 +237,9 @@ class Composite(Planned):
             options["given"] = {name: {"name": k.name, **k.options()} for name, k in self.given.items()}
         return options | ({"max_leaves": self.max_leaves} if self.max_leaves != _DEFAULT_MOST_LEAVES else {})
 
+    def __repr__(self) -> str:
+        return f"Composite(expression={self.expression!r}{f', given={self.given}' if self.given else ''})"
+
     @property
     @override
     def description(self) -> str:
