@@ -74,12 +74,15 @@ def _made(name: str | Kernel, encoder: Layout | None, options: dict[str, Any]) -
         return Composite(name, **{key: _nested(value) for key, value in options.items()})
     if not isinstance(name, str) or name not in _KERNELS:
         raise DataError(f"unknown kernel {name!r}{did_you_mean(name, ('auto', *names(), *LEAVES))}")
-    made = {key: _nested(value) for key, value in options.items()}
-    known = tuple(signature(_KERNELS[name]).parameters)
-    for option in made:
+    kernel = _KERNELS[name]
+    known = signature(kernel).parameters
+    for option in options:
         if option not in known:
             raise DataError(f"kernel {name!r} takes no option {option!r}{did_you_mean(option, known)}")
-    return _KERNELS[name](**made)
+    needed = [option for option, parameter in known.items() if parameter.default is parameter.empty]
+    if missing := [option for option in needed if option not in options]:
+        raise DataError(f"kernel {name!r} needs {', '.join(missing)}")
+    return kernel(**{key: v if key in kernel.plain_mappings else _nested(v) for key, v in options.items()})
 
 
 def _is_expression(name: str) -> bool:

@@ -81,6 +81,8 @@ def with_current_names(data: Mapping[str, Any]) -> dict[str, Any]:
     current = {former: name for names in FORMER_NAMES.values() for name, former in names.items()}
     named = {current.get(name, name): value for name, value in data.items()}
     complete = {name: value for added in _ADDED.values() for name, value in added.items()} | named
+    if "noise_floor" in named:
+        return complete  # of format 4 already
     complete.setdefault("y_sd", np.zeros(np.size(complete.get("y", ()))))
     for name in [name for name in complete if name.endswith("_location") and name != "mu_location"]:
         family = name.removesuffix("_location") + _FAMILY
