@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import os
+import sqlite3
 from collections.abc import Callable, Iterator
 
 # Before NumPy and Matplotlib are imported; the processes that tests start inherit it.
@@ -11,8 +13,10 @@ os.environ |= {"OMP_NUM_THREADS": "1", "MPLBACKEND": "Agg"}
 
 import numpy as np
 import pytest
+import sqlalchemy
 from ConfigSpace import ConfigurationSpace
 from testing_databases import postgresql_server
+from testing_programs import compile_readable_in_background
 from testing_spaces import SPACES, branin, mixed_space
 from threadpoolctl import threadpool_limits
 
@@ -26,9 +30,17 @@ NO_CACHE = "/dev/null/this test needs the marker stan"
 FITS = {"branin_posterior", "mixed_posterior", "program", "quick", "threaded"}
 
 
+@sqlalchemy.event.listens_for(sqlalchemy.Engine, "connect")
+def _do_not_wait_for_the_disk(connection: object, _: object) -> None:
+    """Let the system write SQLite files when it likes, as for the PostgreSQL server: only a power failure differs."""
+    if isinstance(connection, sqlite3.Connection):
+        with contextlib.suppress(sqlite3.Error):  # of a damaged file, which the test looks at later
+            connection.execute("PRAGMA synchronous = OFF")
+
+
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark the tests that request a shared fit or program, and run tests that need Stan first.
+    """Mark the tests that request a shared fit or program, and run tests that need Stan first, the slow ones before.
 
     One worker then compiles while another runs the tests that need no program: with ``worksteal`` the workers start
     with equal parts of the list and those that finish early take over tests from the others.
@@ -36,7 +48,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if FITS.intersection(getattr(item, "fixturenames", ())):
             item.add_marker("stan")
-    items.sort(key=lambda item: item.get_closest_marker("stan") is None)
+    items.sort(key=lambda item: [item.get_closest_marker(name) is None for name in ("stan", "slow")])
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -54,11 +66,16 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
 
 @functools.cache
 def compile_programs() -> None:
-    """Compile the programs once: a lock on each makes other workers wait for it."""
+    """Compile the programs once: a lock on each makes other workers wait for it.
+
+    If they were not in the cache, neither are the readable ones. They are compiled while tests run: otherwise one
+    worker would wait for the program that the other compiles in a test.
+    """
     from slayr_py.inference.sampling.programs import build
 
-    for _ in build():
-        pass
+    slowest = max(seconds for _, seconds in build())
+    if slowest > 5 and "PYTEST_XDIST_WORKER" in os.environ:
+        compile_readable_in_background()
 
 
 @pytest.fixture(params=sorted(SPACES))

@@ -35,6 +35,8 @@ import slayr_py as sl
 from benchmarks.common.command_line import begin, command_parser
 
 NAME = "killed"
+_LIBRARIES = ["__main__", "alembic.context", "arviz", "cmdstanpy", "networkx", "scipy.optimize", "scipy.stats"]
+_LIBRARIES += ["sklearn", "sqlalchemy.dialects.sqlite"]  # imported once, for all processes
 _TRANSACTIONS = 100  # a process dies in one of its first so many transactions; reads count
 
 
@@ -145,7 +147,7 @@ def killed_study(
     """
     (folder / "tmp").mkdir(parents=True)
     context, rng = get_context("forkserver"), np.random.default_rng(seed)
-    context.set_forkserver_preload(["slayr_py", "arviz", "cmdstanpy", "optuna", "sklearn"])
+    context.set_forkserver_preload(_LIBRARIES)
     rows: list[dict[str, Any]] = []
     before: list[str] = []
     while True:

@@ -189,7 +189,7 @@ def fit(
     drop_empty: Annotated[
         bool, typer.Option("--drop-empty", help="Leave out rows whose target is empty; otherwise they are an error.")
     ] = False,
-    kernel: Annotated[str, typer.Option(help="Name of a kernel.")] = "auto",
+    kernel: Annotated[str, typer.Option(help='Name of a kernel, or an expression: "LIN * PER + SE".')] = "auto",
     method: Annotated[str, typer.Option(help="nuts, pathfinder, laplace or map.")] = "nuts",
     chains: Annotated[int, typer.Option(min=1, help="Number of chains.")] = 4,
     warmup: Annotated[int, typer.Option(min=1, help="Warm-up iterations per chain.")] = 500,

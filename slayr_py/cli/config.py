@@ -175,19 +175,27 @@ def _kernel(value: str | Mapping[str, Any], encoder: Encoder) -> str | Kernel:
         raise ConfigError(f"kernel in [gp]: {error}") from error
 
 
-def _priors(table: Mapping[str, Any]) -> dict[str, Prior]:
-    priors = {}
+def _priors(table: Mapping[str, Any]) -> dict[str, Prior | dict[str, Prior]]:
+    """Return priors by hyperparameter, or by hyperparameter and entry."""
+    priors: dict[str, Prior | dict[str, Prior]] = {}
     for name, value in table.items():
-        if not isinstance(value, dict):
-            raise ConfigError(
-                f"the prior of {name!r} in [gp] must be a table such as "
-                f'{{ family = "LogNormal", mu = 0.0, sigma = 1.0 }}, not {value!r}'
-            )
-        try:
-            priors[name] = prior_from_dict(value)
-        except DataError as error:
-            raise ConfigError(f"the prior of {name!r} in [gp]: {error}") from error
+        if isinstance(value, dict) and value and all(isinstance(one, dict) for one in value.values()):
+            priors[name] = {entry: _prior(f"{entry!r} in {name!r}", one) for entry, one in value.items()}
+        else:
+            priors[name] = _prior(repr(name), value)
     return priors
+
+
+def _prior(name: str, value: Any) -> Prior:
+    if not isinstance(value, dict):
+        raise ConfigError(
+            f"the prior of {name} in [gp] must be a table such as "
+            f'{{ family = "LogNormal", mu = 0.0, sigma = 1.0 }}, not {value!r}'
+        )
+    try:
+        return prior_from_dict(value)
+    except DataError as error:
+        raise ConfigError(f"the prior of {name} in [gp]: {error}") from error
 
 
 def _acquisition(table: Mapping[str, Any]) -> Acquisition:

@@ -61,7 +61,7 @@ def run(
     space_file : Path or None
         Space as ConfigSpace JSON; None takes the ranges of the other columns, without row numbers and dates.
     kernel : str
-        Name of a kernel.
+        Name of a kernel, or an expression.
     warp : {"none", "log", "auto"}
         Transformation of the target.
     options : FitOptions

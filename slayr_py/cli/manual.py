@@ -104,7 +104,8 @@ A configuration file:
 
 \b
   [gp]                            # every key is optional
-  kernel = "auto"                 # or another kernel, see below
+  kernel = "auto"                 # or another kernel, see below, or an
+                                  # expression: "LIN * PER + SE[lr]"
   method = "carried"              # importance sampling from the last fit, and
                                   # NUTS where that fails; or "nuts",
                                   # "pathfinder", "laplace", "map"
@@ -121,6 +122,8 @@ A configuration file:
   warp = "auto"                   # "log" (the same) or "none": compress bad
                                   # values, to describe good ones better
   priors = { sigma_n = { family = "LogNormal", mu = -2.0, sigma = 1.0 } }
+                                  # or of one parameter: { lengthscale =
+                                  # { lr = { family = "LogNormal", .. } } }
 
 \b
   [acquisition]
@@ -140,6 +143,8 @@ Kernels, with their options as in  kernel = { name = "matern", p = 2 }:
   separable     graph = "laplacian"     or "diffusion"
                 combine = "product"     or "sum"
                 base = "se"             or "matern" (with p = 2)
+Sums and products of SE, RQ, PER, LIN, MAT12, MAT32, MAT52 and C, of all
+parameters or of those in brackets, are kernels too, without options.
 
 The space file, the history, the module and the working directory of a command are relative to the folder of the
 configuration file; storage and output are relative to the working directory.
@@ -195,6 +200,7 @@ Examples:
   slayr fit runs.csv --target loss --space space.json --method pathfinder
   slayr fit runs.csv --target loss --drop-empty  (failed runs have no loss)
   slayr fit runs.csv --target loss --warp log    (a few losses are far larger)
+  slayr fit co2.csv --target ppm --kernel "LIN + SE * PER"
 """
 
 REPLAY = """\

@@ -57,8 +57,10 @@ class Components:
         return self._summary().html()
 
     def _summary(self) -> Summary:
-        rows = [(n, np.ptp(m), s.mean()) for n, m, s in zip(self.names, self.mean, self.sd, strict=True)]
         heading = f"{len(self.names)} summands at {self.mean.shape[1]} configurations, offset {self.offset:.6g}"
+        if not self.mean.size:
+            return Summary(heading, pd.DataFrame({"summand": self.names}))
+        rows = [(n, np.ptp(m), s.mean()) for n, m, s in zip(self.names, self.mean, self.sd, strict=True)]
         return Summary(heading, pd.DataFrame(rows, columns=["summand", "range of the mean", "mean sd"]))
 
     def frame(self) -> pd.DataFrame:

@@ -29,12 +29,15 @@ class GaussianProcess(Model):
     ----------
     space : ConfigSpace.ConfigurationSpace or Encoder
     kernel : Kernel or str
-        A kernel, its name, or "auto".
+        A kernel, its name, "auto", or an expression such as "LIN * PER + SE": see
+        :class:`~slayr_py.kernels.Composite`.
     priors : mapping of str to Prior, number, or a mapping of str to these, optional
         Replaces the default priors of the named hyperparameters; on standardised targets and unit-cube inputs. A number
         fixes a hyperparameter. For a vector, ``{"lengthscale": {"lr": LogNormal(0, 1)}}`` replaces the prior of the
-        entry of one parameter, or of all columns of a categorical one; the other entries keep their default, which must
-        be of the same family. Priors are data of the program: changing them needs no compilation.
+        entry of one parameter, or of all columns of a categorical one, in every leaf if the kernel is an expression;
+        the other entries keep their default, which must be of the same family. The labels of the entries are names too:
+        ``{"period": {"2:PER": LogNormal(-2, 0.1)}}``. Priors are data of the program: changing them needs no
+        compilation.
     warp : {"none", "log", "auto"}
         "log" lets the targets be a Gaussian process after a transformation that compresses large values and stretches
         small ones; its parameter ``warp`` is sampled with the other hyperparameters. "auto" is "log".

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import fields, replace
 
@@ -17,6 +18,8 @@ Priors = Mapping[str, Prior | ArrayLike | Mapping[str, Prior | float]]
 """Priors by hyperparameter; for a vector also a mapping of the names of entries or parameters to priors. A number fixes
 a hyperparameter or an entry."""
 
+_LEAF = re.compile(r"\d+:\w+\[(.*)\]", re.DOTALL)
+
 
 def vector_prior(h: Hyperparameter, given: Mapping[str, Prior | float], layout: Layout) -> Prior:
     """Return one prior with a number for each entry of a vector.
@@ -26,7 +29,8 @@ def vector_prior(h: Hyperparameter, given: Mapping[str, Prior | float], layout: 
     h : Hyperparameter
         Entries that are not named keep its prior.
     given : mapping of str to Prior or float
-        Priors by label, or by the name of a categorical parameter for all its columns. A label takes precedence.
+        Priors by label, or by the name of a parameter or of a column, which stand for their entries in every leaf of an
+        expression. A label takes precedence over a column, and a column over a categorical parameter.
     layout : Layout
 
     Raises
@@ -45,19 +49,29 @@ def vector_prior(h: Hyperparameter, given: Mapping[str, Prior | float], layout: 
         if any(np.ndim(value) for value in _numbers(prior).values()):
             raise DataError(f"the prior of {name!r} in {h.name!r} must be a prior with single numbers, got {prior!r}")
     entries = [h.prior] * len(labels)
-    for name in sorted(named, key=lambda name: name in labels):
-        for i in places[name]:
+    for name, found in places.items():
+        for i in found if name in named else ():
             entries[i] = named[name]
     return _stacked(h, entries) if named else h.prior
 
 
 def _places(labels: Sequence[str], layout: Layout) -> dict[str, list[int]]:
-    """Return positions in a vector by label, and those of all columns of a categorical parameter by its name."""
+    """Return positions in a vector by parameter, by column and by label, the most specific names last.
+
+    The label of a leaf of an expression, such as "2:SE[act[relu]]", has the column in brackets.
+    """
+    leaves = [_LEAF.fullmatch(label) for label in labels]
+    columns = [leaf[1] if leaf and leaf[1] in layout.column_names else None for leaf in leaves]
+    columns = [label if label in layout.column_names else column for label, column in zip(labels, columns, strict=True)]
+    by_parameter = {
+        d.name: [f"{d.name}[{level}]" for level in d.levels] if d.kind == "categorical" else [d.name]
+        for d in layout.dimensions
+    }
+    by_column = {name: [name] for name in layout.column_names}
     places: dict[str, list[int]] = {}
-    for d in layout.dimensions:
-        columns = [f"{d.name}[{level}]" for level in d.levels] if d.kind == "categorical" else []
-        if found := [i for i, label in enumerate(labels) if label in columns]:
-            places[d.name] = found
+    for name, wanted in (*by_parameter.items(), *by_column.items()):
+        if found := [i for i, column in enumerate(columns) if column in wanted]:
+            places[name] = found
     return places | {label: [i] for i, label in enumerate(labels)}
 
 

@@ -16,6 +16,7 @@ from slayr_py.errors import DataError, did_you_mean
 from slayr_py.kernels.base import Kernel
 from slayr_py.kernels.contracts import COMPOSITE_GP, Contract, StanValue
 from slayr_py.kernels.expression import (
+    LEAVES,
     Leaf,
     Node,
     Product,
@@ -27,6 +28,7 @@ from slayr_py.kernels.expression import (
     parse,
     renamed,
     spell,
+    spell_column,
 )
 from slayr_py.kernels.hyperparameters import Draws, Hyperparameter
 from slayr_py.kernels.leaves import STATIONARY, Given, Pairs, PlannedLeaf
@@ -37,6 +39,7 @@ from slayr_py.space import Encoded, Layout
 from slayr_py.space.dimension import FloatArray
 
 MOST_LEAVES = 64
+_DEFAULT_MOST_LEAVES = 16
 _PERIODOGRAM_POINTS = 30  # with fewer observations the periodogram does not move the prior of the period
 
 
@@ -69,14 +72,15 @@ class Composable(Kernel):
         if not isinstance(other, Composable):
             return self._refuse(other)
         (left, given), (right, others) = self.as_node(), other.as_node()
+        names: dict[str, str] = {}
         for name, kernel in others.items():
-            free = name
-            for i in count(2):
-                if free not in given or given[free] is kernel:
-                    break
-                free = f"{name}{i}"
-            right, given = renamed(right, name, free), given | {free: kernel}
-        return Composite.from_node(join(left, right), given, MOST_LEAVES)
+            taken = {*given, *others, *names.values(), *LEAVES}
+            free = next(free for i in count(2) if (free := f"{name}{i}") not in taken)
+            names[name] = name if given.get(name, kernel) is kernel else free
+        node = join(left, renamed(right, names))
+        given = given | {names[name]: kernel for name, kernel in others.items()}
+        n_leaves = len(leaves(node))
+        return Composite.from_node(node, given, min(max(n_leaves, _DEFAULT_MOST_LEAVES), MOST_LEAVES))
 
     def _refuse(self, other: object) -> Composite:
         if not isinstance(other, Kernel):
@@ -195,7 +199,9 @@ class Composite(Planned):
 
     name: ClassVar[str] = "composite"
 
-    def __init__(self, expression: str, given: Mapping[str, Kernel] | None = None, max_leaves: int = 16) -> None:
+    def __init__(
+        self, expression: str, given: Mapping[str, Kernel] | None = None, max_leaves: int = _DEFAULT_MOST_LEAVES
+    ) -> None:
         self.given = dict(given or {})
         for leaf, kernel in self.given.items():
             _only_part(leaf, kernel)
@@ -209,7 +215,9 @@ class Composite(Planned):
             )
 
     @classmethod
-    def from_node(cls, node: Node, given: Mapping[str, Kernel] | None = None, max_leaves: int = 16) -> Composite:
+    def from_node(
+        cls, node: Node, given: Mapping[str, Kernel] | None = None, max_leaves: int = _DEFAULT_MOST_LEAVES
+    ) -> Composite:
         """Return the kernel of a tree of :mod:`slayr_py.kernels.expression`."""
         return cls(spell(node), given, max_leaves)
 
@@ -227,7 +235,7 @@ class Composite(Planned):
         options: dict[str, Any] = {"expression": self.expression}
         if self.given:
             options["given"] = {name: {"name": k.name, **k.options()} for name, k in self.given.items()}
-        return options | ({"max_leaves": self.max_leaves} if self.max_leaves != 16 else {})
+        return options | ({"max_leaves": self.max_leaves} if self.max_leaves != _DEFAULT_MOST_LEAVES else {})
 
     @property
     @override
@@ -393,23 +401,27 @@ def _columns(leaf: Leaf, encoder: Layout) -> tuple[int, ...]:
         return ()
     for name in leaf.columns or ():
         if name not in encoder.names:
-            raise DataError(f"{spell(leaf)}: no parameter {name!r}{did_you_mean(name, encoder.names)}")
+            near = did_you_mean(name, map(spell_column, encoder.names))
+            raise DataError(f"{spell(leaf)}: no parameter {name!r}{near}")
     wanted = encoder.names if leaf.columns is None else leaf.columns
-    kinds = {d.name: d for d in encoder.dimensions}
-    columns = []
+    kinds, places = {d.name: d.kind for d in encoder.dimensions}, _places(encoder)
     for name in wanted:
-        if kinds[name].kind == "categorical":
-            if leaf.name not in STATIONARY:
-                others = ",".join(n for n in encoder.names if kinds[n].kind != "categorical")
-                way_out = f"name the others: {leaf.name}[{others}]" if others else "use SE, RQ or a Matérn kernel"
-                raise DataError(
-                    f"{spell(leaf)}: {leaf.name} needs real or ordinal parameters, and {name!r} is "
-                    f"categorical; {way_out}"
-                )
-            columns += [encoder.column_names.index(f"{name}[{level}]") for level in kinds[name].levels]
-        else:
-            columns.append(encoder.column_names.index(name))
-    return tuple(columns)
+        if kinds[name] == "categorical" and leaf.name not in STATIONARY:
+            others = ",".join(spell_column(n) for n in encoder.names if kinds[n] != "categorical")
+            way_out = f"name the others: {leaf.name}[{others}]" if others else "use SE, RQ or a Matérn kernel"
+            raise DataError(
+                f"{spell(leaf)}: {leaf.name} needs real or ordinal parameters, and {name!r} is categorical; {way_out}"
+            )
+    return tuple(column for name in wanted for column in places[name])
+
+
+def _places(encoder: Layout) -> dict[str, range]:
+    """Return the columns of the encoded inputs of each parameter. Names of columns need not be distinct."""
+    places, end = {}, 0
+    for d in encoder.dimensions:
+        start, end = end, end + (len(d.levels) if d.kind == "categorical" else 1)
+        places[d.name] = range(start, end)
+    return places
 
 
 def _scaled(values: FloatArray, draws: Draws, axis: int = 0) -> FloatArray:

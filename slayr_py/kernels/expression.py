@@ -16,7 +16,7 @@ from __future__ import annotations
 import itertools
 import math
 import re
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from slayr_py.errors import DataError, did_you_mean
@@ -266,10 +266,11 @@ def spell(node: Node) -> str:
         return " * ".join(f"({spell(factor)})" if isinstance(factor, Sum) else spell(factor) for factor in node.factors)
     if node.columns is None:
         return node.name
-    return f"{node.name}[{','.join(map(_spell_column, node.columns))}]"
+    return f"{node.name}[{','.join(map(spell_column, node.columns))}]"
 
 
-def _spell_column(name: str) -> str:
+def spell_column(name: str) -> str:
+    """Return the text of a column, in quotes where the language needs them."""
     if PLAIN_COLUMN.fullmatch(name) and name == name.strip():
         return name
     return '"' + re.sub(r'(["\\])', r"\\\1", name) + '"'
@@ -293,13 +294,13 @@ def multiply(a: Node, b: Node) -> Node:
     return _join_factors([a, b])
 
 
-def renamed(node: Node, old: str, new: str) -> Node:
-    """Return the expression with another name for a given leaf."""
+def renamed(node: Node, names: Mapping[str, str]) -> Node:
+    """Return the expression with other names of given leaves, which are renamed at once."""
     if isinstance(node, Leaf):
-        return Leaf(new, node.columns) if node.name == old else node
+        return Leaf(names.get(node.name, node.name), node.columns)
     if isinstance(node, Sum):
-        return Sum(tuple(renamed(term, old, new) for term in node.terms))
-    return Product(tuple(renamed(factor, old, new) for factor in node.factors))
+        return Sum(tuple(renamed(term, names) for term in node.terms))
+    return Product(tuple(renamed(factor, names) for factor in node.factors))
 
 
 def canonical(node: Node) -> Node:

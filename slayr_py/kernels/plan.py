@@ -65,7 +65,8 @@ class Plan:
         of_leaves = {
             "kind": [leaf.code for leaf in self.leaves],
             "n_columns": [len(leaf.columns) for leaf in self.leaves],
-            "first_lengthscale": [leaf.lengthscale.start + 1 for leaf in self.leaves],
+            # A leaf without length-scales may be the last one: behind it there is no length-scale to point to.
+            "first_lengthscale": [leaf.lengthscale.start + 1 if leaf.columns else 1 for leaf in self.leaves],
             "period_of": [leaf.period + 1 for leaf in self.leaves],
             "rq_alpha_of": [leaf.rq_alpha + 1 for leaf in self.leaves],
             "first_centre": [leaf.centre.start + 1 if leaf.kind == "LIN" else 0 for leaf in self.leaves],

@@ -83,6 +83,9 @@ class Pretrained(Planned):
         ``degree`` and ``coef0`` of the polynomial family.
     distance_scale : float, optional
         Squared distance of the features that counts as 1; by default the median over 256 points of the space.
+    concentration : float
+        Concentration of the learned parts in the Dirichlet prior of ``share``; that of the base is 1. A number below 1
+        makes their prior share smaller.
 
     Raises
     ------
@@ -106,6 +109,7 @@ class Pretrained(Planned):
         columns: Sequence[str] = (),
         family_options: Mapping[str, Any] | None = None,
         distance_scale: float | None = None,
+        concentration: float = 1.0,
     ) -> None:
         self.columns = _checked_columns(columns)
         self.support, self.alpha = _checked_support(support, alpha, len(self.columns))
@@ -119,6 +123,7 @@ class Pretrained(Planned):
             raise DataError(f"the base must be Matern(p=0), Matern(p=1), Matern(p=2) or None, got {base!r:.200}")
         self.base = base
         self.distance_scale = None if distance_scale is None else check_number("distance_scale", distance_scale)
+        self.concentration = check_number("concentration", concentration)
         self._at: dict[tuple[Any, ...], Features] = {}
 
     @override
@@ -135,6 +140,8 @@ class Pretrained(Planned):
         }
         if self.family_options:
             options["family_options"] = self.family_options
+        if self.concentration != 1:
+            options["concentration"] = self.concentration
         return options if self.distance_scale is None else options | {"distance_scale": self.distance_scale}
 
     def __repr__(self) -> str:
@@ -172,7 +179,8 @@ class Pretrained(Planned):
             columns = encoder.column_names
             found.append(Hyperparameter("lengthscale", lengthscale_prior(len(columns)), columns, "encoded_column"))
         if len(self._parts) > 1:
-            found.append(Hyperparameter("share", Dirichlet(1.0), self._parts, "part"))
+            concentration = [self.concentration] * len(self.layers) + [1.0] * (self.base is not None)
+            found.append(Hyperparameter("share", Dirichlet(concentration), self._parts, "part"))
         if 2 in self.layers:
             found.append(Hyperparameter("feature_lengthscale", LogNormal(0.0, 1.0), (_LAYERS[2],), "feature_part"))
         return tuple(found)
@@ -295,7 +303,17 @@ class Pretrained(Planned):
         return self._at[key]
 
 
-_LEARNED = ("support", "alpha", "lengthscale", "family", "origin", "columns", "family_options", "distance_scale")
+_LEARNED = (
+    "support",
+    "alpha",
+    "lengthscale",
+    "family",
+    "origin",
+    "columns",
+    "family_options",
+    "distance_scale",
+    "concentration",
+)
 
 
 class Features:
@@ -312,6 +330,11 @@ class Features:
         self._distance_scale = distance_scale
         self._last: tuple[Encoded, Encoded, FloatArray, FloatArray, FloatArray] | None = None
         self.vanishing = 0
+
+    @property
+    def engine(self) -> str:
+        """Engine of the re-weighted kernel: "features" or "pairs"."""
+        return self._reweighted.engine
 
     def distance_scale(self, encoder: Layout) -> float:
         """Return the median squared distance of the features of points of the space."""
@@ -331,11 +354,7 @@ class Features:
         last = self._last
         if last is None or last[0] is not a or last[1] is not b:
             u, v = a.columns - self._origin, b.columns - self._origin
-            k, of_a, of_b = (
-                self._reweighted.covariance(u, v),
-                self._reweighted.variance(u),
-                self._reweighted.variance(v),
-            )
+            k, of_a, of_b = self._reweighted.covariance_and_variances(u, v)
             self.vanishing = max(self.vanishing, int(np.sum(of_a < _VANISHING)), int(np.sum(of_b < _VANISHING)))
             self._last = last = (a, b, k, of_a, of_b)
         return last[2:]

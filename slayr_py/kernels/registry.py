@@ -71,18 +71,25 @@ def _made(name: str | Kernel, encoder: Layout | None, options: dict[str, Any]) -
             raise DataError(f"options {sorted(options)} need the kernel's name; 'auto' takes none")
         return _automatic(encoder)
     if isinstance(name, str) and name not in _KERNELS and _is_expression(name):
-        return Composite(name, **{key: _nested(value) for key, value in options.items()})
+        return _from_class(Composite, name, options, expression=name)
     if not isinstance(name, str) or name not in _KERNELS:
         raise DataError(f"unknown kernel {name!r}{did_you_mean(name, ('auto', *names(), *LEAVES))}")
-    kernel = _KERNELS[name]
-    known = signature(kernel).parameters
+    if name == Composite.name and "expression" not in options:
+        raise DataError(f"kernel {name!r} needs an expression; use it instead of the name, such as 'LIN * PER + SE'")
+    return _from_class(_KERNELS[name], name, options)
+
+
+def _from_class(kernel: type[Kernel], name: str, options: Mapping[str, Any], **fixed: Any) -> Kernel:
+    """Construct a kernel, with options of the user and fixed ones."""
+    parameters = {option: p for option, p in signature(kernel).parameters.items() if option not in fixed}
     for option in options:
-        if option not in known:
-            raise DataError(f"kernel {name!r} takes no option {option!r}{did_you_mean(option, known)}")
-    needed = [option for option, parameter in known.items() if parameter.default is parameter.empty]
-    if missing := [option for option in needed if option not in options]:
-        raise DataError(f"kernel {name!r} needs {', '.join(missing)}")
-    return kernel(**{key: v if key in kernel.plain_mappings else _nested(v) for key, v in options.items()})
+        if option not in parameters:
+            raise DataError(f"kernel {name!r} takes no option {option!r}{did_you_mean(option, parameters)}")
+    missing = [option for option, p in parameters.items() if p.default is p.empty and option not in options]
+    if missing:
+        raise DataError(f"kernel {name!r} needs the options {', '.join(missing)}")
+    made = {key: value if key in kernel.plain_mappings else _nested(value) for key, value in options.items()}
+    return kernel(**fixed, **made)
 
 
 def _is_expression(name: str) -> bool:

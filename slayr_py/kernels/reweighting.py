@@ -119,6 +119,16 @@ class Reweighted:
         """
         return self._at(a).variance(a)
 
+    def covariance_and_variances(self, a: FloatArray, b: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """Return K^E(a, b) (n_a, n_b), K^E(a, a) (n_a,) and K^E(b, b) (n_b,), in less time than one by one.
+
+        Raises
+        ------
+        DataError
+            As :meth:`covariance`.
+        """
+        return self._at(a, b).covariance_and_variances(a, b)
+
     def covariance_gradient(self, a: FloatArray, b: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Return K^E(a, b) (n_a, n_b) and its derivatives by a, (n_a, n_b, d).
 
@@ -177,6 +187,9 @@ class _Pairs:
 
     def covariance(self, a: FloatArray, b: FloatArray) -> FloatArray:
         return self._sums(*_crossed(self.series, a, b)).reshape(len(a), len(b))
+
+    def covariance_and_variances(self, a: FloatArray, b: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
+        return self.covariance(a, b), self.variance(a), self.variance(b)
 
     def variance(self, a: FloatArray) -> FloatArray:
         return self._sums(np.square(a), 2 * self.series.log_damping(a))

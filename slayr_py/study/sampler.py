@@ -90,7 +90,7 @@ class StanGPSampler(BaseSampler):
         modelled, not the intersection of the trials' parameters. Without one, the parameters are inferred from the
         complete trials, as Optuna's own samplers do: see Notes.
     kernel : str or Kernel, default "auto"
-        A name or an object of `slayr_py.kernels`; "auto" chooses by the space.
+        A name, an expression such as "LIN * PER + SE", or an object of `slayr_py.kernels`; "auto" chooses by the space.
     acquisition : str or Acquisition, default "ei"
         A name or an object of `slayr_py.acquisition`.
     n_initial : int, optional
@@ -543,8 +543,10 @@ class StanGPSampler(BaseSampler):
 
     def _unavailable(self, study: Study, trial: FrozenTrial) -> list[dict[str, Any]]:
         """Return the configurations of running trials and, unless the objective is noisy, of finished ones."""
+        # In this order: a trial that finishes between the two reads is in both lists, not in none.
+        running = pending(study, self.space, trial)
         tried = [] if self.noisy else excluded(study, self.space)
-        return [to_params(config) for config in (*pending(study, self.space, trial), *tried)]
+        return [to_params(config) for config in (*running, *tried)]
 
     def _warn_once(self, text: str, about: str = "") -> None:
         if about not in self._warned:

@@ -37,6 +37,8 @@ _COSTS = (0.1, 1.0, 10.0, 100.0, 1000.0)
 _LENGTHSCALES = (0.1, 0.15, 0.2, 0.3, 0.5, 0.8, 1.2)  # times sqrt(C / 2) for C columns
 _MOST_SUPPORT = 60  # points of a kernel that has to be summed over pairs of them
 _MEDIAN_POINTS = 256
+_LEAST_CONCENTRATION = 0.1
+_USELESS = 0.8  # leave-one-out error, relative to that without a machine, above which a message says so
 _WIDER = 1.3  # factor of epsilon
 
 Lengthscale = float | tuple[float, ...] | None
@@ -66,6 +68,8 @@ class Pretraining:
         In standard deviations of y; None unless the machine is "svr".
     loo_mse : float
         Leave-one-out mean squared error in variances of y; for labels the share of wrong ones.
+    baseline : float
+        The error without a machine: 1, or the share of the smaller class.
     support : (n_sv, C) float64
         Support vectors, in the encoder's unit coordinates.
     alpha : (n_sv,) float64
@@ -91,6 +95,7 @@ class Pretraining:
     lengthscale: Lengthscale
     epsilon: float | None
     loo_mse: float
+    baseline: float
     support: FloatArray
     alpha: FloatArray
     intercept: float
@@ -117,6 +122,14 @@ class Pretraining:
         return self.encoder.column_names
 
     @property
+    def skill(self) -> float:
+        """Share of the variance that the machine explains when a point is left out; for labels of the smaller class.
+
+        At most 1; 0 or less if the machine predicts no better than the mean, or than the larger class.
+        """
+        return 1 - self.loo_mse / self.baseline
+
+    @property
     def free_kernel(self) -> FreeKernel:
         """The machine's kernel."""
         return _free_kernel(self.family, self.lengthscale, self.family_options)
@@ -127,6 +140,10 @@ class Pretraining:
         base: Matern | None = Matern(p=2),  # noqa: B008  (a kernel is immutable)
     ) -> Pretrained:
         """Return the covariance function for the new problem.
+
+        In the prior of ``share`` the learned parts have the concentration 1 if the machine explains at least half of
+        the variance of its own data (:attr:`skill`), and a smaller one, at least 0.1, if it explains less: it then has
+        little to say about other data.
 
         Parameters
         ----------
@@ -150,6 +167,7 @@ class Pretraining:
             base=None,
             columns=self.columns,
             family_options=self.family_options,
+            concentration=float(np.clip(2 * self.skill, _LEAST_CONCENTRATION, 1.0)),
         )
         scale = learned.median_squared_distance(self.encoder.encode(self.encoder.sobol(_MEDIAN_POINTS, self.seed)))
         learned.distance_scale = scale if scale > 0 else 1.0
@@ -256,6 +274,12 @@ def pretrain(
         setting, message = search.thinned(setting)
         fit = search.fits[setting]
         messages.append(message)
+    baseline = float(np.minimum(*np.mean(targets.values[:, None] == (-1, 1), axis=0))) if targets.classes else 1.0
+    if fit.loo_mse > _USELESS * baseline:
+        messages.append(
+            f"the machine hardly predicts the related data (leave-one-out error {fit.loo_mse:.2f}, {baseline:.2f} "
+            "without it): it can teach little"
+        )
     used = fit.alpha != 0
     return Pretraining(
         encoder=encoder,
@@ -268,6 +292,7 @@ def pretrain(
         lengthscale=setting.lengthscale,
         epsilon=setting.epsilon if machine == "svr" else None,
         loo_mse=fit.loo_mse,
+        baseline=baseline,
         support=train.columns[used],
         alpha=fit.alpha[used],
         intercept=fit.intercept,

@@ -93,6 +93,10 @@ def test_the_shortest_valid_file(folder):
         ('[gp]\nkernel = { name = "auto", p = 1 }\n', "'auto' takes none"),
         ("[study]\nnoisy = 1\n", "noisy in .study. must be true or false, not 1"),
         ('[gp]\nkernel = { nam = "matern" }\n', "name or a table with one"),
+        ('[gp]\nkernel = { name = "composite" }\n', r"kernel in \[gp\]: .*'composite' needs an expression"),
+        ('[gp]\nkernel = { name = "SE + LIN", p = 1 }\n', r"kernel in \[gp\]: .*'SE \+ LIN' takes no option 'p'"),
+        ('[gp]\nkernel = { name = "SE + LIN[k]", max_leaves = 3 }\n', "kernel in .gp.: LIN.k.: no parameter 'k'"),
+        ('[gp]\npriors = { lengthscale = { x = { family = "Cauchy" } } }\n', "prior of 'x' in 'lengthscale'.*Cauchy"),
         ("[gp]\npriors = { sigma_n = 3 }\n", "prior of 'sigma_n'.*table"),
         ('[gp]\npriors = { sigma_n = { family = "Cauchy" } }\n', "prior of 'sigma_n'.*Cauchy"),
         ('[acquisition]\nname = "lcb"\ndetla = 0.1\n', "unknown key 'detla'.*did you mean 'delta'"),
@@ -131,11 +135,19 @@ act = { type = "categorical", choices = ["relu", "leaky", "tanh"] }
             {"modulator": {"name": "hierarchical", "base": "se", "combine": "product"}},
         ),
         ('{ name = "separable", graph = "diffusion" }', {"graph": "diffusion", "combine": "product"}),
+        ('{ name = "LIN[x] + SE", max_leaves = 3 }', {"expression": "LIN[x] + SE", "max_leaves": 3}),
+        ('{ name = "composite", expression = "LIN[x]+SE" }', {"expression": "LIN[x] + SE"}),
     ],
 )
 def test_every_kernel_has_its_options(folder, text, options):
     kernel = load_config(write(folder, f"[gp]\nkernel = {text}\n" + OBJECTIVE + MIXED)).options["kernel"]
     assert kernel.options() == options
+
+
+def test_priors_of_single_entries(folder):
+    text = '[gp]\npriors = { lengthscale = { x = { family = "LogNormal", mu = 1.0, sigma = 2.0 } } }\n'
+    found = load_config(write(folder, text + OBJECTIVE + SPACE)).options["priors"]
+    assert found == {"lengthscale": {"x": LogNormal(1.0, 2.0)}}
 
 
 def test_a_kernel_may_be_a_section_of_its_own(folder):

@@ -112,6 +112,17 @@ def test_fit_leaves_out_row_numbers_and_dates_with_a_note(slayr, folder, options
 
 
 @pytest.mark.stan
+def test_fit_of_an_expression(slayr, folder):
+    (folder / "t.csv").write_text("x,y\n0.1,1\n0.15,2\n0.6,3\n0.7,5\n0.9,4\n")
+    arguments = ("--target", "y", "--method", "map", "--chains", "1", "--kernel", "LIN*PER + SE")
+    code, out, err = slayr("fit", "t.csv", *arguments)
+    assert code == 0, err
+    for words in ("kernel: composite kernel LIN * PER + SE\n", "lengthscale[3:SE[x]]", "split[1:LIN * PER]"):
+        assert words in out
+    assert slayr("replay", "t_posterior")[0] == 0
+
+
+@pytest.mark.stan
 def test_fit_drops_rows_with_an_empty_target_on_demand(slayr, folder):
     # The run numbers are recognised although the remaining ones have a gap.
     (folder / "t.csv").write_text("step,x,y\n1,0.1,1\n2,5,\n3,0.6,3\n4,0.7,4\n")
@@ -139,6 +150,8 @@ def test_fit_drops_rows_with_an_empty_target_on_demand(slayr, folder):
         ("x,y\n", ("--target", "y"), "no rows"),
         ("", ("--target", "y"), "cannot be read"),
         ("x,y\n1,2\n3,4\n", ("--target", "y", "--kernel", "mattern"), "did you mean 'matern'"),
+        ("x,y\n1,2\n3,4\n", ("--target", "y", "--kernel", "SE + RQQ"), "character 6 .*did you mean 'RQ'"),
+        ("x,y\n1,2\n3,4\n", ("--target", "y", "--kernel", "SE[z]"), r"SE\[z\]: no parameter 'z'; known: x"),
         ("x,y\n1,2\n3,4\n", ("--target", "y", "--space", "no.json"), "no space file"),
     ],
 )

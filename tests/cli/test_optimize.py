@@ -26,6 +26,32 @@ def test_optimize_stores_resumes_and_reports_a_study(slayr, folder):
     assert len(optuna.load_study(study_name="b", storage="sqlite:///out/b.db").trials) == 4
 
 
+@pytest.mark.stan
+def test_optimize_with_an_expression_and_priors_of_its_hyperparameters(slayr, folder):
+    section = """
+    [gp]
+    kernel = "LIN[x]*PER[x] + SE"
+    chains = 1
+    warmup = 40
+    draws = 20
+    [gp.priors]
+    period = { family = "LogNormal", mu = -1.0, sigma = 0.3 }
+    split = { family = "Beta", a = 2.0, b = 1.0 }
+    centre = { family = "Normal", mu = 0.2, sigma = 0.1 }
+    lengthscale = { k = { family = "LogNormal", mu = 0.5, sigma = 1.0 } }
+    """
+    (folder / "sum.toml").write_text((folder / "bowl.toml").read_text().replace("budget = 4", "budget = 5") + section)
+    code, out, err = slayr("optimize", "sum.toml", "-q")
+    assert code == 0 and "kernel      composite kernel LIN[x] * PER[x] + SE" in out, err
+    code, out, _ = slayr("inspect", "sum.db")
+    assert code == 0 and "kernel: composite kernel LIN[x] * PER[x] + SE" in out
+    study = optuna.load_study(study_name="sum", storage="sqlite:///sum.db")
+    priors = study.trials[-1].user_attrs["slayr:fit"]["priors"]
+    assert priors["period"]["mu"] == -1.0 and priors["split"]["a"] == 2.0 and priors["centre"]["mu"] == 0.2
+    assert priors["lengthscale"]["mu"][2:4] == [0.5, 0.5]
+    assert slayr("replay", "sum.db")[0] == 0
+
+
 def test_optimize_draws_a_bar_unless_it_is_quiet(slayr, folder):
     assert "4/4" in slayr("optimize", "bowl.toml")[2]
 

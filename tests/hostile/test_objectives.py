@@ -5,8 +5,6 @@ from __future__ import annotations
 import decimal
 import math
 import re
-import subprocess
-import sys
 import textwrap
 import time
 
@@ -14,6 +12,7 @@ import numpy as np
 import optuna
 import pytest
 from testing_hostility import stored_values
+from testing_processes import exit_code
 
 import slayr_py as sl
 from slayr_py.cli.objective import command_objective
@@ -175,7 +174,7 @@ def test_an_objective_that_ends_its_process_loses_one_trial(tmp_path, go_on):
         sl.minimize(objective, ConfigurationSpace({{"x": (-5.0, 10.0), "y": (0.0, 15.0)}}), budget=5, n_initial=20,
                     seed=1, progress=False, storage="sqlite:///{path}", study_name="s")
     """)
-    assert subprocess.run([sys.executable, "-c", script], timeout=60, check=False).returncode == 0
+    assert exit_code(script) == 0
     before = stored_values(path)
     assert len(before) == 3 and before[2] is None and None not in before[:2]
     go_on(path, 5)

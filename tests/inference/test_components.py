@@ -78,6 +78,13 @@ def test_frame_and_figure(fitted):
     assert "3 summands at 5 configurations" in repr(found) and "<table" in found._repr_html_()
 
 
+def test_no_configurations(fitted):
+    kernel, train, new, y, draws = fitted
+    found = components(kernel, train, Targets(y, np.zeros(12)), draws, new[:0], 0.0, 1.0)
+    assert found.mean.shape == (3, 0) and found.frame().empty
+    assert "3 summands at 0 configurations" in repr(found) and "LIN[x] * PER[x]" in repr(found)
+
+
 @pytest.mark.stan
 def test_components_of_a_fit():
     space = ConfigurationSpace({"x": (0.0, 1.0)})

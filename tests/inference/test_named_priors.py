@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from ConfigSpace import ConfigurationSpace
 from testing_spaces import conditional_space, mixed_space
 
 import slayr_py as sl
@@ -36,6 +37,28 @@ def test_a_categorical_stands_for_its_columns_and_a_column_takes_precedence():
         assert found["act[tanh]"] == (1.0, 1.0) and found["act[relu]"] == found["act[gelu]"] == (0.5, 2.0)
 
 
+def test_parameters_and_columns_stand_for_their_entries_in_every_leaf_of_an_expression():
+    prior, other, third = sl.LogNormal(0.5, 2.0), sl.LogNormal(1, 1), sl.LogNormal(2, 1)
+    named = {"3:PER[lr]": third, "act[tanh]": other, "act": prior, "lr": prior}
+    gp = sl.GaussianProcess(mixed_space(), "SE[lr,act] + MAT52[act] + PER[lr]", {"lengthscale": named})
+    (h,) = (h for h in gp.hyperparameters if h.name == "lengthscale")
+    assert dict(zip(h.labels, zip(h.prior.mu, h.prior.sigma, strict=True), strict=True)) == {
+        **{f"{leaf}[act[{level}]]": (0.5, 2.0) for leaf in ("1:SE", "2:MAT52") for level in ("relu", "gelu")},
+        **{"1:SE[act[tanh]]": (1.0, 1.0), "2:MAT52[act[tanh]]": (1.0, 1.0), "1:SE[lr]": (0.5, 2.0)},
+        "3:PER[lr]": (2.0, 1.0),
+    }
+    priors = {"centre": {"lr": sl.Normal(0, 1)}, "split": {"1:LIN[lr,layers]": sl.Beta(2, 3)}, "period": {"2:PER": 0.1}}
+    found = sl.GaussianProcess(mixed_space(), "LIN[lr,layers] + PER[layers]", priors).priors
+    assert found["centre"] == sl.Normal([0.0, 0.5], [1.0, 0.5])
+    assert found["split"] == sl.Beta([2], [3]) and found["period"] == sl.LogNormal([np.log(0.1)], [0.0])
+
+
+def test_names_with_brackets_and_line_breaks():
+    space = ConfigurationSpace({"a[0]": (0.0, 1.0), "b\nc": (0.0, 1.0)})
+    priors = {"lengthscale": {"a[0]": sl.LogNormal(3, 1), "b\nc": sl.LogNormal(4, 1)}}
+    assert sl.GaussianProcess(space, "SE + LIN", priors).priors["lengthscale"].mu == (3.0, 4.0, 3.0, 4.0)
+
+
 def test_vector_defaults_and_other_families():
     gp = sl.GaussianProcess(mixed_space(), "fm")
     default = gp.priors["beta"]
@@ -46,6 +69,17 @@ def test_vector_defaults_and_other_families():
     names = next(h.labels for h in tree.hyperparameters if h.name == "rho")
     assert tree.priors["rho"].a == tuple(5.0 if name == "degree" else 2.0 for name in names)
     assert sl.GaussianProcess.fromdict(tree.asdict()).priors == tree.priors
+
+
+def test_entries_of_an_expression_that_do_not_exist_are_named():
+    for name, words in (
+        ("z", "'lengthscale' has no entry 'z' to put a prior on; known: x, 1:PER.x., 2:SE.x."),
+        ("2:LIN[x]", "has no entry '2:LIN.x.' to put a prior on; did you mean '2:SE.x.'"),
+    ):
+        with pytest.raises(sl.DataError, match=words):
+            sl.GaussianProcess(
+                ConfigurationSpace({"x": (0.0, 1.0)}), "PER * SE", {"lengthscale": {name: sl.LogNormal(0, 1)}}
+            )
 
 
 @pytest.mark.parametrize(

@@ -232,3 +232,15 @@ def test_points_beyond_the_radius_are_refused_by_infinite_series_only():
         free.SquaredExponential(0.5).reweighted(u, alpha, radius=0.5).variance(far)
     assert free.Linear().reweighted(u, alpha, radius=0.5).variance(far).shape == (2,)
     assert free.SquaredExponential(0.5).reweighted(u, alpha, radius=0.5, engine="pairs").variance(far).shape == (2,)
+
+
+@pytest.mark.parametrize("engine", ["features", "pairs"])
+def test_covariances_and_variances_together(engine):
+    rng = np.random.default_rng(3)
+    points, alpha = rng.uniform(-0.5, 0.5, (12, 2)), rng.normal(size=12)
+    kernel = free.SquaredExponential(0.4).reweighted(points, alpha, 0.5, engine=engine)
+    a, b = rng.uniform(-0.5, 0.5, (9, 2)), rng.uniform(-0.5, 0.5, (4, 2))
+    for x, y in ((a, b), (b, a)):
+        found = kernel.covariance_and_variances(x, y)
+        for value, wanted in zip(found, (kernel.covariance(x, y), kernel.variance(x), kernel.variance(y)), strict=True):
+            np.testing.assert_allclose(value, wanted, rtol=1e-12)

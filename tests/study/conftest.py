@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import sqlite3
-import subprocess
-import sys
 from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
@@ -26,6 +24,7 @@ from ConfigSpace import (
     OrdinalHyperparameter,
 )
 from testing_databases import new_database
+from testing_processes import exit_code
 from testing_studies import KILLED
 
 from slayr_py.study import ask, create_study, proposal
@@ -90,7 +89,7 @@ def killed_once() -> Callable[[str, Callable[[], str]], str]:
     def run(kind: str, empty: Callable[[], str]) -> str:
         if kind not in urls:
             urls[kind] = empty()
-            assert subprocess.run([sys.executable, "-c", KILLED, urls[kind]], timeout=120).returncode == 9
+            assert exit_code(KILLED, urls[kind]) == 9
         return urls[kind]
 
     return run

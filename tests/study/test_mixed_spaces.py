@@ -17,7 +17,7 @@ from ConfigSpace import (
     ForbiddenGreaterThanRelation,
     ForbiddenLessThanRelation,
 )
-from testing_spaces import conditional_space, mixed_space
+from testing_spaces import conditional_space, mixed_space, plain_space
 
 import slayr_py as sl
 from slayr_py.study.storage.attributes import STUDY_KEY, SUGGESTION_KEY
@@ -66,6 +66,21 @@ def test_every_configuration_is_valid_none_is_repeated_and_a_resumed_study_is_th
     assert recorded["name"] == kernel and recorded["chosen"] == "auto" and recorded["reason"] == reason
     assert f"kernel={whole.study.sampler.kernel!r}" in repr(whole)
     assert run("parts", 3, 5, 6).trials.equals(whole.trials)
+
+
+@pytest.mark.parametrize(
+    ("make", "kernel"), [(plain_space, "SE*LIN + MAT52"), (mixed_space, "SE * LIN[lr,size] + MAT52")]
+)
+def test_a_kernel_may_be_an_expression(make, kernel, tmp_path):
+    arguments = {"kernel": kernel, "n_initial": 4, "seed": 3, "storage": f"sqlite:///{tmp_path}/s.db", **TINY}
+    with pytest.raises(sl.DataError, match="no parameter 'xx'"):
+        sl.minimize(loss, make(), budget=4, **arguments | {"kernel": "SE[xx]"})
+    for budget in (5, 7):
+        result = sl.minimize(loss, make(), budget=budget, study_name="s", **arguments)
+    assert [trial.user_attrs[SUGGESTION_KEY]["phase"] for trial in result.study.trials[4:]] == ["model"] * 3
+    recorded = result.study.user_attrs[STUDY_KEY]["kernel"]
+    assert recorded["name"] == "composite" and recorded["chosen"] == "user"
+    assert "SE * LIN" in repr(result) and result.posterior().kernel.expression.endswith(" + MAT52")
 
 
 def test_a_noisy_objective_is_asked_again():

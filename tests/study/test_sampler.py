@@ -10,7 +10,7 @@ from optuna.trial import TrialState
 from testing_studies import bowl, suggestion
 
 from slayr_py.errors import DataError, InferenceError, SpaceError
-from slayr_py.study import StanGPSampler, ask, config_of, create_study
+from slayr_py.study import StanGPSampler, ask, config_of, create_study, sampler
 from slayr_py.study.distributions import to_params
 from slayr_py.study.storage.trials import observations
 
@@ -257,6 +257,27 @@ def test_a_point_of_the_design_that_was_enqueued_is_not_repeated(quick):
         study.tell(ask(study), float(value))
     tried = [suggestion(trial)["config"] for trial in study.trials]
     assert len({tuple(config.items()) for config in tried}) == 6
+
+
+def test_a_trial_that_finishes_between_two_reads_is_not_repeated(monkeypatch):
+    study = create_study(ConfigurationSpace(SMALL), n_initial=1, seed=1)
+    study.tell(ask(study), state=TrialState.FAIL)
+    running, reads = ask(study), []
+
+    def finish_after(read):
+        def reading(*arguments):
+            found = read(*arguments)
+            if not reads:
+                study.tell(running, state=TrialState.FAIL)
+            reads.append(read)
+            return found
+
+        return reading
+
+    monkeypatch.setattr(sampler, "pending", finish_after(sampler.pending))
+    monkeypatch.setattr(sampler, "excluded", finish_after(sampler.excluded))
+    assert config_of(running) in study.sampler._unavailable(study, study.trials[0])
+    assert len(reads) == 2
 
 
 @pytest.mark.stan

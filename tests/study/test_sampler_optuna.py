@@ -53,8 +53,8 @@ def declare(distributions: dict[str, BaseDistribution]) -> ConfigurationSpace:
     return space
 
 
-def without_steps(test: Callable[..., None], **chosen: slice) -> Callable[..., None]:
-    """Return a test of Optuna without its distributions that have a step, and with chosen ones of those left."""
+def fewer(test: Callable[..., None], steps: bool = True, **chosen: slice) -> Callable[..., None]:
+    """Return a test of Optuna with chosen distributions, of all or of those without a step."""
 
     @functools.wraps(test)
     def shorter(*args: Any, **options: Any) -> None:
@@ -63,7 +63,7 @@ def without_steps(test: Callable[..., None], **chosen: slice) -> Callable[..., N
     shorter.pytestmark = [  # type: ignore[attr-defined]
         pytest.mark.parametrize(
             mark.args[0],
-            [value for value in mark.args[1] if getattr(value, "step", None) in (None, 1)][
+            [value for value in mark.args[1] if steps or getattr(value, "step", None) in (None, 1)][
                 chosen.get(mark.args[0], slice(None))
             ],
         ).mark
@@ -82,6 +82,11 @@ class TestRelative(RelativeSamplerTestCase):
     @pytest.fixture
     def sampler(self, quick) -> Callable[[], BaseSampler]:
         return lambda: StanGPSampler(n_initial=1, seed=0, **quick)
+
+    # Each distribution of x beside one of y: the sampler suggests all parameters alike, one after the other.
+    test_sample_relative_numerical = fewer(
+        RelativeSamplerTestCase.test_sample_relative_numerical, y_distribution=slice(1)
+    )
 
 
 class TestSingleOnly(SingleOnlySamplerTestCase):
@@ -128,13 +133,12 @@ class TestRelativeDeclared(RelativeSamplerTestCase):
             space = declare(distributions)
         return lambda: StanGPSampler(space, n_initial=1, seed=0, **quick)
 
-    # Each distribution of x beside one of y: the sampler suggests all parameters alike, one after the other.
-    test_sample_relative_numerical = without_steps(
-        RelativeSamplerTestCase.test_sample_relative_numerical, y_distribution=slice(1)
+    test_sample_relative_numerical = fewer(
+        RelativeSamplerTestCase.test_sample_relative_numerical, steps=False, y_distribution=slice(1)
     )
     # A float and an integer; those on a logarithmic scale are above.
-    test_sample_relative_mixed = without_steps(
-        RelativeSamplerTestCase.test_sample_relative_mixed, x_distribution=slice(None, None, 2)
+    test_sample_relative_mixed = fewer(
+        RelativeSamplerTestCase.test_sample_relative_mixed, steps=False, x_distribution=slice(None, None, 2)
     )
 
 

@@ -84,6 +84,9 @@ def with_current_names(data: Mapping[str, Any]) -> dict[str, Any]:
     if "noise_floor" in named:
         return complete  # of format 4 already
     complete.setdefault("y_sd", np.zeros(np.size(complete.get("y", ()))))
+    if data.keys() >= _ADDED[4].keys():
+        return complete
+    # In formats before 4 the mean was the only hyperparameter with a location that was not positive.
     for name in [name for name in complete if name.endswith("_location") and name != "mu_location"]:
         family = name.removesuffix("_location") + _FAMILY
         complete.setdefault(family, np.zeros((*np.shape(complete[name]), 3)))

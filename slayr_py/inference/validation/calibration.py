@@ -189,13 +189,13 @@ def draw_values(
 
 
 def _entries(model: Model, draws: Mapping[str, FloatArray]) -> dict[str, FloatArray]:
-    """Return the draws of every entry of the hyperparameters, and of the product of each vector."""
+    """Return the draws of each entry of the hyperparameters, and of a vector's product, or sum if it is real."""
     entries: dict[str, FloatArray] = {}
     for h in model.hyperparameters:
         values = draws[h.name]
         entries |= dict(zip(h.entries, values.reshape(len(values), -1).T, strict=True))
         if len(h.entries) > 1:
-            entries[f"{h.name}, all"] = np.log(values).sum(axis=1)  # vectors have positive entries
+            entries[f"{h.name}, all"] = (values if h.prior.support == "real" else np.log(values)).sum(axis=1)
     return entries
 
 

@@ -16,7 +16,7 @@ import pytest
 from testing_fits import recorded_fit
 
 import slayr_py as sl
-from slayr_py.inference.records.record import as_text, digest
+from slayr_py.inference.records.record import as_text, digest, with_current_names
 
 pytestmark = [pytest.mark.stan, pytest.mark.usefixtures("accepted_fits")]
 
@@ -103,6 +103,14 @@ def test_the_hash_of_data_survives_json():
     plain = json.loads(json.dumps({k: v.tolist() if hasattr(v, "tolist") else v for k, v in data.items()}))
     assert digest(data) == digest(plain)
     assert len({digest(data | {"y": np.array([0.1, 1e-300, y])}) for y in (-0.0, 0.0, 5e-324)}) == 3
+
+
+def test_families_of_priors_are_added_to_data_of_earlier_formats_only():
+    former = {"y": [1.0], "mu_location": 0.0, "lengthscale_location": [0.0, 1.0]}
+    assert np.array_equal(with_current_names(former)["lengthscale_gamma"], np.zeros((2, 3)))
+    # The centres of linear leaves are not positive: their prior has a location and no family.
+    data = former | {"noise_floor": 1e-4, "binary": 0, "y_sd": [0.0], "centre_location": [0.5]}
+    assert not any(name.endswith("_gamma") for name in with_current_names(data))
 
 
 def test_records_of_earlier_versions_load_and_cannot_be_replayed(rounds, tmp_path):

@@ -16,6 +16,7 @@ import pytest
 from ConfigSpace import ConfigurationSpace
 from optuna.storages import JournalStorage
 from optuna.storages.journal import BaseJournalBackend, JournalFileBackend
+from testing_processes import exit_code, started
 from testing_studies import KILLED
 
 from slayr_py.processes import this_process
@@ -46,18 +47,9 @@ sl.minimize(objective, space, budget=12, n_initial=4, seed=3, progress=False, st
 def test_two_processes_share_a_study_and_its_budget_without_repeats(database, tmp_path):
     """Both want the best of 24 configurations next, all the time."""
     log = tmp_path / "evaluations"
-    processes = [
-        subprocess.Popen([sys.executable, "-c", SMALL, database, str(log)], stderr=subprocess.PIPE, text=True)
-        for _ in range(2)
-    ]
-    try:
-        for process in processes:
-            complaints = process.communicate(timeout=300)[1]
-            assert process.returncode == 0, complaints
-    finally:
-        for process in processes:
-            process.kill()
-            process.communicate()
+    with started(SMALL, database, str(log)) as one, started(SMALL, database, str(log)) as other:
+        for process in (one, other):
+            assert process.wait(timeout=300) == 0, process.complaints
     trials = optuna.load_study(study_name="shared", storage=database).trials
     assert 12 <= len(trials) <= 13  # both may start the last trial at the same time
     assert {trial.state.name for trial in trials} == {"COMPLETE"}
@@ -86,8 +78,7 @@ space = ConfigurationSpace({{"x": (-5.0, 10.0), "y": (0.0, 15.0)}})
 sl.minimize(objective, space, budget=3, n_initial=2, seed=3, progress=False, storage={database!r}, study_name="shared",
             method="map", chains=1, warmup=50, draws=50)
 """
-    other = subprocess.Popen([sys.executable, "-c", holding])
-    try:
+    with started(holding) as other:
 
         def third() -> list[optuna.trial.FrozenTrial]:
             try:
@@ -110,9 +101,8 @@ sl.minimize(objective, space, budget=3, n_initial=2, seed=3, progress=False, sto
             lambda config: 1.0, plane, 4, 2, seed=3, storage=database, study_name="shared", progress=False, **quick
         )
         assert seen == [[third()[0].params]]
-    finally:
         stop.touch()
-        assert other.wait(timeout=60) == 0
+        assert other.wait(timeout=60) == 0, other.complaints
 
 
 def wait_for(condition: Callable[[], object], seconds: float = 120.0) -> None:
@@ -149,7 +139,7 @@ def test_a_trial_fails_after_repeatedly_ending_its_process(tmp_path, plane, quic
     url = f"sqlite:///{tmp_path / 'study.db'}"
     few = "from slayr_py.study.storage import workers; workers.MOST_EVALUATIONS = 1"
     deadly = few + KILLED.replace("len(calls) == 5", "config['x'] > 0")
-    runs = [subprocess.run([sys.executable, "-c", deadly, url], timeout=120).returncode for _ in range(2)]
+    runs = [exit_code(deadly, url) for _ in range(2)]
     states = [trial.state.name for trial in optuna.load_study(study_name="killed", storage=url).trials]
     dead = states.index("FAIL")
     assert runs == [9] * 2 and states == ["COMPLETE"] * dead + ["FAIL", *states[dead + 1 :]]
@@ -173,7 +163,7 @@ WorkerStorage.set_trial_state_values = die
 def test_a_value_written_before_a_kill_is_not_evaluated_again(database, tmp_path, plane, quick, budget):
     body = KILLED.replace("len(calls) == 5", "False").replace("budget=6", f"budget={budget}")
     body = body.replace("import os, sys", f"import os, sys\n{KILLED_AFTER_THE_VALUE}")
-    assert subprocess.run([sys.executable, "-c", body, database], timeout=120).returncode == 9
+    assert exit_code(body, database) == 9
     stored = optuna.load_study(study_name="killed", storage=database).trials
     assert [trial.state.name for trial in stored] == ["COMPLETE"] * 4 + ["RUNNING"]
     calls, seen = [], []
@@ -196,7 +186,7 @@ def test_a_value_written_in_the_last_attempt_counts(tmp_path, plane, quick, monk
     body = KILLED.replace("len(calls) == 5", "False").replace(
         "import os, sys", f"import os, sys\n{KILLED_AFTER_THE_VALUE}"
     )
-    assert subprocess.run([sys.executable, "-c", body, url], timeout=120).returncode == 9
+    assert exit_code(body, url) == 9
     assert resumed(url, plane, **quick).trials["state"].tolist() == ["COMPLETE"] * 6
 
 
@@ -257,7 +247,7 @@ def test_an_abandoned_enqueued_trial_is_resumed_before_waiting_ones(database, pl
     study.enqueue_trial({"x": 1.0, "y": 2.0})
     study.enqueue_trial({"x": 3.0, "y": 4.0})
     deadly = KILLED.replace("len(calls) == 5", "len(calls) == 1")
-    assert subprocess.run([sys.executable, "-c", deadly, database], timeout=120).returncode == 9
+    assert exit_code(deadly, database) == 9
     result = resumed(database, plane, **quick)
     assert result.trials["state"].tolist() == ["COMPLETE"] * 6
     assert result.trials["params_x"].tolist()[:2] == [1.0, 3.0]
@@ -306,12 +296,12 @@ def test_trials_of_ask_and_tell_are_not_taken_over(database, plane):
 def test_run_folders_of_killed_processes_are_removed(tmp_path):
     script = "import os, slayr_py.inference; os._exit(9)"
     for _ in range(2):
-        environment = {**os.environ, "TMPDIR": str(tmp_path)}
-        assert subprocess.run([sys.executable, "-c", script], env=environment, timeout=60).returncode == 9
+        assert exit_code(script, TMPDIR=str(tmp_path)) == 9
     (left, again) = tmp_path.iterdir()
     assert left.name.startswith("slayr-run-") and again.name.startswith("slayr-run-")
     tidy = "from slayr_py.inference.sampling.run_folder import run_folder\nwith run_folder(): pass"
-    subprocess.run([sys.executable, "-c", tidy], env=environment, check=True, timeout=60)
+    # An interpreter of its own, which removes its folders when it exits.
+    subprocess.run([sys.executable, "-c", tidy], env={**os.environ, "TMPDIR": str(tmp_path)}, check=True, timeout=60)
     assert not list(tmp_path.iterdir())
 
 
@@ -405,13 +395,9 @@ class TestJournal:
         study = create_study(space, n_initial=1, seed=3, storage=journal, study_name="shared")
         study.tell(ask(study), state=optuna.trial.TrialState.FAIL)
         names = [str(tmp_path / name) for name in "pq"]
-        command = [sys.executable, "-c", WITHOUT_FITS, str(tmp_path / "journal")]
-        processes = [subprocess.Popen([*command, *order]) for order in (names, names[::-1])]
-        try:
-            assert [process.wait(timeout=120) for process in processes] == [0, 0]
-        finally:
-            for process in processes:
-                process.kill()
+        file = str(tmp_path / "journal")
+        with started(WITHOUT_FITS, file, *names) as one, started(WITHOUT_FITS, file, *names[::-1]) as other:
+            assert [one.wait(), other.wait()] == [0, 0], one.complaints + other.complaints
         assert len(study.trials) == 13 == len({tuple(trial.params.items()) for trial in study.trials})
 
     def test_only_one_thread_holds_the_lock(self, journal, plane):

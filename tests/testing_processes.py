@@ -1,0 +1,78 @@
+"""Scripts in processes of their own, forked from a process that has imported the libraries they need.
+
+A new interpreter spends most of its time on these imports. The package itself is imported by each process.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import sys
+import tempfile
+from collections.abc import Iterator
+from multiprocessing import get_context
+from multiprocessing.context import ForkServerProcess
+from pathlib import Path
+
+# Not cmdstanpy: it creates a temporary folder when it is imported.
+LIBRARIES = [
+    "ConfigSpace",
+    "alembic.context",
+    "networkx",
+    "optuna.storages.journal",
+    "pandas",
+    "psycopg",
+    "scipy.optimize",
+    "scipy.stats",
+    "sqlalchemy.dialects.postgresql",
+    "sqlalchemy.dialects.sqlite",
+]
+
+
+def _execute(script: str, arguments: tuple[str, ...], environment: dict[str, str], output: str) -> None:
+    os.environ.clear()
+    os.environ.update(environment)
+    tempfile.tempdir = None
+    sys.argv = ["-c", *arguments]
+    with open(output, "w", buffering=1) as sys.stderr:
+        exec(compile(script, "<script>", "exec"), {"__name__": "__main__"})
+
+
+class Script:
+    """A running script; ``wait`` returns its exit code, minus the signal if it was killed by one."""
+
+    def __init__(self, process: ForkServerProcess, output: Path) -> None:
+        self._process, self._output = process, output
+
+    def wait(self, timeout: float = 120.0) -> int:
+        self._process.join(timeout)
+        assert self._process.exitcode is not None, f"the script still runs after {timeout} s"
+        return self._process.exitcode
+
+    @property
+    def complaints(self) -> str:
+        """What it wrote to standard error through Python."""
+        return self._output.read_text()
+
+
+@contextlib.contextmanager
+def started(script: str, *arguments: str, **environment: str) -> Iterator[Script]:
+    """Start a script with the arguments ``sys.argv[1:]`` and additional environment variables; kill it at the end."""
+    context = get_context("forkserver")
+    context.set_forkserver_preload(LIBRARIES)
+    with tempfile.TemporaryDirectory() as folder:
+        output = Path(folder) / "stderr"
+        process = context.Process(target=_execute, args=(script, arguments, os.environ | environment, str(output)))
+        process.start()
+        try:
+            yield Script(process, output)
+        finally:
+            process.kill()
+            process.join()
+            process.close()
+
+
+def exit_code(script: str, *arguments: str, **environment: str) -> int:
+    """Run a script to its end and return its exit code."""
+    with started(script, *arguments, **environment) as process:
+        return process.wait()
