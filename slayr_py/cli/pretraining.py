@@ -10,7 +10,7 @@ import typer
 
 from slayr_py.cli.checks import ConfigError, Types, check_keys
 from slayr_py.cli.csv_files import read_past_experiments
-from slayr_py.errors import DataError, did_you_mean
+from slayr_py.errors import DataError, SpaceError, did_you_mean
 from slayr_py.kernels import Kernel, Matern
 from slayr_py.space import Encoder
 from slayr_py.svm import pretrain
@@ -54,11 +54,11 @@ def pretrained(table: Mapping[str, Any], folder: Path, encoder: Encoder) -> Kern
         raise ConfigError(f"[pretrain]: row {row} of {table['data']} has no {column}; remove such rows")
     arguments = {key: value for key, value in table.items() if key not in ("data", "column", "layers", "base", "p")}
     try:
-        configs = encoder.encode(related, other_columns=True)
+        configs = related[[name for name in related if name in encoder.space and name != column]]
         learned = pretrain(encoder, configs, related[column].to_numpy(), **arguments)
         base = Matern(p=table.get("p", 2)) if table.get("base", True) else None
         kernel = learned.kernel(layers=table.get("layers", (1, 2)), base=base)
-    except DataError as error:
+    except (DataError, SpaceError) as error:
         raise ConfigError(f"[pretrain]: {error}") from error
     for message in learned.messages:
         typer.echo(f"pre-training: {message}", err=True)

@@ -7,6 +7,7 @@ from slayr_py.kernels.frequency_modulated import FrequencyModulated
 from slayr_py.kernels.hierarchical import Hierarchical
 from slayr_py.kernels.hyperparameters import Hyperparameter
 from slayr_py.kernels.matern import Matern
+from slayr_py.kernels.mixture import Mixture
 from slayr_py.kernels.pretrained import Pretrained
 from slayr_py.kernels.priors import Beta, Dirichlet, Gamma, HalfNormal, InverseGamma, LogNormal, Normal, Prior
 from slayr_py.kernels.registry import auto_reason, from_name, names
@@ -26,6 +27,7 @@ __all__ = [
     "InverseGamma",
     "LogNormal",
     "Matern",
+    "Mixture",
     "Normal",
     "Pretrained",
     "Prior",

@@ -36,11 +36,14 @@ class Kernel(ABC):
         Whether the space must have an ordinal or categorical parameter.
     tolerated : frozenset of str
         Names that :meth:`gram` accepts and ignores, since other kernels of the family have them.
+    plain_mappings : tuple of str
+        Options that may be mappings without being kernels.
     """
 
     name: ClassVar[str]
     needs_graphs: ClassVar[bool] = False
     tolerated: ClassVar[frozenset[str]] = frozenset()
+    plain_mappings: ClassVar[tuple[str, ...]] = ()
 
     @property
     @abstractmethod

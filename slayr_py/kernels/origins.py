@@ -6,7 +6,7 @@ monomials about the origin. Points in unit coordinates x are passed on as u = x 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,6 +17,19 @@ from slayr_py.space.dimension import FloatArray
 
 Origin = str | Mapping[str, float]
 ORIGINS = ("centre", "corner")
+
+
+def check_origin(origin: Origin, columns: Sequence[str]) -> None:
+    """Raise ``DataError`` for an unknown name or column, or a number outside [0, 1]."""
+    if not isinstance(origin, Mapping):
+        if not isinstance(origin, str) or origin not in ORIGINS:
+            raise DataError(f"unknown origin {origin!r}{did_you_mean(origin, ORIGINS)}; or give {{column: number}}")
+        return
+    for column, value in origin.items():
+        if column not in columns:
+            raise DataError(f"origin names the column {column!r}{did_you_mean(column, columns)}")
+        if not (isinstance(value, int | float | np.number) and 0 <= value <= 1):
+            raise DataError(f"the origin of {column!r} must be a number in [0, 1], got {value!r}")
 
 
 def origin_of(origin: Origin, layout: Layout) -> FloatArray:
@@ -32,19 +45,12 @@ def origin_of(origin: Origin, layout: Layout) -> FloatArray:
     Raises
     ------
     DataError
-        For an unknown name, or a number outside [0, 1].
+        As :func:`check_origin`.
     """
     columns = layout.column_names
+    check_origin(origin, columns)
     values = np.where(_one_hot(layout) | (origin == "corner"), 0.0, 0.5)
-    if not isinstance(origin, Mapping):
-        if origin not in ORIGINS:
-            raise DataError(f"unknown origin {origin!r}{did_you_mean(origin, ORIGINS)}; or give {{column: number}}")
-        return values
-    for column, value in origin.items():
-        if column not in columns:
-            raise DataError(f"origin names the column {column!r}{did_you_mean(column, columns)}")
-        if not (isinstance(value, int | float | np.number) and 0 <= value <= 1):
-            raise DataError(f"the origin of {column!r} must be a number in [0, 1], got {value!r}")
+    for column, value in origin.items() if isinstance(origin, Mapping) else ():
         values[columns.index(column)] = value
     return values
 

@@ -14,7 +14,7 @@ related data do not tell.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, ClassVar, Literal, Self, cast
 
@@ -28,11 +28,11 @@ from slayr_py.errors import DataError, SlayrError, StorageError
 from slayr_py.kernels.base import Kernel
 from slayr_py.kernels.composite import Planned
 from slayr_py.kernels.expression import Leaf, Node, Sum
-from slayr_py.kernels.free_kernels import from_family
+from slayr_py.kernels.free_kernels import FreeKernel, from_family
 from slayr_py.kernels.hyperparameters import Draws, Hyperparameter
 from slayr_py.kernels.leaves import Given, PlannedLeaf
 from slayr_py.kernels.matern import Matern
-from slayr_py.kernels.origins import Origin, binary_of, origin_of, radius_of
+from slayr_py.kernels.origins import Origin, binary_of, check_origin, origin_of, radius_of
 from slayr_py.kernels.plan import Plan
 from slayr_py.kernels.priors import Dirichlet, LogNormal, lengthscale_prior
 from slayr_py.kernels.reweighting import Reweighted
@@ -95,6 +95,7 @@ class Pretrained(Planned):
     """
 
     name: ClassVar[str] = "pretrained"
+    plain_mappings: ClassVar[tuple[str, ...]] = ("origin", "family_options")
 
     def __init__(
         self,
@@ -110,19 +111,18 @@ class Pretrained(Planned):
         distance_scale: float | None = None,
         concentration: float = 1.0,
     ) -> None:
-        self.support, self.alpha = _checked_support(support, alpha, len(columns))
-        self.lengthscale = None if lengthscale is None else np.asarray(lengthscale, dtype=np.float64)
-        self.family, self.origin, self.columns = family, origin, tuple(columns)
+        self.columns = _checked_columns(columns)
+        self.support, self.alpha = _checked_support(support, alpha, len(self.columns))
+        check_origin(origin, self.columns)
+        self.family, self.origin = family, origin if isinstance(origin, str) else dict(origin)
         self.family_options = dict(family_options or {})
-        scales = {} if lengthscale is None else {"lengthscale": self.lengthscale}
-        self._free = from_family(family, **scales, **self.family_options)
+        self._free = _checked_family(family, lengthscale, self.family_options, len(self.columns))
+        self.lengthscale = None if lengthscale is None else np.array(lengthscale, dtype=np.float64)
         self.layers = _checked_layers(layers, family)
         if base is not None and not (isinstance(base, Matern) and base.p <= 2):
             raise DataError(f"the base must be Matern(p=0), Matern(p=1), Matern(p=2) or None, got {base!r:.200}")
         self.base = base
-        if distance_scale is not None and not (np.isfinite(distance_scale) and distance_scale > 0):
-            raise DataError(f"distance_scale must be positive and finite, got {distance_scale!r}")
-        self.distance_scale = distance_scale
+        self.distance_scale = None if distance_scale is None else check_number("distance_scale", distance_scale)
         self.concentration = check_number("concentration", concentration)
         self._at: dict[tuple[Any, ...], Features] = {}
 
@@ -206,8 +206,9 @@ class Pretrained(Planned):
         if self.base is None:
             return tuple(self.messages)
         share = draws["share"][:, -1]
-        low, high = np.quantile(share, [0.05, 0.95])
-        note = f"share of the base kernel {share.mean():.2f} (90% interval {low:.2f} to {high:.2f})"
+        note = f"share of the base kernel {share.mean():.2f}"
+        if len(share) > 1:
+            note += " (90% interval {:.2f} to {:.2f})".format(*np.quantile(share, [0.05, 0.95]))
         if share.mean() > _MISLEADING:
             note += ": the related data do not help, or mislead"
         return (note, *self.messages)
@@ -430,12 +431,11 @@ def _squared_distance(k: FloatArray, of_a: FloatArray, of_b: FloatArray) -> Floa
 
 
 def _checked_layers(layers: int | Sequence[int], family: str) -> tuple[int, ...]:
-    try:
-        chosen = tuple(sorted({int(layer) for layer in np.atleast_1d(np.asarray(layers))}))
-    except (TypeError, ValueError):
-        chosen = ()
-    if not chosen or not set(chosen) <= _LAYERS.keys():
+    given = [layers] if isinstance(layers, int) or not isinstance(layers, Iterable) else list(layers)
+    integers = all(isinstance(layer, int | np.integer) and not isinstance(layer, bool) for layer in given)
+    if not given or not integers or not set(given) <= _LAYERS.keys():
         raise DataError(f"layers must be 1, 2 or (1, 2), got {layers!r}")
+    chosen = tuple(layer for layer in _LAYERS if layer in given)
     if 1 in chosen and family != "se":
         raise DataError(
             f"one layer of the family {family!r} is 0/0 at the origin, where its re-weighted kernel vanishes; use "
@@ -444,8 +444,32 @@ def _checked_layers(layers: int | Sequence[int], family: str) -> tuple[int, ...]
     return chosen
 
 
+def _checked_columns(columns: Sequence[str]) -> tuple[str, ...]:
+    if isinstance(columns, str) or not isinstance(columns, Iterable):
+        raise DataError(f"columns must be the names of the encoded columns, got {columns!r}")
+    return tuple(columns)
+
+
+def _checked_family(
+    family: str, lengthscale: ArrayLike | None, options: Mapping[str, Any], n_columns: int
+) -> FreeKernel:
+    """Return the kernel of the machine; ``DataError`` unless it is one for points with ``n_columns`` columns."""
+    if "lengthscale" in options:
+        raise DataError("family_options are degree and coef0; the length-scale is an argument of its own")
+    takes_one = "lengthscale" in from_family(family, **options).options()
+    if takes_one and lengthscale is None:
+        raise DataError(f"the {family} kernel needs a lengthscale")
+    scales = {} if lengthscale is None else {"lengthscale": lengthscale}
+    free = from_family(family, **scales, **options)
+    free.series(n_columns)  # refuses another number of length-scales
+    return free
+
+
 def _checked_support(support: ArrayLike, alpha: ArrayLike, n_columns: int) -> tuple[FloatArray, FloatArray]:
-    points, weights = np.asarray(support, dtype=np.float64), np.asarray(alpha, dtype=np.float64)
+    try:
+        points, weights = np.array(support, dtype=np.float64), np.array(alpha, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise DataError(f"support and alpha must be numbers: {error}") from error
     if points.ndim != 2 or points.shape[1] != n_columns or weights.shape != points.shape[:1]:
         raise DataError(
             f"support must have a row for each of the {weights.size} weights and a column for each of the {n_columns} "

@@ -81,11 +81,15 @@ def _made(name: str | Kernel, encoder: Layout | None, options: dict[str, Any]) -
 
 def _from_class(kernel: type[Kernel], name: str, options: Mapping[str, Any], **fixed: Any) -> Kernel:
     """Construct a kernel, with options of the user and fixed ones."""
-    known = [option for option in signature(kernel).parameters if option not in fixed]
+    parameters = {option: p for option, p in signature(kernel).parameters.items() if option not in fixed}
     for option in options:
-        if option not in known:
-            raise DataError(f"kernel {name!r} takes no option {option!r}{did_you_mean(option, known)}")
-    return kernel(**fixed, **{key: _nested(value) for key, value in options.items()})
+        if option not in parameters:
+            raise DataError(f"kernel {name!r} takes no option {option!r}{did_you_mean(option, parameters)}")
+    missing = [option for option, p in parameters.items() if p.default is p.empty and option not in options]
+    if missing:
+        raise DataError(f"kernel {name!r} needs the options {', '.join(missing)}")
+    made = {key: value if key in kernel.plain_mappings else _nested(value) for key, value in options.items()}
+    return kernel(**fixed, **made)
 
 
 def _is_expression(name: str) -> bool:

@@ -478,8 +478,10 @@ def _clipped(configs: Any, encoder: Encoder, messages: list[str]) -> Any:
         values = dict(row)
         for name in real.keys() & values.keys():
             if isinstance(values[name], int | float | np.number) and np.isfinite(values[name]):
-                values[name] = type(values[name])(min(max(values[name], real[name].lower), real[name].upper))
-                moved += values[name] != row[name]
+                low, high = real[name].lower, real[name].upper
+                if not low <= values[name] <= high:
+                    values[name] = low if values[name] < low else high
+                    moved += 1
         rows.append(values)
     if moved:
         messages.append(f"{moved} value{'s' * (moved > 1)} outside the ranges of the space moved to the bounds")

@@ -83,6 +83,8 @@ def with_current_names(data: Mapping[str, Any]) -> dict[str, Any]:
     current = {former: name for names in FORMER_NAMES.values() for name, former in names.items()}
     named = {current.get(name, name): value for name, value in data.items()}
     complete = {name: value for added in _ADDED.values() for name, value in added.items()} | named
+    if "noise_floor" in named:
+        return complete  # of format 4 already
     complete.setdefault("y_sd", np.zeros(np.size(complete.get("y", ()))))
     if data.keys() >= _ADDED[4].keys():
         return complete
