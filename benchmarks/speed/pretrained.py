@@ -2,8 +2,8 @@
 
     python -m benchmarks.speed.pretrained
 
-10,000 candidates, 60 points, 100 related observations that are all support vectors; origin at the centre. "first" is the
-first call, which chooses the features; "again" is a call with other candidates, as in a search.
+10,000 candidates, 60 points, 100 related observations that are all support vectors; origin at the centre. "first" is
+the first call; "again" is a call with other candidates, as in a search. Choosing the features is not included.
 """
 
 from __future__ import annotations

@@ -170,7 +170,7 @@ class GaussianProcess(Model):
             result = run(
                 program, observed.data, attempt.options, seed=attempt.seed, start=attempt.start, progress=progress
             )
-            return Posterior.from_run(observed.model, program, observed, result, attempt.start)
+            return Posterior.from_run(program, observed, result, attempt.start)
 
         posterior, abandoned = fit_until_ok(fit_once, options, start, seed)
         posterior.record["abandoned"] = abandoned

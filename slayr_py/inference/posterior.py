@@ -107,7 +107,6 @@ class Posterior:
     @classmethod
     def from_run(
         cls,
-        model: Model,
         program: CompiledProgram,
         observed: Observed,
         result: Run,
@@ -118,11 +117,10 @@ class Posterior:
 
         Parameters
         ----------
-        model : Model
         program : CompiledProgram
             Program of the run.
         observed : Observed
-            Observations of the fit.
+            Model and observations of the fit.
         result : Run
             Output of the program.
         start : WarmStart, optional
@@ -130,7 +128,7 @@ class Posterior:
         abandoned : sequence of mappings
             Earlier attempts, for ``record["abandoned"]``.
         """
-        y = np.asarray(observed.data["y"], dtype=np.float64)
+        model, y = observed.model, np.asarray(observed.data["y"], dtype=np.float64)
         idata = arviz_tree(posterior_groups(model, observed.train, y, result, observed.y_mean, observed.y_sd))
         sampled = {name: ~fixed for name, fixed in model.fixed.items() if name in result.variables and not fixed.all()}
         hyperparameters = {name: result.variables[name][..., np.atleast_1d(free)] for name, free in sampled.items()}

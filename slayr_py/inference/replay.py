@@ -123,7 +123,7 @@ def posterior_again(
     """
     recorded = _read(record, observed.data)
     program, result = recorded.run(observed.data, progress)
-    return Posterior.from_run(recorded.model, program, observed, result, recorded.start, record.get("abandoned", ()))
+    return Posterior.from_run(program, observed, result, recorded.start, record.get("abandoned", ()))
 
 
 def recorded_model(record: Mapping[str, Any]) -> GaussianProcess:

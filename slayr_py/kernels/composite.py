@@ -237,10 +237,8 @@ class Composite(Planned):
             options["given"] = {name: {"name": k.name, **k.options()} for name, k in self.given.items()}
         return options | ({"max_leaves": self.max_leaves} if self.max_leaves != _DEFAULT_MOST_LEAVES else {})
 
-    @override
     def __repr__(self) -> str:
-        shown = self.options() | ({"given": self.given} if self.given else {})  # not the data of the given kernels
-        return f"Composite({', '.join(f'{name}={value!r}' for name, value in shown.items())})"
+        return f"Composite(expression={self.expression!r}{f', given={self.given}' if self.given else ''})"
 
     @property
     @override

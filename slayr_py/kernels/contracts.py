@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from slayr_py.kernels.hyperparameters import Hyperparameter
 from slayr_py.kernels.priors import stan_names
+from slayr_py.space import Encoded
 from slayr_py.space.dimension import FloatArray
 
 StanValue = int | float | FloatArray | NDArray[np.int64]
@@ -288,6 +289,11 @@ class Contract:
         if ends[-1] != theta.shape[-1] or len(names) != len(lengths):
             raise ValueError(f"theta of {self.program} has {theta.shape[-1]} entries, not those of {dict(lengths)}")
         return dict(zip(names, np.split(theta, ends[:-1], axis=-1), strict=True))
+
+
+def inputs(train: Encoded, new: Encoded) -> dict[str, StanValue]:
+    """Return the entries of the inputs for kernels that read the one-hot columns."""
+    return {"N": len(train), "D": train.columns.shape[1], "X": train.columns, "M": len(new), "X_new": new.columns}
 
 
 _RHO = "weight of a difference in value relative to a difference in activity"

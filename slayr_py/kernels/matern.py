@@ -11,7 +11,7 @@ from slayr_py.errors import DataError
 from slayr_py.kernels.base import Kernel
 from slayr_py.kernels.base_kernels import checked_order, matern, matern_slope
 from slayr_py.kernels.composite import Composable
-from slayr_py.kernels.contracts import MATERN_GP, Contract, StanValue
+from slayr_py.kernels.contracts import MATERN_GP, Contract, StanValue, inputs
 from slayr_py.kernels.expression import Leaf, Node
 from slayr_py.kernels.hyperparameters import Draws, Hyperparameter
 from slayr_py.kernels.priors import lengthscale_prior
@@ -76,14 +76,7 @@ class Matern(Composable):
 
     @override
     def stan_data(self, train: Encoded, new: Encoded) -> dict[str, StanValue]:
-        return {
-            "N": len(train),
-            "D": train.columns.shape[1],
-            "X": train.columns,
-            "M": len(new),
-            "X_new": new.columns,
-            "p": self.p,
-        }
+        return inputs(train, new) | {"p": self.p}
 
     @override
     def cross(self, a: Encoded, b: Encoded, draws: Draws) -> FloatArray:

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from slayr_py.kernels.contracts import StanValue
+from slayr_py.kernels.contracts import StanValue, inputs
 from slayr_py.kernels.hyperparameters import Draws
 from slayr_py.kernels.leaves import Given, Pairs, PlannedLeaf
 from slayr_py.space import Encoded
@@ -77,11 +77,7 @@ class Plan:
         }
         arrays: dict[str, StanValue] = {name: np.array(values, dtype=np.int64) for name, values in of_leaves.items()}
         return {
-            "N": len(train),
-            "D": train.columns.shape[1],
-            "X": train.columns,
-            "M": len(new),
-            "X_new": new.columns,
+            **inputs(train, new),
             "L": len(self.leaves),
             "n_lengthscale": len(of_leaves["column"]),
             "n_period": sum(leaf.period >= 0 for leaf in self.leaves),

@@ -367,13 +367,21 @@ class Features:
         return by_cross[..., real], by_own[..., real]
 
 
-class _OneLayer(Given):
-    """The normalised re-weighted kernel."""
-
-    kind: ClassVar[Literal["correlation", "squared distance"]] = "correlation"
+class _Layer(Given):
+    """A use of the re-weighted kernel."""
 
     def __init__(self, kernel: Pretrained) -> None:
         self.kernel = kernel
+
+    @override
+    def check_encoder(self, encoder: Layout) -> None:
+        self.kernel.check_encoder(encoder)
+
+
+class _OneLayer(_Layer):
+    """The normalised re-weighted kernel."""
+
+    kind: ClassVar[Literal["correlation", "squared distance"]] = "correlation"
 
     @override
     def between(self, a: Encoded, b: Encoded) -> FloatArray:
@@ -395,18 +403,11 @@ class _OneLayer(Given):
         slope -= value[..., None] * (by_own / (2 * safe_a[:, None]))[:, None]
         return value, np.where(vanishes[..., None], 0.0, slope)
 
-    @override
-    def check_encoder(self, encoder: Layout) -> None:
-        self.kernel.check_encoder(encoder)
 
-
-class _TwoLayers(Given):
+class _TwoLayers(_Layer):
     """The squared distance of the features, in units of its median."""
 
     kind: ClassVar[Literal["correlation", "squared distance"]] = "squared distance"
-
-    def __init__(self, kernel: Pretrained) -> None:
-        self.kernel = kernel
 
     @override
     def between(self, a: Encoded, b: Encoded) -> FloatArray:
@@ -420,10 +421,6 @@ class _TwoLayers(Given):
         return self.between(a, b), (by_own[:, None] - 2 * by_cross) / self.kernel.features(a.encoder).distance_scale(
             a.encoder
         )
-
-    @override
-    def check_encoder(self, encoder: Layout) -> None:
-        self.kernel.check_encoder(encoder)
 
 
 def _squared_distance(k: FloatArray, of_a: FloatArray, of_b: FloatArray) -> FloatArray:

@@ -15,6 +15,7 @@ from slayr_py.inference.diagnostics.checks import Diagnostics
 from slayr_py.inference.model import Model
 from slayr_py.inference.records.environment import environment
 from slayr_py.inference.records.summary import summarise
+from slayr_py.inference.sampling.guesses import BEST_MODE
 from slayr_py.inference.sampling.output import Run
 from slayr_py.inference.sampling.warm_start import WarmStart
 from slayr_py.toolchain import CompiledProgram
@@ -36,6 +37,7 @@ _FAMILY = "_gamma"  # suffix of the entries of format 4 that select a prior's fa
 
 _COLD = "drawn by CmdStan from (-2, 2), on the unconstrained scale, from seed and chain"
 _WARM = "the points of the start"
+_AT_PERIODS = f"periods of the best mode found from the periodogram; the others {_COLD}"
 
 
 def make_record(
@@ -65,7 +67,7 @@ def make_record(
         "maximize": maximize,
         "arguments": run.arguments,
         "calls": _shortened(run.calls),
-        "inits": _WARM if start else _COLD,
+        "inits": _WARM if start else _AT_PERIODS if any(call.get("init") == BEST_MODE for call in run.calls) else _COLD,
         "start": start.asdict() if start else None,
         "abandoned": list(abandoned),
         # All chains of a warm start share the metric in "start".

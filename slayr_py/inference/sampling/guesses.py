@@ -18,6 +18,9 @@ from slayr_py.space.dimension import FloatArray
 Guess = dict[str, list[float]]
 """Initial values of some of a program's coordinates, by name; the others are random."""
 
+BEST_MODE = "the best mode"
+"""Origin of initial values in the record of a call: the mode with the largest density of those found from guesses."""
+
 _PEAKS = 8
 _POINTS = 2000  # more observations are thinned: the periodogram of 2000 takes a second
 

@@ -13,7 +13,7 @@ from slayr_py.inference.diagnostics.arviz_bridge import convergence
 from slayr_py.inference.diagnostics.checks import rhat_limit
 from slayr_py.inference.sampling.approximations import best_mode
 from slayr_py.inference.sampling.command import CommonArguments
-from slayr_py.inference.sampling.guesses import Guess
+from slayr_py.inference.sampling.guesses import BEST_MODE, Guess
 from slayr_py.inference.sampling.options import FitOptions
 from slayr_py.inference.sampling.output import (
     SAMPLER_COLUMNS,
@@ -65,7 +65,7 @@ def sample(
     recorded_elsewhere = dict.fromkeys(("init", "stepsize", "metric_file"), "start") if start else {}
     if guesses and not start:
         inits, calls = _at_the_best_mode(model, common, guesses)
-        settings["inits"], recorded_elsewhere = [inits] * options.chains, {"init": "the best mode"}
+        settings["inits"], recorded_elsewhere = [inits] * options.chains, {"init": BEST_MODE}
     chain_ids: list[int] = []
     adaptation: list[Adaptation] = []
     run: Run | None = None

@@ -217,7 +217,7 @@ def simulated():
         y = draw_values(model, train, new, draw_from_prior(model, rng), rng)[:6]
         data = model.stan_data(train, y, train[:0])
         result = run(program, data, options, seed=i)
-        posteriors.append(Posterior.from_run(model, program, Observed(train, data, 0.0, 1.0), result))
+        posteriors.append(Posterior.from_run(program, Observed(model, train, data, 0.0, 1.0), result))
     return posteriors
 
 
