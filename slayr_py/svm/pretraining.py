@@ -353,17 +353,13 @@ class _Search:
         )
 
     def messages(self, lengthscales: Sequence[Lengthscale], costs: Sequence[float], chosen: _Setting) -> Iterator[str]:
-        """Describe a best setting at the edge of the grid, fits that failed, and an error no better than the mean's."""
+        """Describe a best setting at the edge of the grid, and fits that failed."""
         for name, values, value in (("C", costs, chosen.C), ("lengthscale", lengthscales, chosen.lengthscale)):
             if len(values) > 1 and value in (values[0], values[-1]):
                 which = "smallest" if value == values[0] else "largest"
                 yield f"the best {name}, {value:g}, is the {which} that was tried; give {name} to try others"
         if self.failed:
             yield f"{len(self.failed)} of {len(self.failed) + len(self.fits)} settings did not converge; see table"
-        n = len(self.y)
-        constant = min(np.mean(self.y > 0), np.mean(self.y < 0)) if self.machine == "svc" else n / (n - 1)
-        if self.fits[chosen].loo_mse >= constant:
-            yield f"loo_mse {self.fits[chosen].loo_mse:.3g} is not below that of a constant: the data may teach nothing"
 
     def table(self) -> pd.DataFrame:
         """Return every setting that was tried."""

@@ -174,7 +174,7 @@ def test_messages_name_settings_at_the_edge_and_useless_data():
     y = np.random.default_rng(0).normal(size=len(configs))
     messages = " ".join(svm.pretrain(plane(), configs, y, machine="ridge").messages)
     assert "the best C, 0.1, is the smallest that was tried" in messages
-    assert "not below that of a constant" in messages
+    assert "the machine hardly predicts the related data (leave-one-out error 1." in messages
     configs, y = related()
     assert not svm.pretrain(plane(), configs, y, **FIXED).messages
 
@@ -214,6 +214,29 @@ def test_values_slightly_outside_the_space_are_clipped_on_request():
     assert trained.messages == ["1 value outside the ranges of the space moved to the bounds"]
     rows[3]["z"] = 10.0
     np.testing.assert_allclose(trained.predict(rows), svm.pretrain(plane(), rows, y, **FIXED).predict(rows))
+    values = np.array([[c["x"] - 0.5, 1.2 * c["z"]] for c in configs])
+    moved = svm.pretrain(plane(), values, y, clip=True, **FIXED)
+    outside = int(np.sum((values < [-1, 0]) | (values > [1, 10])))
+    assert moved.messages == [f"{outside} values outside the ranges of the space moved to the bounds"]
+    clipped = svm.pretrain(plane(), np.clip(values, [-1, 0], [1, 10]), y, **FIXED)
+    assert np.array_equal(moved.alpha, clipped.alpha)
+
+
+def test_integers_outside_the_space_are_moved_to_fractional_bounds():
+    space = ConfigurationSpace({"x": (-0.5, 2.5)})
+    y = [1.0, 2.0, 0.0, 3.0, 1.0]
+    given = svm.pretrain(space, [{"x": x} for x in (-1, 0, 1, 2, 3)], y, clip=True, **FIXED)
+    wanted = svm.pretrain(space, [{"x": x} for x in (-0.5, 0, 1, 2, 2.5)], y, **FIXED)
+    assert np.array_equal(given.alpha, wanted.alpha)
+
+
+def test_seed_chooses_the_points_of_the_median_only():
+    configs, y = related()
+    one, other = (svm.pretrain(plane(), configs, y, seed=seed, **FIXED) for seed in (1, 2))
+    assert np.array_equal(one.alpha, other.alpha)
+    scales = [trained.kernel().distance_scale for trained in (one, other)]
+    assert scales[0] != scales[1] == pytest.approx(scales[0], rel=0.2)
+    assert svm.pretrain(plane(), configs, y, seed=1, **FIXED).kernel().options() == one.kernel().options()
 
 
 @pytest.mark.parametrize(
@@ -232,6 +255,8 @@ def test_values_slightly_outside_the_space_are_clipped_on_request():
         ({"C": 0.0}, "C must be positive and finite, got 0.0"),
         ({"lengthscale": 0.0}, "lengthscale must be positive and finite"),
         ({"lengthscale": [1.0, 1.0, 1.0]}, "lengthscale has 3 entries for 2 encoded columns"),
+        ({"seed": -1}, "seed must be an integer >= 0, got -1"),
+        ({"seed": 1.5}, "seed must be an integer >= 0, got 1.5"),
         ({"epsilon": -0.1}, "epsilon must be at least 0 and finite, got -0.1"),
         ({"machine": "svm"}, "unknown machine 'svm'; did you mean 'svr'?"),
         ({"family": "rbf"}, "unknown family 'rbf'"),

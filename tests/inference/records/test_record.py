@@ -14,8 +14,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 from testing_fits import recorded_fit
+from testing_spaces import plain_space
 
 import slayr_py as sl
+from slayr_py.inference import replay
 from slayr_py.inference.records.record import as_text, digest, with_current_names
 
 pytestmark = [pytest.mark.stan, pytest.mark.usefixtures("accepted_fits")]
@@ -55,6 +57,15 @@ def test_a_record_has_every_argument_of_cmdstan_with_its_value(rounds):
     assert len(rounds.record["calls"]) == len(arguments["rounds"]) and arguments["chain_ids"] == [1, 2]
     assert "(-2, 2)" in rounds.record["inits"] and rounds.record["start"] is None
     assert len(rounds.record["adaptation"][0]["inv_metric"]) == 5
+
+
+def test_data_of_this_version_are_not_completed():
+    """A linear kernel has a hyperparameter with a location that has no family."""
+    posterior = sl.GaussianProcess(plain_space(), "LIN").fit(
+        [{"x": 0.1 * i, "z": float(i)} for i in range(4)], [1.0, 3.0, 2.0, 5.0], method="map"
+    )
+    assert with_current_names(posterior.data).keys() == posterior.data.keys()
+    assert replay(posterior.record, posterior.data).identical
 
 
 def test_a_warm_start_is_recorded_once_and_in_full(rounds):

@@ -4,16 +4,22 @@ from __future__ import annotations
 
 import json
 import re
+import sqlite3
+from contextlib import closing
 
 import numpy as np
+import optuna
 import pytest
+from ConfigSpace import ConfigurationSpace
 from optuna.trial import TrialState
-from testing_studies import NUTS, advance, starts_of_fits
+from testing_studies import NUTS, advance, creased_bowl, starts_of_fits
 
-from slayr_py.errors import InferenceError
+import slayr_py as sl
+from slayr_py.errors import InferenceError, StorageError
 from slayr_py.inference import GaussianProcess
-from slayr_py.study import ask, create_study, proposal, suggestion_table, tell
-from slayr_py.study.storage.attributes import START_KEY, SUGGESTION_KEY
+from slayr_py.space import Encoder
+from slayr_py.study import ask, create_study, posterior_of, proposal, replay_trial, suggestion_table, tell
+from slayr_py.study.storage.attributes import FIT_KEY, KERNEL_KEY, START_KEY, SUGGESTION_KEY
 from slayr_py.study.storage.fit_records import last_warm_start
 
 pytestmark = [pytest.mark.stan, pytest.mark.usefixtures("any_monte_carlo_error")]
@@ -97,3 +103,51 @@ def test_an_audit_that_fails_its_check_keeps_the_carried_posterior(plane, monkey
     assert record["method"] == "carried"
     assert record["fit"]["abandoned"][-1]["why"] == ["audit: Stan failed"]
     assert record["fit"]["abandoned"][-1]["then"] == "back to the carried posterior"
+
+
+@pytest.fixture(scope="module")
+def learned():
+    """A kernel learned from 40 related values: its options are long."""
+    space = ConfigurationSpace({"x": (-5.0, 10.0), "y": (0.0, 15.0)})
+    configs = Encoder(space).sobol(40, 1)
+    values = [creased_bowl(config) for config in configs]
+    return sl.svm.pretrain(space, configs, values, machine="ridge", C=10.0, lengthscale=0.5).kernel()
+
+
+@pytest.fixture
+def pretrained_study(plane, learned, tmp_path):
+    """Six trials, of which the last two have fits, in two runs."""
+    options = {"kernel": learned, "n_initial": 4, "seed": 3, "method": "map"}
+    where = {"storage": f"sqlite:///{tmp_path / 'study.db'}", "study_name": "s"}
+    whole = advance(create_study(plane, **options), 6)
+    for n in (5, 1):
+        stopped = advance(create_study(plane, **where, **options), n)
+    assert [t.params for t in stopped.trials] == [t.params for t in whole.trials]
+    return optuna.load_study(**where)
+
+
+def test_a_long_kernel_is_stored_once(pretrained_study, learned, tmp_path):
+    (key,) = [name for name in pretrained_study.user_attrs if name.startswith(f"{KERNEL_KEY}:")]
+    assert pretrained_study.user_attrs[key] == {"name": "pretrained", "options": learned.options()}
+    for trial in pretrained_study.trials[4:]:
+        assert trial.user_attrs[FIT_KEY]["kernel"] == {"name": "pretrained", "sha256": key.split(":")[-1]}
+        assert len(json.dumps(trial.user_attrs[FIT_KEY])) < 6000 < len(json.dumps(learned.options())) * 3
+        assert replay_trial(pretrained_study, trial.number)[1].identical
+    posterior = posterior_of(pretrained_study, 5)
+    assert posterior.kernel.options() == learned.options() and len(posterior.train) == 5
+    notes = pretrained_study.trials[5].user_attrs[SUGGESTION_KEY]["diagnostics"]["kernel_notes"]
+    assert notes == [f"share of the base kernel {posterior.draws['share'][0, -1]:.2f}"]
+
+
+def test_a_damaged_kernel_is_named(pretrained_study, tmp_path):
+    (key,) = [name for name in pretrained_study.user_attrs if name.startswith(f"{KERNEL_KEY}:")]
+    changed = pretrained_study.user_attrs[key]
+    changed["options"]["alpha"][0] += 1e-12
+    for damaged in (changed, None, "deleted"):
+        pretrained_study.set_user_attr(key, damaged)
+        if damaged == "deleted":
+            with closing(sqlite3.connect(tmp_path / "study.db")) as database:
+                database.execute("DELETE FROM study_user_attributes WHERE key = ?", (key,))
+                database.commit()
+        with pytest.raises(StorageError, match="study 's' is damaged: .* trial 5, ValueError: the study has no kernel"):
+            posterior_of(pretrained_study, 5)
