@@ -232,6 +232,17 @@ def test_priors(names):
     assert names["gp"].priors["lengthscale"] == sl.Gamma(3.0, 6.0)
 
 
+@recipe("Write a kernel as an expression")
+def test_write_a_kernel_as_an_expression(names):
+    prior = dict(zip(names["gp"].hyperparameters[3].labels, names["gp"].priors["lengthscale"].mu, strict=True))
+    assert prior["2:SE[lr]"] == prior["3:SE[lr]"] == -1.0 != prior["3:SE[layers]"]
+    parts, posterior = names["parts"], names["posterior"]
+    assert parts.names == ("LIN[layers]", "SE[lr]", "SE") and parts.mean.shape == (3, 6)
+    mean = posterior.predict(parts.configs).mean
+    np.testing.assert_allclose(parts.offset + parts.mean.sum(axis=0), mean, rtol=1e-6)
+    assert repr(names["same"]) == repr(names["gp"].kernel) == repr(names["result"].posterior().kernel)
+
+
 @recipe("Optuna without a space")
 def test_optuna_without_a_space(names):
     trials = names["study"].trials

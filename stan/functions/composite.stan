@@ -103,7 +103,6 @@ vector composite_leaf(data matrix A, data matrix B, data array[,] int pairs, dat
                       tuple(real, vector, vector, vector, vector, vector, vector, vector) hyper) {
   int kind = leaf[1];
   int C = leaf[2];
-  array[C] int at = segment(column, leaf[3], C);
   if (kind == CONSTANT_LEAF()) {
     return rep_vector(1, size(pairs[1]));
   }
@@ -113,6 +112,7 @@ vector composite_leaf(data matrix A, data matrix B, data array[,] int pairs, dat
   if (kind == GIVEN_DISTANCE_LEAF()) {
     return exp(-0.5 * inv_square(hyper.6[leaf[7]]) * given[ : , leaf[8]]);
   }
+  array[C] int at = segment(column, leaf[3], C);
   vector[C] lengthscale = segment(hyper.2, leaf[3], C);
   if (kind == LINEAR_LEAF()) {
     return linear_leaf(A[pairs[1], at], B[pairs[2], at], lengthscale, segment(hyper.5, leaf[6], C));

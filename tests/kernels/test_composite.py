@@ -351,3 +351,14 @@ def test_a_fit_is_saved_loaded_and_replayed(method, tmp_path):
     points = [{"x": x} for x in (0.0, 3.0)]
     np.testing.assert_array_equal(again.predict(points).mean, post.predict(points).mean)
     assert sl.inference.replay(post.record, post.data).identical
+
+
+@pytest.mark.stan
+def test_expressions_without_lengthscales():
+    space = ConfigurationSpace({"x": (0.0, 1.0)})
+    configs, y = [{"x": 0.1}, {"x": 0.5}, {"x": 0.9}], [1.0, 2.0, 2.5]
+    for text in ("C", "C + C"):
+        post = sl.GaussianProcess(space, text).fit(configs, y, method="map")
+        numpy, stan = post.predict(configs), post.predict(configs, engine="stan")
+        np.testing.assert_allclose(numpy.mean, stan.mean, rtol=1e-8)
+        assert np.ptp(numpy.mean) < 1e-9  # the function is constant
