@@ -163,8 +163,8 @@ Kernels, with their options as in  kernel = { name = "matern", p = 2 }:
 Sums and products of SE, RQ, PER, LIN, MAT12, MAT32, MAT52 and C, of all
 parameters or of those in brackets, are kernels too, without options.
 
-The space file, the history, the related data, the module and the working directory of a command are relative to the folder of the
-configuration file; storage and output are relative to the working directory.
+The space file, the history, the related data, the module and the working directory of a command are relative to the
+folder of the configuration file; storage and output are relative to the working directory.
 
 \b
 Examples:
