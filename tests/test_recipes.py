@@ -243,6 +243,13 @@ def test_write_a_kernel_as_an_expression(names):
     assert repr(names["same"]) == repr(names["gp"].kernel) == repr(names["result"].posterior().kernel)
 
 
+@recipe("Learn a kernel from related data")
+def test_a_kernel_learned_from_related_data(names):
+    assert names["pre"].skill > 0.9 and names["pre"].messages is not None
+    assert names["result"].posterior().kernel.options() == names["kernel"].options()
+    assert names["result"].best_value < 0.12
+
+
 @recipe("Optuna without a space")
 def test_optuna_without_a_space(names):
     trials = names["study"].trials

@@ -126,6 +126,23 @@ A configuration file:
                                   # { lr = { family = "LogNormal", .. } } }
 
 \b
+  [pretrain]                      # instead of kernel in [gp]: a kernel learned
+                                  # from data of a related problem
+  data = "related.csv"            # a column per parameter, and one of values
+  column = "value"                # name of the latter
+  machine = "svr"                 # or "ridge", for more than a few hundred
+  origin = "centre"               # or "corner", { lr = 0.25 }: where
+                                  # symmetries are looked for
+  layers = [1, 2]                 # uses of the learned features
+  base = true                     # a Matern kernel for what they do not tell,
+  p = 2                           # of this order
+  clip = false                    # true: move values to the space's bounds
+  C = 10.0                        # default: tuned, as lengthscale
+  epsilon = 0.05                  # in standard deviations of the values
+  family = "se"                   # or "exponential", "linear", "polynomial"
+                                  # (with degree = 2, coef0 = 1.0)
+
+\b
   [acquisition]
   name = "lcb"                    # or "ei" (the default), "log_ei", "pi"
   delta = 0.1                     # of "lcb"
@@ -146,8 +163,8 @@ Kernels, with their options as in  kernel = { name = "matern", p = 2 }:
 Sums and products of SE, RQ, PER, LIN, MAT12, MAT32, MAT52 and C, of all
 parameters or of those in brackets, are kernels too, without options.
 
-The space file, the history, the module and the working directory of a command are relative to the folder of the
-configuration file; storage and output are relative to the working directory.
+The space file, the history, the related data, the module and the working directory of a command are relative to the
+folder of the configuration file; storage and output are relative to the working directory.
 
 \b
 Examples:

@@ -28,7 +28,7 @@ def test_toolchain_build_reports_compiled_programs(slayr, monkeypatch):
     asked = []
     monkeypatch.setattr(programs, "compiled", asked.append)
     code, out, _ = slayr("toolchain", "build", "--jobs", "2")
-    assert code == 0 and sorted(asked) == ["fm_gp", "hierarchical_gp", "matern_gp"]
+    assert code == 0 and sorted(asked) == ["composite_gp", "fm_gp", "hierarchical_gp", "matern_gp"]
     assert all(f"{name:<16}  already compiled" in out for name in asked)
 
 

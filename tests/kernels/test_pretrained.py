@@ -366,7 +366,6 @@ def test_few_and_large_values(y, method):
 
 
 @pytest.mark.stan
-@pytest.mark.xfail(reason="composite_leaf takes a segment of an empty array of columns", strict=True)
 @pytest.mark.parametrize("layers", [1, 2])
 def test_kernel_without_base_is_fitted(fitted, layers):
     kernel = fitted.kernel.with_parts(layers, None)

@@ -161,6 +161,23 @@ def test_machine_of_the_squared_exponential_does_not_see_the_origin(origin):
     assert trained.origin == origin
 
 
+@pytest.mark.parametrize("machine", ["svr", "ridge", "labels"])
+@pytest.mark.parametrize("family", ["se", "exponential", "polynomial", "linear"])
+def test_every_machine_makes_a_kernel(family, machine):
+    configs, y = related()
+    options = {} if family in ("polynomial", "linear") else {"lengthscale": 0.5}
+    given = {"labels": y > np.median(y)}.get(machine, y)
+    options["machine"] = "ridge" if machine == "ridge" else "svr"
+    for n in (3, 16):
+        trained = svm.pretrain(plane(), configs[:n], given[:n], family=family, C=10.0, **options)
+        kernel = trained.kernel(layers=(1, 2) if family == "se" else 2)
+        points = trained.encoder.encode(configs)
+        k = kernel.with_parts(2, None).gram(points, points, {"sigma_f": 1.0, "feature_lengthscale": [1.0]})
+        np.testing.assert_allclose(np.diag(k), 1.0, rtol=1e-10)
+        assert np.linalg.eigvalsh(k).min() > -1e-10 and k.min() < 0.9
+        assert kernel.concentration == min(max(2 * trained.skill, 0.1), 1.0)
+
+
 def test_categorical_parameters():
     configs = Encoder(mixed()).sobol(16, 1)
     y = [c["x"] + (c["act"] == "relu") for c in configs]
