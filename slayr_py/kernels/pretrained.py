@@ -83,6 +83,9 @@ class Pretrained(Planned):
         ``degree`` and ``coef0`` of the polynomial family.
     distance_scale : float, optional
         Squared distance of the features that counts as 1; by default the median over 256 points of the space.
+    ranges : mapping of str to sequence, optional
+        Lower bound, upper bound, and whether the scale is logarithmic, of real parameters: the kernel is refused for a
+        space with others.
     concentration : float
         Concentration of the learned parts in the Dirichlet prior of ``share``; that of the base is 1. A number below 1
         makes their prior share smaller.
@@ -95,7 +98,7 @@ class Pretrained(Planned):
     """
 
     name: ClassVar[str] = "pretrained"
-    plain_mappings: ClassVar[tuple[str, ...]] = ("origin", "family_options")
+    plain_mappings: ClassVar[tuple[str, ...]] = ("origin", "family_options", "ranges")
 
     def __init__(
         self,
@@ -109,6 +112,7 @@ class Pretrained(Planned):
         columns: Sequence[str] = (),
         family_options: Mapping[str, Any] | None = None,
         distance_scale: float | None = None,
+        ranges: Mapping[str, Sequence[float]] | None = None,
         concentration: float = 1.0,
     ) -> None:
         self.columns = _checked_columns(columns)
@@ -123,6 +127,7 @@ class Pretrained(Planned):
             raise DataError(f"the base must be Matern(p=0), Matern(p=1), Matern(p=2) or None, got {base!r:.200}")
         self.base = base
         self.distance_scale = None if distance_scale is None else check_number("distance_scale", distance_scale)
+        self.ranges = {name: _checked_range(name, values) for name, values in (ranges or {}).items()}
         self.concentration = check_number("concentration", concentration)
         self._at: dict[tuple[Any, ...], Features] = {}
 
@@ -140,6 +145,8 @@ class Pretrained(Planned):
         }
         if self.family_options:
             options["family_options"] = self.family_options
+        if self.ranges:
+            options["ranges"] = {name: list(values) for name, values in self.ranges.items()}
         if self.concentration != 1:
             options["concentration"] = self.concentration
         return options if self.distance_scale is None else options | {"distance_scale": self.distance_scale}
@@ -171,6 +178,12 @@ class Pretrained(Planned):
                 f"the kernel was learned on the columns {list(self.columns)}, and the space has "
                 f"{list(encoder.column_names)}; pre-train on configurations of this space"
             )
+        for name, here in ranges_of(encoder).items():
+            if here != self.ranges.get(name, here):
+                raise DataError(
+                    f"the kernel was learned on {name!r} {_spelled(self.ranges[name])}, and the space has it "
+                    f"{_spelled(here)}; pre-train on configurations of this space"
+                )
 
     @override
     def hyperparameters(self, encoder: Layout) -> tuple[Hyperparameter, ...]:
@@ -312,6 +325,7 @@ _LEARNED = (
     "columns",
     "family_options",
     "distance_scale",
+    "ranges",
     "concentration",
 )
 
@@ -421,6 +435,26 @@ class _TwoLayers(_Layer):
         return self.between(a, b), (by_own[:, None] - 2 * by_cross) / self.kernel.features(a.encoder).distance_scale(
             a.encoder
         )
+
+
+def ranges_of(encoder: Layout) -> dict[str, tuple[float, float, bool]]:
+    """Return lower bound, upper bound and whether the scale is logarithmic, of every real parameter."""
+    return {d.name: (float(d.lower), float(d.upper), d.log) for d in encoder.dimensions if d.is_real}
+
+
+def _checked_range(name: str, values: Sequence[float]) -> tuple[float, float, bool]:
+    try:
+        lower, upper, log = values
+        found = float(lower), float(upper), bool(log)
+    except (TypeError, ValueError) as error:
+        raise DataError(f"ranges[{name!r}] must be a lower bound, an upper bound and a bool, got {values!r}") from error
+    if not found[0] < found[1]:
+        raise DataError(f"ranges[{name!r}] must have a lower bound below the upper one, got {values!r}")
+    return found
+
+
+def _spelled(values: tuple[float, float, bool]) -> str:
+    return f"from {values[0]:g} to {values[1]:g}{' (logarithmic)' if values[2] else ''}"
 
 
 def _squared_distance(k: FloatArray, of_a: FloatArray, of_b: FloatArray) -> FloatArray:

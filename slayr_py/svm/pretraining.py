@@ -27,7 +27,7 @@ from slayr_py.errors import DataError, did_you_mean
 from slayr_py.kernels.free_kernels import FreeKernel, checked_lengthscale, from_family
 from slayr_py.kernels.matern import Matern
 from slayr_py.kernels.origins import Origin, binary_of, origin_of, radius_of
-from slayr_py.kernels.pretrained import Pretrained
+from slayr_py.kernels.pretrained import Pretrained, ranges_of
 from slayr_py.space import Encoded, Encoder
 from slayr_py.space.dimension import FloatArray
 from slayr_py.space.reading import rows_of
@@ -167,6 +167,7 @@ class Pretraining:
             base=None,
             columns=self.columns,
             family_options=self.family_options,
+            ranges=ranges_of(self.encoder),
             concentration=float(np.clip(2 * self.skill, _LEAST_CONCENTRATION, 1.0)),
         )
         scale = learned.median_squared_distance(self.encoder.encode(self.encoder.sobol(_MEDIAN_POINTS, self.seed)))

@@ -5,6 +5,7 @@ import itertools
 import json
 import math
 import pickle
+import re
 
 import numpy as np
 import pytest
@@ -374,3 +375,17 @@ def test_kernel_without_base_is_fitted(fitted, layers):
     assert "share" not in posterior.draws and posterior.check().kernel_notes == ()
     here, stan = (posterior.predict(configs, engine=engine) for engine in ("numpy", "stan"))
     np.testing.assert_allclose(stan.mean, here.mean, rtol=1e-8)
+
+
+def test_other_ranges_are_refused():
+    space = ConfigurationSpace({"x": (0.0, 1.0), "z": (1.0, 10.0)})
+    configs = [{"x": 0.1 * i, "z": 1.0 + 0.8 * i} for i in range(10)]
+    kernel = sl.svm.pretrain(space, configs, np.arange(10.0), machine="ridge").kernel()
+    assert kernel.ranges == {"x": (0.0, 1.0, False), "z": (1.0, 10.0, False)}
+    wider = ConfigurationSpace({"x": (0.0, 1.0), "z": (1.0, 20.0)})
+    with pytest.raises(sl.DataError, match="learned on 'z' from 1 to 10, and the space has it from 1 to 20"):
+        sl.GaussianProcess(wider, kernel)
+    for wrong in ([0, 1], [1, 0, False], ["a", 1, False], 3):
+        options = kernel.options() | {"ranges": {"x": wrong}}
+        with pytest.raises(sl.DataError, match=re.escape("ranges['x'] must")):
+            from_name("pretrained", **options)
