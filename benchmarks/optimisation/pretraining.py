@@ -196,6 +196,13 @@ def residual_loop(task: Related, acquisition: str, seed: int, budget: int) -> np
     return np.array(values)
 
 
+def _regrets(values: pd.Series) -> str:
+    if values.empty:
+        return ""
+    error = f" ± {standard_error(values):.2g}" if len(values) > 1 else ""
+    return f"{values.mean():.2g}{error} ({values.median():.2g})"
+
+
 def table(rows: pd.DataFrame) -> str:
     """Return regrets with standard errors, and how soon a run is near the minimum, in Markdown."""
     at = [f"at {k}" for k in AT if f"at {k}" in rows and rows[f"at {k}"].notna().any()]
@@ -203,7 +210,7 @@ def table(rows: pd.DataFrame) -> str:
     lines = [f"| {' | '.join(heads)} |", "|---" * len(heads) + "|"]
     keys = ["problem", "misleading", "acquisition", "kernel"]
     for (problem, misleading, acquisition, kernel), some in rows.groupby(keys, sort=False):
-        cells = [f"{some[k].mean():.3g} ± {standard_error(some[k]):.2g} ({some[k].median():.3g})" for k in at]
+        cells = [_regrets(some[k].dropna()) for k in at]
         found = some["first"].fillna(np.inf).median()
         share = "" if some["share_base"].isna().all() else f"{some['share_base'].mean():.2f}"
         first = "never" if np.isinf(found) else f"{found:g}"
