@@ -206,6 +206,7 @@ class Composite(Planned):
         for leaf, kernel in self.given.items():
             _only_part(leaf, kernel)
         self.max_leaves = check_integer("max_leaves", max_leaves, 1, MOST_LEAVES)
+        self._planned: tuple[Layout, Plan] | None = None  # a search asks for the plan of one space all the time
         self.node = parse(expression, self.given)
         self.expression = spell(self.node)
         if (n := len(leaves(self.node))) > self.max_leaves:
@@ -255,7 +256,10 @@ class Composite(Planned):
 
     @override
     def plan(self, encoder: Layout) -> Plan:
-        return self._layout(encoder).plan
+        planned = self._planned
+        if planned is None or planned[0] is not encoder:
+            self._planned = planned = (encoder, self._layout(encoder).plan)
+        return planned[1]
 
     @override
     def hyperparameters(self, encoder: Layout) -> tuple[Hyperparameter, ...]:

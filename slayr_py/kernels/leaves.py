@@ -154,6 +154,10 @@ class PlannedLeaf:
 
         The second one yields positions of real inputs and derivatives.
         """
+        if self.kind in STATIONARY:
+            base, p = STATIONARY[self.kind]
+            h = self._squared_distance(pairs, draws)
+            return correlation(h, base, p, self._rq_alpha(draws, h)), self._stationary_gradient(h, pairs, draws)
         value = self.value(pairs, draws)
         if self.kind == "C":
             return value, iter(())
@@ -161,9 +165,7 @@ class PlannedLeaf:
             return value, self._given_gradient(value, pairs, draws)
         if self.kind == "LIN":
             return value, self._linear_gradient(value, pairs, draws)
-        if self.kind == "PER":
-            return value, self._periodic_gradient(value, pairs, draws)
-        return value, self._stationary_gradient(value, pairs, draws)
+        return value, self._periodic_gradient(value, pairs, draws)
 
     def _real(self, pairs: Pairs) -> Iterator[tuple[int, int, int]]:
         """Yield position among the real inputs, column, and position in the leaf of each real input of the leaf."""
@@ -184,9 +186,8 @@ class PlannedLeaf:
         difference = pairs.a[..., self.columns] - pairs.b[..., self.columns]
         return np.tensordot(self._weight(draws), np.square(difference), axes=(1, -1))
 
-    def _stationary_gradient(self, value: FloatArray, pairs: Pairs, draws: Draws) -> Iterator[tuple[int, FloatArray]]:
+    def _stationary_gradient(self, h: FloatArray, pairs: Pairs, draws: Draws) -> Iterator[tuple[int, FloatArray]]:
         base, p = STATIONARY[self.kind]
-        h = self._squared_distance(pairs, draws)
         by_distance, weight = slope(h, base, p, self._rq_alpha(draws, h)), self._weight(draws)
         for position, column, c in self._real(pairs):
             yield position, 2 * _against(weight[:, c], h) * (pairs.a - pairs.b)[..., column] * by_distance

@@ -296,10 +296,6 @@ class Pretrained(Planned):
     def _parts(self) -> tuple[str, ...]:
         return (*(_LAYERS[layer] for layer in self.layers), *((BASE,) if self.base is not None else ()))
 
-    def median_squared_distance(self, points: Encoded) -> float:
-        """Return the median squared distance of the features between points of the space."""
-        return self.features(points.encoder).median_squared_distance(points)
-
     def _part(self, layer: int) -> Given:
         return _OneLayer(self) if layer == 1 else _TwoLayers(self)
 
@@ -353,15 +349,14 @@ class Features:
     def distance_scale(self, encoder: Layout) -> float:
         """Return the median squared distance of the features of points of the space."""
         if self._distance_scale is None:
-            space = cast(Encoder, encoder)
-            median = self.median_squared_distance(space.encode(space.sobol(_MEDIAN_POINTS, 1)))
-            self._distance_scale = median if median > 0 else 1.0
+            self._distance_scale = self.median_squared_distance(cast(Encoder, encoder), seed=1)
         return self._distance_scale
 
-    def median_squared_distance(self, points: Encoded) -> float:
-        """Return the median squared distance between points of the space."""
+    def median_squared_distance(self, encoder: Encoder, seed: int) -> float:
+        """Return the median squared distance of the features between 256 points of the space; 1 if it is 0."""
+        points = encoder.encode(encoder.sobol(_MEDIAN_POINTS, seed))
         distance = _squared_distance(*self.values(points, points))
-        return float(np.median(distance[np.triu_indices(len(points), 1)]))
+        return float(np.median(distance[np.triu_indices(len(points), 1)])) or 1.0
 
     def values(self, a: Encoded, b: Encoded) -> tuple[FloatArray, FloatArray, FloatArray]:
         """Return K^E(a, b), K^E(a, a) and K^E(b, b); the last ones are kept, since both layers need them."""

@@ -36,7 +36,6 @@ from slayr_py.svm.leave_one_out import MACHINES, Fit
 _COSTS = (0.1, 1.0, 10.0, 100.0, 1000.0)
 _LENGTHSCALES = (0.1, 0.15, 0.2, 0.3, 0.5, 0.8, 1.2)  # times sqrt(C / 2) for C columns
 _MOST_SUPPORT = 60  # points of a kernel that has to be summed over pairs of them
-_MEDIAN_POINTS = 256
 _LEAST_CONCENTRATION = 0.1
 _USELESS = 0.8  # leave-one-out error, relative to that without a machine, above which a message says so
 _WIDER = 1.3  # factor of epsilon
@@ -170,8 +169,7 @@ class Pretraining:
             ranges=ranges_of(self.encoder),
             concentration=float(np.clip(2 * self.skill, _LEAST_CONCENTRATION, 1.0)),
         )
-        scale = learned.median_squared_distance(self.encoder.encode(self.encoder.sobol(_MEDIAN_POINTS, self.seed)))
-        learned.distance_scale = scale if scale > 0 else 1.0
+        learned.distance_scale = learned.features(self.encoder).median_squared_distance(self.encoder, self.seed)
         return learned.with_parts(layers, base)
 
     def predict(self, configs: Any) -> NDArray[Any]:

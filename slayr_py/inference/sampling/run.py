@@ -83,7 +83,8 @@ def run(
                 "sig_figs": DIGITS,
             }
             model = program.model()
-            guesses = period_guesses(data, approximations.MODE_STARTS)
+            continued = method == "carried" or (method == "nuts" and start is not None)
+            guesses = [] if continued else period_guesses(data, approximations.MODE_STARTS)
             if method == "nuts":
                 result = nuts.sample(model, common, options, int(seed), start, guesses)
             elif method == "carried":
