@@ -1,0 +1,1 @@
+"""Search for kernels: expressions of sums and products that explain the observations best."""

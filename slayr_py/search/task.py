@@ -1,0 +1,107 @@
+"""What a search strategy gets, proposes and learns: the interface between strategies and fits.
+
+A strategy is a generator. It yields batches of candidates, all of which may be fitted side by side, and is sent the
+evaluations of the batch in the same order. The search closes it when the budget of fits is used up, so that it never
+counts fits itself. A strategy has to be deterministic: an interrupted search repeats it from the start, with all known
+fits in a cache that costs nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from slayr_py.kernels.expression import Leaf, Node, canonical, leaves, spell
+from slayr_py.space import Encoded
+from slayr_py.space.dimension import FloatArray
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """An expression to fit.
+
+    Attributes
+    ----------
+    node : Node
+        The expression in canonical form; :meth:`of` makes it canonical.
+    parent : str, optional
+        Canonical text of the evaluated expression that it was made from; the fit inherits its hyperparameters.
+    step : int
+        Round of the strategy that proposed it, from 0.
+    """
+
+    node: Node
+    parent: str | None = None
+    step: int = 0
+
+    @classmethod
+    def of(cls, node: Node, parent: str | None = None, step: int = 0) -> Candidate:
+        """Return the candidate of an expression in any form."""
+        return cls(canonical(node), parent, step)
+
+    @property
+    def expression(self) -> str:
+        """Canonical text."""
+        return spell(self.node)
+
+
+@dataclass(frozen=True)
+class Evaluation:
+    """A fitted expression.
+
+    Attributes
+    ----------
+    node : Node
+        The expression in canonical form.
+    expression : str
+        Its text.
+    score : float
+        Larger is better; -inf if the fit failed.
+    theta : mapping of str to FloatArray
+        Hyperparameters of the best fit by name, those of the kernel as vectors; empty if the fit failed.
+    """
+
+    node: Node
+    expression: str
+    score: float
+    theta: Mapping[str, FloatArray] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Task:
+    """What a strategy searches.
+
+    Attributes
+    ----------
+    base : tuple of Leaf
+        Base kernels on all parameters, and on each parameter alone where there are several.
+    max_leaves : int
+        Largest number of leaves of an expression.
+    train : Encoded
+        The n observed configurations.
+    y : (n,) float64
+        Standardised targets.
+    beam : int
+        Number of expressions that a round expands.
+    batch : int
+        Number of candidates that may be fitted side by side without a loss, at least 1. It is a setting, not the number
+        of processes, so that results do not depend on the machine.
+    seed : int
+        Fixes every random number of the strategy.
+    """
+
+    base: tuple[Leaf, ...]
+    max_leaves: int
+    train: Encoded
+    y: FloatArray
+    beam: int = 3
+    batch: int = 4
+    seed: int = 1
+
+    def allows(self, node: Node) -> bool:
+        """Return whether an expression has few enough leaves."""
+        return len(leaves(node)) <= self.max_leaves
+
+
+Rounds = Generator[Sequence[Candidate], Sequence[Evaluation], None]
+"""A strategy at work; see the module."""
