@@ -7,11 +7,14 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from ConfigSpace import ConfigurationSpace
 from numpy.typing import ArrayLike
 
 from slayr_py.arguments import check_flag, check_integer
 from slayr_py.errors import DataError
-from slayr_py.inference.model import Model
+from slayr_py.inference.marginal import planned
+from slayr_py.inference.model import Likelihood, Model, Warp
+from slayr_py.inference.named_priors import Priors
 from slayr_py.inference.observed import observe
 from slayr_py.inference.posterior import Posterior
 from slayr_py.inference.sampling.attempts import Attempt, fit_until_ok
@@ -19,7 +22,10 @@ from slayr_py.inference.sampling.options import FitOptions, Method
 from slayr_py.inference.sampling.programs import compiled
 from slayr_py.inference.sampling.run import run
 from slayr_py.inference.sampling.warm_start import WarmStart
-from slayr_py.space import Encoded
+from slayr_py.inference.sparse_posterior import fit_sparse
+from slayr_py.kernels import Kernel, from_name
+from slayr_py.kernels.composite import as_composite
+from slayr_py.space import Encoded, Encoder
 
 
 class GaussianProcess(Model):
@@ -45,6 +51,10 @@ class GaussianProcess(Model):
         "probit" is for binary observations: y is True with probability Phi(f), and the latent function f is the
         Gaussian process. Laplace's approximation integrates it out of the density of the hyperparameters; predictions
         use expectation propagation. See :meth:`Posterior.probability`.
+    inducing : int, optional
+        Fit sparsely, for thousands of observations: so many of them are inducing points that represent all. Kernels are
+        then "auto" on real parameters, Matérn kernels with p at most 2, and expressions. Nothing is compiled.
+        ``method="map"`` gives the mode; all others at most 100 draws of Laplace's approximation, re-weighted.
 
     Raises
     ------
@@ -62,6 +72,24 @@ class GaussianProcess(Model):
     Matern(p=2)
     """
 
+    def __init__(
+        self,
+        space: ConfigurationSpace | Encoder,
+        kernel: Kernel | str = "auto",
+        priors: Priors | None = None,
+        warp: Warp = "none",
+        likelihood: Likelihood = "gaussian",
+        *,
+        inducing: int | None = None,
+    ) -> None:
+        self.inducing = None if inducing is None else check_integer("inducing", inducing)
+        if self.inducing is not None:
+            encoder = space if isinstance(space, Encoder) else Encoder(space)
+            space, kernel = encoder, as_composite(from_name(kernel, encoder))
+        super().__init__(space, kernel, priors, warp, likelihood)
+        if self.inducing is not None:
+            planned(self)  # raises for a warp or binary observations
+
     def prepare(self, progress: Callable[[str], None] | None = None) -> None:
         """Find or assemble CmdStan and compile the program, so that fits do not wait for it.
 
@@ -69,7 +97,8 @@ class GaussianProcess(Model):
         ------
         ToolchainError, CompileError
         """
-        compiled(self.kernel.program, progress)
+        if self.inducing is None:
+            compiled(self.kernel.program, progress)
 
     def fit(
         self,
@@ -162,6 +191,8 @@ class GaussianProcess(Model):
         seed = check_integer("seed", seed, minimum=0)  # before anything is compiled
         maximize = check_flag("maximize", maximize)
         observed = observe(self, configs, y, options.method == "map", options.pointwise, maximize, y_sd)
+        if self.inducing is not None:
+            return fit_sparse(observed, self.inducing, options, seed)
         if start is not None:
             self.check_start(start, options.chains)
         program = compiled(self.kernel.program, progress)

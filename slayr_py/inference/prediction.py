@@ -284,11 +284,29 @@ class Predictor:
         values, noise = self.targets.gaussian(covariance, draws)
         diagonal = np.arange(n)
         covariance[:, diagonal, diagonal] += noise
-        self.factor = _cholesky(covariance)
+        self.factor = cholesky(covariance)
         self._offset, self._slope = np.zeros((s, 1)), np.ones((s, 1))
         residual = values - draws["mu"][:, None]
         self.whitened = np.stack([solve_lower(f, r[None])[0] for f, r in zip(self.factor, residual, strict=True)])
         self._solve_weights()
+
+    @classmethod
+    def from_factors(
+        cls,
+        kernel: Kernel,
+        train: Encoded,
+        targets: Targets,
+        draws: Mapping[str, FloatArray],
+        factor: FloatArray,
+        weights: FloatArray,
+    ) -> Predictor:
+        """Return a predictor from factors (s, n, n) and weights (s, n) of the covariances in the mean."""
+        made = cls.__new__(cls)
+        made.kernel, made.train, made.draws, made.targets = kernel, train, draws, targets
+        made.factor, made.weights = factor, weights
+        made.whitened = np.einsum("snm,sn->sm", factor, weights)
+        made._offset, made._slope = np.zeros((len(factor), 1)), np.ones((len(factor), 1))
+        return made
 
     def _solve_weights(self) -> None:
         """Compute the weights alpha of the covariances in the mean."""
@@ -314,7 +332,10 @@ class Predictor:
         """Return the predictor of at most ``n_draws`` of these draws, all of whose chains are thinned evenly."""
         if n_draws >= len(self.factor):
             return self
-        rows = thinned(len(self.factor), n_chains, n_draws)
+        return self.rows(thinned(len(self.factor), n_chains, n_draws))
+
+    def rows(self, rows: NDArray[np.intp]) -> Predictor:
+        """Return the predictor of some of these draws."""
         some = copy(self)
         some.draws = {name: values[rows] for name, values in self.draws.items()}
         some._offset, some._slope = self._offset[rows], self._slope[rows]
@@ -367,7 +388,7 @@ class Predictor:
         diagonal = np.arange(q)
         rest[:, diagonal, diagonal] += self.targets.common_noise(self.draws)[:, None]
         factor = np.zeros((len(solved), n + q, n + q))
-        factor[:, :n, :n], factor[:, n:, :n], factor[:, n:, n:] = self.factor, solved, _cholesky(rest)
+        factor[:, :n, :n], factor[:, n:, :n], factor[:, n:, n:] = self.factor, solved, cholesky(rest)
         extended = copy(self)
         extended.train, extended.factor = self.train.concatenate(pending), factor
         # The assumed values are the mean given the observations, so that their whitened residuals are 0.
@@ -430,7 +451,7 @@ def sample_all(
         mean, covariance = predictor.joint_moments(new)
         # Rounding errors are relative to the prior variance, which can exceed the posterior one by orders of magnitude.
         scale = kernel.diagonal(new, predictor.draws).max(axis=1, initial=0.0)
-        factors = _cholesky(covariance, scale)
+        factors = cholesky(covariance, scale)
         for row, centre, factor in zip(some, mean, factors, strict=True):
             mine = rows == row
             values[mine] = centre + normals[mine] @ factor.T
@@ -464,7 +485,7 @@ def coordinate_table(model: Model, stored: xr.Dataset) -> pd.DataFrame:
     return pd.DataFrame(table)
 
 
-def _cholesky(covariance: FloatArray, scale: FloatArray | None = None) -> FloatArray:
+def cholesky(covariance: FloatArray, scale: FloatArray | None = None) -> FloatArray:
     """Return the lower factors of (s, n, n), with the smallest jitter that makes each matrix positive definite.
 
     The jitter is relative to ``scale`` (s,), by default the mean of each diagonal.

@@ -50,6 +50,12 @@ def slope(h: FloatArray, base: Base, p: int, rq_alpha: FloatArray | None) -> Flo
     return (2 * p + 1) * matern_slope(np.sqrt((2 * p + 1) * h), p)
 
 
+def by_rq_alpha(h: FloatArray, rq_alpha: FloatArray) -> FloatArray:
+    """Return the derivative of the logarithm of the rational quadratic correlation by its exponent."""
+    scaled = h / (2 * rq_alpha)
+    return np.asarray(scaled / (1 + scaled) - np.log1p(scaled))
+
+
 def matern(d: FloatArray, p: int) -> FloatArray:
     """Return M_p(d) element by element, by the nested sum of the Stan function; d = sqrt(2 nu) r >= 0."""
     e = np.negative(d)

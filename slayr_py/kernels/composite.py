@@ -145,6 +145,23 @@ class Planned(Composable):
         return _scaled(plan.component_correlations(Pairs.own(a, plan.given), draws), draws, axis=1)
 
 
+def as_composite(kernel: Kernel) -> Composite:
+    """Return a kernel that can be a part of sums and products as an expression.
+
+    Raises
+    ------
+    DataError
+        For another kernel.
+    """
+    if isinstance(kernel, Composite):
+        return kernel
+    if not isinstance(kernel, Composable):
+        raise DataError(
+            f"a kernel {kernel.name!r} is no expression; composite, Matérn (p <= 2) and pre-trained kernels are"
+        )
+    return Composite.from_node(*kernel.as_node())
+
+
 class Composite(Planned):
     r"""Sum of products of kernels, given as an expression.
 

@@ -6,7 +6,7 @@ replaces them by their sum with the weights left_j and right_j.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -17,6 +17,9 @@ from slayr_py.kernels.hyperparameters import Draws
 from slayr_py.kernels.leaves import Given, Pairs, PlannedLeaf
 from slayr_py.space import Encoded
 from slayr_py.space.dimension import FloatArray
+
+
+_HYPERPARAMETERS = ("lengthscale", "period", "rq_alpha", "centre", "feature_lengthscale")
 
 
 class Component(NamedTuple):
@@ -115,10 +118,42 @@ class Plan:
         both = [leaf.gradient(pairs, draws) for leaf in self.leaves]
         values = self._all_values([value for value, _ in both], draws)
         gradient = np.zeros((*values[-1].shape, len(pairs.real_columns)))
-        for leaf, adjoint in enumerate(self._adjoints(values, draws)):
-            for position, slope in both[leaf][1]:
-                gradient[..., position] += adjoint * slope
+        for step, adjoint in zip(self.steps, self._adjoints(values, draws), strict=True):
+            if step > 0:
+                for position, slope in both[step - 1][1]:
+                    gradient[..., position] += adjoint * slope
         return values[-1], gradient
+
+    def correlation_pullback(
+        self, pairs: Pairs, draws: Draws
+    ) -> tuple[FloatArray, Callable[[FloatArray], dict[str, FloatArray]]]:
+        """Return the values (s, ...), and a function of their adjoint.
+
+        The function takes the derivatives (s, ...) of a scalar by the values and returns its derivatives by the
+        hyperparameters, (s, entries) by name: one backward sweep over the steps.
+        """
+        of_leaves = [leaf.pullback(pairs, draws) for leaf in self.leaves]
+        values = self._all_values([value for value, _ in of_leaves], draws)
+
+        def pullback(adjoint: FloatArray) -> dict[str, FloatArray]:
+            operands, s = self._operands(), len(draws["sigma_f"])
+            slopes = {name: np.zeros_like(draws[name]) for name in _HYPERPARAMETERS if name in draws}
+            left, right = np.zeros((2, s, self.n_split + max(self.n_share, 1) - 1))
+            for i, (step, inner) in enumerate(zip(self.steps, self._adjoints(values, draws), strict=True)):
+                outer = adjoint * inner
+                if step > 0:
+                    for name, entries, by_entry in of_leaves[step - 1][1](outer):
+                        slopes[name][:, entries] += by_entry
+                elif step < 0:
+                    for weight, operand in zip((left, right), operands[i], strict=True):
+                        weight[:, -step - 1] = (outer * values[operand]).reshape(s, -1).sum(axis=1)
+            if self.n_share:
+                slopes["share"] = np.hstack([left[:, :1], right])
+            elif self.n_split:
+                slopes["split"] = left - right
+            return slopes
+
+        return values[-1], pullback
 
     def weights(self, draws: Draws) -> tuple[FloatArray, FloatArray]:
         """Return the weights of the left and right operands of the sums, (s, sums) each."""
@@ -179,9 +214,8 @@ class Plan:
         values[-1] = np.broadcast_to(values[-1], (s, *values[-1].shape[1:]))
         return values
 
-    def _adjoints(self, values: list[FloatArray], draws: Draws) -> list[FloatArray]:
-        """Return the derivatives of the expression by the values of the leaves."""
-        weights = self.weights(draws)
+    def _operands(self) -> dict[int, tuple[int, int]]:
+        """Return the positions of the operands of each operation by its position."""
         operands: dict[int, tuple[int, int]] = {}
         stack: list[int] = []
         for i, step in enumerate(self.steps):
@@ -189,6 +223,11 @@ class Plan:
                 right, left = stack.pop(), stack.pop()
                 operands[i] = left, right
             stack.append(i)
+        return operands
+
+    def _adjoints(self, values: list[FloatArray], draws: Draws) -> list[FloatArray]:
+        """Return the derivatives of the expression by the values after each step."""
+        weights, operands = self.weights(draws), self._operands()
         adjoints: list[FloatArray] = [np.ones(())] * len(values)
         shape = (-1, *[1] * (values[-1].ndim - 1))
         for i in reversed(range(len(values))):
@@ -198,7 +237,7 @@ class Plan:
             a, b = operands[i]
             of_a, of_b = (values[b], values[a]) if step == 0 else (w[:, -step - 1].reshape(shape) for w in weights)
             adjoints[a], adjoints[b] = adjoints[i] * of_a, adjoints[i] * of_b
-        return [adjoints[i] for i, step in enumerate(self.steps) if step > 0]
+        return adjoints
 
 
 def _lower_triangle(matrix: FloatArray) -> FloatArray:

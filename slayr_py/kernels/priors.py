@@ -9,7 +9,18 @@ from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.special import betaln, digamma, gammaln, polygamma, xlog1py, xlogy
+from scipy.special import (
+    betaincinv,
+    betaln,
+    digamma,
+    gammainccinv,
+    gammaincinv,
+    gammaln,
+    ndtr,
+    polygamma,
+    xlog1py,
+    xlogy,
+)
 from typing_extensions import override
 
 from slayr_py.errors import DataError
@@ -89,6 +100,16 @@ class Prior(ABC):
         It is -inf outside the support. :class:`Dirichlet` has the joint density of each vector, (...).
         """
 
+    @abstractmethod
+    def at_score(self, z: FloatArray) -> FloatArray:
+        """Return the values whose distribution is the prior if the scores z (...) are standard normal; increasing.
+
+        Raises
+        ------
+        DataError
+            For a prior of several values at once.
+        """
+
     def asdict(self) -> dict[str, Any]:
         """Return a JSON-able description for :func:`prior_from_dict`."""
         return {"family": type(self).__name__} | {f.name: getattr(self, f.name) for f in fields(self)}
@@ -111,6 +132,10 @@ class Normal(Prior):
     @override
     def log_density(self, value: ArrayLike) -> FloatArray:
         return _normal(np.asarray(value, np.float64), self.mu, self.sigma)
+
+    @override
+    def at_score(self, z: FloatArray) -> FloatArray:
+        return np.asarray(self.mu, np.float64) + np.asarray(self.sigma, np.float64) * z
 
 
 @dataclass(frozen=True)
@@ -136,6 +161,10 @@ class LogNormal(Prior):
         x = np.asarray(value, np.float64)
         logarithm = np.log(np.where(x > 0, x, 1.0))
         return np.where(x > 0, _normal(logarithm, self.mu, self.sigma) - logarithm, -np.inf)
+
+    @override
+    def at_score(self, z: FloatArray) -> FloatArray:
+        return np.exp(np.asarray(self.mu, np.float64) + np.asarray(self.sigma, np.float64) * z)
 
 
 @dataclass(frozen=True)
@@ -174,6 +203,12 @@ class _GeneralizedGamma(Prior):
         density = np.log(abs(self._power)) + shape * np.log(rate) - gammaln(shape)
         density = density + shape * log_power - rate * np.exp(log_power) - log_power / self._power
         return np.where(x > 0, density, -np.inf)
+
+    @override
+    def at_score(self, z: FloatArray) -> FloatArray:
+        shape, rate = self._shape_and_rate()
+        quantile = gammaincinv(shape, ndtr(z)) if self._power > 0 else gammainccinv(shape, ndtr(z))
+        return np.asarray((quantile / rate) ** (1 / self._power))
 
 
 @dataclass(frozen=True)
@@ -238,6 +273,10 @@ class Beta(Prior):
         legal = np.where(inside, x, 0.5)
         return np.where(inside, xlogy(a - 1, legal) + xlog1py(b - 1, -legal) - betaln(a, b), -np.inf)
 
+    @override
+    def at_score(self, z: FloatArray) -> FloatArray:
+        return np.asarray(betaincinv(np.asarray(self.a, np.float64), np.asarray(self.b, np.float64), ndtr(z)))
+
 
 @dataclass(frozen=True)
 class Dirichlet(Prior):
@@ -259,6 +298,10 @@ class Dirichlet(Prior):
         inside = np.all(x >= 0, axis=-1) & (np.abs(x.sum(axis=-1) - 1) < 1e-6)
         density = np.sum(xlogy(concentration - 1, np.where(inside[..., None], x, 1.0)), axis=-1)
         return np.where(inside, density + gammaln(concentration.sum()) - gammaln(concentration).sum(), -np.inf)
+
+    @override
+    def at_score(self, z: FloatArray) -> FloatArray:
+        raise DataError("weights with a Dirichlet prior have no scores of their own; use splits with Beta priors")
 
 
 def _normal(x: FloatArray, mu: ArrayLike, sigma: ArrayLike) -> FloatArray:

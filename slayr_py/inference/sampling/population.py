@@ -68,6 +68,7 @@ def improve(
     n: int,
     good: Callable[[float, float], bool],
     rng: np.random.Generator,
+    proposals: int | None = None,
 ) -> Population:
     """Return n draws resampled from the first step with good importance ratios, or else from the last step.
 
@@ -82,6 +83,8 @@ def improve(
     good : callable
         Maps a Pareto shape and an effective number of draws to whether they are good enough.
     rng : numpy.random.Generator
+    proposals : int, optional
+        Proposals of a step; by default 1000, and 200 for every parameter after the tenth.
 
     Raises
     ------
@@ -90,11 +93,12 @@ def improve(
     """
     centres, counts = np.unique(start, axis=0, return_counts=True)
     weights = counts / counts.sum()
+    count = PROPOSALS + PER_PARAMETER * max(0, start.shape[1] - 10) if proposals is None else proposals
     steps = 0
     while True:
         steps += 1
         proposal = _fitted(centres, weights, rng)
-        points = proposal.draw(PROPOSALS + PER_PARAMETER * max(0, start.shape[1] - 10), rng)
+        points = proposal.draw(count, rng)
         log_ratio = log_density(points) - proposal.log_density(points)
         kept = smoothed_resample(log_ratio, n, rng)
         if good(kept.pareto_k, kept.ess) or steps == _STEPS:

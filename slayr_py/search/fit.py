@@ -1,0 +1,154 @@
+"""Fit one expression and score it.
+
+Scores, larger is better; P is the number of hyperparameters, n that of observations:
+
+* ``laplace``: Laplace's approximation of the log evidence, at the mode of scores that are standard normal a priori;
+* ``bic``: 2 log p(y | theta) - P log n, the negative of Schwarz's criterion (Duvenaud et al. 2013);
+* ``loo``: sum of log p(y_i | y_-i, theta) in closed form (Rasmussen & Williams 2006, section 5.4.2);
+* ``rmse``: negative root mean squared error on held-out observations, of a fit to the others;
+* ``elbo``: the variational bound of a sparse fit, in which case it replaces the likelihood in ``laplace`` and ``bic``.
+"""
+
+from __future__ import annotations
+
+import time
+from collections import defaultdict
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from typing import Any, Literal
+
+import numpy as np
+from threadpoolctl import threadpool_limits
+
+from slayr_py.errors import SlayrError
+from slayr_py.inference.marginal import ExactMarginal, Marginal
+from slayr_py.inference.model import Model
+from slayr_py.inference.modes import find_mode, hessian, laplace_evidence
+from slayr_py.inference.sparse import SparseMarginal
+from slayr_py.kernels import Composite
+from slayr_py.kernels.composite import MOST_LEAVES
+from slayr_py.kernels.expression import Node
+from slayr_py.search.inheritance import Parent, starts
+from slayr_py.search.task import Candidate, Evaluation
+from slayr_py.space import Encoded, Encoder
+from slayr_py.space.dimension import FloatArray
+
+Score = Literal["laplace", "bic", "loo", "rmse", "elbo"]
+
+
+@dataclass(frozen=True)
+class Settings:
+    """Data and settings that all fits of a search share.
+
+    Attributes
+    ----------
+    encoder : Encoder
+    train, y
+        The n observations; targets are standardised.
+    score : str
+        What to maximise.
+    restarts : int
+        Starts of every fit.
+    inducing : int, optional
+        Number of inducing points of sparse fits; None for exact ones.
+    seed : int
+    validation : Encoded, optional
+        Held-out configurations for the score "rmse", with their targets on the same scale.
+    peaks : mapping of int to FloatArray
+        Periods at the peaks of the periodogram of a column, the highest first.
+    """
+
+    encoder: Encoder
+    train: Encoded
+    y: FloatArray
+    score: Score
+    restarts: int
+    inducing: int | None
+    seed: int
+    validation: Encoded | None = None
+    validation_y: FloatArray = field(default_factory=lambda: np.zeros(0))
+    peaks: Mapping[int, FloatArray] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Fit:
+    """A fitted expression, or the reason why there is none. All values are numbers and text.
+
+    Attributes
+    ----------
+    expression : str
+        Canonical text.
+    scores : dict of str to float
+        All scores by name; NaN for one that these settings do not give.
+    start : dict
+        Scores of the hyperparameters at the mode, which fits of related expressions inherit.
+    theta : dict
+        Hyperparameters at the mode by name.
+    seconds : float
+        Time of the fit.
+    failure : str
+        Empty if the fit succeeded.
+    """
+
+    expression: str
+    scores: dict[str, float]
+    start: dict[str, dict[str, float]] = field(default_factory=dict)
+    theta: dict[str, list[float]] = field(default_factory=dict)
+    evaluations: int = 0
+    seconds: float = 0.0
+    failure: str = ""
+
+    def evaluation(self, node: Node, score: Score) -> Evaluation:
+        """Return what a strategy learns."""
+        value = self.scores[score]
+        theta = {name: np.asarray(values) for name, values in self.theta.items()}
+        return Evaluation(node, self.expression, value if np.isfinite(value) else -np.inf, theta)
+
+    def asdict(self) -> dict[str, Any]:
+        """Return a JSON-able description; ``Fit(**values)`` inverts it."""
+        return asdict(self)
+
+
+SCORES: tuple[Score, ...] = ("laplace", "bic", "loo", "rmse", "elbo")
+
+
+def fit(settings: Settings, candidate: Candidate, parent: tuple[Node, Fit] | None) -> Fit:
+    """Fit an expression; a failure is part of the result."""
+    clock = time.perf_counter()
+    try:
+        # One thread: results do not depend on the number of processes, and processes do not compete.
+        with threadpool_limits(limits=1, user_api="blas"):
+            return _fitted(settings, candidate, parent, clock)
+    except (SlayrError, np.linalg.LinAlgError, FloatingPointError) as error:
+        missing = dict.fromkeys(SCORES, -np.inf)
+        return Fit(candidate.expression, missing, seconds=time.perf_counter() - clock, failure=str(error))
+
+
+def _fitted(settings: Settings, candidate: Candidate, parent: tuple[Node, Fit] | None, clock: float) -> Fit:
+    model = Model(settings.encoder, Composite.from_node(candidate.node, max_leaves=MOST_LEAVES))
+    model = model.informed(settings.train, settings.y)
+    marginal: Marginal
+    if settings.inducing is None:
+        marginal = ExactMarginal(model, settings.train, settings.y)
+    else:
+        marginal = SparseMarginal(model, settings.train, settings.y, settings.inducing, settings.seed)
+    inherited = Parent(parent[0], parent[1].start, parent[1].theta) if parent and not parent[1].failure else None
+    begin = starts(model, marginal.scores, settings.restarts, settings.seed, settings.peaks, inherited)
+    mode = find_mode(marginal, begin)
+    theta = {name: np.ravel(values).tolist() for name, values in marginal.scores.theta(mode.z[None]).items()}
+    likelihood, size = mode.density.likelihood, marginal.scores.size
+    scores = {
+        "laplace": laplace_evidence(mode.density, hessian(marginal, mode.z)),
+        "bic": 2 * likelihood - size * float(np.log(marginal.n)),
+        "loo": marginal.leave_one_out(mode.z),
+        "rmse": np.nan,
+        "elbo": likelihood if settings.inducing is not None else np.nan,
+    }
+    if settings.validation is not None:
+        mean = marginal.mean(mode.z, settings.validation)
+        scores["rmse"] = -float(np.sqrt(np.mean(np.square(mean - settings.validation_y))))
+    start: dict[str, dict[str, float]] = defaultdict(dict)
+    for (name, label), value in zip(marginal.scores.entries, mode.z.tolist(), strict=True):
+        start[name][label] = value
+    seconds = time.perf_counter() - clock
+    return Fit(candidate.expression, scores, dict(start), theta, mode.evaluations, seconds)

@@ -1,0 +1,192 @@
+"""Starts of the search for a mode: what a parent has is inherited, what is new comes from the prior."""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.special import ndtri
+
+from slayr_py.inference.model import Model
+from slayr_py.inference.scores import Scores
+from slayr_py.kernels import Composite, LogNormal
+from slayr_py.kernels.expression import Leaf, Node, Sum, leaves, spell
+from slayr_py.kernels.leaves import STATIONARY
+from slayr_py.space.dimension import FloatArray
+
+_SPREAD = 0.3  # standard deviation of inherited scores in all starts but the first
+
+
+@dataclass(frozen=True)
+class Parent:
+    """A fitted expression from which another one was made.
+
+    Attributes
+    ----------
+    node : Node
+    scores : mapping
+        Scores at its mode by name of the hyperparameter and label; the label of a scalar is "".
+    theta : mapping of str to sequence of float
+        Hyperparameters at its mode.
+    """
+
+    node: Node
+    scores: Mapping[str, Mapping[str, float]]
+    theta: Mapping[str, Sequence[float]]
+
+
+def starts(
+    model: Model,
+    scores: Scores,
+    count: int,
+    seed: int,
+    peaks: Mapping[int, FloatArray],
+    parent: Parent | None,
+) -> list[FloatArray]:
+    """Return the scores (P,) from which a mode is sought.
+
+    What is new is at its prior median in the first start and drawn from the prior in the others, which also move what
+    is inherited a little. New periods are at peaks of the periodogram, in start k at the k-th.
+
+    Parameters
+    ----------
+    model : Model
+        With the kernel `Composite`.
+    count : int
+        Number of starts.
+    seed : int
+        Fixes them, together with the expression.
+    peaks : mapping of int to FloatArray
+        Periods at the peaks of the periodogram of a column, the highest first.
+    parent : Parent, optional
+    """
+    kernel = model.kernel
+    assert isinstance(kernel, Composite)
+    rng = np.random.default_rng([seed, zlib.crc32(kernel.expression.encode())])
+    inherited = {} if parent is None else _of_leaves(kernel.node, parent)
+    splits = np.array([]) if parent is None else _of_sums(kernel.node, parent)
+    periods = _at_peaks(model, kernel, peaks)
+    found = []
+    for k in range(count):
+        z, moves = np.zeros((2, scores.size)) if k == 0 else rng.standard_normal((2, scores.size))
+        for i, (name, label) in enumerate(scores.entries):
+            if (name, label) in inherited:
+                z[i] = inherited[name, label] + _SPREAD * moves[i]
+            elif name == "period" and len(tops := periods.get(label, ())):
+                z[i] = tops[k % len(tops)]
+        if len(splits):
+            own = scores.place("split")
+            z[own] = splits + _SPREAD * moves[own]
+        found.append(z)
+    return found
+
+
+def _of_leaves(node: Node, parent: Parent) -> dict[tuple[str, str], float]:
+    """Return the scores of leaves and scalars that an expression inherits, by name and its own label.
+
+    A leaf inherits from the first free leaf of the parent that is spelled like it; a stationary one without such a leaf
+    takes the length-scales of a free stationary leaf on the same columns.
+    """
+    theirs, mine = leaves(parent.node), leaves(node)
+    free = dict(enumerate(theirs))
+    pairs: dict[int, int] = {}
+    for alike in (_equal, _both_stationary):
+        for i, leaf in enumerate(mine):
+            match = next((j for j, other in free.items() if i not in pairs and alike(leaf, other)), None)
+            if match is not None:
+                pairs[i] = match
+                del free[match]
+    found = {(name, ""): values[""] for name, values in parent.scores.items() if "" in values}
+    for i, j in pairs.items():
+        old, new = f"{j + 1}:{theirs[j].name}", f"{i + 1}:{mine[i].name}"
+        for name, values in parent.scores.items():
+            for label, value in values.items():
+                if name != "split" and (label == old or label.startswith(f"{old}[")):
+                    found[name, new + label.removeprefix(old)] = value
+    return found
+
+
+def _equal(a: Leaf, b: Leaf) -> bool:
+    return a == b
+
+
+def _both_stationary(a: Leaf, b: Leaf) -> bool:
+    return a.name in STATIONARY and b.name in STATIONARY and a.columns == b.columns
+
+
+def _of_sums(node: Node, parent: Parent) -> FloatArray:
+    """Return the scores of the splits of an expression.
+
+    In every sum, the terms that a sum of the parent shares with it keep their relative shares; every other term has the
+    share of an equal division.
+    """
+    known = []
+    for sum_, places in _sums(parent.node):
+        splits = [parent.theta["split"][place] for place in places]
+        known.append(dict(zip(map(spell, sum_.terms), _shares(splits), strict=True)))
+    scores: dict[int, float] = {}
+    for sum_, places in _sums(node):
+        texts = [spell(term) for term in sum_.terms]
+        nearest = max(known, key=lambda shares: sum(text in shares for text in texts), default={})
+        old = np.array([nearest.get(text, 0.0) for text in texts])
+        count, total = np.count_nonzero(old), old.sum()
+        shares = np.full(len(texts), 1 / len(texts))
+        if total > 0:
+            shares = np.where(old > 0, old / total * count / len(texts), shares)
+        heads = np.cumsum(shares)
+        # The split before term i is Beta(i, 1) a priori, whose distribution function is the i-th power.
+        for i, place in enumerate(places, start=1):
+            level = np.clip((heads[i - 1] / heads[i]) ** i, 1e-3, 1 - 1e-3)
+            scores[place] = float(ndtri(level))
+    return np.array([scores[place] for place in sorted(scores)])
+
+
+def _sums(node: Node) -> list[tuple[Sum, list[int]]]:
+    """Return the sums of an expression with the positions of their splits in the kernel's hyperparameter."""
+    found: list[tuple[Sum, list[int]]] = []
+    count = 0
+
+    def visit(part: Node) -> None:
+        nonlocal count
+        if isinstance(part, Leaf):
+            return
+        places = []
+        for i, operand in enumerate(part.terms if isinstance(part, Sum) else part.factors):
+            visit(operand)
+            if i and isinstance(part, Sum):
+                places.append(count)
+                count += 1
+        if isinstance(part, Sum):
+            found.append((part, places))
+
+    visit(node)
+    return found
+
+
+def _shares(splits: Sequence[float]) -> list[float]:
+    """Return the shares of the terms of a sum; split i is the share of what is left of term i + 1."""
+    shares, rest = [], 1.0
+    for split in reversed(splits):
+        shares.append(rest * (1 - split))
+        rest *= split
+    return [rest, *reversed(shares)]
+
+
+def _at_peaks(model: Model, kernel: Composite, peaks: Mapping[int, FloatArray]) -> dict[str, FloatArray]:
+    """Return the scores of each period at the peaks of its column, by label; leaves of one column begin at others."""
+    prior = next((h.prior for h in model.hyperparameters if h.name == "period"), None)
+    if not isinstance(prior, LogNormal):
+        return {}
+    found: dict[str, FloatArray] = {}
+    earlier: dict[int, int] = {}
+    for leaf in kernel.plan(model.encoder).leaves:
+        if leaf.period < 0 or leaf.columns[0] not in peaks:
+            continue
+        column = leaf.columns[0]
+        tops = np.roll(peaks[column], -earlier.get(column, 0))
+        earlier[column] = earlier.get(column, 0) + 1
+        location, scale = (np.atleast_1d(v)[leaf.period % np.size(v)] for v in (prior.mu, prior.sigma))
+        found[leaf.label] = (np.log(tops) - location) / scale if scale > 0 else np.zeros(len(tops))
+    return found

@@ -1,0 +1,228 @@
+"""What a kernel search has found."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+import pandas as pd
+
+from slayr_py.display import Summary
+from slayr_py.errors import StorageError
+from slayr_py.inference.components import Components, components
+from slayr_py.inference.likelihood import Targets
+from slayr_py.inference.model import NOISE_FLOOR
+from slayr_py.inference.observed import standardisation
+from slayr_py.kernels import Composite
+from slayr_py.kernels.composite import MOST_LEAVES
+from slayr_py.kernels.expression import leaves, parse
+from slayr_py.search.fit import SCORES, Fit
+from slayr_py.space import Encoded, encoder_from_json, encoder_to_json
+from slayr_py.space.dimension import FloatArray
+
+if TYPE_CHECKING:
+    from slayr_py.search.kernel_search import KernelSearch
+
+_FORMAT = 1
+
+
+class Row(NamedTuple):
+    """A proposal of the strategy."""
+
+    expression: str
+    step: int
+    parent: str | None
+    cached: bool
+
+
+class SearchResult:
+    """Fits of a kernel search, and the best expression.
+
+    Attributes
+    ----------
+    search : KernelSearch
+        Settings of the search.
+    messages : tuple of str
+        What was approximated, dropped or interrupted.
+    """
+
+    def __init__(
+        self,
+        search: KernelSearch,
+        train: Encoded,
+        y: FloatArray,
+        rows: tuple[Row, ...],
+        fits: Mapping[str, Fit],
+        messages: tuple[str, ...],
+        first: tuple[str, ...] = (),
+    ) -> None:
+        self.search, self.messages = search, messages
+        self._train, self._y, self._rows, self._fits, self._first = train, y, rows, dict(fits), first
+
+    def __repr__(self) -> str:
+        return self._summary().text()
+
+    def _repr_html_(self) -> str:
+        return self._summary().html()
+
+    def _summary(self) -> Summary:
+        heading = f"Kernel search: best {self.best.expression} of {len(self._fits)} fits, {self.search.strategy}"
+        columns = ["expression", self.search.score, "parameters", "seconds"]
+        return Summary("\n".join([heading, *self.messages]), self.unique[columns].head(5))
+
+    @property
+    def best(self) -> Composite:
+        """The kernel with the best score; the simplest base kernel if nothing was fitted."""
+        order = self.top(1)
+        return Composite(order[0] if order else self.search.base[0], max_leaves=MOST_LEAVES)
+
+    def top(self, count: int) -> list[str]:
+        """Return the expressions with the best scores, the best first."""
+        good = [fit for fit in self._fits.values() if not fit.failure and np.isfinite(self._score(fit))]
+        # Of equally good ones the simplest.
+        good.sort(key=lambda fit: (-self._score(fit), len(leaves(parse(fit.expression))), fit.expression))
+        return [fit.expression for fit in good[:count]]
+
+    @cached_property
+    def table(self) -> pd.DataFrame:
+        """One row per proposal: ``fit``, ``step``, ``expression``, ``parent``, ``leaves``, ``parameters``, all scores,
+        ``best`` so far, ``seconds``, ``evaluations`` of the density, ``cached`` and ``failure``.
+
+        ``fit`` is the number of fits so far; a cached row costs none. ``bic`` and ``rmse`` are negated, so that larger
+        is better in every column of scores.
+        """
+        fits, best, made = self._fits, -np.inf, 0
+        records = []
+        for row in self._rows:
+            fit = fits[row.expression]
+            made += not row.cached
+            best = max(best, self._score(fit))
+            records.append(
+                {
+                    "fit": made,
+                    "step": row.step,
+                    "expression": row.expression,
+                    "parent": row.parent,
+                    "leaves": len(leaves(parse(row.expression))),
+                    "parameters": sum(map(len, fit.theta.values())),
+                    **{name: fit.scores[name] for name in SCORES},
+                    "best": best,
+                    "seconds": 0.0 if row.cached else fit.seconds,
+                    "evaluations": 0 if row.cached else fit.evaluations,
+                    "cached": row.cached,
+                    "failure": fit.failure,
+                }
+            )
+        return pd.DataFrame(records, columns=_COLUMNS)
+
+    @property
+    def unique(self) -> pd.DataFrame:
+        """The rows of `table` that are fits, the best first."""
+        made = self.table[~self.table["cached"].astype(bool)]
+        return made.sort_values(self.search.score, ascending=False, kind="stable").reset_index(drop=True)
+
+    def resume(self, budget: int | None = None, progress: bool = True) -> SearchResult:
+        """Go on until the total number of fits is ``budget``, by default that of the search.
+
+        The result is that of a search with this budget from the beginning.
+        """
+        search = self.search.updated(budget=self.search.budget if budget is None else budget)
+        return search.go_on(self._train, self._y, self._fits, self._first, progress)
+
+    def components(self, configs: Any = None) -> Components:
+        """Return the summands of the best expression at its mode, by default at the observed configurations."""
+        new = self._train if configs is None else self.search.encoder.encode(configs, other_columns=True)
+        mean, sd = standardisation(self._y)
+        fit, kernel = self._fits[self.best.expression], self.best
+        shapes = {h.name: h.shape for h in kernel.hyperparameters(self.search.encoder)}
+        draws = {name: np.reshape(values, (1, *shapes.get(name, ()))) for name, values in fit.theta.items()}
+        targets = Targets((self._y - mean) / sd, np.zeros(len(self._y)), NOISE_FLOOR)
+        return components(kernel, self._train, targets, draws, new, mean, sd)
+
+    def plot(self) -> Any:
+        """Draw the score of every fit and the best one so far against the number of fits.
+
+        Returns
+        -------
+        matplotlib.figure.Figure
+        """
+        from matplotlib.figure import Figure  # slow to import
+
+        made = self.table[~self.table["cached"].astype(bool)]
+        figure = Figure(figsize=(8, 4), layout="constrained")
+        axes = figure.subplots()
+        scores = made[self.search.score].replace([np.inf, -np.inf], np.nan)
+        axes.plot(made["fit"], scores, ".", alpha=0.5, label="fit")
+        axes.step(made["fit"], made["best"], where="post", label="best so far")
+        if len(scores.dropna()) > 1:
+            low, high = np.quantile(scores.dropna(), [0.25, 1.0])
+            axes.set_ylim(low - 0.1 * (high - low) - 1e-9, high + 0.1 * (high - low) + 1e-9)
+        axes.set_xlabel("fits")
+        axes.set_ylabel(f"{self.search.score} (larger is better)")
+        axes.set_title(self.best.expression, loc="left", fontsize="medium")
+        axes.legend(loc="lower right")
+        return figure
+
+    def save(self, path: str | Path) -> None:
+        """Write settings, data and fits as JSON; :meth:`load` reads it. Nothing in the file is executed."""
+        values = {
+            "format": _FORMAT,
+            "search": self.search.asdict(),
+            "space": encoder_to_json(self.search.encoder),
+            "values": self._train.unit_values.tolist(),
+            "y": self._y.tolist(),
+            "first": list(self._first),
+            "rows": [list(row) for row in self._rows],
+            "fits": [fit.asdict() for fit in self._fits.values()],
+            "messages": list(self.messages),
+        }
+        Path(path).write_text(json.dumps(values), encoding="utf-8")
+
+    @classmethod
+    def load(cls, path: str | Path) -> SearchResult:
+        """Read a result that :meth:`save` wrote.
+
+        Raises
+        ------
+        StorageError
+            If the file is not such a result.
+        """
+        from slayr_py.search.kernel_search import KernelSearch
+
+        try:
+            values = json.loads(Path(path).read_text(encoding="utf-8"))
+            if values["format"] != _FORMAT:
+                raise StorageError(f"{path} has format {values['format']}, this version reads {_FORMAT}")
+            encoder = encoder_from_json(values["space"])
+            search = KernelSearch(encoder, **values["search"])
+            train = encoder.encode(np.array(values["values"], dtype=np.float64))
+            fits = {one["expression"]: Fit(**one) for one in values["fits"]}
+            rows = tuple(Row(*row) for row in values["rows"])
+            y = np.array(values["y"], dtype=np.float64)
+            return cls(search, train, y, rows, fits, tuple(values["messages"]), tuple(values["first"]))
+        except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+            raise StorageError(f"{path} is not a saved kernel search: {error}") from error
+
+    def _score(self, fit: Fit) -> float:
+        value = fit.scores[self.search.score]
+        return value if np.isfinite(value) else -np.inf
+
+
+_COLUMNS = [
+    "fit",
+    "step",
+    "expression",
+    "parent",
+    "leaves",
+    "parameters",
+    *SCORES,
+    "best",
+    "seconds",
+    "evaluations",
+    "cached",
+    "failure",
+]

@@ -1,0 +1,45 @@
+"""Fit candidates side by side."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Sequence
+
+from joblib import Parallel, delayed
+
+from slayr_py.kernels.expression import Node
+from slayr_py.search.fit import Fit, Settings, fit
+from slayr_py.search.task import Candidate
+
+Job = tuple[Candidate, tuple[Node, Fit] | None]
+"""A candidate, and its parent with the parent's fit."""
+
+_SMALL = 100  # observations below which processes cost more than they save
+
+
+def n_processes(jobs: int | None, n: int) -> int:
+    """Return the number of processes for fits to n observations; None chooses."""
+    if jobs is not None:
+        return jobs
+    if n < _SMALL:
+        return 1
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+class Workers:
+    """Processes that fit; with one, the fits run in this process.
+
+    A fit depends on its candidate only, so results do not depend on the number of processes.
+    """
+
+    def __init__(self, settings: Settings, processes: int) -> None:
+        self._settings, self._processes = settings, processes
+
+    def fits(self, jobs: Sequence[Job]) -> Iterator[Fit]:
+        """Yield the fits in the order of the jobs, each as soon as it and those before it are finished."""
+        if self._processes == 1 or len(jobs) == 1:
+            yield from (fit(self._settings, *job) for job in jobs)
+            return
+        # Loky's processes do not import the user's main module, so scripts need no guard around it.
+        workers = Parallel(n_jobs=self._processes, return_as="generator", batch_size=1)
+        yield from workers(delayed(fit)(self._settings, *job) for job in jobs)
