@@ -16,6 +16,7 @@ ROOMS = [
     ["kernels"],
     ["toolchain"],
     ["inference"],
+    ["search"],
     ["acquisition"],
     ["study"],
     ["cli"],

@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Generator, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from slayr_py.kernels.base import Kernel
 from slayr_py.kernels.expression import Leaf, Node, canonical, leaves, spell
 from slayr_py.space import Encoded
 from slayr_py.space.dimension import FloatArray
@@ -88,6 +89,8 @@ class Task:
         of processes, so that results do not depend on the machine.
     seed : int
         Fixes every random number of the strategy.
+    given : mapping of str to Kernel
+        Given leaves by name.
     """
 
     base: tuple[Leaf, ...]
@@ -97,6 +100,7 @@ class Task:
     beam: int = 3
     batch: int = 4
     seed: int = 1
+    given: Mapping[str, Kernel] = field(default_factory=dict)
 
     def allows(self, node: Node) -> bool:
         """Return whether an expression has few enough leaves."""
