@@ -10,10 +10,12 @@ The exact log marginal likelihood, with C = K + diag(noise), r = y - mu and alph
 
 from __future__ import annotations
 
-from typing import NamedTuple, Protocol
+from abc import ABC, abstractmethod
+from typing import NamedTuple
 
 import numpy as np
 from scipy.linalg.lapack import dpotrf, dpotri, dpotrs
+from typing_extensions import override
 
 from slayr_py.errors import DataError
 from slayr_py.inference.model import Model
@@ -41,20 +43,30 @@ class Density(NamedTuple):
     likelihood: float
 
 
-class Marginal(Protocol):
-    """What finds a mode: a density of scores."""
+class Marginal(ABC):
+    """Density of the scores of the hyperparameters given n observations.
+
+    Attributes
+    ----------
+    scores : Scores
+        Map from scores to hyperparameters.
+    n : int
+    """
 
     scores: Scores
     n: int
 
+    @abstractmethod
     def __call__(self, z: FloatArray) -> Density:
         """Return the density at scores (P,)."""
 
+    @abstractmethod
     def leave_one_out(self, z: FloatArray) -> float:
         """Return the sum of the log densities of each target given the others; NaN if it is not available."""
 
+    @abstractmethod
     def mean(self, z: FloatArray, new: Encoded) -> FloatArray:
-        """Return the posterior mean (k,) of the function at k configurations."""
+        """Return the posterior mean (k,) of the function at k configurations; NaN where it does not exist."""
 
 
 def log_prior(z: FloatArray) -> float:
@@ -77,13 +89,13 @@ def planned(model: Model) -> Planned:
     """
     if not isinstance(model.kernel, Planned) or model.warp != "none" or model.likelihood != "gaussian":
         raise DataError(
-            f"{model.kernel.description} with warp {model.warp!r} and likelihood {model.likelihood!r} has no density in "
-            "NumPy; it needs a composite kernel, warp='none' and likelihood='gaussian'"
+            f"{model.kernel.description} with warp {model.warp!r} and likelihood {model.likelihood!r} has no "
+            "density in NumPy; it needs a composite kernel, warp='none' and likelihood='gaussian'"
         )
     return model.kernel
 
 
-class ExactMarginal:
+class ExactMarginal(Marginal):
     """Exact marginal likelihood of n targets.
 
     Parameters
@@ -110,6 +122,7 @@ class ExactMarginal:
         given = [one.between(train, train)[self._rows, self._columns] for one in self._plan.given]
         self._pairs = Pairs(X[self._rows], X[self._columns], given)
 
+    @override
     def __call__(self, z: FloatArray) -> Density:
         theta = self.scores.theta(z[None])
         correlation, pullback = self._plan.correlation_pullback(self._pairs, theta)
@@ -130,8 +143,9 @@ class ExactMarginal:
         slopes["mu"] = np.array([alpha.sum()])
         return with_prior(self.scores, z, likelihood, slopes)
 
+    @override
     def leave_one_out(self, z: FloatArray) -> float:
-        """Return the sum of the log densities of each target given the others (Rasmussen & Williams 2006, eq. 5.12)."""
+        # Rasmussen & Williams (2006), eqs. 5.10 to 5.12.
         theta = self.scores.theta(z[None])
         correlation = self._plan.correlation(self._pairs, theta)[0]
         factor = self._factor(correlation, float(theta["sigma_f"][0]), float(theta["sigma_n"][0]))
@@ -141,8 +155,8 @@ class ExactMarginal:
         precision = np.diagonal(dpotri(factor, lower=1, overwrite_c=1)[0])
         return float(0.5 * np.sum(np.log(precision / (2 * np.pi)) - np.square(alpha) / precision))
 
+    @override
     def mean(self, z: FloatArray, new: Encoded) -> FloatArray:
-        """Return the posterior mean (k,) of the function at k configurations; NaN where it does not exist."""
         theta = self.scores.theta(z[None])
         correlation = self._plan.correlation(self._pairs, theta)[0]
         factor = self._factor(correlation, float(theta["sigma_f"][0]), float(theta["sigma_n"][0]))

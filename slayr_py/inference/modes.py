@@ -89,7 +89,8 @@ def hessian(marginal: Marginal, z: FloatArray) -> FloatArray:
 def laplace_draws(marginal: Marginal, z: FloatArray, count: int, rng: np.random.Generator) -> FloatArray:
     """Return draws (s, P) of the normal approximation at a mode."""
     eigenvalues, vectors = np.linalg.eigh(hessian(marginal, z))
-    return z + (rng.standard_normal((count, len(z))) / np.sqrt(_proper(eigenvalues))) @ vectors.T
+    scaled = rng.standard_normal((count, len(z))) / np.sqrt(_proper(eigenvalues))
+    return np.asarray(z + scaled @ vectors.T)
 
 
 def laplace_evidence(density: Density, curvature: FloatArray) -> float:
@@ -98,7 +99,7 @@ def laplace_evidence(density: Density, curvature: FloatArray) -> float:
     An eigenvalue of the curvature (P, P) below 0.01 counts as 1, the prior's: a direction that changes nothing then
     costs nothing.
     """
-    eigenvalues = _proper(np.linalg.eigvalsh(curvature))
+    eigenvalues = _proper(np.asarray(np.linalg.eigvalsh(curvature)))
     return float(density.value + 0.5 * len(eigenvalues) * np.log(2 * np.pi) - 0.5 * np.sum(np.log(eigenvalues)))
 
 

@@ -4,14 +4,17 @@ With Q = K_nm K_mm^-1 K_mn, noise variance s^2 and r = y - mu, the bound of the 
 
     L = log Normal(r; 0, Q + s^2 I) - tr(K - Q) / (2 s^2).
 
-It is computed from A = L_m^-1 K_mn / s and B = I + A A' = L_B L_B' in O(n m^2). With S = (K_mm + K_mn K_nm / s^2)^-1,
-P = K_mm^-1 and beta = S K_mn r / s^2, its derivatives are
+It is computed from A = L_m^-1 K_mn / s and B = I + A A' = L_B L_B' in O(n m^2), L_m being the Cholesky factor of K_mm.
+With beta = (K_mm + K_mn K_nm / s^2)^-1 K_mn r / s^2 and e = r - K_nm beta, its derivatives are
 
-    by K_nm: [-K_nm S + (r - K_nm beta) beta' + K_nm P] / s^2
-    by K_mm: (P - S - beta beta') / 2 - P K_mn K_nm P / (2 s^2)
+    by K_nm: A' (I - B^-1) L_m^-1 / s + e beta' / s^2
+    by K_mm: L_m^-T (I - B^-1 - A A') L_m^-1 / 2 - beta beta' / 2
     by k_ii: -1 / (2 s^2)
-    by mu:   1'(r - K_nm beta) / s^2
-    by s^2:  -n / (2 s^2) + [tr(S K_mn K_nm) + |r - K_nm beta|^2 + tr K - tr(P K_mn K_nm)] / (2 s^4).
+    by mu:   1'e / s^2
+    by s^2:  [tr(I - B^-1) - tr(A A') - n] / (2 s^2) + (|e|^2 + tr K) / (2 s^4).
+
+The same with the inverses of K_mm and of K_mm + K_mn K_nm / s^2 loses all digits, because both are nearly singular and
+their inverses nearly cancel.
 """
 
 from __future__ import annotations
@@ -21,9 +24,10 @@ from typing import NamedTuple
 import numpy as np
 from scipy.linalg.blas import dsyrk
 from scipy.linalg.lapack import dpotrf, dtrtrs
+from typing_extensions import override
 
 from slayr_py.errors import DataError
-from slayr_py.inference.marginal import Density, log_prior, planned, with_prior
+from slayr_py.inference.marginal import Density, Marginal, log_prior, planned, with_prior
 from slayr_py.inference.model import Model
 from slayr_py.inference.scores import Scores
 from slayr_py.kernels.hyperparameters import Draws
@@ -66,7 +70,7 @@ class _Solved(NamedTuple):
     noise: float
 
 
-class SparseMarginal:
+class SparseMarginal(Marginal):
     """Variational bound of the marginal likelihood of n targets.
 
     Parameters
@@ -105,6 +109,7 @@ class SparseMarginal:
         self._blocks = [slice(i, min(i + size, self.n)) for i in range(0, self.n, size)]
         self._between = [Pairs(X[block][:, None], Z, ()) for block in self._blocks]
 
+    @override
     def __call__(self, z: FloatArray) -> Density:
         theta = self.scores.theta(z[None])
         solved = self._solved(theta)
@@ -112,8 +117,6 @@ class SparseMarginal:
             return Density(-np.inf, np.zeros(len(z)), -np.inf)
         m, noise, beta = len(self.inducing), solved.noise, solved.weights
         signal = float(theta["sigma_f"][0]) ** 2
-        # P and S nearly cancel, and the inducing covariance is nearly singular: neither is computed. With L = L_m,
-        # P - S = L^-T (I - B^-1) L^-1, tr(S K_mn K_nm) = s^2 tr(I - B^-1), and so on.
         root = dtrtrs(solved.inner_factor, np.eye(m), lower=1)[0]
         inner_inverse = root.T @ root
         excess = solved.inner_factor @ solved.inner_factor.T - np.eye(m)
@@ -147,12 +150,12 @@ class SparseMarginal:
         solved = self._solved(self.scores.theta(z[None]))
         return -np.inf if solved is None else log_prior(z) + solved.likelihood
 
+    @override
     def leave_one_out(self, z: FloatArray) -> float:
-        """Return NaN: the bound has no closed form of it."""
-        return np.nan
+        return np.nan  # the bound has no closed form of it
 
+    @override
     def mean(self, z: FloatArray, new: Encoded) -> FloatArray:
-        """Return the posterior mean (k,) of the function at k configurations."""
         theta = self.scores.theta(z[None])
         solved = self._solved(theta)
         if solved is None:
@@ -162,11 +165,12 @@ class SparseMarginal:
         return np.asarray(theta["mu"][0] + cross @ solved.weights)
 
     def pseudo_factor(self, theta: Draws) -> tuple[FloatArray, FloatArray]:
-        r"""Return a lower factor F with (F F')^-1 = P - S, and beta, at one setting of the hyperparameters.
+        r"""Return a lower factor F and beta at one setting of the hyperparameters.
 
-        The posterior is that of an exact Gaussian process on m pseudo-observations at the inducing points whose
-        covariance is F F'. With A A' = U diag(a) U' and c = a / (1 + a), P - S = L_m^-T U diag(c) U' L_m^-1, so that F
-        is the transposed triangle R of a QR decomposition of diag(c)^-1/2 U' L_m'.
+        The posterior is that of an exact Gaussian process with m pseudo-observations at the inducing points whose
+        covariance, noise included, is F F': the posterior covariance is K_** - K_*m (F F')^-1 K_m*, and the mean is
+        mu + K_*m beta. With A A' = U diag(a) U' and c = a / (1 + a), (F F')^-1 = L_m^-T U diag(c) U' L_m^-1, so that F
+        is the transposed triangle of a QR decomposition of diag(c)^-1/2 U' L_m'.
 
         Raises
         ------
@@ -210,7 +214,9 @@ class SparseMarginal:
         likelihood = -0.5 * self.n * np.log(2 * np.pi * noise) - float(np.sum(np.log(np.diagonal(inner_factor))))
         likelihood += -0.5 * float(residual @ residual) / noise + 0.5 * float(c @ c)
         likelihood += -0.5 * variances / noise + 0.5 * explained
-        return _Solved(own_factor, inner_factor, np.asarray(beta), np.asarray(whitened), likelihood, np.asarray(A), noise)
+        return _Solved(
+            own_factor, inner_factor, np.asarray(beta), np.asarray(whitened), likelihood, np.asarray(A), noise
+        )
 
 
 def inducing_rows(train: Encoded, count: int, seed: int) -> np.ndarray:

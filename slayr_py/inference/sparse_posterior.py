@@ -60,7 +60,9 @@ def fit_sparse(observed: Observed, inducing: int, options: FitOptions, seed: int
     """
     clock, data = time.perf_counter(), observed.data
     if np.any(data["y_sd"] > 0):
-        raise DataError("a sparse fit has one noise for all observations; leave y_sd out, or fit fewer without inducing")
+        raise DataError(
+            "a sparse fit has one noise for all observations; leave y_sd out, or fit fewer without inducing"
+        )
     method: Literal["map", "laplace"] = "map" if options.method == "map" else "laplace"
     with threadpool_limits(limits=1, user_api="blas"):  # the same bits on every machine with the same library
         y = np.asarray(data["y"], dtype=np.float64)
@@ -92,10 +94,10 @@ def fit_sparse(observed: Observed, inducing: int, options: FitOptions, seed: int
 class SparsePosterior(Posterior):
     """Posterior of a sparse fit, from ``GaussianProcess(..., inducing=m).fit``.
 
-    It predicts, draws functions and serves acquisitions as every posterior. What is approximate: the function, by the
-    variational bound of m inducing points (Titsias 2009); the hyperparameters, by at most 100 draws by importance sampling
-    from a mixture fitted to Laplace's approximation. `check` shows whether the second approximation is good, and nothing shows
-    the first: compare predictions with more inducing points.
+    It predicts, draws functions and serves acquisitions as every posterior. The function is approximated by the
+    variational bound of m inducing points (Titsias 2009), the posterior of the hyperparameters by at most 100 draws, by
+    importance sampling from a mixture fitted to Laplace's approximation. `check` judges the draws. Nothing judges the
+    bound: compare predictions with more inducing points.
 
     Attributes
     ----------
@@ -113,9 +115,10 @@ class SparsePosterior(Posterior):
         model, y = observed.model, np.asarray(observed.data["y"], dtype=np.float64)
         idata = arviz_tree(posterior_groups(model, observed.train, y, run, observed.y_mean, observed.y_sd))
         diagnostics = diagnose({}, run.arguments, {}, run.pareto_k, run.importance_ess)
+        kind = "a point estimate" if run.arguments["method"] == "map" else "draws by importance sampling"
         note = (
             f"sparse: {len(marginal.inducing)} inducing points represent {len(observed.train)} observations, and the "
-            f"hyperparameters are {'a point estimate' if run.arguments['method'] == 'map' else 'draws by importance sampling'}"
+            f"hyperparameters are {kind}"
         )
         diagnostics = replace(diagnostics, kernel_notes=(note, *diagnostics.kernel_notes))
         record = {
@@ -135,7 +138,7 @@ class SparsePosterior(Posterior):
 
     @property
     @override
-    def targets(self) -> Targets:  # type: ignore[override]
+    def targets(self) -> Targets:
         none = np.zeros(len(self.inducing))
         return Targets(none, none, self.model.noise_floor)
 

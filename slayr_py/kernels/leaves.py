@@ -259,9 +259,7 @@ class PlannedLeaf:
 
         return value, slopes
 
-    def _linear_slopes(
-        self, pairs: Pairs, draws: Draws, value: FloatArray, adjoint: FloatArray
-    ) -> Iterator[Slope]:
+    def _linear_slopes(self, pairs: Pairs, draws: Draws, value: FloatArray, adjoint: FloatArray) -> Iterator[Slope]:
         weight, centre, norm = self._linear_norm(draws)
         everything = adjoint.reshape(len(adjoint), -1).sum(axis=1)[:, None]
         total = (adjoint * value).reshape(len(adjoint), -1).sum(axis=1)[:, None]
@@ -273,9 +271,7 @@ class PlannedLeaf:
         by_centre = weight / norm[:, None] * (2 * total * (0.5 - centre) - sums + 2 * centre * everything)
         yield Slope("centre", self.centre, by_centre)
 
-    def _given_slopes(
-        self, pairs: Pairs, draws: Draws, value: FloatArray, adjoint: FloatArray
-    ) -> Iterator[Slope]:
+    def _given_slopes(self, pairs: Pairs, draws: Draws, value: FloatArray, adjoint: FloatArray) -> Iterator[Slope]:
         by_length = _total(adjoint * value, pairs.given[self.given][None])
         by_length /= draws["feature_lengthscale"][:, [self.feature]] ** 3
         yield Slope("feature_lengthscale", slice(self.feature, self.feature + 1), by_length)
@@ -306,7 +302,7 @@ class PlannedLeaf:
 
     def _phases(self, pairs: Pairs, draws: Draws, c: int) -> FloatArray:
         difference = pairs.differences(self.columns)[c][None]
-        return np.pi / _against(draws["period"][:, self.period], difference) * difference
+        return np.asarray(np.pi / _against(draws["period"][:, self.period], difference) * difference)
 
     def _periodic(self, pairs: Pairs, draws: Draws) -> FloatArray:
         total, weight = np.zeros(()), self._weight(draws)

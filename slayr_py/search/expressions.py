@@ -28,7 +28,9 @@ Parts = tuple[Node, ...]
 Replace = Callable[[Node], Node]
 
 
-def base_leaves(encoder: Layout, names: Sequence[str], given: Collection[str] = ()) -> tuple[Leaf, ...]:
+def base_leaves(
+    encoder: Layout, names: Sequence[str], given: Collection[str] = (), single: bool = True
+) -> tuple[Leaf, ...]:
     """Return the base kernels of a search: each on all parameters, and on each parameter alone if there are several.
 
     PER and LIN read real and ordinal parameters only: with a categorical parameter in the space, "all" means all others.
@@ -40,6 +42,8 @@ def base_leaves(encoder: Layout, names: Sequence[str], given: Collection[str] = 
         Names in `LEAVES`.
     given : collection of str
         Names of further leaves, which take no columns.
+    single : bool
+        Whether to include those of one of several parameters.
 
     Returns
     -------
@@ -65,7 +69,7 @@ def base_leaves(encoder: Layout, names: Sequence[str], given: Collection[str] = 
     wide = [leaf for name in names for leaf in _on_all(encoder, name)] + [Leaf(name) for name in given]
     narrow = [
         Leaf(name, (d.name,))
-        for d in (encoder.dimensions if len(encoder.dimensions) > 1 else ())
+        for d in (encoder.dimensions if single and len(encoder.dimensions) > 1 else ())
         for name in names
         if name != CONSTANT.name and (d.kind != "categorical" or name not in _NEEDS_ORDER)
     ]

@@ -25,7 +25,7 @@ from slayr_py.inference.marginal import ExactMarginal, Marginal
 from slayr_py.inference.model import Model
 from slayr_py.inference.modes import find_mode, hessian, laplace_evidence
 from slayr_py.inference.sparse import SparseMarginal
-from slayr_py.kernels import Composite
+from slayr_py.kernels import Composite, Kernel
 from slayr_py.kernels.composite import MOST_LEAVES
 from slayr_py.kernels.expression import Node
 from slayr_py.search.inheritance import Parent, starts
@@ -56,6 +56,8 @@ class Settings:
         Held-out configurations for the score "rmse", with their targets on the same scale.
     peaks : mapping of int to FloatArray
         Periods at the peaks of the periodogram of a column, the highest first.
+    given : mapping of str to Kernel
+        Given leaves by name.
     """
 
     encoder: Encoder
@@ -68,6 +70,7 @@ class Settings:
     validation: Encoded | None = None
     validation_y: FloatArray = field(default_factory=lambda: np.zeros(0))
     peaks: Mapping[int, FloatArray] = field(default_factory=dict)
+    given: Mapping[str, Kernel] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -120,12 +123,12 @@ def fit(settings: Settings, candidate: Candidate, parent: tuple[Node, Fit] | Non
         with threadpool_limits(limits=1, user_api="blas"):
             return _fitted(settings, candidate, parent, clock)
     except (SlayrError, np.linalg.LinAlgError, FloatingPointError) as error:
-        missing = dict.fromkeys(SCORES, -np.inf)
+        missing: dict[str, float] = dict.fromkeys(SCORES, -np.inf)
         return Fit(candidate.expression, missing, seconds=time.perf_counter() - clock, failure=str(error))
 
 
 def _fitted(settings: Settings, candidate: Candidate, parent: tuple[Node, Fit] | None, clock: float) -> Fit:
-    model = Model(settings.encoder, Composite.from_node(candidate.node, max_leaves=MOST_LEAVES))
+    model = Model(settings.encoder, Composite.from_node(candidate.node, settings.given, MOST_LEAVES))
     model = model.informed(settings.train, settings.y)
     marginal: Marginal
     if settings.inducing is None:

@@ -55,8 +55,8 @@ class _Frontier:
         self.neighbours: dict[Node, deque[Node]] = {}
 
     def start(self) -> list[Candidate]:
-        """Return the base kernels."""
-        return [self.propose(leaf, None, 0) for leaf in self.task.base]
+        """Return the base kernels, after those of an earlier search."""
+        return [self.propose(node, None, 0) for node in dict.fromkeys([*self.task.first, *self.task.base])]
 
     def learn(self, evaluations: Sequence[Evaluation]) -> bool:
         """Add evaluations, and return whether one is better than all before."""

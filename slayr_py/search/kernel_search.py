@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from functools import partial
-from pathlib import Path
 from typing import Any, Literal, get_args
 
 import numpy as np
@@ -16,9 +14,9 @@ from tqdm.auto import tqdm
 from slayr_py.arguments import check_flag, check_integer
 from slayr_py.errors import DataError, InferenceError, did_you_mean
 from slayr_py.inference.observed import check_targets, standardisation
-from slayr_py.kernels import Composite
+from slayr_py.kernels import Composite, Kernel, from_name
 from slayr_py.kernels.composite import MOST_LEAVES
-from slayr_py.kernels.expression import LEAVES, Leaf, parse, spell
+from slayr_py.kernels.expression import LEAVES, parse
 from slayr_py.kernels.periodogram import peaks
 from slayr_py.search.expressions import base_leaves
 from slayr_py.search.fit import SCORES, Fit, Score, Settings
@@ -84,6 +82,8 @@ class KernelSearch:
         Fixes every fit and every choice.
     single : bool
         Use base kernels on every single parameter as well.
+    given : mapping of str to Kernel, optional
+        Further base kernels by name, as in :class:`~slayr_py.kernels.Composite`.
     **options
         Options of the strategy: ``argmax`` and ``printed_policy`` of "generative" are the source as printed.
 
@@ -116,6 +116,7 @@ class KernelSearch:
         inducing: int | None = None,
         seed: int = 1,
         single: bool = True,
+        given: Mapping[str, Kernel] | None = None,
         **options: Any,
     ) -> None:
         self.encoder = space if isinstance(space, Encoder) else Encoder(space)
@@ -137,8 +138,10 @@ class KernelSearch:
         self.seed, self.single = check_integer("seed", seed, minimum=0), check_flag("single", single)
         if options and strategy != "generative":
             raise DataError(f"the strategy {strategy!r} takes no options, got {sorted(options)}")
-        self.strategy_options = options
-        self._leaves = base_leaves(self.encoder, self.base, self.single)
+        self.strategy_options, self.given = options, dict(given or {})
+        self._leaves = base_leaves(self.encoder, self.base, tuple(self.given), self.single)
+        for name in self.given:  # raises for a kernel of another space
+            from_name(Composite(name, self.given), self.encoder)
         if len(self._leaves) > self.budget:
             raise DataError(
                 f"budget={self.budget} is smaller than the number of base kernels, {len(self._leaves)} "
@@ -150,6 +153,10 @@ class KernelSearch:
         """Return the settings without the space; JSON-able."""
         names = ("strategy", "score", "budget", "max_leaves", "beam", "restarts", "inducing", "seed", "single")
         return {"base": list(self.base), **{name: getattr(self, name) for name in names}, **self.strategy_options}
+
+    def updated(self, **changes: Any) -> KernelSearch:
+        """Return this search with other settings."""
+        return KernelSearch(self.encoder, **{**self.asdict(), "jobs": self.jobs, "given": self.given, **changes})
 
     def __repr__(self) -> str:
         return f"KernelSearch({', '.join(f'{name}={value!r}' for name, value in self.asdict().items())})"
@@ -205,7 +212,7 @@ class KernelSearch:
         if np.ptp(targets) == 0:
             message = f"all {len(train)} values are {targets[0]:.6g}: every kernel explains them equally well"
             return SearchResult(self, train, targets, (), {}, (message,), tuple(first))
-        messages = []
+        messages: list[str] = []
         settings = self._settings(train, (targets - mean) / sd, messages)
         task = Task(
             self._leaves,
@@ -214,10 +221,11 @@ class KernelSearch:
             settings.y,
             self.beam,
             seed=self.seed,
-            first=tuple(parse(text) for text in first),
+            given=self.given,
+            first=tuple(parse(text, self.given) for text in first),
         )
         rounds = partial(STRATEGIES[self.strategy], **self.strategy_options)(task)
-        journal = _Journal(self.budget, dict(known), self.score)
+        journal = _Journal(self.budget, dict(known), self.score, self.given)
         workers = Workers(settings, n_processes(self.jobs, len(settings.train)))
         with tqdm(total=self.budget, unit="fit", disable=not progress) as bar:
             try:
@@ -237,9 +245,7 @@ class KernelSearch:
             raise InferenceError(f"all {len(failures)} candidates failed: {reasons}")
         if failures:
             messages.append(f"{len(failures)} of {len(journal.fits)} fits failed; the column 'failure' says why")
-        return SearchResult(
-            self, train, targets, tuple(journal.rows), journal.fits, tuple(messages), tuple(first)
-        )
+        return SearchResult(self, train, targets, tuple(journal.rows), journal.fits, tuple(messages), tuple(first))
 
     def _settings(self, train: Encoded, y: FloatArray, messages: list[str]) -> Settings:
         inducing = self.inducing
@@ -259,7 +265,7 @@ class KernelSearch:
             columns = range(train.columns.shape[1])
             validation["peaks"] = {c: peaks(train.columns[rows, c], y[rows], _PEAKS) for c in columns}
         return Settings(
-            self.encoder, train, y, self.score, self.restarts, inducing, self.seed, **validation
+            self.encoder, train, y, self.score, self.restarts, inducing, self.seed, given=self.given, **validation
         )
 
 
@@ -274,8 +280,8 @@ class _Journal:
         By expression, those that count against the budget.
     """
 
-    def __init__(self, budget: int, known: dict[str, Fit], score: Score) -> None:
-        self._budget, self._known, self._score = budget, known, score
+    def __init__(self, budget: int, known: dict[str, Fit], score: Score, given: Collection[str]) -> None:
+        self._budget, self._known, self._score, self._given = budget, known, score, given
         self.rows: list[Row] = []
         self.fits: dict[str, Fit] = {}
         self._best: Fit | None = None
@@ -320,7 +326,7 @@ class _Journal:
         jobs = []
         for candidate in candidates:
             parent = self.fits.get(candidate.parent) if candidate.parent is not None else None
-            jobs.append((candidate, None if parent is None else (parse(parent.expression), parent)))
+            jobs.append((candidate, None if parent is None else (parse(parent.expression, self._given), parent)))
         return workers.fits(jobs)
 
     def _note(self, candidate: Candidate, fit: Fit, cached: bool) -> None:

@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 
 from slayr_py.display import Summary
-from slayr_py.errors import StorageError
+from slayr_py.errors import DataError, StorageError
 from slayr_py.inference.components import Components, components
 from slayr_py.inference.likelihood import Targets
 from slayr_py.inference.model import NOISE_FLOOR
@@ -78,19 +78,23 @@ class SearchResult:
     def best(self) -> Composite:
         """The kernel with the best score; the simplest base kernel if nothing was fitted."""
         order = self.top(1)
-        return Composite(order[0] if order else self.search.base[0], max_leaves=MOST_LEAVES)
+        return Composite(order[0] if order else self.search.base[0], self.search.given, MOST_LEAVES)
 
     def top(self, count: int) -> list[str]:
         """Return the expressions with the best scores, the best first."""
         good = [fit for fit in self._fits.values() if not fit.failure and np.isfinite(self._score(fit))]
         # Of equally good ones the simplest.
-        good.sort(key=lambda fit: (-self._score(fit), len(leaves(parse(fit.expression))), fit.expression))
+        good.sort(
+            key=lambda fit: (-self._score(fit), len(leaves(parse(fit.expression, self.search.given))), fit.expression)
+        )
         return [fit.expression for fit in good[:count]]
 
     @cached_property
     def table(self) -> pd.DataFrame:
-        """One row per proposal: ``fit``, ``step``, ``expression``, ``parent``, ``leaves``, ``parameters``, all scores,
-        ``best`` so far, ``seconds``, ``evaluations`` of the density, ``cached`` and ``failure``.
+        """One row for each proposal of the strategy.
+
+        The columns are ``fit``, ``step``, ``expression``, ``parent``, ``leaves``, ``parameters``, all scores, ``best``
+        so far, ``seconds``, ``evaluations`` of the density, ``cached`` and ``failure``.
 
         ``fit`` is the number of fits so far; a cached row costs none. ``bic`` and ``rmse`` are negated, so that larger
         is better in every column of scores.
@@ -107,9 +111,9 @@ class SearchResult:
                     "step": row.step,
                     "expression": row.expression,
                     "parent": row.parent,
-                    "leaves": len(leaves(parse(row.expression))),
+                    "leaves": len(leaves(parse(row.expression, self.search.given))),
                     "parameters": sum(map(len, fit.theta.values())),
-                    **{name: fit.scores[name] for name in SCORES},
+                    **{str(name): fit.scores[name] for name in SCORES},
                     "best": best,
                     "seconds": 0.0 if row.cached else fit.seconds,
                     "evaluations": 0 if row.cached else fit.evaluations,
@@ -168,12 +172,21 @@ class SearchResult:
         return figure
 
     def save(self, path: str | Path) -> None:
-        """Write settings, data and fits as JSON; :meth:`load` reads it. Nothing in the file is executed."""
+        """Write settings, data and fits as JSON; :meth:`load` reads it. Nothing in the file is executed.
+
+        Raises
+        ------
+        DataError
+            If the search has given kernels, which the file cannot hold.
+        """
+        if self.search.given:
+            raise DataError(f"a search with given kernels {sorted(self.search.given)} cannot be saved; keep its table")
         values = {
             "format": _FORMAT,
             "search": self.search.asdict(),
             "space": encoder_to_json(self.search.encoder),
             "values": self._train.unit_values.tolist(),
+            "active": self._train.active.tolist(),
             "y": self._y.tolist(),
             "first": list(self._first),
             "rows": [list(row) for row in self._rows],
@@ -199,7 +212,7 @@ class SearchResult:
                 raise StorageError(f"{path} has format {values['format']}, this version reads {_FORMAT}")
             encoder = encoder_from_json(values["space"])
             search = KernelSearch(encoder, **values["search"])
-            train = encoder.encode(np.array(values["values"], dtype=np.float64))
+            train = Encoded(np.array(values["values"], np.float64), np.array(values["active"], np.bool_), encoder)
             fits = {one["expression"]: Fit(**one) for one in values["fits"]}
             rows = tuple(Row(*row) for row in values["rows"])
             y = np.array(values["y"], dtype=np.float64)

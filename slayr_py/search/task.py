@@ -91,6 +91,8 @@ class Task:
         Fixes every random number of the strategy.
     given : mapping of str to Kernel
         Given leaves by name.
+    first : tuple of Node
+        Expressions to fit with the base kernels: the best ones of an earlier search.
     """
 
     base: tuple[Leaf, ...]
@@ -101,6 +103,7 @@ class Task:
     batch: int = 4
     seed: int = 1
     given: Mapping[str, Kernel] = field(default_factory=dict)
+    first: tuple[Node, ...] = ()
 
     def allows(self, node: Node) -> bool:
         """Return whether an expression has few enough leaves."""

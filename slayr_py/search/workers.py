@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Sequence
 
-from joblib import Parallel, delayed
+from joblib import Parallel, delayed  # type: ignore[import-untyped]
 
 from slayr_py.kernels.expression import Node
 from slayr_py.search.fit import Fit, Settings, fit
