@@ -1,7 +1,7 @@
 """Moves between expressions of kernels, and a prior over expressions.
 
-All expressions are in canonical form, see :func:`slayr_py.kernels.expression.canonical`. The order of a result depends on
-the arguments only, never on hashes.
+All expressions are in canonical form, see :func:`slayr_py.kernels.expression.canonical`. The order of a result depends
+on the arguments only, never on hashes.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ def base_leaves(
 ) -> tuple[Leaf, ...]:
     """Return the base kernels of a search: each on all parameters, and on each parameter alone if there are several.
 
-    PER and LIN read real and ordinal parameters only: with a categorical parameter in the space, "all" means all others.
+    PER and LIN read real and ordinal parameters only: with categorical parameters in the space, "all" means all others.
 
     Parameters
     ----------
@@ -96,8 +96,8 @@ def expansions(node: Node, base: Sequence[Leaf], max_leaves: int = MOST_LEAVES) 
     """Return the neighbours of an expression, one move away.
 
     The moves are S -> S + B, S -> S * B and S -> S * (B + C) for every subexpression S and base kernel B, with the
-    constant C; B -> B' for every leaf; and the deletion of a leaf [1]_, [2]_. A subexpression is the whole, or any term or
-    factor at any depth. S * (B + C) is left out for the linear kernel, which contains a constant.
+    constant C; B -> B' for every leaf; and the deletion of a leaf [1]_, [2]_. A subexpression is the whole, or any
+    term or factor at any depth. S * (B + C) is left out for the linear kernel, which contains a constant.
 
     Parameters
     ----------
@@ -109,14 +109,15 @@ def expansions(node: Node, base: Sequence[Leaf], max_leaves: int = MOST_LEAVES) 
     Returns
     -------
     tuple of Node
-        Distinct and without `node`. The kinds of moves take turns. Within a kind, base kernels of several parameters come
-        before those of one, and the whole comes before its parts.
+        Distinct and without `node`. The kinds of moves take turns. Within a kind, base kernels of several parameters
+        come before those of one, and the whole comes before its parts.
 
     References
     ----------
-    .. [1] D. Duvenaud et al. (2013), Structure discovery in nonparametric regression through compositional kernel search.
-    .. [2] J. R. Lloyd et al. (2014), Automatic construction and natural-language description of nonparametric regression
-       models.
+    .. [1] D. Duvenaud et al. (2013), Structure discovery in nonparametric regression through compositional kernel
+       search.
+    .. [2] J. R. Lloyd et al. (2014), Automatic construction and natural-language description of nonparametric
+       regression models.
 
     Examples
     --------
@@ -177,9 +178,9 @@ def _parts(node: Sum | Product) -> tuple[Parts, Callable[[Parts], Node]]:
 def sample_expression(rng: np.random.Generator, base: Sequence[Leaf], max_leaves: int) -> Node:
     """Draw an expression from the grammar's prior, given that it has at most ``max_leaves`` leaves.
 
-    An expression is a base kernel with probability `P_LEAF`, all being equally likely, and otherwise a sum or a product of
-    two independent expressions. Larger draws are rejected as a whole: the probabilities of those that remain keep their
-    ratios. The number of leaves is that before the canonical form merges any.
+    An expression is a base kernel with probability `P_LEAF`, all being equally likely, and otherwise a sum or a product
+    of two independent expressions. Larger draws are rejected as a whole: the probabilities of those that remain keep
+    their ratios. The number of leaves is that before the canonical form merges any.
     """
     while True:
         rules = _derivation(rng, max_leaves)
@@ -212,9 +213,10 @@ def _derivation(rng: np.random.Generator, max_leaves: int) -> list[str] | None:
 def log_prior(node: Node, n_base: int = 1) -> float:
     """Return the log probability of one derivation of an expression, up to a constant.
 
-    It is that of a binary tree with the same leaves and operators, such as the left-deep one: n leaves and n - 1 operators.
-    All binary trees of n leaves have the same number of operators, and both operators the same probability. The number
-    of trees and orders of operands that lead to the same expression is not counted, nor is the limit of the leaves.
+    It is that of a binary tree with the same leaves and operators, such as the left-deep one. All binary trees of n
+    leaves have n - 1 operators, and both operators have the same probability, so any of these trees gives the same
+    value. The number of trees and orders of operands that lead to the same expression is not counted, nor is the limit
+    on the number of leaves.
 
     Parameters
     ----------

@@ -25,14 +25,15 @@ def greedy(task: Task) -> Rounds:
     neighbours, see :func:`~slayr_py.search.expressions.expansions`. They take turns, the best one first, and so do the
     kinds of their moves, so that a budget that ends within a round leaves none of them out.
 
-    A round ends when nothing new is left of it, or as soon as an expression is better than all before: the next round then
-    expands that one, and the rest waits until its origin is in the beam again. With rounds of up to hundreds of
-    candidates, a budget of 100 fits would otherwise never reach large expressions. The search stops after
+    A round ends when nothing new is left of it, or as soon as an expression is better than all before. The next round
+    then expands that one too, and the remaining neighbours of the others keep their places. Rounds have up to hundreds
+    of candidates: otherwise a budget of 100 fits would not reach large expressions. The search stops after
     `ROUNDS_WITHOUT_GAIN` rounds without a better expression, and when no evaluated expression has new neighbours.
 
     References
     ----------
-    .. [1] D. Duvenaud et al. (2013), Structure discovery in nonparametric regression through compositional kernel search.
+    .. [1] D. Duvenaud et al. (2013), Structure discovery in nonparametric regression through compositional kernel
+       search.
     """
     frontier = _Frontier(task)
     frontier.learn((yield frontier.start()))
