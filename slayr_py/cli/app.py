@@ -242,6 +242,69 @@ def fit(
         raise typer.Exit(EXIT_FAILED)
 
 
+@app.command(help=manual.SEARCH, short_help="Search for the kernel that explains a table best.")
+def search(
+    data: Annotated[Path, typer.Argument(metavar="DATA", help="A CSV table with one row per observation.")],
+    target: Annotated[str, typer.Option(metavar="COLUMN", help="Column to model.")],
+    space: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Space as ConfigSpace JSON; default: the ranges of the columns.")
+    ] = None,
+    parameter: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="COLUMN", help="Column that is a parameter, also if it looks like a row number or a date."
+        ),
+    ] = None,
+    ignore: Annotated[
+        list[str] | None, typer.Option(metavar="COLUMN", help="Column to leave out; may be repeated.")
+    ] = None,
+    drop_empty: Annotated[
+        bool, typer.Option("--drop-empty", help="Leave out rows whose target is empty; otherwise they are an error.")
+    ] = False,
+    base: Annotated[str, typer.Option(help="Base kernels, separated by commas.")] = "SE,RQ,PER,LIN",
+    strategy: Annotated[str, typer.Option(help="greedy, random, model or generative.")] = "greedy",
+    score: Annotated[str, typer.Option(help="laplace, bic, loo, rmse or elbo.")] = "laplace",
+    budget: Annotated[int, typer.Option(min=1, help="Number of fits.")] = 100,
+    max_leaves: Annotated[int, typer.Option(min=1, help="Largest number of leaves of an expression.")] = 10,
+    restarts: Annotated[int, typer.Option(min=1, help="Starts of every fit.")] = 3,
+    inducing: Annotated[
+        int | None, typer.Option(min=1, help="Inducing points of sparse fits; default: 100 above 1000 rows.")
+    ] = None,
+    jobs: Annotated[
+        int | None, typer.Option("--jobs", "-j", min=1, help="Number of processes; default: one per core.")
+    ] = None,
+    single: Annotated[bool, typer.Option(help="Use base kernels on every single parameter as well.")] = True,
+    seed: Annotated[int, typer.Option(min=0, help="Random seed; the same seed gives the same result.")] = 1,
+    output: Annotated[
+        Path | None, typer.Option(metavar="DIR", help="Folder for the result; default: <data>_search.")
+    ] = None,
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print only the result, no progress bar.")] = False,
+) -> None:
+    """Search for the kernel that explains a table best."""
+    from slayr_py.cli.search import run
+
+    run(
+        data,
+        target=target,
+        space_file=space,
+        output=output,
+        quiet=quiet,
+        parameters=parameter or (),
+        ignored=ignore or (),
+        drop_empty=drop_empty,
+        base=[name.strip() for name in base.split(",") if name.strip()],
+        strategy=strategy,  # KernelSearch checks the names
+        score=score,
+        budget=budget,
+        max_leaves=max_leaves,
+        restarts=restarts,
+        inducing=inducing,
+        jobs=jobs,
+        single=single,
+        seed=seed,
+    )
+
+
 @app.command(help=manual.REPLAY, short_help="Repeat a recorded fit and compare.")
 def replay(
     record: Annotated[

@@ -220,6 +220,20 @@ Examples:
   slayr fit co2.csv --target ppm --kernel "LIN + SE * PER"
 """
 
+SEARCH = """\
+Search for the sum of products of base kernels that explains a table best.
+
+Columns are chosen as by slayr fit. Every candidate is fitted by its posterior mode; nothing is compiled. The budget
+counts fits. Prints the best expressions, and saves all fits and figures of the scores and, with a single real
+parameter, of the summands of the best expression. At least 10 rows are needed.
+
+\b
+Examples:
+  slayr search co2.csv --target ppm
+  slayr search runs.csv --target loss --base SE,RQ,MAT52 --budget 200
+  slayr search big.csv --target y --inducing 200 --no-single
+"""
+
 REPLAY = """\
 Repeat a recorded fit and compare the draws: the fit of a saved posterior, from record.json and the data.json
 beside it, or the fit behind a suggestion, from its study.

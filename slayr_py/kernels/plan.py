@@ -18,7 +18,6 @@ from slayr_py.kernels.leaves import Given, Pairs, PlannedLeaf
 from slayr_py.space import Encoded
 from slayr_py.space.dimension import FloatArray
 
-
 _HYPERPARAMETERS = ("lengthscale", "period", "rq_alpha", "centre", "feature_lengthscale")
 
 

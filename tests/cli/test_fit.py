@@ -11,7 +11,7 @@ from ConfigSpace import Categorical, ConfigurationSpace, EqualsCondition, Float
 
 import slayr_py
 from slayr_py.cli.app import fit
-from slayr_py.cli.fit import infer_space
+from slayr_py.cli.observations import infer_space
 from slayr_py.errors import InferenceError
 from slayr_py.inference import FitOptions
 

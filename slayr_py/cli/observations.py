@@ -1,0 +1,197 @@
+"""Observations from a table: configurations, targets and the space of the columns."""
+
+from __future__ import annotations
+
+import math
+import shlex
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import pandas as pd
+import typer
+from ConfigSpace import (
+    CategoricalHyperparameter,
+    ConfigurationSpace,
+    UniformFloatHyperparameter,
+    UniformIntegerHyperparameter,
+)
+from ConfigSpace.hyperparameters import Hyperparameter
+
+from slayr_py.cli.checks import ConfigError
+from slayr_py.cli.columns import parameter_columns
+from slayr_py.cli.csv_files import read_table
+from slayr_py.cli.inline_space import LARGEST_FLOAT, LARGEST_INTEGER, read_space
+from slayr_py.errors import DataError, did_you_mean
+from slayr_py.space.dimension import FloatArray
+
+_LISTED = 5  # rows listed in a message
+_SMALLEST_SPAN = 1e-11  # ConfigSpace rounds floats to 13 decimals
+
+
+class Table(NamedTuple):
+    """Observations and their space."""
+
+    configs: list[dict[str, Any]]
+    y: FloatArray
+    space: ConfigurationSpace
+
+
+def read_observations(
+    data: Path,
+    target: str,
+    space_file: Path | None,
+    parameters: Sequence[str] = (),
+    ignored: Sequence[str] = (),
+    drop_empty: bool = False,
+) -> Table:
+    """Read a table and print what is left out.
+
+    Parameters
+    ----------
+    data : Path
+        CSV file with a header and one row per observation.
+    target : str
+        Column to model.
+    space_file : Path or None
+        Space as ConfigSpace JSON; None takes the ranges of the other columns, without row numbers and dates.
+    parameters, ignored : sequence of str
+        Columns that are parameters in any case, or never; only without a space.
+    drop_empty : bool
+        Whether to leave out rows with an empty target; otherwise they raise an error.
+
+    Raises
+    ------
+    ConfigError
+        If the table cannot be read or lacks a column, or the columns of a space are chosen again.
+    DataError
+        If a target is empty or not a number.
+    """
+    table = _read(data, target)
+    y = _targets(table[target], data, drop_empty)
+    columns, space = _columns_and_space(table.drop(columns=target), y.index, data, space_file, parameters, ignored)
+    return Table(_rows(columns, space), y.to_numpy(dtype="float64"), space)
+
+
+def _targets(column: pd.Series[Any], data: Path, drop_empty: bool) -> pd.Series[Any]:
+    """Return the target of each row as a number, without the empty ones if they may be dropped."""
+    empty = [int(row) + 1 for row in np.flatnonzero(column.isna())]
+    if empty:
+        which = f"row {empty[0]}" if len(empty) == 1 else f"{len(empty)} rows ({_listed(empty)})"
+        if len(empty) == len(column):
+            raise DataError(f"{data} has no value of {column.name}: all its cells are empty")
+        if not drop_empty:
+            raise DataError(
+                f"the {column.name} of {which} of {data} is empty or NaN: fill it in, or leave such rows out with "
+                "--drop-empty"
+            )
+        typer.echo(f"left out: {which} with an empty {column.name}")
+        column = column.dropna()
+    y = pd.to_numeric(column, errors="coerce")
+    if y.isna().any():
+        row = y.index[int(y.isna().to_numpy().argmax())]
+        raise DataError(f"row {row + 1} of {data} has the {column.name} {column[row]!r}, which is not a number")
+    return y
+
+
+def _listed(rows: Sequence[int]) -> str:
+    return ", ".join(map(str, rows[:_LISTED])) + (", ..." if len(rows) > _LISTED else "")
+
+
+def _columns_and_space(
+    columns: pd.DataFrame,
+    rows: pd.Index[Any],
+    data: Path,
+    space_file: Path | None,
+    parameters: Sequence[str],
+    ignored: Sequence[str],
+) -> tuple[pd.DataFrame, ConfigurationSpace]:
+    """Return the columns of the parameters in these rows, and their space; print which columns are left out."""
+    if space_file is None:
+        names, notes = parameter_columns(columns, data, parameters, ignored)
+        for note in notes:
+            typer.echo(note)
+        columns = columns.loc[rows, names]
+        return columns, infer_space(columns)
+    if parameters or ignored:
+        raise ConfigError("--space names the parameters; leave out --parameter and --ignore")
+    space = read_space(space_file)
+    if missing := [name for name in space if name not in columns]:
+        raise ConfigError(
+            f"{data} has no column for the parameter {missing[0]!r}{did_you_mean(missing[0], columns.columns)}"
+        )
+    return columns.loc[rows, list(space)], space
+
+
+def infer_space(columns: pd.DataFrame) -> ConfigurationSpace:
+    """Return the space of a table's columns: ranges of numbers, categories of anything else.
+
+    Parameters
+    ----------
+    columns : pandas.DataFrame
+        One column per parameter.
+
+    Raises
+    ------
+    DataError
+        If a column is constant or empty.
+    """
+    space = ConfigurationSpace()
+    space.add(*(_parameter(str(name), columns[name].dropna()) for name in columns.columns))
+    return space
+
+
+def _parameter(name: str, values: pd.Series[Any]) -> Hyperparameter[Any, Any]:
+    distinct = values.unique()
+    if len(distinct) < 2:
+        raise DataError(
+            f"column {name!r} does not vary, so the fit cannot use it: leave it out with "
+            f"--ignore {shlex.quote(name)}, or give a space with --space"
+        )
+    if pd.api.types.is_bool_dtype(values) or not pd.api.types.is_numeric_dtype(values):
+        return CategoricalHyperparameter(name, sorted((_python(value) for value in distinct), key=str))
+    if not np.isfinite(values).all():
+        raise DataError(f"column {name!r} has the value {values[~np.isfinite(values)].iloc[0]}: drop such rows")
+    low, high = float(values.min()), float(values.max())
+    if max(-low, high) > LARGEST_FLOAT or high - low < _SMALLEST_SPAN:
+        extent = "large" if max(-low, high) > LARGEST_FLOAT else "small"
+        raise DataError(
+            f"column {name!r} spans from {low} to {high}, which is too {extent} for ConfigSpace: rescale it, or leave "
+            f"it out with --ignore {shlex.quote(name)}"
+        )
+    # pandas reads a column of integers with an empty cell as floats.
+    if (values == values.round()).all() and max(-low, high) <= LARGEST_INTEGER:
+        return UniformIntegerHyperparameter(name, int(values.min()), int(values.max()))
+    # ConfigSpace rounds bounds. Rounded outwards to fewer digits before, they contain every value.
+    unit = 10.0 ** (math.floor(math.log10(high - low)) - 6)
+    return UniformFloatHyperparameter(name, math.floor(low / unit) * unit, math.ceil(high / unit) * unit)
+
+
+def _rows(columns: pd.DataFrame, space: ConfigurationSpace) -> list[dict[str, Any]]:
+    """Return the rows of a table as configurations, without empty cells and with whole numbers as integers."""
+    rows = []
+    for record in columns.astype(object).to_dict(orient="records"):
+        row = {str(name): _python(value) for name, value in record.items() if not pd.isna(value)}
+        for name, value in row.items():
+            if (
+                isinstance(space[name], UniformIntegerHyperparameter)
+                and isinstance(value, float)
+                and value.is_integer()
+            ):
+                row[name] = int(value)
+        rows.append(row)
+    return rows
+
+
+def _python(value: Any) -> Any:
+    return value.item() if hasattr(value, "item") else value
+
+
+def _read(data: Path, target: str) -> pd.DataFrame:
+    table = read_table(data)
+    if target not in table.columns:
+        raise ConfigError(
+            f"{data} has no column {target!r}{did_you_mean(target, [str(name) for name in table.columns])}"
+        )
+    return table

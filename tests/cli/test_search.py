@@ -1,0 +1,57 @@
+"""``slayr search``."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+from typer.testing import CliRunner
+
+from slayr_py.cli.app import app
+from slayr_py.search import SearchResult
+
+run = CliRunner().invoke
+
+
+@pytest.fixture
+def table(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    x = np.linspace(0, 4, 30)
+    pd.DataFrame({"year": x, "ppm": 3 * x + np.sin(4 * np.pi * x)}).to_csv("co2.csv", index=False)
+    return tmp_path
+
+
+def test_the_best_expressions_are_printed_and_saved(table):
+    command = ["search", "co2.csv", "--target", "ppm", "--base", "SE,PER", "--budget", "5", "--restarts", "2", "-q"]
+    result = run(app, command)
+    assert result.exit_code == 0, result.output
+    assert "30 observations of ppm, 1 parameters" in result.output
+    assert "best expressions of 5 fits" in result.output
+    found = SearchResult.load(table / "co2_search" / "search.json")
+    assert f'--kernel "{found.best.expression}"' in result.output
+    assert len(pd.read_csv(table / "co2_search" / "fits.csv")) == 5
+    assert (table / "co2_search" / "scores.png").stat().st_size > 1000
+    assert (table / "co2_search" / "components.png").stat().st_size > 1000
+
+
+def test_constant_targets_have_a_message(table):
+    pd.DataFrame({"x": np.linspace(0, 1, 12), "y": 1.5}).to_csv("flat.csv", index=False)
+    result = run(app, ["search", "flat.csv", "--target", "y", "--quiet"])
+    assert result.exit_code == 0, result.output
+    assert "every kernel explains them equally well" in " ".join(result.output.split())
+    assert "best  SE" in result.output
+
+
+@pytest.mark.parametrize(
+    ("options", "text"),
+    [
+        (["--target", "pmp"], "no column 'pmp'; did you mean 'ppm'?"),
+        (["--target", "ppm", "--strategy", "gready"], "did you mean 'greedy'?"),
+        (["--target", "ppm", "--base", "SE,PRE"], "unknown base kernel 'PRE'"),
+        (["--target", "ppm", "--budget", "2"], "smaller than the number of base kernels"),
+    ],
+)
+def test_illegal_options_are_named(table, options, text):
+    result = run(app, ["search", "co2.csv", *options])
+    assert result.exit_code == 2
+    assert text in " ".join(result.output.split())

@@ -1,0 +1,236 @@
+"""Kernel searches from outside."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+from ConfigSpace import ConfigurationSpace
+from testing_spaces import mixed_space
+
+from slayr_py.errors import DataError, InferenceError, StorageError
+from slayr_py.search import KernelSearch, SearchResult, kernel_search, workers
+from slayr_py.search.task import Candidate
+from slayr_py.space import Encoder
+
+LINE = ConfigurationSpace({"x": (0.0, 4.0)})
+SQUARE = ConfigurationSpace({"x": (0.0, 1.0), "z": (0.0, 1.0)})
+
+
+def series(n=60):
+    """A line and a wave of period 0.5."""
+    x = np.linspace(0, 4, n)
+    noise = np.random.default_rng(1).normal(size=n)
+    return pd.DataFrame({"x": x}), 3 * x + np.sin(4 * np.pi * x) + 0.05 * noise
+
+
+def quick(space=LINE, **options):
+    return KernelSearch(space, **{"base": ["SE", "PER", "LIN"], "budget": 12, "max_leaves": 4, "restarts": 2} | options)
+
+
+@pytest.fixture(scope="module")
+def found() -> SearchResult:
+    return quick().run(*series(), progress=False)
+
+
+def test_the_wave_is_found(found):
+    assert "PER" in found.best.expression
+    without = found.table[~found.table["expression"].str.contains("PER")]
+    assert found.table["best"].iloc[-1] > without["laplace"].max() + 5
+    theta = found._fits[found.best.expression].theta
+    assert 4 * theta["period"][0] == pytest.approx(0.5, rel=0.02)
+
+
+def test_the_table_has_a_row_for_every_fit(found):
+    table = found.table
+    assert list(table["fit"]) == list(range(1, 13))
+    assert not table["cached"].any()
+    assert table["expression"].is_unique
+    assert table["best"].is_monotonic_increasing
+    assert table["best"].iloc[-1] == table["laplace"].max()
+    assert table[["laplace", "bic", "loo"]].notna().all(axis=None)
+    assert table[["rmse", "elbo"]].isna().all(axis=None)
+    assert set(table["parent"].dropna()) <= set(table["expression"])
+    assert found.unique["expression"].iloc[0] == found.best.expression
+    assert found.top(2) == list(found.unique["expression"].iloc[:2])
+
+
+def test_results_do_not_depend_on_the_number_of_processes(found):
+    other = quick(jobs=2).run(*series(), progress=False)
+    pd.testing.assert_frame_equal(other.table.drop(columns="seconds"), found.table.drop(columns="seconds"))
+
+
+def test_a_resumed_search_is_that_of_the_larger_budget(found):
+    first = quick(budget=7).run(*series(), progress=False)
+    resumed = first.resume(budget=12, progress=False)
+    pd.testing.assert_frame_equal(resumed.table.drop(columns="seconds"), found.table.drop(columns="seconds"))
+    seconds = resumed.table["seconds"].iloc[:7]
+    pd.testing.assert_series_equal(seconds, first.table["seconds"])  # the fits were not repeated
+
+
+def test_an_interrupted_search_is_a_result(found, monkeypatch):
+    real, count = workers.fit, iter(range(100))
+
+    def interrupted(*arguments):
+        if next(count) == 5:
+            raise KeyboardInterrupt
+        return real(*arguments)
+
+    monkeypatch.setattr(workers, "fit", interrupted)
+    part = quick().run(*series(), progress=False)
+    assert len(part.table) == 5
+    assert "interrupted after 5 of 12 fits" in part.messages[0]
+    whole = part.resume(progress=False)
+    pd.testing.assert_frame_equal(whole.table.drop(columns="seconds"), found.table.drop(columns="seconds"))
+    monkeypatch.setattr(workers, "fit", lambda *arguments: (_ for _ in ()).throw(KeyboardInterrupt))
+    with pytest.raises(KeyboardInterrupt):
+        quick().run(*series(), progress=False)
+
+
+def test_what_is_proposed_again_costs_nothing(monkeypatch):
+    def stubborn(task):
+        for leaf in (*task.base, *task.base):
+            yield [Candidate.of(leaf), Candidate.of(leaf)]
+
+    monkeypatch.setitem(kernel_search.STRATEGIES, "greedy", stubborn)
+    result = quick().run(*series(20), progress=False)
+    assert list(result.table["cached"]) == [False] * 3 + [True] * 6
+    assert result.table["fit"].iloc[-1] == 3
+    assert "nothing new was left to fit after 3 of 12 fits" in result.messages
+
+
+@pytest.mark.parametrize("score", ["bic", "loo", "rmse"])
+def test_the_best_expression_is_that_of_the_score(score):
+    result = quick(score=score, budget=5).run(*series(), progress=False)
+    assert result.table.loc[result.table[score].idxmax(), "expression"] == result.best.expression
+    assert result.table[score].notna().all()
+
+
+def test_a_sparse_search_has_the_bound_as_a_score():
+    configs, y = series(100)
+    result = quick(budget=4, score="elbo", inducing=20).run(configs, y, progress=False)
+    table = result.table
+    assert table["elbo"].notna().all()
+    assert table["loo"].isna().all()
+    exact = quick(budget=4).run(configs, y, progress=False)
+    assert (table.set_index("expression")["laplace"] < exact.table.set_index("expression")["laplace"] + 1e-6).any()
+    by_default = quick(budget=3, score="elbo").run(configs, y, progress=False)
+    assert "sparse, with 100 inducing points" in by_default.messages[0]
+    with pytest.raises(DataError, match="no leave-one-out"):
+        quick(budget=3, score="loo", inducing=5).run(configs, y, progress=False)
+
+
+def test_a_search_starts_from_an_earlier_one(found):
+    configs, y = series(30)
+    later = quick(budget=8).run(configs, y, progress=False, start=found)
+    assert set(found.top(3)) <= set(later.table["expression"].iloc[:6])
+
+
+def test_a_saved_search_is_the_same_and_goes_on(found, tmp_path):
+    found.save(tmp_path / "search.json")
+    loaded = SearchResult.load(tmp_path / "search.json")
+    pd.testing.assert_frame_equal(loaded.table, found.table)
+    assert repr(loaded) == repr(found)
+    assert len(loaded.resume(budget=14, progress=False).table) == 14
+    (tmp_path / "bad.json").write_text("{}")
+    with pytest.raises(StorageError, match=r"bad\.json is not a saved kernel search"):
+        SearchResult.load(tmp_path / "bad.json")
+
+
+def test_components_and_figures_show_the_best_expression(found):
+    parts = found.components(pd.DataFrame({"x": [0.1, 0.2]}))
+    assert parts.mean.shape == (len(parts.names), 2)
+    at_data = found.components()
+    prediction = at_data.mean.sum(axis=0) + at_data.offset
+    assert np.sqrt(np.mean(np.square(prediction - series()[1]))) < 0.2
+    axes = found.plot().axes[0]
+    assert axes.get_title(loc="left") == found.best.expression
+    assert at_data.plot() is not None
+
+
+def test_mixed_spaces_have_leaves_of_single_parameters():
+    space = mixed_space()
+    encoder = Encoder(space)
+    configs = encoder.sobol(25, 1)
+    y = [np.log(c["lr"]) + (c["act"] == "relu") for c in configs]
+    result = KernelSearch(space, base=["SE", "LIN"], budget=14, restarts=1).run(configs, y, progress=False)
+    assert "SE[act]" in set(result.table["expression"])
+    assert not result.table["expression"].str.contains(r"LIN\[act\]").any()
+    wide = KernelSearch(space, base=["SE"], budget=1, single=False)
+    assert list(wide.run(configs, y, progress=False).table["expression"]) == ["SE"]
+
+
+@pytest.mark.parametrize(
+    ("options", "text"),
+    [
+        ({"base": ["MAT53"]}, "unknown base kernel 'MAT53'; did you mean 'MAT5?2'"),
+        ({"base": []}, "base must be a list"),
+        ({"base": "SE"}, "base must be a list"),
+        ({"strategy": "gready"}, "did you mean 'greedy'"),
+        ({"score": "bci"}, "did you mean 'bic'"),
+        ({"budget": 2}, "budget=2 is smaller than the number of base kernels, 3"),
+        ({"max_leaves": 100}, "max_leaves"),
+        ({"restarts": 0}, "restarts"),
+        ({"argmax": True}, "takes no options"),
+    ],
+)
+def test_illegal_settings_are_named(options, text):
+    with pytest.raises(DataError, match=text):
+        quick(**options)
+
+
+def test_too_few_or_illegal_observations_are_refused():
+    configs, y = series(9)
+    with pytest.raises(DataError, match="9 observations are fewer than the 10"):
+        quick().run(configs, y, progress=False)
+    configs, y = series(12)
+    y[3] = np.nan
+    with pytest.raises(DataError, match=r"y\[3\] is nan"):
+        quick().run(configs, y, progress=False)
+
+
+def test_constant_values_give_the_simplest_expression_and_a_message():
+    result = quick().run(series(12)[0], np.full(12, 3.5), progress=False)
+    assert result.best.expression == "SE"
+    assert result.table.empty
+    assert "all 12 values are 3.5" in result.messages[0]
+    assert "SE" in repr(result)
+
+
+def test_if_all_candidates_fail_the_first_reasons_are_told(monkeypatch):
+    def broken(*arguments):
+        raise np.linalg.LinAlgError("singular on purpose")
+
+    monkeypatch.setattr("slayr_py.search.fit.find_mode", broken)
+    with pytest.raises(InferenceError, match="all 3 candidates failed: SE: singular on purpose; PER:"):
+        quick().run(*series(20), progress=False)
+
+
+def test_one_failure_is_a_message(monkeypatch):
+    real, count = kernel_search.Workers.fits, iter(range(100))
+
+    def fits(self, jobs):
+        for fit in real(self, jobs):
+            broken = next(count) == 1
+            yield type(fit)(fit.expression, dict.fromkeys(fit.scores, -np.inf), failure="on purpose") if broken else fit
+
+    monkeypatch.setattr(kernel_search.Workers, "fits", fits)
+    result = quick(budget=5).run(*series(20), progress=False)
+    assert "1 of 5 fits failed" in result.messages[0]
+    assert result.table["failure"].iloc[1] == "on purpose"
+    assert result.best.expression != result.table["expression"].iloc[1]
+
+
+def test_given_kernels_are_base_kernels(tmp_path):
+    from testing_kernels import pretrained
+
+    given = {"PRE": pretrained(SQUARE, 1, None)}
+    configs = Encoder(SQUARE).sobol(20, 1)
+    y = [np.sin(6 * c["x"]) for c in configs]
+    result = KernelSearch(SQUARE, base=["SE"], budget=8, given=given, restarts=1).run(configs, y, progress=False)
+    assert "PRE" in set(result.table["expression"])
+    assert result.resume(budget=9, progress=False).table["fit"].iloc[-1] == 9
+    with pytest.raises(DataError, match="given kernels"):
+        result.save(tmp_path / "x.json")
+    with pytest.raises(DataError):
+        KernelSearch(LINE, base=["SE"], given=given)
