@@ -78,9 +78,9 @@ class Noise:
             np.stack([rng.random((*shape, 2)) for rng in generators]),
         )
 
-    def repeat(self, m: int) -> Noise:
-        """Return m copies of the noise of a single trajectory."""
-        return Noise(*(np.broadcast_to(a, (m, *a.shape[1:])) for a in (self.gumbel, self.uniform)))
+    def with_stops(self, uniform: FloatArray) -> Noise:
+        """Return the noise of a single trajectory with m other numbers for its stops, (m, L, L, 2)."""
+        return Noise(np.broadcast_to(self.gumbel, (len(uniform), *self.gumbel.shape[1:])), uniform)
 
 
 @dataclass(frozen=True)
