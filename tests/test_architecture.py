@@ -34,6 +34,7 @@ INFERENCE = [
     ["posterior"],
     ["validation"],
     ["gaussian_process"],
+    ["stacking"],
     ["replay"],
 ]
 STUDY = [
