@@ -25,8 +25,15 @@ if TYPE_CHECKING:
         StorageError,
         ToolchainError,
     )
-    from slayr_py.inference import Diagnostics, GaussianProcess, Posterior, Prediction
-    from slayr_py.kernels import Beta, Dirichlet, Gamma, HalfNormal, InverseGamma, LogNormal, Normal
+    from slayr_py.inference import (
+        Diagnostics,
+        GaussianProcess,
+        Posterior,
+        Prediction,
+        StackedGaussianProcess,
+        StackedPosterior,
+    )
+    from slayr_py.kernels import Beta, Dirichlet, Gamma, HalfNormal, InverseGamma, LogNormal, Normal, stack
     from slayr_py.study import Result, minimize
 
 _MODULES = ("acquisition", "errors", "inference", "kernels", "search", "space", "study", "svm", "toolchain")
@@ -48,10 +55,13 @@ _NAMES = {
     "InverseGamma": "kernels",
     "LogNormal": "kernels",
     "Normal": "kernels",
+    "stack": "kernels",
     "Diagnostics": "inference",
     "GaussianProcess": "inference",
     "Posterior": "inference",
     "Prediction": "inference",
+    "StackedGaussianProcess": "inference",
+    "StackedPosterior": "inference",
     "Result": "study",
     "minimize": "study",
 }
@@ -77,6 +87,8 @@ __all__ = [
     "Result",
     "SlayrError",
     "SpaceError",
+    "StackedGaussianProcess",
+    "StackedPosterior",
     "StorageError",
     "ToolchainError",
     "acquisition",
@@ -86,6 +98,7 @@ __all__ = [
     "minimize",
     "search",
     "space",
+    "stack",
     "study",
     "svm",
     "toolchain",

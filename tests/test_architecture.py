@@ -39,6 +39,7 @@ INFERENCE = [
     ["sparse_posterior"],
     ["validation"],
     ["gaussian_process"],
+    ["stacking"],
     ["replay"],
 ]
 STUDY = [

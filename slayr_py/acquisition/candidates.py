@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from slayr_py.acquisition.identity import distinct
 from slayr_py.acquisition.neighbourhood import Neighbourhood
-from slayr_py.inference import Posterior
+from slayr_py.inference import Posterior, StackedPosterior
 from slayr_py.space import Encoded, Encoder, Fixed
 from slayr_py.space.dimension import FloatArray
 
@@ -54,7 +54,7 @@ class Candidates:
 
 
 def candidates(
-    posterior: Posterior,
+    posterior: Posterior | StackedPosterior,
     rng: np.random.Generator,
     wanted: int,
     fixed: Fixed | None = None,
@@ -66,7 +66,7 @@ def candidates(
     """
     encoder = posterior.encoder
     last = np.zeros(len(posterior.train), dtype=np.bool_) if doubtful is None else doubtful
-    best = np.lexsort((np.asarray(posterior.data["y"]), last))[: 1 + _OTHERS]
+    best = np.lexsort((posterior.targets.y, last))[: 1 + _OTHERS]
     times = np.where(np.arange(len(best)) == 0, _INCUMBENT, _OTHER)
     observed = posterior.train[np.concatenate([best, np.repeat(best, times)])]
     # The genotype of an inactive parameter is arbitrary.

@@ -9,7 +9,9 @@ The maximiser uses log EI and log PI, which have the same maxima as EI and PI an
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
@@ -29,7 +31,7 @@ from slayr_py.acquisition.functions import (
 )
 from slayr_py.errors import DataError, did_you_mean
 from slayr_py.inference.diagnostics.arviz_bridge import standard_error
-from slayr_py.inference.prediction import Moments
+from slayr_py.inference.prediction import Chains, Moments
 from slayr_py.space.dimension import FloatArray
 
 _SMALLEST_VARIANCE = 1e-20  # for targets with variance 1; keeps the logarithm finite at observed points
@@ -70,13 +72,13 @@ class Acquisition(ABC):
     def score_gradient(self, moments: Moments, state: State) -> tuple[FloatArray, FloatArray]:
         """Return the score (m,) and its gradient (m, d)."""
 
-    def error(self, mean: FloatArray, sd: FloatArray, state: State) -> float:
-        """Return the Monte Carlo standard error of the criterion at one point, from moments (c, s) of c chains.
+    def error(self, mean: FloatArray, sd: FloatArray, state: State, chains: Sequence[Chains]) -> float:
+        """Return the Monte Carlo standard error of the criterion at one point, from moments (s,).
 
         It is relative to the criterion if this is a mean over draws, and in standard deviations of the targets for the
         bound.
         """
-        return standard_error(self.value(mean.reshape(1, -1), sd.reshape(1, -1), state).reshape(mean.shape))
+        return _error_of_mean(self.value(mean[None], sd[None], state), chains)
 
     def options(self) -> dict[str, float | None]:
         """Return the arguments from which this criterion can be made again, as plain JSON."""
@@ -84,6 +86,17 @@ class Acquisition(ABC):
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({', '.join(f'{k}={v!r}' for k, v in self.options().items())})"
+
+
+def _error_of_mean(terms: FloatArray, chains: Sequence[Chains]) -> float:
+    """Return the Monte Carlo standard error of the mean of terms (s,); NaN if none of the chains has enough draws.
+
+    Groups of chains are strata: their errors are independent, and the differences between them are no error. A group
+    with fewer than four draws in a chain has a negligible share and is left out.
+    """
+    errors = [group.share * standard_error(terms[group.rows]) for group in chains]
+    known = [error for error in errors if not math.isnan(error)]
+    return math.hypot(*known) if known else float("nan")
 
 
 class _Improvement(Acquisition):
@@ -94,11 +107,11 @@ class _Improvement(Acquisition):
         """Return the logarithm of each draw's criterion and its derivatives by mean and standard deviation."""
 
     @override
-    def error(self, mean: FloatArray, sd: FloatArray, state: State) -> float:
+    def error(self, mean: FloatArray, sd: FloatArray, state: State, chains: Sequence[Chains]) -> float:
         sd = np.maximum(sd, np.sqrt(_SMALLEST_VARIANCE))
         log_terms = self._log_terms((state.best - mean) / sd, sd)[0]
         terms = np.exp(log_terms - log_terms.max())
-        return standard_error(terms) / float(terms.mean())
+        return _error_of_mean(terms, chains) / float(terms.mean())
 
     @override
     def score(self, mean: FloatArray, variance: FloatArray, state: State) -> FloatArray:

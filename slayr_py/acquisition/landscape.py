@@ -12,6 +12,7 @@ from slayr_py.acquisition.criteria import Acquisition, State
 from slayr_py.acquisition.feasibility import Gate
 from slayr_py.acquisition.identity import Taken
 from slayr_py.inference.prediction import Predictor
+from slayr_py.inference.stacking import StackedPredictor
 from slayr_py.space import Encoded, Encoder, Fixed
 from slayr_py.space.dimension import FloatArray
 
@@ -25,7 +26,7 @@ class Landscape:
     Attributes
     ----------
     encoder : Encoder
-    predictor : Predictor
+    predictor : Predictor or StackedPredictor
         Predictor for the draws over which the criterion is averaged.
     criterion : Acquisition or None
         None if only the probability of feasibility is maximised.
@@ -42,7 +43,7 @@ class Landscape:
     """
 
     encoder: Encoder
-    predictor: Predictor
+    predictor: Predictor | StackedPredictor
     criterion: Acquisition | None
     state: State
     gates: tuple[Gate, ...] = ()
@@ -120,6 +121,6 @@ class Landscape:
         return np.sum(values, axis=0), np.sum(gradients, axis=0)
 
     def _blocks(self, m: int, width: int) -> list[slice]:
-        one = len(self.predictor.draws["mu"]) * len(self.predictor.train) * width
+        one = self.predictor.n_draws * len(self.predictor.train) * width
         size = max(1, _BLOCK // one)
         return [slice(i, i + size) for i in range(0, m, size)]

@@ -26,7 +26,7 @@ from slayr_py.acquisition.identity import NEIGHBOURHOOD, Taken, branches, distin
 from slayr_py.acquisition.landscape import Landscape
 from slayr_py.acquisition.refinement import refine
 from slayr_py.errors import DataError
-from slayr_py.inference import Posterior
+from slayr_py.inference import Posterior, StackedPosterior
 from slayr_py.space import Encoded, Fixed
 from slayr_py.space.dimension import FloatArray
 
@@ -61,7 +61,7 @@ class Suggestion(NamedTuple):
 
 
 def suggest(
-    posterior: Posterior,
+    posterior: Posterior | StackedPosterior,
     acquisition: str | Acquisition = "ei",
     *,
     best: float | None,
@@ -77,7 +77,7 @@ def suggest(
 
     Parameters
     ----------
-    posterior : Posterior
+    posterior : Posterior or StackedPosterior
     acquisition : str or Acquisition
     best : float
         Best value so far, in the user's units: the smallest, or the largest if ``posterior.maximize``.
@@ -119,7 +119,7 @@ def suggest(
 
 
 def _suggest(
-    posterior: Posterior,
+    posterior: Posterior | StackedPosterior,
     criterion: Acquisition,
     best: float | None,
     t: int,
@@ -162,12 +162,11 @@ def _suggest(
     sd = np.sqrt(variance)
     predicted = all_draws.predictor.predict(chosen, posterior.y_mean, posterior.y_sd)
     centre, spread = predicted.centre_and_spread()
-    by_chain = (posterior.n_chains, -1)
     feasible = float(np.exp(sum(gate.log_probability(chosen)[0] for gate in all_draws.gates)))
     value, error = 0.0, float("nan")
     if best is not None:
         value = float(criterion.value(mean, sd, state)[0])
-        error = criterion.error(mean.reshape(by_chain), sd.reshape(by_chain), state)
+        error = criterion.error(mean[:, 0], sd[:, 0], state, posterior.chains(len(mean)))
     return Suggestion(encoder.decode(chosen)[0], value, float(centre[0]), float(spread[0]), error, feasible)
 
 

@@ -64,7 +64,7 @@ def run(
     figures = [(folder / "scores.png", found.plot())]
     if len(found.search.encoder.real_names) == 1:
         figures.append((folder / "components.png", found.components().plot()))
-    typer.echo(f"\nresult  {folder}  (load search.json with slayr_py.search.SearchResult.load; all fits in fits.csv)")
+    typer.echo(f"\nresult  {folder}  (load search.json with slayr_py.search.load; all fits in fits.csv)")
     for path, figure in figures:
         figure.savefig(path, dpi=150)
         typer.echo(f"figure  {path}")

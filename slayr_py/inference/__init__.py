@@ -7,6 +7,7 @@ from slayr_py.inference.prediction import Prediction
 from slayr_py.inference.replay import Replay, replay, replay_folder
 from slayr_py.inference.sampling.options import FitOptions
 from slayr_py.inference.sampling.warm_start import WarmStart
+from slayr_py.inference.stacking import StackedGaussianProcess, StackedPosterior, stack_posteriors
 from slayr_py.inference.validation.calibration import Calibration, calibrate
 
 __all__ = [
@@ -17,8 +18,11 @@ __all__ = [
     "Posterior",
     "Prediction",
     "Replay",
+    "StackedGaussianProcess",
+    "StackedPosterior",
     "WarmStart",
     "calibrate",
     "replay",
     "replay_folder",
+    "stack_posteriors",
 ]

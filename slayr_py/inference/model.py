@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from slayr_py.display import Summary
 from slayr_py.errors import DataError, did_you_mean
 from slayr_py.inference.named_priors import Priors, vector_prior
-from slayr_py.kernels import Hyperparameter, Kernel, Prior, from_name
+from slayr_py.kernels import Hyperparameter, Kernel, Prior, Stack, from_name
 from slayr_py.kernels.contracts import StanValue
 from slayr_py.kernels.hyperparameters import LATENT_SIGNAL, MEAN, NOISE, SIGNAL, UNIT_NOISE, WARP
 from slayr_py.kernels.priors import families, fixed, prior_from_dict
@@ -60,6 +60,8 @@ class Model:
         warp: Warp = "none",
         likelihood: Likelihood = "gaussian",
     ) -> None:
+        if isinstance(kernel, Stack):
+            raise DataError(f"a GaussianProcess has one kernel, got {kernel!r}; use StackedGaussianProcess(space, ...)")
         if warp not in get_args(Warp):
             raise DataError(f"unknown warp {warp!r}{did_you_mean(warp, get_args(Warp))}")
         if likelihood not in get_args(Likelihood):

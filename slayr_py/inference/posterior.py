@@ -11,6 +11,7 @@ from typing import Any, Literal
 import numpy as np
 import pandas as pd
 import xarray as xr
+from numpy.typing import NDArray
 from scipy.special import ndtr
 
 from slayr_py.arguments import check_integer
@@ -24,6 +25,7 @@ from slayr_py.inference.likelihood import Targets
 from slayr_py.inference.model import Model
 from slayr_py.inference.observed import Observed
 from slayr_py.inference.prediction import (
+    Chains,
     Latent,
     Prediction,
     Predictor,
@@ -297,7 +299,10 @@ class Posterior:
         n, seed = check_integer("n", n), check_integer("seed", seed, minimum=0)
         rng = np.random.default_rng(seed)
         rows = rng.integers(self.n_draws, size=n)
-        new = self.encoder.encode(configs, other_columns=True)
+        return self.sample_of_rows(self.encoder.encode(configs, other_columns=True), rows, rng)
+
+    def sample_of_rows(self, new: Encoded, rows: NDArray[np.intp], rng: np.random.Generator) -> FloatArray:
+        """Draw the latent function jointly at m configurations for each of the k ``rows`` of the draws, (k, m)."""
         values = sample_all(self.kernel, self.train, self.targets, self.draws, new, rows, rng)
         if "warp" in self.draws:
             values = unwarped(values, self.draws["warp"][rows, None])
@@ -321,8 +326,17 @@ class Posterior:
 
         All chains are thinned evenly to the same number of draws.
         """
-        rows = thinned(self.n_draws, self.n_chains, self.n_draws if n_draws is None else n_draws)
+        return self.predictor_of_rows(
+            thinned(self.n_draws, self.n_chains, self.n_draws if n_draws is None else n_draws)
+        )
+
+    def predictor_of_rows(self, rows: NDArray[np.intp]) -> Predictor:
+        """Return a predictor from these rows of the draws."""
         return Predictor(self.kernel, self.train, self.targets, {k: v[rows] for k, v in self.draws.items()})
+
+    def chains(self, n_draws: int) -> list[Chains]:
+        """Return the chains of the draws of a predictor that has ``n_draws`` of them."""
+        return [Chains(1.0, np.arange(n_draws).reshape(self.n_chains, -1))]
 
     def check(self) -> Diagnostics:
         """Return the diagnostics of the fit."""

@@ -251,6 +251,21 @@ def thinned(n_draws: int, n_chains: int, wanted: int) -> NDArray[np.intp]:
     return rows.ravel()
 
 
+class Chains(NamedTuple):
+    """Rows of draws that came from the same chains, for Monte Carlo errors of means over draws.
+
+    Attributes
+    ----------
+    share : float
+        Their share of all draws.
+    rows : (c, s) int
+        Rows of c chains.
+    """
+
+    share: float
+    rows: NDArray[np.intp]
+
+
 class Predictor:
     """Cholesky factors of s draws, computed once, and predictions from them.
 
@@ -308,6 +323,11 @@ class Predictor:
         made._offset, made._slope = np.zeros((len(factor), 1)), np.ones((len(factor), 1))
         return made
 
+    @property
+    def n_draws(self) -> int:
+        """Number of draws."""
+        return len(self.factor)
+
     def _solve_weights(self) -> None:
         """Compute the weights alpha of the covariances in the mean."""
         pairs = zip(self.factor, self.whitened, strict=True)
@@ -332,9 +352,9 @@ class Predictor:
         """Return the predictor of at most ``n_draws`` of these draws, all of whose chains are thinned evenly."""
         if n_draws >= len(self.factor):
             return self
-        return self.rows(thinned(len(self.factor), n_chains, n_draws))
+        return self.at(thinned(len(self.factor), n_chains, n_draws))
 
-    def rows(self, rows: NDArray[np.intp]) -> Predictor:
+    def at(self, rows: NDArray[np.intp]) -> Predictor:
         """Return the predictor of some of these draws."""
         some = copy(self)
         some.draws = {name: values[rows] for name, values in self.draws.items()}

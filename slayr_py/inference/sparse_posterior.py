@@ -172,7 +172,7 @@ class SparsePosterior(Posterior):
         normals, values = rng.standard_normal((n, len(new))), np.empty((n, len(new)))
         predictor = self.predictor()
         for row in np.unique(rows):
-            mean, covariance = predictor.rows(np.array([row])).joint_moments(new)
+            mean, covariance = predictor.at(np.array([row])).joint_moments(new)
             scale = self.kernel.diagonal(new, {k: v[[row]] for k, v in self.draws.items()}).max(axis=1, initial=0.0)
             values[rows == row] = mean[0] + normals[rows == row] @ cholesky(covariance, scale)[0].T
         return np.asarray(self.y_mean + self.y_sd * values)

@@ -12,6 +12,7 @@ from slayr_py.kernels.pretrained import Pretrained
 from slayr_py.kernels.priors import Beta, Dirichlet, Gamma, HalfNormal, InverseGamma, LogNormal, Normal, Prior
 from slayr_py.kernels.registry import auto_reason, from_name, names
 from slayr_py.kernels.separable import Separable
+from slayr_py.kernels.stacked import Stack, stack
 
 __all__ = [
     "Beta",
@@ -31,9 +32,11 @@ __all__ = [
     "Normal",
     "Pretrained",
     "Prior",
+    "Stack",
     "Separable",
     "auto_reason",
     "free",
     "from_name",
     "names",
+    "stack",
 ]

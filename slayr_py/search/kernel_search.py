@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from functools import partial
+from pathlib import Path
 from typing import Any, Literal, get_args
 
 import numpy as np
@@ -12,7 +14,7 @@ from numpy.typing import ArrayLike
 from tqdm.auto import tqdm
 
 from slayr_py.arguments import check_flag, check_integer
-from slayr_py.errors import DataError, InferenceError, did_you_mean
+from slayr_py.errors import DataError, InferenceError, StorageError, did_you_mean
 from slayr_py.inference.observed import check_targets, standardisation
 from slayr_py.kernels import Composite, Kernel, from_name
 from slayr_py.kernels.composite import MOST_LEAVES
@@ -20,17 +22,18 @@ from slayr_py.kernels.expression import LEAVES, parse
 from slayr_py.kernels.periodogram import peaks
 from slayr_py.search.expressions import base_leaves
 from slayr_py.search.fit import SCORES, Fit, Score, Settings
+from slayr_py.search.generative import generative
 from slayr_py.search.greedy import greedy
 from slayr_py.search.random_search import random_search
-from slayr_py.search.result import Row, SearchResult
+from slayr_py.search.result import FORMAT, Row, SearchResult
 from slayr_py.search.task import Candidate, Rounds, Task
 from slayr_py.search.workers import Workers, n_processes
-from slayr_py.space import Encoded, Encoder
+from slayr_py.space import Encoded, Encoder, encoder_from_json
 from slayr_py.space.dimension import FloatArray
 
 Strategy = Literal["greedy", "random", "model", "generative"]
 
-STRATEGIES: dict[str, Callable[[Task], Rounds]] = {"greedy": greedy, "random": random_search}
+STRATEGIES: dict[str, Callable[[Task], Rounds]] = {"greedy": greedy, "random": random_search, "generative": generative}
 
 FEWEST = 10
 """Observations that a search needs."""
@@ -267,6 +270,31 @@ class KernelSearch:
         return Settings(
             self.encoder, train, y, self.score, self.restarts, inducing, self.seed, given=self.given, **validation
         )
+
+
+def load(path: str | Path) -> SearchResult:
+    """Read a result that `SearchResult.save` wrote.
+
+    Raises
+    ------
+    StorageError
+        If the file is not such a result.
+    """
+    try:
+        values = json.loads(Path(path).read_text(encoding="utf-8"))
+        if values["format"] != FORMAT:
+            raise StorageError(f"{path} has format {values['format']}, this version reads {FORMAT}")
+        encoder = encoder_from_json(values["space"])
+        search = KernelSearch(encoder, **values["search"])
+        train = Encoded(np.array(values["values"], np.float64), np.array(values["active"], np.bool_), encoder)
+        fits = {one["expression"]: Fit(**one) for one in values["fits"]}
+        rows = tuple(Row(*row) for row in values["rows"])
+        y = np.array(values["y"], dtype=np.float64)
+        return SearchResult(search, train, y, rows, fits, tuple(values["messages"]), tuple(values["first"]))
+    except StorageError:
+        raise
+    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+        raise StorageError(f"{path} is not a saved kernel search: {error}") from error
 
 
 class _Journal:

@@ -3,31 +3,29 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 import pandas as pd
 
 from slayr_py.display import Summary
-from slayr_py.errors import DataError, StorageError
+from slayr_py.errors import DataError
 from slayr_py.inference.components import Components, components
 from slayr_py.inference.likelihood import Targets
 from slayr_py.inference.model import NOISE_FLOOR
 from slayr_py.inference.observed import standardisation
-from slayr_py.kernels import Composite
+from slayr_py.kernels import Composite, Kernel
 from slayr_py.kernels.composite import MOST_LEAVES
 from slayr_py.kernels.expression import leaves, parse
-from slayr_py.search.fit import SCORES, Fit
-from slayr_py.space import Encoded, encoder_from_json, encoder_to_json
+from slayr_py.search.fit import SCORES, Fit, Score
+from slayr_py.space import Encoded, Encoder, encoder_to_json
 from slayr_py.space.dimension import FloatArray
 
-if TYPE_CHECKING:
-    from slayr_py.search.kernel_search import KernelSearch
-
-_FORMAT = 1
+FORMAT = 1
+"""Format of saved results; it increases with every change of their meaning."""
 
 
 class Row(NamedTuple):
@@ -37,6 +35,28 @@ class Row(NamedTuple):
     step: int
     parent: str | None
     cached: bool
+
+
+class Search(Protocol):
+    """What a result needs of the search that made it; see `KernelSearch`."""
+
+    encoder: Encoder
+    base: tuple[str, ...]
+    strategy: str
+    score: Score
+    budget: int
+    given: Mapping[str, Kernel]
+
+    def asdict(self) -> dict[str, Any]:
+        """Return the settings; JSON-able."""
+
+    def updated(self, **changes: Any) -> Search:
+        """Return this search with other settings."""
+
+    def go_on(
+        self, train: Encoded, targets: FloatArray, known: Mapping[str, Fit], first: Sequence[str], progress: bool
+    ) -> SearchResult:
+        """Search, with the fits that are known already by expression."""
 
 
 class SearchResult:
@@ -52,7 +72,7 @@ class SearchResult:
 
     def __init__(
         self,
-        search: KernelSearch,
+        search: Search,
         train: Encoded,
         y: FloatArray,
         rows: tuple[Row, ...],
@@ -172,7 +192,7 @@ class SearchResult:
         return figure
 
     def save(self, path: str | Path) -> None:
-        """Write settings, data and fits as JSON; :meth:`load` reads it. Nothing in the file is executed.
+        """Write settings, data and fits as JSON; :func:`~slayr_py.search.load` reads it. Nothing in the file is executed.
 
         Raises
         ------
@@ -182,7 +202,7 @@ class SearchResult:
         if self.search.given:
             raise DataError(f"a search with given kernels {sorted(self.search.given)} cannot be saved; keep its table")
         values = {
-            "format": _FORMAT,
+            "format": FORMAT,
             "search": self.search.asdict(),
             "space": encoder_to_json(self.search.encoder),
             "values": self._train.unit_values.tolist(),
@@ -194,31 +214,6 @@ class SearchResult:
             "messages": list(self.messages),
         }
         Path(path).write_text(json.dumps(values), encoding="utf-8")
-
-    @classmethod
-    def load(cls, path: str | Path) -> SearchResult:
-        """Read a result that :meth:`save` wrote.
-
-        Raises
-        ------
-        StorageError
-            If the file is not such a result.
-        """
-        from slayr_py.search.kernel_search import KernelSearch
-
-        try:
-            values = json.loads(Path(path).read_text(encoding="utf-8"))
-            if values["format"] != _FORMAT:
-                raise StorageError(f"{path} has format {values['format']}, this version reads {_FORMAT}")
-            encoder = encoder_from_json(values["space"])
-            search = KernelSearch(encoder, **values["search"])
-            train = Encoded(np.array(values["values"], np.float64), np.array(values["active"], np.bool_), encoder)
-            fits = {one["expression"]: Fit(**one) for one in values["fits"]}
-            rows = tuple(Row(*row) for row in values["rows"])
-            y = np.array(values["y"], dtype=np.float64)
-            return cls(search, train, y, rows, fits, tuple(values["messages"]), tuple(values["first"]))
-        except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
-            raise StorageError(f"{path} is not a saved kernel search: {error}") from error
 
     def _score(self, fit: Fit) -> float:
         value = fit.scores[self.search.score]

@@ -17,7 +17,7 @@ class KnownFunction:
 
     def __init__(self, f, slope):
         self.f, self.slope = f, slope
-        self.train, self.draws = [None], {"mu": np.zeros(1)}
+        self.train, self.n_draws = [None], 1
         self.visited = []
 
     def moments(self, encoded):

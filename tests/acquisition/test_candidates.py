@@ -15,7 +15,9 @@ from slayr_py.space import Encoder
 def observed(space, n=8):
     """Make the attributes of a posterior that candidates need; the best observed configuration is the last."""
     encoder = Encoder(space)
-    return SimpleNamespace(encoder=encoder, train=encoder.encode(encoder.sobol(n, 1)), data={"y": -np.arange(n)})
+    return SimpleNamespace(
+        encoder=encoder, train=encoder.encode(encoder.sobol(n, 1)), targets=SimpleNamespace(y=-np.arange(n))
+    )
 
 
 def test_candidates_are_valid_distinct_and_numerous(any_space):

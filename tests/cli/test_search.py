@@ -8,7 +8,7 @@ import pytest
 from typer.testing import CliRunner
 
 from slayr_py.cli.app import app
-from slayr_py.search import SearchResult
+from slayr_py.search import load
 
 run = CliRunner().invoke
 
@@ -27,7 +27,7 @@ def test_the_best_expressions_are_printed_and_saved(table):
     assert result.exit_code == 0, result.output
     assert "30 observations of ppm, 1 parameters" in result.output
     assert "best expressions of 5 fits" in result.output
-    found = SearchResult.load(table / "co2_search" / "search.json")
+    found = load(table / "co2_search" / "search.json")
     assert f'--kernel "{found.best.expression}"' in result.output
     assert len(pd.read_csv(table / "co2_search" / "fits.csv")) == 5
     assert (table / "co2_search" / "scores.png").stat().st_size > 1000

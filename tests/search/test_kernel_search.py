@@ -9,7 +9,7 @@ from ConfigSpace import ConfigurationSpace
 from testing_spaces import mixed_space
 
 from slayr_py.errors import DataError, InferenceError, StorageError
-from slayr_py.search import KernelSearch, SearchResult, kernel_search, workers
+from slayr_py.search import KernelSearch, SearchResult, kernel_search, load, workers
 from slayr_py.search.task import Candidate
 from slayr_py.space import Encoder
 
@@ -128,13 +128,13 @@ def test_a_search_starts_from_an_earlier_one(found):
 
 def test_a_saved_search_is_the_same_and_goes_on(found, tmp_path):
     found.save(tmp_path / "search.json")
-    loaded = SearchResult.load(tmp_path / "search.json")
+    loaded = load(tmp_path / "search.json")
     pd.testing.assert_frame_equal(loaded.table, found.table)
     assert repr(loaded) == repr(found)
     assert len(loaded.resume(budget=14, progress=False).table) == 14
     (tmp_path / "bad.json").write_text("{}")
     with pytest.raises(StorageError, match=r"bad\.json is not a saved kernel search"):
-        SearchResult.load(tmp_path / "bad.json")
+        load(tmp_path / "bad.json")
 
 
 def test_components_and_figures_show_the_best_expression(found):
