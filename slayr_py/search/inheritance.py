@@ -16,6 +16,7 @@ from slayr_py.kernels.expression import Leaf, Node, Sum, leaves, spell
 from slayr_py.kernels.leaves import STATIONARY
 from slayr_py.space.dimension import FloatArray
 
+_SHORT = -2.0  # score of new length-scales in the second start where the periodogram has no peak
 _SPREAD = 0.3  # standard deviation of inherited scores in all starts but the first
 
 
@@ -48,7 +49,9 @@ def starts(
     """Return the scores (P,) from which a mode is sought.
 
     What is new is at its prior median in the first start and drawn from the prior in the others, which also move what
-    is inherited a little. New periods are at peaks of the periodogram, in start k at the k-th.
+    is inherited a little. New periods are at peaks of the periodogram, in start k at the k-th. New length-scales of the
+    second start are a quarter of the period of the highest peak: from longer ones, the fit of dozens of waves ends where
+    they are noise.
 
     Parameters
     ----------
@@ -67,7 +70,7 @@ def starts(
     rng = np.random.default_rng([seed, zlib.crc32(kernel.expression.encode())])
     inherited = {} if parent is None else _of_leaves(kernel.node, parent)
     splits = np.array([]) if parent is None else _of_sums(kernel.node, parent)
-    periods = _at_peaks(model, kernel, peaks)
+    periods, short = _at_peaks(model, kernel, peaks), _quarter_periods(model, kernel, peaks)
     found = []
     for k in range(count):
         z, moves = np.zeros((2, scores.size)) if k == 0 else rng.standard_normal((2, scores.size))
@@ -76,6 +79,8 @@ def starts(
                 z[i] = inherited[name, label] + _SPREAD * moves[i]
             elif name == "period" and len(tops := periods.get(label, ())):
                 z[i] = tops[k % len(tops)]
+            elif name == "lengthscale" and k == 1:
+                z[i] = short.get(label, _SHORT)
         if len(splits):
             own = scores.place("split")
             z[own] = splits + _SPREAD * moves[own]
@@ -189,4 +194,19 @@ def _at_peaks(model: Model, kernel: Composite, peaks: Mapping[int, FloatArray]) 
         earlier[column] = earlier.get(column, 0) + 1
         location, scale = (np.atleast_1d(v)[leaf.period % np.size(v)] for v in (prior.mu, prior.sigma))
         found[leaf.label] = (np.log(tops) - location) / scale if scale > 0 else np.zeros(len(tops))
+    return found
+
+
+def _quarter_periods(model: Model, kernel: Composite, peaks: Mapping[int, FloatArray]) -> dict[str, float]:
+    """Return the scores of stationary length-scales at a quarter of the period of the highest peak, by label."""
+    h = next((h for h in model.hyperparameters if h.name == "lengthscale"), None)
+    if h is None or h.labels is None or not isinstance(h.prior, LogNormal):
+        return {}
+    location, scale = (np.broadcast_to(v, h.shape) for v in (h.prior.mu, h.prior.sigma))
+    found = {}
+    for leaf in kernel.plan(model.encoder).leaves:
+        for i, column in zip(range(leaf.lengthscale.start, leaf.lengthscale.stop), leaf.columns, strict=True):
+            if leaf.kind in STATIONARY and len(peaks.get(column, ())) and scale[i] > 0:
+                score = (np.log(peaks[column][0] / 4) - location[i]) / scale[i]
+                found[h.labels[i]] = float(np.clip(score, -4.0, 0.0))
     return found

@@ -263,12 +263,19 @@ class KernelSearch:
             out, rest = np.split(order, [max(1, round(_HELD_OUT * len(train)))])
             validation = {"validation": train[out], "validation_y": y[out]}
             train, y = train[rest], y[rest]
-        if "PER" in self.base:
-            rows = np.unique(np.linspace(0, len(y) - 1, min(len(y), _PERIODOGRAM)).astype(np.intp))
-            columns = range(train.columns.shape[1])
-            validation["peaks"] = {c: peaks(train.columns[rows, c], y[rows], _PEAKS) for c in columns}
+        rows = np.unique(np.linspace(0, len(y) - 1, min(len(y), _PERIODOGRAM)).astype(np.intp))
+        tops = {c: peaks(train.columns[rows, c], y[rows], _PEAKS) for c in range(train.columns.shape[1])}
         return Settings(
-            self.encoder, train, y, self.score, self.restarts, inducing, self.seed, given=self.given, **validation
+            self.encoder,
+            train,
+            y,
+            self.score,
+            self.restarts,
+            inducing,
+            self.seed,
+            peaks=tops,
+            given=self.given,
+            **validation,
         )
 
 

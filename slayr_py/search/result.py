@@ -41,11 +41,23 @@ class Search(Protocol):
     """What a result needs of the search that made it; see `KernelSearch`."""
 
     encoder: Encoder
-    base: tuple[str, ...]
-    strategy: str
     score: Score
-    budget: int
-    given: Mapping[str, Kernel]
+
+    @property
+    def base(self) -> tuple[str, ...]:
+        """Names of base kernels."""
+
+    @property
+    def strategy(self) -> str:
+        """Name of the strategy."""
+
+    @property
+    def budget(self) -> int:
+        """Number of fits."""
+
+    @property
+    def given(self) -> Mapping[str, Kernel]:
+        """Given leaves by name."""
 
     def asdict(self) -> dict[str, Any]:
         """Return the settings; JSON-able."""
@@ -192,7 +204,7 @@ class SearchResult:
         return figure
 
     def save(self, path: str | Path) -> None:
-        """Write settings, data and fits as JSON; :func:`~slayr_py.search.load` reads it. Nothing in the file is executed.
+        """Write settings, data and fits as JSON, which :func:`~slayr_py.search.load` reads.
 
         Raises
         ------
