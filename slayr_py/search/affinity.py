@@ -10,8 +10,8 @@ hyperparameters [1]_. It is an inner product of functions, so matrices of affini
 
 The hyperparameters of all expressions are quantiles of their priors at standard normal scores. Equal leaves of
 different expressions share their scores, wherever they are: the scores belong to the leaf's text, its number among
-equal leaves, the hyperparameter and the column. So SE[x1] has the same draws in SE[x1] and in LIN + SE[x1], while the two leaves of
-SE + SE differ. The scores of a split belong to its number. The signal variance is 1.
+equal leaves, the hyperparameter and the column. So SE[x1] has the same draws in SE[x1] and in LIN + SE[x1], while the
+two leaves of SE + SE differ. The scores of a split belong to its number. The signal variance is 1.
 
 References
 ----------

@@ -20,7 +20,7 @@ from slayr_py.search.surrogate import Surrogate, targets_of
 from slayr_py.search.task import Candidate, Evaluation, Rounds, Task
 
 MOST_NEIGHBOURS = 40
-"""Neighbours of each expression of the beam that are compared: the first ones of its moves, see `expansions`."""
+"""Neighbours of each expression of the beam that are compared, drawn by the seed."""
 
 N_DRAWS = 40
 """Draws from the grammar's prior that are compared."""
@@ -97,7 +97,8 @@ class _Pool:
 
     def _new_neighbours(self, node: Node) -> list[Node]:
         if node not in self.neighbours:
-            self.neighbours[node] = list(expansions(node, self.task.base, self.task.max_leaves))
+            found = expansions(node, self.task.base, self.task.max_leaves)
+            self.neighbours[node] = [found[place] for place in self.rng.permutation(len(found))]
         self.neighbours[node] = [near for near in self.neighbours[node] if near not in self.proposed]
         return self.neighbours[node][:MOST_NEIGHBOURS]
 
