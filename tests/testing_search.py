@@ -7,7 +7,9 @@ from collections import Counter
 import numpy as np
 from ConfigSpace import ConfigurationSpace
 
+from slayr_py.kernels.composite import Planned
 from slayr_py.kernels.expression import Leaf, Node, Product, Sum, canonical, distribute, parse, spell
+from slayr_py.kernels.leaves import Given
 from slayr_py.search.expressions import base_leaves
 from slayr_py.search.task import Candidate, Evaluation, Task
 from slayr_py.space import Encoder
@@ -20,6 +22,46 @@ def task(names=("SE", "RQ", "PER", "LIN"), dimensions=1, n=40, **options) -> Tas
     train = encoder.encode(rng.uniform(size=(n, dimensions)))
     defaults = {"base": base_leaves(encoder, names), "max_leaves": 6, "y": rng.standard_normal(n)}
     return Task(train=train, **defaults | options)
+
+
+class _Squares(Given):
+    """A covariance that was computed elsewhere."""
+
+    kind = "correlation"
+
+    def between(self, a, b):
+        return (1 + a.columns @ b.columns.T) / 2
+
+    def gradient(self, a, b):
+        raise AssertionError("not called")
+
+    def check_encoder(self, encoder):
+        pass
+
+
+class _Learned(Planned):
+    """A kernel that can be a given leaf."""
+
+    name = "learned"
+    description = "learned kernel"
+    only_part = _Squares()
+
+    def as_node(self):
+        return Leaf("PRE"), {"PRE": self}
+
+    def plan(self, encoder):
+        raise AssertionError("not called")
+
+    def hyperparameters(self, encoder):
+        return ()
+
+    def options(self):
+        return {}
+
+
+def given_kernel() -> Planned:
+    """A kernel for ``given`` of a task."""
+    return _Learned()
 
 
 def products(node: Node) -> list[Counter[Leaf]]:

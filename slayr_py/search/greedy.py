@@ -21,9 +21,10 @@ BATCHES_AT_ONCE = 2
 def greedy(task: Task) -> Rounds:
     """Expand the best expressions, round by round [1]_.
 
-    The first round is all base kernels. Each later one expands the best ``task.beam`` expressions that have new
-    neighbours, see :func:`~slayr_py.search.expressions.expansions`. They take turns, the best one first, and so do the
-    kinds of their moves, so that a budget that ends within a round leaves none of them out.
+    The first round is all base kernels; their scores order the moves that use them. Each later round expands the best
+    ``task.beam`` expressions that have new neighbours, see :func:`~slayr_py.search.expressions.expansions`. They take
+    turns, the best one first, and so do the kinds of their moves, so that a budget that ends within a round leaves none
+    of them out.
 
     A round ends when nothing new is left of it, or as soon as an expression is better than all before. The next round
     then expands that one too, and the remaining neighbours of the others keep their places. Rounds have up to hundreds
@@ -37,6 +38,7 @@ def greedy(task: Task) -> Rounds:
     """
     frontier = _Frontier(task)
     frontier.learn((yield frontier.start()))
+    frontier.order_base()
     step = idle = 0
     while idle < ROUNDS_WITHOUT_GAIN and (beam := frontier.beam()):
         step += 1
@@ -51,6 +53,7 @@ class _Frontier:
 
     def __init__(self, task: Task) -> None:
         self.task = task
+        self.base = list(task.base)
         self.proposed: set[Node] = set()
         self.evaluated: list[Evaluation] = []  # the best first; of equal ones, the first
         self.neighbours: dict[Node, deque[Node]] = {}
@@ -64,6 +67,15 @@ class _Frontier:
         before = self.evaluated[0].score if self.evaluated else -math.inf
         self.evaluated = sorted([*self.evaluated, *evaluations], key=lambda one: -one.score)
         return bool(self.evaluated) and self.evaluated[0].score > before
+
+    def order_base(self) -> None:
+        """Sort the base kernels, the best first.
+
+        With many parameters a budget reaches the moves of a few base kernels only, which should not be those of the
+        first parameters.
+        """
+        score = {one.node: one.score for one in self.evaluated}
+        self.base.sort(key=lambda leaf: -score[leaf])
 
     def beam(self) -> list[Evaluation]:
         """Return the best expressions that have new neighbours; none of those that failed."""
@@ -83,7 +95,7 @@ class _Frontier:
     def new_neighbours(self, one: Evaluation) -> deque[Node]:
         """Return the neighbours of an expression in the order of the moves, the first of which was not proposed yet."""
         if one.node not in self.neighbours:
-            self.neighbours[one.node] = deque(expansions(one.node, self.task.base, self.task.max_leaves))
+            self.neighbours[one.node] = deque(expansions(one.node, self.base, self.task.max_leaves))
         queue = self.neighbours[one.node]
         while queue and queue[0] in self.proposed:
             queue.popleft()

@@ -45,6 +45,12 @@ def test_the_beam_takes_turns_and_the_best_begins():
     assert {c.step for c in second} == {1}
 
 
+def test_moves_use_the_best_base_kernels_first():
+    rounds = greedy(task(["SE", "RQ"], dimensions=9, beam=1, batch=30))
+    second = rounds.send(evaluations(next(rounds), lambda node: {"SE": 3.0, "RQ[x9]": 2.0}.get(spell(node), 0.0)))
+    assert "RQ[x9] + SE" in {c.expression for c in second[:15]}
+
+
 def test_a_better_expression_is_expanded_at_once():
     rounds = greedy(task(batch=2))
     second = rounds.send(evaluations(next(rounds), lambda node: 0.0))
