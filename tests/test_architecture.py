@@ -46,7 +46,7 @@ STUDY = [
     ["distributions"],
     ["storage"],
     ["fit_cache", "constraints"],
-    ["objective", "conditions"],
+    ["objective", "conditions", "loop_fits"],
     ["proposal", "history", "inferred_space", "suggesting"],
     ["sampler", "asktell"],
     ["results"],

@@ -23,7 +23,7 @@ from benchmarks.common.command_line import begin, command_parser
 from benchmarks.common.problems import PROBLEMS
 from slayr_py.study import StanGPSampler, posterior_of, suggestion_table
 from slayr_py.study.asktell import suggest_all
-from slayr_py.study.proposal import largest_difference
+from slayr_py.study.loop_fits import largest_difference
 from slayr_py.study.storage.attributes import suggestion_record
 
 FIRST = 16  # observations from which suggestions count

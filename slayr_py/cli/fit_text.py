@@ -47,6 +47,23 @@ def attempts_text(abandoned: Sequence[Mapping[str, Any]], diagnostics: Mapping[s
     return f"{text}{failed or 'diagnostics failed'}, not to be trusted"
 
 
+def stack_lines(record: Mapping[str, Any]) -> list[str]:
+    """Describe the stack of a suggestion record: weights and methods, then the attempts of each part and messages."""
+    stack = record.get("stack")
+    if not isinstance(stack, Mapping) or not isinstance(found := stack.get("parts"), list):
+        return []
+    parts = [part for part in found if isinstance(part, Mapping) and _is_number(part.get("weight"))]
+    shares = [f"{part['weight']:.2f} {part.get('kernel')} ({part.get('method')})" for part in parts]
+    lines = [f"stack: {', '.join(shares)}"]
+    for part in parts:
+        fit, diagnostics = part.get("fit"), part.get("diagnostics")
+        abandoned = fit.get("abandoned") if isinstance(fit, Mapping) else None
+        attempts = [one for one in abandoned if isinstance(one, Mapping)] if isinstance(abandoned, list) else []
+        if text := attempts_text(attempts, diagnostics if isinstance(diagnostics, Mapping) else {}):
+            lines.append(f"{part.get('kernel')}: {text}")
+    return [*lines, *_texts(stack.get("messages"))]
+
+
 def limits_text(diagnostics: Mapping[str, Any]) -> str | None:
     """List the limits of a fit's diagnostics; None if they were not stored, as by earlier versions."""
     limits = diagnostics.get("limits")

@@ -11,7 +11,7 @@ import pandas as pd
 import typer
 
 from slayr_py.cli.checks import ConfigError
-from slayr_py.cli.fit_text import attempts_text, limits_text, wrapped
+from slayr_py.cli.fit_text import attempts_text, limits_text, stack_lines, wrapped
 from slayr_py.cli.recommendation import recommendation_text
 from slayr_py.cli.studies import load_study
 from slayr_py.display import cell, config_lines, printable, table_text
@@ -118,6 +118,8 @@ def _print_fits(fits: pd.DataFrame, records: Mapping[int, Mapping[str, Any]]) ->
             typer.echo(wrapped(f"trial {number} has no fit: {record['error']}"))
         elif text := attempts_text(abandoned_attempts(record), diagnostics):
             typer.echo(wrapped(f"trial {number}: {text}"))
+        for line in stack_lines(record):
+            typer.echo(wrapped(f"trial {number}, {line}"))
         for name, condition in record.get("conditions", {}).items():
             messages = condition.get("diagnostics", {}).get("messages", [])
             if messages:

@@ -10,7 +10,9 @@ from slayr_py.cli.studies import is_study, load_study
 from slayr_py.display import printable
 from slayr_py.errors import DataError, InferenceError
 from slayr_py.inference import Replay, replay_folder
-from slayr_py.study import replay_trial
+from slayr_py.kernels import from_name as kernel_from_name
+from slayr_py.kernels.stacked import label
+from slayr_py.study import replay_parts
 from slayr_py.study.results.refits import last_fitted
 from slayr_py.study.storage.opening import quiet_optuna
 
@@ -18,7 +20,7 @@ IDENTICAL, AGREES, DISAGREES = 0, 1, 2
 
 
 def run(source: str, *, trial: int | None, study_name: str | None) -> int:
-    """Repeat the fit of a saved posterior or of a trial, and print the comparison.
+    """Repeat the fit of a saved posterior, or the fits of a trial, and print the comparison.
 
     Parameters
     ----------
@@ -40,29 +42,36 @@ def run(source: str, *, trial: int | None, study_name: str | None) -> int:
         As raised by the replay.
     """
     try:
-        record, again = _replay(source, trial, study_name)
+        replays = _replay(source, trial, study_name)
     except InferenceError as error:  # the recorded fit did not fail
         typer.echo(printable(f"slayr: {error}"), err=True)
         return DISAGREES
-    typer.echo(printable(_report(record, again)))
-    if not again.agrees:
+    for record, again in replays:
+        if len(replays) > 1:
+            typer.echo(printable(f"kernel       {_kernel(record)}"))
+        typer.echo(printable(_report(record, again)))
+    if not all(again.agrees for _, again in replays):
         return DISAGREES
-    return IDENTICAL if again.identical else AGREES
+    return IDENTICAL if all(again.identical for _, again in replays) else AGREES
 
 
-def _replay(source: str, trial: int | None, study_name: str | None) -> tuple[dict[str, Any], Replay]:
+def _kernel(record: dict[str, Any]) -> str:
+    return label(kernel_from_name(record["kernel"]["name"], **record["kernel"]["options"]))
+
+
+def _replay(source: str, trial: int | None, study_name: str | None) -> list[tuple[dict[str, Any], Replay]]:
     def report(phase: str) -> None:
         typer.echo(f"{phase} ...", err=True)
 
     if not is_study(source):
         if trial is not None or study_name is not None:
             raise DataError(f"{source} is not a study: --trial and --study-name need an SQLite file or a storage URL")
-        return replay_folder(source, report)
+        return [replay_folder(source, report)]
     with quiet_optuna():
         study = load_study(source, study_name)
         number = last_fitted(study) if trial is None else trial
         typer.echo(printable(f"study        {study.study_name}, trial {number}"))
-        return replay_trial(study, number, report)
+        return replay_parts(study, number, report)
 
 
 def _report(record: dict[str, Any], again: Replay) -> str:

@@ -5,7 +5,7 @@ from slayr_py.study.distributions import space_to_distributions
 from slayr_py.study.loop import minimize
 from slayr_py.study.proposal import Phase
 from slayr_py.study.results.recommendation import Recommendation
-from slayr_py.study.results.refits import posterior_of, replay_trial
+from slayr_py.study.results.refits import posterior_of, replay_parts, replay_trial
 from slayr_py.study.results.result import Result
 from slayr_py.study.results.tables import convergence_figure, suggestion_table
 from slayr_py.study.sampler import StanGPSampler
@@ -21,6 +21,7 @@ __all__ = [
     "create_study",
     "minimize",
     "posterior_of",
+    "replay_parts",
     "replay_trial",
     "space_of",
     "space_to_distributions",

@@ -26,12 +26,12 @@ from slayr_py.acquisition import Acquisition
 from slayr_py.acquisition import from_name as acquisition_from_name
 from slayr_py.arguments import check_flag, check_integer
 from slayr_py.errors import DataError, InferenceError, SpaceError, did_you_mean
-from slayr_py.inference import GaussianProcess, Posterior
+from slayr_py.inference import GaussianProcess, Posterior, StackedGaussianProcess, StackedPosterior
 from slayr_py.inference.model import Warp
 from slayr_py.inference.named_priors import Priors
 from slayr_py.inference.sampling.options import FitKeywords
 from slayr_py.inference.sampling.seeds import as_stan_seed
-from slayr_py.kernels import Kernel, LogNormal
+from slayr_py.kernels import Kernel, LogNormal, Stack
 from slayr_py.kernels import from_name as kernel_from_name
 from slayr_py.kernels.hyperparameters import NOISE
 from slayr_py.space import Encoder, Fixed
@@ -39,6 +39,7 @@ from slayr_py.study.conditions import Conditions, Failures
 from slayr_py.study.distributions import check_request, space_to_distributions, to_configuration, to_params
 from slayr_py.study.fit_cache import FitCache
 from slayr_py.study.inferred_space import InferredSpaces, groups
+from slayr_py.study.loop_fits import LoopFits
 from slayr_py.study.proposal import LOOP_OPTIONS, Phase, Proposer
 from slayr_py.study.storage.attributes import (
     CONTEXT_KEY,
@@ -66,7 +67,7 @@ _FILLING = 64  # size of the Sobol sequence in which to look for a new point
 class SamplerKeywords(FitKeywords, total=False):
     """The arguments of `StanGPSampler` after the space, all of them optional."""
 
-    kernel: str | Kernel
+    kernel: str | Kernel | Stack
     acquisition: str | Acquisition
     n_initial: int | None
     seed: int | None
@@ -89,8 +90,10 @@ class StanGPSampler(BaseSampler):
         The search space, with conditions and forbidden clauses; an `Encoder` also has graphs. The declared space is
         modelled, not the intersection of the trials' parameters. Without one, the parameters are inferred from the
         complete trials, as Optuna's own samplers do: see Notes.
-    kernel : str or Kernel, default "auto"
+    kernel : str, Kernel or Stack, default "auto"
         A name, an expression such as "LIN * PER + SE", or an object of `slayr_py.kernels`; "auto" chooses by the space.
+        Of a `slayr_py.stack`, every kernel is fitted for each suggestion, and the acquisition is averaged with the
+        weights of stacking; models of failures and constraints have its first kernel.
     acquisition : str or Acquisition, default "ei"
         A name or an object of `slayr_py.acquisition`.
     n_initial : int, optional
@@ -161,7 +164,7 @@ class StanGPSampler(BaseSampler):
     def __init__(
         self,
         space: ConfigurationSpace | Encoder | None = None,
-        kernel: str | Kernel = "auto",
+        kernel: str | Kernel | Stack = "auto",
         acquisition: str | Acquisition = "ei",
         n_initial: int | None = None,
         seed: int | None = None,
@@ -183,6 +186,8 @@ class StanGPSampler(BaseSampler):
         self.seed = None if seed is None else check_integer("seed", seed, minimum=0)
         self.on_progress = on_progress
         if space is None:
+            if isinstance(kernel, Stack):
+                raise DataError("a stack of kernels needs a declared space: StanGPSampler(space, kernel=...)")
             if initial_configs is not None:
                 raise DataError("initial_configs needs a space: enqueue the configurations with study.enqueue_trial")
             if fixed is not None:
@@ -198,7 +203,7 @@ class StanGPSampler(BaseSampler):
         self.encoder = space if isinstance(space, Encoder) else Encoder(space)
         self.space = self.encoder.space
         self.distributions = space_to_distributions(self.space)
-        self.kernel = kernel_from_name(kernel, self.encoder)
+        self.kernel = kernel.on(self.encoder) if isinstance(kernel, Stack) else kernel_from_name(kernel, self.encoder)
         self.kernel_record = kernel_record(
             self.kernel, self.encoder, automatic=isinstance(kernel, str) and kernel == "auto"
         )
@@ -216,14 +221,19 @@ class StanGPSampler(BaseSampler):
         self.noisy = check_flag("noisy", noisy)
         self.warm_starts = check_flag("warm_starts", warm_starts)
         of_noise: Priors = {} if self.noisy else {NOISE.name: NOISELESS}
-        self.gp = GaussianProcess(self.encoder, kernel=self.kernel, priors={**of_noise, **(priors or {})}, warp=warp)
+        chosen: Priors = {**of_noise, **(priors or {})}
+        self.gp: GaussianProcess | StackedGaussianProcess
+        if isinstance(self.kernel, Stack):
+            self.gp = StackedGaussianProcess(self.encoder, self.kernel, chosen, warp)
+        else:
+            self.gp = GaussianProcess(self.encoder, self.kernel, chosen, warp)
         if failures not in get_args(Failures):
             raise DataError(f"unknown failures {failures!r}{did_you_mean(failures, get_args(Failures))}")
         self.failures: Failures = failures
         fits = FitCache()
-        conditions = Conditions(self.encoder, self.kernel, of_noise, failures, fits)
+        first = self.kernel.kernels[0] if isinstance(self.kernel, Stack) else self.kernel
+        conditions = Conditions(self.encoder, kernel_from_name(first), of_noise, failures, fits)
         self._proposer = Proposer(
-            self.gp,
             self.acquisition,
             self.fit_options,
             self.warm_starts,
@@ -415,7 +425,7 @@ class StanGPSampler(BaseSampler):
                 planned.insert(trial.number, past)
         return planned
 
-    def fit(self, study: Study, seed: int | None = None) -> Posterior:
+    def fit(self, study: Study, seed: int | None = None) -> Posterior | StackedPosterior:
         """Fit the model to a study's finished trials.
 
         Parameters
@@ -427,7 +437,7 @@ class StanGPSampler(BaseSampler):
 
         Returns
         -------
-        Posterior
+        Posterior or StackedPosterior
             In the user's units and direction.
 
         Raises
@@ -450,6 +460,9 @@ class StanGPSampler(BaseSampler):
         if seed is None:
             seed = as_stan_seed(np.random.SeedSequence(self.bind(study)))
         options = self.fit_options.updated(pointwise=True)
+        if isinstance(self.gp, StackedGaussianProcess):
+            fits, own = LoopFits(self.gp, observed, FitCache(), self._warn_once), np.random.SeedSequence(seed)
+            return fits.combined(fits.made(study, fits.planned(options), own), own)
         data: dict[str, Any] = {"y_sd": observed.errors, "maximize": observed.maximize}
         return self.gp.fit(observed.configs, observed.y, seed=seed, options=options, **data)
 
@@ -471,7 +484,9 @@ class StanGPSampler(BaseSampler):
         if observed.configs:
             try:
                 self.prepare()
-                with self._proposer.proposal(study, trial, observed, design, seed, of_acquisition, fixed) as proposal:
+                with self._proposer.proposal(
+                    self.gp, study, trial, observed, design, seed, of_acquisition, fixed
+                ) as proposal:
                     store_fit(study, trial, proposal.posterior, observed.numbers, self.warm_starts)
                     return store_suggestion(study, trial, proposal.record | kept)
             except InferenceError as error:

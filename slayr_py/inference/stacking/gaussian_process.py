@@ -20,7 +20,7 @@ from slayr_py.inference.posterior import Posterior
 from slayr_py.inference.sampling.options import FitKeywords, FitOptions
 from slayr_py.inference.sampling.seeds import as_stan_seed
 from slayr_py.inference.stacking.posterior import StackedPosterior
-from slayr_py.inference.stacking.scores import objection
+from slayr_py.inference.stacking.scores import failure, unreliability
 from slayr_py.kernels import Kernel, Stack
 from slayr_py.kernels.stacked import digest, label
 from slayr_py.space import Encoded, Encoder
@@ -88,6 +88,13 @@ class StackedGaussianProcess:
             GaussianProcess(self.encoder, gp.kernel, {k: v for k, v in chosen.items() if k in own}, warp)
             for gp, own in zip(plain, names, strict=True)
         )
+
+    @classmethod
+    def of(cls, parts: Sequence[GaussianProcess]) -> StackedGaussianProcess:
+        """Return the stack of these models, which are on the same space, with the priors of each."""
+        stacked = cls(parts[0].encoder, [gp.kernel for gp in parts], warp=parts[0].warp)
+        stacked.parts = tuple(parts)
+        return stacked
 
     def __repr__(self) -> str:
         return f"StackedGaussianProcess: {self.kernel.description}, {len(self.encoder.names)} parameters"
@@ -176,7 +183,7 @@ def _fitted_twice(
     for attempt in (stream, *stream.spawn(1)):
         try:
             posterior = fit(seed=as_stan_seed(attempt), options=options)
-            found = objection(posterior)
+            found = failure(posterior) or unreliability(posterior)
         except InferenceError as error:
             found = str(error)
         if found is None:

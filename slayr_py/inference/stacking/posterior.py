@@ -24,7 +24,7 @@ from slayr_py.inference.posterior import Posterior
 from slayr_py.inference.prediction import Chains, Prediction
 from slayr_py.inference.records.saved import Format
 from slayr_py.inference.stacking.predictor import StackedPredictor, joined
-from slayr_py.inference.stacking.scores import LeaveOneOutScore, score
+from slayr_py.inference.stacking.scores import FEWEST_DRAWS, LeaveOneOutScore, score
 from slayr_py.inference.stacking.weights import counts, evenly, stacking_weights
 from slayr_py.kernels.stacked import label
 from slayr_py.space import Encoded, Encoder
@@ -108,6 +108,11 @@ class StackedPosterior:
     @cached_property
     def _scores(self) -> list[LeaveOneOutScore]:
         return [score(one) for one in self.posteriors]
+
+    @property
+    def used(self) -> list[Posterior]:
+        """The parts with a positive weight."""
+        return [one for one, weight in zip(self.posteriors, self._weights, strict=True) if weight > 0]
 
     @property
     def train(self) -> Encoded:
@@ -207,6 +212,8 @@ class StackedPosterior:
         """
         used = [(name, one.check()) for (name, w), one in zip(self.weights.items(), self.posteriors, strict=True) if w]
         checks = [check for _, check in used]
+        points = len(self.posteriors) > 1 and any(one.n_draws < FEWEST_DRAWS for one in self.posteriors)
+        notes = ("weights from point estimates, whose hyperparameters have seen each observation",) * points
         shape_limits = [check.limits["loo_pareto_k_max"] for check in checks if "loo_pareto_k_max" in check.limits]
         return Diagnostics(
             rhat_max=_worst(max, (check.rhat_max for check in checks)),
@@ -221,7 +228,7 @@ class StackedPosterior:
             limits={"loo_pareto_k_max": min(shape_limits)} if shape_limits else {},
             loo_pareto_k_max=_worst(max, (check.loo_pareto_k_max for check in checks)),
             loo_influential=max(check.loo_influential for check in checks),
-            kernel_notes=tuple(f"{name}: {note}" for name, check in used for note in check.kernel_notes),
+            kernel_notes=(*notes, *(f"{name}: {note}" for name, check in used for note in check.kernel_notes)),
         )
 
     def loo(self) -> xr.DataArray:

@@ -1,4 +1,4 @@
-"""Leave-one-out densities of a part of a stack, and the reasons to leave it out."""
+"""Leave-one-out densities of a part of a stack, and the reasons to leave it out or to doubt its weight."""
 
 from __future__ import annotations
 
@@ -52,18 +52,21 @@ def score(posterior: Posterior) -> LeaveOneOutScore:
     return LeaveOneOutScore(np.asarray(elpd), np.full(len(elpd), np.nan), float("nan"))
 
 
-def objection(posterior: Posterior) -> str | None:
-    """Return why a posterior should not be a part of a stack, or None.
-
-    Its diagnostics fail, or its leave-one-out densities are unreliable at more than one observation and more than 5%
-    of them.
-    """
+def failure(posterior: Posterior) -> str | None:
+    """Return why a posterior cannot be a part of a stack, or None: its diagnostics fail, or a density is 0."""
     check = posterior.check()
     if not check.ok:
         return "; ".join(reason(message) for message in check.messages)
+    infinite = np.sum(~np.isfinite(score(posterior).elpd))
+    return f"{infinite} leave-one-out densities are not finite" if infinite else None
+
+
+def unreliability(posterior: Posterior) -> str | None:
+    """Return why the weight of a posterior is uncertain, or None.
+
+    The leave-one-out densities are unreliable at more than one observation and more than 5% of them.
+    """
     found = score(posterior)
-    if not np.all(np.isfinite(found.elpd)):
-        return f"{np.sum(~np.isfinite(found.elpd))} leave-one-out densities are not finite"
     n, above = len(found.elpd), int(np.sum(found.pareto_k > found.limit))
     if above > max(1, _INFLUENTIAL_SHARE * n):
         return f"leave-one-out is unreliable at {above} of {n} observations, Pareto k > {found.limit:.2f}"

@@ -6,19 +6,19 @@ average. The posterior mean is shrunk towards the other observations.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
 from optuna import Study
 
 from slayr_py.errors import DataError
-from slayr_py.inference import Posterior
-from slayr_py.inference.replay import posterior_again, recorded_model
+from slayr_py.inference import Posterior, StackedGaussianProcess, StackedPosterior
+from slayr_py.inference.replay import recorded_model
 from slayr_py.study.asktell import space_of
 from slayr_py.study.distributions import to_params
 from slayr_py.study.proposal import LOOP_OPTIONS
-from slayr_py.study.results.refits import fitted_numbers, recorded_fit
+from slayr_py.study.results.refits import RecordedFits, fitted_numbers, recorded_fits
 from slayr_py.study.sampler import StanGPSampler, sampler_of
 from slayr_py.study.storage.attributes import study_record
 from slayr_py.study.storage.trials import observations
@@ -51,14 +51,14 @@ def has_recommendation(study: Study) -> bool:
     return noisy and bool(fitted_numbers(study))
 
 
-def recommend(study: Study, posterior: Posterior) -> Recommendation:
+def recommend(study: Study, posterior: Posterior | StackedPosterior) -> Recommendation:
     """Return the feasible configuration with the smallest posterior mean, the largest one if the study maximises.
 
     Parameters
     ----------
     study : optuna.Study
         Has a finished trial with a finite value.
-    posterior : Posterior
+    posterior : Posterior or StackedPosterior
         Of its values.
     """
     observed = observations(study, space_of(study))
@@ -75,7 +75,7 @@ def recommend(study: Study, posterior: Posterior) -> Recommendation:
     return Recommendation(to_params(observed.configs[row]), float(means[best]), float(sds[best]), observed.numbers[row])
 
 
-def posterior_of_all(study: Study, progress: Callable[[str], None] | None = None) -> Posterior:
+def posterior_of_all(study: Study, progress: Callable[[str], None] | None = None) -> Posterior | StackedPosterior:
     """Return the posterior given all finished trials of a study.
 
     The fit of the last suggestion is repeated if it has seen all of them. Otherwise the study's sampler fits its model
@@ -90,11 +90,11 @@ def posterior_of_all(study: Study, progress: Callable[[str], None] | None = None
     ToolchainError, InferenceError
         If Stan cannot be run, or fails.
     """
-    last = recorded_fit(study, numbers[-1]) if (numbers := fitted_numbers(study)) else None
+    last = recorded_fits(study, numbers[-1]) if (numbers := fitted_numbers(study)) else None
     # The trials of a recorded fit are finished ones: equal numbers of them are the same trials.
-    if last is not None and len(last[1].train) == len(observations(study, space_of(study)).numbers):
-        return posterior_again(*last, progress)
-    sampler = sampler_of(study) or (_recorded_sampler(study, last[0]) if last is not None else None)
+    if last is not None and last.n == len(observations(study, space_of(study)).numbers):
+        return last.again(progress)
+    sampler = sampler_of(study) or (_recorded_sampler(study, last) if last is not None else None)
     if sampler is None:
         raise DataError(
             f"study {study.study_name!r} has no fit yet and its sampler is {study.sampler}: only a StanGPSampler has a "
@@ -103,8 +103,15 @@ def posterior_of_all(study: Study, progress: Callable[[str], None] | None = None
     return sampler.fit(study)
 
 
-def _recorded_sampler(study: Study, record: Mapping[str, Any]) -> StanGPSampler:
-    """Return a sampler with the model of a recorded fit."""
-    model, noisy = recorded_model(record), bool((study_record(study) or {}).get("noisy"))
-    method = "map" if record["arguments"]["method"] == "map" else LOOP_OPTIONS.method
-    return StanGPSampler(model.encoder, model.kernel, priors=model.priors, warp=model.warp, noisy=noisy, method=method)
+def _recorded_sampler(study: Study, last: RecordedFits) -> StanGPSampler:
+    """Return a sampler with the model of a recorded fit, or with the models of a recorded stack."""
+    models, noisy = [recorded_model(fit.record) for fit in last.fits], bool((study_record(study) or {}).get("noisy"))
+    method = "map" if last.fits[0].record["arguments"]["method"] == "map" else LOOP_OPTIONS.method
+    model = models[0]
+    options: dict[str, Any] = {"noisy": noisy, "method": method}
+    if last.stack is None:
+        return StanGPSampler(model.encoder, model.kernel, priors=model.priors, warp=model.warp, **options)
+    gp = StackedGaussianProcess.of(models)
+    sampler = StanGPSampler(gp.encoder, gp.kernel, warp=model.warp, **options)
+    sampler.gp = gp  # with the priors of each part
+    return sampler

@@ -4,22 +4,52 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 from optuna import Study
 from optuna.trial import FrozenTrial
 
 from slayr_py.errors import DataError, StorageError
-from slayr_py.inference import Posterior, Replay
+from slayr_py.inference import Posterior, Replay, StackedPosterior
 from slayr_py.inference.observed import Observed, observe
 from slayr_py.inference.records.record import data_digest
 from slayr_py.inference.replay import posterior_again, recorded_model, replay
 from slayr_py.study.storage.attributes import FIT_KEY, START_KEY, study_record, suggestion_record
-from slayr_py.study.storage.fit_records import stored_kernel
+from slayr_py.study.storage.fit_records import keys, stored_kernel
 from slayr_py.study.storage.trials import from_ranges, observations, to_ranges
 
 
-def posterior_of(study: Study, number: int, progress: Callable[[str], None] | None = None) -> Posterior:
+class RecordedFit(NamedTuple):
+    """The complete record of a fit, and its observations."""
+
+    record: dict[str, Any]
+    observed: Observed
+
+
+class RecordedFits(NamedTuple):
+    """The fits behind a suggestion: one, or those of the parts of a stack."""
+
+    fits: list[RecordedFit]
+    stack: Mapping[str, Any] | None
+    """The record of the stack: see `slayr_py.study.storage.attributes.FIT_KEY`."""
+
+    @property
+    def n(self) -> int:
+        """Number of observations."""
+        return len(self.fits[0].observed.train)
+
+    def again(self, progress: Callable[[str], None] | None = None) -> Posterior | StackedPosterior:
+        """Repeat the fits; those of a stack get the recorded weights."""
+        posteriors = [posterior_again(fit.record, fit.observed, progress) for fit in self.fits]
+        if self.stack is None:
+            return posteriors[0]
+        weights = [part["weight"] for part in self.stack["parts"]]
+        return StackedPosterior(posteriors, weights, self.stack["seed"], self.stack["messages"])
+
+
+def posterior_of(
+    study: Study, number: int, progress: Callable[[str], None] | None = None
+) -> Posterior | StackedPosterior:
     """Repeat the fit behind a trial's suggestion and return its posterior.
 
     Parameters
@@ -33,7 +63,7 @@ def posterior_of(study: Study, number: int, progress: Callable[[str], None] | No
 
     Returns
     -------
-    Posterior
+    Posterior or StackedPosterior
         In the user's units and direction. If its draws are not bit-identical to the
         original ones, as on another machine or with another toolchain, a warning is issued.
 
@@ -46,9 +76,11 @@ def posterior_of(study: Study, number: int, progress: Callable[[str], None] | No
     ToolchainError, InferenceError
         If Stan cannot be run, or fails.
     """
-    record, observed = recorded_fit(study, number)
-    posterior = posterior_again(record, observed, progress)
-    if posterior.record["draws_sha256"] != record["draws_sha256"]:
+    recorded = recorded_fits(study, number)
+    posterior = recorded.again(progress)
+    again = [posterior] if isinstance(posterior, Posterior) else posterior.posteriors
+    pairs = zip(again, recorded.fits, strict=True)
+    if any(one.record["draws_sha256"] != fit.record["draws_sha256"] for one, fit in pairs):
         warnings.warn(
             f"the posterior of trial {number} is not bit-identical to that of its suggestion: `slayr replay` with "
             f"--trial {number} shows the differences",
@@ -63,14 +95,27 @@ def replay_trial(
 ) -> tuple[dict[str, Any], Replay]:
     """Repeat the fit behind a trial's suggestion; return its record and the comparison with it.
 
-    Parameters and errors as in :func:`posterior_of`.
+    Parameters and errors as in :func:`posterior_of`. The fits of a stack raise `DataError`: see :func:`replay_parts`.
     """
-    record, observed = recorded_fit(study, number)
+    if len(parts := recorded_fits(study, number).fits) > 1:
+        raise DataError(f"trial {number} has a stack of {len(parts)} fits: use slayr_py.study.replay_parts")
+    ((record, observed),) = parts
     return record, replay(record, observed.data, progress)
 
 
-def recorded_fit(study: Study, number: int) -> tuple[dict[str, Any], Observed]:
-    """Return the complete record of the fit behind a trial's suggestion, and its observations.
+def replay_parts(
+    study: Study, number: int, progress: Callable[[str], None] | None = None
+) -> list[tuple[dict[str, Any], Replay]]:
+    """Repeat the fit of every kernel behind a trial's suggestion; return the records and the comparisons with them.
+
+    Parameters and errors as in :func:`posterior_of`.
+    """
+    fits = recorded_fits(study, number).fits
+    return [(record, replay(record, observed.data, progress)) for record, observed in fits]
+
+
+def recorded_fits(study: Study, number: int) -> RecordedFits:
+    """Return the fits behind a trial's suggestion.
 
     Raises
     ------
@@ -78,11 +123,27 @@ def recorded_fit(study: Study, number: int) -> tuple[dict[str, Any], Observed]:
         As in :func:`posterior_of`.
     """
     reduced = _fit_record(study, _trial(study, number))
+    stack = reduced.get("stack")
+    if stack is None:
+        return RecordedFits([_recorded_fit(study, number, reduced, START_KEY)], None)
+    try:
+        found = [(keys(part["fit"]), float(part["weight"])) for part in stack["parts"]]
+        records = [_trial(study, number).user_attrs[fit_key] for (fit_key, _), _ in found]
+        if not found or not isinstance(stack["seed"], int) or not isinstance(stack["messages"], list):
+            raise ValueError("it has no parts, seed or messages")
+    except Exception as error:  # a damaged record can raise any type of error
+        raise _damaged(study, number, error) from error
+    pairs = zip(records, found, strict=True)
+    return RecordedFits([_recorded_fit(study, number, one, start_key) for one, ((_, start_key), _) in pairs], stack)
+
+
+def _recorded_fit(study: Study, number: int, reduced: Mapping[str, Any], start_key: str) -> RecordedFit:
+    """Return a fit of a trial from its stored record; ``start_key`` is the attribute of warm starts."""
     try:
         record = dict(reduced) if "space" in reduced else {"space": _space(study), **reduced}
         record["kernel"] = stored_kernel(study, record["kernel"])
         if set(record["start"] or ()) == {"trial"}:
-            record["start"] = _trial(study, record["start"]["trial"]).user_attrs[START_KEY]
+            record["start"] = _trial(study, record["start"]["trial"]).user_attrs[start_key]
         ranges = record.pop("trials")
         if any(last >= len(study.get_trials(deepcopy=False)) for _, last in ranges):
             raise StorageError(
@@ -112,14 +173,18 @@ def recorded_fit(study: Study, number: int) -> tuple[dict[str, Any], Observed]:
                 f"the configurations or values of trials {ranges} of study {study.study_name!r} have changed since "
                 f"trial {number} was suggested from them: restore a copy of it"
             )
-        return record, observed
+        return RecordedFit(record, observed)
     except StorageError:
         raise
     except Exception as error:  # a damaged record can raise any type of error
-        raise StorageError(
-            f"study {study.study_name!r} is damaged: the record of the fit of trial {number}, {type(error).__name__}: "
-            f"{error}. Restore a copy of it"
-        ) from error
+        raise _damaged(study, number, error) from error
+
+
+def _damaged(study: Study, number: int, error: Exception) -> StorageError:
+    return StorageError(
+        f"study {study.study_name!r} is damaged: the record of the fit of trial {number}, {type(error).__name__}: "
+        f"{error}. Restore a copy of it"
+    )
 
 
 def last_fitted(study: Study) -> int:

@@ -22,7 +22,7 @@ from slayr_py.study.storage.trials import observations
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-    from slayr_py.inference import Posterior
+    from slayr_py.inference import Posterior, StackedPosterior
 
 
 @dataclass(frozen=True)
@@ -94,7 +94,7 @@ class Result:
         """
         return trials_table(self.study, self.space)
 
-    def posterior(self) -> Posterior:
+    def posterior(self) -> Posterior | StackedPosterior:
         """Fit the model to all finished trials and return the posterior.
 
         Raises

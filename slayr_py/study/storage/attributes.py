@@ -9,12 +9,14 @@ Suggestion record of a trial (``trial.user_attrs["slayr:suggestion"]``):
 phase          "initial" (the design), "model" (a fitted model), "random" (nothing to fit, or the fit failed),
                "enqueued" (the user fixed every parameter), "history" (a past experiment)
 config         the suggested active parameters; other workers read those of a running trial here
-kernel         name of the kernel                                                            (model only)
+kernel         name of the kernel, or "stack"                                                (model only)
 method         "nuts", "carried", "pathfinder", "laplace" or "map"                           (model only)
 fit            {"start", "draws", "abandoned"}: "carried", "warm" or "cold" (None for other methods),
                total number of draws, and discarded attempts: why, and what followed         (model only)
 acquisition    {"name", its options, "best", "value", "error"}: value to improve on, in the objective's
                units and sign, largest value of the criterion, and its Monte Carlo error     (model only)
+stack          {"parts", "messages"}; a part is {"kernel", "weight", "method", "seed", "fit", "diagnostics"}, and
+               "method" above is "mixed" if those of the parts differ                        (stack only)
 predicted      {"mean", "sd"} of the latent function, in the objective's units and sign; under a warp the
                median and half the central 68% interval                                      (model only)
 diagnostics    result of `Posterior.check`                                                   (model only)
@@ -38,7 +40,7 @@ from ConfigSpace import ConfigurationSpace
 from optuna import Study
 from optuna.trial import FrozenTrial
 
-from slayr_py.kernels import Kernel, auto_reason
+from slayr_py.kernels import Kernel, Stack, auto_reason
 from slayr_py.space import Encoder, encoder_to_json, jsonable, space_to_json
 from slayr_py.study.storage.optuna_private import set_trial_attribute
 
@@ -65,7 +67,10 @@ START_KEY = "slayr:start"
 FIT_KEY = "slayr:fit"
 """Trial attribute: `Posterior.record` of the fit behind its suggestion, with the ranges of the fitted ``trials``. The
 space is omitted if it is the study's; the start ``{"trial": number}`` refers to the warm start stored in that trial, a
-kernel ``{"name", "sha256"}`` to the study attribute that has it."""
+kernel ``{"name", "sha256"}`` to the study attribute that has it.
+
+Of a stack it is ``{"stack": {"parts", "seed", "messages"}, "trials"}``. A part is ``{"fit", "kernel", "weight"}``: the
+attribute of its own record and that of its warm start end in ":" and its "fit"."""
 
 KERNEL_KEY = "slayr:kernel"
 """Study attribute, followed by ":" and a SHA-256: a kernel whose options are long, as trials' fits refer to it."""
@@ -109,8 +114,8 @@ def space_difference(stored: Mapping[str, Any], space: ConfigurationSpace) -> st
     return None
 
 
-def kernel_record(kernel: Kernel, encoder: Encoder, automatic: bool) -> dict[str, Any]:
-    """Return the record of a kernel and the reason for choosing it."""
+def kernel_record(kernel: Kernel | Stack, encoder: Encoder, automatic: bool) -> dict[str, Any]:
+    """Return the record of a kernel or of a stack, and the reason for choosing it."""
     return {
         "name": kernel.name,
         "options": jsonable(kernel.options()),

@@ -14,7 +14,9 @@ from optuna import Study
 from optuna.trial import FrozenTrial
 
 from slayr_py.errors import DataError
-from slayr_py.inference import GaussianProcess, Posterior, WarmStart
+from slayr_py.inference import GaussianProcess, Posterior, StackedPosterior, WarmStart
+from slayr_py.kernels import Kernel
+from slayr_py.kernels.stacked import digest
 from slayr_py.space import jsonable
 from slayr_py.study.storage.attributes import FIT_KEY, KERNEL_KEY, START_KEY, study_record
 from slayr_py.study.storage.optuna_private import set_trial_attribute
@@ -26,15 +28,24 @@ _LONG = 1000  # characters of a kernel that is stored once for all fits of a stu
 def store_fit(
     study: Study,
     trial: FrozenTrial,
-    posterior: Posterior,
+    posterior: Posterior | StackedPosterior,
     observed: Sequence[int],
     warm_starts: bool,
     condition: str = "",
 ) -> None:
     """Store the record of a fit and the warm start of the next one, without what the study already contains.
 
-    ``condition`` is the name of a model beside that of the objective, see `keys`.
+    ``condition`` is the name of a model beside that of the objective or of a part of a stack, see `keys`. The parts of
+    a stack are stored one by one; its own record has their names and weights.
     """
+    if isinstance(posterior, StackedPosterior):
+        parts = []
+        for (name, weight), part in zip(posterior.weights.items(), posterior.posteriors, strict=True):
+            parts.append({"fit": part_name(part.kernel), "kernel": name, "weight": weight})
+            store_fit(study, trial, part, observed, warm_starts, part_name(part.kernel))
+        stack = {"parts": parts, "seed": posterior.seed, "messages": list(posterior.messages)}
+        set_trial_attribute(study, trial, FIT_KEY, jsonable({"stack": stack, "trials": to_ranges(observed)}))
+        return
     fit_key, start_key = keys(condition)
     record: dict[str, Any] = {**posterior.record, "trials": to_ranges(observed)}
     record["kernel"] = _stored_once(study, jsonable(record["kernel"]))
@@ -85,8 +96,13 @@ def _sha256(kernel: Mapping[str, Any]) -> str:
     return hashlib.sha256(json.dumps(kernel, sort_keys=True).encode()).hexdigest()
 
 
+def part_name(kernel: Kernel) -> str:
+    """Return the name of the fit of a kernel in a stack, for `keys`."""
+    return f"kernel {digest(kernel)}"
+
+
 def keys(condition: str = "") -> tuple[str, str]:
-    """Return the trial attributes of the fit and of the start for the objective, or for a condition by name."""
+    """Return the trial attributes of the fit and of the start for the objective, or for a condition or part by name."""
     return (f"{FIT_KEY}:{condition}", f"{START_KEY}:{condition}") if condition else (FIT_KEY, START_KEY)
 
 

@@ -28,7 +28,7 @@ from slayr_py.study.storage.opening import describe_storage_error, storage_error
 FORMAT = 1
 """Format of a study's record in this version, and of a record without ``"format"``. Later formats are rejected."""
 
-_TABLES = ("config", "fit", "acquisition", "predicted", "diagnostics", "conditions", "seconds")
+_TABLES = ("config", "fit", "acquisition", "predicted", "diagnostics", "conditions", "stack", "seconds")
 
 
 def check_integrity(study: Study) -> None:

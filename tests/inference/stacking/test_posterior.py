@@ -92,6 +92,7 @@ def test_a_mixture_of_modes_repeats_them(plane_data, new):
     assert len(stack.predictor().parts[1].factor) == 1
     given = modes[0].idata["log_likelihood"]["y"].values.ravel() - np.log(modes[0].y_sd)
     np.testing.assert_allclose(sl.StackedPosterior(modes[:1]).loo(), given)
+    assert "weights from point estimates" in stack.check().notes[0]
     assert str(stack.check()) == "point estimate" and all(np.isnan(stack.loo()["pareto_k"]))
 
 

@@ -15,7 +15,8 @@ QUICK = {"chains": 2, "warmup": 150, "draws": 100}
 
 @pytest.fixture
 def accepted(monkeypatch):
-    monkeypatch.setattr(gaussian_process, "objection", lambda posterior: None)
+    for name in ("failure", "unreliability"):
+        monkeypatch.setattr(gaussian_process, name, lambda posterior: None)
 
 
 @pytest.fixture
@@ -49,7 +50,7 @@ def test_stacked_posterior_of_a_fit(plane_data, accepted):
 def test_a_doubtful_fit_is_repeated_once_with_more_draws(plane_data, modes, monkeypatch):
     encoder, configs, y = plane_data
     reasons = iter(["too few draws", None, None])
-    monkeypatch.setattr(gaussian_process, "objection", lambda posterior: next(reasons))
+    monkeypatch.setattr(gaussian_process, "failure", lambda posterior: next(reasons))
     stack = sl.StackedGaussianProcess(encoder, ["SE", "matern"]).fit(configs, y, draws=70, warmup=60)
     assert stack.messages == ("SE: fitted again: too few draws",)
     assert [(options.draws, options.warmup) for _, options, _ in modes] == [(70, 60), (140, 120), (70, 60)]
@@ -75,15 +76,16 @@ def test_a_kernel_that_fails_is_left_out_and_named(plane_data, modes, monkeypatc
 
 
 @pytest.mark.stan
-def test_influential_observations_are_an_objection_if_they_are_many(two_posteriors, monkeypatch):
+def test_influential_observations_make_a_weight_unreliable_if_they_are_many(two_posteriors, monkeypatch):
     from slayr_py.inference.stacking import scores
 
     found = scores.score(two_posteriors[0])
+    assert scores.failure(two_posteriors[0]) is None
     for above, objects in ((0, False), (1, False), (2, True)):
         shapes = np.where(np.arange(12) < above, found.limit + 0.1, 0.0)
         monkeypatch.setattr(scores, "score", lambda posterior, k=shapes: found._replace(pareto_k=k))
-        assert bool(scores.objection(two_posteriors[0])) == objects
-    assert "unreliable at 2 of 12 observations" in str(scores.objection(two_posteriors[0]))
+        assert bool(scores.unreliability(two_posteriors[0])) == objects
+    assert "unreliable at 2 of 12 observations" in str(scores.unreliability(two_posteriors[0]))
 
 
 def test_priors_are_those_of_the_kernels_that_have_them(plane_data):

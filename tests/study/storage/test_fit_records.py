@@ -18,7 +18,7 @@ import slayr_py as sl
 from slayr_py.errors import InferenceError, StorageError
 from slayr_py.inference import GaussianProcess
 from slayr_py.space import Encoder
-from slayr_py.study import ask, create_study, posterior_of, proposal, replay_trial, suggestion_table, tell
+from slayr_py.study import ask, create_study, loop_fits, posterior_of, replay_trial, suggestion_table, tell
 from slayr_py.study.storage.attributes import FIT_KEY, KERNEL_KEY, START_KEY, SUGGESTION_KEY
 from slayr_py.study.storage.fit_records import last_warm_start
 
@@ -40,7 +40,7 @@ def test_fits_after_the_first_start_warm_also_when_resumed(plane, tmp_path):
 
 
 def test_posteriors_are_carried_also_when_resumed_and_audited(plane, tmp_path, monkeypatch):
-    monkeypatch.setattr(proposal, "AUDITS", frozenset({7}))
+    monkeypatch.setattr(loop_fits, "AUDITS", frozenset({7}))
     options = NUTS | {"method": "carried"}
     whole = advance(create_study(plane, **options), 9)
     assert starts_of_fits(whole) == [None] * 4 + ["cold", "carried", "carried", "warm", "carried"]
@@ -89,7 +89,7 @@ def test_a_failed_trial_provides_a_warm_start(plane):
 
 
 def test_an_audit_that_fails_its_check_keeps_the_carried_posterior(plane, monkeypatch):
-    monkeypatch.setattr(proposal, "AUDITS", frozenset({6}))
+    monkeypatch.setattr(loop_fits, "AUDITS", frozenset({6}))
     fit = GaussianProcess.fit
 
     def audited(self, configs, y, **options):

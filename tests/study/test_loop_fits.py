@@ -1,0 +1,191 @@
+"""Fits of the loop: studies whose kernel is a stack."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import optuna
+import pytest
+from ConfigSpace import ConfigurationSpace
+from testing_studies import NUTS, advance, suggestion
+
+import slayr_py as sl
+from slayr_py.errors import DataError, InferenceError, StorageError
+from slayr_py.inference import GaussianProcess
+from slayr_py.study import (
+    StanGPSampler,
+    ask,
+    create_study,
+    loop_fits,
+    minimize,
+    posterior_of,
+    proposal,
+    replay_parts,
+    replay_trial,
+    suggestion_table,
+)
+from slayr_py.study.storage.attributes import FIT_KEY, START_KEY, SUGGESTION_KEY
+
+SMALL = {"n_initial": 4, "seed": 3, "chains": 2, "warmup": 100, "draws": 50, "ess": 20, "progress": False}
+KERNELS = ["matern", "SE + LIN"]
+NAMES = ["Matérn kernel (p = 2)", "SE + LIN"]
+
+
+def objective(config):
+    return (config["x"] - 2) ** 2 + abs(config["y"] - 3)
+
+
+def plane() -> ConfigurationSpace:
+    return ConfigurationSpace({"x": (-5.0, 10.0), "y": (0.0, 15.0)})
+
+
+@pytest.fixture(scope="module")
+def url(tmp_path_factory) -> str:
+    """A study of seven trials with a stack, of which the first four are the design, interrupted once."""
+    url = f"sqlite:///{tmp_path_factory.mktemp('stack') / 'study.db'}"
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(proposal, "LARGEST_ERROR", np.inf)
+        for budget in (5, 7):
+            minimize(objective, plane(), budget, kernel=sl.stack(KERNELS), storage=url, study_name="s", **SMALL)
+    return url
+
+
+@pytest.fixture
+def study(url) -> optuna.Study:
+    return optuna.load_study(study_name="s", storage=url)
+
+
+@pytest.mark.stan
+@pytest.mark.slow
+def test_a_resumed_study_proposes_the_same(study, monkeypatch):
+    monkeypatch.setattr(proposal, "LARGEST_ERROR", np.inf)
+    whole = minimize(objective, plane(), 7, kernel=sl.stack(KERNELS), **SMALL)
+    assert [trial.params for trial in whole.study.trials] == [trial.params for trial in study.trials]
+    assert "kernel=stack([Matern(p=2), Composite(expression='SE + LIN')])" in repr(whole)
+
+
+@pytest.mark.stan
+def test_every_part_is_recorded(study):
+    record = study.trials[6].user_attrs[SUGGESTION_KEY]
+    assert json.loads(json.dumps(record, allow_nan=False)) == record
+    parts = record["stack"]["parts"]
+    assert record["kernel"] == "stack" and [part["kernel"] for part in parts] == NAMES
+    assert sum(part["weight"] for part in parts) == pytest.approx(1)
+    assert parts[0]["seed"] != parts[1]["seed"] and all(part["diagnostics"]["ok"] for part in parts)
+    assert {part["fit"]["start"] for part in parts} <= {"carried", "warm"}
+    assert study.user_attrs["slayr:study"]["kernel"]["name"] == "stack"
+    attributes = study.trials[6].user_attrs
+    assert attributes[FIT_KEY]["trials"] == [[0, 5]] and FIT_KEY + ":success" not in attributes
+    for part in attributes[FIT_KEY]["stack"]["parts"]:
+        assert f"{FIT_KEY}:{part['fit']}" in attributes and f"{START_KEY}:{part['fit']}" in attributes
+    assert suggestion_table(study)["kernel"].tolist()[4:] == ["stack"] * 3
+
+
+@pytest.mark.stan
+def test_fits_are_replayed_part_by_part(study):
+    for number in (4, 6):
+        assert all(again.identical for _, again in replay_parts(study, number))
+    assert [record["kernel"]["name"] for record, _ in replay_parts(study, 4)] == ["matern", "composite"]
+    with pytest.raises(DataError, match=r"stack of 2 fits: use slayr_py.study.replay_parts"):
+        replay_trial(study, 6)
+
+
+@pytest.mark.stan
+def test_posterior_of_a_suggestion(study):
+    posterior, record = posterior_of(study, 6), suggestion(study.trials[6])
+    assert isinstance(posterior, sl.StackedPosterior)
+    assert posterior.weights.tolist() == [part["weight"] for part in record["stack"]["parts"]]
+    centre, _ = posterior.predict([study.trials[6].params]).centre_and_spread()
+    assert float(centre[0]) == pytest.approx(record["predicted"]["mean"], rel=1e-6)
+    assert list(posterior.messages) == record["stack"]["messages"]
+
+
+@pytest.mark.stan
+def test_the_command_line_shows_and_replays_every_part(study, url, slayr):
+    code, shown, _ = slayr("inspect", url)
+    assert code == 0 and "kernel: stack of Matérn kernel (p = 2), SE + LIN" in shown
+    assert " ".join(shown.split()).count("stack: ") == 3
+    code, shown, _ = slayr("replay", url)
+    assert code == 0 and shown.count("identical, bit for bit") == 2 and "kernel       SE + LIN" in shown
+
+
+@pytest.mark.stan
+def test_the_recommendation_of_a_study_without_its_sampler(study, url):
+    result = sl.study.Result(study, plane())
+    assert result.recommended.number in range(7)  # fits the recorded models to all trials
+    sampler = StanGPSampler(plane(), sl.stack(KERNELS), seed=3, chains=2, warmup=100, draws=50)
+    posterior = sampler.fit(optuna.load_study(study_name="s", storage=url, sampler=sampler))
+    assert posterior.weights.index.tolist() == NAMES and len(posterior.train) == 7
+
+
+@pytest.mark.stan
+def test_damaged_records_of_a_stack(study, monkeypatch):
+    trials = study.get_trials(deepcopy=False)
+    monkeypatch.setattr(study, "get_trials", lambda **_: trials)
+    attributes = trials[6].user_attrs
+    part = attributes[FIT_KEY]["stack"]["parts"][0]["fit"]
+    for stack in ({"parts": []}, {"parts": [{"fit": "kernel x", "weight": 1}]}, {"parts": [{"fit": part}]}, "x"):
+        monkeypatch.setitem(attributes, FIT_KEY, {"stack": stack, "trials": [[0, 5]]})
+        with pytest.raises(StorageError, match="the record of the fit of trial 6"):
+            posterior_of(study, 6)
+
+
+@pytest.fixture
+def failing(monkeypatch):
+    """Let the fits of kernels with these names fail."""
+    names: set[str] = set()
+    fit = GaussianProcess.fit
+
+    def fail(self, *arguments, **options):
+        if self.kernel.name in names:
+            raise InferenceError("no way")
+        return fit(self, *arguments, **options)
+
+    monkeypatch.setattr(GaussianProcess, "fit", fail)
+    return names
+
+
+@pytest.mark.stan
+def test_a_part_that_fails_is_dropped_with_a_warning(plane, quick, failing):
+    failing.add("composite")
+    study = advance(create_study(plane, kernel=sl.stack(KERNELS), n_initial=4, seed=3, **quick), 4)
+    with pytest.warns(UserWarning, match=r"kernel SE \+ LIN is left out of the stack, as its fit fails: no way"):
+        advance(study, 1)
+    advance(study, 1)  # once
+    record = suggestion(study.trials[5])
+    assert [part["kernel"] for part in record["stack"]["parts"]] == NAMES[:1] and record["method"] == "map"
+    failing.add("matern")
+    with pytest.warns(RuntimeWarning, match="a space-filling point is suggested"):
+        trial = ask(study)
+    assert "no way" in suggestion(study.trials[trial.number])["error"]
+
+
+@pytest.mark.stan
+def test_weights_of_modes(plane, quick):
+    study = advance(create_study(plane, kernel=sl.stack(KERNELS), n_initial=4, seed=3, **quick), 6)
+    record = suggestion(study.trials[5])
+    assert record["method"] == "map" and record["acquisition"]["error"] is None
+    assert "weights from point estimates" in record["diagnostics"]["kernel_notes"][0]
+    assert not any(key.startswith(START_KEY) for key in study.trials[5].user_attrs)
+
+
+@pytest.mark.stan
+def test_only_parts_with_a_weight_are_continued_if_the_error_is_large(plane, monkeypatch):
+    monkeypatch.setattr(proposal, "LARGEST_ERROR", 1e-6)
+    monkeypatch.setattr(loop_fits, "failure", lambda posterior: None)
+    monkeypatch.setattr("slayr_py.inference.stacking.posterior.stacking_weights", lambda elpd: np.array([0.0, 1.0]))
+    study = advance(create_study(plane, kernel=sl.stack(KERNELS), **NUTS), 5)
+    first, second = suggestion(study.trials[4])["stack"]["parts"]
+    assert not any("Monte Carlo" in str(one["why"]) for one in first["fit"]["abandoned"])
+    assert "Monte Carlo error" in second["fit"]["abandoned"][-1]["why"][0]
+    assert second["fit"]["draws"] > first["fit"]["draws"]
+
+
+def test_conditions_have_the_first_kernel_and_options_apply_to_all(plane):
+    sampler = StanGPSampler(plane, sl.stack(["matern", "RQ"]), priors={"rq_alpha": sl.LogNormal(1, 1)})
+    assert sampler._proposer.conditions.kernel.name == "matern"
+    assert [part.priors["sigma_n"] for part in sampler.gp.parts] == [sl.LogNormal(-4.0, 0.5)] * 2
+    assert sampler.gp.parts[1].priors["rq_alpha"] == sl.LogNormal(1, 1)
+    with pytest.raises(DataError, match="needs a declared space"):
+        StanGPSampler(kernel=sl.stack(["matern"]))
