@@ -66,3 +66,17 @@ def median_rhat(rows: pd.DataFrame) -> str:
 
 def standard_error(values: pd.Series) -> float:
     return float(values.std(ddof=1) / np.sqrt(len(values)))
+
+
+def begin_table(path: Path, columns: Iterable[str]) -> pd.DataFrame:
+    """Create a file with these columns for :func:`append` unless it exists, and return its rows."""
+    if not path.exists():
+        path.parent.mkdir(parents=True, exist_ok=True)
+        pd.DataFrame(columns=list(columns)).to_csv(path, index=False)
+    return read(path, columns)
+
+
+def line(row: Mapping[str, Any]) -> str:
+    """Return a row as text with four digits."""
+    texts = {name: f"{value:.4g}" if isinstance(value, float) else value for name, value in row.items()}
+    return ", ".join(f"{name} {text}" for name, text in texts.items())

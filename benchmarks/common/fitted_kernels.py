@@ -1,0 +1,144 @@
+"""Fits of a kernel search at their modes: covariances, predictions, and averages over several fits."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+from scipy.special import logsumexp
+from scipy.stats import norm
+
+from slayr_py.inference.model import NOISE_FLOOR, Model
+from slayr_py.inference.observed import standardisation
+from slayr_py.inference.prediction import Predictor, Targets
+from slayr_py.inference.sparse import SparseMarginal
+from slayr_py.kernels import Composite
+from slayr_py.kernels.composite import MOST_LEAVES
+from slayr_py.search import SearchResult
+from slayr_py.search.kernel_search import DEFAULT_INDUCING, MOST_EXACT
+
+USES = ("best", "stacked", "averaged")
+"""The best fit; the best few weighted by stacking of leave-one-out densities, and by exp(laplace)."""
+
+
+class Predictive(NamedTuple):
+    """Predictive distributions of m observations, each a mixture of k normal ones.
+
+    Attributes
+    ----------
+    weights : (k,) float64
+    mean, sd : (k, m) float64
+        With the noise.
+    """
+
+    weights: np.ndarray
+    mean: np.ndarray
+    sd: np.ndarray
+
+    def errors(self, y: np.ndarray) -> np.ndarray:
+        """Return the errors (m,) of the mean."""
+        return self.weights @ self.mean - y
+
+    def log_density(self, y: np.ndarray) -> np.ndarray:
+        """Return the log densities (m,) of observed values."""
+        return np.asarray(logsumexp(norm.logpdf(y, self.mean, self.sd), axis=0, b=self.weights[:, None]))
+
+    def scores(self, y: np.ndarray) -> dict[str, float]:
+        """Return the root mean squared error and the mean log density."""
+        rmse = np.sqrt(np.mean(np.square(self.errors(y))))
+        return {"rmse": float(rmse), "log_density": float(np.mean(self.log_density(y)))}
+
+
+class FittedKernel:
+    """An expression that a search fitted, at its mode; all values are in the units of the targets.
+
+    Parameters
+    ----------
+    found : SearchResult
+    expression : str
+        One of ``found.top``.
+    """
+
+    def __init__(self, found: SearchResult, expression: str) -> None:
+        self.expression, self._train = expression, found._train
+        self._encoder = found.search.encoder
+        self._mean, self._sd = standardisation(found._y)
+        self._y = (found._y - self._mean) / self._sd
+        self._kernel = Composite(expression, max_leaves=MOST_LEAVES)
+        shapes = {h.name: h.shape for h in self._kernel.hyperparameters(self._encoder)}
+        theta = found._fits[expression].theta
+        self._theta = {name: np.reshape(values, (1, *shapes.get(name, ()))) for name, values in theta.items()}
+        self._noise = float(self._theta["sigma_n"][0]) ** 2 + NOISE_FLOOR**2
+        self._inducing = found.search.inducing
+        if self._inducing is None and len(self._train) > MOST_EXACT:
+            self._inducing = DEFAULT_INDUCING
+        self._seed = found.search.seed
+
+    @property
+    def noise(self) -> float:
+        """Variance of the noise."""
+        return self._sd**2 * self._noise
+
+    def covariance(self) -> np.ndarray:
+        """Return the covariance (n, n) of the function at the observed configurations."""
+        return self._sd**2 * self._kernel.cross(self._train, self._train, self._theta)[0]
+
+    def predict(self, configs: Any) -> Predictive:
+        """Return the predictive distributions of observations at m configurations."""
+        mean, variance = self._predictor().moments(self._encoder.encode(configs, other_columns=True))
+        sd = self._sd * np.sqrt(variance + self._noise)
+        return Predictive(np.ones(1), self._mean + self._sd * mean, sd)
+
+    def leave_one_out(self) -> np.ndarray:
+        """Return log densities (n,) of each observation given the others (Rasmussen & Williams 2006, eq. 5.12)."""
+        covariance = self._kernel.cross(self._train, self._train, self._theta)[0] + self._noise * np.eye(len(self._y))
+        precision = np.linalg.inv(covariance)
+        variance = 1 / np.diagonal(precision)
+        errors = variance * (precision @ (self._y - self._theta["mu"][0]))
+        return np.asarray(norm.logpdf(errors, 0.0, np.sqrt(variance)) - np.log(self._sd))
+
+    def _predictor(self) -> Predictor:
+        if self._inducing is None:
+            targets = Targets(self._y, np.zeros(len(self._y)), NOISE_FLOOR)
+            return Predictor(self._kernel, self._train, targets, self._theta)
+        model = Model(self._encoder, self._kernel)
+        marginal = SparseMarginal(model, self._train, self._y, self._inducing, self._seed)
+        factor, weights = marginal.pseudo_factor(self._theta)
+        nothing = Targets(np.zeros(len(weights)), np.zeros(len(weights)), NOISE_FLOOR)
+        points = marginal.inducing
+        return Predictor.from_factors(self._kernel, points, nothing, self._theta, factor[None], weights[None])
+
+
+def stacking_weights(log_densities: np.ndarray, iterations: int = 2000) -> np.ndarray:
+    """Return the weights (k,) of the mixture with the largest product of densities, by expectation maximisation.
+
+    Parameters
+    ----------
+    log_densities : (k, n) float64
+        Of n observations under k models, each given all other observations.
+    """
+    densities = np.exp(log_densities - log_densities.max(axis=0))
+    weights = np.full(len(densities), 1 / len(densities))
+    for _ in range(iterations):
+        weights = weights * np.mean(densities / (weights @ densities), axis=1)
+    return weights / weights.sum()
+
+
+def predictions(found: SearchResult, configs: Any, top: int = 5) -> dict[str, Predictive]:
+    """Return the predictive distributions at m configurations by `USES`; sparse fits cannot be stacked."""
+    fits = [FittedKernel(found, expression) for expression in found.top(top)]
+    single = [fit.predict(configs) for fit in fits]
+    uses = {"best": single[0]}
+    if len(fits) > 1:
+        table = found.unique.set_index("expression")["laplace"]
+        laplace = table[found.top(top)].to_numpy(dtype=np.float64)
+        if np.all(np.isfinite(found.unique["loo"].head(1))):
+            densities = np.array([fit.leave_one_out() for fit in fits])
+            uses["stacked"] = _mixture(stacking_weights(densities), single)
+        uses["averaged"] = _mixture(np.exp(laplace - logsumexp(laplace)), single)
+    return uses
+
+
+def _mixture(weights: np.ndarray, single: Sequence[Predictive]) -> Predictive:
+    return Predictive(weights, np.vstack([one.mean for one in single]), np.vstack([one.sd for one in single]))

@@ -1,0 +1,1 @@
+"""Searches for kernels: recovery of known structure, regression, and their speed."""
