@@ -24,8 +24,9 @@ from slayr_py.search.expressions import base_leaves
 from slayr_py.search.fit import SCORES, Fit, Score, Settings
 from slayr_py.search.generative import generative
 from slayr_py.search.greedy import greedy
+from slayr_py.search.model import model
 from slayr_py.search.random_search import random_search
-from slayr_py.search.result import FORMAT, Row, SearchResult
+from slayr_py.search.result import FORMAT, MOST_EXACT, Row, SearchResult
 from slayr_py.search.task import Candidate, Rounds, Task
 from slayr_py.search.workers import Workers, n_processes
 from slayr_py.space import Encoded, Encoder, encoder_from_json
@@ -33,13 +34,15 @@ from slayr_py.space.dimension import FloatArray
 
 Strategy = Literal["greedy", "random", "model", "generative"]
 
-STRATEGIES: dict[str, Callable[[Task], Rounds]] = {"greedy": greedy, "random": random_search, "generative": generative}
+STRATEGIES: dict[str, Callable[..., Rounds]] = {
+    "greedy": greedy,
+    "random": random_search,
+    "model": model,
+    "generative": generative,
+}
 
 FEWEST = 10
 """Observations that a search needs."""
-
-MOST_EXACT = 1000
-"""Observations above which fits are sparse."""
 
 DEFAULT_INDUCING = 100
 
