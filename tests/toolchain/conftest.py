@@ -62,9 +62,8 @@ def environment_as_it_was():
 def program(tmp_path_factory) -> CompiledProgram:
     source = tmp_path_factory.mktemp("source") / "coin.stan"
     source.write_text(PROGRAM)
-    # With other options than those of the package's programs the front end would be compiled again. Without
-    # optimisation, which takes longer than the program runs.
-    return compile_program(source, cpp_options=processor_options(ensure_cmdstan()) | {"O": "0"})
+    # With other options than those of the package's programs the front end would be compiled again.
+    return compile_program(source, cpp_options=processor_options(ensure_cmdstan()))
 
 
 @pytest.fixture(scope="session")
