@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from functools import partial
+from inspect import signature
 from pathlib import Path
 from typing import Any, Literal, get_args
 
@@ -142,8 +143,10 @@ class KernelSearch:
         self.restarts = check_integer("restarts", restarts)
         self.inducing = None if inducing is None else check_integer("inducing", inducing)
         self.seed, self.single = check_integer("seed", seed, minimum=0), check_flag("single", single)
-        if options and strategy != "generative":
-            raise DataError(f"the strategy {strategy!r} takes no options, got {sorted(options)}")
+        taken = list(signature(STRATEGIES[strategy]).parameters)[1:]
+        for name in options:
+            if name not in taken:
+                raise DataError(f"the strategy {strategy!r} takes no option {name!r}{did_you_mean(name, taken)}")
         self.strategy_options, self.given = options, dict(given or {})
         self._leaves = base_leaves(self.encoder, self.base, tuple(self.given), self.single)
         for name in self.given:  # raises for a kernel of another space
