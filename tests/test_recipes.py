@@ -243,6 +243,33 @@ def test_write_a_kernel_as_an_expression(names):
     assert repr(names["same"]) == repr(names["gp"].kernel) == repr(names["result"].posterior().kernel)
 
 
+@recipe("Find a kernel for a table")
+def test_find_a_kernel_for_a_table(names, slayr):
+    found, table = names["found"], names["table"]
+    assert len(found.unique) == 15 and len(names["more"].unique) == 20
+    plain = found.unique.set_index("expression")["laplace"]["SE"]
+    assert found.unique["laplace"].iloc[0] > plain
+    assert names["posterior"].kernel.expression == found.best.expression
+    table.to_csv("table.csv", index=False)
+    code, out, err = slayr("search", "table.csv", "--target", "error", "--base", "SE,LIN", "--budget", "15", "--quiet")
+    assert code == 0 and "best expressions of 15 fits" in out, err
+
+
+@recipe("Average several kernels")
+def test_average_several_kernels(names):
+    weights = names["stack"].weights
+    assert len(weights) == 3 and weights.sum() == pytest.approx(1)
+    assert names["prediction"].mean == pytest.approx(0.109, abs=0.02)
+    assert len(names["result"].posterior().weights) == 3
+
+
+@recipe("Fit 40,000 rows")
+def test_fit_many_rows(names):
+    truth = 0.1 + (np.arange(1, 7) - 4) ** 2 / 50
+    assert names["prediction"].mean == pytest.approx(truth, abs=0.005)
+    assert len(names["posterior"].inducing) == 25
+
+
 @recipe("Learn a kernel from related data")
 def test_a_kernel_learned_from_related_data(names):
     assert names["pre"].skill > 0.9 and names["pre"].messages is not None
