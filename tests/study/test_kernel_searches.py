@@ -11,7 +11,7 @@ import optuna
 import pytest
 from ConfigSpace import ConfigurationSpace
 from optuna.trial import TrialState, create_trial
-from testing_studies import advance, suggestion
+from testing_studies import suggestion
 
 import slayr_py as sl
 from slayr_py.errors import DataError, InferenceError, StorageError
@@ -336,12 +336,3 @@ def test_mixed_spaces_and_constraints(mixed):
     parts = record["stack"]["parts"]
     assert "ierarchical" in parts[0]["kernel"]
     assert study.trials[11].user_attrs[f"{FIT_KEY}:constraint size"]["kernel"]["name"] == "hierarchical"
-
-
-@pytest.mark.stan
-def test_a_search_in_another_study_by_name(quick):
-    history = [({"x": float(x), "y": float(y)}, float(x**2 + y)) for x, y in np.random.default_rng(1).random((11, 2))]
-    study = create_study(PLANE, kernel="search", n_initial=5, seed=1, history=history, **quick)
-    advance(study, 1)
-    assert len(records(study)[11]["expressions"]) == 3 and records(study)[11]["fits"] == 20
-    assert suggestion(study.trials[11])["kernel"] == "stack"

@@ -48,6 +48,7 @@ STUDY_KEY = "slayr:study"
 """Study attribute: {"space", "graphs", "seed", "kernel", "acquisition", "n_initial", "noisy"} at the study's start.
 
 The kernel is {"name", "options", "description", "chosen", "reason"}: chosen by "auto", with a reason, or by the "user".
+The name of a stack is "stack", that of a kernel search "search"; the options of a search have the "plain" kernel.
 Older studies have only the kernel's name, and no graphs. A version of slayr_py that changes this record writes a higher
 ``"format"`` than `slayr_py.study.storage.integrity.FORMAT`, so that this version rejects the study; the default is 1.
 """
