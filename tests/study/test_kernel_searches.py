@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import pickle
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -23,6 +24,7 @@ from slayr_py.study import StanGPSampler, create_study, kernel_searches, minimiz
 from slayr_py.study.kernel_searches import LoopSearch, default_search, due
 from slayr_py.study.storage.attributes import FIT_KEY, SEARCH_KEY
 from slayr_py.study.storage.integrity import check_integrity
+from slayr_py.study.storage.search_records import store_search
 from slayr_py.study.storage.trials import observations
 
 PLANE = ConfigurationSpace({"x": (-5.0, 10.0), "y": (0.0, 15.0)})
@@ -120,6 +122,27 @@ def test_another_process_uses_the_stored_expressions(first_guesses):
     assert model(study).kernel.options() == one.kernel.options() and len(first_guesses) == 1
     latest = study.sampler._search.latest(study, observations(study, PLANE))
     assert latest.kernel.options() == one.kernel.options()
+
+
+def test_a_resumed_trial_uses_its_own_search(first_guesses):
+    study = grown(searching(), 12)
+    number = study.ask().number
+    arguments = study, study.trials[number], observations(study, PLANE), 3
+    one, two = study.sampler._search.model(*arguments), study.sampler._search.model(*arguments)
+    assert one.kernel.options() == two.kernel.options() and len(first_guesses) == 1
+
+
+def test_a_process_waits_for_the_search_of_another(monkeypatch, first_guesses):
+    study = grown(searching(), 12)
+    other = study.ask().number
+
+    @contextmanager
+    def waited(_):
+        store_search(study, study.trials[other], {"due": 10, "expressions": ["LIN"]})
+        yield
+
+    monkeypatch.setattr(kernel_searches, "search_lock", waited)
+    assert [part.kernel.name for part in model(study).parts] == ["matern", "composite"] and not first_guesses
 
 
 def test_searches_are_reproducible_and_follow_the_seed_of_the_study(monkeypatch):
