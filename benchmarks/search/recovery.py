@@ -89,7 +89,9 @@ class Problem(NamedTuple):
         theta = scores.theta(rng.standard_normal((1, scores.size)))
         points = model.encoder.encode(x)
         covariance = kernel.cross(points, points, theta)[0]
-        f = np.linalg.cholesky(covariance + 1e-8 * np.mean(np.diagonal(covariance)) * np.eye(n)) @ rng.standard_normal(n)
+        f = np.linalg.cholesky(covariance + 1e-8 * np.mean(np.diagonal(covariance)) * np.eye(n)) @ rng.standard_normal(
+            n
+        )
         sd = float(size) if scale == "sd" else float(np.std(f)) / float(size)
         return Data(model.encoder, x, f + sd * rng.standard_normal(n), covariance, sd**2)
 

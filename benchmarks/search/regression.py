@@ -98,7 +98,19 @@ def key_of(settings: dict[str, Any]) -> dict[str, Any]:
 
 def report(rows: pd.DataFrame) -> str:
     """Return a Markdown table of means and standard errors over splits; nRMSE is the mean ratio to SE on the same split."""
-    heads = ["data", "method", "use", "splits", "RMSE", "nRMSE", "log density", "- SE", "leaves", "fits to the best", "s"]
+    heads = [
+        "data",
+        "method",
+        "use",
+        "splits",
+        "RMSE",
+        "nRMSE",
+        "log density",
+        "- SE",
+        "leaves",
+        "fits to the best",
+        "s",
+    ]
     lines = [f"| {' | '.join(heads)} |", "|---" * len(heads) + "|"]
     for data, some in rows.groupby("data", sort=False):
         plain = some[some["method"] == "SE"].drop_duplicates("split").set_index("split")[["rmse", "log_density"]]

@@ -84,7 +84,7 @@ def hessian(marginal: Marginal, z: FloatArray) -> FloatArray:
     """
     here = marginal(z).gradient
     matrix = np.array([(here - marginal(z + step).gradient) / _STEP for step in _STEP * np.eye(len(z))])
-    return 0.5 * (matrix + matrix.T)
+    return np.asarray(0.5 * (matrix + matrix.T))
 
 
 def laplace_draws(marginal: Marginal, z: FloatArray, count: int, rng: np.random.Generator) -> FloatArray:

@@ -19,7 +19,7 @@ from slayr_py.errors import DataError, InferenceError, StorageError, did_you_mea
 from slayr_py.inference.observed import check_targets, standardisation
 from slayr_py.kernels import Composite, Kernel, from_name
 from slayr_py.kernels.composite import MOST_LEAVES
-from slayr_py.kernels.expression import LEAVES, parse
+from slayr_py.kernels.expression import LEAVES, canonical, parse, spell
 from slayr_py.kernels.periodogram import peaks
 from slayr_py.search.expressions import base_leaves
 from slayr_py.search.fit import SCORES, Fit, Score, Settings
@@ -167,6 +167,10 @@ class KernelSearch:
         """Return this search with other settings."""
         return KernelSearch(self.encoder, **{**self.asdict(), "jobs": self.jobs, "given": self.given, **changes})
 
+    def on(self, space: ConfigurationSpace | Encoder) -> KernelSearch:
+        """Return this search on another space."""
+        return KernelSearch(space, **{**self.asdict(), "jobs": self.jobs, "given": self.given})
+
     def __repr__(self) -> str:
         return f"KernelSearch({', '.join(f'{name}={value!r}' for name, value in self.asdict().items())})"
 
@@ -176,6 +180,7 @@ class KernelSearch:
         y: ArrayLike,
         progress: bool = True,
         start: SearchResult | None = None,
+        first: Sequence[str] = (),
     ) -> SearchResult:
         """Search.
 
@@ -188,6 +193,8 @@ class KernelSearch:
             Draw a progress bar with the best expression on standard error.
         start : SearchResult, optional
             An earlier search, on other data of the same space: its best expressions are fitted first.
+        first : sequence of str, optional
+            Further expressions to fit first.
 
         Returns
         -------
@@ -197,7 +204,7 @@ class KernelSearch:
         Raises
         ------
         DataError
-            With fewer than 10 observations, or a target that is not finite.
+            With fewer than 10 observations, a target that is not finite, or an illegal expression.
         SpaceError
             If a configuration does not belong to the space.
         InferenceError
@@ -205,8 +212,9 @@ class KernelSearch:
         """
         train = self.encoder.encode(configs)
         targets = check_targets(y, len(train))
-        first = () if start is None else tuple(start.top(self.beam))
-        return self.go_on(train, targets, {}, first, progress)
+        earlier = () if start is None else start.top(self.beam)
+        known = dict.fromkeys([*earlier, *(spell(canonical(parse(text, self.given))) for text in first)])
+        return self.go_on(train, targets, {}, tuple(known), progress)
 
     def go_on(
         self, train: Encoded, targets: FloatArray, known: Mapping[str, Fit], first: Sequence[str], progress: bool
@@ -222,6 +230,7 @@ class KernelSearch:
             message = f"all {len(train)} values are {targets[0]:.6g}: every kernel explains them equally well"
             return SearchResult(self, train, targets, (), {}, (message,), tuple(first))
         messages: list[str] = []
+        interrupted = False
         settings = self._settings(train, (targets - mean) / sd, messages)
         task = Task(
             self._leaves,
@@ -242,6 +251,7 @@ class KernelSearch:
             except KeyboardInterrupt:
                 if not journal.fits:
                     raise
+                interrupted = True
                 messages.append(
                     f"interrupted after {len(journal.fits)} of {self.budget} fits: result.resume() continues"
                 )
@@ -254,7 +264,8 @@ class KernelSearch:
             raise InferenceError(f"all {len(failures)} candidates failed: {reasons}")
         if failures:
             messages.append(f"{len(failures)} of {len(journal.fits)} fits failed; the column 'failure' says why")
-        return SearchResult(self, train, targets, tuple(journal.rows), journal.fits, tuple(messages), tuple(first))
+        rows, seen = tuple(journal.rows), tuple(messages)
+        return SearchResult(self, train, targets, rows, journal.fits, seen, tuple(first), interrupted)
 
     def _settings(self, train: Encoded, y: FloatArray, messages: list[str]) -> Settings:
         inducing = self.inducing
