@@ -13,6 +13,7 @@ from slayr_py.inference.model import NOISE_FLOOR, Model
 from slayr_py.inference.observed import standardisation
 from slayr_py.inference.prediction import Predictor, Targets
 from slayr_py.inference.sparse import SparseMarginal
+from slayr_py.inference.stacking.weights import stacking_weights
 from slayr_py.kernels import Composite
 from slayr_py.kernels.composite import MOST_LEAVES
 from slayr_py.search import SearchResult
@@ -110,21 +111,6 @@ class FittedKernel:
         return Predictor.from_factors(self._kernel, points, nothing, self._theta, factor[None], weights[None])
 
 
-def stacking_weights(log_densities: np.ndarray, iterations: int = 2000) -> np.ndarray:
-    """Return the weights (k,) of the mixture with the largest product of densities, by expectation maximisation.
-
-    Parameters
-    ----------
-    log_densities : (k, n) float64
-        Of n observations under k models, each given all other observations.
-    """
-    densities = np.exp(log_densities - log_densities.max(axis=0))
-    weights = np.full(len(densities), 1 / len(densities))
-    for _ in range(iterations):
-        weights = weights * np.mean(densities / (weights @ densities), axis=1)
-    return weights / weights.sum()
-
-
 def predictions(found: SearchResult, configs: Any, top: int = 5) -> dict[str, Predictive]:
     """Return the predictive distributions at m configurations by `USES`; sparse fits cannot be stacked."""
     fits = [FittedKernel(found, expression) for expression in found.top(top)]
@@ -134,7 +120,7 @@ def predictions(found: SearchResult, configs: Any, top: int = 5) -> dict[str, Pr
         table = found.unique.set_index("expression")["laplace"]
         laplace = table[found.top(top)].to_numpy(dtype=np.float64)
         if np.all(np.isfinite(found.unique["loo"].head(1))):
-            densities = np.array([fit.leave_one_out() for fit in fits])
+            densities = np.column_stack([fit.leave_one_out() for fit in fits])
             uses["stacked"] = _mixture(stacking_weights(densities), single)
         uses["averaged"] = _mixture(np.exp(laplace - logsumexp(laplace)), single)
     return uses

@@ -2,18 +2,19 @@
 
     python -m benchmarks.search.cks --data DIR --datasets housing servo
 
-Inputs and targets are standardised on all rows; the rows are shuffled once and divided into ten contiguous folds, of which the
-last one is larger. Errors are the mean squared error of the standardised targets (MSE) and the mean negative log density of a
-standardised target (NLL) on the test fold, averaged over folds. Servo's nominal inputs, motor and screw, are coded as integers
-or, with --coding categories, as categories, which kernels read as one-hot columns.
+Inputs and targets are standardised on all rows; the rows are shuffled once and divided into ten contiguous folds, of
+which the last one is larger. Errors are the mean squared error of the standardised targets (MSE) and the mean
+negative log density of a standardised target (NLL) on the test fold, averaged over folds. Servo's nominal inputs,
+motor and screw, are coded as integers or, with --coding categories, as categories, which kernels read as one-hot
+columns.
 
-The order of the rows is that of MATLAB's randperm before 2011 with its default seed, which the authors' script asks for. The
-published numbers are from their paper: a squared exponential kernel with a length-scale for each input, an additive
-kernel, and their search to depth 10 with SE and RQ on single inputs.
+The order of the rows is that of MATLAB's randperm before 2011 with its default seed, which the authors' script asks
+for. The published numbers are from their paper: a squared exponential kernel with a length-scale for each input, an
+additive kernel, and their search to depth 10 with SE and RQ on single inputs.
 
-"best" is the best kernel of a search; "stacked" and "averaged" are its five best ones, weighted by stacking of leave-one-out
-densities in closed form and by exp(laplace). Every finished search is appended to cks.csv; run the same command again to
-resume. --report only prints the table.
+"best" is the best kernel of a search; "stacked" and "averaged" are its five best ones, weighted by stacking of
+leave-one-out densities in closed form and by exp(laplace). Every finished search is appended to cks.csv; run the same
+command again to resume. --report only prints the table.
 """
 
 from __future__ import annotations
@@ -101,7 +102,7 @@ def run(key: dict[str, Any], table: Table, settings: dict[str, Any]) -> list[dic
 
 
 def report(rows: pd.DataFrame) -> str:
-    """Return a Markdown table of means and standard errors over folds, and of the differences to SE on the same folds."""
+    """Return a Markdown table of means and standard errors over folds, also of differences to SE on the same folds."""
     heads = ["data", "method", "base, fits", "use", "folds", "MSE", "NLL", "MSE - SE", "NLL - SE", "leaves", "s"]
     lines = [f"| {' | '.join(heads)} |", "|---" * len(heads) + "|"]
     for (data, coding), some in rows.groupby(["data", "coding"], sort=False):

@@ -9,12 +9,13 @@ mauna         521 monthly means of carbon dioxide; test rows are random
 mauna-future  the same; the test rows are the last 20%, and a split is a seed of the search
 protein       45,730 rows without 1,711 duplicates, 9 inputs; fits have 100 inducing points
 
-80% of the rows are for training, 10% for testing. The remaining 10%, on which Hoang & Kingsford (2020) choose, are not used:
-the score chooses on the training rows. Every search gives three rows: its best kernel; and its five best ones weighted by
-stacking of leave-one-out densities in closed form ("stacked") and by exp(laplace) ("averaged"), all at their modes. Errors are
-in the units of the target.
+80% of the rows are for training, 10% for testing. The remaining 10%, on which Hoang & Kingsford (2020) choose, are
+not used: the score chooses on the training rows. Every search gives three rows: its best kernel; and its five best
+ones weighted by stacking of leave-one-out densities in closed form ("stacked") and by exp(laplace) ("averaged"), all
+at their modes. Errors are in the units of the target.
 
-Every finished search is appended to regression.csv; run the same command again to resume. --report only prints the table.
+Every finished search is appended to regression.csv; run the same command again to resume. --report only prints the
+table.
 """
 
 from __future__ import annotations
@@ -97,8 +98,8 @@ def key_of(settings: dict[str, Any]) -> dict[str, Any]:
 
 
 def report(rows: pd.DataFrame) -> str:
-    """Return a Markdown table of means and standard errors over splits; nRMSE is the mean ratio to SE on the same split."""
-    heads = ["data", "method", "use", "splits", "RMSE", "nRMSE", "log density", "- SE", "leaves", "fits to the best", "s"]
+    """Return a Markdown table of means and standard errors over splits; nRMSE is the ratio to SE on the same split."""
+    heads = ["data", "method", "use", "splits", "RMSE", "nRMSE", "log density", "- SE", "leaves", "fits to best", "s"]
     lines = [f"| {' | '.join(heads)} |", "|---" * len(heads) + "|"]
     for data, some in rows.groupby("data", sort=False):
         plain = some[some["method"] == "SE"].drop_duplicates("split").set_index("split")[["rmse", "log_density"]]
