@@ -5,16 +5,22 @@ PYTHON ?= python3
 VENV ?= .venv
 BIN = $(VENV)/bin
 
-.PHONY: example check quick clean
+.PHONY: example check types tests quick clean
 
 example: $(VENV)/.user
 	$(BIN)/slayr optimize examples/nusvr_diabetes.toml
 
+# mypy uses one core for half a minute: the tests start beside it.
 check: $(VENV)/.developer
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/python .ci/stan_format.py
+	$(MAKE) --jobs=2 types tests
+
+types: $(VENV)/.developer
 	$(BIN)/mypy
+
+tests: $(VENV)/.developer
 	$(BIN)/python -m pytest
 
 quick: $(VENV)/.developer

@@ -26,14 +26,12 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import betaincinv, ndtr
 
 from slayr_py.kernels.base import Kernel
 from slayr_py.kernels.composite import MOST_LEAVES, Composite
 from slayr_py.kernels.expression import Node, leaves, spell
 from slayr_py.kernels.hyperparameters import Draws
 from slayr_py.kernels.leaves import Pairs
-from slayr_py.kernels.priors import Beta, LogNormal, Normal, Prior
 from slayr_py.space import Encoded
 from slayr_py.space.dimension import FloatArray
 
@@ -97,7 +95,7 @@ class Affinities:
         draws = {"sigma_f": np.ones(N_DRAWS)}
         for h in kernel.hyperparameters(self.points.encoder):
             scores = [self._scores_of(_key(h.name, label, owners)) for label in h.labels or ()]
-            draws[h.name] = _quantiles(self._informed.get(h.name, h.prior), np.column_stack(scores))
+            draws[h.name] = self._informed.get(h.name, h.prior).at_score(np.column_stack(scores))
         return draws
 
     def _scores_of(self, key: str) -> FloatArray:
@@ -145,16 +143,6 @@ def _key(name: str, label: str, owners: Sequence[str]) -> str:
     """Return what the scores of an entry of a hyperparameter belong to; labels are such as "2:SE[x1]"."""
     number, _, column = label.partition(":")
     return f"split {number}" if name == "split" else f"{name} {owners[int(number) - 1]} {column}"
-
-
-def _quantiles(prior: Prior, scores: FloatArray) -> FloatArray:
-    """Return the quantiles of a prior at standard normal scores (s, k)."""
-    if isinstance(prior, Beta):
-        return np.asarray(betaincinv(prior.a, prior.b, ndtr(scores)))
-    if not isinstance(prior, LogNormal | Normal):
-        raise NotImplementedError(f"no quantiles of {prior!r}")
-    values = np.asarray(prior.mu) + np.asarray(prior.sigma) * scores
-    return np.exp(values) if isinstance(prior, LogNormal) else values
 
 
 def _log_determinant(matrices: FloatArray) -> FloatArray:

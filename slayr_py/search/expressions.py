@@ -97,7 +97,8 @@ def expansions(node: Node, base: Sequence[Leaf], max_leaves: int = MOST_LEAVES) 
 
     The moves are S -> S + B, S -> S * B and S -> S * (B + C) for every subexpression S and base kernel B, with the
     constant C; B -> B' for every leaf; and the deletion of a leaf [1]_, [2]_. A subexpression is the whole, or any
-    term or factor at any depth. S * (B + C) is left out for the linear kernel, which contains a constant.
+    term or factor at any depth. S * (B + C) is left out for the linear kernel, which contains a constant, and so is SE
+    as a factor beside SE of more parameters.
 
     Parameters
     ----------
@@ -139,7 +140,21 @@ def expansions(node: Node, base: Sequence[Leaf], max_leaves: int = MOST_LEAVES) 
     ]
     in_turn = (one for one in chain.from_iterable(zip_longest(*kinds)) if one is not None)
     found = dict.fromkeys(map(canonical, in_turn))
-    return tuple(one for one in found if one != node and len(leaves(one)) <= max_leaves)
+    return tuple(one for one in found if one != node and len(leaves(one)) <= max_leaves and not _is_redundant(one))
+
+
+def _is_redundant(node: Node) -> bool:
+    """Return whether a product has a squared-exponential factor beside one that reads the same columns and more.
+
+    Inverse squared length-scales add up, so that the expression without it describes the same kernels.
+    """
+    if isinstance(node, Leaf):
+        return False
+    factors = node.factors if isinstance(node, Product) else ()
+    columns = [factor.columns for factor in factors if isinstance(factor, Leaf) and factor.name == "SE"]
+    narrow = [set(own) for own in columns if own is not None]
+    covered = None in columns and narrow or any(one < other for one in narrow for other in narrow)
+    return bool(covered) or any(map(_is_redundant, _parts(node)[0]))
 
 
 def _places(node: Node) -> Iterator[tuple[Node, Replace]]:

@@ -122,7 +122,11 @@ class _Search:
         self.node = lru_cache(10_000)(self._node)
 
     def rounds(self) -> Rounds:
-        """Yield rounds of candidates."""
+        """Yield rounds of candidates, after the expressions of an earlier search."""
+        if self.task.first:
+            evaluations = yield [Candidate(node) for node in self.task.first]
+            self.known |= {one.expression: one.score for one in evaluations}
+            self.correlations.learn(evaluations)
         for step in itertools.count():
             choices, candidates = self._propose(step)
             if not candidates:

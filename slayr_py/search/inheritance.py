@@ -50,8 +50,8 @@ def starts(
 
     What is new is at its prior median in the first start and drawn from the prior in the others, which also move what
     is inherited a little. New periods are at peaks of the periodogram, in start k at the k-th. New length-scales of the
-    second start are a quarter of the period of the highest peak: from longer ones, the fit of dozens of waves ends where
-    they are noise.
+    second start are a quarter of the period of the highest peak: from longer ones, the fit of dozens of waves ends
+    where they are noise.
 
     Parameters
     ----------

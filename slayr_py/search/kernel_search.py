@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from functools import partial
+from inspect import signature
 from pathlib import Path
 from typing import Any, Literal, get_args
 
@@ -24,8 +25,9 @@ from slayr_py.search.expressions import base_leaves
 from slayr_py.search.fit import SCORES, Fit, Score, Settings
 from slayr_py.search.generative import generative
 from slayr_py.search.greedy import greedy
+from slayr_py.search.model import model
 from slayr_py.search.random_search import random_search
-from slayr_py.search.result import FORMAT, Row, SearchResult
+from slayr_py.search.result import FORMAT, MOST_EXACT, Row, SearchResult
 from slayr_py.search.task import Candidate, Rounds, Task
 from slayr_py.search.workers import Workers, n_processes
 from slayr_py.space import Encoded, Encoder, encoder_from_json
@@ -33,13 +35,15 @@ from slayr_py.space.dimension import FloatArray
 
 Strategy = Literal["greedy", "random", "model", "generative"]
 
-STRATEGIES: dict[str, Callable[[Task], Rounds]] = {"greedy": greedy, "random": random_search, "generative": generative}
+STRATEGIES: dict[str, Callable[..., Rounds]] = {
+    "greedy": greedy,
+    "random": random_search,
+    "model": model,
+    "generative": generative,
+}
 
 FEWEST = 10
 """Observations that a search needs."""
-
-MOST_EXACT = 1000
-"""Observations above which fits are sparse."""
 
 DEFAULT_INDUCING = 100
 
@@ -139,8 +143,10 @@ class KernelSearch:
         self.restarts = check_integer("restarts", restarts)
         self.inducing = None if inducing is None else check_integer("inducing", inducing)
         self.seed, self.single = check_integer("seed", seed, minimum=0), check_flag("single", single)
-        if options and strategy != "generative":
-            raise DataError(f"the strategy {strategy!r} takes no options, got {sorted(options)}")
+        taken = list(signature(STRATEGIES[strategy]).parameters)[1:]
+        for name in options:
+            if name not in taken:
+                raise DataError(f"the strategy {strategy!r} takes no option {name!r}{did_you_mean(name, taken)}")
         self.strategy_options, self.given = options, dict(given or {})
         self._leaves = base_leaves(self.encoder, self.base, tuple(self.given), self.single)
         for name in self.given:  # raises for a kernel of another space

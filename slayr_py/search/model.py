@@ -32,14 +32,15 @@ MOST_REPEATS = 1000
 def model(task: Task) -> Rounds:
     """Propose the expressions of the largest expected improvement under a Gaussian process over expressions.
 
-    The first round is all base kernels. Then the scores are regressed on the expressions, see :class:`Affinities` and
-    :class:`Surrogate`. Candidates are neighbours of the best ``task.beam`` expressions that have new ones, and draws of
-    the grammar's prior. Each round proposes ``task.batch`` of them, one after the other; the predicted mean takes the
-    place of the score of those before. The search ends when there is no candidate.
+    The first round is all base kernels, after the expressions of an earlier search. Then scores are regressed on
+    expressions, see :class:`Affinities` and :class:`Surrogate`. Candidates are neighbours of the best ``task.beam``
+    expressions that have new ones, and draws of the grammar's prior. Each round proposes ``task.batch`` of them, one
+    after the other; the predicted mean takes the place of the score of those before. The search ends when there is no
+    candidate.
     """
     pool = _Pool(task)
     affinities = Affinities(task.train, task.y, task.given, task.seed)
-    evaluated = list((yield [pool.propose(leaf, 0) for leaf in task.base]))
+    evaluated = list((yield [pool.propose(node, 0) for node in dict.fromkeys([*task.first, *task.base])]))
     step = 0
     while candidates := pool.candidates(evaluated):
         step += 1

@@ -15,10 +15,13 @@ MOST_REPEATS = 1000
 def random_search(task: Task) -> Rounds:
     """Propose expressions drawn from the grammar's prior, see :func:`~slayr_py.search.expressions.sample_expression`.
 
-    No expression is proposed twice. The search stops when `MOST_REPEATS` successive draws bring nothing new.
+    Those of an earlier search come first. No expression is proposed twice. The search stops when `MOST_REPEATS`
+    successive draws bring nothing new.
     """
     rng = np.random.default_rng(task.seed)
-    known: set[Node] = set()
+    known: set[Node] = set(task.first)
+    if task.first:
+        yield [Candidate(node) for node in task.first]
     step = 0
     while batch := _new_expressions(rng, task, known):
         known.update(batch)

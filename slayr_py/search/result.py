@@ -3,26 +3,34 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 import pandas as pd
+from scipy.special import softmax
 
+from slayr_py.arguments import check_integer
 from slayr_py.display import Summary
 from slayr_py.errors import DataError
 from slayr_py.inference.components import Components, components
 from slayr_py.inference.likelihood import Targets
 from slayr_py.inference.model import NOISE_FLOOR
 from slayr_py.inference.observed import standardisation
+from slayr_py.inference.sampling.options import FitKeywords
+from slayr_py.inference.stacking import StackedPosterior, stack_posteriors
 from slayr_py.kernels import Composite, Kernel
 from slayr_py.kernels.composite import MOST_LEAVES
 from slayr_py.kernels.expression import leaves, parse
+from slayr_py.search.expressions import log_prior
 from slayr_py.search.fit import SCORES, Fit, Score
 from slayr_py.space import Encoded, Encoder, encoder_to_json
 from slayr_py.space.dimension import FloatArray
+
+MOST_EXACT = 1000
+"""Observations above which fits of a search are sparse."""
 
 FORMAT = 1
 """Format of saved results; it increases with every change of their meaning."""
@@ -42,6 +50,10 @@ class Search(Protocol):
 
     encoder: Encoder
     score: Score
+
+    @property
+    def seed(self) -> int:
+        """Seed of the search."""
 
     @property
     def base(self) -> tuple[str, ...]:
@@ -157,9 +169,17 @@ class SearchResult:
 
     @property
     def unique(self) -> pd.DataFrame:
-        """The rows of `table` that are fits, the best first."""
+        """The rows of `table` that are fits, the best first, with a column ``probability``.
+
+        The probability of an expression among those that were fitted is proportional to its evidence in Laplace's
+        approximation and to the prior of the grammar.
+        """
         made = self.table[~self.table["cached"].astype(bool)]
-        return made.sort_values(self.search.score, ascending=False, kind="stable").reset_index(drop=True)
+        made = made.sort_values(self.search.score, ascending=False, kind="stable").reset_index(drop=True)
+        n_base = len(self.search.base)
+        prior = [log_prior(parse(text, self.search.given), n_base) for text in made["expression"]]
+        logs = made["laplace"].to_numpy(dtype=np.float64) + np.array(prior)
+        return made.assign(probability=softmax(np.where(np.isfinite(logs), logs, -np.inf)) if len(made) else [])
 
     def resume(self, budget: int | None = None, progress: bool = True) -> SearchResult:
         """Go on until the total number of fits is ``budget``, by default that of the search.
@@ -168,6 +188,47 @@ class SearchResult:
         """
         search = self.search.updated(budget=self.search.budget if budget is None else budget)
         return search.go_on(self._train, self._y, self._fits, self._first, progress)
+
+    def stack(
+        self,
+        top: int = 5,
+        fit: FitKeywords | None = None,
+        progress: Callable[[str], None] | None = None,
+    ) -> StackedPosterior:
+        """Fit the best expressions by NUTS and average their posteriors by stacking.
+
+        Parameters
+        ----------
+        top : int
+            Number of expressions. A Matérn kernel of order 2 is always added.
+        fit : dict, optional
+            Options of the fits, as in `GaussianProcess.fit`: ``{"chains": 4}``.
+        progress : callable, optional
+            Called with the name of each phase.
+
+        Returns
+        -------
+        StackedPosterior
+            Weighted by leave-one-out densities; see :func:`~slayr_py.inference.stacking.stack_posteriors`.
+
+        Raises
+        ------
+        DataError
+            With more than 1000 observations, unless the method is "map": each fit would take hours.
+        InferenceError
+            If no fit can be used.
+        """
+        top = check_integer("top", top)
+        options: FitKeywords = {} if fit is None else fit
+        if len(self._y) > MOST_EXACT and options.get("method") != "map":
+            raise DataError(
+                f"{len(self._y)} observations are more than the {MOST_EXACT} for which a stack is sampled; use "
+                "fit={'method': 'map'}, or GaussianProcess(space, result.best, inducing=100)"
+            )
+        kernels = [Composite(text, self.search.given, MOST_LEAVES) for text in self.top(top) or [self.best.expression]]
+        return stack_posteriors(
+            kernels, self.search.encoder, self._train, self._y, seed=self.search.seed, progress=progress, **options
+        )
 
     def components(self, configs: Any = None) -> Components:
         """Return the summands of the best expression at its mode, by default at the observed configurations."""

@@ -152,15 +152,24 @@ class LoopFits:
         posteriors = [fit.posterior for fit in fits if fit.posterior is not None]
         if isinstance(self.gp, GaussianProcess):
             return posteriors[0]
-        posteriors = [one for one in posteriors if np.all(np.isfinite(score(one).elpd))]
-        if not posteriors:
-            raise InferenceError("the leave-one-out densities of all kernels of the stack are infinite")
-        kept = [one for one in posteriors if failure(one) is None]
-        left_out = [one for one in posteriors if failure(one) is not None] if kept else []
-        messages = [f"{label(one.kernel)}: left out: {failure(one)}" for one in left_out]
-        doubts = [(label(one.kernel), unreliability(one)) for one in kept or posteriors]
-        messages += [f"{name}: uncertain weight: {doubt}" for name, doubt in doubts if doubt]
-        return StackedPosterior(kept or posteriors, seed=as_stan_seed(stream), messages=messages)
+        used: list[Posterior] = []
+        failed: list[Posterior] = []
+        doubts: list[str] = []
+        failures: list[str] = []
+        for posterior in posteriors:
+            name, found = label(posterior.kernel), score(posterior)
+            if why := failure(posterior, found):
+                failures.append(f"{name}: {why}")
+                failed += [posterior] if np.all(np.isfinite(found.elpd)) else []
+                continue
+            used.append(posterior)
+            if why := unreliability(found):
+                doubts.append(f"{name}: uncertain weight: {why}")
+        if not used and not failed:
+            raise InferenceError(f"no kernel of the stack can be used. {'. '.join(failures)}")
+        action = "left out" if used else "used although all fail"
+        messages = [*doubts, *(f"{action}: {why}" for why in failures)]
+        return StackedPosterior(used or failed, seed=as_stan_seed(stream), messages=messages)
 
     def with_more_draws(
         self, fits: Sequence[KernelFit], posterior: Posterior | StackedPosterior, first: int, why: str

@@ -8,8 +8,7 @@ from scipy import stats
 from testing_search import task
 
 from slayr_py.kernels.expression import canonical, parse
-from slayr_py.kernels.priors import Beta, Dirichlet, LogNormal, Normal
-from slayr_py.search.affinity import N_DRAWS, N_POINTS, NOISE_VARIANCE, Affinities, _quantiles
+from slayr_py.search.affinity import N_POINTS, NOISE_VARIANCE, Affinities
 from slayr_py.search.expressions import sample_expression
 
 
@@ -88,17 +87,3 @@ def test_values_do_not_depend_on_the_order_of_questions():
     np.testing.assert_allclose(together, rows[::-1], rtol=1e-12)
     assert not np.allclose(together, affinities(seed=2).between(expressions, expressions))
     assert found.between([], expressions).shape == (0, len(expressions))
-
-
-def test_quantiles_of_the_priors():
-    scores = np.random.default_rng(0).standard_normal((N_DRAWS, 2))
-    u = stats.norm.cdf(scores)
-    cases = {
-        LogNormal((0.5, 1.0), (2.0, 0.3)): stats.lognorm.ppf(u, s=(2.0, 0.3), scale=np.exp([0.5, 1.0])),
-        Normal(0.5, 2.0): stats.norm.ppf(u, 0.5, 2.0),
-        Beta((1.0, 3.0), 1.0): stats.beta.ppf(u, (1.0, 3.0), 1.0),
-    }
-    for prior, wanted in cases.items():
-        np.testing.assert_allclose(_quantiles(prior, scores), wanted)
-    with pytest.raises(NotImplementedError, match="Dirichlet"):
-        _quantiles(Dirichlet(1.0), scores)

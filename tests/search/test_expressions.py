@@ -195,3 +195,14 @@ def test_the_prior_adds_up_to_one():
         total += np.exp(log(trees) + operators_and_leaves + log_prior(chain, n_base))
     assert total == pytest.approx(1, abs=1e-6)
     assert log_prior(parse("SE + LIN * PER")) == log_prior(parse("SE * LIN * PER"))
+
+
+def test_a_squared_exponential_factor_beside_a_wider_one_is_no_expansion():
+    base = [Leaf("SE"), Leaf("SE", ("x",)), Leaf("RQ", ("x",))]
+    texts = {spell(one) for one in expansions(parse("SE"), base)}
+    assert "SE * SE[x]" not in texts
+    assert {"RQ[x] * SE", "SE + SE[x]"} <= texts
+    texts = {spell(one) for one in expansions(parse("SE[x,z]"), base)}
+    assert "SE[x,z] * SE[x]" not in texts
+    deeper = {spell(one) for one in expansions(parse("SE * (RQ + LIN)"), base)}
+    assert "(LIN + RQ) * SE * SE[x]" not in deeper

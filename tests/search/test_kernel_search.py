@@ -120,10 +120,30 @@ def test_a_sparse_search_has_the_bound_as_a_score():
         quick(budget=3, score="loo", inducing=5).run(configs, y, progress=False)
 
 
-def test_a_search_starts_from_an_earlier_one(found):
+@pytest.mark.parametrize("strategy", ["greedy", "random", "model", "generative"])
+def test_a_search_starts_from_an_earlier_one(found, strategy):
     configs, y = series(30)
-    later = quick(budget=8).run(configs, y, progress=False, start=found)
-    assert set(found.top(3)) <= set(later.table["expression"].iloc[:6])
+    later = quick(budget=6, strategy=strategy, restarts=1).run(configs, y, progress=False, start=found)
+    assert list(later.table["expression"].iloc[:3]) == found.top(3)
+
+
+@pytest.mark.parametrize("strategy", ["random", "model", "generative"])
+def test_every_strategy_resumes_where_it_stopped(strategy):
+    configs, y = series(30)
+    whole = quick(budget=9, strategy=strategy, restarts=1).run(configs, y, progress=False)
+    part = quick(budget=5, strategy=strategy, restarts=1).run(configs, y, progress=False)
+    resumed = part.resume(budget=9, progress=False)
+    pd.testing.assert_frame_equal(resumed.table.drop(columns="seconds"), whole.table.drop(columns="seconds"))
+
+
+def test_the_document_as_printed_is_an_option():
+    configs, y = series(30)
+    search = quick(strategy="generative", restarts=1, argmax=True, printed_policy=True)
+    result = search.run(configs, y, progress=False)
+    assert len(result.table) <= 12
+    assert search.updated(budget=5).strategy_options == {"argmax": True, "printed_policy": True}
+    with pytest.raises(DataError, match="argmaxx"):
+        quick(strategy="generative", argmaxx=True)
 
 
 def test_a_saved_search_is_the_same_and_goes_on(found, tmp_path):
@@ -171,7 +191,7 @@ def test_mixed_spaces_have_leaves_of_single_parameters():
         ({"budget": 2}, "budget=2 is smaller than the number of base kernels, 3"),
         ({"max_leaves": 100}, "max_leaves"),
         ({"restarts": 0}, "restarts"),
-        ({"argmax": True}, "takes no options"),
+        ({"argmax": True}, "takes no option 'argmax'"),
     ],
 )
 def test_illegal_settings_are_named(options, text):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import pickle
 
 import numpy as np
 import optuna
@@ -162,6 +163,36 @@ def test_a_part_that_fails_is_dropped_with_a_warning(plane, quick, failing):
 
 
 @pytest.mark.stan
+def test_parts_whose_diagnostics_fail_are_used_only_if_all_do(plane, quick, monkeypatch):
+    bad = {"composite"}
+    monkeypatch.setattr(loop_fits, "failure", lambda one, _: "no luck" if one.kernel.name in bad else None)
+    study = advance(create_study(plane, kernel=sl.stack(KERNELS), n_initial=4, seed=3, **quick), 5)
+    stack = suggestion(study.trials[4])["stack"]
+    assert [part["kernel"] for part in stack["parts"]] == NAMES[:1]
+    assert stack["messages"] == ["left out: SE + LIN: no luck"]
+    bad.add("matern")
+    advance(study, 1)
+    stack = suggestion(study.trials[5])["stack"]
+    assert [part["kernel"] for part in stack["parts"]] == NAMES
+    assert stack["messages"] == [f"used although all fail: {name}: no luck" for name in NAMES]
+
+
+@pytest.mark.stan
+@pytest.mark.parametrize("options", [{"direction": "maximize", "noisy": True, "acquisition": "lcb"}, {"warp": "none"}])
+def test_other_directions_failures_and_batches(plane, quick, options):
+    study = create_study(plane, kernel=sl.stack(KERNELS), n_initial=4, seed=3, **quick, **options)
+    for number in range(4):
+        trial = ask(study)
+        failed = number == 1
+        study.tell(trial, None if failed else objective(trial.params), optuna.trial.TrialState.FAIL if failed else None)
+    batch = study.sampler.ask_batch(study, 2)
+    assert batch[0].params != batch[1].params
+    record = suggestion(study.trials[4])
+    assert "success" in record["conditions"] and 0 < record["feasible"] < 1
+    assert pickle.loads(pickle.dumps(study.sampler)).kernel.options() == study.sampler.kernel.options()
+
+
+@pytest.mark.stan
 def test_weights_of_modes(plane, quick):
     study = advance(create_study(plane, kernel=sl.stack(KERNELS), n_initial=4, seed=3, **quick), 6)
     record = suggestion(study.trials[5])
@@ -173,7 +204,7 @@ def test_weights_of_modes(plane, quick):
 @pytest.mark.stan
 def test_only_parts_with_a_weight_are_continued_if_the_error_is_large(plane, monkeypatch):
     monkeypatch.setattr(proposal, "LARGEST_ERROR", 1e-6)
-    monkeypatch.setattr(loop_fits, "failure", lambda posterior: None)
+    monkeypatch.setattr(loop_fits, "failure", lambda *_: None)
     monkeypatch.setattr("slayr_py.inference.stacking.posterior.stacking_weights", lambda elpd: np.array([0.0, 1.0]))
     study = advance(create_study(plane, kernel=sl.stack(KERNELS), **NUTS), 5)
     first, second = suggestion(study.trials[4])["stack"]["parts"]

@@ -20,7 +20,7 @@ from slayr_py.inference.posterior import Posterior
 from slayr_py.inference.sampling.options import FitKeywords, FitOptions
 from slayr_py.inference.sampling.seeds import as_stan_seed
 from slayr_py.inference.stacking.posterior import StackedPosterior
-from slayr_py.inference.stacking.scores import failure, unreliability
+from slayr_py.inference.stacking.scores import failure, score, unreliability
 from slayr_py.kernels import Kernel, Stack
 from slayr_py.kernels.stacked import digest, label
 from slayr_py.space import Encoded, Encoder
@@ -183,12 +183,13 @@ def _fitted_twice(
     for attempt in (stream, *stream.spawn(1)):
         try:
             posterior = fit(seed=as_stan_seed(attempt), options=options)
-            found = failure(posterior) or unreliability(posterior)
+            found = score(posterior)
+            objection = failure(posterior, found) or unreliability(found)
         except InferenceError as error:
-            found = str(error)
-        if found is None:
+            objection = str(error)
+        if objection is None:
             return posterior, f"fitted again: {why[0]}" if why else None
-        why.append(found)
+        why.append(objection)
         options = options.updated(draws=_MORE * options.draws, warmup=_MORE * options.warmup)
     return None, f"left out: {why[0]}; with {_MORE} times the draws: {why[1]}"
 

@@ -52,21 +52,20 @@ def score(posterior: Posterior) -> LeaveOneOutScore:
     return LeaveOneOutScore(np.asarray(elpd), np.full(len(elpd), np.nan), float("nan"))
 
 
-def failure(posterior: Posterior) -> str | None:
+def failure(posterior: Posterior, found: LeaveOneOutScore) -> str | None:
     """Return why a posterior cannot be a part of a stack, or None: its diagnostics fail, or a density is 0."""
     check = posterior.check()
     if not check.ok:
         return "; ".join(reason(message) for message in check.messages)
-    infinite = np.sum(~np.isfinite(score(posterior).elpd))
+    infinite = np.sum(~np.isfinite(found.elpd))
     return f"{infinite} leave-one-out densities are not finite" if infinite else None
 
 
-def unreliability(posterior: Posterior) -> str | None:
-    """Return why the weight of a posterior is uncertain, or None.
+def unreliability(found: LeaveOneOutScore) -> str | None:
+    """Return why a weight from these densities is uncertain, or None.
 
     The leave-one-out densities are unreliable at more than one observation and more than 5% of them.
     """
-    found = score(posterior)
     n, above = len(found.elpd), int(np.sum(found.pareto_k > found.limit))
     if above > max(1, _INFLUENTIAL_SHARE * n):
         return f"leave-one-out is unreliable at {above} of {n} observations, Pareto k > {found.limit:.2f}"

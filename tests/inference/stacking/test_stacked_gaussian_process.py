@@ -16,7 +16,7 @@ QUICK = {"chains": 2, "warmup": 150, "draws": 100}
 @pytest.fixture
 def accepted(monkeypatch):
     for name in ("failure", "unreliability"):
-        monkeypatch.setattr(gaussian_process, name, lambda posterior: None)
+        monkeypatch.setattr(gaussian_process, name, lambda *_: None)
 
 
 @pytest.fixture
@@ -50,7 +50,7 @@ def test_stacked_posterior_of_a_fit(plane_data, accepted):
 def test_a_doubtful_fit_is_repeated_once_with_more_draws(plane_data, modes, monkeypatch):
     encoder, configs, y = plane_data
     reasons = iter(["too few draws", None, None])
-    monkeypatch.setattr(gaussian_process, "failure", lambda posterior: next(reasons))
+    monkeypatch.setattr(gaussian_process, "failure", lambda *_: next(reasons))
     stack = sl.StackedGaussianProcess(encoder, ["SE", "matern"]).fit(configs, y, draws=70, warmup=60)
     assert stack.messages == ("SE: fitted again: too few draws",)
     assert [(options.draws, options.warmup) for _, options, _ in modes] == [(70, 60), (140, 120), (70, 60)]
@@ -76,16 +76,17 @@ def test_a_kernel_that_fails_is_left_out_and_named(plane_data, modes, monkeypatc
 
 
 @pytest.mark.stan
-def test_influential_observations_make_a_weight_unreliable_if_they_are_many(two_posteriors, monkeypatch):
+def test_influential_observations_make_a_weight_unreliable_if_they_are_many(two_posteriors):
     from slayr_py.inference.stacking import scores
 
     found = scores.score(two_posteriors[0])
-    assert scores.failure(two_posteriors[0]) is None
+    assert scores.failure(two_posteriors[0], found) is None
+    nothing = found._replace(elpd=np.append(found.elpd[1:], -np.inf))
+    assert scores.failure(two_posteriors[0], nothing) == "1 leave-one-out densities are not finite"
     for above, objects in ((0, False), (1, False), (2, True)):
         shapes = np.where(np.arange(12) < above, found.limit + 0.1, 0.0)
-        monkeypatch.setattr(scores, "score", lambda posterior, k=shapes: found._replace(pareto_k=k))
-        assert bool(scores.unreliability(two_posteriors[0])) == objects
-    assert "unreliable at 2 of 12 observations" in str(scores.unreliability(two_posteriors[0]))
+        assert bool(text := scores.unreliability(found._replace(pareto_k=shapes))) == objects
+    assert "unreliable at 2 of 12 observations" in str(text)
 
 
 def test_priors_are_those_of_the_kernels_that_have_them(plane_data):
