@@ -9,6 +9,7 @@ import numpy as np
 from scipy.special import logsumexp
 from scipy.stats import norm
 
+import slayr_py as sl
 from slayr_py.inference.diagnostics.checks import PARETO_K_LIMIT
 from slayr_py.inference.marginal import ExactMarginal
 from slayr_py.inference.model import NOISE_FLOOR, Model
@@ -23,9 +24,11 @@ from slayr_py.kernels.composite import MOST_LEAVES
 from slayr_py.search import SearchResult
 from slayr_py.search.kernel_search import DEFAULT_INDUCING, MOST_EXACT
 
-USES = ("best", "draws", "stacked", "averaged")
-"""The best fit at its mode, and with draws of the hyperparameters; modes of the best few weighted by stacking of
-leave-one-out densities, and by exp(laplace)."""
+USES = ("best", "draws", "nuts", "stacked", "averaged")
+"""The best fit at its mode, and with draws of the hyperparameters by importance sampling and by NUTS; modes of the best
+few weighted by stacking of leave-one-out densities, and by exp(laplace)."""
+
+NUTS = {"chains": 2, "warmup": 300, "draws": 200, "retries": 0, "pointwise": False}
 
 PROPOSALS = 300
 """Proposals of a step of importance sampling for every ten hyperparameters."""
@@ -143,13 +146,24 @@ class FittedKernel:
         return Predictor.from_factors(self._kernel, points, nothing, self._theta, factor[None], weights[None])
 
 
-def predictions(found: SearchResult, configs: Any, top: int = 5) -> dict[str, Predictive]:
+def predict_by_nuts(found: SearchResult, configs: Any) -> Predictive:
+    """Return the predictive distributions at m configurations of the best kernel, fitted by Stan."""
+    process = sl.GaussianProcess(found.search.encoder, found.best)
+    posterior = process.fit(found._train, found._y, seed=found.search.seed, **NUTS)
+    predicted, noise = posterior.predict(configs), posterior.targets.common_noise(posterior.draws)
+    sd = np.sqrt(np.square(predicted.draw_sd) + posterior.y_sd**2 * noise[:, None])
+    return Predictive(np.full(len(noise), 1 / len(noise)), predicted.draw_mean, sd)
+
+
+def predictions(found: SearchResult, configs: Any, top: int = 5, nuts: bool = False) -> dict[str, Predictive]:
     """Return the predictive distributions at m configurations by `USES`; of sparse fits those at modes only."""
     fits = [FittedKernel(found, expression) for expression in found.top(top)]
     single = [fit.predict(configs) for fit in fits]
     uses, is_exact = {"best": single[0]}, bool(np.isfinite(found.unique["loo"].iloc[0]))
     if is_exact:
         uses["draws"] = fits[0].predict_by_draws(configs)
+        if nuts:
+            uses["nuts"] = predict_by_nuts(found, configs)
     if is_exact and len(fits) > 1:
         densities = np.column_stack([fit.leave_one_out() for fit in fits])
         uses["stacked"] = _mixture(stacking_weights(densities), single)

@@ -58,7 +58,7 @@ def test_mixture_scores():
 
 def test_uses_of_a_search(found):
     uses = predictions(found, INPUTS, top=3)
-    assert list(uses) == ["best", "stacked", "averaged"]
+    assert list(uses) == ["best", "draws", "stacked", "averaged"]
     assert all(one.weights.sum() == pytest.approx(1) for one in uses.values())
     assert np.all(np.diff(uses["averaged"].weights) <= 0)
     assert fits_until_best(found) <= len(found.unique) == 5
