@@ -16,11 +16,14 @@ from tqdm.auto import tqdm
 
 from slayr_py.arguments import check_flag, check_integer
 from slayr_py.errors import DataError, InferenceError, StorageError, did_you_mean
+from slayr_py.inference.model import Model
 from slayr_py.inference.observed import check_targets, standardisation
-from slayr_py.kernels import Composite, Kernel, from_name
+from slayr_py.kernels import Composite, Kernel, Prior, from_name
 from slayr_py.kernels.composite import MOST_LEAVES
 from slayr_py.kernels.expression import LEAVES, canonical, parse, spell
+from slayr_py.kernels.hyperparameters import MEAN, NOISE, SIGNAL
 from slayr_py.kernels.periodogram import peaks
+from slayr_py.kernels.priors import prior_from_dict
 from slayr_py.search.expressions import base_leaves
 from slayr_py.search.fit import SCORES, Fit, Score, Settings
 from slayr_py.search.generative import generative
@@ -47,6 +50,7 @@ FEWEST = 10
 
 DEFAULT_INDUCING = 100
 
+_SCALARS = (MEAN.name, SIGNAL.name, NOISE.name)
 _HELD_OUT = 0.2  # share of the observations that the score "rmse" holds out
 _PEAKS = 8
 _PERIODOGRAM = 2000  # more observations are thinned: the periodogram of 2000 takes a second
@@ -91,6 +95,8 @@ class KernelSearch:
         Use base kernels on every single parameter as well.
     given : mapping of str to Kernel, optional
         Further base kernels by name, as in :class:`~slayr_py.kernels.Composite`.
+    priors : mapping of str to Prior, optional
+        Priors of ``mu``, ``sigma_f`` and ``sigma_n``, as in `GaussianProcess`; those of kernels keep their defaults.
     **options
         Options of the strategy: ``argmax`` and ``printed_policy`` of "generative" are the source as printed.
 
@@ -124,6 +130,7 @@ class KernelSearch:
         seed: int = 1,
         single: bool = True,
         given: Mapping[str, Kernel] | None = None,
+        priors: Mapping[str, Prior] | None = None,
         **options: Any,
     ) -> None:
         self.encoder = space if isinstance(space, Encoder) else Encoder(space)
@@ -148,6 +155,13 @@ class KernelSearch:
             if name not in taken:
                 raise DataError(f"the strategy {strategy!r} takes no option {name!r}{did_you_mean(name, taken)}")
         self.strategy_options, self.given = options, dict(given or {})
+        self.priors = dict(priors or {})
+        for name in self.priors:
+            if name not in _SCALARS:
+                raise DataError(
+                    f"a search has priors of {', '.join(_SCALARS)}, not of {name!r}{did_you_mean(name, _SCALARS)}"
+                )
+        Model(self.encoder, "SE", self.priors)  # raises for a prior of the wrong family
         self._leaves = base_leaves(self.encoder, self.base, tuple(self.given), self.single)
         for name in self.given:  # raises for a kernel of another space
             from_name(Composite(name, self.given), self.encoder)
@@ -161,15 +175,24 @@ class KernelSearch:
     def asdict(self) -> dict[str, Any]:
         """Return the settings without the space; JSON-able."""
         names = ("strategy", "score", "budget", "max_leaves", "beam", "restarts", "inducing", "seed", "single")
-        return {"base": list(self.base), **{name: getattr(self, name) for name in names}, **self.strategy_options}
+        priors = {"priors": {name: prior.asdict() for name, prior in self.priors.items()}} if self.priors else {}
+        return {
+            "base": list(self.base),
+            **{name: getattr(self, name) for name in names},
+            **priors,
+            **self.strategy_options,
+        }
 
     def updated(self, **changes: Any) -> KernelSearch:
         """Return this search with other settings."""
-        return KernelSearch(self.encoder, **{**self.asdict(), "jobs": self.jobs, "given": self.given, **changes})
+        return KernelSearch(self.encoder, **{**self._arguments(), **changes})
 
     def on(self, space: ConfigurationSpace | Encoder) -> KernelSearch:
         """Return this search on another space."""
-        return KernelSearch(space, **{**self.asdict(), "jobs": self.jobs, "given": self.given})
+        return KernelSearch(space, **self._arguments())
+
+    def _arguments(self) -> dict[str, Any]:
+        return {**self.asdict(), "jobs": self.jobs, "given": self.given, "priors": self.priors}
 
     def __repr__(self) -> str:
         return f"KernelSearch({', '.join(f'{name}={value!r}' for name, value in self.asdict().items())})"
@@ -292,6 +315,7 @@ class KernelSearch:
             self.seed,
             peaks=tops,
             given=self.given,
+            priors=self.priors,
             **validation,
         )
 
@@ -309,7 +333,8 @@ def load(path: str | Path) -> SearchResult:
         if values["format"] != FORMAT:
             raise StorageError(f"{path} has format {values['format']}, this version reads {FORMAT}")
         encoder = encoder_from_json(values["space"])
-        search = KernelSearch(encoder, **values["search"])
+        priors = {name: prior_from_dict(prior) for name, prior in values["search"].pop("priors", {}).items()}
+        search = KernelSearch(encoder, **values["search"], priors=priors)
         train = Encoded(np.array(values["values"], np.float64), np.array(values["active"], np.bool_), encoder)
         fits = {one["expression"]: Fit(**one) for one in values["fits"]}
         rows = tuple(Row(*row) for row in values["rows"])

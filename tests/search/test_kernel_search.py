@@ -8,6 +8,7 @@ import pytest
 from ConfigSpace import ConfigurationSpace
 from testing_spaces import mixed_space
 
+import slayr_py as sl
 from slayr_py.errors import DataError, InferenceError, StorageError
 from slayr_py.search import KernelSearch, SearchResult, kernel_search, load, workers
 from slayr_py.search.task import Candidate
@@ -152,6 +153,21 @@ def test_given_expressions_are_fitted_first():
     assert list(given.table["expression"][:3]) == ["LIN + PER + SE", "SE", "PER"]
     with pytest.raises(DataError, match="unknown"):
         quick().run(configs, y, progress=False, first=["SEE"])
+
+
+def test_priors_of_the_scalars_can_be_chosen(tmp_path):
+    configs, y = series(20)
+    narrow = {"sigma_n": sl.LogNormal(-0.5, 0.01)}
+    result = quick(budget=3, priors=narrow).run(configs, y, progress=False)
+    theta = result._fits[result.best.expression].theta
+    assert theta["sigma_n"][0] == pytest.approx(np.exp(-0.5), rel=0.05)
+    result.save(tmp_path / "search.json")
+    assert load(tmp_path / "search.json").search.priors == narrow
+    assert result.search.on(LINE).priors == narrow
+    with pytest.raises(DataError, match="not of 'lengthscale'"):
+        quick(priors={"lengthscale": sl.LogNormal(0, 1)})
+    with pytest.raises(DataError, match="must be"):
+        quick(priors={"sigma_n": sl.Normal(0, 1)})
 
 
 def test_a_search_on_another_space():
