@@ -50,7 +50,9 @@ FEWEST = 10
 
 DEFAULT_INDUCING = 100
 
-_SCALARS = (MEAN.name, SIGNAL.name, NOISE.name)
+SCALARS = (MEAN.name, SIGNAL.name, NOISE.name)
+"""Hyperparameters whose priors can be chosen: every expression has them."""
+
 _HELD_OUT = 0.2  # share of the observations that the score "rmse" holds out
 _PEAKS = 8
 _PERIODOGRAM = 2000  # more observations are thinned: the periodogram of 2000 takes a second
@@ -157,9 +159,9 @@ class KernelSearch:
         self.strategy_options, self.given = options, dict(given or {})
         self.priors = dict(priors or {})
         for name in self.priors:
-            if name not in _SCALARS:
+            if name not in SCALARS:
                 raise DataError(
-                    f"a search has priors of {', '.join(_SCALARS)}, not of {name!r}{did_you_mean(name, _SCALARS)}"
+                    f"a search has priors of {', '.join(SCALARS)}, not of {name!r}{did_you_mean(name, SCALARS)}"
                 )
         Model(self.encoder, "SE", self.priors)  # raises for a prior of the wrong family
         self._leaves = base_leaves(self.encoder, self.base, tuple(self.given), self.single)

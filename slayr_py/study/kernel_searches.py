@@ -22,6 +22,7 @@ from slayr_py.kernels.composite import MOST_LEAVES
 from slayr_py.kernels.hyperparameters import MEAN, NOISE, SIGNAL, WARP
 from slayr_py.search import KernelSearch, SearchResult
 from slayr_py.search.expressions import base_leaves
+from slayr_py.search.kernel_search import SCALARS
 from slayr_py.space import Encoder, jsonable, space_to_json
 from slayr_py.space.dimension import FloatArray
 from slayr_py.study.proposal import Phase
@@ -126,8 +127,8 @@ class LoopSearch:
     starts from the expressions of the one before.
 
     A search sees the standardised targets, of which smaller ones are better. If the models have a warp, they are
-    transformed by it at the median of its prior, since the modes that a search fits have no warp. It ignores known
-    standard deviations of errors (``y_sd``).
+    transformed by it at the median of its prior, since the modes that a search fits have no warp. It has the priors of
+    the study for mean, signal and noise, and ignores known standard deviations of errors (``y_sd``).
 
     Attributes
     ----------
@@ -191,7 +192,9 @@ class LoopSearch:
     ) -> None:
         self.report(Phase("searching kernels", trial.number))
         clock, own = time.perf_counter(), as_stan_seed(np.random.SeedSequence([seed, number, self.search.seed]))
-        search, earlier = self.search.updated(seed=own), [] if before is None else before.expressions
+        scalars = {name: self.plain.priors[name] for name in SCALARS if name in self.priors}
+        search = self.search.updated(seed=own, priors=scalars | self.search.priors)
+        earlier = [] if before is None else before.expressions
         about: dict[str, Any] = {"expressions": earlier, "scores": [], "fits": 0, "messages": [], "error": None}
         try:
             found = search.run(observed.configs, self.targets(observed), progress=False, first=earlier)
