@@ -48,6 +48,7 @@ STUDY = [
     ["fit_cache", "constraints"],
     ["objective", "conditions", "loop_fits"],
     ["proposal", "history", "inferred_space", "suggesting"],
+    ["kernel_searches"],
     ["sampler", "asktell"],
     ["results"],
     ["progress"],

@@ -9,17 +9,29 @@ import numpy as np
 from scipy.special import logsumexp
 from scipy.stats import norm
 
+import slayr_py as sl
+from slayr_py.inference.diagnostics.checks import PARETO_K_LIMIT
+from slayr_py.inference.marginal import ExactMarginal
 from slayr_py.inference.model import NOISE_FLOOR, Model
+from slayr_py.inference.modes import laplace_draws
 from slayr_py.inference.observed import standardisation
 from slayr_py.inference.prediction import Predictor, Targets
+from slayr_py.inference.sampling.population import improve
 from slayr_py.inference.sparse import SparseMarginal
+from slayr_py.inference.stacking.weights import stacking_weights
 from slayr_py.kernels import Composite
 from slayr_py.kernels.composite import MOST_LEAVES
 from slayr_py.search import SearchResult
 from slayr_py.search.kernel_search import DEFAULT_INDUCING, MOST_EXACT
 
-USES = ("best", "stacked", "averaged")
-"""The best fit; the best few weighted by stacking of leave-one-out densities, and by exp(laplace)."""
+USES = ("best", "draws", "nuts", "stacked", "averaged")
+"""The best fit at its mode, and with draws of the hyperparameters by importance sampling and by NUTS; modes of the best
+few weighted by stacking of leave-one-out densities, and by exp(laplace)."""
+
+NUTS = {"chains": 2, "warmup": 300, "draws": 200, "retries": 0, "pointwise": False}
+
+PROPOSALS = 300
+"""Proposals of a step of importance sampling for every ten hyperparameters."""
 
 
 class Predictive(NamedTuple):
@@ -67,7 +79,7 @@ class FittedKernel:
         self._y = (found._y - self._mean) / self._sd
         self._kernel = Composite(expression, max_leaves=MOST_LEAVES)
         shapes = {h.name: h.shape for h in self._kernel.hyperparameters(self._encoder)}
-        theta = found._fits[expression].theta
+        theta, self._scores = found._fits[expression].theta, found._fits[expression].start
         self._theta = {name: np.reshape(values, (1, *shapes.get(name, ()))) for name, values in theta.items()}
         self._noise = float(self._theta["sigma_n"][0]) ** 2 + NOISE_FLOOR**2
         self._inducing = found.search.inducing
@@ -90,6 +102,30 @@ class FittedKernel:
         sd = self._sd * np.sqrt(variance + self._noise)
         return Predictive(np.ones(1), self._mean + self._sd * mean, sd)
 
+    def predict_by_draws(self, configs: Any, count: int = 100) -> Predictive:
+        """Return the predictive distributions, each a mixture over posterior draws of the hyperparameters.
+
+        The draws are made by importance sampling from a mixture that begins as Laplace's approximation at the mode.
+        """
+        model = Model(self._encoder, self._kernel).informed(self._train, self._y)
+        marginal, rng = ExactMarginal(model, self._train, self._y), np.random.default_rng(self._seed)
+        mode = np.array([self._scores[name][label] for name, label in marginal.scores.entries])
+
+        def log_density(points: np.ndarray) -> np.ndarray:
+            return np.array([marginal(z).value for z in points])
+
+        def good(pareto_k: float, ess: float) -> bool:
+            return pareto_k <= PARETO_K_LIMIT and ess >= count / 4
+
+        start = laplace_draws(marginal, mode, PROPOSALS, rng)
+        found = improve(log_density, start, count, good, rng, PROPOSALS * max(1, len(mode) // 10))
+        theta = marginal.scores.theta(found.draws)
+        targets = Targets(self._y, np.zeros(len(self._y)), NOISE_FLOOR)
+        new = self._encoder.encode(configs, other_columns=True)
+        mean, variance = Predictor(self._kernel, self._train, targets, theta).moments(new)
+        sd = self._sd * np.sqrt(variance + np.square(theta["sigma_n"])[:, None] + NOISE_FLOOR**2)
+        return Predictive(np.full(count, 1 / count), self._mean + self._sd * mean, sd)
+
     def leave_one_out(self) -> np.ndarray:
         """Return log densities (n,) of each observation given the others (Rasmussen & Williams 2006, eq. 5.12)."""
         covariance = self._kernel.cross(self._train, self._train, self._theta)[0] + self._noise * np.eye(len(self._y))
@@ -110,32 +146,29 @@ class FittedKernel:
         return Predictor.from_factors(self._kernel, points, nothing, self._theta, factor[None], weights[None])
 
 
-def stacking_weights(log_densities: np.ndarray, iterations: int = 2000) -> np.ndarray:
-    """Return the weights (k,) of the mixture with the largest product of densities, by expectation maximisation.
-
-    Parameters
-    ----------
-    log_densities : (k, n) float64
-        Of n observations under k models, each given all other observations.
-    """
-    densities = np.exp(log_densities - log_densities.max(axis=0))
-    weights = np.full(len(densities), 1 / len(densities))
-    for _ in range(iterations):
-        weights = weights * np.mean(densities / (weights @ densities), axis=1)
-    return weights / weights.sum()
+def predict_by_nuts(found: SearchResult, configs: Any) -> Predictive:
+    """Return the predictive distributions at m configurations of the best kernel, fitted by Stan."""
+    process = sl.GaussianProcess(found.search.encoder, found.best)
+    posterior = process.fit(found._train, found._y, seed=found.search.seed, **NUTS)
+    predicted, noise = posterior.predict(configs), posterior.targets.common_noise(posterior.draws)
+    sd = np.sqrt(np.square(predicted.draw_sd) + posterior.y_sd**2 * noise[:, None])
+    return Predictive(np.full(len(noise), 1 / len(noise)), predicted.draw_mean, sd)
 
 
-def predictions(found: SearchResult, configs: Any, top: int = 5) -> dict[str, Predictive]:
-    """Return the predictive distributions at m configurations by `USES`; sparse fits cannot be stacked."""
+def predictions(found: SearchResult, configs: Any, top: int = 5, nuts: bool = False) -> dict[str, Predictive]:
+    """Return the predictive distributions at m configurations by `USES`; of sparse fits those at modes only."""
     fits = [FittedKernel(found, expression) for expression in found.top(top)]
     single = [fit.predict(configs) for fit in fits]
-    uses = {"best": single[0]}
+    uses, is_exact = {"best": single[0]}, bool(np.isfinite(found.unique["loo"].iloc[0]))
+    if is_exact:
+        uses["draws"] = fits[0].predict_by_draws(configs)
+        if nuts:
+            uses["nuts"] = predict_by_nuts(found, configs)
+    if is_exact and len(fits) > 1:
+        densities = np.column_stack([fit.leave_one_out() for fit in fits])
+        uses["stacked"] = _mixture(stacking_weights(densities), single)
     if len(fits) > 1:
-        table = found.unique.set_index("expression")["laplace"]
-        laplace = table[found.top(top)].to_numpy(dtype=np.float64)
-        if np.all(np.isfinite(found.unique["loo"].head(1))):
-            densities = np.array([fit.leave_one_out() for fit in fits])
-            uses["stacked"] = _mixture(stacking_weights(densities), single)
+        laplace = found.unique.set_index("expression")["laplace"][found.top(top)].to_numpy(dtype=np.float64)
         uses["averaged"] = _mixture(np.exp(laplace - logsumexp(laplace)), single)
     return uses
 

@@ -2,24 +2,27 @@
 
     python -m benchmarks.search.cks --data DIR --datasets housing servo
 
-Inputs and targets are standardised on all rows; the rows are shuffled once and divided into ten contiguous folds, of which the
-last one is larger. Errors are the mean squared error of the standardised targets (MSE) and the mean negative log density of a
-standardised target (NLL) on the test fold, averaged over folds. Servo's nominal inputs, motor and screw, are coded as integers
-or, with --coding categories, as categories, which kernels read as one-hot columns.
+Inputs and targets are standardised on all rows; the rows are shuffled once and divided into ten contiguous folds, of
+which the last one is larger. Errors are the mean squared error of the standardised targets (MSE) and the mean
+negative log density of a standardised target (NLL) on the test fold, averaged over folds. Servo's nominal inputs,
+motor and screw, are coded as integers or, with --coding categories, as categories, which kernels read as one-hot
+columns.
 
-The order of the rows is that of MATLAB's randperm before 2011 with its default seed, which the authors' script asks for. The
-published numbers are from their paper: a squared exponential kernel with a length-scale for each input, an additive
-kernel, and their search to depth 10 with SE and RQ on single inputs.
+The order of the rows is that of MATLAB's randperm before 2011 with its default seed, which the authors' script asks
+for. The published numbers are from their paper: a squared exponential kernel with a length-scale for each input, an
+additive kernel, and their search to depth 10 with SE and RQ on single inputs.
 
-"best" is the best kernel of a search; "stacked" and "averaged" are its five best ones, weighted by stacking of leave-one-out
-densities in closed form and by exp(laplace). Every finished search is appended to cks.csv; run the same command again to
-resume. --report only prints the table.
+"best" is the best kernel of a search at its mode; "draws" and "nuts" (with --nuts) average over its hyperparameters
+by importance sampling and by NUTS; "stacked" and "averaged" are the modes of the five best kernels, weighted by
+stacking of leave-one-out densities in closed form and by exp(laplace). Every finished search is appended to cks.csv;
+run the same command again to resume. --report only prints the table.
 """
 
 from __future__ import annotations
 
 import time
 from collections.abc import Sequence
+from itertools import product
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -45,7 +48,7 @@ PAPER = {
 }
 """Mean squared errors and negative log densities of Duvenaud et al. (2013), table 3."""
 
-KEYS = ["data", "coding", "fold", "method", "budget", "base", "score", "restarts", "max_leaves"]
+KEYS = ["data", "coding", "shuffle", "fold", "method", "budget", "base", "score", "restarts", "max_leaves"]
 COLUMNS = [*KEYS, "use", "n_train", "mse", "nll", "best", "fits_to_best", "seconds", "expression"]
 
 
@@ -56,10 +59,12 @@ class Table(NamedTuple):
     y: np.ndarray
 
 
-def load(name: str, data: Path, coding: str) -> Table:
-    """Return a data set, its rows shuffled as in the paper."""
+def load(name: str, data: Path, coding: str, shuffle: int = 0) -> Table:
+    """Return a data set, its rows shuffled as in the paper, or by a seed above 0."""
     rows = pd.read_csv(data / {"housing": "boston_housing.csv", "servo": "servo.csv"}[name])
-    rows = rows.iloc[shuffled(len(rows))].reset_index(drop=True)
+    n = len(rows)
+    order = np.random.default_rng(shuffle).permutation(n) if shuffle else matlab_order(n)
+    rows = rows.iloc[order].reset_index(drop=True)
     target = rows.columns[-1]
     inputs = rows.drop(columns=target)
     for column in inputs:
@@ -71,7 +76,7 @@ def load(name: str, data: Path, coding: str) -> Table:
     return Table(inputs, (y - y.mean()) / y.std(ddof=1))
 
 
-def shuffled(n: int) -> np.ndarray:
+def matlab_order(n: int) -> np.ndarray:
     """Return MATLAB's old randperm(n) with its default seed, which sorts n uniform numbers of the same generator."""
     return np.argsort(np.random.RandomState(5489).random_sample(n), kind="stable")  # noqa: NPY002 (the paper's order)
 
@@ -83,7 +88,7 @@ def fold_rows(n: int, fold: int) -> tuple[np.ndarray, np.ndarray]:
     return rows[~test], rows[test]
 
 
-def run(key: dict[str, Any], table: Table, settings: dict[str, Any]) -> list[dict[str, Any]]:
+def run(key: dict[str, Any], table: Table, settings: dict[str, Any], nuts: bool) -> list[dict[str, Any]]:
     """Return the rows of one search."""
     train, test = fold_rows(len(table.y), key["fold"])
     started = time.perf_counter()
@@ -94,21 +99,21 @@ def run(key: dict[str, Any], table: Table, settings: dict[str, Any]) -> list[dic
     row |= {"fits_to_best": fits_until_best(found), "seconds": round(time.perf_counter() - started, 1)}
     row["expression"] = found.best.expression
     rows = []
-    for use, predictive in predictions(found, inputs.iloc[test]).items():
+    for use, predictive in predictions(found, inputs.iloc[test], nuts=nuts).items():
         scores = predictive.scores(table.y[test])
         rows.append(row | {"use": use, "mse": scores["rmse"] ** 2, "nll": -scores["log_density"]})
     return [{column: one[column] for column in COLUMNS} for one in rows]
 
 
 def report(rows: pd.DataFrame) -> str:
-    """Return a Markdown table of means and standard errors over folds, and of the differences to SE on the same folds."""
+    """Return a Markdown table of means and standard errors over folds, also of differences to SE on the same folds."""
     heads = ["data", "method", "base, fits", "use", "folds", "MSE", "NLL", "MSE - SE", "NLL - SE", "leaves", "s"]
     lines = [f"| {' | '.join(heads)} |", "|---" * len(heads) + "|"]
     for (data, coding), some in rows.groupby(["data", "coding"], sort=False):
-        plain = some[some["method"] == "SE"].drop_duplicates("fold").set_index("fold")[["mse", "nll"]]
-        for key, group in some.groupby([*(k for k in KEYS[3:]), "use"], sort=False):
+        plain = some[some["method"] == "SE"].drop_duplicates(["shuffle", "fold"]).set_index(["shuffle", "fold"])
+        for key, group in some.groupby([*KEYS[4:], "use"], sort=False):
             method, budget, base, score, restarts, most, use = key
-            own = group.set_index("fold")
+            own = group.set_index(["shuffle", "fold"])
             measures = [own["mse"], own["nll"], *((own[name] - plain[name]).dropna() for name in ("mse", "nll"))]
             cells = [f"{data}, {coding} | {method}, {score}, {restarts} starts, {most} leaves"]
             cells += [f"{base}, {budget} | {use} | {len(own)}"]
@@ -125,9 +130,11 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--data", type=Path, required=True, help="folder of the data sets")
     parser.add_argument("--datasets", nargs="+", choices=sorted(PAPER), default=["housing", "servo"])
     parser.add_argument("--coding", choices=["integers", "categories"], default="integers", help="of nominal inputs")
+    parser.add_argument("--shuffles", nargs="+", type=int, default=[0], help="orders of the rows; 0 is the paper's")
     parser.add_argument("--methods", nargs="+", choices=METHODS, default=["SE", "greedy"])
     parser.add_argument("--folds", nargs="+", type=int, default=list(range(FOLDS)), help="folds, from 0")
     add_search_arguments(parser, budget=60, base=("SE", "RQ"), single=True)
+    parser.add_argument("--nuts", action="store_true", help="also sample the hyperparameters of the best kernel")
     parser.add_argument("--output", type=Path, default=Path(__file__).parent / "results", help="folder of the file")
     parser.add_argument("--report", action="store_true", help="run nothing; print the table of the stored rows")
     options = begin(parser, arguments)
@@ -135,17 +142,15 @@ def main(arguments: Sequence[str] | None = None) -> None:
     rows = begin_table(path, COLUMNS)
     done = {tuple(map(str, key)) for key in rows[KEYS].itertuples(index=False, name=None)}
     base = " ".join(options.base) + (" single" if options.single else "")
-    for name in [] if options.report else options.datasets:
-        table = load(name, options.data, options.coding)
-        for fold in options.folds:
-            for method in options.methods:
-                values = (name, options.coding, fold, method, options.budget, base)
-                key = dict(zip(KEYS, (*values, options.score, options.restarts, options.max_leaves), strict=True))
-                if tuple(map(str, key.values())) in done:
-                    continue
-                for row in run(key, table, settings):
-                    append(path, row)
-                    print(line(row), flush=True)
+    datasets = [] if options.report else options.datasets
+    for name, shuffle, fold, method in product(datasets, options.shuffles, options.folds, options.methods):
+        values = (name, options.coding, shuffle, fold, method, options.budget, base)
+        key = dict(zip(KEYS, (*values, options.score, options.restarts, options.max_leaves), strict=True))
+        if tuple(map(str, key.values())) in done:
+            continue
+        for row in run(key, load(name, options.data, options.coding, shuffle), settings, options.nuts):
+            append(path, row)
+            print(line(row), flush=True)
     rows = begin_table(path, COLUMNS)
     print(report(rows[rows["data"].isin(options.datasets)]))
 

@@ -3,12 +3,14 @@
     python -m benchmarks.search.recovery --methods greedy random
     python -m benchmarks.search.recovery --cks-kernels
 
-The three kernels of Hoang & Kingsford (2020) with one and two inputs: 200 inputs from Normal(0, I), rescaled to [0, 1];
-hyperparameters from the default priors, a draw for each seed; noise of standard deviation 0.1. With --cks-kernels, those of
-Duvenaud et al. (2013), table 1: 300 uniform inputs, and noise whose standard deviation is that of the function over 10, 1 and
-0.1. The method "truth" fits the true expression from ten starts, and shows what an error is due to the hyperparameters.
+The three kernels of Hoang & Kingsford (2020) with one and two inputs: 200 inputs from Normal(0, I), rescaled to [0,
+1]; hyperparameters from the default priors, a draw for each seed; noise of standard deviation 0.1. With
+--cks-kernels, those of Duvenaud et al. (2013), table 1: 300 uniform inputs, and noise whose standard deviation is
+that of the function over 10, 1 and 0.1. The method "truth" fits the true expression from ten starts, and shows what
+an error is due to the hyperparameters.
 
-Every finished search is appended to recovery.csv; run the same command again to resume. --report only prints the tables.
+Every finished search is appended to recovery.csv; run the same command again to resume. --report only prints the
+tables.
 """
 
 from __future__ import annotations
@@ -89,7 +91,8 @@ class Problem(NamedTuple):
         theta = scores.theta(rng.standard_normal((1, scores.size)))
         points = model.encoder.encode(x)
         covariance = kernel.cross(points, points, theta)[0]
-        f = np.linalg.cholesky(covariance + 1e-8 * np.mean(np.diagonal(covariance)) * np.eye(n)) @ rng.standard_normal(n)
+        jitter = 1e-8 * np.mean(np.diagonal(covariance)) * np.eye(n)
+        f = np.linalg.cholesky(covariance + jitter) @ rng.standard_normal(n)
         sd = float(size) if scale == "sd" else float(np.std(f)) / float(size)
         return Data(model.encoder, x, f + sd * rng.standard_normal(n), covariance, sd**2)
 
@@ -113,7 +116,7 @@ def problems(cks_kernels: bool, seeds: int) -> Iterator[Problem]:
 
 
 def multiplied_out(expression: str, inputs: int) -> list[str]:
-    """Return the products of an expression as sorted texts, squared exponential factors being one on all their columns."""
+    """Return the products of an expression as sorted texts; SE factors become one on all their columns."""
     everything = tuple(f"x{i + 1}" for i in range(inputs))
     node = distribute(canonical(parse(expression)))
     texts = []

@@ -9,6 +9,7 @@ from __future__ import annotations
 import tomllib
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
+from inspect import signature
 from pathlib import Path
 from typing import Any
 
@@ -25,7 +26,9 @@ from slayr_py.errors import DataError
 from slayr_py.kernels import Kernel, Prior
 from slayr_py.kernels import from_name as kernel_from_name
 from slayr_py.kernels.priors import prior_from_dict
+from slayr_py.search import KernelSearch
 from slayr_py.space import Encoder
+from slayr_py.study.kernel_searches import default_search
 from slayr_py.study.objective import Objective
 from slayr_py.study.proposal import LOOP_OPTIONS
 
@@ -72,6 +75,7 @@ _GP: dict[str, Types] = {
     "priors": dict,
     "warp": str,
 }
+_SEARCH = [name for name in signature(KernelSearch).parameters if name not in ("space", "given", "options")]
 _SECTIONS: dict[str, Types] = {
     "study": dict,
     "objective": dict,
@@ -161,8 +165,10 @@ def _space(table: Mapping[str, Any], folder: Path) -> ConfigurationSpace:
     return inline_space(table)
 
 
-def _kernel(value: str | Mapping[str, Any], encoder: Encoder) -> str | Kernel:
+def _kernel(value: str | Mapping[str, Any], encoder: Encoder) -> str | Kernel | KernelSearch:
     if isinstance(value, str):
+        if value == "search":
+            default_search(encoder)  # raises an error now instead of after minutes
         # The sampler finds the kernel by its name, and records that "auto" was not the user's choice.
         return value
     options = dict(value)
@@ -170,6 +176,9 @@ def _kernel(value: str | Mapping[str, Any], encoder: Encoder) -> str | Kernel:
     if not isinstance(name, str):
         raise ConfigError('kernel in [gp] must be a name or a table with one: { name = "matern", p = 2 }')
     try:
+        if name == "search":
+            check_names(options, _SEARCH, "kernel in [gp]")
+            return default_search(encoder, **options)
         return kernel_from_name(name, encoder, **options)
     except DataError as error:
         raise ConfigError(f"kernel in [gp]: {error}") from error

@@ -20,7 +20,7 @@ from slayr_py.inference.diagnostics.checks import INFLUENTIAL
 from slayr_py.study import Result, convergence_figure, space_of, suggestion_table
 from slayr_py.study.results.recommendation import has_recommendation
 from slayr_py.study.results.result import trials_table
-from slayr_py.study.results.tables import abandoned_attempts
+from slayr_py.study.results.tables import abandoned_attempts, found_kernels, search_table
 from slayr_py.study.storage.attributes import FAILURE_KEY, describe_kernel, study_record, suggestion_record
 from slayr_py.study.storage.opening import quiet_optuna
 
@@ -50,6 +50,8 @@ def run(study: str, *, study_name: str | None, n_trials: int, figure: Path | Non
     if record is not None:
         noise = ", noisy objective" if record.get("noisy") else ""
         _print(f"kernel: {describe_kernel(record['kernel'])}")
+        if found := found_kernels(loaded):
+            typer.echo(wrapped(f"found: {found}", indent=""))
         _print(f"acquisition {record['acquisition']}, seed {record['seed']}{noise}")
         space = space_of(loaded)
     else:
@@ -78,6 +80,7 @@ def run(study: str, *, study_name: str | None, n_trials: int, figure: Path | Non
     if violated:
         _print(f"constraints: violated by {len(violated)} of {len(trials)} trials")
 
+    _print_searches(search_table(loaded))
     fits = suggestion_table(loaded)
     if not fits.empty:
         fits = fits[fits["phase"].isin(["model", "random"])]
@@ -96,6 +99,18 @@ def run(study: str, *, study_name: str | None, n_trials: int, figure: Path | Non
 
 def _print(text: str) -> None:
     typer.echo(printable(text))
+
+
+def _print_searches(searches: pd.DataFrame) -> None:
+    """Print what each kernel search has found."""
+    if searches.empty:
+        return
+    _print("\nkernel searches")
+    for row in searches.to_dict("records"):
+        error = f"; failed: {row['error']}" if row["error"] else ""
+        found = row["expressions"] or "nothing better than the plain kernel"
+        text = f"trial {row['number']}, due at {row['due']} observations, {_cell(row['fits'], '')} fits: {found}{error}"
+        typer.echo(wrapped(text))
 
 
 def _print_fits(fits: pd.DataFrame, records: Mapping[int, Mapping[str, Any]]) -> None:

@@ -160,6 +160,9 @@ Kernels, with their options as in  kernel = { name = "matern", p = 2 }:
   separable     graph = "laplacian"     or "diffusion"
                 combine = "product"     or "sum"
                 base = "se"             or "matern" (with p = 2)
+  search        budget = 20       fits of each search for expressions, while the
+                max_leaves = 4    study runs; base, strategy and other options
+                                  as of slayr search
 Sums and products of SE, RQ, PER, LIN, MAT12, MAT32, MAT52 and C, of all
 parameters or of those in brackets, are kernels too, without options.
 

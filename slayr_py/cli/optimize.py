@@ -11,10 +11,11 @@ from slayr_py.cli.checks import ConfigError, check_file_name
 from slayr_py.cli.config import load_config
 from slayr_py.cli.csv_files import read_past_experiments
 from slayr_py.cli.recommendation import recommendation_text
-from slayr_py.display import config_lines
+from slayr_py.display import config_lines, printable
 from slayr_py.errors import DataError, ObjectiveError
 from slayr_py.study import Result, minimize, suggestion_table
 from slayr_py.study.results.recommendation import has_recommendation
+from slayr_py.study.results.tables import found_kernels
 from slayr_py.study.sampler import sampler_of
 from slayr_py.study.storage.attributes import describe_kernel, is_history
 from slayr_py.study.storage.opening import url_without_password
@@ -85,6 +86,8 @@ def _report(result: Result, name: str, folder: Path, url: str, command: str) -> 
     sampler = sampler_of(result.study)
     assert sampler is not None
     typer.echo(f"kernel      {describe_kernel(sampler.kernel_record)}")
+    if found := found_kernels(result.study):
+        typer.echo(printable(f"found       {found}"))
     typer.echo(_fits_line(result))
     typer.echo(f"figure      {_save_figure(result, folder / f'{name}_convergence.png')}")
     typer.echo(f"study       {url}")

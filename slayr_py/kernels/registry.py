@@ -72,6 +72,11 @@ def _made(name: str | Kernel, encoder: Layout | None, options: dict[str, Any]) -
         return _automatic(encoder)
     if isinstance(name, str) and name not in _KERNELS and _is_expression(name):
         return _from_class(Composite, name, options, expression=name)
+    if name == "search":
+        raise DataError(
+            "kernel='search' is for minimize and StanGPSampler, which search as their data grow; for a table of data "
+            "use slayr_py.search.KernelSearch(space).run(configs, y).best"
+        )
     if not isinstance(name, str) or name not in _KERNELS:
         raise DataError(f"unknown kernel {name!r}{did_you_mean(name, ('auto', *names(), *LEAVES))}")
     if name == Composite.name and "expression" not in options:

@@ -25,7 +25,7 @@ from slayr_py.inference.marginal import ExactMarginal, Marginal
 from slayr_py.inference.model import Model
 from slayr_py.inference.modes import find_mode, hessian, laplace_evidence
 from slayr_py.inference.sparse import SparseMarginal
-from slayr_py.kernels import Composite, Kernel
+from slayr_py.kernels import Composite, Kernel, Prior
 from slayr_py.kernels.composite import MOST_LEAVES
 from slayr_py.kernels.expression import Node
 from slayr_py.search.inheritance import Parent, starts
@@ -58,6 +58,8 @@ class Settings:
         Periods at the peaks of the periodogram of a column, the highest first.
     given : mapping of str to Kernel
         Given leaves by name.
+    priors : mapping of str to Prior
+        Priors of ``mu``, ``sigma_f`` and ``sigma_n`` that replace the defaults.
     """
 
     encoder: Encoder
@@ -71,6 +73,7 @@ class Settings:
     validation_y: FloatArray = field(default_factory=lambda: np.zeros(0))
     peaks: Mapping[int, FloatArray] = field(default_factory=dict)
     given: Mapping[str, Kernel] = field(default_factory=dict)
+    priors: Mapping[str, Prior] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -128,7 +131,7 @@ def fit(settings: Settings, candidate: Candidate, parent: tuple[Node, Fit] | Non
 
 
 def _fitted(settings: Settings, candidate: Candidate, parent: tuple[Node, Fit] | None, clock: float) -> Fit:
-    model = Model(settings.encoder, Composite.from_node(candidate.node, settings.given, MOST_LEAVES))
+    model = Model(settings.encoder, Composite.from_node(candidate.node, settings.given, MOST_LEAVES), settings.priors)
     model = model.informed(settings.train, settings.y)
     marginal: Marginal
     if settings.inducing is None:

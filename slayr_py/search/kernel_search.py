@@ -16,11 +16,14 @@ from tqdm.auto import tqdm
 
 from slayr_py.arguments import check_flag, check_integer
 from slayr_py.errors import DataError, InferenceError, StorageError, did_you_mean
+from slayr_py.inference.model import Model
 from slayr_py.inference.observed import check_targets, standardisation
-from slayr_py.kernels import Composite, Kernel, from_name
+from slayr_py.kernels import Composite, Kernel, Prior, from_name
 from slayr_py.kernels.composite import MOST_LEAVES
-from slayr_py.kernels.expression import LEAVES, parse
+from slayr_py.kernels.expression import LEAVES, canonical, parse, spell
+from slayr_py.kernels.hyperparameters import MEAN, NOISE, SIGNAL
 from slayr_py.kernels.periodogram import peaks
+from slayr_py.kernels.priors import prior_from_dict
 from slayr_py.search.expressions import base_leaves
 from slayr_py.search.fit import SCORES, Fit, Score, Settings
 from slayr_py.search.generative import generative
@@ -46,6 +49,9 @@ FEWEST = 10
 """Observations that a search needs."""
 
 DEFAULT_INDUCING = 100
+
+SCALARS = (MEAN.name, SIGNAL.name, NOISE.name)
+"""Hyperparameters whose priors can be chosen: every expression has them."""
 
 _HELD_OUT = 0.2  # share of the observations that the score "rmse" holds out
 _PEAKS = 8
@@ -91,6 +97,8 @@ class KernelSearch:
         Use base kernels on every single parameter as well.
     given : mapping of str to Kernel, optional
         Further base kernels by name, as in :class:`~slayr_py.kernels.Composite`.
+    priors : mapping of str to Prior, optional
+        Priors of ``mu``, ``sigma_f`` and ``sigma_n``, as in `GaussianProcess`; those of kernels keep their defaults.
     **options
         Options of the strategy: ``argmax`` and ``printed_policy`` of "generative" are the source as printed.
 
@@ -124,6 +132,7 @@ class KernelSearch:
         seed: int = 1,
         single: bool = True,
         given: Mapping[str, Kernel] | None = None,
+        priors: Mapping[str, Prior] | None = None,
         **options: Any,
     ) -> None:
         self.encoder = space if isinstance(space, Encoder) else Encoder(space)
@@ -148,6 +157,13 @@ class KernelSearch:
             if name not in taken:
                 raise DataError(f"the strategy {strategy!r} takes no option {name!r}{did_you_mean(name, taken)}")
         self.strategy_options, self.given = options, dict(given or {})
+        self.priors = dict(priors or {})
+        for name in self.priors:
+            if name not in SCALARS:
+                raise DataError(
+                    f"a search has priors of {', '.join(SCALARS)}, not of {name!r}{did_you_mean(name, SCALARS)}"
+                )
+        Model(self.encoder, "SE", self.priors)  # raises for a prior of the wrong family
         self._leaves = base_leaves(self.encoder, self.base, tuple(self.given), self.single)
         for name in self.given:  # raises for a kernel of another space
             from_name(Composite(name, self.given), self.encoder)
@@ -161,11 +177,24 @@ class KernelSearch:
     def asdict(self) -> dict[str, Any]:
         """Return the settings without the space; JSON-able."""
         names = ("strategy", "score", "budget", "max_leaves", "beam", "restarts", "inducing", "seed", "single")
-        return {"base": list(self.base), **{name: getattr(self, name) for name in names}, **self.strategy_options}
+        priors = {"priors": {name: prior.asdict() for name, prior in self.priors.items()}} if self.priors else {}
+        return {
+            "base": list(self.base),
+            **{name: getattr(self, name) for name in names},
+            **priors,
+            **self.strategy_options,
+        }
 
     def updated(self, **changes: Any) -> KernelSearch:
         """Return this search with other settings."""
-        return KernelSearch(self.encoder, **{**self.asdict(), "jobs": self.jobs, "given": self.given, **changes})
+        return KernelSearch(self.encoder, **{**self._arguments(), **changes})
+
+    def on(self, space: ConfigurationSpace | Encoder) -> KernelSearch:
+        """Return this search on another space."""
+        return KernelSearch(space, **self._arguments())
+
+    def _arguments(self) -> dict[str, Any]:
+        return {**self.asdict(), "jobs": self.jobs, "given": self.given, "priors": self.priors}
 
     def __repr__(self) -> str:
         return f"KernelSearch({', '.join(f'{name}={value!r}' for name, value in self.asdict().items())})"
@@ -176,6 +205,7 @@ class KernelSearch:
         y: ArrayLike,
         progress: bool = True,
         start: SearchResult | None = None,
+        first: Sequence[str] = (),
     ) -> SearchResult:
         """Search.
 
@@ -188,6 +218,8 @@ class KernelSearch:
             Draw a progress bar with the best expression on standard error.
         start : SearchResult, optional
             An earlier search, on other data of the same space: its best expressions are fitted first.
+        first : sequence of str, optional
+            Further expressions to fit first.
 
         Returns
         -------
@@ -197,7 +229,7 @@ class KernelSearch:
         Raises
         ------
         DataError
-            With fewer than 10 observations, or a target that is not finite.
+            With fewer than 10 observations, a target that is not finite, or an illegal expression.
         SpaceError
             If a configuration does not belong to the space.
         InferenceError
@@ -205,8 +237,9 @@ class KernelSearch:
         """
         train = self.encoder.encode(configs)
         targets = check_targets(y, len(train))
-        first = () if start is None else tuple(start.top(self.beam))
-        return self.go_on(train, targets, {}, first, progress)
+        earlier = () if start is None else start.top(self.beam)
+        known = dict.fromkeys([*earlier, *(spell(canonical(parse(text, self.given))) for text in first)])
+        return self.go_on(train, targets, {}, tuple(known), progress)
 
     def go_on(
         self, train: Encoded, targets: FloatArray, known: Mapping[str, Fit], first: Sequence[str], progress: bool
@@ -222,6 +255,7 @@ class KernelSearch:
             message = f"all {len(train)} values are {targets[0]:.6g}: every kernel explains them equally well"
             return SearchResult(self, train, targets, (), {}, (message,), tuple(first))
         messages: list[str] = []
+        interrupted = False
         settings = self._settings(train, (targets - mean) / sd, messages)
         task = Task(
             self._leaves,
@@ -242,6 +276,7 @@ class KernelSearch:
             except KeyboardInterrupt:
                 if not journal.fits:
                     raise
+                interrupted = True
                 messages.append(
                     f"interrupted after {len(journal.fits)} of {self.budget} fits: result.resume() continues"
                 )
@@ -254,7 +289,8 @@ class KernelSearch:
             raise InferenceError(f"all {len(failures)} candidates failed: {reasons}")
         if failures:
             messages.append(f"{len(failures)} of {len(journal.fits)} fits failed; the column 'failure' says why")
-        return SearchResult(self, train, targets, tuple(journal.rows), journal.fits, tuple(messages), tuple(first))
+        rows, seen = tuple(journal.rows), tuple(messages)
+        return SearchResult(self, train, targets, rows, journal.fits, seen, tuple(first), interrupted)
 
     def _settings(self, train: Encoded, y: FloatArray, messages: list[str]) -> Settings:
         inducing = self.inducing
@@ -281,6 +317,7 @@ class KernelSearch:
             self.seed,
             peaks=tops,
             given=self.given,
+            priors=self.priors,
             **validation,
         )
 
@@ -298,7 +335,8 @@ def load(path: str | Path) -> SearchResult:
         if values["format"] != FORMAT:
             raise StorageError(f"{path} has format {values['format']}, this version reads {FORMAT}")
         encoder = encoder_from_json(values["space"])
-        search = KernelSearch(encoder, **values["search"])
+        priors = {name: prior_from_dict(prior) for name, prior in values["search"].pop("priors", {}).items()}
+        search = KernelSearch(encoder, **values["search"], priors=priors)
         train = Encoded(np.array(values["values"], np.float64), np.array(values["active"], np.bool_), encoder)
         fits = {one["expression"]: Fit(**one) for one in values["fits"]}
         rows = tuple(Row(*row) for row in values["rows"])

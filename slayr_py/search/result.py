@@ -92,6 +92,8 @@ class SearchResult:
         Settings of the search.
     messages : tuple of str
         What was approximated, dropped or interrupted.
+    interrupted : bool
+        Whether it was interrupted from the keyboard.
     """
 
     def __init__(
@@ -103,8 +105,9 @@ class SearchResult:
         fits: Mapping[str, Fit],
         messages: tuple[str, ...],
         first: tuple[str, ...] = (),
+        interrupted: bool = False,
     ) -> None:
-        self.search, self.messages = search, messages
+        self.search, self.messages, self.interrupted = search, messages, interrupted
         self._train, self._y, self._rows, self._fits, self._first = train, y, rows, dict(fits), first
 
     def __repr__(self) -> str:

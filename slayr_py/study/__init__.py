@@ -7,7 +7,7 @@ from slayr_py.study.proposal import Phase
 from slayr_py.study.results.recommendation import Recommendation
 from slayr_py.study.results.refits import posterior_of, replay_parts, replay_trial
 from slayr_py.study.results.result import Result
-from slayr_py.study.results.tables import convergence_figure, suggestion_table
+from slayr_py.study.results.tables import convergence_figure, search_table, suggestion_table
 from slayr_py.study.sampler import StanGPSampler
 
 __all__ = [
@@ -23,6 +23,7 @@ __all__ = [
     "posterior_of",
     "replay_parts",
     "replay_trial",
+    "search_table",
     "space_of",
     "space_to_distributions",
     "suggestion_table",

@@ -19,6 +19,7 @@ from slayr_py.inference.model import Warp
 from slayr_py.inference.named_priors import Priors
 from slayr_py.inference.sampling.options import FitKeywords
 from slayr_py.kernels import Kernel, Stack
+from slayr_py.search import KernelSearch
 from slayr_py.space import Encoder
 from slayr_py.study.asktell import create_study, space_of
 from slayr_py.study.conditions import Failures
@@ -42,7 +43,7 @@ def minimize(
     space: ConfigurationSpace | Encoder,
     budget: int = 50,
     n_initial: int | None = None,
-    kernel: str | Kernel | Stack = "auto",
+    kernel: str | Kernel | Stack | KernelSearch = "auto",
     acquisition: str | Acquisition = "ei",
     seed: int | None = None,
     progress: bool = True,
@@ -84,7 +85,8 @@ def minimize(
         Size of the scrambled Sobol design that is evaluated first. By default 4 and one more for every two parameters,
         at most 10.
     kernel, acquisition, warm_starts, priors, warp
-        The model: see `StanGPSampler` and `GaussianProcess`. ``sl.stack([kernel, ...])`` averages several kernels.
+        The model: see `StanGPSampler` and `GaussianProcess`. ``sl.stack([kernel, ...])`` averages several kernels,
+        and "search" or a ``sl.search.KernelSearch`` searches for kernels as the study grows.
         The progress display shows once which kernel "auto" has chosen and why; the study stores it.
     seed : int, optional
         The same seed gives the same trials, also if the study is interrupted and resumed. By default the study draws a

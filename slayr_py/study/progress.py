@@ -69,7 +69,7 @@ class ProgressBar:
             self._bar.write(text, file=sys.stderr)
 
     def phase(self, phase: Phase) -> None:
-        """Show the current phase: "compiling", "evaluating", "fitting" or "maximising"."""
+        """Show the current phase: "compiling", "evaluating", "searching kernels", "fitting" or "maximising"."""
         if phase.diagnostics is not None:
             self._diagnostics = describe_diagnostics(phase.diagnostics)
         self._bar.set_description_str(phase.name, refresh=False)

@@ -43,7 +43,7 @@ class Phase(NamedTuple):
     """What the sampler is doing, for a progress display."""
 
     name: str
-    """"compiling", "fitting" or "maximising"; `minimize` adds "evaluating"."""
+    """"compiling", "searching kernels", "fitting" or "maximising"; `minimize` adds "evaluating"."""
 
     trial: int | None
     """Number of the trial it is done for; None before the first."""

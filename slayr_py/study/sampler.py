@@ -34,11 +34,13 @@ from slayr_py.inference.sampling.seeds import as_stan_seed
 from slayr_py.kernels import Kernel, LogNormal, Stack
 from slayr_py.kernels import from_name as kernel_from_name
 from slayr_py.kernels.hyperparameters import NOISE
+from slayr_py.search import KernelSearch
 from slayr_py.space import Encoder, Fixed
 from slayr_py.study.conditions import Conditions, Failures
 from slayr_py.study.distributions import check_request, space_to_distributions, to_configuration, to_params
 from slayr_py.study.fit_cache import FitCache
 from slayr_py.study.inferred_space import InferredSpaces, groups
+from slayr_py.study.kernel_searches import LoopSearch, as_search, search_record
 from slayr_py.study.loop_fits import LoopFits
 from slayr_py.study.proposal import LOOP_OPTIONS, Phase, Proposer
 from slayr_py.study.storage.attributes import (
@@ -67,7 +69,7 @@ _FILLING = 64  # size of the Sobol sequence in which to look for a new point
 class SamplerKeywords(FitKeywords, total=False):
     """The arguments of `StanGPSampler` after the space, all of them optional."""
 
-    kernel: str | Kernel | Stack
+    kernel: str | Kernel | Stack | KernelSearch
     acquisition: str | Acquisition
     n_initial: int | None
     seed: int | None
@@ -90,10 +92,17 @@ class StanGPSampler(BaseSampler):
         The search space, with conditions and forbidden clauses; an `Encoder` also has graphs. The declared space is
         modelled, not the intersection of the trials' parameters. Without one, the parameters are inferred from the
         complete trials, as Optuna's own samplers do: see Notes.
-    kernel : str, Kernel or Stack, default "auto"
+    kernel : str, Kernel, Stack or KernelSearch, default "auto"
         A name, an expression such as "LIN * PER + SE", or an object of `slayr_py.kernels`; "auto" chooses by the space.
         Of a `slayr_py.stack`, every kernel is fitted for each suggestion, and the acquisition is averaged with the
         weights of stacking; models of failures and constraints have its first kernel.
+
+        "search" searches for expressions with 20 fits whenever the observations have doubled, from twice the size of
+        the initial design on but not below 30, and then averages the best three and the kernel of "auto", which is used
+        alone until the first search and for failures and constraints. A `slayr_py.search.KernelSearch` of the space
+        does so with its own settings. A search sees standardised targets, transformed by the warp at the median of its
+        prior, and ignores ``y_sd``. Priors of ``mu``, ``sigma_f``, ``sigma_n`` and ``warp`` hold for all kernels,
+        others for that of "auto".
     acquisition : str or Acquisition, default "ei"
         A name or an object of `slayr_py.acquisition`.
     n_initial : int, optional
@@ -164,7 +173,7 @@ class StanGPSampler(BaseSampler):
     def __init__(
         self,
         space: ConfigurationSpace | Encoder | None = None,
-        kernel: str | Kernel | Stack = "auto",
+        kernel: str | Kernel | Stack | KernelSearch = "auto",
         acquisition: str | Acquisition = "ei",
         n_initial: int | None = None,
         seed: int | None = None,
@@ -188,6 +197,8 @@ class StanGPSampler(BaseSampler):
         if space is None:
             if isinstance(kernel, Stack):
                 raise DataError("a stack of kernels needs a declared space: StanGPSampler(space, kernel=...)")
+            if isinstance(kernel, KernelSearch) or (isinstance(kernel, str) and kernel == "search"):
+                raise DataError("a kernel search needs a declared space: StanGPSampler(space, kernel='search')")
             if initial_configs is not None:
                 raise DataError("initial_configs needs a space: enqueue the configurations with study.enqueue_trial")
             if fixed is not None:
@@ -203,10 +214,15 @@ class StanGPSampler(BaseSampler):
         self.encoder = space if isinstance(space, Encoder) else Encoder(space)
         self.space = self.encoder.space
         self.distributions = space_to_distributions(self.space)
-        self.kernel = kernel.on(self.encoder) if isinstance(kernel, Stack) else kernel_from_name(kernel, self.encoder)
-        self.kernel_record = kernel_record(
-            self.kernel, self.encoder, automatic=isinstance(kernel, str) and kernel == "auto"
-        )
+        search = as_search(kernel, self.encoder)
+        own = "auto" if isinstance(kernel, KernelSearch) or search is not None else kernel
+        fitted = own.on(self.encoder) if isinstance(own, Stack) else kernel_from_name(own, self.encoder)
+        self.kernel: Kernel | Stack | KernelSearch = fitted if search is None else search
+        if search is not None and isinstance(fitted, Kernel):
+            self.kernel_record = search_record(search, fitted)
+        else:
+            automatic = isinstance(kernel, str) and kernel == "auto"
+            self.kernel_record = kernel_record(fitted, self.encoder, automatic)
         self.acquisition = acquisition_from_name(acquisition)
         if n_initial is None:
             n_initial = min(_LARGEST_DESIGN, _SMALLEST_DESIGN + len(self.encoder.names) // 2)
@@ -215,23 +231,26 @@ class StanGPSampler(BaseSampler):
         self.fixed = self.encoder.fix(fixed, "fixed: ") if fixed is not None else None
         self.initial_configs: list[Configuration] | None = None
         if initial_configs is not None:
-            own = {} if self.fixed is None else self.fixed.values
-            self.initial_configs = [self.encoder.configuration({**config, **own}) for config in initial_configs]
+            kept = {} if self.fixed is None else self.fixed.values
+            self.initial_configs = [self.encoder.configuration({**config, **kept}) for config in initial_configs]
             self.n_initial = len(self.initial_configs)
         self.noisy = check_flag("noisy", noisy)
         self.warm_starts = check_flag("warm_starts", warm_starts)
         of_noise: Priors = {} if self.noisy else {NOISE.name: NOISELESS}
         chosen: Priors = {**of_noise, **(priors or {})}
         self.gp: GaussianProcess | StackedGaussianProcess
-        if isinstance(self.kernel, Stack):
-            self.gp = StackedGaussianProcess(self.encoder, self.kernel, chosen, warp)
+        self._search: LoopSearch | None = None
+        if isinstance(fitted, Stack):
+            self.gp = StackedGaussianProcess(self.encoder, fitted, chosen, warp)
         else:
-            self.gp = GaussianProcess(self.encoder, self.kernel, chosen, warp)
+            self.gp = plain = GaussianProcess(self.encoder, fitted, chosen, warp)
+            if search is not None:
+                self._search = LoopSearch(search, plain, chosen, self.n_initial, self._report, self._warn_once)
         if failures not in get_args(Failures):
             raise DataError(f"unknown failures {failures!r}{did_you_mean(failures, get_args(Failures))}")
         self.failures: Failures = failures
         fits = FitCache()
-        first = self.kernel.kernels[0] if isinstance(self.kernel, Stack) else self.kernel
+        first = fitted.kernels[0] if isinstance(fitted, Stack) else fitted
         conditions = Conditions(self.encoder, kernel_from_name(first), of_noise, failures, fits)
         self._proposer = Proposer(
             self.acquisition,
@@ -391,7 +410,8 @@ class StanGPSampler(BaseSampler):
         """
         if self._inferred is None and not self._prepared:
             self._report(Phase("compiling", None))
-            self.gp.prepare(lambda detail: self._report(Phase("compiling", None, detail=detail)))
+            model = self.gp if self._search is None else self._search
+            model.prepare(lambda detail: self._report(Phase("compiling", None, detail=detail)))
             self._prepared = True
 
     def design(self, seed: int) -> list[Configuration]:
@@ -426,7 +446,7 @@ class StanGPSampler(BaseSampler):
         return planned
 
     def fit(self, study: Study, seed: int | None = None) -> Posterior | StackedPosterior:
-        """Fit the model to a study's finished trials.
+        """Fit the model to a study's finished trials; with a kernel search, that of the last stored one.
 
         Parameters
         ----------
@@ -460,11 +480,12 @@ class StanGPSampler(BaseSampler):
         if seed is None:
             seed = as_stan_seed(np.random.SeedSequence(self.bind(study)))
         options = self.fit_options.updated(pointwise=True)
-        if isinstance(self.gp, StackedGaussianProcess):
-            fits, own = LoopFits(self.gp, observed, FitCache(), self._warn_once), np.random.SeedSequence(seed)
+        gp = self.gp if self._search is None else self._search.latest(study, observed)
+        if isinstance(gp, StackedGaussianProcess):
+            fits, own = LoopFits(gp, observed, FitCache(), self._warn_once), np.random.SeedSequence(seed)
             return fits.combined(fits.made(study, fits.planned(options), own), own)
         data: dict[str, Any] = {"y_sd": observed.errors, "maximize": observed.maximize}
-        return self.gp.fit(observed.configs, observed.y, seed=seed, options=options, **data)
+        return gp.fit(observed.configs, observed.y, seed=seed, options=options, **data)
 
     def _suggest(self, study: Study, trial: FrozenTrial, seed: int) -> dict[str, Any]:
         """Suggest a configuration and store it in the trial with its origin."""
@@ -484,8 +505,9 @@ class StanGPSampler(BaseSampler):
         if observed.configs:
             try:
                 self.prepare()
+                gp = self.gp if self._search is None else self._search.model(study, trial, observed, seed)
                 with self._proposer.proposal(
-                    self.gp, study, trial, observed, design, seed, of_acquisition, fixed
+                    gp, study, trial, observed, design, seed, of_acquisition, fixed
                 ) as proposal:
                     store_fit(study, trial, proposal.posterior, observed.numbers, self.warm_starts)
                     return store_suggestion(study, trial, proposal.record | kept)

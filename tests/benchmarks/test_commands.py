@@ -10,7 +10,7 @@ import pytest
 BENCHMARKS = Path(__file__).resolve().parents[2] / "benchmarks"
 COMMANDS = [
     f"benchmarks.{folder}.{path.stem}"
-    for folder in ("optimisation", "speed", "correctness")
+    for folder in ("optimisation", "speed", "correctness", "search")
     for path in sorted((BENCHMARKS / folder).glob("[!_]*.py"))
     if "def main(" in path.read_text(encoding="utf-8")
 ]

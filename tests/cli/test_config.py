@@ -9,6 +9,7 @@ from slayr_py.cli.checks import ConfigError
 from slayr_py.cli.config import load_config
 from slayr_py.errors import DataError, SlayrError
 from slayr_py.kernels import LogNormal, Matern
+from slayr_py.search import KernelSearch
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
 
@@ -142,6 +143,25 @@ act = { type = "categorical", choices = ["relu", "leaky", "tanh"] }
 def test_every_kernel_has_its_options(folder, text, options):
     kernel = load_config(write(folder, f"[gp]\nkernel = {text}\n" + OBJECTIVE + MIXED)).options["kernel"]
     assert kernel.options() == options
+
+
+def test_a_kernel_search_is_checked_with_the_file(folder):
+    by_name = load_config(write(folder, '[gp]\nkernel = "search"\n' + OBJECTIVE + SPACE))
+    assert by_name.options["kernel"] == "search"
+
+    def written(options: str) -> Path:
+        return write(folder, f'[gp]\nkernel = {{ name = "search", {options} }}\n{OBJECTIVE}{SPACE}')
+
+    search = load_config(written('budget = 8, base = ["SE", "LIN"]')).options["kernel"]
+    assert isinstance(search, KernelSearch) and (search.budget, search.base) == (8, ("SE", "LIN"))
+    assert (search.max_leaves, search.single) == (4, True)
+    for options, words in (
+        ("budgt = 8", r"unknown key 'budgt' in kernel in \[gp\]; did you mean 'budget'"),
+        ("budget = 1", r"kernel in \[gp\]: budget=1 is smaller than the number of base kernels"),
+        ('base = ["SEE"]', "unknown base kernel 'SEE'"),
+    ):
+        with pytest.raises(ConfigError, match=words):
+            load_config(written(options))
 
 
 def test_priors_of_single_entries(folder):

@@ -3,6 +3,8 @@ from __future__ import annotations
 import optuna
 import pytest
 
+from slayr_py.study import kernel_searches
+
 
 @pytest.mark.stan
 def test_optimize_stores_resumes_and_reports_a_study(slayr, folder):
@@ -50,6 +52,23 @@ def test_optimize_with_an_expression_and_priors_of_its_hyperparameters(slayr, fo
     assert priors["period"]["mu"] == -1.0 and priors["split"]["a"] == 2.0 and priors["centre"]["mu"] == 0.2
     assert priors["lengthscale"]["mu"][2:4] == [0.5, 0.5]
     assert slayr("replay", "sum.db")[0] == 0
+
+
+@pytest.mark.stan
+def test_a_study_that_searches_for_kernels(slayr, folder, monkeypatch):
+    monkeypatch.setattr(kernel_searches, "FEWEST", 10)
+    text = (folder / "bowl.toml").read_text().replace("n_initial = 4", 'n_initial = 5\nhistory = "runs.csv"')
+    (folder / "bowl.toml").write_text(f'{text}[gp]\nkernel = "search"\nmethod = "map"\n')
+    rows = [f"{'ab'[i % 2]},{i / 11},{(i / 11 - 0.3) ** 2 + i % 2 / 2}" for i in range(11)]
+    (folder / "runs.csv").write_text("\n".join(["k,x,value", *rows]))
+    code, out, err = slayr("optimize", "bowl.toml", "--budget", "1")
+    assert code == 0 and "searching kernels" in err
+    assert "kernel      kernel search, 20 fits each; frequency-modulated kernel (laplacian) until the first\n" in out
+    trial = optuna.load_study(study_name="bowl", storage="sqlite:///bowl.db").trials[11]
+    record, suggestion = trial.user_attrs["slayr:search"], trial.user_attrs["slayr:suggestion"]
+    assert (record["due"], record["fits"], len(record["expressions"])) == (10, 20, 3)
+    best = max(suggestion["stack"]["parts"], key=lambda part: part["weight"])
+    assert f"found       {best['weight']:.2f} {best['kernel']}" in out
 
 
 def test_optimize_draws_a_bar_unless_it_is_quiet(slayr, folder):

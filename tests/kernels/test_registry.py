@@ -61,3 +61,8 @@ def test_bad_kernels_are_refused(make, phrase):
     with pytest.raises(DataError) as error:
         make()
     assert phrase in str(error.value)
+
+
+def test_the_name_of_a_search_is_explained():
+    with pytest.raises(DataError, match="KernelSearch"):
+        from_name("search")

@@ -8,6 +8,7 @@ import pytest
 from ConfigSpace import ConfigurationSpace
 from testing_spaces import mixed_space
 
+import slayr_py as sl
 from slayr_py.errors import DataError, InferenceError, StorageError
 from slayr_py.search import KernelSearch, SearchResult, kernel_search, load, workers
 from slayr_py.search.task import Candidate
@@ -79,7 +80,7 @@ def test_an_interrupted_search_is_a_result(found, monkeypatch):
     monkeypatch.setattr(workers, "fit", interrupted)
     part = quick().run(*series(), progress=False)
     assert len(part.table) == 5
-    assert "interrupted after 5 of 12 fits" in part.messages[0]
+    assert "interrupted after 5 of 12 fits" in part.messages[0] and part.interrupted and not found.interrupted
     whole = part.resume(progress=False)
     pd.testing.assert_frame_equal(whole.table.drop(columns="seconds"), found.table.drop(columns="seconds"))
     monkeypatch.setattr(workers, "fit", lambda *arguments: (_ for _ in ()).throw(KeyboardInterrupt))
@@ -144,6 +145,36 @@ def test_the_document_as_printed_is_an_option():
     assert search.updated(budget=5).strategy_options == {"argmax": True, "printed_policy": True}
     with pytest.raises(DataError, match="argmaxx"):
         quick(strategy="generative", argmaxx=True)
+
+
+def test_given_expressions_are_fitted_first():
+    configs, y = series(30)
+    given = quick(budget=5).run(configs, y, progress=False, first=["PER + (SE + LIN)", "SE"])
+    assert list(given.table["expression"][:3]) == ["LIN + PER + SE", "SE", "PER"]
+    with pytest.raises(DataError, match="unknown"):
+        quick().run(configs, y, progress=False, first=["SEE"])
+
+
+def test_priors_of_the_scalars_can_be_chosen(tmp_path):
+    configs, y = series(20)
+    narrow = {"sigma_n": sl.LogNormal(-0.5, 0.01)}
+    result = quick(budget=3, priors=narrow).run(configs, y, progress=False)
+    theta = result._fits[result.best.expression].theta
+    assert theta["sigma_n"][0] == pytest.approx(np.exp(-0.5), rel=0.05)
+    result.save(tmp_path / "search.json")
+    assert load(tmp_path / "search.json").search.priors == narrow
+    assert result.search.on(LINE).priors == narrow
+    with pytest.raises(DataError, match="not of 'lengthscale'"):
+        quick(priors={"lengthscale": sl.LogNormal(0, 1)})
+    with pytest.raises(DataError, match="must be"):
+        quick(priors={"sigma_n": sl.Normal(0, 1)})
+
+
+def test_a_search_on_another_space():
+    search = quick(jobs=2, seed=4).on(SQUARE)
+    assert search.encoder.names == Encoder(SQUARE).names
+    assert search.jobs == 2
+    assert search.asdict() == quick(seed=4).asdict()
 
 
 def test_a_saved_search_is_the_same_and_goes_on(found, tmp_path):

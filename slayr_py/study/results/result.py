@@ -14,7 +14,13 @@ from optuna.trial import FrozenTrial, TrialState
 from slayr_py.display import Summary, cell
 from slayr_py.errors import DataError
 from slayr_py.study.results.recommendation import Recommendation, posterior_of_all, recommend
-from slayr_py.study.results.tables import convergence_figure, feasible_trials, finite_trials
+from slayr_py.study.results.tables import (
+    convergence_figure,
+    feasible_trials,
+    finite_trials,
+    found_kernels,
+    search_table,
+)
 from slayr_py.study.sampler import sampler_of
 from slayr_py.study.storage.attributes import FAILURE_KEY
 from slayr_py.study.storage.trials import observations
@@ -94,6 +100,11 @@ class Result:
         """
         return trials_table(self.study, self.space)
 
+    @property
+    def searches(self) -> pd.DataFrame:
+        """Return a table with one row per kernel search: see `slayr_py.study.search_table`."""
+        return search_table(self.study)
+
     def posterior(self) -> Posterior | StackedPosterior:
         """Fit the model to all finished trials and return the posterior.
 
@@ -117,7 +128,10 @@ class Result:
         return convergence_figure(self.study)
 
     def __repr__(self) -> str:
-        """Return the study's name, number of trials, kernel, recommendation of a noisy study, and best trial."""
+        """Return the study's name, number of trials, kernel, recommendation of a noisy study, and best trial.
+
+        After a kernel search, also the kernels behind the last suggestion and their weights.
+        """
         feasible = feasible_trials(self.study)
         # Without a fit: it would surprise that printing a result takes seconds.
         known = self._recommended.get(len(observations(self.study, self.space).numbers))
@@ -128,6 +142,8 @@ class Result:
         trials = len(self.study.get_trials(deepcopy=False))
         sampler = sampler_of(self.study)
         kernel = f"kernel={sampler.kernel!r}, " if sampler is not None else ""
+        if found := found_kernels(self.study):
+            kernel += f"found=[{found}], "
         return f"Result({self.study.study_name!r}, {trials} trials, {kernel}{recommended}{best})"
 
     def _repr_html_(self) -> str:
@@ -136,6 +152,8 @@ class Result:
         sampler = sampler_of(self.study)
         if sampler is not None:
             lines.append(f"kernel: {sampler.kernel!r}")
+        if found := found_kernels(self.study):
+            lines.append(f"found: {found}")
         if feasible_trials(self.study):
             best = ", ".join(f"{name} = {cell(value)}" for name, value in self.best_config.items())
             lines.append(f"best: {self.best_value:.6g} at {best}")

@@ -13,6 +13,7 @@ from optuna.study import StudyDirection
 from optuna.trial import FrozenTrial, TrialState
 
 from slayr_py.study.storage.attributes import suggestion_record
+from slayr_py.study.storage.search_records import stored_searches
 from slayr_py.study.storage.trials import is_feasible
 
 if TYPE_CHECKING:
@@ -95,6 +96,48 @@ def suggestion_table(study: Study) -> pd.DataFrame:
             }
         )
     return pd.DataFrame(rows)
+
+
+def search_table(study: Study) -> pd.DataFrame:
+    """Tabulate the kernel searches of a study, one row per search.
+
+    Returns
+    -------
+    pandas.DataFrame
+        number of the trial that was suggested after it, observations at which it was ``due``, expressions (the best
+        first), the name of the ``score`` and the ``best`` one, fits, seconds, seed, error.
+    """
+    rows = []
+    for search in stored_searches(study):
+        record, scores = search.record, search.record.get("scores")
+        rows.append(
+            {
+                "number": search.trial,
+                "due": search.due,
+                "expressions": ", ".join(search.expressions),
+                "score": record.get("score"),
+                "best": scores[0] if isinstance(scores, list) and scores else None,
+                **{name: record.get(name) for name in ("fits", "seconds", "seed", "error")},
+            }
+        )
+    columns = ["number", "due", "expressions", "score", "best", "fits", "seconds", "seed", "error"]
+    return pd.DataFrame(rows, columns=columns)
+
+
+def found_kernels(study: Study) -> str | None:
+    """Describe the kernels behind the last suggestion after a kernel search, with their weights, the largest first.
+
+    None if there was no search, or if no suggestion has used what it found.
+    """
+    if next(stored_searches(study), None) is None:
+        return None
+    for trial in reversed(study.get_trials(deepcopy=False)):
+        stack = suggestion_record(trial).get("stack")
+        if isinstance(stack, Mapping) and isinstance(parts := stack.get("parts"), list):
+            known = [part for part in parts if isinstance(part, Mapping) and isinstance(part.get("weight"), float)]
+            known.sort(key=lambda part: -part["weight"])
+            return ", ".join(f"{part['weight']:.2f} {part.get('kernel')}" for part in known)
+    return None
 
 
 def _all_ok(record: Mapping[str, Any]) -> bool:

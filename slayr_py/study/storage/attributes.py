@@ -48,6 +48,7 @@ STUDY_KEY = "slayr:study"
 """Study attribute: {"space", "graphs", "seed", "kernel", "acquisition", "n_initial", "noisy"} at the study's start.
 
 The kernel is {"name", "options", "description", "chosen", "reason"}: chosen by "auto", with a reason, or by the "user".
+The name of a stack is "stack", that of a kernel search "search"; the options of a search have the "plain" kernel.
 Older studies have only the kernel's name, and no graphs. A version of slayr_py that changes this record writes a higher
 ``"format"`` than `slayr_py.study.storage.integrity.FORMAT`, so that this version rejects the study; the default is 1.
 """
@@ -71,6 +72,15 @@ kernel ``{"name", "sha256"}`` to the study attribute that has it.
 
 Of a stack it is ``{"stack": {"parts", "seed", "messages"}, "trials"}``. A part is ``{"fit", "kernel", "weight"}``: the
 attribute of its own record and that of its warm start end in ":" and its "fit"."""
+
+SEARCH_KEY = "slayr:search"
+"""Trial attribute: the kernel search before its suggestion. Later suggestions use its ``expressions``, the best first,
+beside the plain kernel.
+
+It is {"due", "expressions", "scores", "score", "fits", "seconds", "seed", "trials", "messages", "error"}: the number of
+observations at which the search was due, the score of each expression and its name, the number of fits, the ranges of
+the trials that it was run on, and what was approximated. After an ``error``, or if all values were equal, the
+expressions are those of the search before."""
 
 KERNEL_KEY = "slayr:kernel"
 """Study attribute, followed by ":" and a SHA-256: a kernel whose options are long, as trials' fits refer to it."""

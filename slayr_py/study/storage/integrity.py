@@ -17,6 +17,7 @@ from slayr_py.errors import DataError, StorageError
 from slayr_py.space import space_from_json
 from slayr_py.study.storage.attributes import (
     EVALUATIONS_KEY,
+    SEARCH_KEY,
     STUDY_KEY,
     SUGGESTION_KEY,
     VALUE_KEY,
@@ -24,6 +25,7 @@ from slayr_py.study.storage.attributes import (
     space_difference,
 )
 from slayr_py.study.storage.opening import describe_storage_error, storage_error
+from slayr_py.study.storage.search_records import is_search_record
 
 FORMAT = 1
 """Format of a study's record in this version, and of a record without ``"format"``. Later formats are rejected."""
@@ -84,6 +86,8 @@ def _damage(trial: FrozenTrial) -> str | None:
         return f"was evaluated {count!r:.50} times"
     if VALUE_KEY in trial.user_attrs and not _is_finite(value := trial.user_attrs[VALUE_KEY]):
         return f"has the unfinished value {value!r:.50}"
+    if SEARCH_KEY in trial.user_attrs and not is_search_record(search := trial.user_attrs[SEARCH_KEY]):
+        return f"has the kernel search {search!r:.50}"
     odd = (key for key in _TABLES if not isinstance(record.get(key, {}), Mapping))
     return next((f"was suggested with the {key} {record[key]!r:.50}" for key in odd), None)
 

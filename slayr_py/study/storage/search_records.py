@@ -1,0 +1,55 @@
+"""Store the kernel searches of a study, and find the one that holds for a suggestion."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any, NamedTuple, TypeGuard
+
+from optuna import Study
+from optuna.trial import FrozenTrial
+
+from slayr_py.space import jsonable
+from slayr_py.study.storage.attributes import SEARCH_KEY
+from slayr_py.study.storage.optuna_private import set_trial_attribute
+
+
+class StoredSearch(NamedTuple):
+    """A kernel search as a trial has stored it."""
+
+    trial: int
+    due: int
+    """Number of observations at which the search was due."""
+
+    expressions: list[str]
+    record: Mapping[str, Any]
+    """See `slayr_py.study.storage.attributes.SEARCH_KEY`."""
+
+
+def store_search(study: Study, trial: FrozenTrial, record: Mapping[str, Any]) -> None:
+    """Store the record of a kernel search in the trial that is suggested after it."""
+    set_trial_attribute(study, trial, SEARCH_KEY, jsonable(dict(record)))
+
+
+def stored_searches(study: Study) -> Iterator[StoredSearch]:
+    """Yield the kernel searches of a study in the order of its trials; skip a damaged record."""
+    for trial in study.get_trials(deepcopy=False):
+        record = trial.user_attrs.get(SEARCH_KEY)
+        if is_search_record(record):
+            yield StoredSearch(trial.number, record["due"], list(record["expressions"]), record)
+
+
+def last_search(study: Study, due: int, before: int | None = None) -> StoredSearch | None:
+    """Return the last search that was due at ``due`` observations or fewer, or None if there is none.
+
+    ``before`` is the largest number of a trial whose search counts; by default all count.
+    """
+    found = [one for one in stored_searches(study) if one.due <= due and (before is None or one.trial <= before)]
+    return max(found, key=lambda one: (one.due, one.trial), default=None)
+
+
+def is_search_record(record: Any) -> TypeGuard[Mapping[str, Any]]:
+    """Return whether the value of an attribute has what the next suggestion needs."""
+    if not isinstance(record, Mapping) or not isinstance(record.get("due"), int):
+        return False
+    expressions = record.get("expressions")
+    return isinstance(expressions, list) and all(isinstance(text, str) for text in expressions)

@@ -1,0 +1,51 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from benchmarks.search import recovery
+from benchmarks.search.recovery import CKS, DOCUMENT, Problem, columns_of, errors, multiplied_out
+
+
+def test_errors_of_the_truth_are_zero():
+    data = Problem(DOCUMENT[0], 2, "sd 0.1", 0).data(30)
+    assert errors(data, data.covariance, data.noise) == pytest.approx(dict.fromkeys(recovery.ERRORS, 0.0), abs=1e-6)
+    twice = errors(data, 2 * data.covariance, data.noise)
+    assert twice["frobenius"] == twice["centred"] == pytest.approx(1)
+    # A constant changes the covariance, but hardly the function without its mean.
+    assert errors(data, data.covariance + 1, data.noise)["centred"] == pytest.approx(0, abs=1e-8)
+
+
+def test_bhattacharyya_of_two_normal_distributions():
+    data = recovery.Data(None, np.zeros((2, 1)), np.zeros(2), 3.0 * np.eye(2), 1.0)
+    found = errors(data, 0.5 * np.eye(2), 0.5)
+    affinity = 2 * np.sqrt(4.0 * 1.0) / (4.0 + 1.0)
+    assert found["bhattacharyya"] == pytest.approx(-np.log(affinity))
+    assert found["hellinger"] == pytest.approx(np.sqrt(1 - affinity))
+
+
+def test_noise_of_a_problem():
+    assert Problem(DOCUMENT[0], 1, "sd 0.1", 0).data(20).noise == pytest.approx(0.01)
+    noisy = [Problem("SE + RQ", 1, f"snr {snr}", 3).data(50).noise for snr in (10, 1)]
+    assert noisy[1] == pytest.approx(100 * noisy[0])
+
+
+def test_equivalent_expressions():
+    assert multiplied_out("LIN * (PER + SE)", 1) == multiplied_out("SE * LIN + LIN * PER", 1)
+    assert multiplied_out("SE[x1] * SE[x2]", 2) == multiplied_out("SE", 2) != multiplied_out("SE[x1]", 2)
+    assert multiplied_out("RQ", 1) != multiplied_out("RQ * RQ", 1)
+    assert columns_of("SE[x1] + LIN[x3]", 4) == {"x1", "x3"}
+
+
+def test_rows_are_appended_and_not_repeated(tmp_path, capsys):
+    options = ["--methods", "truth", "SE", "--seeds", "2", "--size", "20", "--budget", "1", "--output", str(tmp_path)]
+    recovery.main(options)
+    first = (tmp_path / "recovery.csv").read_text(encoding="utf-8")
+    assert len(first.splitlines()) == 1 + 2 * 2 * 2 * len(DOCUMENT)
+    assert "| RQ * RQ | 1 | sd 0.1 | truth, 1 | 2 |" in capsys.readouterr().out
+    recovery.main(options)
+    assert (tmp_path / "recovery.csv").read_text(encoding="utf-8") == first
+
+
+def test_kernels_of_the_paper():
+    assert len(CKS) == 7 and all(len(columns_of(truth, d)) <= d for truth, d in CKS.items())

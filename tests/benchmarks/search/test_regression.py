@@ -1,0 +1,65 @@
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from benchmarks.search import cks, regression
+
+
+@pytest.fixture
+def folder(data):
+    """Return a data folder that also has monthly means."""
+    year = 1958 + np.arange(60) / 12
+    months = pd.DataFrame({"decimal_year_midmonth": year, "co2_ppm_mean": 300 + year - 1958 + np.sin(2 * np.pi * year)})
+    months.to_csv(data / "co2_mauna_loa_monthly_1958_2001_from_weekly.csv", index=False)
+    return data
+
+
+def test_splits():
+    train, test = regression.split("diabetes", 100, 3)
+    assert (len(train), len(test)) == (80, 10) and not set(train) & set(test)
+    train, test = regression.split("mauna-future", 100, 3)
+    assert train.max() < test.min() and len(test) == 20
+
+
+def test_regression(folder, tmp_path, capsys):
+    options = ["--datasets", "mauna", "--data", str(folder), "--methods", "SE", "greedy", "--splits", "2"]
+    options += ["--budget", "3", "--base", "SE", "LIN", "--output", str(tmp_path)]
+    regression.main(options)
+    rows = pd.read_csv(tmp_path / "regression.csv")
+    assert rows.groupby(["split", "method"])["use"].agg(list).to_dict() == {
+        (split, method): uses
+        for split in (0, 1)
+        for method, uses in {"SE": ["best", "draws"], "greedy": ["best", "draws", "stacked", "averaged"]}.items()
+    }
+    assert "| mauna | SE, 3, laplace | best | 2 |" in capsys.readouterr().out
+    regression.main(options)
+    assert len(pd.read_csv(tmp_path / "regression.csv")) == len(rows)
+
+
+def test_missing_folder():
+    with pytest.raises(SystemExit, match="--data"):
+        regression.load("protein", None)
+
+
+def test_folds_of_cks():
+    rows = [cks.fold_rows(167, fold) for fold in range(10)]
+    assert [len(test) for _, test in rows] == [16] * 9 + [23]
+    assert np.array_equal(np.concatenate([test for _, test in rows]), np.arange(167))
+    assert sorted(cks.matlab_order(167)) == list(range(167))
+    assert np.random.RandomState(5489).random_sample() == pytest.approx(0.8147, abs=1e-4)  # rand of a new MATLAB
+
+
+def test_codings_of_servo(folder):
+    integers, categories = (cks.load("servo", folder, coding) for coding in ("integers", "categories"))
+    assert integers.inputs["motor"].dtype == np.float64 and set(categories.inputs["motor"]) == {"A", "B"}
+    assert (integers.y.mean(), integers.y.std(ddof=1)) == pytest.approx((0, 1))
+
+
+def test_cks(folder, tmp_path, capsys):
+    options = ["--data", str(folder), "--datasets", "servo", "--methods", "SE", "--folds", "0", "1"]
+    cks.main([*options, "--output", str(tmp_path)])
+    rows = pd.read_csv(tmp_path / "cks.csv")
+    assert rows["fold"].tolist() == [0, 0, 1, 1] and np.all(np.isfinite(rows[["mse", "nll"]]))
+    assert "| servo | paper: search | | | 10 | 0.102 | 0.265 |" in capsys.readouterr().out
