@@ -12,6 +12,7 @@ from slayr_py.cli.fit_text import wrapped
 from slayr_py.cli.observations import read_observations
 from slayr_py.display import table_text
 from slayr_py.search import KernelSearch
+from slayr_py.search.result import MOST_EXACT
 
 _SHOWN = 5  # expressions in the table that is printed
 
@@ -62,7 +63,7 @@ def run(
     found.save(folder / "search.json")
     found.table.to_csv(folder / "fits.csv", index=False)
     figures = [(folder / "scores.png", found.plot())]
-    if len(found.search.encoder.real_names) == 1:
+    if len(search.encoder.real_names) == 1 and len(y) <= MOST_EXACT:
         figures.append((folder / "components.png", found.components().plot()))
     typer.echo(f"\nresult  {folder}  (load search.json with slayr_py.search.load; all fits in fits.csv)")
     for path, figure in figures:

@@ -139,8 +139,8 @@ class SparsePosterior(Posterior):
     @property
     @override
     def targets(self) -> Targets:
-        none = np.zeros(len(self.inducing))
-        return Targets(none, none, self.model.noise_floor)
+        y = np.asarray(self.data["y"], dtype=np.float64)
+        return Targets(y, np.zeros(len(y)), self.model.noise_floor)
 
     @override
     def predict(

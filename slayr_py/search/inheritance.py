@@ -1,4 +1,4 @@
-"""Starts of the search for a mode: what a parent has is inherited, what is new comes from the prior."""
+"""Starts of the search for a mode: from the parent of an expression, from the periodogram and from the prior."""
 
 from __future__ import annotations
 
@@ -16,8 +16,9 @@ from slayr_py.kernels.expression import Leaf, Node, Sum, leaves, spell
 from slayr_py.kernels.leaves import STATIONARY
 from slayr_py.space.dimension import FloatArray
 
-_SHORT = -2.0  # score of new length-scales in the second start where the periodogram has no peak
-_SPREAD = 0.3  # standard deviation of inherited scores in all starts but the first
+_SHORT = -2.0  # score of a short length-scale where the periodogram has no peak
+_FRESH = (1, 2)  # starts that ignore the parent
+_SPREAD = 0.3  # standard deviation of inherited scores in further starts
 
 
 @dataclass(frozen=True)
@@ -48,10 +49,12 @@ def starts(
 ) -> list[FloatArray]:
     """Return the scores (P,) from which a mode is sought.
 
-    What is new is at its prior median in the first start and drawn from the prior in the others, which also move what
-    is inherited a little. New periods are at peaks of the periodogram, in start k at the k-th. New length-scales of the
-    second start are a quarter of the period of the highest peak: from longer ones, the fit of dozens of waves ends
-    where they are noise.
+    The first start has what the parent has, and what is new at its prior median. The second and third ignore the
+    parent, whose mode may be a bad one for its child: in the second, stationary length-scales are a quarter of the
+    period of the highest peak of the periodogram, since from longer ones the fit of dozens of waves ends where they are
+    noise; the third is at the prior medians, or a draw of the prior if there is no parent. Further starts move what is
+    inherited a little, and draw what is new from the prior. Periods are at peaks of the periodogram, in start k at the
+    k-th.
 
     Parameters
     ----------
@@ -73,15 +76,17 @@ def starts(
     periods, short = _at_peaks(model, kernel, peaks), _quarter_periods(model, kernel, peaks)
     found = []
     for k in range(count):
-        z, moves = np.zeros((2, scores.size)) if k == 0 else rng.standard_normal((2, scores.size))
+        from_parent = parent is not None and k not in _FRESH
+        drawn = k > max(_FRESH) if parent is not None else k > 1
+        z, moves = rng.standard_normal((2, scores.size)) if drawn else np.zeros((2, scores.size))
         for i, (name, label) in enumerate(scores.entries):
-            if (name, label) in inherited:
+            if from_parent and (name, label) in inherited:
                 z[i] = inherited[name, label] + _SPREAD * moves[i]
             elif name == "period" and len(tops := periods.get(label, ())):
                 z[i] = tops[k % len(tops)]
-            elif name == "lengthscale" and k == 1:
-                z[i] = short.get(label, _SHORT)
-        if len(splits):
+            elif name == "lengthscale" and k == 1 and label in short:
+                z[i] = short[label]
+        if from_parent and len(splits):
             own = scores.place("split")
             z[own] = splits + _SPREAD * moves[own]
         found.append(z)
@@ -198,7 +203,10 @@ def _at_peaks(model: Model, kernel: Composite, peaks: Mapping[int, FloatArray]) 
 
 
 def _quarter_periods(model: Model, kernel: Composite, peaks: Mapping[int, FloatArray]) -> dict[str, float]:
-    """Return the scores of stationary length-scales at a quarter of the period of the highest peak, by label."""
+    """Return short scores of stationary length-scales by label.
+
+    They are at a quarter of the period of the highest peak, or at the 2% quantile of the prior if there is no peak.
+    """
     h = next((h for h in model.hyperparameters if h.name == "lengthscale"), None)
     if h is None or h.labels is None or not isinstance(h.prior, LogNormal):
         return {}
@@ -206,7 +214,9 @@ def _quarter_periods(model: Model, kernel: Composite, peaks: Mapping[int, FloatA
     found = {}
     for leaf in kernel.plan(model.encoder).leaves:
         for i, column in zip(range(leaf.lengthscale.start, leaf.lengthscale.stop), leaf.columns, strict=True):
-            if leaf.kind in STATIONARY and len(peaks.get(column, ())) and scale[i] > 0:
-                score = (np.log(peaks[column][0] / 4) - location[i]) / scale[i]
-                found[h.labels[i]] = float(np.clip(score, -4.0, 0.0))
+            if leaf.kind in STATIONARY:
+                found[h.labels[i]] = _SHORT
+                if len(peaks.get(column, ())) and scale[i] > 0:
+                    score = (np.log(peaks[column][0] / 4) - location[i]) / scale[i]
+                    found[h.labels[i]] = float(np.clip(score, -4.0, 0.0))
     return found

@@ -85,8 +85,8 @@ class KernelSearch:
     beam : int
         Number of expressions that a round expands.
     jobs : int, optional
-        Number of processes; by default one for each core, and one for fewer than 100 observations. Results do not
-        depend on it.
+        Number of processes; by default one for each core, and one for searches of seconds. Results do not depend on
+        it.
     restarts : int
         Starts of every fit.
     inducing : int, optional
@@ -269,7 +269,7 @@ class KernelSearch:
         )
         rounds = partial(STRATEGIES[self.strategy], **self.strategy_options)(task)
         journal = _Journal(self.budget, dict(known), self.score, self.given)
-        workers = Workers(settings, n_processes(self.jobs, len(settings.train)))
+        workers = Workers(settings, n_processes(self.jobs, len(settings.train), self.budget))
         with tqdm(total=self.budget, unit="fit", disable=not progress) as bar:
             try:
                 finished = journal.follow(rounds, workers, bar)

@@ -31,7 +31,6 @@ from scipy.special import expit
 
 from slayr_py.kernels.composite import MOST_LEAVES, Composite
 from slayr_py.kernels.expression import Leaf, Node, Sum, spell
-from slayr_py.kernels.priors import LogNormal, Normal
 from slayr_py.search.generator import BOX, COORDINATES
 from slayr_py.search.task import Evaluation, Task
 from slayr_py.space.dimension import FloatArray
@@ -104,20 +103,17 @@ class Correlations:
         return self._normalised(node)
 
     def _leaf(self, leaf: Leaf) -> FloatArray:
-        kernel = Composite.from_node(leaf)
-        priors = {h.name: h.prior for h in kernel.hyperparameters(self.points.encoder)}
-        priors |= kernel.informed_priors(self._task.train, self._task.y)
-        shapes = {h.name: h.shape for h in kernel.hyperparameters(self.points.encoder)}
-        theta: dict[str, FloatArray] = {}
-        for name, prior in priors.items():
-            assert isinstance(prior, LogNormal | Normal)  # a single leaf has no split
-            location = np.asarray(prior.mu, dtype=np.float64)
-            theta[name] = np.broadcast_to(np.exp(location) if isinstance(prior, LogNormal) else location, shapes[name])
-        return kernel.gram(self.points, self.points, theta)
+        kernel = Composite.from_node(leaf, self._task.given)
+        informed = kernel.informed_priors(self._task.train, self._task.y)
+        medians = {
+            h.name: informed.get(h.name, h.prior).at_score(np.zeros(h.shape))
+            for h in kernel.hyperparameters(self.points.encoder)
+        }
+        return kernel.gram(self.points, self.points, medians)
 
     def _at_fit(self, text: str) -> FloatArray:
         evaluation = self._fitted[text]
-        kernel = Composite.from_node(evaluation.node, max_leaves=MOST_LEAVES)
+        kernel = Composite.from_node(evaluation.node, self._task.given, MOST_LEAVES)
         names = {h.name for h in kernel.hyperparameters(self.points.encoder)}
         return kernel.gram(self.points, self.points, {k: v for k, v in evaluation.theta.items() if k in names})
 

@@ -234,7 +234,16 @@ class SearchResult:
         )
 
     def components(self, configs: Any = None) -> Components:
-        """Return the summands of the best expression at its mode, by default at the observed configurations."""
+        """Return the summands of the best expression at its mode, by default at the observed configurations.
+
+        Raises
+        ------
+        DataError
+            If nothing was fitted, or with more than 1000 observations.
+        """
+        if not self._fits or len(self._y) > MOST_EXACT:
+            why = f"{len(self._y)} observations are more than {MOST_EXACT}" if self._fits else "nothing was fitted"
+            raise DataError(f"{why}: the search has no components")
         new = self._train if configs is None else self.search.encoder.encode(configs, other_columns=True)
         mean, sd = standardisation(self._y)
         fit, kernel = self._fits[self.best.expression], self.best

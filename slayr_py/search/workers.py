@@ -14,14 +14,14 @@ from slayr_py.search.task import Candidate
 Job = tuple[Candidate, tuple[Node, Fit] | None]
 """A candidate, and its parent with the parent's fit."""
 
-_SMALL = 100  # observations below which processes cost more than they save
+_SMALL = 50 * 200**2  # fits times squared observations below which processes, which start in seconds, save no time
 
 
-def n_processes(jobs: int | None, n: int) -> int:
-    """Return the number of processes for fits to n observations; None chooses."""
+def n_processes(jobs: int | None, n: int, budget: int) -> int:
+    """Return the number of processes for a budget of fits to n observations; None chooses."""
     if jobs is not None:
         return jobs
-    if n < _SMALL:
+    if budget * n**2 < _SMALL:
         return 1
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 

@@ -188,6 +188,15 @@ def test_a_saved_search_is_the_same_and_goes_on(found, tmp_path):
         load(tmp_path / "bad.json")
 
 
+def test_without_exact_fits_there_are_no_components():
+    configs = pd.DataFrame({"x": np.linspace(0, 4, 1001)})
+    many = quick(base=["LIN"], budget=1, inducing=5).run(configs, 3 * configs["x"], progress=False)
+    with pytest.raises(DataError, match="1001 observations are more than 1000"):
+        many.components()
+    with pytest.raises(DataError, match="nothing was fitted"):
+        quick().run(configs[:20], np.zeros(20), progress=False).components()
+
+
 def test_components_and_figures_show_the_best_expression(found):
     parts = found.components(pd.DataFrame({"x": [0.1, 0.2]}))
     assert parts.mean.shape == (len(parts.names), 2)
@@ -280,6 +289,9 @@ def test_given_kernels_are_base_kernels(tmp_path):
     y = [np.sin(6 * c["x"]) for c in configs]
     result = KernelSearch(SQUARE, base=["SE"], budget=8, given=given, restarts=1).run(configs, y, progress=False)
     assert "PRE" in set(result.table["expression"])
+    for strategy in ("random", "model", "generative"):
+        other = KernelSearch(SQUARE, base=["SE"], budget=4, given=given, restarts=1, strategy=strategy)
+        assert len(other.run(configs, y, progress=False).table) >= 4
     assert result.resume(budget=9, progress=False).table["fit"].iloc[-1] == 9
     with pytest.raises(DataError, match="given kernels"):
         result.save(tmp_path / "x.json")
