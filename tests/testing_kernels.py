@@ -9,8 +9,11 @@ from ConfigSpace import Categorical, ConfigurationSpace
 from testing_spaces import conditional_space, mixed_space, plain_space
 
 from slayr_py.kernels import Composite, FrequencyModulated, Hierarchical, Kernel, Matern, Pretrained, Separable
+from slayr_py.kernels.composite import Planned
 from slayr_py.kernels.contracts import Contract, Parameter
+from slayr_py.kernels.expression import Leaf
 from slayr_py.kernels.hyperparameters import add_namespace, part_draws
+from slayr_py.kernels.leaves import Given
 from slayr_py.space import Encoded, Encoder
 
 
@@ -129,6 +132,41 @@ SUMS = {
     "of two programs": (Sum(Hierarchical("rq"), FrequencyModulated("power")), mixed_space()),
     "of sums": (Sum(Sum(Matern(2), Separable()), FrequencyModulated("neural")), mixed_space()),
 }
+
+
+class Squares(Given):
+    """A covariance that was computed elsewhere."""
+
+    kind = "correlation"
+
+    def between(self, a, b):
+        return (1 + a.columns @ b.columns.T) / 2
+
+    def gradient(self, a, b):
+        raise AssertionError("not called")
+
+    def check_encoder(self, encoder):
+        pass
+
+
+class Learned(Planned):
+    """A kernel that can be a given leaf."""
+
+    name = "learned"
+    description = "learned kernel"
+    only_part = Squares()
+
+    def as_node(self):
+        return Leaf("PRE"), {"PRE": self}
+
+    def plan(self, encoder):
+        raise AssertionError("not called")
+
+    def hyperparameters(self, encoder):
+        return ()
+
+    def options(self):
+        return {}
 
 
 def random_points(encoder: Encoder, n: int, seed: int) -> Encoded:

@@ -6,10 +6,9 @@ from collections import Counter
 
 import numpy as np
 from ConfigSpace import ConfigurationSpace
+from testing_kernels import Learned
 
-from slayr_py.kernels.composite import Planned
 from slayr_py.kernels.expression import Leaf, Node, Product, Sum, canonical, distribute, parse, spell
-from slayr_py.kernels.leaves import Given
 from slayr_py.search.expressions import base_leaves
 from slayr_py.search.task import Candidate, Evaluation, Task
 from slayr_py.space import Encoder
@@ -24,44 +23,9 @@ def task(names=("SE", "RQ", "PER", "LIN"), dimensions=1, n=40, **options) -> Tas
     return Task(train=train, **defaults | options)
 
 
-class _Squares(Given):
-    """A covariance that was computed elsewhere."""
-
-    kind = "correlation"
-
-    def between(self, a, b):
-        return (1 + a.columns @ b.columns.T) / 2
-
-    def gradient(self, a, b):
-        raise AssertionError("not called")
-
-    def check_encoder(self, encoder):
-        pass
-
-
-class _Learned(Planned):
-    """A kernel that can be a given leaf."""
-
-    name = "learned"
-    description = "learned kernel"
-    only_part = _Squares()
-
-    def as_node(self):
-        return Leaf("PRE"), {"PRE": self}
-
-    def plan(self, encoder):
-        raise AssertionError("not called")
-
-    def hyperparameters(self, encoder):
-        return ()
-
-    def options(self):
-        return {}
-
-
-def given_kernel() -> Planned:
+def given_kernel() -> Learned:
     """A kernel for ``given`` of a task."""
-    return _Learned()
+    return Learned()
 
 
 def products(node: Node) -> list[Counter[Leaf]]:

@@ -170,25 +170,29 @@ def inspect(
     run(study, study_name=study_name, n_trials=trials, figure=figure)
 
 
+_Data = Annotated[Path, typer.Argument(metavar="DATA", help="A CSV table with one row per observation.")]
+_Target = Annotated[str, typer.Option(metavar="COLUMN", help="Column to model.")]
+_SpaceFile = Annotated[
+    Path | None, typer.Option(metavar="FILE", help="Space as ConfigSpace JSON; default: the ranges of the columns.")
+]
+_Parameters = Annotated[
+    list[str] | None,
+    typer.Option(metavar="COLUMN", help="Column that is a parameter, also if it looks like a row number or a date."),
+]
+_Ignored = Annotated[list[str] | None, typer.Option(metavar="COLUMN", help="Column to leave out; may be repeated.")]
+_DropEmpty = Annotated[
+    bool, typer.Option("--drop-empty", help="Leave out rows whose target is empty; otherwise they are an error.")
+]
+
+
 @app.command(help=manual.FIT, short_help="Fit a Gaussian process to a table.")
 def fit(
-    data: Annotated[Path, typer.Argument(metavar="DATA", help="A CSV table with one row per observation.")],
-    target: Annotated[str, typer.Option(metavar="COLUMN", help="Column to model.")],
-    space: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Space as ConfigSpace JSON; default: the ranges of the columns.")
-    ] = None,
-    parameter: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="COLUMN", help="Column that is a parameter, also if it looks like a row number or a date."
-        ),
-    ] = None,
-    ignore: Annotated[
-        list[str] | None, typer.Option(metavar="COLUMN", help="Column to leave out; may be repeated.")
-    ] = None,
-    drop_empty: Annotated[
-        bool, typer.Option("--drop-empty", help="Leave out rows whose target is empty; otherwise they are an error.")
-    ] = False,
+    data: _Data,
+    target: _Target,
+    space: _SpaceFile = None,
+    parameter: _Parameters = None,
+    ignore: _Ignored = None,
+    drop_empty: _DropEmpty = False,
     kernel: Annotated[str, typer.Option(help='Name of a kernel, or an expression: "LIN * PER + SE".')] = "auto",
     method: Annotated[str, typer.Option(help="nuts, pathfinder, laplace or map.")] = "nuts",
     chains: Annotated[int, typer.Option(min=1, help="Number of chains.")] = 4,
@@ -244,23 +248,12 @@ def fit(
 
 @app.command(help=manual.SEARCH, short_help="Search for the kernel that explains a table best.")
 def search(
-    data: Annotated[Path, typer.Argument(metavar="DATA", help="A CSV table with one row per observation.")],
-    target: Annotated[str, typer.Option(metavar="COLUMN", help="Column to model.")],
-    space: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Space as ConfigSpace JSON; default: the ranges of the columns.")
-    ] = None,
-    parameter: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="COLUMN", help="Column that is a parameter, also if it looks like a row number or a date."
-        ),
-    ] = None,
-    ignore: Annotated[
-        list[str] | None, typer.Option(metavar="COLUMN", help="Column to leave out; may be repeated.")
-    ] = None,
-    drop_empty: Annotated[
-        bool, typer.Option("--drop-empty", help="Leave out rows whose target is empty; otherwise they are an error.")
-    ] = False,
+    data: _Data,
+    target: _Target,
+    space: _SpaceFile = None,
+    parameter: _Parameters = None,
+    ignore: _Ignored = None,
+    drop_empty: _DropEmpty = False,
     base: Annotated[str, typer.Option(help="Base kernels, separated by commas.")] = "SE,RQ,PER,LIN",
     strategy: Annotated[str, typer.Option(help="greedy, random, model or generative.")] = "greedy",
     score: Annotated[str, typer.Option(help="laplace, bic, loo, rmse or elbo.")] = "laplace",

@@ -7,13 +7,12 @@ import re
 import numpy as np
 import pytest
 from ConfigSpace import Categorical, ConfigurationSpace, Constant, Float
-from testing_kernels import graphs_only_space, random_points, random_theta
+from testing_kernels import Learned, graphs_only_space, random_points, random_theta
 from testing_spaces import mixed_space, plain_space
 
 import slayr_py as sl
 from slayr_py.kernels import Composite, Hierarchical, Matern, from_name
-from slayr_py.kernels.composite import MOST_LEAVES, Planned
-from slayr_py.kernels.leaves import Given
+from slayr_py.kernels.composite import MOST_LEAVES
 from slayr_py.kernels.priors import LogNormal, lengthscale_prior
 from slayr_py.space import Encoder
 
@@ -30,38 +29,6 @@ def mixed() -> ConfigurationSpace:
     space = ConfigurationSpace()
     space.add(Float("x", (0, 1)), Float("a,b", (0, 1)), Categorical("act", ["relu", "tanh"]), Constant("k", 3))
     return space
-
-
-class Squares(Given):
-    """A covariance that was computed elsewhere."""
-
-    kind = "correlation"
-
-    def between(self, a, b):
-        return (1 + a.columns @ b.columns.T) / 2
-
-    def gradient(self, a, b):
-        raise AssertionError("not called")
-
-    def check_encoder(self, encoder):
-        pass
-
-
-class Learned(Planned):
-    """A kernel that can be a given leaf."""
-
-    name = "learned"
-    only_part = Squares()
-
-    def as_node(self):
-        kernel = Composite("PRE", given={"PRE": self})
-        return kernel.node, kernel.given
-
-    def plan(self, encoder):
-        raise AssertionError("not called")
-
-    hyperparameters = options = plan
-    description = "learned"
 
 
 @pytest.mark.parametrize(
