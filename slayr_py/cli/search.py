@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -69,5 +70,9 @@ def run(
     for path, figure in figures:
         figure.savefig(path, dpi=150)
         typer.echo(f"figure  {path}")
-    again = f'slayr fit {data} --target {target} --kernel "{found.best.expression}"'
+    columns = [part for name in parameters for part in ("--parameter", name)]
+    columns += [part for name in ignored for part in ("--ignore", name)]
+    columns += [] if space_file is None else ["--space", str(space_file)]
+    columns += ["--drop-empty"] if drop_empty else []
+    again = shlex.join(["slayr", "fit", str(data), "--target", target, *columns, "--kernel", found.best.expression])
     typer.echo(f"posterior of the best one: {again}")

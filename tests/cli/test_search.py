@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import shlex
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -17,18 +19,34 @@ run = CliRunner().invoke
 def table(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     x = np.linspace(0, 4, 30)
-    pd.DataFrame({"year": x, "ppm": 3 * x + np.sin(4 * np.pi * x)}).to_csv("co2.csv", index=False)
+    pd.DataFrame({"year": x, "ppm": 3 * x + np.sin(4 * np.pi * x), "extra": x**2}).to_csv("co2.csv", index=False)
     return tmp_path
 
 
 def test_the_best_expressions_are_printed_and_saved(table):
-    command = ["search", "co2.csv", "--target", "ppm", "--base", "SE,PER", "--budget", "5", "--restarts", "2", "-q"]
+    command = [
+        "search",
+        "co2.csv",
+        "--target",
+        "ppm",
+        "--base",
+        "SE,PER",
+        "--budget",
+        "5",
+        "--restarts",
+        "2",
+        "-q",
+        "--ignore",
+        "extra",
+    ]
     result = run(app, command)
     assert result.exit_code == 0, result.output
     assert "30 observations of ppm, 1 parameters" in result.output
     assert "best expressions of 5 fits" in result.output
     found = load(table / "co2_search" / "search.json")
-    assert f'--kernel "{found.best.expression}"' in result.output
+    again = shlex.split(result.output.partition("posterior of the best one: ")[2])
+    kernel = ["--kernel", found.best.expression]
+    assert again == ["slayr", "fit", "co2.csv", "--target", "ppm", "--ignore", "extra", *kernel]
     assert len(pd.read_csv(table / "co2_search" / "fits.csv")) == 5
     assert (table / "co2_search" / "scores.png").stat().st_size > 1000
     assert (table / "co2_search" / "components.png").stat().st_size > 1000
