@@ -142,7 +142,7 @@ class Generator:
         -------
         list of m trajectories
         """
-        walk = _Walk(self, weights, noise.gumbel * temperature)
+        walk = _Walk(self, weights, noise.gumbel, temperature)
         terms: list[list[list[int]]] = [[] for _ in weights]
         active, starts = np.arange(len(weights)), np.ones(len(weights), dtype=bool)
         for _ in range(noise.gumbel.shape[1]):
@@ -165,14 +165,14 @@ class Generator:
 class _Walk:
     """States of m trajectories; rows that have ended go on and are ignored."""
 
-    def __init__(self, generator: Generator, weights: FloatArray, gumbel: FloatArray) -> None:
+    def __init__(self, generator: Generator, weights: FloatArray, gumbel: FloatArray, temperature: float) -> None:
         m, n_symbols = len(weights), generator.n_symbols
         ends = np.cumsum([rows * columns for rows, columns in generator.shapes])
         blocks = np.split(weights, ends[:-1], axis=1)
         matrices = [block.reshape(m, *shape) for block, shape in zip(blocks, generator.shapes, strict=True)]
         self.primary_weights, self.secondary_weights = matrices[: len(matrices) // 2], matrices[len(matrices) // 2 :]
         self.argmax = generator.argmax
-        self.gumbel = gumbel
+        self.gumbel, self.temperature = gumbel, temperature
         self.primary = np.zeros((m, WIDTH))
         self.secondary = np.zeros((m, WIDTH))
         self.last = np.zeros((m, n_symbols))  # one-hot of the last symbol; 0 at the start of a term
@@ -197,7 +197,7 @@ class _Walk:
         if not self.argmax:
             # Rows that have ended may be past the last place.
             places = np.minimum([self.term, self.factor], self.gumbel.shape[1] - 1)
-            logits = logits + self.gumbel[np.arange(len(logits)), places[0], places[1]]
+            logits = logits + self.temperature * self.gumbel[np.arange(len(logits)), places[0], places[1]]
         symbols: NDArray[np.int64] = np.argmax(logits, axis=1)
         self.last = np.eye(logits.shape[1])[symbols]
         self.total = self.total + self.last

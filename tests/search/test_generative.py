@@ -23,7 +23,7 @@ from slayr_py.search.generative import (
     trajectory_node,
     truncations,
 )
-from slayr_py.search.generator import Noise
+from slayr_py.search.generator import Noise, draw_coordinates
 from slayr_py.search.policy import Correlations, PolicyDistribution, policy_kernel, relative_distance
 from slayr_py.search.task import Evaluation, Task
 from slayr_py.space import Encoder
@@ -174,6 +174,46 @@ def test_count_sketch():
     assert len(run(some_task(), 20, draws=200, embedding="count sketch")[1]) >= 20
     with pytest.raises(DataError, match="count sketch"):
         generative(some_task(), embedding="count")
+
+
+@pytest.mark.parametrize("name", ["draws", "most_truncations"])
+def test_numbers_below_one(name):
+    with pytest.raises(DataError, match=name):
+        generative(some_task(), **{name: 0})
+
+
+def searched(n_rounds=6, draws=60):
+    """A search after some rounds."""
+    task = some_task()
+    search, score = _Search(task, False, False, "gaussian", draws, 4), FakeScores(task)
+    rounds = search.rounds()
+    candidates = next(rounds)
+    for _ in range(n_rounds):
+        candidates = rounds.send([score(one) for one in candidates])
+    rounds.close()
+    return search
+
+
+def test_the_choice_has_the_best_expected_improvement_of_all_new_expressions():
+    search = searched()
+    choice = search._choose((99, 0), [], {})
+    seed = choice.seed[:-1]
+    z = draw_coordinates(60, np.random.default_rng(seed))
+    improvement = search._improvement(z, [])
+    order = np.argsort(-improvement, kind="stable")
+    new = [spell(search.node(one.trajectory)) not in search.known for one in search._decoded(z[order], seed)]
+    assert np.any(z[order[np.argmax(new)]] == choice.z) and choice.seed[-1] == np.argmax(new)
+    assert np.ptp(improvement) > 0
+    again = search._choose((99, 0), [], {spell(search.node(choice.trajectory)): None})
+    assert again.seed != choice.seed
+
+
+def test_pending_coordinates_are_less_promising():
+    search = searched()
+    z = draw_coordinates(60, np.random.default_rng(1))
+    place = np.argmax(search._improvement(z, []))
+    before, after = (search._improvement(z, pending)[place] for pending in ([], [z[place]]))
+    assert after < before
 
 
 def test_number_of_truncations():
