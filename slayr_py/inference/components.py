@@ -18,13 +18,11 @@ import pandas as pd
 from slayr_py.display import Summary
 from slayr_py.errors import DataError
 from slayr_py.inference.likelihood import Targets
-from slayr_py.inference.prediction import Predictor, mixture_moments
+from slayr_py.inference.prediction import BLOCK, Predictor, mixture_moments
 from slayr_py.inference.triangular import solve_lower
 from slayr_py.kernels import Kernel
 from slayr_py.space import Encoded
 from slayr_py.space.dimension import FloatArray
-
-_BLOCK = 2**23  # doubles in the largest array of a block of draws: 64 MB
 
 
 @dataclass(frozen=True)
@@ -125,7 +123,7 @@ def components(
     names = kernel.component_names(train.encoder)
     s, n, m = len(draws["mu"]), len(train), len(new)
     mean, sd = np.empty((2, s, len(names), m))
-    rows = max(1, _BLOCK // max(n * n, len(names) * n * m))
+    rows = max(1, BLOCK // max(n * n, len(names) * n * m))
     for i in range(0, s, rows):
         some = {name: values[i : i + rows] for name, values in draws.items()}
         predictor = Predictor(kernel, train, targets, some)

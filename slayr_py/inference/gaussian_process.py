@@ -54,7 +54,7 @@ class GaussianProcess(Model):
     inducing : int, optional
         Fit sparsely, for thousands of observations: so many of them are inducing points that represent all. Kernels are
         then "auto" on real parameters, Matérn kernels with p at most 2, and expressions. Nothing is compiled.
-        ``method="map"`` gives the mode; all others at most 100 draws of Laplace's approximation, re-weighted.
+        ``method="map"`` gives the mode; all others at most 100 draws by importance sampling around it.
 
     Raises
     ------

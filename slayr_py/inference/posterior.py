@@ -201,6 +201,11 @@ class Posterior:
         return self.y_sd < 0
 
     @property
+    def support(self) -> Encoded:
+        """The points in the factors of predictions: the n observed configurations."""
+        return self.train
+
+    @property
     def n_draws(self) -> int:
         """Number of draws over all chains."""
         return len(self.draws["mu"])
@@ -234,7 +239,7 @@ class Posterior:
         """
         new = self.encoder.encode(configs, other_columns=True)
         if engine == "numpy":
-            mean, sd = predict_all(self.kernel, self.train, self.targets, self.draws, new)
+            mean, sd = predict_all(self.predictor_of_rows, self.n_draws, len(self.support), new)
         elif engine == "stan":
             stored, seed = self._idata["unconstrained_posterior"].to_dataset(), self.record["arguments"]["seed"]
             mean, sd = predict_in_stan(self.model, self.train, self.targets, stored, new, seed)
@@ -303,7 +308,7 @@ class Posterior:
 
     def sample_of_rows(self, new: Encoded, rows: NDArray[np.intp], rng: np.random.Generator) -> FloatArray:
         """Draw the latent function jointly at m configurations for each of the k ``rows`` of the draws, (k, m)."""
-        values = sample_all(self.kernel, self.train, self.targets, self.draws, new, rows, rng)
+        values = sample_all(self.predictor_of_rows, len(self.support), new, rows, rng)
         if "warp" in self.draws:
             values = unwarped(values, self.draws["warp"][rows, None])
         return np.asarray(self.y_mean + self.y_sd * values)

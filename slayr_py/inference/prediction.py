@@ -13,7 +13,7 @@ warp (`slayr_py.inference.warp`).
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from copy import copy
 from functools import cached_property
 from typing import NamedTuple
@@ -36,7 +36,8 @@ from slayr_py.kernels import Kernel
 from slayr_py.space import Encoded
 from slayr_py.space.dimension import FloatArray
 
-_BLOCK = 2**23  # doubles in the largest array of a block of draws: 64 MB
+BLOCK = 2**23
+"""Doubles in the largest array of a block of draws: 64 MB."""
 _CACHED = 2**17  # doubles in the arrays of a block of draws that should stay in the cache: 1 MB
 _JITTERS = (1e-14, 1e-12, 1e-10)
 _BISECTIONS = 60
@@ -299,7 +300,7 @@ class Predictor:
         values, noise = self.targets.gaussian(covariance, draws)
         diagonal = np.arange(n)
         covariance[:, diagonal, diagonal] += noise
-        self.factor = cholesky(covariance)
+        self.factor = _cholesky(covariance)
         self._offset, self._slope = np.zeros((s, 1)), np.ones((s, 1))
         residual = values - draws["mu"][:, None]
         self.whitened = np.stack([solve_lower(f, r[None])[0] for f, r in zip(self.factor, residual, strict=True)])
@@ -408,7 +409,7 @@ class Predictor:
         diagonal = np.arange(q)
         rest[:, diagonal, diagonal] += self.targets.common_noise(self.draws)[:, None]
         factor = np.zeros((len(solved), n + q, n + q))
-        factor[:, :n, :n], factor[:, n:, :n], factor[:, n:, n:] = self.factor, solved, cholesky(rest)
+        factor[:, :n, :n], factor[:, n:, :n], factor[:, n:, n:] = self.factor, solved, _cholesky(rest)
         extended = copy(self)
         extended.train, extended.factor = self.train.concatenate(pending), factor
         # The assumed values are the mean given the observations, so that their whitened residuals are 0.
@@ -432,16 +433,27 @@ class Predictor:
         return self._offset + self._slope * mean, np.square(self._slope) * variance
 
 
-def predict_all(
-    kernel: Kernel, train: Encoded, targets: Targets, draws: Mapping[str, FloatArray], new: Encoded
-) -> tuple[FloatArray, FloatArray]:
-    """Return mean and standard deviation of s draws at m configurations, (s, m), in blocks of limited memory."""
-    s, n, m = len(draws["mu"]), len(train), len(new)
+PredictorOf = Callable[[NDArray[np.intp]], Predictor]
+"""Returns the predictor of some rows of the draws of a posterior."""
+
+
+def predict_all(predictor_of: PredictorOf, n_draws: int, n_points: int, new: Encoded) -> tuple[FloatArray, FloatArray]:
+    """Return mean and standard deviation of s draws at m configurations, (s, m), in blocks of limited memory.
+
+    Parameters
+    ----------
+    predictor_of : callable
+        Returns the predictor of some rows of the draws.
+    n_draws, n_points : int
+        Numbers s of draws and n of points in a predictor's factors.
+    new : Encoded
+    """
+    s, n, m = n_draws, n_points, len(new)
     mean, sd = np.empty((s, m)), np.empty((s, m))
-    columns = max(1, min(m, _BLOCK // max(n, 1) // 8))
-    rows = max(1, _BLOCK // (max(n, 1) * max(n, columns, 1)))
+    columns = max(1, min(m, BLOCK // max(n, 1) // 8))
+    rows = max(1, BLOCK // (max(n, 1) * max(n, columns, 1)))
     for i in range(0, s, rows):
-        predictor = Predictor(kernel, train, targets, {k: v[i : i + rows] for k, v in draws.items()})
+        predictor = predictor_of(np.arange(i, min(i + rows, s)))
         for j in range(0, m, columns):
             block_mean, variance = predictor.moments(new[j : j + columns])
             mean[i : i + rows, j : j + columns] = block_mean
@@ -450,28 +462,22 @@ def predict_all(
 
 
 def sample_all(
-    kernel: Kernel,
-    train: Encoded,
-    targets: Targets,
-    draws: Mapping[str, FloatArray],
-    new: Encoded,
-    rows: NDArray[np.intp],
-    rng: np.random.Generator,
+    predictor_of: PredictorOf, n_points: int, new: Encoded, rows: NDArray[np.intp], rng: np.random.Generator
 ) -> FloatArray:
-    """Draw the transformed function jointly at m configurations, once for each of the k ``rows`` of ``draws``: (k, m).
+    """Draw the transformed function jointly at m configurations, once for each of the k ``rows`` of draws: (k, m).
 
-    Blocks of draws limit the memory.
+    Blocks of draws limit the memory; arguments as in :func:`predict_all`.
     """
     normals = rng.standard_normal((len(rows), len(new)))
     values, distinct = np.empty(normals.shape), np.unique(rows)
-    block = max(1, _BLOCK // max(len(train), len(new), 1) ** 2)
+    block = max(1, BLOCK // max(n_points, len(new), 1) ** 2)
     for i in range(0, len(distinct), block):
         some = distinct[i : i + block]
-        predictor = Predictor(kernel, train, targets, {name: value[some] for name, value in draws.items()})
+        predictor = predictor_of(some)
         mean, covariance = predictor.joint_moments(new)
         # Rounding errors are relative to the prior variance, which can exceed the posterior one by orders of magnitude.
-        scale = kernel.diagonal(new, predictor.draws).max(axis=1, initial=0.0)
-        factors = cholesky(covariance, scale)
+        scale = predictor.kernel.diagonal(new, predictor.draws).max(axis=1, initial=0.0)
+        factors = _cholesky(covariance, scale)
         for row, centre, factor in zip(some, mean, factors, strict=True):
             mine = rows == row
             values[mine] = centre + normals[mine] @ factor.T
@@ -505,7 +511,7 @@ def coordinate_table(model: Model, stored: xr.Dataset) -> pd.DataFrame:
     return pd.DataFrame(table)
 
 
-def cholesky(covariance: FloatArray, scale: FloatArray | None = None) -> FloatArray:
+def _cholesky(covariance: FloatArray, scale: FloatArray | None = None) -> FloatArray:
     """Return the lower factors of (s, n, n), with the smallest jitter that makes each matrix positive definite.
 
     The jitter is relative to ``scale`` (s,), by default the mean of each diagonal.

@@ -11,10 +11,10 @@ from typing import Any, Literal, NoReturn
 
 import numpy as np
 import xarray as xr
+from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 from typing_extensions import override
 
-from slayr_py.arguments import check_integer
 from slayr_py.errors import DataError
 from slayr_py.inference.components import Components
 from slayr_py.inference.diagnostics.arviz_tree import arviz_tree
@@ -23,7 +23,7 @@ from slayr_py.inference.likelihood import Targets
 from slayr_py.inference.modes import find_mode, laplace_draws
 from slayr_py.inference.observed import Observed
 from slayr_py.inference.posterior import Posterior
-from slayr_py.inference.prediction import Latent, Prediction, Predictor, cholesky
+from slayr_py.inference.prediction import Prediction, Predictor
 from slayr_py.inference.records.data_tree import posterior_groups
 from slayr_py.inference.records.saved import Format
 from slayr_py.inference.sampling.options import FitOptions
@@ -42,11 +42,9 @@ STARTS = 3
 PROPOSALS = 300
 """Proposals of a step of importance sampling for every ten hyperparameters; each costs a bound."""
 
-_BLOCK = 2**23  # doubles in the largest array of a prediction: 64 MB
-
 
 def fit_sparse(observed: Observed, inducing: int, options: FitOptions, seed: int) -> SparsePosterior:
-    """Fit a sparse Gaussian process: the mode, or draws of Laplace's approximation re-weighted by the bound.
+    """Fit a sparse Gaussian process: the mode, or draws by importance sampling around it.
 
     Parameters
     ----------
@@ -72,7 +70,10 @@ def fit_sparse(observed: Observed, inducing: int, options: FitOptions, seed: int
         mode = find_mode(marginal, [np.zeros(size), *rng.standard_normal((STARTS - 1, size))])
         draws, pareto_k, ess = mode.z[None], float("nan"), float("nan")
         if method == "laplace":
-            wanted, start = min(options.chains * options.draws, MOST_DRAWS), laplace_draws(marginal, mode.z, 300, rng)
+            wanted, start = (
+                min(options.chains * options.draws, MOST_DRAWS),
+                laplace_draws(marginal, mode.z, PROPOSALS, rng),
+            )
 
             def log_density(points: FloatArray) -> FloatArray:
                 return np.array([marginal.log_density(z) for z in points])
@@ -142,40 +143,24 @@ class SparsePosterior(Posterior):
         y = np.asarray(self.data["y"], dtype=np.float64)
         return Targets(y, np.zeros(len(y)), self.model.noise_floor)
 
+    @property
+    @override
+    def support(self) -> Encoded:
+        return self.inducing
+
     @override
     def predict(
         self, configs: Encoded | Iterable[Mapping[str, Any]] | Any, engine: Literal["numpy", "stan"] = "numpy"
     ) -> Prediction:
         if engine != "numpy":
             raise DataError(f"a sparse fit predicts in NumPy only, got engine={engine!r}")
-        new = self.encoder.encode(configs, other_columns=True)
-        predictor = self.predictor()
-        size = max(1, _BLOCK // (self.n_draws * len(self.inducing)))
-        parts = [predictor.moments(new[i : i + size]) for i in range(0, len(new), size)]
-        empty = np.zeros((self.n_draws, 0))
-        mean, variance = (np.hstack(part) for part in zip(*parts, strict=True)) if parts else (empty, empty)
-        noise = np.sqrt(self.targets.common_noise(self.draws))
-        return Prediction.from_latent(Latent(mean, np.sqrt(variance), None, self.y_mean, self.y_sd, noise))
+        return super().predict(configs)
 
     @override
-    def predictor(self, n_draws: int | None = None) -> Predictor:
-        whole = Predictor.from_factors(
-            self.kernel, self.inducing, self.targets, self.draws, self._factors, self._weights
-        )
-        return whole if n_draws is None else whole.subset(1, n_draws)
-
-    @override
-    def sample(self, configs: Encoded | Iterable[Mapping[str, Any]] | Any, n: int = 100, seed: int = 1) -> FloatArray:
-        n, seed = check_integer("n", n), check_integer("seed", seed, minimum=0)
-        rng = np.random.default_rng(seed)
-        rows, new = rng.integers(self.n_draws, size=n), self.encoder.encode(configs, other_columns=True)
-        normals, values = rng.standard_normal((n, len(new))), np.empty((n, len(new)))
-        predictor = self.predictor()
-        for row in np.unique(rows):
-            mean, covariance = predictor.at(np.array([row])).joint_moments(new)
-            scale = self.kernel.diagonal(new, {k: v[[row]] for k, v in self.draws.items()}).max(axis=1, initial=0.0)
-            values[rows == row] = mean[0] + normals[rows == row] @ cholesky(covariance, scale)[0].T
-        return np.asarray(self.y_mean + self.y_sd * values)
+    def predictor_of_rows(self, rows: NDArray[np.intp]) -> Predictor:
+        draws = {name: values[rows] for name, values in self.draws.items()}
+        factors, weights = self._factors[rows], self._weights[rows]
+        return Predictor.from_factors(self.kernel, self.inducing, self.targets, draws, factors, weights)
 
     @override
     def loo(self) -> xr.DataArray:

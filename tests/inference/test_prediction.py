@@ -92,11 +92,16 @@ def test_a_table_may_have_other_columns_in_another_order(mixed_posterior):
         mixed_posterior.predict(table.rename(columns={"layers": "layer"}))
 
 
+def predictor_of(drawn):
+    kernel, train, y, draws, _ = drawn
+    return lambda rows: Predictor(kernel, train, y, {name: values[rows] for name, values in draws.items()})
+
+
 def test_joint_draws_have_the_joint_moments(drawn):
     kernel, train, y, draws, new = drawn
     for row in range(4):
         rows = np.full(20_000, row)
-        values = sample_all(kernel, train, y, draws, new, rows, np.random.default_rng(1))
+        values = sample_all(predictor_of(drawn), len(train), new, rows, np.random.default_rng(1))
         mean, covariance = (moment[row] for moment in Predictor(kernel, train, y, draws).joint_moments(new))
         sd = np.sqrt(np.maximum(np.diag(covariance), 0))
         np.testing.assert_allclose(values.mean(axis=0), mean, atol=4.5 * sd.max() / np.sqrt(20_000))
@@ -107,13 +112,13 @@ def test_joint_draws_have_the_joint_moments(drawn):
 
 
 def test_joint_draws_do_not_depend_on_blocks(drawn, monkeypatch):
-    kernel, train, y, draws, new = drawn
+    _, train, _, _, new = drawn
     rows = np.array([3, 0, 3, 2, 1, 3])
-    whole = sample_all(kernel, train, y, draws, new, rows, np.random.default_rng(1))
-    monkeypatch.setattr(prediction, "_BLOCK", 1)
-    blocks = sample_all(kernel, train, y, draws, new, rows, np.random.default_rng(1))
+    whole = sample_all(predictor_of(drawn), len(train), new, rows, np.random.default_rng(1))
+    monkeypatch.setattr(prediction, "BLOCK", 1)
+    blocks = sample_all(predictor_of(drawn), len(train), new, rows, np.random.default_rng(1))
     np.testing.assert_allclose(blocks, whole, rtol=1e-9, atol=1e-9)
-    alone = sample_all(kernel, train, y, draws, new, rows[:1], np.random.default_rng(1))
+    alone = sample_all(predictor_of(drawn), len(train), new, rows[:1], np.random.default_rng(1))
     np.testing.assert_allclose(alone[0], whole[0], rtol=1e-9, atol=1e-9)
 
 

@@ -187,3 +187,12 @@ def test_other_models_are_refused():
     X, y = data(20)
     with pytest.raises(DataError, match="one noise for all"):
         sl.GaussianProcess(SQUARE, "SE", inducing=10).fit(X, y, y_sd=0.1)
+
+
+def test_it_can_be_a_part_of_a_stack(fitted):
+    stacked = sl.StackedPosterior([fitted, fitted], weights=[0.5, 0.5])
+    X = data(5, seed=3)[0]
+    np.testing.assert_allclose(stacked.predict(X).mean, fitted.predict(X).mean, rtol=1e-9)
+    moments = stacked.predictor(20).moments(fitted.encoder.encode(X))
+    assert moments[0].shape == (20, 5)
+    assert stacked.sample(X, n=3).shape == (3, 5)
