@@ -190,8 +190,8 @@ plt.show()
 #
 # The stack depends less on such a difference. Its weights are those that predict left-out observations best, so a
 # kernel that loses on the observations gets no weight, whatever its score. If several keep a weight, the intervals
-# contain their disagreement. The average is not better than its best part ahead, but nobody knows in advance which part
-# that is.
+# contain their disagreement. The best part alone can predict the future better than the average. Which part that will
+# be is not known in advance.
 #
 # It does not make extrapolation safe: the intervals of the stack still cover less often than they claim. All parts were
 # chosen on the same data, and a structure that none of them has is not in the average. Weights from modes also favour

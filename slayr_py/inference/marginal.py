@@ -21,6 +21,7 @@ from slayr_py.errors import DataError
 from slayr_py.inference.model import Model
 from slayr_py.inference.scores import Scores
 from slayr_py.kernels.composite import Planned
+from slayr_py.kernels.hyperparameters import Draws
 from slayr_py.kernels.leaves import Pairs
 from slayr_py.space import Encoded
 from slayr_py.space.dimension import FloatArray
@@ -46,6 +47,14 @@ class Density(NamedTuple):
 class Marginal(ABC):
     """Density of the scores of the hyperparameters given n observations.
 
+    Parameters
+    ----------
+    model : Model
+        With a composite kernel.
+    train : Encoded
+    y : (n,) float64
+        Standardised targets.
+
     Attributes
     ----------
     scores : Scores
@@ -53,8 +62,10 @@ class Marginal(ABC):
     n : int
     """
 
-    scores: Scores
-    n: int
+    def __init__(self, model: Model, train: Encoded, y: FloatArray) -> None:
+        self.scores, self.n = Scores(model.hyperparameters), len(train)
+        self._y, self._train, self._kernel = y, train, planned(model)
+        self._plan = self._kernel.plan(train.encoder)
 
     @abstractmethod
     def __call__(self, z: FloatArray) -> Density:
@@ -110,9 +121,7 @@ class ExactMarginal(Marginal):
     """
 
     def __init__(self, model: Model, train: Encoded, y: FloatArray, y_sd: FloatArray | None = None) -> None:
-        self.scores, self.n = Scores(model.hyperparameters), len(train)
-        self._y, self._train, self._kernel = y, train, planned(model)
-        self._plan = self._kernel.plan(train.encoder)
+        super().__init__(model, train, y)
         self._errors = model.noise_floor**2 + (np.zeros(self.n) if y_sd is None else np.square(y_sd))
         # Pairs (column, row) of the lower triangle, column by column: the order of LAPACK's matrices.
         self._columns, self._rows = np.triu_indices(self.n)
@@ -147,23 +156,26 @@ class ExactMarginal(Marginal):
     def leave_one_out(self, z: FloatArray) -> float:
         # Rasmussen & Williams (2006), eqs. 5.10 to 5.12.
         theta = self.scores.theta(z[None])
-        correlation = self._plan.correlation(self._pairs, theta)[0]
-        factor = self._factor(correlation, float(theta["sigma_f"][0]), float(theta["sigma_n"][0]))
-        if factor is None:
+        if (solved := self._solved(theta)) is None:
             return -np.inf
-        alpha = dpotrs(factor, self._y - theta["mu"][0], lower=1)[0]
+        factor, alpha = solved
         precision = np.diagonal(dpotri(factor, lower=1, overwrite_c=1)[0])
         return float(0.5 * np.sum(np.log(precision / (2 * np.pi)) - np.square(alpha) / precision))
 
     @override
     def mean(self, z: FloatArray, new: Encoded) -> FloatArray:
         theta = self.scores.theta(z[None])
+        if (solved := self._solved(theta)) is None:
+            return np.full(len(new), np.nan)
+        return np.asarray(theta["mu"][0] + self._kernel.cross(new, self._train, theta)[0] @ solved[1])
+
+    def _solved(self, theta: Draws) -> tuple[FloatArray, FloatArray] | None:
+        """Return the factor of the covariance of the targets and alpha; None if there is no factor."""
         correlation = self._plan.correlation(self._pairs, theta)[0]
         factor = self._factor(correlation, float(theta["sigma_f"][0]), float(theta["sigma_n"][0]))
         if factor is None:
-            return np.full(len(new), np.nan)
-        alpha = dpotrs(factor, self._y - theta["mu"][0], lower=1)[0]
-        return np.asarray(theta["mu"][0] + self._kernel.cross(new, self._train, theta)[0] @ alpha)
+            return None
+        return factor, np.asarray(dpotrs(factor, self._y - theta["mu"][0], lower=1)[0])
 
     def _factor(self, correlation: FloatArray, sigma_f: float, sigma_n: float) -> FloatArray | None:
         """Return the lower Cholesky factor of the covariance of the targets; None if there is none."""

@@ -27,9 +27,8 @@ from scipy.linalg.lapack import dpotrf, dtrtrs
 from typing_extensions import override
 
 from slayr_py.errors import DataError
-from slayr_py.inference.marginal import Density, Marginal, log_prior, planned, with_prior
+from slayr_py.inference.marginal import Density, Marginal, log_prior, with_prior
 from slayr_py.inference.model import Model
-from slayr_py.inference.scores import Scores
 from slayr_py.kernels.hyperparameters import Draws
 from slayr_py.kernels.leaves import Pairs
 from slayr_py.space import Encoded
@@ -92,9 +91,7 @@ class SparseMarginal(Marginal):
     """
 
     def __init__(self, model: Model, train: Encoded, y: FloatArray, inducing: int, seed: int) -> None:
-        self.scores, self.n = Scores(model.hyperparameters), len(train)
-        self._kernel, self._y, self._train = planned(model), y, train
-        self._plan = self._kernel.plan(train.encoder)
+        super().__init__(model, train, y)
         if self._plan.given:
             raise DataError("a sparse fit has no given leaves; use an exact fit, or leaves such as SE and RQ")
         self._floor = model.noise_floor**2
@@ -137,6 +134,7 @@ class SparseMarginal(Marginal):
         middle = dtrtrs(solved.own_factor, shrunk, lower=1, trans=1)[0].T / np.sqrt(noise)
         for block, pairs in zip(self._blocks, self._between, strict=True):
             by_cross = solved.A[:, block].T @ middle + np.outer(error[block] / noise, beta)
+            # The values of `_solved` again: those of every leaf and block would need too much memory.
             correlation, of_block = self._plan.correlation_pullback(pairs, theta)
             _add(slopes, of_block(signal * by_cross[None]))
             by_signal += np.sum(by_cross * correlation[0])
@@ -192,7 +190,7 @@ class SparseMarginal(Marginal):
         noise = float(theta["sigma_n"][0]) ** 2 + self._floor
         own = np.zeros((m, m))
         own[self._rows, self._columns] = signal * self._plan.correlation(self._among, theta)[0]
-        own[np.arange(m), np.arange(m)] *= 1 + JITTER * np.trace(own) / m / np.diagonal(own)
+        own[np.arange(m), np.arange(m)] += JITTER * np.trace(own) / m
         own_factor, info = dpotrf(own, lower=1, clean=1)
         if info:
             return None

@@ -23,6 +23,8 @@ BLOCK = 2**16
 ROUNDING = 1e-10
 """Differences that are smaller than this share of their terms are taken as rounding errors."""
 
+MOST_POINTS, MOST_PEAKS = 2000, 8
+
 
 def peaks(x: FloatArray, y: FloatArray, count: int) -> FloatArray:
     """Return the periods of the highest peaks of the Lomb-Scargle periodogram.
@@ -63,6 +65,15 @@ def peaks(x: FloatArray, y: FloatArray, count: int) -> FloatArray:
         if len(kept) < count and all(abs(frequency - other) > LOBE for other in kept):
             kept.append(frequency)
     return span / np.array(kept)
+
+
+def highest_peaks(x: FloatArray, y: FloatArray) -> FloatArray:
+    """Return the periods of the eight highest peaks, the highest first, from at most 2000 of the n points in order.
+
+    The periodogram of 2000 points takes a second.
+    """
+    rows = np.unique(np.linspace(0, len(y) - 1, min(len(y), MOST_POINTS)).astype(np.intp))
+    return peaks(x[rows], y[rows], MOST_PEAKS)
 
 
 def _residuals(x: FloatArray, y: FloatArray) -> FloatArray | None:

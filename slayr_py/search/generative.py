@@ -20,7 +20,6 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import cho_factor, cho_solve, solve_triangular
-from scipy.special import ndtr
 
 from slayr_py.arguments import check_integer
 from slayr_py.kernels.expression import Leaf, Node, add, canonical, leaves, multiply, spell
@@ -44,6 +43,7 @@ from slayr_py.search.policy import (
     smoothed_gradient,
     squared_distances,
 )
+from slayr_py.search.surrogate import expected_improvement
 from slayr_py.search.task import Candidate, Rounds, Task
 from slayr_py.space.dimension import FloatArray
 
@@ -357,13 +357,6 @@ def standardised(scores: Sequence[float]) -> FloatArray:
     quartiles = np.quantile(finite, [0.25, 0.75])
     unit = (quartiles[1] - quartiles[0]) / 1.349 or float(np.std(finite)) or 1.0
     return np.maximum(np.where(np.isfinite(values), (values - np.median(finite)) / unit, _WORST), _WORST)
-
-
-def expected_improvement(mean: FloatArray, sd: FloatArray, best: float) -> FloatArray:
-    """Return the expected improvement of a maximum, (mean - best) Phi(u) + sd phi(u), u = (mean - best) / sd."""
-    gap = mean - best
-    u = gap / np.maximum(sd, 1e-12)
-    return np.asarray(gap * ndtr(u) + sd * np.exp(-0.5 * u**2) / np.sqrt(2 * np.pi))
 
 
 def _normal_scores(seed: Sequence[int], n: int) -> FloatArray:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 import zlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -102,7 +103,7 @@ def _of_leaves(node: Node, parent: Parent) -> dict[tuple[str, str], float]:
     theirs, mine = leaves(parent.node), leaves(node)
     free = dict(enumerate(theirs))
     pairs: dict[int, int] = {}
-    for alike in (_equal, _both_stationary):
+    for alike in (operator.eq, _both_stationary):
         for i, leaf in enumerate(mine):
             match = next((j for j, other in free.items() if i not in pairs and alike(leaf, other)), None)
             if match is not None:
@@ -116,10 +117,6 @@ def _of_leaves(node: Node, parent: Parent) -> dict[tuple[str, str], float]:
                 if name != "split" and (label == old or label.startswith(f"{old}[")):
                     found[name, new + label.removeprefix(old)] = value
     return found
-
-
-def _equal(a: Leaf, b: Leaf) -> bool:
-    return a == b
 
 
 def _both_stationary(a: Leaf, b: Leaf) -> bool:

@@ -22,7 +22,7 @@ from slayr_py.kernels import Composite, Kernel, Prior, from_name
 from slayr_py.kernels.composite import MOST_LEAVES
 from slayr_py.kernels.expression import LEAVES, canonical, parse, spell
 from slayr_py.kernels.hyperparameters import MEAN, NOISE, SIGNAL
-from slayr_py.kernels.periodogram import peaks
+from slayr_py.kernels.periodogram import highest_peaks
 from slayr_py.kernels.priors import prior_from_dict
 from slayr_py.search.expressions import base_leaves
 from slayr_py.search.fit import SCORES, Fit, Score, Settings
@@ -54,8 +54,6 @@ SCALARS = (MEAN.name, SIGNAL.name, NOISE.name)
 """Hyperparameters whose priors can be chosen: every expression has them."""
 
 _HELD_OUT = 0.2  # share of the observations that the score "rmse" holds out
-_PEAKS = 8
-_PERIODOGRAM = 2000  # more observations are thinned: the periodogram of 2000 takes a second
 
 
 class KernelSearch:
@@ -305,8 +303,7 @@ class KernelSearch:
             out, rest = np.split(order, [max(1, round(_HELD_OUT * len(train)))])
             validation = {"validation": train[out], "validation_y": y[out]}
             train, y = train[rest], y[rest]
-        rows = np.unique(np.linspace(0, len(y) - 1, min(len(y), _PERIODOGRAM)).astype(np.intp))
-        tops = {c: peaks(train.columns[rows, c], y[rows], _PEAKS) for c in range(train.columns.shape[1])}
+        tops = {c: highest_peaks(x, y) for c, x in enumerate(train.columns.T)}
         return Settings(
             self.encoder,
             train,

@@ -96,9 +96,7 @@ class Surrogate:
 
     def expected_improvement(self, cross: FloatArray) -> FloatArray:
         """Return the expected improvement over the largest target, (m,)."""
-        mean, sd = self.predict(cross)
-        z = (mean - self.targets.max()) / sd
-        return np.asarray(sd * (z * ndtr(z) + np.exp(-np.square(z) / 2) / np.sqrt(2 * np.pi)))
+        return expected_improvement(*self.predict(cross), float(self.targets.max()))
 
     def _similarity(self, affinity: FloatArray) -> FloatArray:
         return np.asarray(np.exp(self.steepness * (affinity - 1)))
@@ -110,3 +108,10 @@ class Surrogate:
 
     def _whiten(self, values: FloatArray) -> FloatArray:
         return np.asarray(solve_triangular(self._factor, values, lower=True))
+
+
+def expected_improvement(mean: FloatArray, sd: FloatArray, best: float) -> FloatArray:
+    """Return the expected improvement of a maximum, (mean - best) Phi(u) + sd phi(u), u = (mean - best) / sd."""
+    gap = mean - best
+    u = gap / np.maximum(sd, 1e-12)
+    return np.asarray(gap * ndtr(u) + sd * np.exp(-0.5 * u**2) / np.sqrt(2 * np.pi))

@@ -52,7 +52,7 @@ def test_fewer_fits_are_needed_than_by_random_search():
     assert np.mean(gains) > 2 * np.std(gains) / np.sqrt(len(gains))
 
 
-def test_failed_and_hopeless_expressions_do_no_harm():
+def test_failed_expressions_and_bad_scores_do_no_harm():
     def score(node):
         return -math.inf if "RQ" in spell(node) else -1e5 if "SE" in spell(node) else float(len(spell(node)))
 

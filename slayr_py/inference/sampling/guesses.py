@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from slayr_py.kernels.periodogram import peaks
+from slayr_py.kernels.periodogram import highest_peaks
 from slayr_py.space.dimension import FloatArray
 
 Guess = dict[str, list[float]]
@@ -20,9 +20,6 @@ Guess = dict[str, list[float]]
 
 BEST_MODE = "the best mode"
 """Origin of initial values in the record of a call: the mode with the largest density of those found from guesses."""
-
-_PEAKS = 8
-_POINTS = 2000  # more observations are thinned: the periodogram of 2000 takes a second
 
 
 def period_guesses(data: Mapping[str, Any], count: int) -> list[Guess]:
@@ -45,12 +42,11 @@ def period_guesses(data: Mapping[str, Any], count: int) -> list[Guess]:
     if not data.get("n_period") or data.get("prior_only"):
         return []
     X, y = np.asarray(data["X"], dtype=np.float64), np.asarray(data["y"], dtype=np.float64)
-    rows = np.unique(np.linspace(0, len(y) - 1, min(len(y), _POINTS)).astype(np.intp))
     location, scale = (np.asarray(data[f"period_{name}"], dtype=np.float64) for name in ("location", "scale"))
     found: list[FloatArray] = []
     for leaf in np.flatnonzero(np.asarray(data["period_of"])):
         column = int(data["column"][int(data["first_lengthscale"][leaf]) - 1]) - 1
-        found.append(peaks(X[rows, column], y[rows], _PEAKS))
+        found.append(highest_peaks(X[:, column], y))
     guesses = []
     for k in range(count):
         logs = [

@@ -29,7 +29,7 @@ def test_weights_are_those_of_a_general_optimiser(n, k, spread):
     assert gain.max() <= 1 + 1e-6 and gain[weights > 0] == pytest.approx(1, abs=1e-5)
 
 
-def test_equal_models_share_their_weight_and_a_hopeless_one_gets_none():
+def test_equal_models_share_their_weight_and_a_bad_one_gets_none():
     one = np.random.default_rng(1).normal(size=(20, 1))
     np.testing.assert_allclose(stacking_weights(np.hstack([one, one - 800, one])), [0.5, 0, 0.5], atol=1e-9)
 
