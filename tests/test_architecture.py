@@ -40,6 +40,8 @@ INFERENCE = [
     ["validation"],
     ["gaussian_process"],
     ["stacking"],
+    ["functions"],
+    ["sensitivity"],
     ["replay"],
 ]
 STUDY = [

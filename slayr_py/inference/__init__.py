@@ -7,6 +7,7 @@ from slayr_py.inference.prediction import Prediction
 from slayr_py.inference.replay import Replay, replay, replay_folder
 from slayr_py.inference.sampling.options import FitOptions
 from slayr_py.inference.sampling.warm_start import WarmStart
+from slayr_py.inference.sensitivity import importance
 from slayr_py.inference.stacking import StackedGaussianProcess, StackedPosterior, stack_posteriors
 from slayr_py.inference.validation.calibration import Calibration, calibrate
 
@@ -22,6 +23,7 @@ __all__ = [
     "StackedPosterior",
     "WarmStart",
     "calibrate",
+    "importance",
     "replay",
     "replay_folder",
     "stack_posteriors",

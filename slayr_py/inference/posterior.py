@@ -335,6 +335,10 @@ class Posterior:
             thinned(self.n_draws, self.n_chains, self.n_draws if n_draws is None else n_draws)
         )
 
+    def parts_of(self, n_draws: int) -> list[tuple[Posterior, NDArray[np.intp]]]:
+        """Return the rows of at most ``n_draws`` draws, with this posterior; several pairs for a stack."""
+        return [(self, thinned(self.n_draws, self.n_chains, n_draws))]
+
     def predictor_of_rows(self, rows: NDArray[np.intp]) -> Predictor:
         """Return a predictor from these rows of the draws."""
         return Predictor(self.kernel, self.train, self.targets, {k: v[rows] for k, v in self.draws.items()})

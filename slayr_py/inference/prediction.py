@@ -300,7 +300,7 @@ class Predictor:
         values, noise = self.targets.gaussian(covariance, draws)
         diagonal = np.arange(n)
         covariance[:, diagonal, diagonal] += noise
-        self.factor = _cholesky(covariance)
+        self.factor = cholesky(covariance)
         self._offset, self._slope = np.zeros((s, 1)), np.ones((s, 1))
         residual = values - draws["mu"][:, None]
         self.whitened = np.stack([solve_lower(f, r[None])[0] for f, r in zip(self.factor, residual, strict=True)])
@@ -377,9 +377,13 @@ class Predictor:
 
     def joint_moments(self, new: Encoded) -> tuple[FloatArray, FloatArray]:
         """Return mean (s, m) and covariance (s, m, m) of the transformed function at m new configurations."""
+        solved, covariance = self.solved_and_covariance(new)
+        return self.draws["mu"][:, None] + np.einsum("smn,sn->sm", solved, self.whitened), covariance
+
+    def solved_and_covariance(self, new: Encoded) -> tuple[FloatArray, FloatArray]:
+        r"""Return V' = (L \ k(X, X~))' (s, m, n) and the posterior covariance (s, m, m) at m new configurations."""
         solved = self._solve(self.kernel.cross(new, self.train, self.draws))
-        mean = self.draws["mu"][:, None] + np.einsum("smn,sn->sm", solved, self.whitened)
-        return mean, self.kernel.cross(new, new, self.draws) - solved @ solved.transpose(0, 2, 1)
+        return solved, self.kernel.cross(new, new, self.draws) - solved @ solved.transpose(0, 2, 1)
 
     def moments_with_gradient(self, new: Encoded) -> Moments:
         """Return mean and variance (s, m), and their derivatives by the real inputs, (s, m, D_real)."""
@@ -409,7 +413,7 @@ class Predictor:
         diagonal = np.arange(q)
         rest[:, diagonal, diagonal] += self.targets.common_noise(self.draws)[:, None]
         factor = np.zeros((len(solved), n + q, n + q))
-        factor[:, :n, :n], factor[:, n:, :n], factor[:, n:, n:] = self.factor, solved, _cholesky(rest)
+        factor[:, :n, :n], factor[:, n:, :n], factor[:, n:, n:] = self.factor, solved, cholesky(rest)
         extended = copy(self)
         extended.train, extended.factor = self.train.concatenate(pending), factor
         # The assumed values are the mean given the observations, so that their whitened residuals are 0.
@@ -477,7 +481,7 @@ def sample_all(
         mean, covariance = predictor.joint_moments(new)
         # Rounding errors are relative to the prior variance, which can exceed the posterior one by orders of magnitude.
         scale = predictor.kernel.diagonal(new, predictor.draws).max(axis=1, initial=0.0)
-        factors = _cholesky(covariance, scale)
+        factors = cholesky(covariance, scale)
         for row, centre, factor in zip(some, mean, factors, strict=True):
             mine = rows == row
             values[mine] = centre + normals[mine] @ factor.T
@@ -511,7 +515,7 @@ def coordinate_table(model: Model, stored: xr.Dataset) -> pd.DataFrame:
     return pd.DataFrame(table)
 
 
-def _cholesky(covariance: FloatArray, scale: FloatArray | None = None) -> FloatArray:
+def cholesky(covariance: FloatArray, scale: FloatArray | None = None) -> FloatArray:
     """Return the lower factors of (s, n, n), with the smallest jitter that makes each matrix positive definite.
 
     The jitter is relative to ``scale`` (s,), by default the mean of each diagonal.

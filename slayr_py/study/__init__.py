@@ -4,6 +4,7 @@ from slayr_py.study.asktell import ask, config_of, create_study, space_of, tell
 from slayr_py.study.distributions import space_to_distributions
 from slayr_py.study.loop import minimize
 from slayr_py.study.proposal import Phase
+from slayr_py.study.results.importance_figure import importance_figure
 from slayr_py.study.results.recommendation import Recommendation
 from slayr_py.study.results.refits import posterior_of, replay_parts, replay_trial
 from slayr_py.study.results.result import Result
@@ -19,6 +20,7 @@ __all__ = [
     "config_of",
     "convergence_figure",
     "create_study",
+    "importance_figure",
     "minimize",
     "posterior_of",
     "replay_parts",

@@ -182,6 +182,11 @@ class StackedPosterior:
                 values[mine] = posterior.sample_of_rows(new, np.concatenate(rows)[drawn[mine]], rng)
         return values
 
+    def parts_of(self, n_draws: int) -> list[tuple[Posterior, NDArray[np.intp]]]:
+        """Return the parts with the rows of their draws among at most ``n_draws`` of the mixture."""
+        rows = self._rows(self._at_most(n_draws))
+        return [(one, some) for one, some in zip(self.posteriors, rows, strict=True) if len(some)]
+
     def predictor(self, n_draws: int | None = None) -> StackedPredictor:
         """Return a predictor from at most ``n_draws`` draws (all by default), in proportion to the weights."""
         rows = self._rows(self._at_most(n_draws))

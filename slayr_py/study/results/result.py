@@ -13,6 +13,8 @@ from optuna.trial import FrozenTrial, TrialState
 
 from slayr_py.display import Summary, cell
 from slayr_py.errors import DataError
+from slayr_py.inference import importance
+from slayr_py.study.results.importance_figure import importance_figure
 from slayr_py.study.results.recommendation import Recommendation, posterior_of_all, recommend
 from slayr_py.study.results.tables import (
     convergence_figure,
@@ -46,6 +48,9 @@ class Result:
     study: Study
     space: ConfigurationSpace
     _recommended: dict[int, Recommendation] = field(default_factory=dict, init=False, repr=False, compare=False)
+    _posteriors: dict[int, Posterior | StackedPosterior] = field(
+        default_factory=dict, init=False, repr=False, compare=False
+    )
 
     @property
     def recommended(self) -> Recommendation:
@@ -65,7 +70,7 @@ class Result:
         """
         n = len(observations(self.study, self.space).numbers)
         if n not in self._recommended:
-            self._recommended[n] = recommend(self.study, posterior_of_all(self.study))
+            self._recommended[n] = recommend(self.study, self._posterior_of(n))
         return self._recommended[n]
 
     @property
@@ -120,6 +125,35 @@ class Result:
             raise DataError(f"the study's sampler is {self.study.sampler}: only a StanGPSampler has a posterior")
         return sampler.fit(self.study)
 
+    def importance(self, draws: int = 64, points: int = 512, seed: int = 1) -> pd.DataFrame:
+        """Return how much each parameter matters: Sobol indices with posterior means and 90% intervals.
+
+        The first use fits the model to all finished trials, unless the fit of the last suggestion has seen them all.
+
+        Parameters
+        ----------
+        draws, points, seed : int
+            See `slayr_py.inference.importance`, which explains the table.
+
+        Returns
+        -------
+        pandas.DataFrame
+            One row per parameter; columns first, first_low, first_high, total, total_low, total_high.
+
+        Raises
+        ------
+        DataError
+            If an argument is illegal or no trial can be fitted.
+        StorageError, ToolchainError, InferenceError
+            As for `recommended`.
+        """
+        n = len(observations(self.study, self.space).numbers)
+        return importance(self._posterior_of(n), draws, points, seed)
+
+    def plot_importance(self, draws: int = 64, points: int = 512, seed: int = 1) -> Figure:
+        """Draw `importance`: see `slayr_py.study.importance_figure`."""
+        return importance_figure(self.importance(draws, points, seed))
+
     def plot_convergence(self) -> Figure:
         """Draw the values and the best so far: see `slayr_py.study.results.tables.convergence_figure`.
 
@@ -158,6 +192,13 @@ class Result:
             best = ", ".join(f"{name} = {cell(value)}" for name, value in self.best_config.items())
             lines.append(f"best: {self.best_value:.6g} at {best}")
         return Summary("\n".join(lines), trials, rows=5).html()
+
+    def _posterior_of(self, n: int) -> Posterior | StackedPosterior:
+        """Return the posterior given all n observations; fitted once."""
+        if n not in self._posteriors:
+            self._posteriors.clear()
+            self._posteriors[n] = posterior_of_all(self.study)
+        return self._posteriors[n]
 
     def _best(self) -> FrozenTrial:
         finished = feasible_trials(self.study)

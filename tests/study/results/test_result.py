@@ -7,7 +7,7 @@ from ConfigSpace import Categorical, ConfigurationSpace
 from optuna.distributions import CategoricalDistribution
 from testing_studies import branin
 
-from slayr_py.study import create_study, minimize
+from slayr_py.study import create_study, importance_figure, minimize
 from slayr_py.study.results.result import Result, trials_table
 
 
@@ -64,3 +64,15 @@ def test_the_description_for_notebooks_escapes_names_and_levels():
     result.study.add_trial(trial)
     html = result._repr_html_()
     assert "<script>" not in html and "<b>" not in html and "&lt;b&gt; = &lt;script&gt;" in html
+
+
+@pytest.mark.stan
+def test_importance_of_a_study_is_that_of_its_posterior(quick):
+    space = ConfigurationSpace({"<$x$>": (0.0, 1.0), "idle": (0.0, 1.0), "act": ["a", "b"]})
+    result = minimize(lambda c: c["<$x$>"] ** 2, space, budget=8, n_initial=8, seed=1, progress=False, **quick)
+    table = result.importance(draws=10, points=64)
+    assert table.index[0] == "<$x$>" and table.loc["<$x$>", "total"] > 0.5
+    assert list(table.columns) == ["first", "first_low", "first_high", "total", "total_low", "total_high"]
+    assert result.importance(draws=10, points=64).equals(table)
+    labels = [text.get_text() for text in importance_figure(table).axes[0].get_yticklabels()]
+    assert labels[0] == r"<\$x\$>"

@@ -1,0 +1,185 @@
+r"""Functions drawn from a posterior that can be evaluated anywhere.
+
+A joint draw at many thousands of configurations would need a factor of their covariance. Conditional simulation needs
+one of M anchors Z only: the function is drawn jointly at the anchors, and follows its conditional mean elsewhere
+(Le Gratiet, Cannamela & Iooss 2014, SIAM/ASA J. Uncertainty Quantification 2, section 3; Chiles & Delfiner 2012,
+section 7.3.1). With the symbols of `slayr_py.inference.prediction`, and standard normal z,
+
+    V_Z = L \ k(X, Z),   L_Z L_Z' = k(Z, Z) - V_Z' V_Z + nugget,   c = L_Z' \ z,
+    f(x) = mu + k(x, X) (alpha - L' \ V_Z c) + k(x, Z) c.
+
+Between the anchors f varies less than a draw from the posterior; :attr:`DrawnFunctions.lost` says by how much.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from slayr_py.inference.posterior import Posterior
+from slayr_py.inference.prediction import BLOCK, Predictor, cholesky
+from slayr_py.inference.stacking.posterior import StackedPosterior
+from slayr_py.inference.triangular import solve_lower, solve_upper
+from slayr_py.inference.warp import unwarped
+from slayr_py.kernels import Kernel
+from slayr_py.kernels.hyperparameters import Draws
+from slayr_py.space import Encoded
+from slayr_py.space.dimension import FloatArray
+
+NUGGET = 1e-6
+"""Variance added at the anchors, relative to that of the prior. Nearly equal anchors of a smooth function would
+otherwise get weights so large that sums of them lose all digits."""
+
+
+@dataclass(frozen=True)
+class Expansion:
+    """Functions ``mu + k(x, centres) @ weights`` with one kernel, on the scale of the transformed targets.
+
+    Attributes
+    ----------
+    kernel : Kernel
+    centres : Encoded
+        N configurations.
+    draws : mapping of str to (s, ...) float64
+        Hyperparameters, ``mu`` and ``warp`` among them.
+    weights : (s, N, j) float64
+        Of j functions for each draw.
+    """
+
+    kernel: Kernel
+    centres: Encoded
+    draws: Draws
+    weights: FloatArray
+
+    def __call__(self, new: Encoded) -> FloatArray:
+        """Return the values at m configurations, (s * j, m)."""
+        cross = self.kernel.cross(new, self.centres, self.draws)
+        values = self.draws["mu"][:, None, None] + cross @ self.weights
+        return np.asarray(values.transpose(0, 2, 1).reshape(-1, len(new)))
+
+    @property
+    def warp(self) -> FloatArray | None:
+        """Parameter (s * j, 1) of the warp of each function; None without a warp."""
+        if "warp" not in self.draws:
+            return None
+        return np.repeat(self.draws["warp"], self.weights.shape[2])[:, None]
+
+
+@dataclass(frozen=True)
+class DrawnFunctions:
+    """Functions drawn from a posterior; call them with configurations for their values in the user's units.
+
+    Attributes
+    ----------
+    expansions : tuple of Expansion
+        Several for a stack, and if memory is short.
+    y_mean, y_sd : float
+        Standardisation of the targets; ``y_sd`` is negative if larger values are better.
+    lost : float
+        Variance that the functions lack between the anchors, as a share of their variance over the test points.
+    """
+
+    expansions: tuple[Expansion, ...]
+    y_mean: float
+    y_sd: float
+    lost: float
+
+    def __len__(self) -> int:
+        return sum(len(one.weights) * one.weights.shape[2] for one in self.expansions)
+
+    def __call__(self, new: Encoded) -> FloatArray:
+        """Return the values of k functions at m configurations, (k, m), in the user's units."""
+        values = np.empty((len(self), len(new)))
+        first = 0
+        for one in self.expansions:
+            last = first + len(one.weights) * one.weights.shape[2]
+            block = max(1, BLOCK // (len(one.weights) * len(one.centres)))
+            for i in range(0, len(new), block):
+                some = one(new[i : i + block])
+                values[first:last, i : i + block] = some if one.warp is None else unwarped(some, one.warp)
+            first = last
+        return self.y_mean + self.y_sd * values
+
+
+def draw_functions(
+    posterior: Posterior | StackedPosterior,
+    anchors: Encoded,
+    n_draws: int,
+    rng: np.random.Generator,
+    each: int = 1,
+    tests: Encoded | None = None,
+) -> DrawnFunctions:
+    """Draw functions from a posterior.
+
+    Parameters
+    ----------
+    posterior : Posterior or StackedPosterior
+    anchors : Encoded
+        M configurations at which the functions are drawn jointly.
+    n_draws : int
+        Number of draws of the hyperparameters, at most all.
+    rng : numpy.random.Generator
+    each : int
+        Number of functions for each draw.
+    tests : Encoded, optional
+        Configurations at which ``lost`` is computed; 0 without.
+
+    Raises
+    ------
+    InferenceError
+        If a joint covariance is not positive definite up to rounding errors.
+    """
+    expansions, kept, lacking = [], 0.0, 0.0
+    for predictor in _predictors(posterior, n_draws, len(anchors)):
+        solved, factor = _factor(predictor, anchors)
+        expansions.append(_expansion(predictor, anchors, solved, factor, each, rng))
+        if tests is not None:
+            kept += float(np.var(expansions[-1](tests), axis=1).sum()) / each
+            lacking += _lacking(predictor, anchors, solved, factor, tests)
+    lost = lacking / (kept + lacking) if lacking > 0 else 0.0
+    return DrawnFunctions(tuple(expansions), posterior.y_mean, posterior.y_sd, lost)
+
+
+def _predictors(posterior: Posterior | StackedPosterior, n_draws: int, n_anchors: int) -> Iterator[Predictor]:
+    """Yield predictors of the draws, in blocks of limited memory."""
+    for one, rows in posterior.parts_of(n_draws):
+        block = max(1, BLOCK // max(len(one.support), n_anchors) ** 2)
+        for i in range(0, len(rows), block):
+            yield one.predictor_of_rows(rows[i : i + block])
+
+
+def _factor(predictor: Predictor, anchors: Encoded) -> tuple[FloatArray, FloatArray]:
+    """Return V_Z' (s, M, n) and L_Z (s, M, M)."""
+    solved, covariance = predictor.solved_and_covariance(anchors)
+    prior = predictor.kernel.diagonal(anchors, predictor.draws).max(axis=1)
+    diagonal = np.arange(len(anchors))
+    covariance[:, diagonal, diagonal] += NUGGET * prior[:, None]
+    return solved, cholesky(covariance, prior)
+
+
+def _expansion(
+    predictor: Predictor,
+    anchors: Encoded,
+    solved: FloatArray,
+    factor: FloatArray,
+    each: int,
+    rng: np.random.Generator,
+) -> Expansion:
+    normals = rng.standard_normal((len(factor), each, len(anchors)))
+    of_anchors = np.stack([solve_upper(f, z) for f, z in zip(factor, normals, strict=True)])  # (s, j, M)
+    correction = np.stack([solve_upper(f, c) for f, c in zip(predictor.factor, of_anchors @ solved, strict=True)])
+    of_support = predictor.weights[:, None] - correction
+    weights = np.concatenate([of_support, of_anchors], axis=2).transpose(0, 2, 1)
+    centres = predictor.train.concatenate(anchors)
+    return Expansion(predictor.kernel, centres, predictor.draws, np.ascontiguousarray(weights))
+
+
+def _lacking(predictor: Predictor, anchors: Encoded, solved: FloatArray, factor: FloatArray, tests: Encoded) -> float:
+    """Return the mean variance at test points given the values at the anchors, summed over draws."""
+    of_tests, covariance = predictor.solved_and_covariance(tests)
+    before = np.einsum("stt->st", covariance)
+    between = predictor.kernel.cross(tests, anchors, predictor.draws) - of_tests @ solved.transpose(0, 2, 1)
+    explained = [np.square(solve_lower(f, c)).sum(axis=1) for f, c in zip(factor, between, strict=True)]
+    return float(np.maximum(before - np.stack(explained), 0.0).mean(axis=1).sum())

@@ -1,0 +1,55 @@
+"""Independent inputs of a function on a search space: uniform samples and quadrature.
+
+Every parameter has its own distribution: uniform on the scale on which the space declares it (logarithmic or linear),
+all levels equally likely. The parameters are independent, so they also vary while their conditions fail; a
+function does not depend on an inactive parameter, which is how conditional spaces get indices. Forbidden combinations
+are among the inputs: a model predicts there as well.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from scipy.stats import qmc
+
+from slayr_py.space import Encoded, Encoder
+from slayr_py.space.dimension import Dimension, FloatArray
+
+_NODES = 64
+_MOST_LEVELS = 256  # an integer with more values is treated as continuous
+
+
+class Rule(NamedTuple):
+    """Nodes (g,) and weights (g,) of a quadrature over one parameter; the weights have the sum 1."""
+
+    nodes: FloatArray
+    weights: FloatArray
+
+
+def quadrature(dimension: Dimension) -> Rule:
+    """Return the rule of a parameter's distribution: all its levels or integers, else Gauss and Legendre's."""
+    numbers = np.arange(dimension.lower, dimension.upper + 1)
+    if dimension.levels or (dimension.kind == "integer" and len(numbers) <= _MOST_LEVELS):
+        weights = np.full(len(numbers), 1 / len(numbers))
+        if dimension.log:  # a uniform variate is rounded to the nearest integer
+            weights = np.diff(np.clip(dimension.unit_values(np.append(numbers, numbers[-1] + 1) - 0.5), 0, 1))
+        return Rule(dimension.unit_values(numbers), weights)
+    nodes, weights = np.polynomial.legendre.leggauss(_NODES)
+    return Rule((nodes + 1) / 2, weights / 2)
+
+
+def uniform(encoder: Encoder, n: int, rng: np.random.Generator) -> Encoded:
+    """Return n points of a scrambled Sobol sequence."""
+    return resolved(encoder, sobol_points(len(encoder.dimensions), n, rng))
+
+
+def resolved(encoder: Encoder, u: FloatArray) -> Encoded:
+    """Return the inputs of uniform variates (n, D)."""
+    return encoder.resolve(encoder.from_uniform(u))[0]
+
+
+def sobol_points(dimension: int, n: int, rng: np.random.Generator) -> FloatArray:
+    """Return the first n of a scrambled Sobol sequence in [0, 1), (n, D)."""
+    engine = qmc.Sobol(dimension, scramble=True, rng=rng)
+    return np.asarray(engine.random_base2(max(int(np.ceil(np.log2(max(n, 1)))), 0))[:n])

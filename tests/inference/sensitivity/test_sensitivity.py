@@ -1,0 +1,163 @@
+"""Sobol indices against known ones, and quadrature against Monte Carlo."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from ConfigSpace import Categorical, ConfigurationSpace, EqualsCondition, Float, ForbiddenEqualsClause, Integer
+
+import slayr_py as sl
+from slayr_py.errors import DataError
+from slayr_py.inference.functions import draw_functions
+from slayr_py.inference.sensitivity import importance
+from slayr_py.inference.sensitivity.inputs import quadrature, uniform
+from slayr_py.inference.sensitivity.pick_freeze import pick_freeze
+from slayr_py.inference.sensitivity.product import product_indices
+from slayr_py.space import Encoder
+
+CUBE = ConfigurationSpace({"x1": (-np.pi, np.pi), "x2": (-np.pi, np.pi), "x3": (-np.pi, np.pi)})
+MIXED = ConfigurationSpace(
+    {"rate": Float("rate", (1e-4, 1.0), log=True), "n": (1, 6), "act": ["a", "b", "c"], "x": (0.0, 1.0)}
+)
+
+
+def ishigami(x, a=7.0, b=0.1):
+    return np.sin(x[0]) + a * np.sin(x[1]) ** 2 + b * x[2] ** 4 * np.sin(x[0])
+
+
+def ishigami_indices(a=7.0, b=0.1):
+    """First-order and total indices, Ishigami & Homma (1990)."""
+    main = np.array([0.5 * (1 + b * np.pi**4 / 5) ** 2, a**2 / 8, 0.0])
+    both = b**2 * np.pi**8 * (1 / 18 - 1 / 50)  # of x1 and x3
+    variance = main.sum() + both
+    return main / variance, (main + np.array([both, 0, both])) / variance
+
+
+def g_function_indices(a):
+    """First-order and total indices of prod_i (|4 x_i - 2| + a_i) / (1 + a_i) (Saltelli & Sobol 1995)."""
+    main = 1 / (3 * (1 + np.asarray(a)) ** 2)
+    variance = np.prod(1 + main) - 1
+    total = main * np.array([np.prod(1 + np.delete(main, i)) for i in range(len(a))])
+    return main / variance, total / variance
+
+
+def test_monte_carlo_finds_the_indices_of_ishigami():
+    def values(points):
+        return ishigami(-np.pi + 2 * np.pi * points.unit_values.T)[None]
+
+    found = pick_freeze(values, Encoder(CUBE), 2048, 4, np.random.default_rng(1))
+    first, total = ishigami_indices()
+    assert 0 < found.error < 0.01
+    np.testing.assert_allclose(found.first[0], first, atol=4 * found.error)
+    np.testing.assert_allclose(found.total[0], total, atol=4 * found.error)
+
+
+@pytest.mark.parametrize("a", [[0, 1, 4.5, 9, 99, 99], [99, 0, 0.5, 3]])
+def test_monte_carlo_finds_the_indices_of_g_functions(a):
+    space = ConfigurationSpace({f"x{i}": (0.0, 1.0) for i in range(len(a))})
+
+    def values(points):
+        return np.prod((np.abs(4 * points.unit_values - 2) + a) / (1 + np.asarray(a)), axis=1)[None]
+
+    found = pick_freeze(values, Encoder(space), 2048, 4, np.random.default_rng(1))
+    first, total = g_function_indices(a)
+    np.testing.assert_allclose(found.first[0], first, atol=4 * found.error)
+    np.testing.assert_allclose(found.total[0], total, atol=4 * found.error)
+
+
+def sparse_fit(space, y_of, n, kernel, method="laplace"):
+    """Fit without Stan, with all observations as inducing points."""
+    train = uniform(Encoder(space), n, np.random.default_rng(1))
+    return sl.GaussianProcess(space, kernel, inducing=n).fit(train, y_of(train), method=method, seed=1)
+
+
+def test_importance_of_a_well_observed_ishigami_function_is_known():
+    post = sparse_fit(CUBE, lambda t: ishigami(-np.pi + 2 * np.pi * t.unit_values.T), 250, "SE")
+    table, (first, total) = importance(post, draws=20), ishigami_indices()
+    assert table.attrs["method"] == "quadrature" and table.attrs["error"] == 0
+    assert table.index.tolist() == ["x1", "x2", "x3"] and table.index.name == "parameter"
+    np.testing.assert_allclose(table["first"], first, atol=0.02)
+    np.testing.assert_allclose(table["total"], total, atol=0.02)
+    assert np.all(table["total_low"] < table["total"]) and np.all(table["total"] < table["total_high"])
+
+
+@pytest.mark.parametrize("expression", ["SE", "SE[x] * LIN[rate] + MAT32[n] * SE[act] + C", "SE[act] * PER[x] + SE"])
+def test_quadrature_agrees_with_monte_carlo(expression):
+    def y_of(t):
+        rate, n, act, x = t.unit_values.T
+        return np.sin(5 * x) * (1 + rate) + n * (act == 1) + 0.3 * act
+
+    post, rng = sparse_fit(MIXED, y_of, 40, expression, "map"), np.random.default_rng(2)
+    functions = draw_functions(post, uniform(post.encoder, 32, rng), 1, rng, each=3)
+    exact = product_indices(functions.expansions, post.encoder)
+    assert exact is not None
+    estimated = pick_freeze(functions, post.encoder, 4096, 4, rng)
+    np.testing.assert_allclose(exact.first, estimated.first, atol=0.02)
+    np.testing.assert_allclose(exact.total, estimated.total, atol=0.02)
+    assert np.all(exact.first <= exact.total + 1e-9) and np.all(exact.first.sum(axis=1) <= 1 + 1e-9)
+
+
+def test_a_kernel_that_is_no_product_needs_monte_carlo():
+    post = sparse_fit(CUBE, lambda t: t.unit_values @ [1, 2, 0], 20, "MAT52", "map")
+    table = importance(post, draws=4, points=64)
+    assert table.attrs["method"] == "monte carlo" and table.attrs["error"] > 0
+    assert table.index.tolist()[:2] == ["x2", "x1"]
+    assert any("only 1 posterior draws" in note for note in table.attrs["notes"])
+
+
+def test_inactive_parameters_have_no_effect():
+    space = ConfigurationSpace(
+        {"kind": Categorical("kind", ["on", "off"]), "child": Float("child", (0.0, 1.0)), "x": Float("x", (0.0, 1.0))}
+    )
+    space.add(EqualsCondition(space["child"], space["kind"], "on"))
+
+    def values(points):
+        on = points.active[:, points.encoder.names.index("child")]
+        return np.where(on, points.unit_values[:, points.encoder.names.index("child")], 0.0)[None]
+
+    encoder = Encoder(space)
+    found = pick_freeze(values, encoder, 2048, 4, np.random.default_rng(1))
+    # f = B U with B in {0, 1} fair and U uniform: var f = 5/48, var E(f | B) = 1/16, var E(f | U) = 1/48.
+    first = dict(zip(encoder.names, found.first[0], strict=True))
+    total = dict(zip(encoder.names, found.total[0], strict=True))
+    assert first["kind"] == pytest.approx(0.6, abs=4 * found.error)
+    assert first["child"] == pytest.approx(0.2, abs=4 * found.error)
+    assert total["kind"] == pytest.approx(0.8, abs=4 * found.error)
+    assert total["child"] == pytest.approx(0.4, abs=4 * found.error)
+    assert total["x"] == first["x"] == 0
+    post = sparse_fit(space, lambda t: values(t)[0] + 0.1 * t.unit_values[:, 2], 20, "SE", "map")
+    table = importance(post, draws=4, points=64)
+    assert table.attrs["method"] == "monte carlo"
+    assert any("inactive values of child" in note for note in table.attrs["notes"])
+
+
+def test_forbidden_configurations_are_noted():
+    space = ConfigurationSpace({"x": (0.0, 1.0), "n": (1, 3)})
+    space.add(ForbiddenEqualsClause(space["n"], 3))
+    table = importance(sparse_fit_of_allowed(space), draws=4, points=64)
+    assert "forbidden configurations count like others" in table.attrs["notes"]
+
+
+def sparse_fit_of_allowed(space):
+    configs = Encoder(space).sobol(10, 1)
+    y = [config["x"] + config["n"] for config in configs]
+    return sl.GaussianProcess(space, "SE", inducing=10).fit(configs, y, method="map", seed=1)
+
+
+def test_seed_fixes_the_result_and_illegal_arguments_are_named():
+    post = sparse_fit(CUBE, lambda t: t.unit_values[:, 0], 10, "MAT52", "map")
+    one, other = (importance(post, draws=2, points=32, seed=3) for _ in range(2))
+    assert one.equals(other)
+    with pytest.raises(DataError, match="draws must be an integer >= 1, got 0"):
+        importance(post, draws=0)
+
+
+@pytest.mark.parametrize("log", [False, True])
+def test_quadrature_has_the_moments_of_the_distribution(log):
+    encoder = Encoder(ConfigurationSpace({"n": Integer("n", (1, 9), log=log), "x": (0.0, 1.0), "act": ["a", "b"]}))
+    sample = uniform(encoder, 4096, np.random.default_rng(1)).unit_values
+    for column, dimension in zip(sample.T, encoder.dimensions, strict=True):
+        rule = quadrature(dimension)
+        assert rule.weights.sum() == pytest.approx(1)
+        for power in (1, 2):
+            assert rule.weights @ rule.nodes**power == pytest.approx(np.mean(column**power), abs=0.01)
