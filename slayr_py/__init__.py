@@ -34,7 +34,7 @@ if TYPE_CHECKING:
         StackedPosterior,
     )
     from slayr_py.kernels import Beta, Dirichlet, Gamma, HalfNormal, InverseGamma, LogNormal, Normal, stack
-    from slayr_py.study import Result, minimize
+    from slayr_py.study import Regret, Result, minimize
 
 _MODULES = ("acquisition", "errors", "inference", "kernels", "search", "space", "study", "svm", "toolchain")
 _NAMES = {
@@ -62,6 +62,7 @@ _NAMES = {
     "Prediction": "inference",
     "StackedGaussianProcess": "inference",
     "StackedPosterior": "inference",
+    "Regret": "study",
     "Result": "study",
     "minimize": "study",
 }
@@ -84,6 +85,7 @@ __all__ = [
     "ObjectiveError",
     "Posterior",
     "Prediction",
+    "Regret",
     "Result",
     "SlayrError",
     "SpaceError",

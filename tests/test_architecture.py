@@ -52,7 +52,7 @@ STUDY = [
     ["proposal", "history", "inferred_space", "suggesting"],
     ["kernel_searches"],
     ["sampler", "asktell"],
-    ["results"],
+    ["results", "stopping"],
     ["progress"],
     ["evaluation"],
     ["parallel"],

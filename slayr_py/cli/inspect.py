@@ -20,7 +20,7 @@ from slayr_py.inference.diagnostics.checks import INFLUENTIAL
 from slayr_py.study import Result, convergence_figure, space_of, suggestion_table
 from slayr_py.study.results.recommendation import has_recommendation
 from slayr_py.study.results.result import trials_table
-from slayr_py.study.results.tables import abandoned_attempts, found_kernels, search_table
+from slayr_py.study.results.tables import abandoned_attempts, found_kernels, regret_table, search_table
 from slayr_py.study.storage.attributes import FAILURE_KEY, describe_kernel, study_record, suggestion_record
 from slayr_py.study.storage.opening import quiet_optuna
 
@@ -80,6 +80,7 @@ def run(study: str, *, study_name: str | None, n_trials: int, figure: Path | Non
     if violated:
         _print(f"constraints: violated by {len(violated)} of {len(trials)} trials")
 
+    _print_regret(regret_table(loaded))
     _print_searches(search_table(loaded))
     fits = suggestion_table(loaded)
     if not fits.empty:
@@ -99,6 +100,19 @@ def run(study: str, *, study_name: str | None, n_trials: int, figure: Path | Non
 
 def _print(text: str) -> None:
     typer.echo(printable(text))
+
+
+def _print_regret(estimates: pd.DataFrame) -> None:
+    """Print the last estimate of a stopping rule."""
+    if estimates.empty:
+        return
+    last = estimates.iloc[-1]
+    target, upper = _cell(last["target"], "g"), _cell(last["upper"], ".3g")
+    _print(
+        f"stopping rule: after {last['observations']} observations P(regret < {_cell(last['epsilon'], 'g')}) = "
+        f"{_cell(last['probability'], '.3f')}, {target} is needed; mean regret {_cell(last['mean'], '.3g')}, "
+        f"P(regret < {upper}) = {target}"
+    )
 
 
 def _print_searches(searches: pd.DataFrame) -> None:

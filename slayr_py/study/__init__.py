@@ -8,12 +8,15 @@ from slayr_py.study.results.importance_figure import importance_figure
 from slayr_py.study.results.recommendation import Recommendation
 from slayr_py.study.results.refits import posterior_of, replay_parts, replay_trial
 from slayr_py.study.results.result import Result
-from slayr_py.study.results.tables import convergence_figure, search_table, suggestion_table
+from slayr_py.study.results.tables import convergence_figure, regret_table, search_table, suggestion_table
 from slayr_py.study.sampler import StanGPSampler
+from slayr_py.study.stopping import Regret, RegretEstimate
 
 __all__ = [
     "Phase",
     "Recommendation",
+    "Regret",
+    "RegretEstimate",
     "Result",
     "StanGPSampler",
     "ask",
@@ -23,6 +26,7 @@ __all__ = [
     "importance_figure",
     "minimize",
     "posterior_of",
+    "regret_table",
     "replay_parts",
     "replay_trial",
     "search_table",

@@ -39,6 +39,10 @@ class Condition(NamedTuple):
     numbers: list[int]
     """Numbers of the trials that it was fitted to."""
 
+    def store(self, study: Study, trial: FrozenTrial, warm_starts: bool) -> None:
+        """Store the fit in the trial whose suggestion uses it."""
+        store_fit(study, trial, self.posterior, self.numbers, warm_starts, self.name)
+
     def record(self) -> dict[str, Any]:
         """Return the entry of the suggestion record."""
         return {
@@ -69,12 +73,10 @@ class Conditions:
     failures: Failures
     fits: FitCache
 
-    def fitted(
-        self, study: Study, trial: FrozenTrial, options: FitOptions, seed: int, warm_starts: bool
-    ) -> list[Condition]:
-        """Return a fitted model for every condition that has anything to learn.
+    def fitted(self, study: Study, number: int, options: FitOptions, seed: int, warm_starts: bool) -> list[Condition]:
+        """Return a fitted model for every condition that has anything to learn, for trial ``number``.
 
-        The model of failures needs a success and a failure. Each fit is stored in the trial.
+        The model of failures needs a success and a failure.
 
         Raises
         ------
@@ -85,11 +87,10 @@ class Conditions:
         for name, gp, results in self._models(study):
             # The stream depends on the data instead of the trial, so that a fit to the same data is the same.
             stream = np.random.SeedSequence([seed, zlib.crc32(name.encode()), max(results.numbers) + 1])
-            start = last_warm_start(study, trial, gp, options.chains, results.numbers, name) if warm_starts else None
+            start = last_warm_start(study, number, gp, options.chains, results.numbers, name) if warm_starts else None
             stan_seed = as_stan_seed(stream)
             key = (study.study_name, name, tuple(results.numbers), results.values.tobytes(), stan_seed, options)
             posterior = self.fits.get(key, _fit(gp, results, seed=stan_seed, start=start, options=options))
-            store_fit(study, trial, posterior, results.numbers, warm_starts, name)
             found.append(Condition(name, posterior, results.numbers))
         return found
 

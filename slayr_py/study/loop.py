@@ -10,6 +10,7 @@ from typing import Any
 from ConfigSpace import ConfigurationSpace
 from optuna import Study
 from optuna.storages import BaseStorage
+from optuna.trial import FrozenTrial
 from typing_extensions import Unpack
 
 from slayr_py.acquisition import Acquisition
@@ -33,6 +34,7 @@ from slayr_py.study.proposal import Phase
 from slayr_py.study.results.recommendation import has_recommendation
 from slayr_py.study.results.result import Result
 from slayr_py.study.sampler import StanGPSampler
+from slayr_py.study.stopping import Regret
 from slayr_py.study.storage.attributes import describe_kernel, is_history, model_difference, study_record
 from slayr_py.study.storage.opening import open_storage, quiet_optuna, translate_storage_errors
 from slayr_py.study.storage.workers import active_run
@@ -65,6 +67,7 @@ def minimize(
     executor: Executor | None = None,
     history: History | None = None,
     fixed: Mapping[str, Any] | None = None,
+    stop: Regret | None = None,
     **fit: Unpack[FitKeywords],
 ) -> Result:
     """Minimise (or maximise) an expensive function over a search space.
@@ -133,6 +136,9 @@ def minimize(
     fixed : mapping of str to value, optional
         Parameters that keep these values in this run, as in ``fixed={"layers": 2}``. The space of the study stays the
         declared one, so that trials of other runs with other values inform the model.
+    stop : Regret, optional
+        Stop before the budget is used up, as in ``stop=sl.Regret(0.01)``: when the best value still to be found is
+        probably less than 0.01 better than the best one so far.
     method, chains, warmup, draws, target_acceptance, max_treedepth, ess, retries, pointwise
         Options of the fits: see `GaussianProcess.fit`. Defaults: "carried", 4, 300, 50, 0.8, 10, 50, 1, False.
 
@@ -172,6 +178,8 @@ def minimize(
     if max_consecutive_failures is not None:
         max_consecutive_failures = check_integer("max_consecutive_failures", max_consecutive_failures)
     n_parallel = check_integer("n_parallel", n_parallel)
+    if stop is not None and not isinstance(stop, Regret):
+        raise DataError(f"stop must be a stopping rule such as sl.Regret(0.01), not {stop!r:.200}")
     settings = Settings(objective, budget, bounds, max_consecutive_failures, n_parallel, executor)
 
     with quiet_optuna(), translate_storage_errors():
@@ -196,7 +204,7 @@ def minimize(
         )
         result = Result(study, space_of(study))
         if started_trials(study) < budget:
-            _run(result, settings, timeout, progress, callbacks)
+            _run(result, settings, timeout, progress, callbacks, stop)
     return result
 
 
@@ -206,6 +214,7 @@ def _run(
     timeout: float | None,
     progress: bool,
     callbacks: Sequence[Callback],
+    rule: Regret | None,
 ) -> None:
     study, sampler = result.study, result.study.sampler
     assert isinstance(sampler, StanGPSampler)
@@ -219,12 +228,35 @@ def _run(
                 sampler.prepare()
             parallel = settings.n_parallel > 1 or settings.executor is not None
             loop = (ParallelLoop if parallel else EvaluationLoop)(settings, sampler, bar)
-            loop.run(study, timeout, callbacks)
+            if rule is not None:
+                callbacks = [*callbacks, _stopping_callback(rule, bar)]
+            if rule is None or not _stopped(rule, study, bar):
+                loop.run(study, timeout, callbacks)
             if has_recommendation(study):
                 bar.phase(Phase("fitting", None))
                 _show_recommendation(result, bar)
         finally:
             sampler.on_progress = None
+
+
+def _stopping_callback(rule: Regret, bar: ProgressBar) -> Callback:
+    """Return a callback that stops the study when the rule holds, and shows each estimate."""
+
+    def callback(study: Study, trial: FrozenTrial) -> None:
+        if _stopped(rule, study, bar):
+            study.stop()
+
+    return callback
+
+
+def _stopped(rule: Regret, study: Study, bar: ProgressBar) -> bool:
+    """Return whether the rule holds, also before the first trial of a resumed study; show the estimate."""
+    if (estimate := rule.estimate(study)) is None:
+        return False
+    bar.regret(estimate)
+    if estimate.stop:
+        bar.announce(f"stopped after {estimate.observations} observations: {estimate} >= {estimate.target:g}")
+    return estimate.stop
 
 
 def _show_recommendation(result: Result, bar: ProgressBar) -> None:

@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 from optuna import Study
-from optuna.trial import FrozenTrial
 
 from slayr_py.errors import InferenceError
 from slayr_py.inference import GaussianProcess, Posterior, StackedGaussianProcess, StackedPosterior, WarmStart
@@ -105,10 +104,10 @@ class LoopFits:
         options = options.updated(pointwise=True)
         return [KernelFit(gp, part_name(gp.kernel), options) for gp in self.gp.parts]
 
-    def continued(self, study: Study, trial: FrozenTrial, plan: Sequence[KernelFit]) -> list[KernelFit]:
-        """Return the plan with each fit starting from the last one of its kernel before a trial."""
+    def continued(self, study: Study, number: int, plan: Sequence[KernelFit]) -> list[KernelFit]:
+        """Return the plan with each fit starting from the last one of its kernel before trial ``number``."""
         numbers = self.observed.numbers
-        starts = [last_warm_start(study, trial, fit.gp, fit.options.chains, numbers, fit.name) for fit in plan]
+        starts = [last_warm_start(study, number, fit.gp, fit.options.chains, numbers, fit.name) for fit in plan]
         return [replace(fit, start=start) for fit, start in zip(plan, starts, strict=True)]
 
     def made(self, study: Study, plan: Sequence[KernelFit], stream: np.random.SeedSequence) -> list[KernelFit]:

@@ -14,6 +14,7 @@ from tqdm import tqdm
 from slayr_py.study.proposal import Phase
 from slayr_py.study.results.recommendation import Recommendation
 from slayr_py.study.results.tables import feasible_trials
+from slayr_py.study.stopping import RegretEstimate
 from slayr_py.study.storage.attributes import is_history
 
 _SHOWN = (
@@ -41,6 +42,7 @@ class ProgressBar:
         self._study = study
         self._diagnostics = ""
         self._recommended: Recommendation | None = None
+        self._regret: RegretEstimate | None = None
         done = sum(not is_history(trial) for trial in study.get_trials(deepcopy=False))
         self._bar: tqdm[Any] = tqdm(
             total=budget,
@@ -80,6 +82,11 @@ class ProgressBar:
         self._recommended = recommended
         self._refresh()
 
+    def regret(self, estimate: RegretEstimate) -> None:
+        """Show what the stopping rule has found."""
+        self._regret = estimate
+        self._refresh()
+
     def finished(self) -> None:
         """Count a trial, finished or failed."""
         self._bar.update(1)
@@ -92,6 +99,8 @@ class ProgressBar:
         choose = max if self._study.direction == StudyDirection.MAXIMIZE else min
         shown = [f"recommended {self._recommended}"] if self._recommended is not None else []
         shown += [f"best {choose(values):.6g}"] if values else []
+        if self._regret is not None:
+            shown.append(str(self._regret))
         if self._diagnostics:
             shown.append(self._diagnostics)
         if detail:

@@ -18,7 +18,7 @@ from slayr_py.acquisition import Acquisition, Suggestion, suggest
 from slayr_py.inference import GaussianProcess, Posterior, StackedGaussianProcess, StackedPosterior
 from slayr_py.inference.sampling.options import FitOptions
 from slayr_py.space import Fixed, jsonable
-from slayr_py.study.conditions import Conditions
+from slayr_py.study.conditions import Condition, Conditions
 from slayr_py.study.distributions import to_params
 from slayr_py.study.fit_cache import FitCache
 from slayr_py.study.loop_fits import KernelFit, LoopFits, fit_entries
@@ -68,6 +68,22 @@ class Proposal(NamedTuple):
     """The suggestion record of the trial: see `slayr_py.study.storage.attributes`."""
 
 
+class Fitted(NamedTuple):
+    """The models behind a suggestion."""
+
+    model: LoopFits
+    fits: list[KernelFit]
+
+    posterior: Posterior | StackedPosterior
+    """Of the objective."""
+
+    conditions: list[Condition]
+    """Of failures and constraints."""
+
+    stream: np.random.SeedSequence
+    """Random numbers of the fits."""
+
+
 @dataclass(frozen=True)
 class Proposer:
     """Fit the model and maximise the acquisition.
@@ -96,6 +112,42 @@ class Proposer:
     report: Callable[[Phase], None]
     warn: Callable[[str, str], None]
 
+    def fitted(
+        self,
+        gp: GaussianProcess | StackedGaussianProcess,
+        study: Study,
+        number: int,
+        observed: Observations,
+        seed: int,
+    ) -> Fitted:
+        """Fit ``gp`` and the conditions for trial ``number``.
+
+        The random numbers of a fit follow from ``seed``, that of the study, and from the last trial that it is fitted
+        to: suggestions from the same trials share one fit, also after the study has been resumed.
+
+        Raises
+        ------
+        InferenceError
+            If Stan fails.
+        """
+        options = self.fit_options
+        stream = np.random.SeedSequence([seed, max(observed.numbers) + 1]).spawn(1)[0]
+        if len(observed.y) > NUTS_LIMIT and options.method != "map":
+            options = options.updated(method="map")
+            self.warn(
+                f"{len(observed.y)} observations are more than the {NUTS_LIMIT} for which the loop samples the "
+                "hyperparameters: from now on it fits their posterior mode, in seconds instead of minutes",
+                "",
+            )
+        model = LoopFits(gp, observed, self.fits, self.warn)
+        fits = model.planned(options)
+        if self.warm_starts:
+            fits = model.continued(study, number, fits)
+        self.report(Phase("fitting", number))
+        conditions = self.conditions.fitted(study, number, options, seed, self.warm_starts)
+        fits = model.made(study, fits, stream)
+        return Fitted(model, fits, model.combined(fits, stream), conditions, stream)
+
     @contextmanager
     def proposal(
         self,
@@ -114,34 +166,21 @@ class Proposer:
         If the Monte Carlo error of the acquisition is above `LARGEST_ERROR` and the acquisition is not negligible, the
         fit continues with four times the draws and the search is repeated once.
 
-        The random numbers of a fit follow from ``seed``, that of the study, and from the last trial that it is fitted
-        to: suggestions from the same trials share one fit, also after the study has been resumed.
-
         Raises
         ------
         InferenceError
             If Stan fails.
         """
-        options, seconds = self.fit_options, {"fit": 0.0, "acquisition": 0.0}
-        of_fit = np.random.SeedSequence([seed, max(observed.numbers) + 1]).spawn(1)[0]
-        if len(observed.y) > NUTS_LIMIT and options.method != "map":
-            options = options.updated(method="map")
-            self.warn(
-                f"{len(observed.y)} observations are more than the {NUTS_LIMIT} for which the loop samples the "
-                "hyperparameters: from now on it fits their posterior mode, in seconds instead of minutes",
-                "",
-            )
-        model = LoopFits(gp, observed, self.fits, self.warn)
-        fits = model.planned(options)
-        if self.warm_starts:
-            fits = model.continued(study, trial, fits)
-        self.report(Phase("fitting", trial.number))
+        seconds = {"fit": 0.0, "acquisition": 0.0}
         clock = time.perf_counter()
-        conditions = self.conditions.fitted(study, trial, options, seed, self.warm_starts)
+        model, fits, posterior, conditions, of_fit = self.fitted(gp, study, trial.number, observed, seed)
+        for condition in conditions:
+            condition.store(study, trial, self.warm_starts)
         for stream in (of_fit, *of_fit.spawn(1)):
-            self.report(Phase("fitting", trial.number))
-            fits = model.made(study, fits, stream)
-            posterior = model.combined(fits, stream)
+            if stream is not of_fit:
+                self.report(Phase("fitting", trial.number))
+                fits = model.made(study, fits, stream)
+                posterior = model.combined(fits, stream)
             seconds["fit"] += time.perf_counter() - clock
             self.report(Phase("maximising", trial.number, jsonable(posterior.check().asdict())))
             best = self._incumbent(posterior, observed, fixed)

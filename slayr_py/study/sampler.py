@@ -10,7 +10,8 @@ from __future__ import annotations
 import threading
 import warnings
 import zlib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any, get_args
 
 import numpy as np
@@ -42,7 +43,7 @@ from slayr_py.study.fit_cache import FitCache
 from slayr_py.study.inferred_space import InferredSpaces, groups
 from slayr_py.study.kernel_searches import LoopSearch, as_search, search_record
 from slayr_py.study.loop_fits import LoopFits
-from slayr_py.study.proposal import LOOP_OPTIONS, Phase, Proposer
+from slayr_py.study.proposal import LOOP_OPTIONS, Fitted, Phase, Proposer
 from slayr_py.study.storage.attributes import (
     CONTEXT_KEY,
     is_history,
@@ -53,7 +54,7 @@ from slayr_py.study.storage.attributes import (
 from slayr_py.study.storage.binding import bind_study
 from slayr_py.study.storage.fit_records import store_fit
 from slayr_py.study.storage.optuna_private import stored_trial
-from slayr_py.study.storage.trials import excluded, left_out, observations, pending, trial_configuration
+from slayr_py.study.storage.trials import Observations, excluded, left_out, observations, pending, trial_configuration
 from slayr_py.study.storage.workers import missing_lock, search_lock
 from slayr_py.study.suggesting import suggest_all
 
@@ -486,6 +487,29 @@ class StanGPSampler(BaseSampler):
             return fits.combined(fits.made(study, fits.planned(options), own), own)
         data: dict[str, Any] = {"y_sd": observed.errors, "maximize": observed.maximize}
         return gp.fit(observed.configs, observed.y, seed=seed, options=options, **data)
+
+    @contextmanager
+    def next_models(self, study: Study) -> Iterator[tuple[Observations, Fitted] | None]:
+        """Fit the models of the next suggestion, which will use these fits; None before the end of the initial design.
+
+        The sampler makes no suggestion until the ``with`` block ends.
+
+        Raises
+        ------
+        InferenceError
+            If Stan fails.
+        ToolchainError
+            If Stan cannot be run here.
+        """
+        with self._lock:
+            seed, number = self.bind(study), len(study.get_trials(deepcopy=False))
+            observed = observations(study, self.space)
+            if number < len(self.planned(study, seed)) or not observed.configs:
+                yield None
+                return
+            self.prepare()
+            gp = self.gp if self._search is None else self._search.latest(study, observed)
+            yield observed, self._proposer.fitted(gp, study, number, observed, seed)
 
     def _suggest(self, study: Study, trial: FrozenTrial, seed: int) -> dict[str, Any]:
         """Suggest a configuration and store it in the trial with its origin."""

@@ -12,7 +12,7 @@ from optuna import Study
 from optuna.study import StudyDirection
 from optuna.trial import FrozenTrial, TrialState
 
-from slayr_py.study.storage.attributes import suggestion_record
+from slayr_py.study.storage.attributes import REGRET_KEY, suggestion_record
 from slayr_py.study.storage.search_records import stored_searches
 from slayr_py.study.storage.trials import is_feasible
 
@@ -122,6 +122,25 @@ def search_table(study: Study) -> pd.DataFrame:
         )
     columns = ["number", "due", "expressions", "score", "best", "fits", "seconds", "seed", "error"]
     return pd.DataFrame(rows, columns=columns)
+
+
+def regret_table(study: Study) -> pd.DataFrame:
+    """Tabulate what a stopping rule has found after each trial, one row per estimate.
+
+    Returns
+    -------
+    pandas.DataFrame
+        number of the last trial that was fitted, observations (trials that were fitted), epsilon, target (the wanted
+        probability), probability that the regret of the best configuration is below epsilon, mean of the regret, upper
+        (its quantile with the probability target), stop (whether the rule held). See `slayr_py.Regret`.
+    """
+    columns = ["number", "observations", "epsilon", "target", "probability", "mean", "upper", "stop"]
+    found: dict[int, Mapping[str, Any]] = {}
+    for key, record in study.user_attrs.items():
+        prefix, _, number = key.rpartition(":")
+        if prefix == REGRET_KEY and number.isdecimal() and isinstance(record, Mapping):
+            found[int(number)] = record
+    return pd.DataFrame([{"number": number, **found[number]} for number in sorted(found)], columns=columns)
 
 
 def found_kernels(study: Study) -> str | None:

@@ -82,6 +82,10 @@ observations at which the search was due, the score of each expression and its n
 the trials that it was run on, and what was approximated. After an ``error``, or if all values were equal, the
 expressions are those of the search before."""
 
+REGRET_KEY = "slayr:regret"
+"""Study attribute, followed by ":" and the number of the last trial that was fitted: what the stopping rule has found
+then, a `RegretEstimate` as a dictionary."""
+
 KERNEL_KEY = "slayr:kernel"
 """Study attribute, followed by ":" and a SHA-256: a kernel whose options are long, as trials' fits refer to it."""
 

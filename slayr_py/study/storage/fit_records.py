@@ -107,9 +107,9 @@ def keys(condition: str = "") -> tuple[str, str]:
 
 
 def last_warm_start(
-    study: Study, trial: FrozenTrial, gp: GaussianProcess, chains: int, observed: Sequence[int], condition: str = ""
+    study: Study, number: int, gp: GaussianProcess, chains: int, observed: Sequence[int], condition: str = ""
 ) -> WarmStart | None:
-    """Return the warm start stored by the latest fit before a trial, or None if this model cannot use it.
+    """Return the warm start stored by the latest fit before trial ``number``, or None if this model cannot use it.
 
     Fits to the same trials ``observed`` are skipped: a process that fits to them again, after an interruption, starts
     where the first one did.
@@ -119,7 +119,7 @@ def last_warm_start(
     for earlier in sorted(study.get_trials(deepcopy=False), key=lambda one: -one.number):
         if earlier.user_attrs.get(fit_key, {}).get("trials") == ranges:
             continue
-        if earlier.number < trial.number and start_key in earlier.user_attrs:
+        if earlier.number < number and start_key in earlier.user_attrs:
             try:
                 start = WarmStart.fromdict(earlier.user_attrs[start_key])
                 gp.check_start(start, chains)

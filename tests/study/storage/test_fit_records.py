@@ -83,9 +83,9 @@ def test_a_failed_trial_provides_a_warm_start(plane):
     # The next trial has the same data, so that it shares the fit.
     assert starts_of_fits(advance(study, 2))[-3:] == ["cold", "cold", "warm"]
     gp = study.sampler.gp
-    assert last_warm_start(study, study.trials[6], gp, 2, range(6)) is not None
-    assert last_warm_start(study, study.trials[5], gp, 2, range(4)) is None
-    assert last_warm_start(study, study.trials[4], gp, 2, range(4)) is None
+    assert last_warm_start(study, 6, gp, 2, range(6)) is not None
+    assert last_warm_start(study, 5, gp, 2, range(4)) is None
+    assert last_warm_start(study, 4, gp, 2, range(4)) is None
 
 
 def test_an_audit_that_fails_its_check_keeps_the_carried_posterior(plane, monkeypatch):

@@ -1,0 +1,73 @@
+"""The posterior of the regret, against joint draws on dense grids."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from ConfigSpace import ConfigurationSpace
+from scipy.stats import ks_2samp
+from testing_spaces import conditional_space
+
+import slayr_py as sl
+from slayr_py.acquisition.regret import sample_regret
+from slayr_py.inference.sensitivity.inputs import uniform
+from slayr_py.space import Encoder
+
+LINE = ConfigurationSpace({"x": (0.0, 10.0)})
+GRID = Encoder(LINE).encode(np.linspace(0, 10, 401)[:, None])
+
+
+def line_fit(**options):
+    """A fit that needs no Stan, with much left to learn between 5 and 10."""
+    x = np.array([0.3, 1.0, 1.8, 2.5, 3.6, 4.4, 9.7])
+    gp = sl.GaussianProcess(LINE, "MAT52", inducing=len(x))
+    return gp.fit(x[:, None], np.sin(2 * x) + x / 10, method="laplace", seed=1, **options)
+
+
+@pytest.mark.parametrize("maximize", [False, True])
+def test_regret_has_the_distribution_of_joint_draws_on_a_grid(maximize):
+    posterior = line_fit(maximize=maximize)
+    row = int(np.argmin(posterior.targets.y))
+    found = sample_regret(posterior, posterior.train[[row]], np.random.default_rng(1))
+    functions = posterior.sample(GRID.concatenate(posterior.train[[row]]), 2000, seed=2)
+    best = functions.max(axis=1) if maximize else functions.min(axis=1)
+    expected = np.abs(functions[:, -1] - best)
+    assert found.shape == (256,) and found.min() >= 0
+    # Draws with the same hyperparameters are not independent: 100 instead of 256.
+    assert ks_2samp(found, expected).statistic < 1.63 * np.sqrt(1 / 100 + 1 / 2000)
+
+
+def test_configurations_that_violate_a_constraint_do_not_count():
+    posterior = line_fit()
+    row, x = int(np.argmin(posterior.targets.y)), np.linspace(0, 10, 21)
+    constraint = sl.GaussianProcess(LINE, "SE", inducing=21).fit(x[:, None], x - 4.5, method="laplace", seed=1)
+    found = sample_regret(posterior, posterior.train[[row]], np.random.default_rng(1), [constraint])
+    functions = posterior.sample(GRID.concatenate(posterior.train[[row]]), 2000, seed=2)
+    allowed = functions[:, :-1][:, np.linspace(0, 10, 401) < 4.5]
+    expected = functions[:, -1] - np.minimum(allowed.min(axis=1), functions[:, -1])
+    assert ks_2samp(found, expected).statistic < 1.63 * np.sqrt(1 / 100 + 1 / 2000)
+
+
+def test_fixed_values_restrict_the_minimum():
+    space = ConfigurationSpace({"x": (0.0, 1.0), "n": (1, 3)})
+    encoder = Encoder(space)
+    configs = [{"x": x, "n": n} for n in (1, 2, 3) for x in (0.0, 0.25, 0.5, 0.75, 1.0)]
+    y = [config["n"] * (1 + config["x"]) for config in configs]
+    posterior = sl.GaussianProcess(space, "SE", inducing=15).fit(configs, y, method="map", seed=1)
+    incumbent = encoder.encode([{"x": 0.5, "n": 3}])
+    free = sample_regret(posterior, incumbent, np.random.default_rng(1))
+    fixed = sample_regret(posterior, incumbent, np.random.default_rng(1), fixed=encoder.fix({"n": 3}))
+    assert free.mean() == pytest.approx(3.5, abs=0.2) and fixed.mean() == pytest.approx(1.5, abs=0.2)
+
+
+def test_conditional_spaces_and_small_discrete_ones_have_a_regret():
+    encoder = Encoder(conditional_space())
+    train = uniform(encoder, 20, np.random.default_rng(1))
+    y = train.unit_values.sum(axis=1)
+    posterior = sl.GaussianProcess(encoder, "SE", inducing=20).fit(train, y, method="map", seed=1)
+    assert np.all(np.isfinite(sample_regret(posterior, train[[int(np.argmin(y))]], np.random.default_rng(1))))
+    levels = ConfigurationSpace({"act": ["a", "b"]})
+    posterior = sl.GaussianProcess(levels, "SE", inducing=2).fit(
+        [{"act": "a"}, {"act": "b"}], [0.0, 1.0], method="map", seed=1
+    )
+    assert sample_regret(posterior, posterior.train[[0]], np.random.default_rng(1)).max() < 0.5

@@ -1,0 +1,113 @@
+"""Stopping by the posterior of the regret."""
+
+from __future__ import annotations
+
+import io
+import re
+from contextlib import redirect_stderr
+
+import optuna
+import pytest
+from ConfigSpace import ConfigurationSpace
+
+import slayr_py as sl
+from slayr_py.errors import DataError
+from slayr_py.inference import GaussianProcess
+from slayr_py.study import StanGPSampler, create_study, regret_table
+
+LINE = ConfigurationSpace({"x": (-1.0, 1.0)})
+
+
+def bowl(config):
+    return 10 * (config["x"] - 0.3) ** 2
+
+
+def loose(**changes):
+    return sl.Regret(**{"epsilon": 1.0, "probability": 0.9} | changes)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        ({"epsilon": 0}, "epsilon must be .* got 0"),
+        ({"epsilon": float("nan")}, "epsilon"),
+        ({"probability": 1.0}, r"probability must be in \(0, 1\), got 1.0"),
+        ({"probability": -0.5}, "probability"),
+    ],
+)
+def test_illegal_arguments_are_named(arguments, words):
+    with pytest.raises(DataError, match=words):
+        loose(**arguments)
+
+
+def test_a_rule_of_another_type_is_refused():
+    with pytest.raises(DataError, match=r"stop must be a stopping rule such as sl.Regret\(0.01\), not 0.01"):
+        sl.minimize(bowl, LINE, stop=0.01)
+
+
+def test_the_rule_needs_a_model():
+    study = optuna.create_study()
+    with pytest.raises(DataError, match="the sampler of study .* must be a StanGPSampler"):
+        study.optimize(lambda trial: trial.suggest_float("x", 0, 1), n_trials=1, callbacks=[loose()])
+
+
+def test_nothing_is_estimated_during_the_initial_design():
+    study = create_study(LINE, n_initial=4, seed=1)
+    for value in (1.0, 2.0):
+        sl.study.tell(study, sl.study.ask(study), value)
+    assert loose().estimate(study) is None and regret_table(study).empty
+
+
+@pytest.mark.stan
+def test_minimize_stops_and_a_resumed_study_stays_stopped(quick):
+    drawn = io.StringIO()
+    options = {"n_initial": 4, "seed": 1, "storage": optuna.storages.InMemoryStorage(), "study_name": "s", **quick}
+    with redirect_stderr(drawn):
+        result = sl.minimize(bowl, LINE, budget=30, stop=loose(), **options)
+    n, table = len(result.trials), regret_table(result.study)
+    assert n < 30 and result.best_value < 1
+    assert table["stop"].tolist() == [False] * (len(table) - 1) + [True]
+    assert table["number"].tolist() == list(range(3, n)) and table["observations"].iloc[-1] == n
+    last = table.iloc[-1]
+    assert last["probability"] >= 0.9 and last["upper"] <= 1.0 and last["epsilon"] == 1.0 and last["target"] == 0.9
+    assert f"stopped after {n} observations: P(regret < 1) = {last['probability']:.2f} >= 0.9" in drawn.getvalue()
+    assert re.search(r"best [^|]* \| P\(regret < 1\) = ", drawn.getvalue())
+    assert len(sl.minimize(bowl, LINE, budget=30, stop=loose(), progress=False, **options).trials) == n
+    # A stricter rule continues, with the trials of a study that never stopped.
+    again = sl.minimize(bowl, LINE, budget=n + 1, stop=loose(epsilon=1e-9), progress=False, **options)
+    plain = sl.minimize(bowl, LINE, budget=n + 1, n_initial=4, seed=1, progress=False, **quick)
+    assert again.trials["params_x"].tolist() == plain.trials["params_x"].tolist()
+
+
+@pytest.mark.stan
+def test_the_estimate_shares_the_fit_with_the_next_suggestion(quick, monkeypatch):
+    calls, fit = [], GaussianProcess.fit
+    monkeypatch.setattr(GaussianProcess, "fit", lambda self, *a, **k: calls.append(1) or fit(self, *a, **k))
+    options = {"n_initial": 3, "seed": 1, "progress": False, **quick}
+    sl.minimize(bowl, LINE, budget=6, stop=loose(epsilon=1e-9), **options)
+    assert len(calls) == 4  # for three suggestions, and for the estimate after the last trial
+
+
+@pytest.mark.stan
+@pytest.mark.parametrize("direction", ["minimize", "maximize"])
+def test_the_rule_is_a_callback_of_optuna(quick, direction):
+    study = optuna.create_study(direction=direction, sampler=StanGPSampler(LINE, n_initial=4, seed=1, **quick))
+    sign = 1 if direction == "minimize" else -1
+    study.optimize(lambda trial: sign * bowl({"x": trial.suggest_float("x", -1, 1)}), n_trials=30, callbacks=[loose()])
+    assert len(study.trials) < 30 and abs(study.best_value) < 1
+    assert regret_table(study)["stop"].iloc[-1]
+
+
+@pytest.mark.stan
+def test_failures_noise_fixed_values_and_parallel_evaluations(quick):
+    space = ConfigurationSpace({"x": (-1.0, 1.0), "n": (1, 3)})
+
+    def objective(config):
+        if config["x"] > 0.8:
+            raise ValueError("diverged")
+        return bowl(config) + config["n"], {"size": config["n"] - 2.5}
+
+    options = {"n_initial": 6, "seed": 1, "progress": False, "noisy": True, "n_parallel": 2, **quick}
+    with_rule = sl.minimize(objective, space, budget=12, stop=loose(), fixed={"n": 2}, **options)
+    assert not regret_table(with_rule.study).empty
+    assert set(with_rule.trials["params_n"]) == {2}
