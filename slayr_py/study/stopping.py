@@ -25,6 +25,9 @@ _STREAM = 3  # of the random numbers of a study and a number of observations; 0 
 class RegretEstimate(NamedTuple):
     """Posterior of the regret of the best configuration so far."""
 
+    incumbent: int
+    """Number of the trial with the best configuration."""
+
     observations: int
     """Number of trials that the model was fitted to."""
 
@@ -124,9 +127,10 @@ class Regret:
             return None
         if found is None:
             return None
-        observed, regret = found
+        observed, row, regret = found
         probability = float(np.mean(regret < self.epsilon))
         estimate = RegretEstimate(
+            observed.numbers[row],
             len(observed.numbers),
             self.epsilon,
             self.probability,
@@ -138,7 +142,7 @@ class Regret:
         study.set_user_attr(f"{REGRET_KEY}:{max(observed.numbers)}", estimate._asdict())
         return estimate
 
-    def _sampled(self, study: Study, sampler: StanGPSampler) -> tuple[Observations, FloatArray] | None:
+    def _sampled(self, study: Study, sampler: StanGPSampler) -> tuple[Observations, int, FloatArray] | None:
         with sampler.next_models(study) as models:
             if models is None:
                 return None
@@ -151,7 +155,7 @@ class Regret:
             with threadpool_limits(limits=1, user_api="blas"):
                 conditions = [condition.posterior for condition in fitted.conditions]
                 incumbent, rng = fitted.posterior.train[[row]], np.random.default_rng(stream)
-                return observed, sample_regret(fitted.posterior, incumbent, rng, conditions, sampler.fixed)
+                return observed, row, sample_regret(fitted.posterior, incumbent, rng, conditions, sampler.fixed)
 
 
 def _incumbent(posterior: Posterior | StackedPosterior, observed: Observations, sampler: StanGPSampler) -> int | None:

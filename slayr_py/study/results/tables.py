@@ -130,11 +130,12 @@ def regret_table(study: Study) -> pd.DataFrame:
     Returns
     -------
     pandas.DataFrame
-        number of the last trial that was fitted, observations (trials that were fitted), epsilon, target (the wanted
-        probability), probability that the regret of the best configuration is below epsilon, mean of the regret, upper
-        (its quantile with the probability target), stop (whether the rule held). See `slayr_py.Regret`.
+        number of the last trial that was fitted, incumbent (number of the best trial), observations (number of fitted
+        trials), epsilon, target (the wanted probability), probability that the regret of the incumbent is below
+        epsilon, mean of the regret, upper (its quantile with the probability target), stop (whether the rule held).
+        See `slayr_py.Regret`.
     """
-    columns = ["number", "observations", "epsilon", "target", "probability", "mean", "upper", "stop"]
+    columns = ["number", "incumbent", "observations", "epsilon", "target", "probability", "mean", "upper", "stop"]
     found: dict[int, Mapping[str, Any]] = {}
     for key, record in study.user_attrs.items():
         prefix, _, number = key.rpartition(":")

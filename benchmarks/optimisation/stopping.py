@@ -1,0 +1,141 @@
+"""Calibration of the stopping rule: how often the true regret is below epsilon when it stops.
+
+    python -m benchmarks.optimisation.stopping --data DIR --seeds 2 --budget 60
+
+`slayr_py.Regret` estimates the 95% quantile of the regret after every trial. The rule with epsilon would stop at the
+first trial whose quantile is at most epsilon, so one run serves every epsilon. Epsilon is a share of the standard
+deviation of the objective over the space, by 4,096 points. Problems: those of benchmarks.optimisation.suite with a
+known minimum, and those of benchmarks.optimisation.constrained. Each run is appended to stopping.csv when it ends; run
+the same command again to resume after an interruption. --report only prints the tables.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+import warnings
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import joblib
+import numpy as np
+import pandas as pd
+from ConfigSpace import Configuration
+
+import slayr_py as sl
+from benchmarks.common.command_line import begin, command_parser
+from benchmarks.common.constrained_problems import CONSTRAINED
+from benchmarks.common.data_problems import svm_table
+from benchmarks.common.problems import PROBLEMS, Problem
+from benchmarks.common.studies import append, begin_table
+from benchmarks.common.versions import versions
+from slayr_py.space import Encoder
+
+COLUMNS = ["problem", "seed", "number", "sd", "upper", "regret", "seconds"]
+SHARES = (0.003, 0.01, 0.03, 0.1, 0.3)
+TARGET = 0.95
+NEVER = 1e-300  # an epsilon for which no study stops
+
+
+def problems_with_minimum(data: Path | None) -> dict[str, Problem]:
+    """Return the problems by name."""
+    found = {**PROBLEMS, **CONSTRAINED}
+    if data is not None:
+        found |= {f"svm {dataset}": svm_table(data, dataset) for dataset in ("A9A", "phoneme")}
+    return found
+
+
+def run(name: str, problem: Problem, seed: int, budget: int) -> list[dict[str, Any]]:
+    """Return one row per estimate: the quantile of the regret, and the true one."""
+    encoder, seconds = Encoder(problem.space), 0.0
+    sd = float(np.std([problem.objective(config) for config in encoder.sobol(4096, 0)]))
+    noise = np.random.default_rng([seed, 1])
+
+    def objective(config: Mapping[str, Any]) -> Any:
+        value = problem.objective(config) + (problem.noise * noise.standard_normal() if problem.noise else 0.0)
+        return value if problem.constraints is None else (value, problem.constraints(config))
+
+    rule, estimates = sl.Regret(NEVER, TARGET), []
+
+    def estimate(study: Any, trial: Any) -> None:
+        nonlocal seconds
+        clock = time.perf_counter()
+        if (found := rule.estimate(study)) is not None:
+            config = study.trials[found.incumbent].params
+            regret = problem.objective(Configuration(problem.space, config)) - problem.minimum
+            elapsed = time.perf_counter() - clock
+            estimates.append((found.observations, sd, found.upper, regret, elapsed))
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        options: dict[str, Any] = {"noisy": problem.noise > 0, "progress": False, "callbacks": [estimate]}
+        sl.minimize(objective, problem.space, budget=budget, seed=seed, **options)
+    return [dict(zip(COLUMNS, (name, seed, *row), strict=True)) for row in estimates]
+
+
+def stopped(runs: pd.DataFrame, share: float) -> pd.DataFrame:
+    """Return the first row of each run at which the rule stops for this epsilon."""
+    holds = runs[runs["upper"] <= share * runs["sd"]]
+    return holds.sort_values("number").groupby(["problem", "seed"], as_index=False).first()
+
+
+def calibration(runs: pd.DataFrame) -> str:
+    """Return how often the true regret is below epsilon where the rule stops, one line per epsilon, in Markdown."""
+    n = len(runs[["problem", "seed"]].drop_duplicates())
+    lines = ["| epsilon / sd | runs that stopped | true regret below epsilon | evaluations, median |", "|---" * 4 + "|"]
+    for share in SHARES:
+        ends = stopped(runs, share)
+        right = int((ends["regret"] <= share * ends["sd"]).sum())
+        part = f"{right} ({right / len(ends):.0%})" if len(ends) else "0"
+        lines.append(f"| {share:g} | {len(ends)} of {n} | {part} | {ends['number'].median():.0f} |")
+    return "\n".join(lines)
+
+
+def by_problem(runs: pd.DataFrame, share: float) -> str:
+    """Return where each problem stops for one epsilon, and the true regret there over epsilon, in Markdown."""
+    ends, lines = stopped(runs, share), ["| problem | stopped after | true regret / epsilon |", "|---" * 3 + "|"]
+    for name, group in runs.groupby("problem", sort=False):
+        own = ends[ends["problem"] == name]
+        numbers = ", ".join(str(number) for number in own["number"])
+        ratios = ", ".join(f"{ratio:.2g}" for ratio in own["regret"] / (share * own["sd"]))
+        missing = group["seed"].nunique() - len(own)
+        never = f"{missing} not by {group['number'].max()}" if missing else ""
+        lines.append(f"| {name} | {', '.join(filter(None, (numbers, never)))} | {ratios} |")
+    return "\n".join(lines)
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    parser = command_parser(__file__, __doc__)
+    parser.add_argument("--problems", nargs="+", metavar="PROBLEM", help="names (default: all)")
+    parser.add_argument("--data", type=Path, help="folder with the data of the tabulated problems")
+    parser.add_argument("--seeds", type=int, default=2, help="runs per problem")
+    parser.add_argument("--budget", type=int, default=60, help="evaluations per run")
+    parser.add_argument("--jobs", type=int, default=1, help="number of parallel runs")
+    parser.add_argument("--output", type=Path, default=Path(__file__).parent / "results", help="folder of the file")
+    parser.add_argument("--report", action="store_true", help="run nothing; print the tables of the stored runs")
+    options = begin(parser, arguments)
+    path = options.output / "stopping.csv"
+    known = problems_with_minimum(options.data)
+    names = options.problems or list(known)
+    if not options.report:
+        if unknown := [name for name in names if name not in known]:
+            raise SystemExit(f"unknown problems {unknown}; known: {', '.join(known)}")
+        rows = begin_table(path, COLUMNS)
+        path.with_suffix(".json").write_text(json.dumps(versions(), indent=1) + "\n", encoding="utf-8")
+        done = set(zip(rows["problem"], rows["seed"], strict=True))
+        todo = [(name, seed) for seed in range(options.seeds) for name in names if (name, seed) not in done]
+        parallel = joblib.Parallel(n_jobs=options.jobs, return_as="generator_unordered")
+        for found in parallel(joblib.delayed(run)(name, known[name], seed, options.budget) for name, seed in todo):
+            for row in found:
+                append(path, row)
+            print(f"{found[0]['problem']}, seed {found[0]['seed']}: {found[-1]['upper']:.3g}", flush=True)
+    runs = begin_table(path, COLUMNS)
+    runs = runs[runs["seed"] < options.seeds]
+    if options.problems:
+        runs = runs[runs["problem"].isin(names)]
+    print(f"{calibration(runs)}\n\nepsilon = 0.01 sd:\n\n{by_problem(runs, 0.01)}")
+
+
+if __name__ == "__main__":
+    main()
