@@ -19,7 +19,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from slayr_py.inference.posterior import Posterior
-from slayr_py.inference.prediction import BLOCK, Predictor, cholesky
+from slayr_py.inference.prediction import BLOCK, CACHED, Predictor, cholesky
 from slayr_py.inference.stacking.posterior import StackedPosterior
 from slayr_py.inference.triangular import solve_lower, solve_upper
 from slayr_py.inference.warp import unwarped
@@ -95,7 +95,7 @@ class DrawnFunctions:
         first = 0
         for one in self.expansions:
             last = first + len(one.weights) * one.weights.shape[2]
-            block = max(1, BLOCK // (len(one.weights) * len(one.centres)))
+            block = max(1, CACHED // (len(one.weights) * len(one.centres)))
             for i in range(0, len(new), block):
                 some = one(new[i : i + block])
                 values[first:last, i : i + block] = some if one.warp is None else unwarped(some, one.warp)

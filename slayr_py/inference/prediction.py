@@ -38,7 +38,8 @@ from slayr_py.space.dimension import FloatArray
 
 BLOCK = 2**23
 """Doubles in the largest array of a block of draws: 64 MB."""
-_CACHED = 2**17  # doubles in the arrays of a block of draws that should stay in the cache: 1 MB
+CACHED = 2**17
+"""Doubles in the arrays of a block that should stay in a processor's cache: 1 MB."""
 _JITTERS = (1e-14, 1e-12, 1e-10)
 _BISECTIONS = 60
 
@@ -293,7 +294,7 @@ class Predictor:
         s, n = len(draws["mu"]), len(train)
         covariance = np.empty((s, n, n))
         # Blocks that fit into a processor's cache take half the time.
-        block = max(1, _CACHED // (n * n))
+        block = max(1, CACHED // (n * n))
         for i in range(0, s, block):
             rows = slice(i, i + block)
             covariance[rows] = kernel.cross(train, train, {name: values[rows] for name, values in draws.items()})
