@@ -31,6 +31,7 @@ from slayr_py.space import Encoder
 from slayr_py.study.kernel_searches import default_search
 from slayr_py.study.objective import Objective
 from slayr_py.study.proposal import LOOP_OPTIONS
+from slayr_py.study.stopping import Regret
 
 
 @dataclass(frozen=True)
@@ -66,7 +67,9 @@ _STUDY: dict[str, Types] = {
     "max_consecutive_failures": int,
     "n_parallel": int,
     "fixed": dict,
+    "stop": dict,
 }
+_STOP: dict[str, Types] = {"epsilon": (int, float), "probability": (int, float)}
 _OBJECTIVE: dict[str, Types] = {"function": str, "command": list, "timeout": (int, float)}
 _GP: dict[str, Types] = {
     "kernel": (str, dict),
@@ -120,6 +123,8 @@ def load_config(path: Path) -> Config:
     options = {key: value for key, value in study.items() if key not in ("name", "storage", "output")}
     if "history" in study:
         options["history"] = read_past_experiments(path.parent / study["history"], space)
+    if "stop" in study:
+        options["stop"] = _stop(study["stop"])
     options |= {key: value for key, value in gp.items() if key not in ("kernel", "priors")}
     if "pretrain" in document:
         if "kernel" in gp:
@@ -163,6 +168,16 @@ def _space(table: Mapping[str, Any], folder: Path) -> ConfigurationSpace:
             )
         return read_space(folder / table["file"])
     return inline_space(table)
+
+
+def _stop(table: Mapping[str, Any]) -> Regret:
+    check_keys(table, _STOP, "stop in [study]")
+    if "epsilon" not in table:
+        raise ConfigError("stop in [study] needs an epsilon: stop = { epsilon = 0.01 }")
+    try:
+        return Regret(**table)
+    except DataError as error:
+        raise ConfigError(f"stop in [study]: {error}") from error
 
 
 def _kernel(value: str | Mapping[str, Any], encoder: Encoder) -> str | Kernel | KernelSearch:

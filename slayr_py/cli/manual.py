@@ -76,6 +76,9 @@ A configuration file:
                                   # first success
   n_parallel = 1                  # evaluations at a time, in threads
   fixed = { layers = 2 }          # values that are not varied in this run
+  stop = { epsilon = 0.01, probability = 0.95 }
+                                  # stop before the budget is used up: when
+                                  # P(regret < epsilon) is at least this
 
 \b
   [objective]                     # a function or a command

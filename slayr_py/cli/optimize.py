@@ -15,7 +15,7 @@ from slayr_py.display import config_lines, printable
 from slayr_py.errors import DataError, ObjectiveError
 from slayr_py.study import Result, minimize, suggestion_table
 from slayr_py.study.results.recommendation import has_recommendation
-from slayr_py.study.results.tables import found_kernels
+from slayr_py.study.results.tables import found_kernels, regret_table
 from slayr_py.study.sampler import sampler_of
 from slayr_py.study.storage.attributes import describe_kernel, is_history
 from slayr_py.study.storage.opening import url_without_password
@@ -89,6 +89,10 @@ def _report(result: Result, name: str, folder: Path, url: str, command: str) -> 
     if found := found_kernels(result.study):
         typer.echo(printable(f"found       {found}"))
     typer.echo(_fits_line(result))
+    estimates = regret_table(result.study)
+    if len(estimates) and estimates["stop"].iloc[-1]:
+        last = estimates.iloc[-1]
+        typer.echo(f"stopped     P(regret < {last['epsilon']:g}) = {last['probability']:.2f} >= {last['target']:g}")
     typer.echo(f"figure      {_save_figure(result, folder / f'{name}_convergence.png')}")
     typer.echo(f"study       {url}")
     typer.echo(f"inspect     slayr inspect {url.removeprefix('sqlite:///')} --study-name {name}")

@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 from ConfigSpace import ConfigurationSpace
 
+import slayr_py as sl
 from slayr_py.cli.checks import ConfigError
 from slayr_py.cli.config import load_config
 from slayr_py.errors import DataError, SlayrError
@@ -240,6 +241,19 @@ def test_the_file_of_a_space(folder):
     assert load_config(write(folder, OBJECTIVE + '[space]\nfile = "space.json"\n')).space.space == space
     with pytest.raises(ConfigError, match="both a file and the parameter 'y'"):
         load_config(write(folder, OBJECTIVE + '[space]\nfile = "space.json"\ny = 3\n'))
+
+
+def test_a_stopping_rule(folder):
+    rule = "[study]\nstop = { epsilon = 0.5, probability = 0.9 }\n"
+    assert load_config(write(folder, rule + OBJECTIVE + SPACE)).options["stop"] == sl.Regret(0.5, 0.9)
+    for text, words in (
+        ("{ probability = 0.9 }", r"needs an epsilon: stop = \{ epsilon = 0.01 \}"),
+        ("{ epsilon = -1 }", r"stop in \[study\]: epsilon must be .* got -1"),
+        ("{ epsilon = 1, probabilty = 0.9 }", "did you mean 'probability'"),
+        ("{ epsilon = true }", "epsilon in stop in .* not True"),
+    ):
+        with pytest.raises(ConfigError, match=words):
+            load_config(write(folder, f"[study]\nstop = {text}\n" + OBJECTIVE + SPACE))
 
 
 @pytest.mark.parametrize("name", ["nusvr_diabetes", "train_command"])

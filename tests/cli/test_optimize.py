@@ -142,3 +142,14 @@ def test_invalid_past_experiments_are_named(slayr, folder, content, words):
     code, _, err = slayr("optimize", "bowl.toml", "-q", "--history", "runs.csv")
     assert code == 2 and words in err
     assert slayr("optimize", "bowl.toml", "-q", "--history", "none.csv")[2] == "slayr: there is no table none.csv\n"
+
+
+@pytest.mark.stan
+def test_a_stopping_rule_ends_the_study_and_is_shown(slayr, folder):
+    text = (folder / "bowl.toml").read_text().replace("budget = 4", "budget = 9\nstop = { epsilon = 1e6 }")
+    (folder / "short.toml").write_text(text)
+    code, out, err = slayr("optimize", "short.toml", "-q")
+    assert code == 0 and "stopped     P(regret < 1e+06) = 1.00 >= 0.95" in out, err
+    assert len(optuna.load_study(study_name="short", storage="sqlite:///short.db").trials) < 9
+    code, out, _ = slayr("inspect", "short.db")
+    assert code == 0 and "observations P(regret < 1e+06) = 1.000, 0.95 is needed; mean regret " in out
