@@ -295,6 +295,21 @@ def test_examine_a_posterior(names):
     plt.close("all")
 
 
+@recipe("Which parameters matter")
+def test_which_parameters_matter(names):
+    table = names["table"]
+    assert table.index[0] == "lr" and table.loc["lr", "total"] > 0.5 > table.loc["layers", "total"]
+    assert Path("importance.png").stat().st_size > 5000
+
+
+@recipe("Stop when little is left to be gained")
+def test_stop_when_little_is_left_to_be_gained(names):
+    result = names["result"]
+    table = sl.study.regret_table(result.study)
+    assert len(result.trials) < 40 and table["stop"].iloc[-1] and table["probability"].iloc[-1] >= 0.95
+    assert result.best_value < 0.12
+
+
 @recipe("Dashboard")
 def test_dashboard(names):
     assert len(optuna.load_study(study_name="net", storage="sqlite:///net.db").trials) == 8
