@@ -53,6 +53,8 @@ STUDY = [
     ["kernel_searches"],
     ["sampler", "asktell"],
     ["results", "stopping"],
+    ["report"],
+    ["result"],
     ["progress"],
     ["evaluation"],
     ["parallel"],

@@ -11,16 +11,16 @@ import pandas as pd
 import typer
 
 from slayr_py.cli.checks import ConfigError
-from slayr_py.cli.fit_text import attempts_text, limits_text, stack_lines, wrapped
 from slayr_py.cli.recommendation import recommendation_text
 from slayr_py.cli.studies import load_study
+from slayr_py.cli.wrapping import wrapped
 from slayr_py.display import cell, config_lines, printable, table_text
 from slayr_py.errors import DataError
 from slayr_py.inference.diagnostics.checks import INFLUENTIAL
 from slayr_py.study import Result, convergence_figure, space_of, suggestion_table
+from slayr_py.study.results.fit_text import fit_notes, limits_text
 from slayr_py.study.results.recommendation import has_recommendation
-from slayr_py.study.results.result import trials_table
-from slayr_py.study.results.tables import abandoned_attempts, found_kernels, regret_table, search_table
+from slayr_py.study.results.tables import found_kernels, regret_table, search_table, trials_table
 from slayr_py.study.storage.attributes import FAILURE_KEY, describe_kernel, study_record, suggestion_record
 from slayr_py.study.storage.opening import quiet_optuna
 
@@ -143,16 +143,8 @@ def _print_fits(fits: pd.DataFrame, records: Mapping[int, Mapping[str, Any]]) ->
     for number in fits["number"]:
         record = records[number]
         diagnostics = record.get("diagnostics", {})
-        if record.get("error"):
-            typer.echo(wrapped(f"trial {number} has no fit: {record['error']}"))
-        elif text := attempts_text(abandoned_attempts(record), diagnostics):
-            typer.echo(wrapped(f"trial {number}: {text}"))
-        for line in stack_lines(record):
-            typer.echo(wrapped(f"trial {number}, {line}"))
-        for name, condition in record.get("conditions", {}).items():
-            messages = condition.get("diagnostics", {}).get("messages", [])
-            if messages:
-                typer.echo(wrapped(f"trial {number}, model of {name}: {'; '.join(messages)}"))
+        for note in fit_notes(record):
+            typer.echo(wrapped(f"trial {number}: {note}"))
         if diagnostics.get("loo_influential"):
             influential.append(number)
         if text := limits_text(diagnostics):

@@ -9,8 +9,8 @@ from typing import Any
 
 import typer
 
-from slayr_py.cli.fit_text import wrapped
 from slayr_py.cli.observations import read_observations
+from slayr_py.cli.wrapping import wrapped
 from slayr_py.display import table_text
 from slayr_py.search import KernelSearch
 from slayr_py.search.result import MOST_EXACT

@@ -4,10 +4,10 @@ from slayr_py.study.asktell import ask, config_of, create_study, space_of, tell
 from slayr_py.study.distributions import space_to_distributions
 from slayr_py.study.loop import minimize
 from slayr_py.study.proposal import Phase
+from slayr_py.study.result import Result
 from slayr_py.study.results.importance_figure import importance_figure
 from slayr_py.study.results.recommendation import Recommendation
 from slayr_py.study.results.refits import posterior_of, replay_parts, replay_trial
-from slayr_py.study.results.result import Result
 from slayr_py.study.results.tables import convergence_figure, regret_table, search_table, suggestion_table
 from slayr_py.study.sampler import StanGPSampler
 from slayr_py.study.stopping import Regret, RegretEstimate

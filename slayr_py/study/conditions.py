@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Set
 from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
+from ConfigSpace import ConfigurationSpace
 from optuna import Study
 from optuna.trial import FrozenTrial
 
@@ -27,6 +28,9 @@ Failures = Literal["learn", "ignore"]
 
 SUCCESS = "success"
 """Name of the model of failures; it predicts the probability of success."""
+
+
+_CONSTRAINT = "constraint "
 
 
 class Condition(NamedTuple):
@@ -101,7 +105,25 @@ class Conditions:
                 yield SUCCESS, GaussianProcess(self.encoder, self.kernel, likelihood="probit"), results
         for name, results in constraint_results(study, self.encoder.space).items():
             compressed = results._replace(values=bilog(results.values))
-            yield f"constraint {name}", GaussianProcess(self.encoder, self.kernel, self.priors), compressed
+            yield f"{_CONSTRAINT}{name}", GaussianProcess(self.encoder, self.kernel, self.priors), compressed
+
+
+def condition_results(study: Study, space: ConfigurationSpace, name: str, numbers: Set[int]) -> Results:
+    """Return what the model of a condition was fitted to, restricted to the trials with these numbers.
+
+    Raises
+    ------
+    KeyError
+        If the study has no constraint of that name.
+    """
+    found = outcomes(study, space) if name == SUCCESS else constraint_results(study, space)[name[len(_CONSTRAINT) :]]
+    rows = [row for row, number in enumerate(found.numbers) if number in numbers]
+    values = found.values[rows]
+    return Results(
+        [found.numbers[row] for row in rows],
+        [found.configs[row] for row in rows],
+        values if name == SUCCESS else bilog(values),
+    )
 
 
 def bilog(values: FloatArray) -> FloatArray:

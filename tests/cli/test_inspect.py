@@ -132,7 +132,7 @@ def test_inspect_shows_approximations_and_failed_fits(inspect_fits):
     words = words_of(out)
     assert "k_loo pareto_k start" in words and " 0.55 " in words and "2*" in words
     assert "trial 1: pathfinder approximation: Pareto k 0.91 > 0.7, so NUTS with warm-up 300: ok" in words
-    assert "trial 2 has no fit: Stan's nuts run failed: no memory" in words
+    assert "trial 2: no fit: Stan's nuts run failed: no memory" in words
     lines = out[out.index("trial 1: ") :].splitlines()
     assert max(map(len, lines)) <= 80 and len(lines) > 4
 
@@ -160,7 +160,7 @@ def test_inspect_escapes_text_of_untrusted_records(inspect_fits):
     out = inspect_fits(*records)
     assert "\x1b" not in out and "\x07" not in out and r"\x1b[2Jgone\x07" in out
     lines = out[out.index("acq [s]") :]
-    assert "\nfits" not in lines and "\ntrial" not in lines and r"trial 4 has no fit: \x1b[2Jgone" in lines
+    assert "\nfits" not in lines and "\ntrial" not in lines and r"trial 4: no fit: \x1b[2Jgone" in lines
 
 
 @pytest.mark.stan

@@ -9,11 +9,12 @@ from typing import Any, NamedTuple
 from optuna import Study
 from optuna.trial import FrozenTrial
 
-from slayr_py.errors import DataError, StorageError
+from slayr_py.errors import DataError, SlayrError, StorageError
 from slayr_py.inference import Posterior, Replay, StackedPosterior
 from slayr_py.inference.observed import Observed, observe
 from slayr_py.inference.records.record import data_digest
 from slayr_py.inference.replay import posterior_again, recorded_model, replay
+from slayr_py.study.conditions import condition_results
 from slayr_py.study.storage.attributes import FIT_KEY, START_KEY, study_record, suggestion_record
 from slayr_py.study.storage.fit_records import keys, stored_kernel
 from slayr_py.study.storage.trials import from_ranges, observations, to_ranges
@@ -137,13 +138,52 @@ def recorded_fits(study: Study, number: int) -> RecordedFits:
     return RecordedFits([_recorded_fit(study, number, one, start_key) for one, ((_, start_key), _) in pairs], stack)
 
 
+def conditions_of(study: Study, number: int, progress: Callable[[str], None] | None = None) -> dict[str, Posterior]:
+    """Repeat the fits of the models of failures and constraints behind a trial's suggestion.
+
+    Returns
+    -------
+    dict of str to Posterior
+        By the names of `slayr_py.study.conditions.Condition`; empty if nothing but the objective was modelled.
+
+    Raises
+    ------
+    DataError, StorageError, ToolchainError, InferenceError
+        As in :func:`posterior_of`.
+    """
+    names = suggestion_record(_trial(study, number)).get("conditions")
+    return {name: _condition(study, number, name, progress) for name in (names if isinstance(names, Mapping) else {})}
+
+
+def _condition(study: Study, number: int, name: str, progress: Callable[[str], None] | None) -> Posterior:
+    fit_key, start_key = keys(name)
+    try:
+        record = _complete(study, _trial(study, number).user_attrs[fit_key], start_key)
+        numbers = set(from_ranges(record.pop("trials")))
+        model = recorded_model(record)
+        results = condition_results(study, model.encoder.space, name, numbers)
+        pointwise = record["arguments"].get("pointwise", True)
+        observed = observe(model, results.configs, results.values, record["arguments"]["method"] == "map", pointwise)
+        return posterior_again(record, observed, progress)
+    except SlayrError:
+        raise
+    except Exception as error:  # a damaged record can raise any type of error
+        raise _damaged(study, number, error) from error
+
+
+def _complete(study: Study, reduced: Mapping[str, Any], start_key: str) -> dict[str, Any]:
+    """Return a stored record of a fit with what the study has only once: space, kernel and warm start."""
+    record = dict(reduced) if "space" in reduced else {"space": _space(study), **reduced}
+    record["kernel"] = stored_kernel(study, record["kernel"])
+    if set(record["start"] or ()) == {"trial"}:
+        record["start"] = _trial(study, record["start"]["trial"]).user_attrs[start_key]
+    return record
+
+
 def _recorded_fit(study: Study, number: int, reduced: Mapping[str, Any], start_key: str) -> RecordedFit:
     """Return a fit of a trial from its stored record; ``start_key`` is the attribute of warm starts."""
     try:
-        record = dict(reduced) if "space" in reduced else {"space": _space(study), **reduced}
-        record["kernel"] = stored_kernel(study, record["kernel"])
-        if set(record["start"] or ()) == {"trial"}:
-            record["start"] = _trial(study, record["start"]["trial"]).user_attrs[start_key]
+        record = _complete(study, reduced, start_key)
         ranges = record.pop("trials")
         if any(last >= len(study.get_trials(deepcopy=False)) for _, last in ranges):
             raise StorageError(

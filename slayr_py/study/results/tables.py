@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
+from ConfigSpace import ConfigurationSpace
 from optuna import Study
 from optuna.study import StudyDirection
 from optuna.trial import FrozenTrial, TrialState
@@ -47,6 +48,33 @@ def feasible_trials(study: Study) -> list[FrozenTrial]:
     finite = finite_trials(study)
     names = {name for trial in finite for name in trial.constraints}
     return [trial for trial in finite if is_feasible(trial, names)]
+
+
+def trials_table(study: Study, space: ConfigurationSpace | None = None) -> pd.DataFrame:
+    """Tabulate a study's trials: number, value, state, params_<name>.
+
+    Parameters
+    ----------
+    study : optuna.Study
+        Has one objective.
+    space : ConfigurationSpace, optional
+        Its parameters come first, in its order, even if no trial has them.
+    """
+    trials = study.get_trials(deepcopy=False)
+    declared = list(space) if space is not None else []
+    others = sorted({name for trial in trials for name in trial.params} - set(declared))
+    rows = [
+        {
+            "number": trial.number,
+            "value": trial.value if trial.state == TrialState.COMPLETE else None,
+            "state": trial.state.name,
+            **{f"params_{name}": trial.params.get(name) for name in [*declared, *others]},
+        }
+        for trial in trials
+    ]
+    columns = ["number", "value", "state", *(f"params_{name}" for name in [*declared, *others])]
+    table = pd.DataFrame(rows, columns=columns)
+    return table.astype({"number": "int64", "value": "float64"})
 
 
 def suggestion_table(study: Study) -> pd.DataFrame:
@@ -167,8 +195,9 @@ def _all_ok(record: Mapping[str, Any]) -> bool:
 
 
 def abandoned_attempts(record: Mapping[str, Any]) -> list[Mapping[str, Any]]:
-    """Return the discarded attempts in the suggestion record of a trial."""
-    abandoned = record.get("fit", {}).get("abandoned")
+    """Return the discarded attempts in the suggestion record of a trial, or in that of a part of a stack."""
+    fit = record.get("fit")
+    abandoned = fit.get("abandoned") if isinstance(fit, Mapping) else None
     return [entry for entry in abandoned if isinstance(entry, Mapping)] if isinstance(abandoned, list) else []
 
 

@@ -4,6 +4,7 @@ import optuna
 from matplotlib.figure import Figure
 
 from slayr_py.study import ask, convergence_figure, create_study, suggestion_table
+from slayr_py.study.results.tables import trials_table
 from slayr_py.study.storage.attributes import SUGGESTION_KEY
 
 
@@ -65,3 +66,13 @@ def test_suggestion_table_marks_trusted_fits(plane):
     assert table["trusted"].tolist() == [None, True, False, False, False, None]
     assert table["attempts"].tolist()[1:4] == [1, 2, 1] and table["attempts"].isna().tolist()[4:] == [True, True]
     assert table["start"].tolist()[1:3] == ["warm", "cold"] and table["loo_pareto_k_max"][1] == 0.4
+
+
+def test_trials_table_has_a_row_for_every_trial(small_study):
+    assert trials_table(small_study)["state"].tolist() == ["COMPLETE", "COMPLETE", "FAIL", "RUNNING"]
+
+
+def test_trials_table_of_a_study_of_another_sampler():
+    study = optuna.create_study()
+    study.optimize(lambda trial: trial.suggest_float("z", 0, 1), n_trials=2)
+    assert trials_table(study).columns.tolist() == ["number", "value", "state", "params_z"]

@@ -8,7 +8,7 @@ from optuna.distributions import CategoricalDistribution
 from testing_studies import branin
 
 from slayr_py.study import create_study, importance_figure, minimize
-from slayr_py.study.results.result import Result, trials_table
+from slayr_py.study.result import Result
 
 
 def test_result_reads_the_study(mixed):
@@ -42,16 +42,6 @@ def test_the_posterior_of_a_maximised_study_predicts_its_values(plane, quick):
     options = {"seed": 1, "direction": "maximize", "progress": False, **quick}
     result = minimize(lambda c: 1000 - branin(c), plane, budget=5, n_initial=5, **options)
     assert result.posterior().predict([result.best_config]).mean[0] == pytest.approx(result.best_value, abs=10)
-
-
-def test_trials_table_has_a_row_for_every_trial(small_study):
-    assert trials_table(small_study)["state"].tolist() == ["COMPLETE", "COMPLETE", "FAIL", "RUNNING"]
-
-
-def test_trials_table_of_a_study_of_another_sampler():
-    study = optuna.create_study()
-    study.optimize(lambda trial: trial.suggest_float("z", 0, 1), n_trials=2)
-    assert trials_table(study).columns.tolist() == ["number", "value", "state", "params_z"]
 
 
 def test_the_description_for_notebooks_escapes_names_and_levels():

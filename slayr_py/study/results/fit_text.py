@@ -5,13 +5,11 @@ The records come from a new posterior or from a study file, which may be of any 
 
 from __future__ import annotations
 
-import shutil
-import textwrap
 from collections.abc import Mapping, Sequence
 from typing import Any, TypeGuard
 
-from slayr_py.display import printable
 from slayr_py.inference.diagnostics.checks import reason
+from slayr_py.study.results.tables import abandoned_attempts
 
 _LIMITS = {
     "rhat_max": "rhat <= {:.3f}",
@@ -56,12 +54,22 @@ def stack_lines(record: Mapping[str, Any]) -> list[str]:
     shares = [f"{part['weight']:.2f} {part.get('kernel')} ({part.get('method')})" for part in parts]
     lines = [f"stack: {', '.join(shares)}"]
     for part in parts:
-        fit, diagnostics = part.get("fit"), part.get("diagnostics")
-        abandoned = fit.get("abandoned") if isinstance(fit, Mapping) else None
-        attempts = [one for one in abandoned if isinstance(one, Mapping)] if isinstance(abandoned, list) else []
-        if text := attempts_text(attempts, diagnostics if isinstance(diagnostics, Mapping) else {}):
+        if text := attempts_text(abandoned_attempts(part), _mapping(part.get("diagnostics"))):
             lines.append(f"{part.get('kernel')}: {text}")
     return [*lines, *_texts(stack.get("messages"))]
+
+
+def fit_notes(record: Mapping[str, Any]) -> list[str]:
+    """Describe what failed in the fits behind a suggestion record and what was done, one note per fit concerned."""
+    if error := record.get("error"):
+        return [f"no fit: {error}"]
+    diagnostics = _mapping(record.get("diagnostics"))
+    text = attempts_text(abandoned_attempts(record), diagnostics)
+    notes = [*([text] if text else []), *stack_lines(record)]
+    for name, condition in _mapping(record.get("conditions")).items():
+        if messages := _texts(_mapping(_mapping(condition).get("diagnostics")).get("messages")):
+            notes.append(f"model of {name}: {'; '.join(messages)}")
+    return notes
 
 
 def limits_text(diagnostics: Mapping[str, Any]) -> str | None:
@@ -73,22 +81,15 @@ def limits_text(diagnostics: Mapping[str, Any]) -> str | None:
     return ", ".join(_LIMITS[name].format(n) for name, n in numbers.items() if _is_number(n)) or None
 
 
-def wrapped(text: str, indent: str = "  ") -> str:
-    """Wrap a text to the width of the terminal, without control characters and with a hanging indent."""
-    return textwrap.fill(
-        printable(" ".join(text.split())),
-        width=max(40, shutil.get_terminal_size().columns),
-        initial_indent=indent,
-        subsequent_indent=f"{indent}  ",
-        break_on_hyphens=False,
-    )
-
-
 def _name(entry: Mapping[str, Any]) -> str:
     start = entry.get("start")
     if start == "carried":
         return "posterior carried from an earlier fit"
     return f"{start} start" if start in ("warm", "cold") else f"{entry.get('method')} approximation"
+
+
+def _mapping(value: Any) -> Mapping[str, Any]:
+    return value if isinstance(value, Mapping) else {}
 
 
 def _is_number(value: Any) -> TypeGuard[float]:

@@ -9,7 +9,7 @@ import pandas as pd
 from ConfigSpace import ConfigurationSpace
 from optuna import Study
 from optuna.study import StudyDirection
-from optuna.trial import FrozenTrial, TrialState
+from optuna.trial import FrozenTrial
 
 from slayr_py.display import Summary, cell
 from slayr_py.errors import DataError
@@ -22,6 +22,7 @@ from slayr_py.study.results.tables import (
     finite_trials,
     found_kernels,
     search_table,
+    trials_table,
 )
 from slayr_py.study.sampler import sampler_of
 from slayr_py.study.storage.attributes import FAILURE_KEY
@@ -213,30 +214,3 @@ class Result:
             raise DataError(f"study {self.study.study_name!r} has no trial with a finite value: {last}")
         choose = max if self.study.direction == StudyDirection.MAXIMIZE else min
         return choose(finished, key=lambda trial: trial.value if trial.value is not None else float("nan"))
-
-
-def trials_table(study: Study, space: ConfigurationSpace | None = None) -> pd.DataFrame:
-    """Tabulate a study's trials: number, value, state, params_<name>.
-
-    Parameters
-    ----------
-    study : optuna.Study
-        Has one objective.
-    space : ConfigurationSpace, optional
-        Its parameters come first, in its order, even if no trial has them.
-    """
-    trials = study.get_trials(deepcopy=False)
-    declared = list(space) if space is not None else []
-    others = sorted({name for trial in trials for name in trial.params} - set(declared))
-    rows = [
-        {
-            "number": trial.number,
-            "value": trial.value if trial.state == TrialState.COMPLETE else None,
-            "state": trial.state.name,
-            **{f"params_{name}": trial.params.get(name) for name in [*declared, *others]},
-        }
-        for trial in trials
-    ]
-    columns = ["number", "value", "state", *(f"params_{name}" for name in [*declared, *others])]
-    table = pd.DataFrame(rows, columns=columns)
-    return table.astype({"number": "int64", "value": "float64"})
