@@ -201,13 +201,15 @@ def abandoned_attempts(record: Mapping[str, Any]) -> list[Mapping[str, Any]]:
     return [entry for entry in abandoned if isinstance(entry, Mapping)] if isinstance(abandoned, list) else []
 
 
-def convergence_figure(study: Study) -> Figure:
+def convergence_figure(study: Study, errors: Mapping[int, float] | None = None) -> Figure:
     """Draw the convergence of a study: values, the best so far, the initial design and failed trials.
 
     Parameters
     ----------
     study : optuna.Study
         With one objective.
+    errors : mapping of int to float, optional
+        Standard deviations of the noise of values, by the number of the trial, for error bars.
 
     Returns
     -------
@@ -232,6 +234,9 @@ def convergence_figure(study: Study) -> Figure:
         value = np.array([trial.value for trial in finished], dtype=np.float64)
         feasible = np.isin(number, [trial.number for trial in feasible_trials(study)])
         running = np.maximum if study.direction == StudyDirection.MAXIMIZE else np.minimum
+        if errors:
+            sd = np.array([errors.get(int(n), 0.0) for n in number])
+            axes.errorbar(number, value, sd, fmt="none", ecolor="#4c72b0", alpha=0.35, elinewidth=1.2, zorder=1)
         axes.plot(number[feasible], value[feasible], "o", color="#4c72b0", markersize=4, alpha=0.7, label="trial")
         if not feasible.all():
             axes.plot(number[~feasible], value[~feasible], "+", color="0.5", label="violates a constraint")

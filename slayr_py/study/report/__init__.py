@@ -1,0 +1,1 @@
+"""A page about a study: one HTML file without network and server."""

@@ -1,0 +1,117 @@
+"""Assemble the page: sections, style and script in one HTML file."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+from collections.abc import Callable, Iterator
+from datetime import UTC, datetime
+from importlib.resources import files
+from pathlib import Path
+
+from jinja2 import Environment, PackageLoader, StrictUndefined
+from markupsafe import Markup
+from optuna import Study
+
+from slayr_py.display import printable
+from slayr_py.errors import StorageError
+from slayr_py.study.report.blocks import Block, Notice, Section
+from slayr_py.study.report.feasibility import feasibility
+from slayr_py.study.report.fits import fits
+from slayr_py.study.report.hyperparameters import hyperparameters
+from slayr_py.study.report.maps import maps
+from slayr_py.study.report.overview import configurations, summary
+from slayr_py.study.report.palette import PALETTE
+from slayr_py.study.report.reading import Absent, Reading
+from slayr_py.study.report.replaying import replaying
+from slayr_py.study.report.slices import slices
+from slayr_py.study.report.trials import convergence, trials
+from slayr_py.study.sampler import check_one_objective
+from slayr_py.version import __version__
+
+SECTIONS: tuple[tuple[str, str, Callable[[Reading], Iterator[Block]]], ...] = (
+    ("summary", "Summary", summary),
+    ("convergence", "Convergence", convergence),
+    ("configurations", "Best configuration", configurations),
+    ("trials", "Trials", trials),
+    ("slices", "Slices", slices),
+    ("maps", "Pairs", maps),
+    ("hyperparameters", "Hyperparameters", hyperparameters),
+    ("feasibility", "Feasibility", feasibility),
+    ("fits", "Fits", fits),
+    ("replay", "Replay", replaying),
+)
+"""Identifier, title and content of the sections, in the order of the page."""
+
+
+def write_report(study: Study, path: str | Path, progress: Callable[[str], None] | None = None) -> Path:
+    """Write a page about a study: one HTML file, which needs no network.
+
+    Parameters
+    ----------
+    study : optuna.Study
+        With one objective, of any sampler. What needs a model is left out of the page, with the reason, if there is
+        none.
+    path : path
+        The file; an existing one is replaced.
+    progress : callable, optional
+        Receives the names of slow steps: the model is fitted to all finished trials, unless the study has no fit yet.
+
+    Returns
+    -------
+    Path
+        The file.
+
+    Raises
+    ------
+    DataError
+        If the study has several objectives.
+    StorageError
+        If the file cannot be written.
+    """
+    check_one_objective(study)
+    target = Path(path)
+    page = render(Reading(study, progress))
+    try:
+        target.write_text(page, encoding="utf-8")
+    except OSError as error:
+        raise StorageError(f"the report {target} cannot be written: {error.strerror}; name another file") from error
+    return target
+
+
+def render(reading: Reading) -> str:
+    """Return the page as HTML."""
+    sections = [section(reading, *one) for one in SECTIONS]
+    own = files("slayr_py.study.report") / "templates"
+    script = (own / "script.js").read_text(encoding="utf-8")
+    environment = Environment(
+        loader=PackageLoader("slayr_py.study.report", "templates"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    return environment.get_template("page.html").render(
+        title=printable(reading.study.study_name),
+        sections=sections,
+        palette=PALETTE,
+        style=Markup((own / "style.css").read_text(encoding="utf-8")),
+        script=Markup(script),
+        script_hash=base64.b64encode(hashlib.sha256(script.encode()).digest()).decode(),
+        version=__version__,
+        made=f"{datetime.now(UTC):%Y-%m-%d %H:%M} UTC",
+    )
+
+
+def section(reading: Reading, key: str, title: str, content: Callable[[Reading], Iterator[Block]]) -> Section:
+    """Return a section; a failure ends it with the reason and does not affect the others."""
+    blocks: list[Block] = []
+    try:
+        for block in content(reading):
+            blocks.append(block)
+    except Absent as absent:
+        blocks.append(Notice(printable(str(absent))))
+    except Exception as error:  # of a damaged study, Stan or a figure: the page tells, and the rest is still useful
+        reason = " ".join(str(error).split())
+        blocks.append(Notice(printable(f"This section is incomplete. {type(error).__name__}: {reason}"), "error"))
+    return Section(key, title, blocks)
