@@ -132,6 +132,8 @@ class Drawing:
     svg : Markup
     table : Table, optional
         The numbers that are drawn.
+    wide : bool
+        Whether it has the width of the page, and scrolls on a narrow one.
     """
 
     key: str
@@ -139,6 +141,7 @@ class Drawing:
     description: str
     svg: Markup
     table: Table | None = None
+    wide: bool = False
     kind: ClassVar[str] = "drawing"
 
 

@@ -9,7 +9,7 @@ from slayr_py.display import printable
 from slayr_py.study.conditions import SUCCESS
 from slayr_py.study.report.blocks import Block, Cell, Drawings, Heading, Notice, Paragraph, Table
 from slayr_py.study.report.reading import Reading
-from slayr_py.study.report.slices import lines, line_notes, probability_slices
+from slayr_py.study.report.slices import line_notes, lines, probability_slices
 from slayr_py.study.storage.attributes import FAILURE_KEY
 
 

@@ -70,6 +70,7 @@ def drawing(
     description: str,
     draw: Callable[[], Figure],
     table: Table | None = None,
+    wide: bool = False,
 ) -> Drawing:
     """Return a figure as a block of the page.
 
@@ -83,12 +84,14 @@ def drawing(
         Returns the figure; called with the style of the page.
     table : Table, optional
         The numbers that are drawn.
+    wide : bool
+        Whether it has the width of the page.
     """
     with _style(key):
         figure, picture = draw(), BytesIO()
         figure.savefig(picture, format="svg", transparent=True, metadata=_METADATA)
     svg = Markup(_inline(picture.getvalue(), key, printable(title), printable(description)))
-    return Drawing(key, title, description, svg, table)
+    return Drawing(key, title, description, svg, table, wide)
 
 
 @contextmanager
@@ -100,7 +103,7 @@ def _style(key: str) -> Iterator[None]:
         yield
 
 
-def figure_and_axes(width: float = 4.4, height: float = 3.0) -> tuple[Figure, Any]:
+def figure_and_axes(width: float = 4.0, height: float = 2.8) -> tuple[Figure, Any]:
     """Return an empty figure with one pair of axes; sizes in inches."""
     figure = Figure(figsize=(width, height), layout="constrained")
     return figure, figure.add_subplot()

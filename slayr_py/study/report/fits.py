@@ -47,15 +47,15 @@ def fits(reading: Reading) -> Iterator[Block]:
         notes = "; ".join(fit_notes(records[row["number"]]))
         verdict = Cell("yes", mark="good") if row["trusted"] is True else Cell("no", mark="error")
         cells = [Cell.of(row[name], form) for name, (_, form) in shown.items()]
-        rows.append([cells[0], verdict, *cells[1:], Cell(printable(notes or "–"), mark="wide")])
+        rows.append([cells[0], verdict, Cell(printable(notes or "–"), mark="wide" if notes else ""), *cells[1:]])
     titles = [title for title, _ in shown.values()]
-    columns = [titles[0], "trusted", *titles[1:], "what failed, and what was done"]
+    columns = [titles[0], "trusted", "what failed, and what was done", *titles[1:]]
     doubtful = [row[0].text for row in rows if row[1].text == "no"]
     yield Table("fits-table", "The fit behind each suggestion.", columns, rows, interactive=True)
     if doubtful:
         yield Notice(
             f"Suggestions of trial {', '.join(doubtful)} do not come from a fit that passed its diagnostics: "
-            "the last column says why.",
+            "the third column says why.",
             "warning",
         )
     yield from _remarks(reading, [int(number) for number in table["number"]])

@@ -22,6 +22,7 @@ from slayr_py.study.report.reading import Reading
 _PROBABILITIES = (0.05, 0.25, 0.5, 0.75, 0.95)
 _FEWEST_DRAWS = 40  # for a density
 _MOST_DENSITIES = 14  # rows of a figure; more have intervals only
+_BOUNDED = ("unit interval", "simplex")
 _ROWS = 40  # of a figure; more entries are drawn in further figures
 
 
@@ -42,8 +43,8 @@ def hyperparameters(reading: Reading) -> Iterator[Block]:
     """Return a figure for each hyperparameter of each kernel."""
     posterior = reading.posterior
     yield Paragraph(
-        "Blue: the posterior, with its density, median, and central intervals of 50% and 90%. Grey, dashed: the prior. A "
-        "posterior that equals its prior means that the trials say nothing about this hyperparameter. All refer to "
+        "Blue: the posterior, with its density, median, and central intervals of 50% and 90%. Grey, dashed: the prior. "
+        "A posterior that equals its prior means that the trials say nothing about this hyperparameter. All refer to "
         "standardised values of the objective, and to parameters scaled to the unit interval."
     )
     if isinstance(posterior, Posterior):
@@ -116,9 +117,9 @@ def _figure(key: str, h: Hyperparameter, entries: Sequence[_Entry]) -> Drawing:
 
     def draw() -> Figure:
         step = 0.62 if len(entries) <= _MOST_DENSITIES else 0.3
-        figure, axes = figure_and_axes(4.4, 1.15 + step * len(entries))
+        figure, axes = figure_and_axes(4.0, 1.15 + step * len(entries))
         for row, (entry, q) in enumerate(zip(entries, quantiles, strict=True)):
-            _draw_entry(axes, -row, entry, q, log, density=len(entries) <= _MOST_DENSITIES)
+            _draw_entry(axes, -row, entry, q, h.prior.support, density=len(entries) <= _MOST_DENSITIES)
         names = [entry.name if single or h.labels is None else entry.name[len(h.name) + 1 : -1] for entry in entries]
         axes.set_yticks([-row for row in range(len(entries))], [] if single else [short(name, 20) for name in names])
         if single:
@@ -129,15 +130,18 @@ def _figure(key: str, h: Hyperparameter, entries: Sequence[_Entry]) -> Drawing:
         axes.spines["left"].set_visible(False)
         axes.set_xlabel(f"{label}, logarithmic scale" if log else label)
         axes.set_title(short(title, 44), loc="left")
-        axes.set_xlim(*_range(entries, quantiles, log))
+        axes.set_xlim(*_range(entries, h.prior.support))
         scale(axes.xaxis, log)
         return figure
 
     return drawing(key, title, f"{text}.", draw, Table.of(f"{key}-table", f"Quantiles of {title}", columns))
 
 
-def _range(entries: Sequence[_Entry], quantiles: Sequence[FloatArray], log: bool) -> tuple[float, float]:
+def _range(entries: Sequence[_Entry], support: str) -> tuple[float, float]:
     """Return the range of all draws but the extreme ones and of the central part of the priors."""
+    if support in _BOUNDED:
+        return -0.02, 1.02
+    log = support == "positive"
     values = np.concatenate([np.concatenate([e.prior, np.quantile(e.draws, [0.005, 0.995])]) for e in entries])
     values = np.log(values[values > 0]) if log else values
     low, high = float(values.min()), float(values.max())
@@ -145,10 +149,11 @@ def _range(entries: Sequence[_Entry], quantiles: Sequence[FloatArray], log: bool
     return (float(np.exp(low - margin)), float(np.exp(high + margin))) if log else (low - margin, high + margin)
 
 
-def _draw_entry(axes: Any, row: int, entry: _Entry, q: FloatArray, log: bool, density: bool) -> None:
+def _draw_entry(axes: Any, row: int, entry: _Entry, q: FloatArray, support: str, density: bool) -> None:
     """Draw one row: the density above the line of the intervals, and the prior below it."""
+    log = support == "positive"
     if density:
-        x, height = _density(entry.draws, log)
+        x, height = _density(entry.draws, support)
         z = _SCORES
         prior = np.exp(-0.5 * z**2) / np.maximum(np.gradient(_transformed(entry.scores, log), z), 1e-12)
         peak = max(float(height.max(initial=0.0)), 1e-300)
@@ -170,12 +175,17 @@ def _transformed(values: FloatArray, log: bool) -> FloatArray:
     return np.log(values) if log else values
 
 
-def _density(draws: FloatArray, log: bool) -> tuple[FloatArray, FloatArray]:
+def _density(draws: FloatArray, support: str) -> tuple[FloatArray, FloatArray]:
     """Return a grid and the kernel density estimate of the (logarithms of the) draws there; empty for too few."""
+    log = support == "positive"
     values = _transformed(draws, log)
     if len(values) < _FEWEST_DRAWS or np.ptp(values) < 1e-9 * max(1.0, float(np.abs(values).max())):
         return np.empty(0), np.empty(0)
     margin = 0.25 * float(np.std(values))
     grid = np.linspace(values.min() - margin, values.max() + margin, 90)
-    height = np.asarray(gaussian_kde(values)(grid))
+    estimate = gaussian_kde(values)
+    height = np.asarray(estimate(grid))
+    if support in _BOUNDED:  # mass beyond a bound is reflected at it
+        grid = np.linspace(max(0.0, grid[0]), min(1.0, grid[-1]), 90)
+        height = np.asarray(estimate(grid) + estimate(-grid) + estimate(2 - grid))
     return np.exp(grid) if log else grid, height

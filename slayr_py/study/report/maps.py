@@ -44,18 +44,16 @@ def maps(reading: Reading) -> Iterator[Block]:
     chosen, rest = found[:_PARAMETERS], found[_PARAMETERS:]
     ranking = ", ".join(f"{printable(one.line.dimension.name)} ({one.spread:.3g})" for one in found)
     yield Paragraph(
-        f"The posterior median of the objective over pairs of parameters, the others as in {reading.centre.what}, which "
-        "the diamond marks. Dots: finished trials, projected on the pair. Pairs are those of the "
+        f"The posterior median of the objective over pairs of parameters, the others as in {reading.centre.what}, "
+        "which the diamond marks. Dots: finished trials, projected on the pair. Pairs are those of the "
         f"{len(chosen)} parameters along which the median varies most in the slices: {ranking}."
     )
     reading.progress("predicting over pairs of parameters")
     pairs = list(combinations([one.line.position for one in chosen], 2))
     made = [_map(reading, *pair) for pair in pairs]
     yield Drawings([_draw(reading, one, k) for k, one in enumerate(made)])
-    for one in made:
-        if one.others:
-            pair = " and ".join(d.name for d in one.dimensions)
-            yield Notice(f"{', '.join(one.others)}: active in a part of the map of {pair} only, there at the default.")
+    if others := sorted({name for one in made for name in one.others}):
+        yield Notice(f"Active in parts of some maps only, and there at the default of the space: {', '.join(others)}.")
     if rest:
         names = ", ".join(printable(one.line.dimension.name) for one in rest)
         left = len(found) * (len(found) - 1) // 2 - len(pairs)
@@ -101,7 +99,7 @@ def _draw(reading: Reading, one: _Map, k: int) -> Drawing:
     )
 
     def draw() -> Figure:
-        figure, axes = figure_and_axes(4.4, 3.5)
+        figure, axes = figure_and_axes(4.0, 3.2)
         if len(known):
             _fill(figure, axes, one, places)
         _overlay(reading, axes, one)

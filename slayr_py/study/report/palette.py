@@ -5,6 +5,7 @@ from __future__ import annotations
 PALETTE: dict[str, tuple[str, str]] = {
     "paper": ("#ffffff", "#11151b"),
     "panel": ("#f5f7fa", "#1a2029"),
+    "shade": ("#e8ecf1", "#242c37"),
     "line": ("#d3d9e1", "#38414d"),
     "ink": ("#1b2129", "#e7ebf0"),
     "muted": ("#56606d", "#a2adba"),
@@ -22,7 +23,7 @@ _ALIASES = {
     "#000000": "ink",
     "#4c72b0": "model",
     "#c44e52": "best",
-    "#ebebeb": "line",
+    "#ebebeb": "shade",
     "#808080": "muted",
     "#4d4d4d": "muted",
 }

@@ -7,7 +7,7 @@ from functools import cached_property
 from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
-from ConfigSpace import Configuration, ConfigurationSpace
+from ConfigSpace import ConfigurationSpace
 from numpy.typing import NDArray
 from optuna import Study
 from optuna.study import StudyDirection
@@ -61,6 +61,7 @@ class Reading:
     def __init__(self, study: Study, progress: Callable[[str], None] | None = None) -> None:
         self.study = study
         self.progress = progress or (lambda step: None)
+        self._values: dict[str, Any] = {}
         self._failures: dict[str, Exception] = {}
 
     @cached_property
@@ -112,17 +113,17 @@ class Reading:
         Absent
             If the study has no model, or no fit yet.
         """
-        return self._once("posterior", self._fitted)
+        return self.once("posterior", self._fitted)
 
     @property
     def conditions(self) -> dict[str, Posterior]:
         """The models of failures and constraints behind the last fit, by name."""
-        return self._once("conditions", self._fitted_conditions)
+        return self.once("conditions", self._fitted_conditions)
 
     @property
     def recommendation(self) -> Recommendation:
         """The evaluated configuration with the best posterior mean."""
-        return self._once("recommendation", lambda: recommend(self.study, self.posterior))
+        return self.once("recommendation", lambda: recommend(self.study, self.posterior))
 
     @property
     def encoder(self) -> Encoder:
@@ -132,7 +133,7 @@ class Reading:
     @property
     def centre(self) -> Centre:
         """The best configuration, or the recommended one of a noisy objective."""
-        return self._once("centre", self._centre)
+        return self.once("centre", self._centre)
 
     @property
     def noise(self) -> FloatArray:
@@ -140,18 +141,19 @@ class Reading:
 
         Under a warp it depends on the value; half the central 68% interval then replaces the standard deviation.
         """
-        return self._once("noise", self._noise)
+        return self.once("noise", self._noise)
 
-    def _once(self, name: str, compute: Callable[[], _Value]) -> _Value:
+    def once(self, name: str, compute: Callable[[], _Value]) -> _Value:
+        """Return a value that is computed once; if that failed, raise its error again."""
         if name in self._failures:
             raise self._failures[name]
-        if name not in self.__dict__.setdefault("_values", {}):
+        if name not in self._values:
             try:
-                self.__dict__["_values"][name] = compute()
+                self._values[name] = compute()
             except Exception as error:
                 self._failures[name] = error
                 raise
-        value: _Value = self.__dict__["_values"][name]
+        value: _Value = self._values[name]
         return value
 
     def _without_model(self) -> str:
@@ -195,7 +197,7 @@ class Reading:
 
 
 def with_defaults(encoder: Encoder, encoded: Encoded) -> FloatArray:
-    """Return the unit values (D,) of one configuration, with the defaults of the space where a parameter is inactive."""
+    """Return the unit values (D,) of one configuration; inactive parameters have the default of the space."""
     defaults = [d.unit_values(np.array([d.number(_default(encoder, d.name))]))[0] for d in encoder.dimensions]
     return np.where(encoded.active[0], encoded.unit_values[0], defaults)
 

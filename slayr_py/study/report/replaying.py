@@ -23,9 +23,9 @@ def replaying(reading: Reading) -> Iterator[Block]:
         return
     ranges = [str(first) if first == last else f"{first} to {last}" for first, last in to_ranges(numbers)]
     yield Paragraph(
-        f"The study stores what is needed to repeat every fit. Trials with a fit: {', '.join(ranges)}. On the same machine "
-        "with the same compiler and packages the draws are identical, bit for bit. The lines below are for the last "
-        "one; run them in the folder of the study, with the number of another trial as you like."
+        f"The study stores what is needed to repeat every fit. Trials with a fit: {', '.join(ranges)}. On the same "
+        "machine with the same compiler and packages the draws are identical, bit for bit. The lines below are for the "
+        "last one. Run them in the folder of the study, with the number of another trial for its fit."
     )
     url, opened = _storage(reading)
     name = reading.study.study_name

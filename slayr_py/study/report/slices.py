@@ -99,9 +99,13 @@ def grid_of(dimension: Dimension, centre: float, points: int) -> tuple[FloatArra
 
 
 def slices_of(reading: Reading) -> list[Slice]:
-    """Predict along every line through the centre."""
-    reading.progress("predicting along the parameters")
+    """Predict along every line through the centre, once."""
+    return reading.once("slices", lambda: _predicted(reading))
+
+
+def _predicted(reading: Reading) -> list[Slice]:
     posterior = reading.posterior
+    reading.progress("predicting along the parameters")
     return [
         Slice(line, posterior.predict(line.encoded).quantile(_PROBABILITIES))
         for line in lines(reading.encoder, reading.centre)
@@ -153,7 +157,7 @@ def _draw_slice(reading: Reading, one: Slice, limits: tuple[float, float], k: in
     best = int(np.argmax(q[2]) if reading.maximize else np.argmin(q[2]))
     text = (
         f"Posterior of the objective along {name}: median {q[2, at]:.4g} at {_shown(line, at)}, the value of the "
-        f"configuration; the best median {q[2, best]:.4g} at {_shown(line, best)}; the median varies by {one.spread:.3g}."
+        f"configuration; the best median {q[2, best]:.4g} at {_shown(line, best)}; it varies by {one.spread:.3g}."
     )
     columns: dict[str, Any] = {name: [_shown(line, i) for i in _rows(line)]}
     columns |= {f"{p:.0%}": q[j][_rows(line)] for j, p in enumerate(_PROBABILITIES)}
@@ -196,7 +200,8 @@ def _frame(reading: Reading, axes: Any, line: Line, at: int) -> None:
     tried = dimension.numbers(train.unit_values[train.active[:, line.position], line.position])
     if not dimension.levels:
         axes.plot(tried, np.zeros(len(tried)), "|", color=light("muted"), transform=axes.get_xaxis_transform(), ms=7)
-        axes.set_xlim(dimension.lower, dimension.upper)
+        margin = 0.5 if line.is_drawn_as_points and not dimension.log else 0.0
+        axes.set_xlim(dimension.lower - margin, dimension.upper + margin)
         scale(axes.xaxis, dimension.log, dimension.kind == "integer")
     else:
         levels(axes.xaxis, line.values)
@@ -249,7 +254,7 @@ def _draw_probabilities(reading: Reading, line: Line, found: dict[str, FloatArra
     text += f"{joint.min():.2f} and {joint.max():.2f} elsewhere."
 
     def draw() -> Figure:
-        figure, axes = figure_and_axes(height=2.8)
+        figure, axes = figure_and_axes(height=2.6)
         colours = [light(colour) for colour in ("model", "other", "good", "muted")]
         mark = "o" if line.is_drawn_as_points else ""
         for i, (key, values) in enumerate(shown.items()):

@@ -34,11 +34,11 @@ def convergence(reading: Reading) -> Iterator[Block]:
 
     def draw() -> Figure:
         figure = convergence_figure(reading.study, errors)
-        figure.set_size_inches(8.2, 3.9)
+        figure.set_size_inches(7.0, 3.5)
         figure.axes[0].set_title("")
         return figure
 
-    yield drawing("convergence-figure", "Convergence", text, draw)
+    yield drawing("convergence-figure", "Convergence", text, draw, wide=True)
     yield from notes
 
 
