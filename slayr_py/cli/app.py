@@ -170,6 +170,22 @@ def inspect(
     run(study, study_name=study_name, n_trials=trials, figure=figure)
 
 
+@app.command(help=manual.REPORT, short_help="Write a page about a study, as one HTML file.")
+def report(
+    study: Annotated[str, typer.Argument(metavar="STUDY", help="An SQLite file or a storage URL.")],
+    output: Annotated[
+        Path | None, typer.Option("--output", "-o", metavar="FILE", help="File to write; default: report.html.")
+    ] = None,
+    study_name: Annotated[
+        str | None, typer.Option(metavar="NAME", help="Name of the study, if there are several.")
+    ] = None,
+) -> None:
+    """Write a page about a study, as one HTML file."""
+    from slayr_py.cli.report import run
+
+    run(study, study_name=study_name, output=output)
+
+
 _Data = Annotated[Path, typer.Argument(metavar="DATA", help="A CSV table with one row per observation.")]
 _Target = Annotated[str, typer.Option(metavar="COLUMN", help="Column to model.")]
 _SpaceFile = Annotated[

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pandas as pd
@@ -14,6 +16,7 @@ from optuna.trial import FrozenTrial
 from slayr_py.display import Summary, cell
 from slayr_py.errors import DataError
 from slayr_py.inference import importance
+from slayr_py.study.report.page import write_report
 from slayr_py.study.results.importance_figure import importance_figure
 from slayr_py.study.results.recommendation import Recommendation, posterior_of_all, recommend
 from slayr_py.study.results.tables import (
@@ -154,6 +157,33 @@ class Result:
     def plot_importance(self, draws: int = 64, points: int = 512, seed: int = 1) -> Figure:
         """Draw `importance`: see `slayr_py.study.importance_figure`."""
         return importance_figure(self.importance(draws, points, seed))
+
+    def report(self, path: str | Path, progress: Callable[[str], None] | None = None) -> Path:
+        """Write a page about the study: one HTML file, which needs no network.
+
+        It has the convergence, the configurations, the trials, the posterior along parameters and pairs of them, the
+        hyperparameters, feasibility, the diagnostics of every fit, and how to repeat it. A part that fails is replaced
+        by its error.
+
+        Parameters
+        ----------
+        path : path
+            The file; an existing one is replaced.
+        progress : callable, optional
+            Receives the names of slow steps. The model is fitted to all finished trials as for `recommended`.
+
+        Returns
+        -------
+        Path
+            The file.
+
+        Raises
+        ------
+        StorageError
+            If the file cannot be written.
+        """
+        n = len(observations(self.study, self.space).numbers)
+        return write_report(self.study, path, progress, lambda: self._posterior_of(n))
 
     def plot_convergence(self) -> Figure:
         """Draw the values and the best so far: see `slayr_py.study.results.tables.convergence_figure`.

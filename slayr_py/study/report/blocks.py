@@ -108,6 +108,11 @@ class Table:
     interactive: bool = False
     kind: ClassVar[str] = "table"
 
+    @property
+    def numeric(self) -> list[bool]:
+        """Whether each column has numbers, which are aligned to the right."""
+        return [any(row[j].key is not None for row in self.rows) for j in range(len(self.columns))]
+
     @classmethod
     def of(cls, key: str, caption: str, columns: Mapping[str, Iterable[Any]], form: str = ".4g") -> Table:
         """Return a plain table of columns of values."""

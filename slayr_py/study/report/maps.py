@@ -10,12 +10,14 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from slayr_py.display import printable
+from slayr_py.errors import SlayrError
 from slayr_py.space.dimension import Dimension, FloatArray
 from slayr_py.study.report.blocks import Block, Drawing, Drawings, Notice, Paragraph, Table
 from slayr_py.study.report.figures import drawing, figure_and_axes, levels, number, scale, short
+from slayr_py.study.report.importances import importance_of
 from slayr_py.study.report.palette import light
 from slayr_py.study.report.reading import Reading, active_dimensions
-from slayr_py.study.report.slices import grid_of, slices_of
+from slayr_py.study.report.slices import Slice, grid_of, slices_of
 
 _PARAMETERS = 4  # most important ones, all pairs of which are drawn
 _POINTS = 22
@@ -37,16 +39,15 @@ class _Map(NamedTuple):
 
 def maps(reading: Reading) -> Iterator[Block]:
     """Return a map for every pair of the parameters along which the median varies most."""
-    found = sorted(slices_of(reading), key=lambda one: -one.spread)
+    found, measure = _ranked(reading)
     if len(found) < 2:
         yield Notice("A map needs two active parameters; this configuration has fewer.")
         return
     chosen, rest = found[:_PARAMETERS], found[_PARAMETERS:]
-    ranking = ", ".join(f"{printable(one.line.dimension.name)} ({one.spread:.3g})" for one in found)
     yield Paragraph(
         f"The posterior median of the objective over pairs of parameters, the others as in {reading.centre.what}, "
-        "which the diamond marks. Dots: finished trials, projected on the pair. Pairs are those of the "
-        f"{len(chosen)} parameters along which the median varies most in the slices: {ranking}."
+        "which the diamond marks. Dots: finished trials, projected on the pair. All pairs of "
+        f"{', '.join(printable(one.line.dimension.name) for one in chosen)}, the parameters with the largest {measure}."
     )
     reading.progress("predicting over pairs of parameters")
     pairs = list(combinations([one.line.position for one in chosen], 2))
@@ -57,10 +58,20 @@ def maps(reading: Reading) -> Iterator[Block]:
     if rest:
         names = ", ".join(printable(one.line.dimension.name) for one in rest)
         left = len(found) * (len(found) - 1) // 2 - len(pairs)
-        yield Notice(f"Left out: the {left} pairs with {names}, along which the median varies less.")
+        yield Notice(f"Left out: the {left} pairs with {names}, whose {measure} is smaller.")
     count = len(reading.encoder.names) - len(active_dimensions(reading.encoder, reading.centre.encoded))
     if count:
         yield Notice(f"Parameters that are inactive in this configuration have no map: {count}.")
+
+
+def _ranked(reading: Reading) -> tuple[list[Slice], str]:
+    """Return the slices in the order of the importance of their parameters, and the measure of the latter."""
+    found = slices_of(reading)
+    try:
+        total = importance_of(reading)["total"]
+    except SlayrError:  # its own section has the reason
+        return sorted(found, key=lambda one: -one.spread), "range of the median in the slices"
+    return sorted(found, key=lambda one: -total[one.line.dimension.name]), "total Sobol index"
 
 
 def _map(reading: Reading, i: int, j: int) -> _Map:
@@ -113,7 +124,7 @@ def _fill(figure: Figure, axes: Any, one: _Map, places: Sequence[FloatArray]) ->
     steps = np.linspace(low, high, _COLOURS + 1) if high > low else np.array([low - 0.5, low + 0.5])
     if all(d.is_real for d in one.dimensions):
         filled = axes.contourf(*places, one.median, levels=steps, cmap="viridis", extend="neither")
-        axes.contour(*places, one.median, levels=steps, colors="white", linewidths=0.4, alpha=0.5)
+        axes.contour(*places, one.median, levels=steps, colors="#fffffe", linewidths=0.4, alpha=0.5)
     else:
         edges = [_edges(d, p) for d, p in zip(one.dimensions, places, strict=True)]
         filled = axes.pcolormesh(*edges, one.median, cmap="viridis", vmin=low, vmax=high, rasterized=True)
@@ -127,19 +138,26 @@ def _overlay(reading: Reading, axes: Any, one: _Map) -> None:
     """Draw trials and the centre, and label both axes."""
     train, centre = reading.posterior.train, reading.centre
     on = train.active[:, list(one.positions)].all(axis=1)
-    style = {"markeredgecolor": "#1b2129", "markeredgewidth": 0.7, "ls": "none", "clip_on": False}
+    style = {"markeredgecolor": "#1b212a", "markeredgewidth": 0.7, "ls": "none", "clip_on": False}
     coordinates = [_numbers(d, train.unit_values[on, p]) for d, p in zip(one.dimensions, one.positions, strict=True)]
     axes.plot(*coordinates, "o", color="#fffffe", ms=3.4, **style)
     coordinates = [_numbers(d, centre.genotype[[p]]) for d, p in zip(one.dimensions, one.positions, strict=True)]
     axes.plot(*coordinates, "D", color=light("best"), ms=7, **style)
-    for axis, d in ((axes.xaxis, one.dimensions[0]), (axes.yaxis, one.dimensions[1])):
+    on_cells = not all(d.is_real for d in one.dimensions)
+    for axis, d, count in zip((axes.xaxis, axes.yaxis), one.dimensions, one.median.shape[::-1], strict=True):
         if d.is_real:
-            getattr(axes, f"set_{axis.axis_name}lim")(d.lower, d.upper)
+            margin = 0.5 if on_cells and _is_counted(d, count) else 0.0
+            getattr(axes, f"set_{axis.axis_name}lim")(d.lower - margin, d.upper + margin)
             scale(axis, d.log, d.kind == "integer")
         else:
             levels(axis, list(d.levels))
         axis.set_label_text(short(d.name))
     axes.grid(False)
+
+
+def _is_counted(d: Dimension, count: int) -> bool:
+    """Whether the places of a parameter are all of its integers, one after another."""
+    return d.kind == "integer" and not d.log and count == d.upper - d.lower + 1
 
 
 def _numbers(d: Dimension, unit_values: FloatArray) -> FloatArray:
@@ -154,6 +172,8 @@ def _edges(d: Dimension, places: FloatArray) -> FloatArray:
     """Return the bounds of the cells around the places."""
     if not d.is_real:
         return np.arange(len(places) + 1) - 0.5
+    if _is_counted(d, len(places)):
+        return np.append(places, places[-1] + 1) - 0.5
     values = np.log(places) if d.log else places
     middle = (values[1:] + values[:-1]) / 2
     edges = np.concatenate([values[:1], middle, values[-1:]])

@@ -15,10 +15,12 @@ from optuna import Study
 
 from slayr_py.display import printable
 from slayr_py.errors import StorageError
+from slayr_py.inference import Posterior, StackedPosterior
 from slayr_py.study.report.blocks import Block, Notice, Section
 from slayr_py.study.report.feasibility import feasibility
 from slayr_py.study.report.fits import fits
 from slayr_py.study.report.hyperparameters import hyperparameters
+from slayr_py.study.report.importances import importances
 from slayr_py.study.report.maps import maps
 from slayr_py.study.report.overview import configurations, summary
 from slayr_py.study.report.palette import PALETTE
@@ -34,6 +36,7 @@ SECTIONS: tuple[tuple[str, str, Callable[[Reading], Iterator[Block]]], ...] = (
     ("convergence", "Convergence", convergence),
     ("configurations", "Best configuration", configurations),
     ("trials", "Trials", trials),
+    ("importance", "Importance", importances),
     ("slices", "Slices", slices),
     ("maps", "Pairs", maps),
     ("hyperparameters", "Hyperparameters", hyperparameters),
@@ -44,7 +47,12 @@ SECTIONS: tuple[tuple[str, str, Callable[[Reading], Iterator[Block]]], ...] = (
 """Identifier, title and content of the sections, in the order of the page."""
 
 
-def write_report(study: Study, path: str | Path, progress: Callable[[str], None] | None = None) -> Path:
+def write_report(
+    study: Study,
+    path: str | Path,
+    progress: Callable[[str], None] | None = None,
+    fit: Callable[[], Posterior | StackedPosterior] | None = None,
+) -> Path:
     """Write a page about a study: one HTML file, which needs no network.
 
     Parameters
@@ -56,6 +64,8 @@ def write_report(study: Study, path: str | Path, progress: Callable[[str], None]
         The file; an existing one is replaced.
     progress : callable, optional
         Receives the names of slow steps: the model is fitted to all finished trials, unless the study has no fit yet.
+    fit : callable, optional
+        Returns the posterior given all finished trials, if the caller may have it already.
 
     Returns
     -------
@@ -71,7 +81,7 @@ def write_report(study: Study, path: str | Path, progress: Callable[[str], None]
     """
     check_one_objective(study)
     target = Path(path)
-    page = render(Reading(study, progress))
+    page = render(Reading(study, progress, fit))
     try:
         target.write_text(page, encoding="utf-8")
     except OSError as error:

@@ -56,10 +56,18 @@ class Reading:
     study : optuna.Study
     progress : callable, optional
         Receives the names of slow steps.
+    fit : callable, optional
+        Returns the posterior given all finished trials; by default it is fitted.
     """
 
-    def __init__(self, study: Study, progress: Callable[[str], None] | None = None) -> None:
+    def __init__(
+        self,
+        study: Study,
+        progress: Callable[[str], None] | None = None,
+        fit: Callable[[], Posterior | StackedPosterior] | None = None,
+    ) -> None:
         self.study = study
+        self.fit = fit or (lambda: posterior_of_all(study))
         self.progress = progress or (lambda step: None)
         self._values: dict[str, Any] = {}
         self._failures: dict[str, Exception] = {}
@@ -169,7 +177,7 @@ class Reading:
         if not fitted_numbers(self.study):
             raise Absent("No model has been fitted yet: no trial was suggested by one.")
         self.progress("fitting the model to all finished trials")
-        return posterior_of_all(self.study)
+        return self.fit()
 
     def _fitted_conditions(self) -> dict[str, Posterior]:
         if not fitted_numbers(self.study):

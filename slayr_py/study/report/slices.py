@@ -77,12 +77,12 @@ def _line(encoder: Encoder, centre: Centre, j: int) -> Line:
     genotypes[:, j] = grid
     encoded, allowed = encoder.resolve(genotypes)
     if not allowed.all():
-        notes.append(f"{int((~allowed).sum())} of {len(grid)} points are left out: they are forbidden by the space")
+        notes.append(f"{(~allowed).sum()} of {len(grid)} points are left out: they are forbidden by the space")
     encoded = encoded[np.flatnonzero(allowed)]
     changes = np.flatnonzero((encoded.active != centre.encoded.active[0]).any(axis=0))
     if len(changes):
         names = ", ".join(encoder.names[c] for c in changes)
-        notes.append(f"{names}: active at some of the values only, there at the default of the space")
+        notes.append(f"{names} is active at some values only, and has the default of the space there")
     return Line(j, dimension, encoded, dimension.numbers(encoded.unit_values[:, j]), notes)
 
 
@@ -136,7 +136,7 @@ def line_notes(found: Sequence[Line]) -> Iterator[Block]:
     """Return a notice for every note on a line."""
     for line in found:
         for note in line.notes:
-            yield Notice(f"Along {short(line.dimension.name, 60)}: {printable(note)}.")
+            yield Notice(f"Along {short(line.dimension.name, 60)}, {printable(note)}.")
 
 
 def _limits(found: Sequence[Slice]) -> tuple[float, float, bool]:

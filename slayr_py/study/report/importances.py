@@ -1,0 +1,60 @@
+"""Importance of the parameters: Sobol indices with posterior intervals."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pandas as pd
+from matplotlib.figure import Figure
+
+from slayr_py.display import printable
+from slayr_py.inference import importance
+from slayr_py.study.report.blocks import Block, Notice, Paragraph, Table
+from slayr_py.study.report.figures import drawing, short
+from slayr_py.study.report.reading import Reading
+from slayr_py.study.results.importance_figure import importance_figure
+
+_COLUMNS = {
+    "first": "first-order",
+    "first_low": "5%",
+    "first_high": "95%",
+    "total": "total",
+    "total_low": "5% of total",
+    "total_high": "95% of total",
+}
+
+
+def importance_of(reading: Reading) -> pd.DataFrame:
+    """Return the Sobol indices of the posterior, computed once."""
+    return reading.once("importance", lambda: _computed(reading))
+
+
+def _computed(reading: Reading) -> pd.DataFrame:
+    posterior = reading.posterior
+    reading.progress("computing the importance of the parameters")
+    return importance(posterior)
+
+
+def importances(reading: Reading) -> Iterator[Block]:
+    """Return the figure and the table of Sobol indices, and what limits them."""
+    table = importance_of(reading)
+    names = [printable(str(name)) for name in table.index]
+    yield Paragraph(
+        "Shares of the variance of the latent function over the whole space (Sobol indices): first-order, by the "
+        "parameter alone, and total, with all its interactions. Points are posterior means, lines 90% intervals."
+    )
+    first = table.iloc[0]
+    text = f"Sobol indices of {len(table)} parameters; the largest total index is that of {names[0]}, "
+    text += f"{first['total']:.2f} (90% interval {first['total_low']:.2f} to {first['total_high']:.2f})."
+    columns: dict[str, Any] = {"parameter": names} | {title: table[name] for name, title in _COLUMNS.items()}
+
+    def draw() -> Figure:
+        figure = importance_figure(table)
+        figure.axes[0].set_yticks(figure.axes[0].get_yticks(), [short(name, 24) for name in table.index])
+        return figure
+
+    numbers = Table.of("importance-table", "Sobol indices", columns, ".3f")
+    yield drawing("importance-figure", "Importance of parameters", text, draw, numbers, wide=True)
+    for note in table.attrs.get("notes", []):
+        yield Notice(f"{printable(str(note))[:1].upper()}{printable(str(note))[1:]}.")
