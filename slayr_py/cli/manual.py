@@ -10,6 +10,7 @@ Start here:
   slayr doctor                     check the compiler and CmdStan
   slayr optimize examples/nusvr_diabetes.toml
   slayr inspect nusvr_diabetes.db  show the result and the diagnostics
+  slayr report nusvr_diabetes.db   write a page with figures
 
 \b
 Exit codes:
@@ -204,6 +205,22 @@ Diagnostics:
 Examples:
   slayr inspect nusvr_diabetes.db
   slayr inspect sqlite:///studies.db --study-name net --figure net.png
+"""
+
+REPORT = """\
+Write a page about a study: one HTML file, which needs no network and no server.
+
+It has what slayr inspect prints, and figures: convergence with the noise of the observations, importance of the
+parameters, the posterior along each parameter and over pairs of them, hyperparameters, and feasibility. The page says
+which parts are missing, and why.
+
+The model is fitted to all finished trials, which takes seconds to minutes. Studies of other samplers and studies
+without a fit have a page without the model.
+
+\b
+Examples:
+  slayr report nusvr_diabetes.db
+  slayr report sqlite:///studies.db --study-name net -o net.html
 """
 
 FIT = """\

@@ -9,7 +9,7 @@ from typing import Any, ClassVar, Literal
 
 from markupsafe import Markup
 
-from slayr_py.display import cell, printable
+from slayr_py.display import cell
 
 
 @dataclass(frozen=True)
@@ -76,7 +76,7 @@ class Cell:
         missing = value is None or (isinstance(value, float) and math.isnan(value))
         number = isinstance(value, int | float) and not isinstance(value, bool) and not missing
         text = f"{value:{form}}" if form and number and math.isfinite(value) else " ".join(cell(value).split())
-        return cls("–" if missing else printable(text), _key(value) if number else None, mark)
+        return cls("–" if missing else text, _key(value) if number else None, mark)
 
 
 def _key(value: float) -> float | None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 
-from slayr_py.display import printable
 from slayr_py.study.conditions import SUCCESS
 from slayr_py.study.report.blocks import Block, Cell, Drawings, Heading, Notice, Paragraph, Table
 from slayr_py.study.report.reading import Reading
@@ -23,7 +22,7 @@ def feasibility(reading: Reading) -> Iterator[Block]:
     yield Paragraph(f"{len(failed)} of {len(reading.trials)} trials failed.")
     if failed:
         reasons = Counter(" ".join(str(trial.user_attrs.get(FAILURE_KEY, "not recorded")).split()) for trial in failed)
-        rows = [[Cell(printable(reason)), Cell.of(count)] for reason, count in reasons.most_common()]
+        rows = [[Cell(reason), Cell.of(count)] for reason, count in reasons.most_common()]
         yield Table("failures-table", "Reasons for failures.", ["reason", "trials"], rows)
     if constraints:
         yield Table(
@@ -34,16 +33,14 @@ def feasibility(reading: Reading) -> Iterator[Block]:
         yield Notice("No model of failures or constraints was fitted for the last suggestion, so none is drawn.")
         return
     reading.progress("predicting the probability of feasibility")
-    names = ", ".join("success of the evaluation" if name == SUCCESS else printable(name) for name in conditions)
+    names = ", ".join("success of the evaluation" if name == SUCCESS else name for name in conditions)
     yield Heading("Probability along the parameters")
     yield Paragraph(
         f"Models behind the last suggestion: {names}. Probabilities through {reading.centre.what}, as in the slices."
     )
     for name, posterior in conditions.items():
         if not (checks := posterior.check()).ok:
-            yield Notice(
-                f"The model of {printable(name)} failed its diagnostics: {'; '.join(checks.messages)}", "warning"
-            )
+            yield Notice(f"The model of {name} failed its diagnostics: {'; '.join(checks.messages)}", "warning")
     yield Drawings(probability_slices(reading, conditions))
     yield from line_notes(lines(reading.encoder, reading.centre))
 
@@ -53,6 +50,6 @@ def _counts(reading: Reading, constraints: list[str]) -> tuple[list[str], list[l
     for name in constraints:
         values = [trial.constraints[name] for trial in reading.trials if name in trial.constraints]
         violated = sum(not value <= 0 for value in values)
-        row = [Cell(printable(name)), Cell.of(len(values) - violated), Cell.of(violated)]
+        row = [Cell(name), Cell.of(len(values) - violated), Cell.of(violated)]
         rows.append([*row, Cell.of(min(values)), Cell.of(max(values))])
     return ["constraint", "feasible", "violated", "smallest value", "largest value"], rows

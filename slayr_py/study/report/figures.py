@@ -18,7 +18,6 @@ from xml.etree import ElementTree
 import numpy as np
 from markupsafe import Markup
 from matplotlib import rc_context
-from matplotlib.axis import Axis
 from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullFormatter, NullLocator
 
@@ -26,7 +25,7 @@ from slayr_py.display import cell, printable
 from slayr_py.study.report.blocks import Drawing, Table
 from slayr_py.study.report.palette import VARIABLES, light
 
-_STYLE: dict[str, Any] = {
+_STYLE: Any = {
     "svg.fonttype": "none",
     # Names of parameters and levels are shown as they are: a dollar sign starts no formula.
     "text.parse_math": False,
@@ -118,7 +117,7 @@ def short(text: object, longest: int = _LONGEST) -> str:
     return f"{line[:half]}…{line[-half:]}"
 
 
-def scale(axis: Axis, log: bool, integer: bool = False) -> None:
+def scale(axis: Any, log: bool, integer: bool = False) -> None:
     """Set the scale of an axis and its ticks, whose labels are plain text."""
     if not log:
         axis.set_major_locator(MaxNLocator(5, integer=integer))
@@ -145,7 +144,7 @@ def number(x: float) -> str:
 _SUPERSCRIPT = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 
 
-def levels(axis: Axis, names: list[Any]) -> None:
+def levels(axis: Any, names: list[Any]) -> None:
     """Label an axis with the levels of a parameter, at 0, 1, 2 and so on."""
     labels = [short(cell(name), 14) for name in names]
     tilt = axis.axis_name == "x" and sum(map(len, labels)) > 34

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from typing import Any
 
-from slayr_py.display import printable
 from slayr_py.inference.diagnostics.checks import INFLUENTIAL
 from slayr_py.study.report.blocks import Block, Cell, Heading, Notice, Table
 from slayr_py.study.report.reading import Reading
@@ -47,7 +47,7 @@ def fits(reading: Reading) -> Iterator[Block]:
         notes = "; ".join(fit_notes(records[row["number"]]))
         verdict = Cell("yes", mark="good") if row["trusted"] is True else Cell("no", mark="error")
         cells = [Cell.of(row[name], form) for name, (_, form) in shown.items()]
-        rows.append([cells[0], verdict, Cell(printable(notes or "–"), mark="wide" if notes else ""), *cells[1:]])
+        rows.append([cells[0], verdict, Cell(notes or "–", mark="wide" if notes else ""), *cells[1:]])
     titles = [title for title, _ in shown.values()]
     columns = [titles[0], "trusted", "what failed, and what was done", *titles[1:]]
     doubtful = [row[0].text for row in rows if row[1].text == "no"]
@@ -63,8 +63,11 @@ def fits(reading: Reading) -> Iterator[Block]:
 
 
 def _remarks(reading: Reading, numbers: list[int]) -> Iterator[Block]:
-    diagnostics = {trial.number: suggestion_record(trial).get("diagnostics") for trial in reading.trials}
-    known = {number: diagnostics[number] for number in numbers if isinstance(diagnostics[number], dict)}
+    known: dict[int, Mapping[str, Any]] = {}
+    for trial in reading.trials:
+        diagnostics = suggestion_record(trial).get("diagnostics")
+        if trial.number in numbers and isinstance(diagnostics, Mapping):
+            known[trial.number] = diagnostics
     limits = [(number, text) for number, one in known.items() if (text := limits_text(one))]
     if limits:
         yield Notice(f"Limits, as of trial {limits[-1][0]}: {limits[-1][1]}.")

@@ -10,7 +10,6 @@ from matplotlib.figure import Figure
 from scipy.special import ndtri
 from scipy.stats import gaussian_kde
 
-from slayr_py.display import printable
 from slayr_py.inference import Posterior
 from slayr_py.kernels import Beta, Hyperparameter, Prior
 from slayr_py.space.dimension import FloatArray
@@ -51,7 +50,7 @@ def hyperparameters(reading: Reading) -> Iterator[Block]:
         yield from _of(posterior, "hyper")
         return
     for k, (part, (name, weight)) in enumerate(zip(posterior.posteriors, posterior.weights.items(), strict=True)):
-        yield Heading(f"{printable(str(name))}, weight {weight:.2f}")
+        yield Heading(f"{str(name)}, weight {weight:.2f}")
         if weight > 0:
             yield from _of(part, f"hyper-{k}")
         else:
@@ -73,7 +72,7 @@ def _of(posterior: Posterior, key: str) -> Iterator[Block]:
             figures.append(_figure(f"{key}-{number}-{first}", h, free[first : first + _ROWS]))
     yield Drawings(figures)
     if constant:
-        yield Notice(f"Fixed by their prior: {printable(', '.join(constant))}.")
+        yield Notice(f"Fixed by their prior: {', '.join(constant)}.")
 
 
 def _entries(posterior: Posterior, h: Hyperparameter) -> list[_Entry]:
@@ -102,13 +101,13 @@ def _figure(key: str, h: Hyperparameter, entries: Sequence[_Entry]) -> Drawing:
     log = h.prior.support == "positive"
     label = {"simplex": "weight", "unit interval": "value in (0, 1)"}.get(h.prior.support, "value")
     quantiles = [np.quantile(entry.draws, _PROBABILITIES) for entry in entries]
-    columns: dict[str, Any] = {"hyperparameter": [printable(entry.name) for entry in entries]}
+    columns: dict[str, Any] = {"hyperparameter": [entry.name for entry in entries]}
     for j, q in enumerate(_PROBABILITIES):
         columns[f"{q:.0%}"] = [row[j] for row in quantiles]
     for j in (0, 2, 4):
         columns[f"prior {_PROBABILITIES[j]:.0%}"] = [entry.prior[j] for entry in entries]
     single = len(entries) == 1
-    title = printable(entries[0].name if single else h.name)
+    title = entries[0].name if single else h.name
     text = f"Posterior and prior of {title}"
     if single:
         low, median, high = quantiles[0][[0, 2, 4]]

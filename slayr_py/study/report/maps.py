@@ -9,7 +9,6 @@ from typing import Any, NamedTuple
 import numpy as np
 from matplotlib.figure import Figure
 
-from slayr_py.display import printable
 from slayr_py.errors import SlayrError
 from slayr_py.space.dimension import Dimension, FloatArray
 from slayr_py.study.report.blocks import Block, Drawing, Drawings, Notice, Paragraph, Table
@@ -47,7 +46,7 @@ def maps(reading: Reading) -> Iterator[Block]:
     yield Paragraph(
         f"The posterior median of the objective over pairs of parameters, the others as in {reading.centre.what}, "
         "which the diamond marks. Dots: finished trials, projected on the pair. All pairs of "
-        f"{', '.join(printable(one.line.dimension.name) for one in chosen)}, the parameters with the largest {measure}."
+        f"{', '.join(one.line.dimension.name for one in chosen)}, the parameters with the largest {measure}."
     )
     reading.progress("predicting over pairs of parameters")
     pairs = list(combinations([one.line.position for one in chosen], 2))
@@ -56,7 +55,7 @@ def maps(reading: Reading) -> Iterator[Block]:
     if others := sorted({name for one in made for name in one.others}):
         yield Notice(f"Active in parts of some maps only, and there at the default of the space: {', '.join(others)}.")
     if rest:
-        names = ", ".join(printable(one.line.dimension.name) for one in rest)
+        names = ", ".join(one.line.dimension.name for one in rest)
         left = len(found) * (len(found) - 1) // 2 - len(pairs)
         yield Notice(f"Left out: the {left} pairs with {names}, whose {measure} is smaller.")
     count = len(reading.encoder.names) - len(active_dimensions(reading.encoder, reading.centre.encoded))
@@ -86,15 +85,15 @@ def _map(reading: Reading, i: int, j: int) -> _Map:
     median = np.full(x.size, np.nan)
     if drawn.any():
         median[drawn] = reading.posterior.predict(encoded[np.flatnonzero(drawn)]).quantile(0.5)
-    changing = np.flatnonzero((encoded.active[drawn] != centre.encoded.active[0]).any(axis=0)) if drawn.any() else []
+    changing = np.flatnonzero((encoded.active[drawn] != centre.encoded.active[0]).any(axis=0))
     first, second = encoder.dimensions[i], encoder.dimensions[j]
     numbers = (first.numbers(grids[0]), second.numbers(grids[1]))
-    others = [printable(encoder.names[c]) for c in changing]
+    others = [encoder.names[c] for c in changing]
     return _Map((first, second), (i, j), numbers, median.reshape(x.shape), others)
 
 
 def _draw(reading: Reading, one: _Map, k: int) -> Drawing:
-    names = [printable(d.name) for d in one.dimensions]
+    names = [d.name for d in one.dimensions]
     places = [_places(d, n) for d, n in zip(one.dimensions, one.numbers, strict=True)]
     known = one.median[np.isfinite(one.median)]
     title = f"{names[0]} and {names[1]}"
@@ -177,14 +176,14 @@ def _edges(d: Dimension, places: FloatArray) -> FloatArray:
     values = np.log(places) if d.log else places
     middle = (values[1:] + values[:-1]) / 2
     edges = np.concatenate([values[:1], middle, values[-1:]])
-    return np.exp(edges) if d.log else edges
+    return np.asarray(np.exp(edges) if d.log else edges, dtype=np.float64)
 
 
 def _table(one: _Map, k: int) -> Table:
     """Return the medians on at most six values of each parameter."""
     columns, rows = (np.unique(np.linspace(0, len(n) - 1, min(6, len(n))).round().astype(int)) for n in one.numbers)
     first, second = one.dimensions
-    values: dict[str, Any] = {f"{printable(second.name)} \\ {printable(first.name)}": []}
+    values: dict[str, Any] = {f"{second.name} \\ {first.name}": []}
     values[next(iter(values))] = [_text(second.values(one.numbers[1][[r]])[0]) for r in rows]
     for c in columns:
         values[f"{_text(first.values(one.numbers[0][[c]])[0])}"] = one.median[rows, c]
@@ -192,4 +191,4 @@ def _table(one: _Map, k: int) -> Table:
 
 
 def _text(value: Any) -> str:
-    return f"{value:.4g}" if isinstance(value, float) else printable(str(value))
+    return f"{value:.4g}" if isinstance(value, float) else str(value)

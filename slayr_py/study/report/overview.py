@@ -9,7 +9,7 @@ from typing import Any
 
 import optuna
 
-from slayr_py.display import cell, printable
+from slayr_py.display import cell
 from slayr_py.errors import SlayrError
 from slayr_py.study.report.blocks import Block, Cards, Cell, Facts, Notice, Table
 from slayr_py.study.report.reading import Absent, Reading
@@ -25,13 +25,16 @@ def summary(reading: Reading) -> Iterator[Block]:
     counts = ", ".join(f"{count} {state}" for state, count in states.items())
     best = reading.best
     fits = suggestion_table(reading.study)
-    trusted = fits["trusted"].dropna() if not fits.empty else fits
-    passed = int(sum(value is True for value in trusted.tolist())) if len(trusted) else 0
+    trusted = [] if fits.empty else [value for value in fits["trusted"].tolist() if isinstance(value, bool)]
     yield Cards(
         [
             ("best value", cell(best.value) if best else "–", f"trial {best.number}" if best else "no feasible trial"),
             ("trials", str(len(reading.trials)), counts or "none yet"),
-            ("trusted fits", f"{passed} of {len(trusted)}", "passed all diagnostics" if len(trusted) else "no fit yet"),
+            (
+                "trusted fits",
+                f"{sum(trusted)} of {len(trusted)}",
+                "passed all diagnostics" if len(trusted) else "no fit yet",
+            ),
         ]
     )
     yield Facts(list(_settings(reading)))
@@ -41,16 +44,16 @@ def summary(reading: Reading) -> Iterator[Block]:
 
 def _settings(reading: Reading) -> Iterator[tuple[str, str]]:
     record = reading.record
-    yield "study", printable(reading.study.study_name)
+    yield "study", reading.study.study_name
     yield "direction", f"{reading.study.direction.name.lower()} the objective"
     if record:
         yield "objective", "noisy" if reading.noisy else "declared free of noise"
-        yield "kernel", printable(describe_kernel(record["kernel"]))
+        yield "kernel", describe_kernel(record["kernel"])
         if found := found_kernels(reading.study):
-            yield "found by search", printable(found)
-        yield "acquisition", printable(str(record.get("acquisition")))
-        yield "initial design", f"{printable(str(record.get('n_initial')))} configurations"
-        yield "seed", printable(str(record.get("seed")))
+            yield "found by search", found
+        yield "acquisition", str(record.get("acquisition"))
+        yield "initial design", f"{str(record.get('n_initial'))} configurations"
+        yield "seed", str(record.get("seed"))
     else:
         yield "model", "none: the study was not made by slayr_py"
     space = reading.space
@@ -61,7 +64,7 @@ def _settings(reading: Reading) -> Iterator[tuple[str, str]]:
     ends = [trial.datetime_complete for trial in reading.trials if trial.datetime_complete is not None]
     if starts and ends:
         yield "time", f"{min(starts):%Y-%m-%d %H:%M} to {max(ends):%Y-%m-%d %H:%M}"
-    yield "versions of the last fit", printable(_versions_of_fit(reading) or "no fit")
+    yield "versions of the last fit", _versions_of_fit(reading) or "no fit"
     yield "versions of this page", f"slayr_py {__version__}, optuna {optuna.__version__}, Python {_python()}"
 
 
@@ -102,7 +105,7 @@ def configurations(reading: Reading) -> Iterator[Block]:
         names += [name for name in recommended.config if name not in best.params]
     rows = []
     for name in names:
-        row = [Cell(printable(name)), _value(best.params, name)]
+        row = [Cell(name), _value(best.params, name)]
         if recommended is not None:
             row.append(_value(recommended.config, name))
         rows.append(row)

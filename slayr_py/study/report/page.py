@@ -97,12 +97,13 @@ def render(reading: Reading) -> str:
     environment = Environment(
         loader=PackageLoader("slayr_py.study.report", "templates"),
         autoescape=True,
+        finalize=shown,
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    return environment.get_template("page.html").render(
-        title=printable(reading.study.study_name),
+    page = environment.get_template("page.html").render(
+        title=reading.study.study_name,
         sections=sections,
         palette=PALETTE,
         style=Markup((own / "style.css").read_text(encoding="utf-8")),
@@ -111,6 +112,12 @@ def render(reading: Reading) -> str:
         version=__version__,
         made=f"{datetime.now(UTC):%Y-%m-%d %H:%M} UTC",
     )
+    return page.lstrip()
+
+
+def shown(value: object) -> object:
+    """Return what the template shows of a value: text of a study without control characters; markup as it is."""
+    return printable(value) if isinstance(value, str) and not isinstance(value, Markup) else value
 
 
 def section(reading: Reading, key: str, title: str, content: Callable[[Reading], Iterator[Block]]) -> Section:
@@ -120,8 +127,8 @@ def section(reading: Reading, key: str, title: str, content: Callable[[Reading],
         for block in content(reading):
             blocks.append(block)
     except Absent as absent:
-        blocks.append(Notice(printable(str(absent))))
+        blocks.append(Notice(str(absent)))
     except Exception as error:  # of a damaged study, Stan or a figure: the page tells, and the rest is still useful
         reason = " ".join(str(error).split())
-        blocks.append(Notice(printable(f"This section is incomplete. {type(error).__name__}: {reason}"), "error"))
+        blocks.append(Notice(f"This section is incomplete. {type(error).__name__}: {reason}", "error"))
     return Section(key, title, blocks)

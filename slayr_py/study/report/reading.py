@@ -200,7 +200,9 @@ class Reading:
 
     def _noise(self) -> FloatArray:
         prediction = self.posterior.predict(self.posterior.train)
-        spread = [np.diff(prediction.quantile(ndtr([-1.0, 1.0]), observation), axis=0)[0] / 2 for observation in (0, 1)]
+        spread = [
+            np.diff(prediction.quantile(ndtr([-1.0, 1.0]), observation), axis=0)[0] / 2 for observation in (False, True)
+        ]
         return np.asarray(np.sqrt(np.maximum(np.square(spread[1]) - np.square(spread[0]), 0.0)))
 
 

@@ -9,7 +9,6 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from slayr_py.acquisition.feasibility import Gate
-from slayr_py.display import printable
 from slayr_py.inference import Posterior
 from slayr_py.space import Encoded, Encoder
 from slayr_py.space.dimension import Dimension, FloatArray
@@ -128,7 +127,7 @@ def slices(reading: Reading) -> Iterator[Block]:
         yield Notice("The 90% bands leave the figures at some values; the tables of numbers have them whole.")
     inactive = [name for name, on in zip(encoder.names, centre.encoded.active[0], strict=True) if not on]
     if inactive:
-        yield Notice(f"Inactive in this configuration, and not drawn: {printable(', '.join(inactive))}.")
+        yield Notice(f"Inactive in this configuration, and not drawn: {', '.join(inactive)}.")
     yield from line_notes([one.line for one in found])
 
 
@@ -136,7 +135,7 @@ def line_notes(found: Sequence[Line]) -> Iterator[Block]:
     """Return a notice for every note on a line."""
     for line in found:
         for note in line.notes:
-            yield Notice(f"Along {short(line.dimension.name, 60)}, {printable(note)}.")
+            yield Notice(f"Along {short(line.dimension.name, 60)}, {note}.")
 
 
 def _limits(found: Sequence[Slice]) -> tuple[float, float, bool]:
@@ -152,7 +151,7 @@ def _limits(found: Sequence[Slice]) -> tuple[float, float, bool]:
 
 def _draw_slice(reading: Reading, one: Slice, limits: tuple[float, float], k: int) -> Drawing:
     line, q = one.line, one.quantiles
-    name = printable(line.dimension.name)
+    name = line.dimension.name
     at = int(np.argmin(np.abs(line.encoded.unit_values[:, line.position] - reading.centre.genotype[line.position])))
     best = int(np.argmax(q[2]) if reading.maximize else np.argmin(q[2]))
     text = (
@@ -219,7 +218,7 @@ def _rows(line: Line) -> list[int]:
 
 def _shown(line: Line, i: int) -> str:
     value = line.values[i]
-    return f"{value:.4g}" if isinstance(value, float) else printable(str(value))
+    return f"{value:.4g}" if isinstance(value, float) else str(value)
 
 
 def probabilities(conditions: dict[str, Posterior], encoded: Encoded) -> dict[str, FloatArray]:
@@ -244,10 +243,10 @@ _STYLES = ("-", (0, (5, 2)), (0, (1, 1.5)), (0, (5, 2, 1, 2)))
 
 
 def _draw_probabilities(reading: Reading, line: Line, found: dict[str, FloatArray], k: int) -> Drawing:
-    name = printable(line.dimension.name)
+    name = line.dimension.name
     joint = np.prod(list(found.values()), axis=0)
     at = int(np.argmin(np.abs(line.encoded.unit_values[:, line.position] - reading.centre.genotype[line.position])))
-    shown = {printable(key): value for key, value in found.items()}
+    shown = {key: value for key, value in found.items()}
     columns: dict[str, Any] = {name: [_shown(line, i) for i in _rows(line)]}
     columns |= {key: value[_rows(line)] for key, value in (*shown.items(), ("all", joint))}
     text = f"Probability that all conditions hold along {name}: {joint[at]:.2f} at the configuration, between "

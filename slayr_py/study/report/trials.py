@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 from matplotlib.figure import Figure
 
-from slayr_py.display import printable
 from slayr_py.errors import SlayrError
 from slayr_py.study.report.blocks import Block, Cell, Notice, Table
 from slayr_py.study.report.figures import drawing
@@ -83,7 +82,7 @@ def _table(reading: Reading) -> Table:
     reasons = [trial.user_attrs.get(FAILURE_KEY) for trial in reading.trials]
     errors = [trial.user_attrs.get("y_sd") for trial in reading.trials]
     columns = ["trial", "value", *(["sd"] if any(errors) else []), "best so far", "state", "phase"]
-    columns += [printable(name) for name in names] + [f"constraint {printable(name)}" for name in constraints]
+    columns += [name for name in names] + [f"constraint {name}" for name in constraints]
     columns += ["failure"] if any(reasons) else []
     rows = []
     for trial, values, best in zip(reading.trials, frame.itertuples(index=False), _best_so_far(reading), strict=True):

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, TypeGuard
 
 from slayr_py.inference.diagnostics.checks import reason
-from slayr_py.study.results.tables import abandoned_attempts
+from slayr_py.study.results.tables import abandoned_attempts, entry
 
 _LIMITS = {
     "rhat_max": "rhat <= {:.3f}",
@@ -34,9 +34,9 @@ def attempts_text(abandoned: Sequence[Mapping[str, Any]], diagnostics: Mapping[s
         None if the first attempt passed its diagnostics.
     """
     text = f"{_name(abandoned[0])}: " if abandoned else ""
-    for entry in abandoned:
-        seconds, then = entry.get("seconds"), entry.get("then")
-        text += "; ".join(_texts(entry.get("why"))) or "discarded"
+    for attempt in abandoned:
+        seconds, then = attempt.get("seconds"), attempt.get("then")
+        text += "; ".join(_texts(attempt.get("why"))) or "discarded"
         text += f" ({seconds:.1f} s)" if _is_number(seconds) else ""
         text += f", so {then}: " if then else ", then: "
     if diagnostics.get("ok") is True:
@@ -54,7 +54,7 @@ def stack_lines(record: Mapping[str, Any]) -> list[str]:
     shares = [f"{part['weight']:.2f} {part.get('kernel')} ({part.get('method')})" for part in parts]
     lines = [f"stack: {', '.join(shares)}"]
     for part in parts:
-        if text := attempts_text(abandoned_attempts(part), _mapping(part.get("diagnostics"))):
+        if text := attempts_text(abandoned_attempts(part), entry(part, "diagnostics")):
             lines.append(f"{part.get('kernel')}: {text}")
     return [*lines, *_texts(stack.get("messages"))]
 
@@ -63,11 +63,11 @@ def fit_notes(record: Mapping[str, Any]) -> list[str]:
     """Describe what failed in the fits behind a suggestion record and what was done, one note per fit concerned."""
     if error := record.get("error"):
         return [f"no fit: {error}"]
-    diagnostics = _mapping(record.get("diagnostics"))
-    text = attempts_text(abandoned_attempts(record), diagnostics)
+    text = attempts_text(abandoned_attempts(record), entry(record, "diagnostics"))
     notes = [*([text] if text else []), *stack_lines(record)]
-    for name, condition in _mapping(record.get("conditions")).items():
-        if messages := _texts(_mapping(_mapping(condition).get("diagnostics")).get("messages")):
+    conditions = entry(record, "conditions")
+    for name in conditions:
+        if messages := _texts(entry(entry(conditions, name), "diagnostics").get("messages")):
             notes.append(f"model of {name}: {'; '.join(messages)}")
     return notes
 
@@ -81,15 +81,11 @@ def limits_text(diagnostics: Mapping[str, Any]) -> str | None:
     return ", ".join(_LIMITS[name].format(n) for name, n in numbers.items() if _is_number(n)) or None
 
 
-def _name(entry: Mapping[str, Any]) -> str:
-    start = entry.get("start")
+def _name(attempt: Mapping[str, Any]) -> str:
+    start = attempt.get("start")
     if start == "carried":
         return "posterior carried from an earlier fit"
-    return f"{start} start" if start in ("warm", "cold") else f"{entry.get('method')} approximation"
-
-
-def _mapping(value: Any) -> Mapping[str, Any]:
-    return value if isinstance(value, Mapping) else {}
+    return f"{start} start" if start in ("warm", "cold") else f"{attempt.get('method')} approximation"
 
 
 def _is_number(value: Any) -> TypeGuard[float]:

@@ -99,8 +99,7 @@ def suggestion_table(study: Study) -> pd.DataFrame:
     rows, since_nuts = [], None
     for trial in study.get_trials(deepcopy=False):
         record = suggestion_record(trial)
-        diagnostics = record.get("diagnostics", {})
-        phase, fit = record.get("phase"), record.get("fit", {})
+        diagnostics, phase, fit = entry(record, "diagnostics"), record.get("phase"), entry(record, "fit")
         if record.get("method") == "nuts":
             since_nuts = 0
         elif record.get("method") and since_nuts is not None:
@@ -114,12 +113,12 @@ def suggestion_table(study: Study) -> pd.DataFrame:
                 "since_nuts": since_nuts if fit else None,
                 "attempts": 1 + len(abandoned_attempts(record)) if fit else None,
                 "trusted": _all_ok(record) if phase in ("model", "random") else None,
-                "predicted_mean": record.get("predicted", {}).get("mean"),
-                "predicted_sd": record.get("predicted", {}).get("sd"),
-                "acquisition": record.get("acquisition", {}).get("value"),
+                "predicted_mean": entry(record, "predicted").get("mean"),
+                "predicted_sd": entry(record, "predicted").get("sd"),
+                "acquisition": entry(record, "acquisition").get("value"),
                 "feasible": record.get("feasible"),
-                "seconds_fit": record.get("seconds", {}).get("fit"),
-                "seconds_acquisition": record.get("seconds", {}).get("acquisition"),
+                "seconds_fit": entry(record, "seconds").get("fit"),
+                "seconds_acquisition": entry(record, "seconds").get("acquisition"),
                 "error": record.get("error"),
             }
         )
@@ -190,14 +189,20 @@ def found_kernels(study: Study) -> str | None:
 
 def _all_ok(record: Mapping[str, Any]) -> bool:
     """Return whether the fit behind a suggestion and those of its conditions passed their diagnostics."""
-    fits = [record, *record.get("conditions", {}).values()]
-    return all(fit.get("diagnostics", {}).get("ok") is True for fit in fits)
+    conditions = entry(record, "conditions")
+    fits = [record, *(entry(conditions, name) for name in conditions)]
+    return all(entry(fit, "diagnostics").get("ok") is True for fit in fits)
+
+
+def entry(record: Mapping[str, Any], name: str) -> Mapping[str, Any]:
+    """Return an entry of a record that is a mapping; empty if it is missing or, in a damaged study, anything else."""
+    value = record.get(name)
+    return value if isinstance(value, Mapping) else {}
 
 
 def abandoned_attempts(record: Mapping[str, Any]) -> list[Mapping[str, Any]]:
     """Return the discarded attempts in the suggestion record of a trial, or in that of a part of a stack."""
-    fit = record.get("fit")
-    abandoned = fit.get("abandoned") if isinstance(fit, Mapping) else None
+    abandoned = entry(record, "fit").get("abandoned")
     return [entry for entry in abandoned if isinstance(entry, Mapping)] if isinstance(abandoned, list) else []
 
 

@@ -37,6 +37,12 @@ def test_figure_of_an_empty_study_and_log_scale_of_a_wide_range(plane):
     assert convergence_figure(study).axes[0].get_yscale() == "log"
 
 
+def test_convergence_figure_draws_known_errors(small_study):
+    (axes,) = convergence_figure(small_study, {1: 0.5}).axes
+    (bars,) = axes.collections
+    assert [segment[:, 1].tolist() for segment in bars.get_segments()] == [[5.0, 5.0], [1.5, 2.5]]
+
+
 def test_suggestion_table_has_a_row_for_every_trial(small_study):
     table = suggestion_table(small_study)
     assert table["number"].tolist() == [0, 1, 2, 3]
