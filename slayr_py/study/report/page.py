@@ -27,6 +27,7 @@ from slayr_py.study.report.palette import PALETTE
 from slayr_py.study.report.reading import Absent, Reading
 from slayr_py.study.report.replaying import replaying
 from slayr_py.study.report.slices import slices
+from slayr_py.study.report.stopping import stopping
 from slayr_py.study.report.trials import convergence, trials
 from slayr_py.study.sampler import check_one_objective
 from slayr_py.version import __version__
@@ -41,6 +42,7 @@ SECTIONS: tuple[tuple[str, str, Callable[[Reading], Iterator[Block]]], ...] = (
     ("maps", "Pairs", maps),
     ("hyperparameters", "Hyperparameters", hyperparameters),
     ("feasibility", "Feasibility", feasibility),
+    ("stopping", "Stopping", stopping),
     ("fits", "Fits", fits),
     ("replay", "Replay", replaying),
 )

@@ -16,7 +16,7 @@ from slayr_py.study import ask, create_study, minimize
 from slayr_py.study.report.blocks import Notice
 from slayr_py.study.report.page import SECTIONS, render, section, write_report
 from slayr_py.study.report.reading import Absent, Reading
-from slayr_py.study.storage.attributes import FIT_KEY, STUDY_KEY, SUGGESTION_KEY
+from slayr_py.study.storage.attributes import FIT_KEY, REGRET_KEY, STUDY_KEY, SUGGESTION_KEY
 
 TITLES = [title for _, title, _ in SECTIONS]
 
@@ -63,8 +63,11 @@ def test_an_empty_study_has_a_page_that_says_what_is_missing(plane):
     assert words(part(page, "slices")).endswith("No model has been fitted yet: no trial was suggested by one.")
 
 
-def test_a_design_has_trials_and_convergence_but_no_model(small_study):
-    page = render(Reading(small_study))
+def test_a_design_has_trials_and_convergence_but_no_model(plane):
+    study = filled(plane, 2)
+    study.tell(ask(study), state=optuna.trial.TrialState.FAIL)
+    ask(study)
+    page = render(Reading(study))
     check_structure(page)
     assert errors(page) == []
     assert "<svg" in part(page, "convergence") and "<svg" not in part(page, "slices")
@@ -180,6 +183,20 @@ def test_stacks_have_the_hyperparameters_of_each_kernel(plane):
     assert errors(page) == []
     text = words(part(page, "hyperparameters"))
     assert "weight 1.00" in text and "Weight 0: predictions do not use this kernel" in text
+
+
+def test_estimates_of_the_regret_are_drawn(plane):
+    study = filled(plane, 8)
+    assert "has no stopping rule" in words(part(render(Reading(create_study(plane, seed=1))), "stopping"))
+    for number, probability in ((5, 0.2), (6, 0.6), (7, 0.96)):
+        record = {"incumbent": 3, "observations": number, "epsilon": 0.1, "target": 0.95, "probability": probability}
+        record |= {"mean": 0.5 / number**2, "upper": 3.0 / number, "stop": probability > 0.95}
+        study.set_user_attr(f"{REGRET_KEY}:{number}", record)
+    page = part(render(Reading(study, fit=without_stan(study, plane))), "stopping")
+    assert page.count("<svg") == 2 and "the probability is 0.960" in words(page) and "The rule holds" in words(page)
+    study.set_user_attr(f"{REGRET_KEY}:8", {"epsilon": "<b>", "target": None})
+    page = part(render(Reading(study, fit=without_stan(study, plane))), "stopping")
+    assert "<b>" not in page and "notice error" not in page
 
 
 def test_point_estimates_are_called_that(plane):
