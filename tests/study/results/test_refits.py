@@ -16,6 +16,7 @@ from ConfigSpace import ConfigurationSpace
 import slayr_py as sl
 from slayr_py.errors import DataError, StorageError
 from slayr_py.study import minimize, posterior_of, proposal, replay_trial
+from slayr_py.study.results.refits import conditions_of
 from slayr_py.study.storage.attributes import FIT_KEY, START_KEY, STUDY_KEY
 
 pytestmark = pytest.mark.stan
@@ -184,3 +185,22 @@ def test_the_command_replays_a_trial_in_a_new_process(url):
     assert last.returncode == 0 and "trial 9" in last.stdout and "identical, bit for bit" in last.stdout
     none = slayr("--trial", "1")
     assert none.returncode == 2 and "has no fit" in none.stderr
+
+
+def test_the_models_of_conditions_behind_a_suggestion(space):
+    def fragile(config):
+        if config["x"] > 0.7:
+            raise ValueError("too much")
+        return config["x"], {"memory": config["x"] ** 2}
+
+    study = minimize(
+        fragile, space, 8, n_initial=7, seed=2, progress=False, constraints=["memory <= 0.2"], method="map", chains=1
+    ).study
+    found = conditions_of(study, 7)
+    assert sorted(found) == ["constraint memory", "success"]
+    for name, posterior in found.items():
+        assert posterior.record["draws_sha256"] == study.trials[7].user_attrs[f"{FIT_KEY}:{name}"]["draws_sha256"]
+    assert conditions_of(study, 0) == {}
+    study.set_user_attr(STUDY_KEY, {})
+    with pytest.raises(StorageError, match="not a readable run record"):
+        conditions_of(study, 7)
