@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import optuna
 from ConfigSpace import Categorical, ConfigurationSpace, EqualsCondition, Float, Integer
+from optuna.storages import BaseStorage
 
 import slayr_py as sl
 from slayr_py.space import Encoder
@@ -34,7 +35,7 @@ def hostile_space() -> ConfigurationSpace:
 
 
 def filled(
-    space: ConfigurationSpace, n: int, name: str = "net", storage: str | None = None, **options: Any
+    space: ConfigurationSpace, n: int, name: str = "net", storage: str | BaseStorage | None = None, **options: Any
 ) -> optuna.Study:
     """Return a study with n trials at Sobol points: a design of four, then suggestions by a model."""
     study = create_study(space, n_initial=4, seed=1, study_name=name, storage=storage, **options)

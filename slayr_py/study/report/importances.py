@@ -51,7 +51,10 @@ def importances(reading: Reading) -> Iterator[Block]:
 
     def draw() -> Figure:
         figure = importance_figure(table)
-        figure.axes[0].set_yticks(figure.axes[0].get_yticks(), [short(name, 24) for name in table.index])
+        (axes,) = figure.axes
+        axes.set_yticks(axes.get_yticks(), [short(name, 24) for name in table.index])
+        axes.legend(loc="lower left", bbox_to_anchor=(0, 1), ncols=2)  # above the lines, which may be anywhere
+        axes.grid(axis="y", visible=False)
         return figure
 
     numbers = Table.of("importance-table", "Sobol indices", columns, ".3f")

@@ -170,9 +170,9 @@ def _places(d: Dimension, numbers: FloatArray) -> FloatArray:
 def _edges(d: Dimension, places: FloatArray) -> FloatArray:
     """Return the bounds of the cells around the places."""
     if not d.is_real:
-        return np.arange(len(places) + 1) - 0.5
+        return np.arange(len(places) + 1, dtype=np.float64) - 0.5
     if _is_counted(d, len(places)):
-        return np.append(places, places[-1] + 1) - 0.5
+        return np.asarray(np.append(places, places[-1] + 1) - 0.5, dtype=np.float64)
     values = np.log(places) if d.log else places
     middle = (values[1:] + values[:-1]) / 2
     edges = np.concatenate([values[:1], middle, values[-1:]])

@@ -143,8 +143,8 @@ def _limits(found: Sequence[Slice]) -> tuple[float, float, bool]:
     inner = np.concatenate([one.quantiles[1:4].ravel() for one in found])
     outer = np.concatenate([one.quantiles.ravel() for one in found])
     span = float(np.ptp(inner)) or 1.0
-    low = max(float(outer.min()), float(inner.min()) - 1.5 * span)
-    high = min(float(outer.max()), float(inner.max()) + 1.5 * span)
+    low = max(float(outer.min()), float(inner.min()) - 0.4 * span)
+    high = min(float(outer.max()), float(inner.max()) + 0.4 * span)
     margin = 0.05 * (high - low) or 0.5
     return low - margin, high + margin, bool(outer.min() < low or outer.max() > high)
 

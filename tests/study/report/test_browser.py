@@ -12,10 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from testing_reports import SCRIPT, filled, hostile_space, without_stan
-
-from slayr_py.study.report.page import render
-from slayr_py.study.report.reading import Reading
+from testing_reports import SCRIPT
 
 pytestmark = pytest.mark.browser
 
@@ -66,12 +63,10 @@ def chromium() -> Iterator[Any]:
 
 
 @pytest.fixture(scope="module")
-def file(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def file(tmp_path_factory: pytest.TempPathFactory, hostile_page: str) -> Path:
     """The report of a study of hostile names."""
-    space = hostile_space()
-    study = filled(space, 26, name=f"{SCRIPT} $net$", noisy=True)
     path = tmp_path_factory.mktemp("report") / "report.html"
-    path.write_text(render(Reading(study, fit=without_stan(study, space))), encoding="utf-8")
+    path.write_text(hostile_page, encoding="utf-8")
     return path
 
 

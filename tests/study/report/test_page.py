@@ -16,6 +16,7 @@ from slayr_py.study import ask, create_study, minimize
 from slayr_py.study.report.blocks import Notice
 from slayr_py.study.report.page import SECTIONS, render, section, write_report
 from slayr_py.study.report.reading import Absent, Reading
+from slayr_py.study.report.stopping import stopping
 from slayr_py.study.storage.attributes import FIT_KEY, REGRET_KEY, STUDY_KEY, SUGGESTION_KEY
 
 TITLES = [title for _, title, _ in SECTIONS]
@@ -93,8 +94,8 @@ def test_studies_of_several_objectives_are_refused(tmp_path):
         write_report(optuna.create_study(directions=["minimize", "maximize"]), tmp_path / "r.html")
 
 
-def test_every_section_of_a_modelled_study(hostile):
-    page = render(hostile)
+def test_every_section_of_a_modelled_study(hostile_page):
+    page = hostile_page
     check_structure(page)
     assert errors(page) == [] and len(page) < 1_500_000
     for key in ("convergence", "importance", "slices", "maps", "hyperparameters"):
@@ -108,8 +109,8 @@ def test_every_section_of_a_modelled_study(hostile):
         assert re.search(r'role="img"', svg) and "<title" in svg and re.search(r"<desc[^>]*>[^<]{20}", svg)
 
 
-def test_names_of_strangers_are_text(hostile):
-    page = render(hostile)
+def test_names_of_strangers_are_text(hostile_page):
+    page = hostile_page
     assert page.count("<script") == 1 and "<img" not in page
     assert page.count(html.escape(SCRIPT)) + page.count(SCRIPT.replace("<", "&lt;").replace(">", "&gt;")) > 10
     text = words(page)
@@ -187,16 +188,16 @@ def test_stacks_have_the_hyperparameters_of_each_kernel(plane):
 
 def test_estimates_of_the_regret_are_drawn(plane):
     study = filled(plane, 8)
-    assert "has no stopping rule" in words(part(render(Reading(create_study(plane, seed=1))), "stopping"))
+    assert "has no stopping rule" in section(Reading(study), "stopping", "Stopping", stopping).blocks[0].text
     for number, probability in ((5, 0.2), (6, 0.6), (7, 0.96)):
         record = {"incumbent": 3, "observations": number, "epsilon": 0.1, "target": 0.95, "probability": probability}
         record |= {"mean": 0.5 / number**2, "upper": 3.0 / number, "stop": probability > 0.95}
         study.set_user_attr(f"{REGRET_KEY}:{number}", record)
-    page = part(render(Reading(study, fit=without_stan(study, plane))), "stopping")
-    assert page.count("<svg") == 2 and "the probability is 0.960" in words(page) and "The rule holds" in words(page)
+    paragraph, notice, drawings = section(Reading(study), "stopping", "Stopping", stopping).blocks
+    assert "the probability is 0.960" in paragraph.text and "The rule holds" in notice.text
+    assert len(drawings.drawings) == 2 and "0.960 at the end, 0.95 is wanted" in drawings.drawings[0].description
     study.set_user_attr(f"{REGRET_KEY}:8", {"epsilon": "<b>", "target": None})
-    page = part(render(Reading(study, fit=without_stan(study, plane))), "stopping")
-    assert "<b>" not in page and "notice error" not in page
+    assert len(section(Reading(study), "stopping", "Stopping", stopping).blocks) == 2
 
 
 def test_point_estimates_are_called_that(plane):
@@ -225,11 +226,12 @@ def test_two_hundred_trials_stay_small(plane):
     assert errors(page) == [] and len(page.encode()) < 1_500_000
 
 
-def test_the_file_is_returned_and_an_unwritable_one_is_an_error(small_study, tmp_path):
-    path = write_report(small_study, tmp_path / "r.html")
+def test_the_file_is_returned_and_an_unwritable_one_is_an_error(plane, tmp_path):
+    study = filled(plane, 2)
+    path = write_report(study, tmp_path / "r.html")
     assert path.read_text(encoding="utf-8").startswith("<!doctype html>")
     with pytest.raises(StorageError, match="cannot be written"):
-        write_report(small_study, tmp_path / "none" / "r.html")
+        write_report(study, tmp_path / "none" / "r.html")
 
 
 def test_absent_is_a_note_and_no_error():
