@@ -19,6 +19,7 @@ ROOMS = [
     ["search"],
     ["acquisition"],
     ["study"],
+    ["sklearn"],
     ["cli"],
 ]
 """From the bottom to the top: a room may import those before it. `svm` stands apart and imports kernels only."""
