@@ -295,6 +295,17 @@ def test_examine_a_posterior(names):
     plt.close("all")
 
 
-@recipe("Dashboard")
+@recipe("Dashboard", 0)
 def test_dashboard(names):
     assert len(optuna.load_study(study_name="net", storage="sqlite:///net.db").trials) == 8
+
+
+@pytest.mark.parametrize("names", [("Dashboard", 0)], indirect=True)
+def test_figures_of_the_dashboard(names):
+    pytest.importorskip("optuna_dashboard")
+    exec(BLOCKS["Dashboard", 1], {"sl": sl, "result": names["result"]})
+    attributes = names["result"].study.system_attrs
+    assert any(key.startswith("dashboard:plot_data:slayr:convergence") for key in attributes)
+
+
+CHECKED.append(("Dashboard", 1))

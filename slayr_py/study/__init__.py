@@ -1,9 +1,12 @@
 """Optimisation with Optuna: the sampler, `minimize`, ask and tell, results and refits."""
 
+# Before Optuna, which imports tqdm.auto too: without ipywidgets a notebook would show tqdm's warning.
+import slayr_py.progress_bar  # noqa: F401
 from slayr_py.study.asktell import ask, config_of, create_study, space_of, tell
 from slayr_py.study.distributions import space_to_distributions
 from slayr_py.study.loop import minimize
 from slayr_py.study.proposal import Phase
+from slayr_py.study.results.dashboard import save_to_dashboard
 from slayr_py.study.results.recommendation import Recommendation
 from slayr_py.study.results.refits import posterior_of, replay_parts, replay_trial
 from slayr_py.study.results.result import Result
@@ -23,6 +26,7 @@ __all__ = [
     "posterior_of",
     "replay_parts",
     "replay_trial",
+    "save_to_dashboard",
     "search_table",
     "space_of",
     "space_to_distributions",
