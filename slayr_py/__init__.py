@@ -1,6 +1,6 @@
 """Bayesian optimisation with fully Bayesian Gaussian processes in Stan.
 
-The README documents the public names; ``slayr --help`` shows the command line.
+``help(slayr_py.minimize)`` describes the optimisation loop, ``slayr --help`` the command line.
 Submodules load on first use, so that the import of the package is fast.
 """
 

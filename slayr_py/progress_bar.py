@@ -1,4 +1,8 @@
-"""The progress bar of tqdm: a widget in a notebook that has ipywidgets, a line of text elsewhere."""
+"""The progress bar of tqdm: a widget in a notebook that has ipywidgets, a line of text elsewhere.
+
+CmdStanPy and Optuna import ``tqdm.auto`` too. This module is imported before them, so that tqdm's warning about missing
+ipywidgets, which is shown at the first import, is suppressed.
+"""
 
 from __future__ import annotations
 

@@ -304,7 +304,8 @@ def test_dashboard(names):
 def test_figures_of_the_dashboard(names):
     pytest.importorskip("optuna_dashboard")
     exec(BLOCKS["Dashboard", 1], {"sl": sl, "result": names["result"]})
-    attributes = names["result"].study.system_attrs
+    study = names["result"].study
+    attributes = study._storage.get_study_system_attrs(study._study_id)
     assert any(key.startswith("dashboard:plot_data:slayr:convergence") for key in attributes)
 
 

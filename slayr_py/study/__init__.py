@@ -1,7 +1,6 @@
 """Optimisation with Optuna: the sampler, `minimize`, ask and tell, results and refits."""
 
-# Before Optuna, which imports tqdm.auto too: without ipywidgets a notebook would show tqdm's warning.
-import slayr_py.progress_bar  # noqa: F401
+import slayr_py.progress_bar  # noqa: F401  # before Optuna, see there
 from slayr_py.study.asktell import ask, config_of, create_study, space_of, tell
 from slayr_py.study.distributions import space_to_distributions
 from slayr_py.study.loop import minimize
