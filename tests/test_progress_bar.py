@@ -15,7 +15,7 @@ sys.modules["ipywidgets"] = None
 """
 
 
-@pytest.mark.parametrize("room", ["inference", "search", "study", "progress_bar"])
+@pytest.mark.parametrize("room", ["inference", "study"])
 def test_a_notebook_without_widgets_shows_no_warning(room):
     script = f"{NOTEBOOK}\nimport slayr_py.{room}\nfrom slayr_py.progress_bar import IS_WIDGET\nassert not IS_WIDGET"
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)
