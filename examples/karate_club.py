@@ -8,7 +8,7 @@ Edge weights are the number of settings in which two members met. A diffusion ke
 
 ::
 
-    python examples/karate_club.py --figure karate_club.png
+    python karate_club.py --figure karate_club.png
 """
 
 from __future__ import annotations

@@ -1,10 +1,10 @@
-"""Tune the kernel of a support vector machine, the kernel's parameters and C in one conditional space.
+"""Tune a support vector machine's kernel, its parameters and C in one conditional space.
 
 Unlike ``tune_svm_conditional.py``, this example uses the kernels of ``slayr_py.svm``, which factor into features for a
 linear machine. The parameters of the space have the names of the kernels' arguments, so a configuration can be passed
 directly as arguments. The objective is the cross-validated error on the breast cancer data that scikit-learn ships.
 
-    python examples/tune_kernel_svm.py --budget 30
+    python tune_kernel_svm.py --budget 30
 """
 
 from __future__ import annotations

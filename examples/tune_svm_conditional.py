@@ -4,7 +4,7 @@
 declares these conditions, and the model uses them: parameters that are inactive in two configurations do not affect the
 distance between them. The objective is the cross-validated error on the breast cancer data that scikit-learn ships.
 
-    python examples/tune_svm_conditional.py --budget 30
+    python tune_svm_conditional.py --budget 30
 """
 
 from __future__ import annotations

@@ -4,7 +4,7 @@ The space is that of Oh, Gavves & Welling (2021), table 3: one ordinal parameter
 numbers. Requires XGBoost:
 
     pip install xgboost-cpu        # on macOS: pip install xgboost
-    python examples/tune_xgboost.py --budget 30
+    python tune_xgboost.py --budget 30
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Bayesian optimisation with fully Bayesian Gaussian processes in Stan.
 
-The README documents the public names; ``slayr --help`` shows the command line.
+``help(slayr_py.minimize)`` describes the optimisation loop, ``slayr --help`` the command line.
 Submodules load on first use, so that the import of the package is fast.
 """
 
@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from slayr_py.version import __version__ as __version__
 
 if TYPE_CHECKING:
-    from slayr_py import acquisition, errors, inference, kernels, search, space, study, svm, toolchain
+    from slayr_py import acquisition, errors, inference, kernels, search, sklearn, space, study, svm, toolchain
     from slayr_py.errors import (
         CompileError,
         DataError,
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from slayr_py.kernels import Beta, Dirichlet, Gamma, HalfNormal, InverseGamma, LogNormal, Normal, stack
     from slayr_py.study import Regret, Result, minimize
 
-_MODULES = ("acquisition", "errors", "inference", "kernels", "search", "space", "study", "svm", "toolchain")
+_MODULES = ("acquisition", "errors", "inference", "kernels", "search", "sklearn", "space", "study", "svm", "toolchain")
 _NAMES = {
     "CompileError": "errors",
     "DataError": "errors",
@@ -99,6 +99,7 @@ __all__ = [
     "kernels",
     "minimize",
     "search",
+    "sklearn",
     "space",
     "stack",
     "study",

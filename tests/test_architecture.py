@@ -11,7 +11,7 @@ PACKAGE = Path(__file__).resolve().parents[1] / "slayr_py"
 
 ROOMS = [
     ["display", "errors", "version"],
-    ["arguments", "processes"],
+    ["arguments", "processes", "progress_bar"],
     ["space"],
     ["kernels"],
     ["toolchain"],
@@ -19,6 +19,7 @@ ROOMS = [
     ["search"],
     ["acquisition"],
     ["study"],
+    ["sklearn"],
     ["cli"],
 ]
 """From the bottom to the top: a room may import those before it. `svm` stands apart and imports kernels only."""

@@ -19,7 +19,6 @@ NOTEBOOKS = sorted((Path(__file__).resolve().parents[1] / "notebooks").glob("*.p
 def test_notebook_runs(path, tmp_path, monkeypatch):
     monkeypatch.setenv("SLAYR_QUICK", "1")
     monkeypatch.setenv("MPLBACKEND", "module://matplotlib_inline.backend_inline")
-    monkeypatch.setenv("PYTHONWARNINGS", "ignore:IProgress not found")  # widgets that no notebook uses
     notebook = jupytext.read(path)
     NotebookClient(
         notebook, timeout=600, kernel_name="python3", resources={"metadata": {"path": str(tmp_path)}}

@@ -310,6 +310,18 @@ def test_stop_when_little_is_left_to_be_gained(names):
     assert result.best_value < 0.12
 
 
-@recipe("Dashboard")
+@recipe("Dashboard", 0)
 def test_dashboard(names):
     assert len(optuna.load_study(study_name="net", storage="sqlite:///net.db").trials) == 8
+
+
+@pytest.mark.parametrize("names", [("Dashboard", 0)], indirect=True)
+def test_figures_of_the_dashboard(names):
+    pytest.importorskip("optuna_dashboard")
+    exec(BLOCKS["Dashboard", 1], {"sl": sl, "result": names["result"]})
+    study = names["result"].study
+    attributes = study._storage.get_study_system_attrs(study._study_id)
+    assert any(key.startswith("dashboard:plot_data:slayr:convergence") for key in attributes)
+
+
+CHECKED.append(("Dashboard", 1))

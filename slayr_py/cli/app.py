@@ -116,6 +116,17 @@ def build(
         typer.echo(f"{name:<16}  {'already compiled' if seconds < 1 else f'{seconds:.0f} s'}")
 
 
+@app.command(help=manual.EXAMPLE, short_help="Write an example into the working directory.")
+def example(
+    name: Annotated[str | None, typer.Argument(metavar="NAME", help="Name of the example; without it, a list.")] = None,
+) -> None:
+    """Write an example into the working directory."""
+    from slayr_py.cli.examples import listing, write
+
+    for line in listing() if name is None else write(name, Path.cwd()):
+        typer.echo(line)
+
+
 @app.command(help=manual.OPTIMIZE, short_help="Run the study of a configuration file.")
 def optimize(
     config: Annotated[Path, typer.Argument(metavar="CONFIG", help="The configuration file, described above.")],

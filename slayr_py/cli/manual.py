@@ -8,7 +8,8 @@ Bayesian optimisation with fully Bayesian Gaussian processes in Stan.
 \b
 Start here:
   slayr doctor                     check the compiler and CmdStan
-  slayr optimize examples/nusvr_diabetes.toml
+  slayr example nusvr_diabetes     write an example into this folder
+  slayr optimize nusvr_diabetes.toml
   slayr inspect nusvr_diabetes.db  show the result and the diagnostics
   slayr report nusvr_diabetes.db   write a page with figures
 
@@ -46,6 +47,17 @@ Without this command each program is compiled at its first fit. Executables are 
 \b
 Example, for a container image or before working offline:
   slayr toolchain build
+"""
+
+EXAMPLE = """\
+Write the files of an example into the working directory, or list the examples.
+
+An existing file is never overwritten.
+
+\b
+Examples:
+  slayr example
+  slayr example nusvr_diabetes
 """
 
 OPTIMIZE = """\
@@ -175,7 +187,8 @@ folder of the configuration file; storage and output are relative to the working
 
 \b
 Examples:
-  slayr optimize examples/nusvr_diabetes.toml
+  slayr example nusvr_diabetes
+  slayr optimize nusvr_diabetes.toml
   slayr optimize net.toml --budget 100 --output results
   slayr optimize net.toml --history runs.csv
 """

@@ -78,7 +78,7 @@ class Posterior:
             hyperparameters where its prior is one of the function's standard deviation.
         ``log_likelihood``
             ``y`` (chain, draw, observation): the log density of each observation given all others, with the function
-            integrated out exactly; see ``docs/decisions/leave-one-out.md``.
+            integrated out exactly.
         ``posterior_predictive``
             ``y`` (chain, draw, observation): a draw of each observation given all others, so that it does not depend on
             the value it is compared with. The entries of one draw are not a joint draw.

@@ -349,7 +349,7 @@ def stan_names(support: str) -> tuple[str, ...]:
 
 
 def lengthscale_prior(n: int) -> LogNormal:
-    """Return the prior for n inputs on the unit cube, with median 0.2 sqrt(n); see docs/decisions/priors.md."""
+    """Return the prior for n inputs on the unit cube, with median 0.2 sqrt(n)."""
     return LogNormal(float(np.log(0.2 * np.sqrt(max(n, 1)))), 1.0)
 
 

@@ -12,7 +12,6 @@ from typing import Any, Literal, get_args
 import numpy as np
 from ConfigSpace import ConfigurationSpace
 from numpy.typing import ArrayLike
-from tqdm.auto import tqdm
 
 from slayr_py.arguments import check_flag, check_integer
 from slayr_py.errors import DataError, InferenceError, StorageError, did_you_mean
@@ -24,6 +23,7 @@ from slayr_py.kernels.expression import LEAVES, canonical, parse, spell
 from slayr_py.kernels.hyperparameters import MEAN, NOISE, SIGNAL
 from slayr_py.kernels.periodogram import highest_peaks
 from slayr_py.kernels.priors import prior_from_dict
+from slayr_py.progress_bar import tqdm
 from slayr_py.search.expressions import base_leaves
 from slayr_py.search.fit import SCORES, Fit, Score, Settings
 from slayr_py.search.generative import generative

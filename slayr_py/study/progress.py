@@ -9,8 +9,8 @@ from typing import Any, Self
 
 from optuna import Study
 from optuna.study import StudyDirection
-from tqdm import tqdm
 
+from slayr_py.progress_bar import IS_WIDGET, tqdm
 from slayr_py.study.proposal import Phase
 from slayr_py.study.results.recommendation import Recommendation
 from slayr_py.study.results.tables import feasible_trials
@@ -44,12 +44,13 @@ class ProgressBar:
         self._recommended: Recommendation | None = None
         self._regret: RegretEstimate | None = None
         done = sum(not is_history(trial) for trial in study.get_trials(deepcopy=False))
+        bar = "{bar}" if IS_WIDGET else "{bar:20}"  # a widget has its own width
         self._bar: tqdm[Any] = tqdm(
             total=budget,
             initial=min(done, budget),
             disable=not enabled,
             unit="trial",
-            bar_format="{desc:<11}|{bar:20}| {n_fmt}/{total_fmt} [{elapsed}]{postfix}",
+            bar_format="{desc:<11}|" + bar + "| {n_fmt}/{total_fmt} [{elapsed}]{postfix}",
             dynamic_ncols=True,
         )
 

@@ -48,6 +48,7 @@ from slayr_py.study.storage.attributes import (
     CONTEXT_KEY,
     is_history,
     kernel_record,
+    store_numbers,
     store_suggestion,
     suggestion_record,
 )
@@ -534,6 +535,7 @@ class StanGPSampler(BaseSampler):
                     gp, study, trial, observed, design, seed, of_acquisition, fixed
                 ) as proposal:
                     store_fit(study, trial, proposal.posterior, observed.numbers, self.warm_starts)
+                    store_numbers(study, trial, proposal.record)
                     return store_suggestion(study, trial, proposal.record | kept)
             except InferenceError as error:
                 why = str(error)

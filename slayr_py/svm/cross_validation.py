@@ -1,4 +1,4 @@
-"""K-fold cross-validation of support vector machines, other scikit-learn estimators and Gaussian processes."""
+"""K-fold cross-validation of support vector machines and other scikit-learn estimators."""
 
 from __future__ import annotations
 
@@ -15,53 +15,38 @@ from slayr_py.errors import DataError
 
 
 def cross_validate(
-    estimator: Any,
-    X: Any,
-    y: ArrayLike,
-    cv: Any = 5,
-    scoring: Any = None,
-    seed: int = 1,
-    progress: bool = True,
-    level: float = 0.9,
-    **fit_options: Any,
+    estimator: Any, X: Any, y: ArrayLike, cv: Any = 5, scoring: Any = None, seed: int = 1
 ) -> pd.DataFrame:
     """Fit to all folds but one and score the remaining fold, for every fold.
 
     Parameters
     ----------
-    estimator : GaussianProcess or scikit-learn estimator
-        An estimator with a method ``cross_validate``, such as :meth:`slayr_py.GaussianProcess.cross_validate`, which
-        gets all other arguments. Any other estimator, including pipelines and the machines of this module, goes to
-        ``sklearn.model_selection.cross_validate``.
+    estimator : scikit-learn estimator
+        A machine of this module, a pipeline, or any other estimator.
     X : points
-        For a Gaussian process n configurations, as :meth:`~slayr_py.GaussianProcess.fit` takes them.
     y : (n,) array_like
     cv : int, splitter, or iterable of pairs of index arrays
         An integer gives shuffled folds, stratified for a classifier.
     scoring : str or sequence of str, optional
-        For a Gaussian process any of "log_predictive_density", "rmse", "coverage", by default all; otherwise as in
-        scikit-learn.
+        As in ``sklearn.model_selection.cross_validate``.
     seed : int
-        Fixes the folds and, for a Gaussian process, the draws of every fit.
-    progress, level, **fit_options
-        Of a Gaussian process, see :meth:`slayr_py.GaussianProcess.cross_validate`.
+        Fixes the folds.
 
     Returns
     -------
     DataFrame
-        One row per fold, with scikit-learn's columns or those of :meth:`slayr_py.GaussianProcess.cross_validate`.
+        One row per fold, with scikit-learn's columns.
 
     Raises
     ------
     DataError
-        For fit options with a scikit-learn estimator, or as in :meth:`slayr_py.GaussianProcess.cross_validate`.
+        If the estimator is not one of scikit-learn.
     """
-    if hasattr(estimator, "cross_validate"):
-        options = {"cv": cv, "scoring": scoring, "seed": seed, "progress": progress, "level": level}
-        frame: pd.DataFrame = estimator.cross_validate(X, y, **options, **fit_options)
-        return frame
-    if fit_options:
-        raise DataError(f"{sorted(fit_options)} are options of a Gaussian process; set them on the estimator")
+    if not hasattr(estimator, "get_params"):
+        raise DataError(
+            f"{type(estimator).__name__} is not a scikit-learn estimator; for a Gaussian process use "
+            "GaussianProcess.cross_validate, or slayr_py.sklearn.BayesianGPRegressor"
+        )
     if isinstance(cv, Integral):
         splitter = StratifiedKFold if is_classifier(estimator) else KFold
         cv = splitter(int(cv), shuffle=True, random_state=seed)

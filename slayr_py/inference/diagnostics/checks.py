@@ -97,8 +97,8 @@ class Diagnostics:
 
     Notes
     -----
-    Influential observations are a note and never a failure. docs/diagnostics.md gives the reasons and the sources of
-    the limits.
+    Influential observations are a note and never a failure. The page "Diagnostics" of the documentation gives the
+    reasons and the sources of the limits.
     """
 
     rhat_max: float

@@ -11,6 +11,7 @@ import shutil
 import sys
 import tempfile
 
+import slayr_py.progress_bar  # noqa: F401  # before CmdStanPy, see there
 from slayr_py.inference.sampling.run_folder import RUNS
 from slayr_py.processes import this_process
 

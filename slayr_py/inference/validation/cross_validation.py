@@ -19,11 +19,11 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
 from sklearn.model_selection import KFold, check_cv
-from tqdm import tqdm
 
 from slayr_py.errors import DataError, did_you_mean
 from slayr_py.inference.observed import check_targets
 from slayr_py.inference.posterior import Posterior
+from slayr_py.progress_bar import tqdm
 from slayr_py.space import Encoded, Encoder
 from slayr_py.space.dimension import FloatArray
 

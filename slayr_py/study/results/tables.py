@@ -222,6 +222,10 @@ def convergence_figure(study: Study, errors: Mapping[int, float] | None = None) 
         Drawn without pyplot, so it needs no display and pyplot does not keep it open. ``figure.savefig(path)`` saves
         it; a notebook shows it.
     """
+    # Why not optuna.visualization.matplotlib.plot_optimization_history: it is experimental and warns, and it draws with
+    # pyplot, which keeps every figure open. It shows neither the initial design, nor failed trials, nor a logarithmic
+    # axis, without which one bad trial hides all others. The figures for the dashboard (`save_to_dashboard`) are
+    # Optuna's, and `optuna.visualization.plot_*` accept every study of this package.
     from matplotlib.ticker import MaxNLocator
 
     from slayr_py.study.results.shown_figure import ShownFigure

@@ -28,11 +28,26 @@ observations   number of trials fitted                                          
 seconds        {"fit", "acquisition"}                                                        (model only)
 error          reason for the absence of a model                                             (random only)
 =============  =========================================================================================
+
+Numbers of a suggestion by a model, each an attribute of its own (``trial.user_attrs["slayr:rhat_max"]``). The Optuna
+dashboard shows them as columns and sorts by them; it cuts the record above. They are written once and never read:
+
+======================  ================================================================================
+slayr:predicted_mean    "mean" and "sd" of "predicted"
+slayr:predicted_sd
+slayr:acquisition       "value" of "acquisition"
+slayr:feasible          "feasible"                                                         (if modelled)
+slayr:rhat_max          the same of "diagnostics"                                                 (NUTS)
+slayr:pareto_k          the same of "diagnostics"                                      (importance ratios)
+slayr:ok                1 if all "diagnostics" are within their limits, else 0
+slayr:seconds_fit       "fit" of "seconds"
+======================  ================================================================================
 """
 
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Mapping
 from typing import Any
 
@@ -42,7 +57,7 @@ from optuna.trial import FrozenTrial
 
 from slayr_py.kernels import Kernel, Stack, auto_reason
 from slayr_py.space import Encoder, encoder_to_json, jsonable, space_to_json
-from slayr_py.study.storage.optuna_private import set_trial_attribute
+from slayr_py.study.storage.optuna_private import add_trial_attributes, set_trial_attribute
 
 STUDY_KEY = "slayr:study"
 """Study attribute: {"space", "graphs", "seed", "kernel", "acquisition", "n_initial", "noisy"} at the study's start.
@@ -186,3 +201,20 @@ def store_suggestion(study: Study, trial: FrozenTrial, record: dict[str, Any]) -
     """Store the suggestion record of a trial and return it."""
     set_trial_attribute(study, trial, SUGGESTION_KEY, jsonable(record))
     return record
+
+
+def store_numbers(study: Study, trial: FrozenTrial, record: Mapping[str, Any]) -> None:
+    """Store the numbers of a suggestion by a model for the Optuna dashboard, see above."""
+    predicted, diagnostics = record["predicted"], record["diagnostics"]
+    numbers = {
+        "predicted_mean": predicted["mean"],
+        "predicted_sd": predicted["sd"],
+        "acquisition": record["acquisition"]["value"],
+        "feasible": record.get("feasible"),
+        "rhat_max": diagnostics.get("rhat_max"),
+        "pareto_k": diagnostics.get("pareto_k"),
+        "ok": int(diagnostics["ok"]),
+        "seconds_fit": record["seconds"]["fit"],
+    }
+    known = {f"slayr:{name}": x for name, x in numbers.items() if x is not None and math.isfinite(x)}
+    add_trial_attributes(study, trial, known)

@@ -8,8 +8,9 @@ whether a distribution contains a value.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
+import json
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +19,8 @@ from optuna.distributions import BaseDistribution
 from optuna.storages import BaseStorage, JournalStorage, RDBStorage
 from optuna.storages.journal import JournalFileBackend
 from optuna.trial import FrozenTrial
-from sqlalchemy import column, table
+from sqlalchemy import column, insert, table
+from sqlalchemy.exc import SQLAlchemyError
 
 TRIAL_ATTRIBUTES = table("trial_user_attributes", column("trial_id"), column("key"), column("value_json"))
 """Optuna's table of user attributes of trials."""
@@ -85,6 +87,23 @@ def stored_trial(study: Study, trial: FrozenTrial) -> FrozenTrial:
 def set_trial_attribute(study: Study, trial: FrozenTrial, key: str, value: Any) -> None:
     """Set a user attribute of a trial that was read from a study."""
     study._storage.set_trial_user_attr(trial._trial_id, key, value)
+
+
+def add_trial_attributes(study: Study, trial: FrozenTrial, values: Mapping[str, float]) -> None:
+    """Add the user attributes that a trial lacks, for people to read: in a database with one statement.
+
+    They are left out if the database refuses them: the study does not depend on them.
+    """
+    here = stored_trial(study, trial).user_attrs
+    missing = {key: value for key, value in values.items() if key not in here}
+    storage = storage_of(study)
+    if not isinstance(storage, RDBStorage):
+        for key, value in missing.items():
+            set_trial_attribute(study, trial, key, value)
+    elif missing:
+        rows = [{"trial_id": trial._trial_id, "key": k, "value_json": json.dumps(v)} for k, v in missing.items()]
+        with suppress(SQLAlchemyError), storage.engine.begin() as connection:
+            connection.execute(insert(TRIAL_ATTRIBUTES), rows)
 
 
 def enqueued_values(trial: Trial) -> dict[str, Any]:

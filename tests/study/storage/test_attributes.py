@@ -1,12 +1,17 @@
 from __future__ import annotations
 
 import networkx as nx
+import optuna
+import pytest
+import sqlalchemy
+from testing_studies import bowl
 
+import slayr_py as sl
 from slayr_py.kernels import Hierarchical, Matern
 from slayr_py.space import Encoder
 from slayr_py.study import StanGPSampler, ask, config_of, create_study
 from slayr_py.study.distributions import to_params
-from slayr_py.study.storage.attributes import STUDY_KEY, describe_kernel, model_difference
+from slayr_py.study.storage.attributes import STUDY_KEY, describe_kernel, model_difference, suggestion_record
 
 
 def test_changes_of_kernel_and_graphs_are_described(mixed):
@@ -32,3 +37,40 @@ def test_earlier_versions_recorded_the_kernel_by_name(plane):
     assert model_difference(record, study.sampler.kernel_record, study.sampler.encoder) is None
     assert describe_kernel(record["kernel"]) == "matern"
     assert config_of(ask(study)) == to_params(study.sampler.design(1)[0])
+
+
+@pytest.mark.stan
+def test_numbers_of_a_suggestion_are_attributes_of_their_own(plane, quick, tmp_path):
+    options = {"budget": 5, "n_initial": 3, "seed": 1, "progress": False, **quick}
+    options["storage"] = f"sqlite:///{tmp_path / 'study.db'}"
+    study = sl.minimize(bowl, plane, **options | {"method": "nuts", "chains": 2}).study
+    design, trial = study.trials[0], study.trials[-1]
+    assert not [key for key in design.user_attrs if key.startswith("slayr:predicted")]
+    record = suggestion_record(trial)
+    wanted = {
+        "slayr:predicted_mean": record["predicted"]["mean"],
+        "slayr:predicted_sd": record["predicted"]["sd"],
+        "slayr:acquisition": record["acquisition"]["value"],
+        "slayr:rhat_max": record["diagnostics"]["rhat_max"],
+        "slayr:ok": int(record["diagnostics"]["ok"]),
+        "slayr:seconds_fit": record["seconds"]["fit"],
+    }
+    found = {key: value for key, value in trial.user_attrs.items() if type(value) in (int, float)}
+    assert found == wanted | {"slayr:value": trial.value, "slayr:evaluations": 1}
+
+
+@pytest.mark.stan
+def test_nothing_reads_the_numbers(plane, quick, tmp_path):
+    """A study whose numbers are lost or wrong continues as if nothing had happened."""
+    options = {"n_initial": 3, "seed": 1, "progress": False, **quick}
+    whole = sl.minimize(bowl, plane, budget=7, **options).trials
+    storage = f"sqlite:///{tmp_path / 'study.db'}"
+    sl.minimize(bowl, plane, budget=5, storage=storage, study_name="a", **options)
+    with sqlalchemy.create_engine(storage).begin() as connection:
+        numbers = "('slayr:predicted_mean', 'slayr:acquisition', 'slayr:ok')"
+        connection.execute(sqlalchemy.text(f"DELETE FROM trial_user_attributes WHERE key IN {numbers}"))
+        wrong = "UPDATE trial_user_attributes SET value_json = '7.0' WHERE key = 'slayr:predicted_sd'"
+        connection.execute(sqlalchemy.text(wrong))
+    assert "slayr:ok" not in optuna.load_study(study_name="a", storage=storage).trials[4].user_attrs
+    again = sl.minimize(bowl, plane, budget=7, storage=storage, study_name="a", **options).trials
+    assert again["value"].tolist() == whole["value"].tolist()

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import optuna
 import pytest
+import sqlalchemy
 from optuna.storages import InMemoryStorage, JournalStorage, RDBStorage
 from optuna.storages.journal import JournalFileBackend
 
@@ -92,3 +93,33 @@ def test_a_trial_is_read_with_the_attributes_set_since(plane):
     frozen = study.trials[0]
     optuna_private.set_trial_attribute(study, frozen, "mine", 3)
     assert before == [] and stored_trial(study, frozen).user_attrs["mine"] == 3
+
+
+@pytest.mark.parametrize("kind", ["sqlite", "journal", "memory"])
+def test_attributes_are_added_in_one_statement_and_never_replaced(kind, tmp_path):
+    storage = {
+        "sqlite": f"sqlite:///{tmp_path / 'study.db'}",
+        "journal": JournalStorage(JournalFileBackend(str(tmp_path / "journal"))),
+        "memory": None,
+    }[kind]
+    study = optuna.create_study(storage=storage)
+    study.ask().set_user_attr("a", 1.0)
+    frozen, written = study.trials[0], []
+    if kind == "sqlite":
+
+        @sqlalchemy.event.listens_for(storage_of(study).engine, "before_cursor_execute")
+        def _(connection, cursor, statement, *rest):
+            written.extend([statement] * statement.startswith("INSERT"))
+
+    for _ in range(2):
+        optuna_private.add_trial_attributes(study, frozen, {"a": 2.0, "b": 3, "c": 4.0})
+    assert study.trials[0].user_attrs == {"a": 1.0, "b": 3, "c": 4.0}
+    assert len(written) == (kind == "sqlite")
+
+
+def test_attributes_that_the_database_refuses_are_left_out(tmp_path, monkeypatch):
+    study = optuna.create_study(storage=f"sqlite:///{tmp_path / 'study.db'}")
+    study.ask()
+    monkeypatch.setattr(optuna_private, "TRIAL_ATTRIBUTES", sqlalchemy.table("no_such_table"))
+    optuna_private.add_trial_attributes(study, study.trials[0], {"a": 1.0})
+    assert study.trials[0].user_attrs == {}

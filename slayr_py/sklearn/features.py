@@ -1,0 +1,246 @@
+"""Columns of a table as the parameters of a search space, and their unit values.
+
+A real column x is (x - lower) / width, where the training data range from lower to lower + width. The map is affine
+without bounds, so that points outside the range of the training data are extrapolated and not clipped.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from ConfigSpace import Categorical, ConfigurationSpace, Float
+from numpy.typing import NDArray
+from sklearn.utils import check_array
+
+from slayr_py.errors import DataError, did_you_mean
+from slayr_py.space import Encoded, Encoder
+from slayr_py.space.dimension import FloatArray
+
+
+@dataclass(frozen=True)
+class RealFeature:
+    """A column of numbers.
+
+    Attributes
+    ----------
+    name : str
+    lower, width : float
+        Smallest value and range of the training data.
+    """
+
+    name: str
+    lower: float
+    width: float
+
+    @classmethod
+    def of(cls, name: str, values: FloatArray) -> RealFeature:
+        """Return the feature of a training column; a constant one has the width 1, or its size if that is larger."""
+        lower, upper = float(values.min()), float(values.max())
+        if upper > lower:
+            return cls(name, lower, upper - lower)
+        return cls(name, lower, max(1.0, abs(lower)))
+
+    def unit_values(self, values: FloatArray) -> FloatArray:
+        """Return the values on the scale of the training data, whose range is [0, 1]."""
+        return np.asarray((values - self.lower) / self.width)
+
+
+@dataclass(frozen=True)
+class LevelFeature:
+    """A column of categories.
+
+    Attributes
+    ----------
+    name : str
+    levels : tuple
+        The categories that pandas declares, in their order, or those of the training data, sorted.
+    ordered : bool
+        Whether pandas declares the categories as ordered: neighbours are then similar.
+    """
+
+    name: str
+    levels: tuple[Any, ...]
+    ordered: bool = False
+
+    @classmethod
+    def of(cls, name: str, column: pd.Series[Any]) -> LevelFeature:
+        """Return the feature of a training column."""
+        if isinstance(column.dtype, pd.CategoricalDtype):
+            return cls(name, tuple(column.dtype.categories.tolist()), bool(column.dtype.ordered))
+        return cls(name, _sorted(column.dropna().tolist()))
+
+    def unit_values(self, column: pd.Series[Any]) -> FloatArray:
+        """Return the positions of the categories.
+
+        Raises
+        ------
+        DataError
+            For an empty cell, or a category that the training data lack.
+        """
+        if column.isna().any():
+            row = int(np.argmax(column.isna()))
+            raise DataError(f"column {self.name!r} is empty in row {row}; fill it in, or give it a category of its own")
+        position = {level: i for i, level in enumerate(self.levels)}
+        values = column.tolist()
+        if new := [value for value in dict.fromkeys(values) if value not in position]:
+            raise DataError(
+                f"column {self.name!r} has categories that the training data lack: {_listed(new)}; known: "
+                f"{_listed(self.levels)}. A pandas column of dtype 'category' may declare categories without data"
+            )
+        return np.array([position[value] for value in values], dtype=np.float64)
+
+
+class Features:
+    """The columns of a training table.
+
+    Parameters
+    ----------
+    table : array or DataFrame with n rows
+        Training data.
+    names : sequence of str
+        Names of the columns.
+    categorical : sequence of int
+        Positions of the columns of categories.
+
+    Raises
+    ------
+    DataError
+        For an empty cell in a column of categories, or if no column varies.
+    ValueError
+        From scikit-learn, for a column of numbers that has others than finite numbers.
+    """
+
+    def __init__(self, table: Any, names: Sequence[str], categorical: Sequence[int]) -> None:
+        self.categorical = tuple(categorical)
+        self.real = tuple(j for j in range(len(names)) if j not in self.categorical)
+        self._real = [RealFeature.of(names[j], x) for j, x in zip(self.real, self._numbers(table).T, strict=True)]
+        self._levels = [LevelFeature.of(names[j], _column(table, j)) for j in self.categorical]
+        space = ConfigurationSpace()
+        for feature in self._real:
+            space.add(Float(feature.name, (0.0, 1.0)))
+        # A column with one category carries no information, and no row to predict can have another one.
+        for column in self._levels:
+            if len(column.levels) > 1:
+                space.add(Categorical(column.name, _labels(column.levels), ordered=column.ordered))
+        if not len(space):
+            raise DataError(f"nothing varies: every column has a single category ({_listed(names)})")
+        self.encoder = Encoder(space)
+
+    def encode(self, table: Any) -> Encoded:
+        """Return the encoded rows of a table with the columns of the training table.
+
+        Raises
+        ------
+        DataError
+            For an empty cell in a column of categories, or a category that the training data lack.
+        ValueError
+            From scikit-learn, for a column of numbers that has others than finite numbers.
+        """
+        found: dict[str, FloatArray] = {}
+        for feature, x in zip(self._real, self._numbers(table).T, strict=True):
+            found[feature.name] = feature.unit_values(x)
+        for levels, j in zip(self._levels, self.categorical, strict=True):
+            found[levels.name] = levels.unit_values(_column(table, j))
+        values = np.column_stack([found[name] for name in self.encoder.names])
+        return Encoded(values, np.ones(values.shape, dtype=np.bool_), self.encoder)
+
+    def _numbers(self, table: Any) -> FloatArray:
+        """Return the columns of numbers, (n, columns)."""
+        if not self.real:
+            return np.empty((len(table), 0))
+        if isinstance(table, pd.DataFrame):
+            return np.asarray(check_array(table.iloc[:, list(self.real)], dtype=np.float64))
+        return np.asarray(check_array(np.asarray(table)[:, list(self.real)], dtype=np.float64))
+
+
+def categorical_positions(chosen: Any, table: Any, names: Sequence[str] | None) -> list[int]:
+    """Return the positions of the columns of categories.
+
+    Parameters
+    ----------
+    chosen : "from_dtype", None, or array_like of int, str or bool
+        As in `BayesianGPRegressor`.
+    table : array or DataFrame
+    names : sequence of str or None
+        Names of the columns, if the table has any.
+
+    Raises
+    ------
+    DataError
+        For an unknown name, a position outside the table, or a mask of another length.
+    """
+    if chosen is None:
+        return []
+    if isinstance(chosen, str):
+        if chosen != "from_dtype":
+            raise DataError(
+                f"categorical_features must be 'from_dtype', None, or a list of positions or names, got {chosen!r}"
+            )
+        return _categorical_by_dtype(table)
+    width, given = table.shape[1], np.asarray(chosen, dtype=object).ravel().tolist()
+    if given and all(isinstance(one, bool | np.bool_) for one in given):
+        if len(given) != width:
+            raise DataError(f"categorical_features is a mask of {len(given)} values for {width} columns")
+        return [int(j) for j in np.flatnonzero(given)]
+    return sorted({_position(one, width, names) for one in given})
+
+
+def _position(one: object, width: int, names: Sequence[str] | None) -> int:
+    """Return the position of a column that is given by its name or its position."""
+    if isinstance(one, str):
+        if names is None:
+            raise DataError(f"categorical_features names the column {one!r}, but X is not a DataFrame with names")
+        if one not in names:
+            raise DataError(f"categorical_features names no column of X: {one!r}{did_you_mean(one, names)}")
+        return list(names).index(one)
+    if not isinstance(one, int | np.integer) or not -width <= one < width:
+        raise DataError(f"categorical_features has the position {one!r}; X has {width} columns")
+    return int(one) % width
+
+
+def _categorical_by_dtype(table: Any) -> list[int]:
+    """Return the positions of the pandas columns of categories, strings, objects or truth values."""
+    if not isinstance(table, pd.DataFrame):
+        return []
+    kinds = pd.api.types
+    return [
+        j
+        for j, dtype in enumerate(table.dtypes)
+        if isinstance(dtype, pd.CategoricalDtype)
+        or kinds.is_object_dtype(dtype)
+        or kinds.is_string_dtype(dtype)
+        or kinds.is_bool_dtype(dtype)
+    ]
+
+
+def _column(table: Any, position: int) -> pd.Series[Any]:
+    """Return one column, without the row labels of a DataFrame."""
+    if isinstance(table, pd.DataFrame):
+        return table.iloc[:, position].reset_index(drop=True)
+    values: NDArray[Any] = np.asarray(table)[:, position]
+    return pd.Series(values.tolist(), dtype=object)
+
+
+def _sorted(values: Iterable[Any]) -> tuple[Any, ...]:
+    """Return the distinct values in their order, those without a common order by type and text."""
+    distinct = list(dict.fromkeys(values))
+    try:
+        return tuple(sorted(distinct))
+    except TypeError:
+        return tuple(sorted(distinct, key=lambda value: (type(value).__name__, str(value))))
+
+
+def _labels(levels: Sequence[Any]) -> list[str]:
+    """Return the distinct texts that name the levels in the posterior."""
+    texts = [str(level) for level in levels]
+    return texts if len(set(texts)) == len(texts) else [repr(level) for level in levels]
+
+
+def _listed(values: Iterable[Any], most: int = 10) -> str:
+    """List the first values."""
+    every = [repr(value) for value in values]
+    return ", ".join(every[:most]) + (f" and {len(every) - most} more" if len(every) > most else "")

@@ -1,0 +1,292 @@
+"""The regressor obeys scikit-learn's rules, predicts what the posterior says, and takes tables with categories."""
+
+from __future__ import annotations
+
+import pickle
+import re
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.base import clone
+from sklearn.compose import TransformedTargetRegressor
+from sklearn.exceptions import ConvergenceWarning, NotFittedError
+from sklearn.model_selection import GridSearchCV, cross_val_score
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+import slayr_py as sl
+from slayr_py.kernels import Matern
+from slayr_py.sklearn import BayesianGPRegressor, estimator
+
+pytestmark = pytest.mark.stan
+
+
+def quick(**options):
+    return BayesianGPRegressor(**{"method": "map", "random_state": 1} | options)
+
+
+def smooth(n=20, seed=0):
+    rng = np.random.default_rng(seed)
+    X = rng.uniform([-5.0, 100.0], [10.0, 300.0], (n, 2))
+    return X, np.sin(X[:, 0] / 3) + X[:, 1] / 100 + 0.05 * rng.standard_normal(n)
+
+
+@pytest.fixture(scope="module")
+def numbers():
+    return smooth()
+
+
+@pytest.fixture(scope="module")
+def fitted(numbers):
+    """A fit with draws by the default method."""
+    return BayesianGPRegressor(random_state=2).fit(*numbers)
+
+
+@pytest.fixture(scope="module")
+def table():
+    """One column of each kind; the target depends on all."""
+    rng = np.random.default_rng(1)
+    act = rng.choice(["tanh", "relu", "gelu"], 24)
+    size = pd.Categorical(rng.choice(["s", "l"], 24), categories=["s", "m", "l", "xl"], ordered=True)
+    X = pd.DataFrame({"lr": rng.uniform(0, 1, 24), "act": act, "size": size, "bias": rng.integers(0, 2, 24) == 1})
+    effect = X["act"].map({"tanh": 0.0, "relu": 3.0, "gelu": 3.5}).astype(float)
+    return X, effect + X["lr"] + size.codes + 0.5 * X["bias"]
+
+
+# The mode alone, because the checks make some seventy fits.
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.SkipTestWarning")
+@parametrize_with_checks([BayesianGPRegressor(method="map")])
+def test_rules_of_scikit_learn(estimator, check):
+    check(estimator)
+
+
+def test_predictions_are_those_of_the_posterior(fitted, numbers):
+    X, y = numbers
+    mean, std = fitted.predict(X[:7], return_std=True)
+    prediction = fitted.posterior_.predict(fitted.encode(X[:7]))
+    np.testing.assert_array_equal(mean, prediction.mean)
+    np.testing.assert_array_equal(std, prediction.sd)
+    np.testing.assert_array_equal(fitted.predict(X[:7]), mean)
+    assert np.all(prediction.observation_sd > std)
+    assert fitted.score(X, y) > 0.95
+    assert fitted.posterior_.n_draws == 200 and fitted.diagnostics_ is fitted.posterior_.check()
+
+
+def test_covariance_is_that_of_the_mixture(fitted, numbers, monkeypatch):
+    X = numbers[0][:4] + [0.5, 20.0]
+    mean, cov = fitted.predict(X, return_cov=True)
+    _, std = fitted.predict(X, return_std=True)
+    np.testing.assert_allclose(np.sqrt(np.diag(cov)), std, rtol=1e-9)
+    means, covariances = fitted.posterior_.predictor().joint_moments(fitted.encode(X))
+    scale = fitted.posterior_.y_sd**2
+    np.testing.assert_allclose(cov, scale * (covariances.mean(axis=0) + np.cov(means.T, ddof=0)), rtol=1e-9)
+    draws = fitted.sample_y(X, 20_000)
+    assert draws.shape == (4, 20_000)
+    np.testing.assert_allclose(draws.mean(axis=1), mean, atol=0.05 * std.max())
+    np.testing.assert_allclose(np.cov(draws), cov, atol=0.05 * cov.max())
+    monkeypatch.setattr(estimator, "BLOCK", 1)  # one draw at a time
+    np.testing.assert_allclose(fitted.predict(X, return_cov=True)[1], cov, rtol=1e-9)
+
+
+def test_draws_of_functions_are_reproducible(fitted, numbers):
+    X = numbers[0][:3]
+    np.testing.assert_array_equal(fitted.sample_y(X, 5), fitted.sample_y(X, 5, random_state=0))
+    assert not np.array_equal(fitted.sample_y(X, 5), fitted.sample_y(X, 5, random_state=1))
+
+
+def test_one_kind_of_uncertainty_at_a_time(fitted, numbers):
+    with pytest.raises(sl.DataError, match="return_std or return_cov"):
+        fitted.predict(numbers[0], return_std=True, return_cov=True)
+
+
+def test_a_warp_has_standard_deviations_and_no_covariance(numbers):
+    X, y = numbers
+    model = quick(warp="log").fit(X, np.exp(y))
+    assert np.all(model.predict(X, return_std=True)[1] > 0)
+    with pytest.raises(sl.DataError, match="under a warp has no closed form; .* sample_y"):
+        model.predict(X, return_cov=True)
+
+
+def test_rows_outside_the_training_range_are_extrapolated_exactly(numbers):
+    """The textbook formulas in the units of the data, with length-scales multiplied by the ranges."""
+    X, y = numbers
+    model = quick(kernel="matern").fit(X, y)
+    new = np.array([[-40.0, 90.0], [30.0, 500.0], [0.0, 200.0]])
+    theta = {name: values[0] for name, values in model.posterior_.draws.items()}
+    lengthscale = theta["lengthscale"] * np.ptp(X, axis=0)
+
+    def kernel(a, b):
+        d = np.sqrt(5 * np.square((a[:, None] - b) / lengthscale).sum(axis=2))
+        return theta["sigma_f"] ** 2 * (1 + d + d**2 / 3) * np.exp(-d)
+
+    floor = model.posterior_.model.noise_floor
+    K = kernel(X, X) + (theta["sigma_n"] ** 2 + floor**2) * np.eye(len(X))
+    scaled = (y - y.mean()) / y.std(ddof=1)
+    mean = theta["mu"] + kernel(new, X) @ np.linalg.solve(K, scaled - theta["mu"])
+    cov = kernel(new, new) - kernel(new, X) @ np.linalg.solve(K, kernel(X, new))
+    found, found_cov = model.predict(new, return_cov=True)
+    np.testing.assert_allclose(found, y.mean() + y.std(ddof=1) * mean, rtol=1e-6)
+    np.testing.assert_allclose(found_cov, y.var(ddof=1) * cov, rtol=1e-5, atol=1e-8)
+
+
+@pytest.mark.parametrize("scale", [1e-20, 1e12])
+def test_units_of_the_columns_do_not_matter(numbers, scale):
+    X, y = numbers
+    wanted = quick().fit(X, y).predict(X + 1)
+    np.testing.assert_allclose(quick().fit(X * scale, y).predict((X + 1) * scale), wanted, rtol=1e-6)
+
+
+def test_a_constant_column_changes_nothing_at_its_value(numbers):
+    X, y = numbers
+    constant = np.column_stack([X, np.full(len(X), 7e8)])
+    model = quick().fit(constant, y)
+    assert model.score(constant, y) > 0.9
+    away = constant + [0.0, 0.0, 7e9]
+    assert np.all(model.predict(away, return_std=True)[1] > model.predict(constant, return_std=True)[1])
+
+
+def test_one_row():
+    model = quick().fit([[1.0, 2.0]], [3.0])
+    np.testing.assert_allclose(model.predict([[1.0, 2.0]]), 3.0, atol=1e-6)
+
+
+def test_categories_by_dtype(table):
+    X, y = table
+    model = quick().fit(X, y)
+    assert list(model.feature_names_in_) == list(X) and model.score(X, y) > 0.95
+    dimensions = {d.name: (d.kind, d.levels) for d in model.posterior_.encoder.dimensions}
+    assert dimensions == {
+        "lr": ("float", ()),
+        "act": ("categorical", ("gelu", "relu", "tanh")),
+        "size": ("ordinal", ("s", "m", "l", "xl")),
+        "bias": ("categorical", ("False", "True")),
+    }
+    declared = X.assign(size=pd.Categorical(["m"] * len(X), categories=["m"]))
+    assert np.all(np.isfinite(model.predict(declared)))
+    by_position = quick().fit(X[["bias", "act", "size", "lr"]], y)
+    np.testing.assert_allclose(by_position.predict(X[["bias", "act", "size", "lr"]]), model.predict(X), rtol=1e-4)
+
+
+@pytest.mark.parametrize(
+    "chosen", [[1, 3], [-1, "act"], ["bias", "act"], [False, True, False, True], np.array([3, 1])], ids=str
+)
+def test_categories_by_position_name_or_mask(table, chosen):
+    X, y = table
+    X = X.assign(size=X["size"].cat.codes)
+    wanted = quick().fit(X, y).predict(X)
+    np.testing.assert_allclose(quick(categorical_features=chosen).fit(X, y).predict(X), wanted)
+
+
+def test_categories_of_an_array(table):
+    X, y = table
+    X = X.assign(size=X["size"].cat.codes)
+    model = quick(categorical_features=[1, 3]).fit(X.to_numpy(), y)
+    np.testing.assert_allclose(model.predict(X.to_numpy().tolist()), quick().fit(X, y).predict(X))
+    codes = X.assign(act=X["act"].map({"tanh": 7.0, "relu": 1.0, "gelu": -1.0}), bias=X["bias"] * 1.0).astype(float)
+    coded = quick(categorical_features=[1, 3]).fit(codes.to_numpy(), y)
+    np.testing.assert_allclose(coded.predict(codes.to_numpy()), model.predict(X.to_numpy()), rtol=1e-4)
+
+
+def test_a_column_with_one_category_is_ignored(table):
+    X, y = table
+    model = quick().fit(X.assign(only="x"), y)
+    assert "only" not in model.posterior_.encoder.names and model.n_features_in_ == 5
+    np.testing.assert_allclose(model.predict(X.assign(only="x")), quick().fit(X, y).predict(X))
+    with pytest.raises(sl.DataError, match="'only' has categories that the training data lack: 'y'; known: 'x'"):
+        model.predict(X.assign(only="y"))
+
+
+def test_new_categories_are_named(table):
+    X, y = table
+    model = quick().fit(X, y)
+    new = X.assign(act=["swish", "elu", *X["act"][2:]])
+    with pytest.raises(sl.DataError, match="'act' has categories that the training data lack: 'swish', 'elu'; known"):
+        model.predict(new)
+
+
+@pytest.mark.parametrize(
+    ("change", "options", "message"),
+    [
+        ({"act": None}, {}, "column 'act' is empty in row 0"),
+        ({"lr": np.nan}, {}, "NaN"),
+        ({"lr": "quick"}, {"categorical_features": ["act", "size", "bias"]}, "could not convert string to float"),
+        ({}, {"categorical_features": ["atc"]}, "no column of X: 'atc'; did you mean 'act'"),
+        ({}, {"categorical_features": [4]}, "position 4; X has 4 columns"),
+        ({}, {"categorical_features": [True, False]}, r"mask of 2 values for 4 columns"),
+        ({}, {"categorical_features": "auto"}, "got 'auto'"),
+        ({}, {"kernel": "mattern"}, "did you mean 'matern'"),
+        ({}, {"method": "mcmc"}, "unknown method 'mcmc'"),
+    ],
+)
+def test_errors_say_what_is_wrong(table, change, options, message):
+    X, y = table
+    with pytest.raises(ValueError, match=message):
+        quick(**options).fit(X.assign(**change), y)
+
+
+def test_names_of_columns_need_a_table(numbers):
+    with pytest.raises(sl.DataError, match="'act', but X is not a DataFrame"):
+        quick(categorical_features=["act"]).fit(*numbers)
+
+
+def test_nothing_varies():
+    with pytest.raises(sl.DataError, match="every column has a single category"):
+        quick().fit(pd.DataFrame({"act": ["a", "a"]}), [1.0, 2.0])
+
+
+def test_names_of_columns_serve_kernels_and_priors(table):
+    X, y = table
+    priors = {"lengthscale": {"lr": sl.LogNormal(-1.0, 0.1)}}
+    model = quick(kernel="LIN[lr] + SE", priors=priors).fit(X[["lr"]].assign(**{"sepal length (cm)": np.arange(24)}), y)
+    assert model.posterior_.kernel.expression == "LIN[lr] + SE"
+    with pytest.raises(NotFittedError):
+        clone(model).predict(X)
+
+
+def test_a_sparse_fit(numbers):
+    model = quick(inducing=8).fit(*numbers)
+    assert model.score(*numbers) > 0.5
+    assert np.all(np.diag(model.predict(numbers[0], return_cov=True)[1]) > 0)
+
+
+def test_failed_diagnostics_warn(numbers):
+    model = quick(method="nuts", chains=2, warmup=5, draws=4, ess=None, retries=0)
+    with pytest.warns(ConvergenceWarning, match="the diagnostics of the fit fail: .* more draws"):
+        model.fit(*numbers)
+
+
+def test_the_same_seed_gives_the_same_fit(fitted, numbers):
+    again = BayesianGPRegressor(random_state=2).fit(*numbers)
+    np.testing.assert_array_equal(again.predict(numbers[0]), fitted.predict(numbers[0]))
+    other = BayesianGPRegressor(random_state=np.random.RandomState(3)).fit(*numbers)
+    assert not np.array_equal(other.predict(numbers[0]), fitted.predict(numbers[0]))
+
+
+def test_pickles(fitted, table):
+    X = smooth(seed=3)[0]
+    np.testing.assert_array_equal(pickle.loads(pickle.dumps(fitted)).predict(X), fitted.predict(X))
+    model = quick().fit(*table)
+    np.testing.assert_array_equal(pickle.loads(pickle.dumps(model)).predict(table[0]), model.predict(table[0]))
+
+
+def test_composes_with_scikit_learn(numbers):
+    X, y = numbers
+    pipeline = make_pipeline(StandardScaler(), quick())
+    assert cross_val_score(pipeline, X, y, cv=3).mean() > 0.8
+    grid = {"kernel": [Matern(p=0), "SE", "PER"]}
+    found = GridSearchCV(quick(), grid, cv=2, scoring="neg_root_mean_squared_error").fit(X, y)
+    assert found.best_params_["kernel"] == "SE" and found.best_estimator_.posterior_.kernel.name == "composite"
+    logarithms = TransformedTargetRegressor(quick(), func=np.log, inverse_func=np.exp).fit(X, np.exp(y))
+    assert np.corrcoef(logarithms.predict(X), np.exp(y))[0, 1] > 0.95
+
+
+def test_the_page_runs():
+    page = Path(__file__).resolve().parents[2] / "docs" / "sklearn.md"
+    names = {}
+    for block in re.findall(r"^```python\n(.*?)^```$", page.read_text(), re.MULTILINE | re.DOTALL):
+        exec(block, names)
+    assert names["functions"].shape == (2, 100) and names["scores"].mean() > 0.5 and len(names["folds"]) == 4
+    np.testing.assert_allclose(np.diag(names["cov"]), names["std"] ** 2)
