@@ -1,0 +1,99 @@
+"""Configuration of the documentation site; `make docs` builds it.
+
+The source folder is the root of the repository, so that relative links between pages, to notebooks and to files of the
+repository mean the same here as on a repository browser. A new page is one line in the toctree of a page in `docs/`.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[1]
+BUILD = ROOT / "build" / "docs"
+sys.path[:0] = [str(ROOT), str(ROOT / "docs" / "_extensions")]
+
+from slayr_py.version import __version__  # noqa: E402
+
+project = "slayr_py"
+author = copyright = "The slayr_py developers"
+version = release = __version__
+root_doc = "docs/index"
+include_patterns = [
+    "*.md",
+    "benchmarks/**/README.md",
+    "docs/**/*.md",
+    "docs/*.md",
+    "docs/api/*.rst",
+    "notebooks/*.py",
+    "stan/README.md",
+]
+exclude_patterns = [".*", "build", "dist", "examples", "slayr_py", "tests", "docs/_*"]
+extensions = [
+    "sphinx.ext.autodoc",
+    "numpydoc",
+    "myst_nb",
+    "command_line",
+    "executed_notebooks",
+    "mathml",
+    "public_names",
+    "repository_links",
+    "stan_functions",
+]
+
+# Links. Every target has to exist: the build treats warnings as errors.
+repository_url = "https://github.com/slayr-py/slayr_py"
+myst_heading_anchors = 4
+myst_enable_extensions = ["dollarmath"]
+nitpicky = True
+# Names of other packages; without a network their pages cannot be resolved.
+nitpick_ignore_regex = [(r"py:.*", r"(?!slayr_py).*")]
+
+# API reference. The text of numpydoc has the types.
+autodoc_typehints = "none"
+autodoc_member_order = "bysource"
+autodoc_default_options = {"members": True, "inherited-members": True}
+numpydoc_show_class_members = False
+
+# Notebooks are executed once. The results are kept until a notebook or the package changes.
+nb_custom_formats = {".py": ["jupytext.reads", {"fmt": "py:percent"}]}
+nb_execution_mode = "cache"
+nb_execution_in_temp = True
+nb_execution_timeout = 1800
+nb_execution_raise_on_error = True
+nb_output_stderr = "error"
+nb_merge_streams = True
+os.environ["MPLBACKEND"] = "module://matplotlib_inline.backend_inline"
+os.environ["PYTHONWARNINGS"] = "ignore:IProgress not found"  # widgets that no notebook uses
+
+
+def _digest() -> str:
+    """Return a digest of all that the results of a notebook depend on, besides its own text."""
+    digest = hashlib.sha256(os.environ.get("SLAYR_QUICK", "").encode())
+    sources = [p for folder in ("slayr_py", "stan") for p in (ROOT / folder).rglob("*") if p.suffix in {".py", ".stan", ".hpp"}]
+    for path in sorted(sources):
+        digest.update(path.read_bytes())
+    return digest.hexdigest()[:16]
+
+
+nb_execution_cache_path = str(BUILD / "notebooks" / _digest())
+
+html_theme = "pydata_sphinx_theme"
+html_title = "slayr_py"
+html_static_path = ["_static"]
+html_css_files = ["site.css"]
+html_show_sourcelink = False
+html_copy_source = False
+html_theme_options = {
+    "icon_links": [{"name": "Repository", "url": repository_url, "icon": "fa-brands fa-square-github"}],
+    "navbar_align": "left",
+    "show_toc_level": 2,
+    "show_nav_level": 1,
+    "navigation_with_keys": False,
+    "footer_start": ["copyright"],
+    "footer_end": [],
+    "secondary_sidebar_items": ["page-toc"],
+}
+html_context = {"default_mode": "auto"}
