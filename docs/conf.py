@@ -17,14 +17,16 @@ sys.path[:0] = [str(ROOT), str(ROOT / "docs" / "_extensions")]
 
 from slayr_py.version import __version__  # noqa: E402
 
+autosummary_generate = False
 project = "slayr_py"
 author = copyright = "The slayr_py developers"
 version = release = __version__
 root_doc = "docs/index"
 include_patterns = [
     "*.md",
-    "benchmarks/**/README.md",
-    "docs/**/*.md",
+    "benchmarks/README.md",
+    "benchmarks/*/README.md",
+    "docs/decisions/*.md",
     "docs/*.md",
     "docs/api/*.rst",
     "notebooks/*.py",

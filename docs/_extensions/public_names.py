@@ -73,7 +73,8 @@ def module_page(path: str, homes: dict[str, str]) -> str:
     lines += [".. list-table::", "   :class: public-names", "   :widths: auto", ""]
     for name, home in homes.items():
         lines += [f"   * - :py:obj:`{name} <{home}>`", f"     - {summary(_get(home))}"]
-    own = [home for home in homes.values() if home.rpartition(".")[0] == path]
+    own = [one for one, _ in public_modules(path) if one.count(".") == path.count(".") + 1]
+    own += [home for home in homes.values() if home.rpartition(".")[0] == path]
     lines += ["", ".. toctree::", "   :hidden:", "", *(f"   {home}" for home in own), ""]
     return "\n".join(lines)
 

@@ -22,7 +22,8 @@ def resolve(app: Sphinx, document: nodes.document) -> None:
         if link.get("reftype") != "myst":
             continue
         if link.get("refdomain") == "doc":
-            target = root / env.doc2path(link["reftarget"], base=False)
+            # The name of a page has lost its ending, and a link to `train.py` may be meant.
+            target = next((root / link["reftarget"]).parent.glob(f"{Path(link['reftarget']).name}.*"), root / "missing")
         else:
             target = (folder / link["reftarget"].partition("#")[0]).resolve()
         if not target.is_relative_to(root) or not target.exists():

@@ -52,7 +52,7 @@ class Reference(Directive):
     def function(self, function: Function) -> nodes.section:
         """Return the section of a function."""
         result = self.section(function.name, f"stan-{function.name}")
-        signature = wrapped(function.signature)
+        signature = wrapped(function)
         result += nodes.literal_block(signature, signature, language="stan")
         result += self.described(function.comment, function.name)
         return result
@@ -124,30 +124,19 @@ class Reference(Directive):
         return [result]
 
 
-def wrapped(signature: str, width: int = 76) -> str:
-    """Return a declaration with one argument a line if it is long."""
-    if len(signature) <= width:
-        return signature
-    head, _, arguments = signature.partition(f"{re.findall(r'(\w+)\(', signature)[0]}(")
-    name = signature[len(head) : -len(arguments)]
-    if head.startswith("tuple("):  # the type of the result has brackets itself
-        found = re.match(r"(tuple\([^()]*\) )(\w+\()(.*)", signature)
-        head, name, arguments = found.groups() if found else (head, name, arguments)
-    parts = re.split(r", (?=(?:data|vector|real|int|matrix|row_vector|array|tuple)\b[^()]* \w+(?:,|\)$)|(?:data )?tuple\()", arguments.removesuffix(")"))
-    return head + name + "\n  " + ",\n  ".join(_joined(parts)) + "\n)"
-
-
-def _joined(parts: list[str]) -> list[str]:
-    """Put the pieces of a tuple type together again."""
-    result: list[str] = []
-    depth = 0
-    for part in parts:
-        if depth:
-            result[-1] += f", {part}"
+def wrapped(function: Function, width: int = 76) -> str:
+    """Return the declaration of a function, with one argument a line if it is long."""
+    if len(function.signature) <= width:
+        return function.signature
+    head, _, arguments = function.signature.partition(f"{function.name}(")
+    lines, depth = [""], 0
+    for character in arguments.removesuffix(")"):
+        depth += (character in "([") - (character in ")]")
+        if character == "," and depth == 0:
+            lines.append("")
         else:
-            result.append(part)
-        depth += part.count("(") - part.count(")")
-    return result
+            lines[-1] += character
+    return f"{head}{function.name}(\n  " + ",\n  ".join(line.strip() for line in lines) + "\n)"
 
 
 def setup(app: Sphinx) -> dict[str, bool]:
