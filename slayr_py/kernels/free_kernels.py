@@ -106,11 +106,11 @@ class FreeKernel(ABC):
         alpha : (N,) array_like
             Signed weights, not all zero.
         radius : float or (d,) array_like
-            Largest ``|u_c|`` at which the kernel will be evaluated. The features of an infinite series are chosen for it.
+            Largest ``|u_c|`` at which the kernel is evaluated. The features of an infinite series are chosen for it.
         engine : {"features", "pairs"}, optional
             By default "features" if at most 20,000 features matter.
         tempering : float
-            Features are weighted by ``|m_k|^(2 tempering)`` instead of ``m_k^2``: 0 gives K_2, and 1, the default, the kernel
+            Features have the weights ``|m_k|^(2 tempering)`` instead of ``m_k^2``: 0 gives K_2, 1 (default) the kernel
             above. Another value than 1 needs the engine "features".
         binary : sequence of int
             Columns that are only 0 or 1 in all points, which then need fewer features: those of categorical parameters.
