@@ -17,7 +17,6 @@ sys.path[:0] = [str(ROOT), str(ROOT / "docs" / "_extensions")]
 
 from slayr_py.version import __version__  # noqa: E402
 
-autosummary_generate = False
 project = "slayr_py"
 author = copyright = "The slayr_py developers"
 version = release = __version__
@@ -58,6 +57,8 @@ autodoc_typehints = "none"
 autodoc_member_order = "bysource"
 autodoc_default_options = {"members": True, "inherited-members": True}
 numpydoc_show_class_members = False
+autosummary_generate = False  # numpydoc loads this extension
+toc_object_entries_show_parents = "hide"
 
 # Notebooks are executed once. The results are kept until a notebook or the package changes.
 nb_custom_formats = {".py": ["jupytext.reads", {"fmt": "py:percent"}]}
@@ -98,4 +99,5 @@ html_theme_options = {
     "footer_end": [],
     "secondary_sidebar_items": ["page-toc"],
 }
+html_sidebars = {"docs/recipes": [], "docs/mathematics": []}  # pages without others below them
 html_context = {"default_mode": "auto"}

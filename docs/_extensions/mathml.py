@@ -22,7 +22,7 @@ def visit_inline(translator: Any, node: nodes.math) -> None:
 def visit_block(translator: Any, node: nodes.math_block) -> None:
     """Write a displayed formula, which scrolls if it is wider than the page."""
     formula = convert(node.astext(), display="block")
-    translator.body.append(f'<div class="math" tabindex="0">{formula}</div>\n')
+    translator.body.append(f'<div class="formula" tabindex="0">{formula}</div>\n')
     raise nodes.SkipNode
 
 

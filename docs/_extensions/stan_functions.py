@@ -68,11 +68,12 @@ class Reference(Directive):
         self.state.document.note_explicit_target(result)
         return result
 
-    def constants(self, functions: list[Function]) -> nodes.literal_block:
-        """Return the codes that functions without arguments stand for."""
+    def constants(self, functions: list[Function]) -> nodes.container:
+        """Return the codes that functions without arguments stand for, with an anchor for each function."""
         width = max(len(function.name) for function in functions)
         lines = "\n".join(f"{function.name + '()':<{width + 2}}  {function.constant:>2}" for function in functions)
-        return nodes.literal_block(lines, lines, language="none")
+        ids = [nodes.make_id(f"stan-{function.name}") for function in functions]
+        return nodes.container("", nodes.literal_block(lines, lines, language="none"), ids=ids)
 
     def described(self, comment: Comment | None, own: str) -> list[nodes.Node]:
         """Return the paragraphs, the parameters and the returned value of a comment."""
