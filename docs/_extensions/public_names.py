@@ -16,6 +16,7 @@ from typing import Any
 from docutils import nodes
 from sphinx.addnodes import pending_xref
 from sphinx.application import Sphinx
+from sphinx.config import Config
 from sphinx.environment import BuildEnvironment
 from sphinx.util import logging
 
@@ -88,6 +89,16 @@ def name_page(path: str) -> str:
     return f"{name}\n{'=' * len(name)}\n\n.. py:currentmodule:: {module}\n\n.. auto{kind}:: {path}\n"
 
 
+def link_types(app: Sphinx, config: Config) -> None:
+    """Let numpydoc link the names of classes in the types of parameters, where a name is not ambiguous."""
+    homes = sorted({home for names in pages().values() for home in names.values() if inspect.isclass(_get(home))})
+    ends = [home.rpartition(".")[2] for home in homes]
+    config["numpydoc_xref_param_type"] = True
+    config["numpydoc_xref_ignore"] = "all"
+    # Under this name numpydoc adds no links of its own to the pages of NumPy and Python, which need a network.
+    config.numpydoc_xref_aliases_complete = {n: h for n, h in zip(ends, homes, strict=True) if ends.count(n) == 1}
+
+
 def generate(app: Sphinx) -> None:
     """Write the pages; pages that have not changed keep their time, pages of earlier names are removed."""
     folder = Path(app.srcdir) / FOLDER
@@ -138,6 +149,7 @@ def nearest(app: Sphinx, env: BuildEnvironment, node: pending_xref, content: nod
 
 def setup(app: Sphinx) -> dict[str, bool]:
     """Generate the pages before reading, check after."""
+    app.connect("config-inited", link_types, priority=900)  # after numpydoc
     app.connect("builder-inited", generate)
     app.connect("env-check-consistency", check)
     app.connect("autodoc-skip-member", skip_foreign)

@@ -64,7 +64,7 @@ def check(app: Sphinx, error: Exception | None) -> None:
             address, _, anchor = unquote(link).partition("#")
             target = Path(os.path.normpath(path.parent / address)) if address else path
             if not target.exists() or (anchor and target in anchors and anchor not in anchors[target]):
-                logger.warning("broken link: %s", link, location=path.relative_to(app.outdir).as_posix())
+                logger.warning("broken link in %s: %s", path.relative_to(app.outdir).as_posix(), link)
 
 
 def setup(app: Sphinx) -> dict[str, bool]:

@@ -35,8 +35,7 @@ class Reference(Directive):
 
     def file(self, file: StanFile, stan: Path) -> nodes.section:
         """Return the section of a file."""
-        title = file.path.relative_to(stan).as_posix()
-        result = self.section(title, nodes.make_id(title))
+        result = self.section(file.path.name, nodes.make_id(file.path.relative_to(stan).as_posix()))
         result += self.described(file.comment, "")
         text = file.path.read_text(encoding="utf-8")
         if file.functions:
