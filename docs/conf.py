@@ -12,7 +12,6 @@ import sys
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
-BUILD = ROOT / "build" / "docs"
 sys.path[:0] = [str(ROOT), str(ROOT / "docs" / "_extensions")]
 
 from slayr_py.version import __version__  # noqa: E402
@@ -53,6 +52,7 @@ nitpicky = True
 nitpick_ignore_regex = [(r"py:.*", r"(?!slayr_py).*")]
 
 # API reference. The text of numpydoc has the types.
+default_role = "py:obj"
 autodoc_typehints = "none"
 autodoc_member_order = "bysource"
 autodoc_default_options = {"members": True, "inherited-members": True}
@@ -75,16 +75,19 @@ os.environ["PYTHONWARNINGS"] = "ignore:IProgress not found"  # widgets that no n
 def _digest() -> str:
     """Return a digest of all that the results of a notebook depend on, besides its own text."""
     digest = hashlib.sha256(os.environ.get("SLAYR_QUICK", "").encode())
-    sources = [p for folder in ("slayr_py", "stan") for p in (ROOT / folder).rglob("*") if p.suffix in {".py", ".stan", ".hpp"}]
+    sources = [
+        p for folder in ("slayr_py", "stan") for p in (ROOT / folder).rglob("*") if p.suffix in {".py", ".stan", ".hpp"}
+    ]
     for path in sorted(sources):
         digest.update(path.read_bytes())
     return digest.hexdigest()[:16]
 
 
-nb_execution_cache_path = str(BUILD / "notebooks" / _digest())
+nb_execution_cache_path = str(ROOT / "build" / "docs" / "notebooks" / _digest())
 
 html_theme = "pydata_sphinx_theme"
 html_title = "slayr_py"
+html_extra_path = ["_root"]  # leads from the root of the site to the start page
 html_static_path = ["_static"]
 html_css_files = ["site.css"]
 html_show_sourcelink = False

@@ -1,7 +1,7 @@
 """Check executed notebooks: every cell was run, and shows a figure exactly where it draws one.
 
-Errors of cells and output on stderr are warnings of myst-nb, see ``docs/conf.py``. With several processes, the notebooks
-are spread over them: Sphinx gives each process a run of pages, and the notebooks would be one run.
+Errors of cells and output on stderr are warnings of myst-nb, see ``docs/conf.py``. With several processes, the
+notebooks are spread over them: Sphinx gives each process a run of pages, and the notebooks would be one run.
 """
 
 from __future__ import annotations

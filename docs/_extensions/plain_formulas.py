@@ -55,7 +55,8 @@ def _converted(tokens: list[str]) -> Iterator[str]:
             inner, position = _scope(tokens, position + 1)
             yield rf"\sqrt{{{inner}}}"
         elif token.isspace():
-            before = tokens[position - 1] if position else ""
+            is_script = position > 1 and tokens[position - 2] in "_^"
+            before = tokens[position - 1] if position and not is_script else ""
             yield r"\ " if _is_text(before) or (_is_text(following) and before not in _OPENING) else " "
             position += 1
         else:
@@ -91,7 +92,5 @@ def _one(token: str) -> str:
 def _is_text(token: str) -> bool:
     """Return whether a token is set upright: words, and names of more than one letter but those of differences."""
     return token.startswith("(eq.") or (
-        len(token) > 1
-        and token.replace(" ", "").isalpha()
-        and token not in {"dx", "sqrt", *_GREEK, *_FUNCTIONS}
+        len(token) > 1 and token.replace(" ", "").isalpha() and token not in {"dx", "sqrt", *_GREEK, *_FUNCTIONS}
     )

@@ -132,7 +132,9 @@ def skip_foreign(app: Sphinx, what: str, name: str, value: Any, skip: bool, opti
     return True if module and not module.startswith(PACKAGE) else None
 
 
-def nearest(app: Sphinx, env: BuildEnvironment, node: pending_xref, content: nodes.TextElement) -> nodes.reference | None:
+def nearest(
+    app: Sphinx, env: BuildEnvironment, node: pending_xref, content: nodes.TextElement
+) -> nodes.reference | None:
     """Resolve a name as its module writes it: by the end of exactly one public path."""
     if node.get("refdomain") != "py":
         return None

@@ -1,8 +1,8 @@
 """Resolve links to files and folders of the repository that are no pages of the site, and check the links of the site.
 
 A link to a folder with a page ``README.md`` leads to this page, a link to another folder or file to the repository. A
-link to something that does not exist is left to MyST, which warns. After the build, every link and anchor of the written
-pages is checked, those of extensions and of the theme included.
+link to something that does not exist is left to MyST, which warns. After the build, every link and anchor of the
+written pages is checked, those of extensions and of the theme included.
 """
 
 from __future__ import annotations

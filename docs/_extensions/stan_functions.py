@@ -25,7 +25,9 @@ class Reference(Directive):
         stan = Path(env.srcdir) / "stan"
         files = [stan_source.read(path) for path in sorted(stan.rglob("*.stan"))]
         known = {function.name for file in files for function in file.functions}
-        self.links = re.compile(rf"\b({'|'.join(sorted(name for name in known if '_' in name))})\b|(?<=see )({'|'.join(known)})\b")
+        self.links = re.compile(
+            rf"\b({'|'.join(sorted(name for name in known if '_' in name))})\b|(?<=see )({'|'.join(known)})\b"
+        )
         self.used: set[str] = set()
         folder = stan / self.arguments[0] if self.arguments else stan
         for file in files:
@@ -109,7 +111,9 @@ class Reference(Directive):
             if name == own:
                 continue
             result.append(nodes.Text(text[position : found.start()]))
-            result.append(nodes.reference("", "", nodes.literal(name, name), refid=nodes.make_id(f"stan-{name}"), internal=True))
+            result.append(
+                nodes.reference("", "", nodes.literal(name, name), refid=nodes.make_id(f"stan-{name}"), internal=True)
+            )
             position = found.end()
         return [*result, nodes.Text(text[position:])]
 

@@ -8,8 +8,8 @@ from pathlib import Path
 
 _PART = re.compile(
     r"^/\*\*\n(?P<comment>.*?)^ \*/\n"
-    r"|^(?P<signature>(?:array|tuple|int|real|complex|vector|row_vector|matrix|void)\b[^;{}]*?\b(?P<name>\w+)\((?:[^{};]*)\))"
-    r" (?P<body>\{\n.*?^\})",
+    r"|^(?P<signature>(?:array|tuple|int|real|complex|vector|row_vector|matrix|void)\b[^;{}=]*?\b(?P<name>\w+)\((?:[^{};]*)\))"
+    r"(?P<body> \{\n.*?^\}|;$)",
     re.DOTALL | re.MULTILINE,
 )
 
@@ -70,7 +70,7 @@ def read(path: Path) -> StanFile:
             pending = comment(part["comment"])
             continue
         signature = " ".join(part["signature"].split())
-        constant = re.fullmatch(r"\{\s*return (\d+);\s*\}", part["body"])
+        constant = re.fullmatch(r" \{\s*return (\d+);\s*\}", part["body"])
         if constant and not functions and top is None:
             top, pending = pending, None
         functions.append(Function(part["name"], signature, pending, constant[1] if constant else None))
