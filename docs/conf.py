@@ -6,8 +6,6 @@ repository mean the same here as on a repository browser. A new page is one line
 
 from __future__ import annotations
 
-import hashlib
-import os
 import sys
 from pathlib import Path
 
@@ -60,7 +58,7 @@ numpydoc_show_class_members = False
 autosummary_generate = False  # numpydoc loads this extension
 toc_object_entries_show_parents = "hide"
 
-# Notebooks are executed once. The results are kept until a notebook or the package changes.
+# Notebooks are executed once; executed_notebooks sets the folder that keeps their results.
 nb_custom_formats = {".py": ["jupytext.reads", {"fmt": "py:percent"}]}
 nb_execution_mode = "cache"
 nb_execution_in_temp = True
@@ -68,22 +66,6 @@ nb_execution_timeout = 1800
 nb_execution_raise_on_error = True
 nb_output_stderr = "error"
 nb_merge_streams = True
-os.environ["MPLBACKEND"] = "module://matplotlib_inline.backend_inline"
-os.environ["PYTHONWARNINGS"] = "ignore:IProgress not found"  # widgets that no notebook uses
-
-
-def _digest() -> str:
-    """Return a digest of all that the results of a notebook depend on, besides its own text."""
-    digest = hashlib.sha256(os.environ.get("SLAYR_QUICK", "").encode())
-    sources = [
-        p for folder in ("slayr_py", "stan") for p in (ROOT / folder).rglob("*") if p.suffix in {".py", ".stan", ".hpp"}
-    ]
-    for path in sorted(sources):
-        digest.update(path.read_bytes())
-    return digest.hexdigest()[:16]
-
-
-nb_execution_cache_path = str(ROOT / "build" / "docs" / "notebooks" / _digest())
 
 html_theme = "pydata_sphinx_theme"
 html_title = "slayr_py"

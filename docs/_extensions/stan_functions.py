@@ -28,7 +28,6 @@ class Reference(Directive):
         self.links = re.compile(
             rf"\b({'|'.join(sorted(name for name in known if '_' in name))})\b|(?<=see )({'|'.join(known)})\b"
         )
-        self.used: set[str] = set()
         folder = stan / self.arguments[0] if self.arguments else stan
         for file in files:
             env.note_dependency(str(file.path))
@@ -61,10 +60,9 @@ class Reference(Directive):
     def section(self, title: str, name: str) -> nodes.section:
         """Return an empty section; overloads of a function get numbered anchors."""
         identifier = nodes.make_id(name)
-        while identifier in self.used:
+        while identifier in self.state.document.ids:
             stem, _, number = identifier.rpartition("-")
             identifier = f"{stem}-{int(number) + 1}" if number.isdigit() else f"{identifier}-2"
-        self.used.add(identifier)
         result = nodes.section("", nodes.title("", "", nodes.literal(title, title)), ids=[identifier])
         self.state.document.note_explicit_target(result)
         return result
