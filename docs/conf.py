@@ -63,7 +63,7 @@ nb_custom_formats = {".py": ["jupytext.reads", {"fmt": "py:percent"}]}
 nb_execution_mode = "cache"
 nb_execution_in_temp = True
 nb_execution_timeout = 1800
-nb_execution_raise_on_error = True
+nb_execution_show_tb = True  # in the warning of a failed notebook
 nb_output_stderr = "error"
 nb_merge_streams = True
 

@@ -96,6 +96,14 @@ def test_a_stan_function_is_read():
     assert len(matern.comment.formulas) == 2
 
 
+def test_constants_are_grouped_by_their_comments():
+    constants = [f for f in FUNCTIONS if f.constant is not None and f.name in {"HIERARCHICAL", "MODULATED", "SUM"}]
+    assert [[f.name for f in group] for group in stan_functions.groups(constants)] == [
+        ["HIERARCHICAL"],
+        ["MODULATED", "SUM"],
+    ]
+
+
 def test_a_long_signature_has_one_argument_a_line():
     function = next(function for function in FUNCTIONS if function.name == "fm_pairs")
     first, *arguments, last = stan_functions.wrapped(function).split("\n")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -40,10 +41,10 @@ class Reference(Directive):
         result += self.described(file.comment, "")
         text = file.path.read_text(encoding="utf-8")
         if file.functions:
+            for group in groups(function for function in file.functions if function.constant is not None):
+                result += self.described(group[0].comment, "")
+                result += self.constants(group)
             result += [self.function(function) for function in file.functions if function.constant is None]
-            constants = [function for function in file.functions if function.constant is not None]
-            if constants:
-                result.insert(len(result.children) - len(file.functions) + len(constants), self.constants(constants))
         else:
             result += self.included(re.findall(r"#include (\S+)", text))
             result += nodes.literal_block(text, text, language="stan", classes=["stan-program"])
@@ -124,6 +125,16 @@ class Reference(Directive):
             result += [nodes.Text(", " if i else ""), nodes.literal(path, path)]
         result += nodes.Text(".")
         return [result]
+
+
+def groups(constants: Iterable[Function]) -> list[list[Function]]:
+    """Return constants together with those that follow without a comment of their own."""
+    result: list[list[Function]] = []
+    for function in constants:
+        if function.comment is not None or not result:
+            result.append([])
+        result[-1].append(function)
+    return result
 
 
 def wrapped(function: Function, width: int = 76) -> str:
