@@ -72,7 +72,8 @@ def test_the_reference_has_every_public_name_once():
             assert home == f"{module}.{name}" or home.count(".") <= module.count(".") + 1
     assert pages["slayr_py.kernels"]["LogNormal"] == "slayr_py.LogNormal"
     assert pages["slayr_py.svm"]["Matern"] == "slayr_py.svm.Matern"
-    assert "slayr_py.kernels.free" in pages
+    assert set(pages["slayr_py.kernels.free"]) == set(sl.kernels.free.__all__)
+    assert all(issubclass(getattr(sl.errors, name), sl.SlayrError) for name in pages["slayr_py.errors"])
 
 
 def test_the_reference_lacks_no_function_of_a_stan_file():

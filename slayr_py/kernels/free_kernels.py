@@ -25,6 +25,8 @@ from slayr_py.kernels.power_series import PowerSeries
 from slayr_py.kernels.reweighting import Reweighted
 from slayr_py.space.dimension import FloatArray
 
+__all__ = ["Exponential", "FreeKernel", "Linear", "Polynomial", "SquaredExponential", "from_family"]
+
 _LARGEST_DEGREE = 100
 
 
