@@ -1,27 +1,38 @@
 # `make example` installs the package and tunes a model; `make check` runs everything that CI runs; `make quick` runs the
-# tests that need no compiled Stan program.
+# tests that need no compiled Stan program; `make docs` builds the documentation site.
 
 PYTHON ?= python3
 VENV ?= .venv
 BIN = $(VENV)/bin
 
-.PHONY: example check types tests quick clean
+# With SLAYR_QUICK=1 the notebooks make few evaluations and draws.
+SITE = build/docs/$(if $(SLAYR_QUICK),quick,site)
+
+.PHONY: example check types tests docs quick clean
 
 example: $(VENV)/.user
 	$(BIN)/slayr optimize examples/nusvr_diabetes.toml
 
-# mypy uses one core for half a minute: the tests start beside it.
+# All three beside each other: a process that waits for a compiler, a sleeping test or a single-threaded mypy would leave
+# cores idle.
 check: $(VENV)/.developer
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/python .ci/stan_format.py
-	$(MAKE) --jobs=2 types tests
+	SLAYR_QUICK=1 $(MAKE) --jobs=3 tests types docs
 
 types: $(VENV)/.developer
 	$(BIN)/mypy
 
 tests: $(VENV)/.developer
 	$(BIN)/python -m pytest
+
+# A fresh environment, because Sphinx repeats no warning of a page that has not changed. Notebooks are executed again only
+# if they or the package have changed.
+docs: $(VENV)/.developer
+	$(BIN)/python -m sphinx --builder html --conf-dir docs --doctree-dir build/docs/doctrees --fresh-env --jobs auto \
+	    --fail-on-warning --keep-going --quiet . $(SITE)
+	@echo "The documentation is in $(CURDIR)/$(SITE)/index.html"
 
 quick: $(VENV)/.developer
 	$(BIN)/ruff check .
@@ -39,4 +50,4 @@ $(VENV)/.developer: pyproject.toml | $(VENV)/bin/python
 	@touch $@ $(VENV)/.user
 
 clean:
-	rm -rf $(VENV) .mypy_cache .pytest_cache .ruff_cache
+	rm -rf $(VENV) build docs/api .mypy_cache .pytest_cache .ruff_cache

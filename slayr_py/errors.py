@@ -5,6 +5,19 @@ from __future__ import annotations
 import difflib
 from collections.abc import Iterable
 
+__all__ = [
+    "CompileError",
+    "DataError",
+    "EnqueuedError",
+    "InferenceError",
+    "NotFiniteError",
+    "ObjectiveError",
+    "SlayrError",
+    "SpaceError",
+    "StorageError",
+    "ToolchainError",
+]
+
 
 class SlayrError(Exception):
     """Root of all exceptions that the package raises deliberately."""

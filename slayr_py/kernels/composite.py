@@ -236,7 +236,7 @@ class Composite(Planned):
     def from_node(
         cls, node: Node, given: Mapping[str, Kernel] | None = None, max_leaves: int = _DEFAULT_MOST_LEAVES
     ) -> Composite:
-        """Return the kernel of a tree of :mod:`slayr_py.kernels.expression`."""
+        """Return the kernel of a tree of ``slayr_py.kernels.expression``."""
         return cls(spell(node), given, max_leaves)
 
     @override

@@ -25,6 +25,8 @@ from slayr_py.kernels.power_series import PowerSeries
 from slayr_py.kernels.reweighting import Reweighted
 from slayr_py.space.dimension import FloatArray
 
+__all__ = ["Exponential", "FreeKernel", "Linear", "Polynomial", "SquaredExponential", "from_family"]
+
 _LARGEST_DEGREE = 100
 
 
@@ -105,8 +107,13 @@ class FreeKernel(ABC):
             The points u_i.
         alpha : (N,) array_like
             Signed weights, not all zero.
-        radius, engine, tempering
-            As for :class:`~slayr_py.kernels.reweighting.Reweighted`.
+        radius : float or (d,) array_like
+            Largest ``|u_c|`` at which the kernel is evaluated. The features of an infinite series are chosen for it.
+        engine : {"features", "pairs"}, optional
+            By default "features" if at most 20,000 features matter.
+        tempering : float
+            Features have the weights ``|m_k|^(2 tempering)`` instead of ``m_k^2``: 0 gives K_2, 1 (default) the kernel
+            above. Another value than 1 needs the engine "features".
         binary : sequence of int
             Columns that are only 0 or 1 in all points, which then need fewer features: those of categorical parameters.
             Derivatives by them are not available.
@@ -114,7 +121,8 @@ class FreeKernel(ABC):
         Raises
         ------
         DataError
-            As for :class:`~slayr_py.kernels.reweighting.Reweighted`.
+            For weights of the wrong shape, not finite or all zero, a radius that is not positive, a negative tempering,
+            an unknown engine, or an engine that cannot represent the kernel.
         """
         u = checked_points("points", points)
         series = replace(self.series(u.shape[1]), binary=tuple(int(c) for c in binary))

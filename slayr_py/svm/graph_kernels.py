@@ -102,7 +102,7 @@ class _Smoothing(GraphKernel):
 
 
 class Diffusion(_Smoothing):
-    """exp(-beta L) (Kondor & Lafferty 2002).
+    """Diffusion kernel ``exp(-beta L)`` (Kondor & Lafferty 2002).
 
     Parameters
     ----------
@@ -120,7 +120,7 @@ class Diffusion(_Smoothing):
 
 
 class RegularizedLaplacian(_Smoothing):
-    """(I + beta L)^-1 (Smola & Kondor 2003).
+    """Regularised Laplacian kernel ``(I + beta L)^-1`` (Smola & Kondor 2003).
 
     Parameters
     ----------
@@ -136,7 +136,7 @@ class RegularizedLaplacian(_Smoothing):
 
 
 class RandomWalk(GraphKernel):
-    """(a I - L)^p, a lazy random walk of p steps (Smola & Kondor 2003).
+    """Kernel of a lazy random walk of p steps, ``(a I - L)^p`` (Smola & Kondor 2003).
 
     Parameters
     ----------
@@ -171,7 +171,7 @@ class RandomWalk(GraphKernel):
 
 
 class InverseCosine(GraphKernel):
-    """cos(L pi / 4) (Smola & Kondor 2003).
+    """Inverse cosine kernel ``cos(L pi / 4)`` (Smola & Kondor 2003).
 
     Parameters
     ----------

@@ -52,7 +52,7 @@ class Pretraining:
     ----------
     encoder : Encoder
     family : str
-        Family of the free kernel, see :mod:`slayr_py.kernels.free_kernels`.
+        Family of the free kernel, see :mod:`slayr_py.kernels.free`.
     family_options : dict
         Arguments of the free kernel besides the length-scale.
     machine : {"svr", "ridge", "svc"}
@@ -226,8 +226,9 @@ def pretrain(
     epsilon : float
         Errors up to this size cost nothing, in standard deviations of y.
     origin : {"centre", "corner"} or mapping of str to float
-        Where the monomial features of the kernel are centred; see :func:`slayr_py.kernels.origins.origin_of`. The
-        document's origin is "corner".
+        Where the monomial features of the kernel are centred: at 1/2 in every column (0 for the columns of a
+        categorical parameter), at 0, or at given numbers for some columns and 1/2 for the others. The document's origin
+        is "corner".
     seed : int
         Fixes the points of the space whose median distance is the unit of ``feature_lengthscale``; the fit itself has
         no random numbers.

@@ -33,7 +33,7 @@ class VectorKernel(KernelFunction):
 
 
 class Linear(VectorKernel):
-    """The inner product x'y."""
+    """Linear kernel, the inner product ``x'y``."""
 
     @override
     def between(self, a: FloatArray, b: FloatArray) -> FloatArray:
@@ -41,7 +41,7 @@ class Linear(VectorKernel):
 
 
 class Polynomial(VectorKernel):
-    """(gamma x'y + coef0)^degree.
+    """Polynomial kernel ``(gamma x'y + coef0)^degree``.
 
     Parameters
     ----------
@@ -76,7 +76,7 @@ class _OfDistance(VectorKernel):
 
 
 class RBF(_OfDistance):
-    """exp(-gamma |x - y|^2), the squared exponential.
+    """Squared-exponential kernel ``exp(-gamma |x - y|^2)``.
 
     Parameters
     ----------
@@ -90,7 +90,7 @@ class RBF(_OfDistance):
 
 
 class Laplacian(_OfDistance):
-    """exp(-gamma sum_i |x_i - y_i|), the exponential of the city-block distance.
+    """Laplacian kernel ``exp(-gamma sum_i |x_i - y_i|)``, of the city-block distance.
 
     The exponential of the Euclidean distance is ``Matern(p=0)``.
 
@@ -111,7 +111,7 @@ class Matern(VectorKernel):
     Parameters
     ----------
     p : int
-        0 gives the exponential kernel exp(-|x - y| / lengthscale); large p approaches the squared exponential.
+        0 gives the exponential kernel ``exp(-|x - y| / lengthscale)``; large p approaches the squared exponential.
     lengthscale : float or (d,) array_like
         Positive, one for all columns or one for each.
     """

@@ -1,0 +1,158 @@
+"""The directive ``stan-reference``: every function and program of ``stan/``, from the comments of the files."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+import stan_source
+from docutils import nodes
+from docutils.parsers.rst import Directive
+from plain_formulas import to_latex
+from sphinx.application import Sphinx
+from stan_source import Block, Comment, Function, StanFile
+
+
+class Reference(Directive):
+    """Write the sections of the folder given as argument, such as ``functions``, or of the programs without one."""
+
+    optional_arguments = 1
+
+    def run(self) -> list[nodes.Node]:
+        """Return one section for each file."""
+        env = self.state.document.settings.env
+        stan = Path(env.srcdir) / "stan"
+        files = [stan_source.read(path) for path in sorted(stan.rglob("*.stan"))]
+        known = {function.name for file in files for function in file.functions}
+        self.links = re.compile(
+            rf"\b({'|'.join(sorted(name for name in known if '_' in name))})\b|(?<=see )({'|'.join(known)})\b"
+        )
+        folder = stan / self.arguments[0] if self.arguments else stan
+        for file in files:
+            env.note_dependency(str(file.path))
+        sections = [self.file(file, stan) for file in files if file.path.parent == folder]
+        return list(sections)
+
+    def file(self, file: StanFile, stan: Path) -> nodes.section:
+        """Return the section of a file."""
+        result = self.section(file.path.name, nodes.make_id(file.path.relative_to(stan).as_posix()))
+        result += self.described(file.comment, "")
+        text = file.path.read_text(encoding="utf-8")
+        if file.functions:
+            for group in groups(function for function in file.functions if function.constant is not None):
+                result += self.described(group[0].comment, "")
+                result += self.constants(group)
+            result += [self.function(function) for function in file.functions if function.constant is None]
+        else:
+            result += self.included(re.findall(r"#include (\S+)", text))
+            result += nodes.literal_block(text, text, language="stan", classes=["stan-program"])
+        return result
+
+    def function(self, function: Function) -> nodes.section:
+        """Return the section of a function."""
+        result = self.section(function.name, f"stan-{function.name}")
+        signature = wrapped(function)
+        result += nodes.literal_block(signature, signature, language="stan")
+        result += self.described(function.comment, function.name)
+        return result
+
+    def section(self, title: str, name: str) -> nodes.section:
+        """Return an empty section; overloads of a function get numbered anchors."""
+        identifier = nodes.make_id(name)
+        while identifier in self.state.document.ids:
+            stem, _, number = identifier.rpartition("-")
+            identifier = f"{stem}-{int(number) + 1}" if number.isdigit() else f"{identifier}-2"
+        result = nodes.section("", nodes.title("", "", nodes.literal(title, title)), ids=[identifier])
+        self.state.document.note_explicit_target(result)
+        return result
+
+    def constants(self, functions: list[Function]) -> nodes.container:
+        """Return the codes that functions without arguments stand for, with an anchor for each function."""
+        width = max(len(function.name) for function in functions)
+        lines = "\n".join(f"{function.name + '()':<{width + 2}}  {function.constant:>2}" for function in functions)
+        ids = [nodes.make_id(f"stan-{function.name}") for function in functions]
+        return nodes.container("", nodes.literal_block(lines, lines, language="none"), ids=ids)
+
+    def described(self, comment: Comment | None, own: str) -> list[nodes.Node]:
+        """Return the paragraphs, the parameters and the returned value of a comment."""
+        if comment is None:
+            return []
+        result: list[nodes.Node] = [self.block(block, own) for block in comment.blocks]
+        fields = [*comment.parameters, *([("returns", comment.returned)] if comment.returned else [])]
+        if fields:
+            items = nodes.definition_list(classes=["stan-parameters"])
+            for name, text in fields:
+                term = nodes.emphasis(name, name) if name == "returns" else nodes.literal(name, name)
+                item = nodes.definition_list_item("", nodes.term("", "", term))
+                item += nodes.definition("", nodes.paragraph("", "", *self.linked(text, own)))
+                items += item
+            result.append(items)
+        return result
+
+    def block(self, block: Block, own: str) -> nodes.Node:
+        """Return a paragraph, a formula, or a table of entries."""
+        if block.kind == "text":
+            return nodes.paragraph("", "", *self.linked(block.lines[0], own))
+        if block.kind == "formula":
+            latex = to_latex(block.lines)
+            return nodes.math_block(latex, latex, nowrap=True, number=None, label=None)
+        text = "\n".join(line.removeprefix("  ") for line in block.lines)
+        return nodes.literal_block(text, text, language="none")
+
+    def linked(self, text: str, own: str) -> list[nodes.Node]:
+        """Return a text whose names of other functions are links."""
+        result: list[nodes.Node] = []
+        position = 0
+        for found in self.links.finditer(text):
+            name = found[0]
+            if name == own:
+                continue
+            result.append(nodes.Text(text[position : found.start()]))
+            result.append(
+                nodes.reference("", "", nodes.literal(name, name), refid=nodes.make_id(f"stan-{name}"), internal=True)
+            )
+            position = found.end()
+        return [*result, nodes.Text(text[position:])]
+
+    def included(self, paths: list[str]) -> list[nodes.Node]:
+        """Return the sentence that names the files a program includes."""
+        if not paths:
+            return []
+        result: Any = nodes.paragraph("", "Includes ")
+        for i, path in enumerate(paths):
+            result += [nodes.Text(", " if i else ""), nodes.literal(path, path)]
+        result += nodes.Text(".")
+        return [result]
+
+
+def groups(constants: Iterable[Function]) -> list[list[Function]]:
+    """Return constants together with those that follow without a comment of their own."""
+    result: list[list[Function]] = []
+    for function in constants:
+        if function.comment is not None or not result:
+            result.append([])
+        result[-1].append(function)
+    return result
+
+
+def wrapped(function: Function, width: int = 76) -> str:
+    """Return the declaration of a function, with one argument a line if it is long."""
+    if len(function.signature) <= width:
+        return function.signature
+    head, _, arguments = function.signature.partition(f"{function.name}(")
+    lines, depth = [""], 0
+    for character in arguments.removesuffix(")"):
+        depth += (character in "([") - (character in ")]")
+        if character == "," and depth == 0:
+            lines.append("")
+        else:
+            lines[-1] += character
+    return f"{head}{function.name}(\n  " + ",\n  ".join(line.strip() for line in lines) + "\n)"
+
+
+def setup(app: Sphinx) -> dict[str, bool]:
+    """Register the directive."""
+    app.add_directive("stan-reference", Reference)
+    return {"parallel_read_safe": True, "parallel_write_safe": True}
