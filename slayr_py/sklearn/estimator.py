@@ -62,8 +62,8 @@ class BayesianGPRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc] 
     diagnostics_ : Diagnostics
         Checks of the fit; a :class:`sklearn.exceptions.ConvergenceWarning` lists those that fail.
     n_features_in_ : int
-        Number of columns.
-    feature_names_in_ : (n_features_in_,) array of str
+        Number p of columns.
+    feature_names_in_ : (p,) array of str
         Names of the columns; only after a fit to a DataFrame whose names are strings.
 
     See Also
@@ -124,7 +124,7 @@ class BayesianGPRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc] 
 
         Parameters
         ----------
-        X : DataFrame or array_like, (n, n_features_in_)
+        X : DataFrame or array_like, (n, p)
             Numbers and, where ``categorical_features`` says so, categories. No cell may be empty.
         y : (n,) array_like
             Finite numbers.
@@ -172,7 +172,7 @@ class BayesianGPRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc] 
 
         Parameters
         ----------
-        X : DataFrame or array_like, (m, n_features_in_)
+        X : DataFrame or array_like, (m, p)
         return_std, return_cov : bool
             Whether to return standard deviations or the covariance too; not both. They include the uncertainty of the
             hyperparameters, not the noise: ``posterior_.predict(encode(X)).observation_sd`` does, and has quantiles.
@@ -209,7 +209,7 @@ class BayesianGPRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc] 
 
         Parameters
         ----------
-        X : DataFrame or array_like, (m, n_features_in_)
+        X : DataFrame or array_like, (m, p)
         n_samples : int
             Number of draws.
         random_state : int, RandomState or None
@@ -228,7 +228,7 @@ class BayesianGPRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc] 
 
         Parameters
         ----------
-        X : DataFrame or array_like, (m, n_features_in_)
+        X : DataFrame or array_like, (m, p)
 
         Raises
         ------

@@ -129,7 +129,7 @@ class Result:
             raise DataError(f"the study's sampler is {self.study.sampler}: only a StanGPSampler has a posterior")
         return sampler.fit(self.study)
 
-    def importance(self, draws: int = 64, points: int = 512, seed: int = 1) -> pd.DataFrame:
+    def importance(self, draws: int = 48, points: int = 256, seed: int = 1) -> pd.DataFrame:
         """Return how much each parameter matters: Sobol indices with posterior means and 90% intervals.
 
         The first use fits the model to all finished trials, unless the fit of the last suggestion has seen them all.
@@ -154,7 +154,7 @@ class Result:
         n = len(observations(self.study, self.space).numbers)
         return importance(self._posterior_of(n), draws, points, seed)
 
-    def plot_importance(self, draws: int = 64, points: int = 512, seed: int = 1) -> Figure:
+    def plot_importance(self, draws: int = 48, points: int = 256, seed: int = 1) -> Figure:
         """Draw `importance`: see `slayr_py.study.importance_figure`."""
         return importance_figure(self.importance(draws, points, seed))
 

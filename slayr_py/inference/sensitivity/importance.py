@@ -17,13 +17,13 @@ from slayr_py.space.dimension import FloatArray
 _ANCHORS = (256, 512)  # the second number if the first leaves too much out
 _TESTS = 64
 _REPEATS = 4
-_MOST_LOST = 0.02  # variance that the functions may lack between their anchors without a note, as a share of their own
-_LARGEST_ERROR = 0.02  # Monte Carlo error of a mean without a note
+_MOST_LOST = 0.05  # variance that the functions may lack between their anchors without a note, as a share of their own
+_LARGEST_ERROR = 0.03  # Monte Carlo error of a mean without a note
 _LOW, _HIGH = 0.05, 0.95
 
 
 def importance(
-    posterior: Posterior | StackedPosterior, draws: int = 64, points: int = 512, seed: int = 1
+    posterior: Posterior | StackedPosterior, draws: int = 48, points: int = 256, seed: int = 1
 ) -> pd.DataFrame:
     """Return Sobol indices of the latent function of a posterior, with their posterior means and 90% intervals.
 

@@ -14,7 +14,6 @@ from slayr_py.study.report.figures import drawing, short
 from slayr_py.study.report.reading import Reading
 from slayr_py.study.results.importance_figure import importance_figure
 
-_DRAWS, _POINTS = 32, 256  # half of the defaults: a minute becomes a quarter with a slow kernel
 _COLUMNS = {
     "first": "first-order",
     "first_low": "5%",
@@ -33,7 +32,7 @@ def importance_of(reading: Reading) -> pd.DataFrame:
 def _computed(reading: Reading) -> pd.DataFrame:
     posterior = reading.posterior
     reading.progress("computing the importance of the parameters")
-    return importance(posterior, _DRAWS, _POINTS)
+    return importance(posterior)
 
 
 def importances(reading: Reading) -> Iterator[Block]:
