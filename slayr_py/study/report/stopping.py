@@ -64,7 +64,7 @@ def _regret(table: pd.DataFrame) -> Drawing:
 
     def draw() -> Figure:
         figure, axes = figure_and_axes()
-        label = f"upper bound, probability {last['target']:g}"
+        label = f"{last['target']:.0%} bound"
         axes.plot(table["number"], table["upper"], "-", color=light("model"), lw=1.2, label=label)
         axes.plot(table["number"], table["mean"], "o-", color=light("model"), ms=4, label="mean")
         axes.step(table["number"], table["epsilon"], where="mid", color=light("best"), ls="--", label="epsilon")
@@ -74,7 +74,7 @@ def _regret(table: pd.DataFrame) -> Drawing:
         axes.set_xlabel("trial")
         scale(axes.xaxis, log=False, integer=True)
         scale(axes.yaxis, log)
-        axes.legend(loc="best")
+        axes.legend(loc="lower left", bbox_to_anchor=(0, 1), ncols=3, columnspacing=1)  # above the lines
         return figure
 
     text = (
