@@ -4,12 +4,14 @@ For a function f drawn from the posterior, the simple regret of the incumbent x+
 configurations. Its distribution over draws answers when to stop: once P(regret < epsilon) is large enough (Wilson 2024,
 "Stopping Bayesian optimization with probabilistic regret bounds", NeurIPS).
 
-The minimum is taken over a pool of configurations. It starts with those of a search, grows near the minima of drawn
-functions for a few rounds, and the last functions are drawn jointly at the minima found.
+The minimum is taken over a pool of configurations. It starts with the most promising candidates of a search. In each of
+a few rounds, functions are drawn, and the pool keeps their minima, gets neighbours of these, and loses configurations
+that are not promising. The last functions are drawn jointly at the minima of the last round.
 """
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
 
 import numpy as np
@@ -22,10 +24,11 @@ from slayr_py.space import Encoded, Encoder, Fixed
 from slayr_py.space.dimension import FloatArray
 
 _FUNCTIONS = 256
-_DRAWS = 32  # of the hyperparameters; each has several functions
-_POOL = 1000
+_DRAWS, _LAST_DRAWS = 16, 32  # of the hyperparameters, in a round and at the end; each has several functions
+_CANDIDATES = 1000
+_POOL = 400  # promising configurations that are kept
 _ANCHORS = 200
-_ROUNDS = 3
+_ROUNDS = 4
 _PERTURBATIONS = 3  # of each minimum in every round
 
 
@@ -62,24 +65,33 @@ def sample_regret(
     """
     encoder = posterior.encoder
     assert isinstance(encoder, Encoder)
-    pool = candidates(posterior, rng, _POOL, fixed)
-    anchors = _promising(posterior, pool)
+    pool = _promising(posterior, candidates(posterior, rng, _CANDIDATES, fixed))
+    anchors = pool[np.arange(min(_ANCHORS // 2, len(pool)))]
     for _ in range(_ROUNDS):
-        values = _values(posterior, incumbent, anchors.encoded, pool.encoded, rng, conditions)[1]
-        minima = pool[np.unique(np.argmin(values, axis=1))]
-        nearby = perturbed(encoder, np.repeat(minima.genotypes, _PERTURBATIONS, axis=0), rng)
+        values = _values(posterior, incumbent, anchors.encoded, pool.encoded, rng, conditions, _DRAWS)[1]
+        lowest = np.unique(np.argmin(values, axis=1))
+        nearby = perturbed(encoder, np.repeat(pool.genotypes[lowest], _PERTURBATIONS, axis=0), rng)
+        anchors, pool = pool[lowest[:_ANCHORS]], pool[_kept(values, lowest)]
         pool = pool.joined(Candidates.of(encoder, nearby, fixed))
-        found = minima.joined(anchors)
-        anchors = found[np.arange(min(_ANCHORS, len(found)))]
-    at_incumbent, values = _values(posterior, incumbent, anchors.encoded, pool.encoded, rng, conditions)
+    at_incumbent, values = _values(posterior, incumbent, anchors.encoded, pool.encoded, rng, conditions, _LAST_DRAWS)
     return np.asarray(np.maximum(at_incumbent - values.min(axis=1), 0.0))
 
 
-def _promising(posterior: Posterior | StackedPosterior, pool: Candidates) -> Candidates:
-    """Return the candidates with the best confidence bounds."""
-    mean, variance = posterior.predictor(_DRAWS).moments(pool.encoded)
+def _promising(posterior: Posterior | StackedPosterior, found: Candidates) -> Candidates:
+    """Return the candidates with the lowest confidence bounds, the lowest first."""
+    mean, variance = posterior.predictor(_LAST_DRAWS).moments(found.encoded)
     bound = (mean - 2 * np.sqrt(variance)).mean(axis=0)
-    return pool[np.argsort(bound, kind="stable")[: _ANCHORS // 2]]
+    return found[np.argsort(bound, kind="stable")[:_POOL]]
+
+
+def _kept(values: FloatArray, lowest: NDArray[np.intp]) -> NDArray[np.intp]:
+    """Return the rows of the minima and of the configurations with the lowest confidence bounds, by (k, m) values."""
+    finite = np.where(np.isfinite(values), values, np.nan)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", RuntimeWarning)  # of configurations that no function admits
+        bound = np.nanmean(finite, axis=0) - 2 * np.nanstd(finite, axis=0)
+    promising = np.argsort(np.where(np.isfinite(bound), bound, np.inf), kind="stable")[:_POOL]
+    return np.union1d(lowest, promising)
 
 
 def _values(
@@ -89,21 +101,22 @@ def _values(
     pool: Encoded,
     rng: np.random.Generator,
     conditions: Sequence[Posterior],
+    n_draws: int,
 ) -> tuple[FloatArray, FloatArray]:
     """Return new functions at the incumbent (k,) and at the pool (k, m), smaller is better, infinite if infeasible."""
     both = incumbent.concatenate(anchors)
-    drawn = _drawn(posterior, both, incumbent.concatenate(pool), rng)
+    drawn = _drawn(posterior, both, incumbent.concatenate(pool), rng, n_draws)
     values = np.copysign(1.0, posterior.y_sd) * drawn
     for condition in conditions:
-        values[:, 1:][_infeasible(condition, _drawn(condition, both, pool, rng))] = np.inf
+        values[:, 1:][_infeasible(condition, _drawn(condition, both, pool, rng, n_draws))] = np.inf
     return values[:, 0], values[:, 1:]
 
 
 def _drawn(
-    posterior: Posterior | StackedPosterior, anchors: Encoded, new: Encoded, rng: np.random.Generator
+    posterior: Posterior | StackedPosterior, anchors: Encoded, new: Encoded, rng: np.random.Generator, n_draws: int
 ) -> FloatArray:
     """Return `_FUNCTIONS` functions at m configurations."""
-    draws = min(_DRAWS, posterior.n_draws)
+    draws = min(n_draws, posterior.n_draws)
     values = draw_functions(posterior, anchors, draws, rng, each=-(-_FUNCTIONS // draws))(new)
     return values[np.arange(_FUNCTIONS) % len(values)]
 
