@@ -89,6 +89,19 @@ def test_every_stan_function_but_constants_has_a_comment():
     assert [function.name for function in FUNCTIONS if function.comment is None and function.constant is None] == []
 
 
+def test_every_stan_function_but_constants_has_a_displayed_formula():
+    described = [function for function in FUNCTIONS if function.comment is not None and function.constant is None]
+    assert [function.name for function in described if not function.comment.formulas] == []
+
+
+def test_formulas_of_stan_files_have_balanced_braces_and_no_double_index():
+    comments = [part.comment for file in FILES for part in (file, *file.functions) if part.comment is not None]
+    for formula in (block for comment in comments for block in comment.formulas):
+        latex = plain_formulas.to_latex(formula.lines)
+        assert latex.replace(r"\{", "").count("{") == latex.replace(r"\}", "").count("}"), formula
+        assert not re.search(r"_\{\w*\}\s*_|\^\{\w*\}\s*\^", latex), f"two indices: {formula}"
+
+
 def test_a_stan_function_is_read():
     matern = next(function for function in FUNCTIONS if function.name == "matern")
     assert matern.signature == "vector matern(vector h, data int p)"
@@ -119,10 +132,14 @@ def test_a_long_signature_has_one_argument_a_line():
         ("omega_i^2", r"\omega _{i}^{2}"),
         ("exp(-(d + 1) / 2)", r"\exp (-(d + 1) / 2)"),
         ("sum_{k=0}^p (p + k)!", r"\sum _{k=0}^{p} (p + k)!"),
-        ("sum(log T'(y))", r"\text{sum}(\log  T'(y))"),
+        ("sum(log T'(y))", r"\text{sum}(\log \,T'(y))"),
         ("sqrt((1 + 2 c'S c~) h)", r"\sqrt{(1 + 2 c'S \tilde{c}) h}"),
         ("[K^-1]_ii <= 1", r"[K^{-1}]_{ii} \le  1"),
         ("0 < y", "0 < y"),
+        ("mu + sum_{i in g} c~_i^2", r"\mu + \sum _{i \in g} \tilde{c}_{i}^{2}"),
+        ("exp(-t beta lambda)", r"\exp (-t \beta \lambda )"),
+        ("active in exactly one.", r"\text{active in exactly one}."),
+        ("max(r^tau, log Gamma(a))", r"\max (r^{\tau }, \log \,\Gamma (a))"),
     ],
 )
 def test_formulas_of_comments_are_converted(plain, latex):

@@ -1,9 +1,9 @@
 r"""Convert formulas of comments, such as ``omega_i^2 exp(-h / 2)``, to LaTeX.
 
 The notation of the comments: names with ``_`` and ``^``, whose scope is a name, a number, brackets or braces; names of
-Greek letters and functions; ``sum_{k=0}^p``; words of more than one letter are upright text. Columns that are
-separated by two spaces or more are aligned. Nothing is evaluated and no fraction is built: a formula has the form in
-which the comment has it.
+Greek letters and functions; ``sum_{k=0}^p``; ``i in g``; words of more than one letter are upright text. Columns that
+are separated by two spaces or more are aligned. Nothing is evaluated and no fraction is built: a formula has the form
+in which the comment has it.
 """
 
 from __future__ import annotations
@@ -11,16 +11,23 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 
-_GREEK = {"alpha", "beta", "gamma", "delta", "theta", "lambda", "mu", "nu", "omega", "phi", "pi", "rho", "sigma", "Phi"}
-_FUNCTIONS = {"asin": r"\arcsin", "cos": r"\cos", "exp": r"\exp", "log": r"\log", "sin": r"\sin"}
+_GREEK = {
+    "alpha", "beta", "gamma", "delta", "theta", "lambda", "mu", "nu", "omega", "phi", "pi", "rho", "sigma", "tau",
+    "Gamma", "Phi",
+}  # fmt: skip
+_FUNCTIONS = {
+    "asin": r"\arcsin", "cos": r"\cos", "exp": r"\exp", "in": r"\in", "log": r"\log", "max": r"\max", "sin": r"\sin",
+}  # fmt: skip
 _SIGNS = {
     "<=": r"\le", ">=": r"\ge", "~": r"\sim", "->": r"\to", "...": r"\dots",
     "\\": r"\backslash ", "{": r"\{", "}": r"\}", "%": r"\%", "&": r"\&", "#": r"\#",
 }  # fmt: skip
+_LARGE = {"sum", "prod"}
+_WORD = rf"(?!(?:{'|'.join(sorted(_GREEK | (_FUNCTIONS.keys() - {'in'})))})\b)[A-Za-z]{{2,}}"
 _TOKEN = re.compile(
-    r"""\(eq\.[ ]\d+\)                          # a source
-    | [A-Za-z]{2,}(?:[ ][A-Za-z]{2,}(?=[\s,)]|$))+  # words of a sentence
-    | [A-Za-z]+ (?:~(?=[\s,)'\]]|$))?              # a name, perhaps with a tilde
+    rf"""\(eq\.[ ]\d+\)                          # a source
+    | {_WORD}(?:[ ]{_WORD}(?=[\s,.)]|$))+        # words of a sentence
+    | [A-Za-z]+ (?:~(?=[\s,)'\]_^]|$))?           # a name, perhaps with a tilde
     | \d+(?:\.\d+)? | \.\.\. | <= | >= | -> | \s+ | .""",
     re.VERBOSE,
 )
@@ -57,10 +64,12 @@ def _converted(tokens: list[str]) -> Iterator[str]:
         elif token.isspace():
             is_script = position > 1 and tokens[position - 2] in "_^"
             before = tokens[position - 1] if position and not is_script else ""
-            yield r"\ " if _is_text(before) or (_is_text(following) and before not in _OPENING) else " "
+            spaced = _is_text(following) and following not in _LARGE and before not in _OPENING
+            thin = before in _FUNCTIONS and before != "in" and following not in _OPENING
+            yield r"\ " if _is_text(before) or spaced else r"\," if thin else " "
             position += 1
         else:
-            yield rf"\{token} " if token in {"sum", "prod"} and following == "_" else _one(token)
+            yield rf"\{token} " if token in _LARGE and following == "_" else _one(token)
             position += 1
 
 

@@ -14,13 +14,16 @@ int MATERN() {
 }
 
 /**
- * Correlations of pairs at given squared distances.
+ * Correlations of pairs at given squared distances. For M_p see matern.
+ *
+ *   exp(-h / 2)                    squared exponential,
+ *   (1 + h / (2 alpha))^-alpha     rational quadratic,
+ *   M_p(sqrt((2 p + 1) h))         Matern.
  *
  * @param h squared distances, divided by the squared length-scale; n_pairs
- * @param base SQUARED_EXPONENTIAL, exp(-h / 2); RATIONAL_QUADRATIC, (1 + h / (2 alpha))^-alpha; or
- *   MATERN
+ * @param base SQUARED_EXPONENTIAL, RATIONAL_QUADRATIC or MATERN
  * @param p order of the Matern kernel, nu = p + 1/2
- * @param rq_alpha shape of the rational quadratic kernel; 1 for RATIONAL_QUADRATIC, else empty
+ * @param rq_alpha alpha; 1 for RATIONAL_QUADRATIC, else empty
  * @return correlations; n_pairs
  */
 vector base_kernel(vector h, data int base, data int p, vector rq_alpha) {

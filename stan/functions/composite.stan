@@ -50,8 +50,11 @@ int GIVEN_DISTANCE_LEAF() {
 }
 
 /**
- * Weights of the operands of the sums, in postfix order. A sum has weights s and 1 - s of its
- * split, or the sums add up all values with given shares, one after another.
+ * Weights of the operands of the sums, in postfix order. Each sum has a split, or the sums add up
+ * all values with given shares, one after another:
+ *
+ *   left_j = split_j,                         right_j = 1 - split_j        with splits,
+ *   left_1 = share_1, left_j = 1 for j > 1,   right_j = share_{j + 1}      with shares.
  *
  * @param split weights of the left operands
  * @param share weights of the values; none, or 2 and more, and then no split
@@ -89,8 +92,15 @@ vector linear_leaf(data matrix a, data matrix b, vector lengthscale, vector cent
 }
 
 /**
- * Correlations of one leaf. With h = sum_c (a_c - b_c)^2 / l_c^2 the stationary leaves are those of
- * base_kernel; the periodic one is exp(-2 sum_c sin(pi (a_c - b_c) / period)^2 / l_c^2).
+ * Correlations of one leaf: linear_leaf, or, with k from base_kernel and a column g of given,
+ *
+ *   k(sum_c (a_c - b_c)^2 / l_c^2)                           stationary,
+ *   exp(-2 sum_c sin(pi (a_c - b_c) / period)^2 / l_c^2)     periodic,
+ *   1                                                        constant,
+ *   g                                                        given correlation,
+ *   exp(-g / (2 l^2))                                        given squared distance.
+ *
+ * Here l is feature_lengthscale for a given squared distance, and lengthscale for the other leaves.
  *
  * @param A, B points; N x D, M x D
  * @param pairs indices into A and B; 2 x n_pairs
@@ -132,7 +142,11 @@ vector composite_leaf(data matrix A, data matrix B, data array[,] int pairs, dat
 }
 
 /**
- * Covariances of pairs of points.
+ * Covariances of pairs of points, with the value e of the expression:
+ *
+ *   sigma_f^2 e,   e = e_1 e_2   or   e = left_j e_1 + right_j e_2
+ *
+ * The second formula is of a product, the third of sum j; a leaf has the value composite_leaf.
  *
  * @param A, B, pairs, given see composite_leaf
  * @param hyper, structure see above

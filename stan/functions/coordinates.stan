@@ -6,12 +6,9 @@
  * length-scale, which stays as uncertain as its prior; they determine the logarithm of a short one
  * to about 1 / sqrt(N). For the noise, large values are determined and small ones are not. A
  * sampler has one step size: if it suits one part, it is too small or too large for the other.
- * Therefore the programs sample a coordinate z, and
- *
- *   score(z) = origin + z / r + (1 - 1 / r) log(1 + exp(2 z)) / 2,
- *
- * is the standard-normal score of the logarithm. Its slope is 1 / r far below the origin and 1 far
- * above it. The prior of the quantity is unchanged: the slope is the Jacobian in the density of z.
+ * Therefore the programs sample a coordinate z, and narrow_below computes the standard-normal score
+ * of the logarithm. Its slope is 1 / r far below the origin and 1 far above it. The prior of the
+ * quantity is unchanged: the slope is the Jacobian in the density of z.
  *
  * r is the scale of the prior divided by the scale of the posterior of N observations. It is about
  * 1 for a narrow prior. The constants affect the speed of sampling but not the distribution that is
@@ -19,7 +16,9 @@
  */
 
 /**
- * Score of a quantity whose posterior is narrow below the origin; see above.
+ * Score of a quantity whose posterior is narrow below the origin:
+ *
+ *   s(z) = origin + z / r + (1 - 1 / r) log(1 + exp(2 z)) / 2.
  *
  * @param z coordinates
  * @param origin scores at which the slope changes
@@ -31,7 +30,9 @@ vector narrow_below(vector z, data vector origin, data vector ratio) {
 }
 
 /**
- * Density of coordinates whose scores are standard normal.
+ * Density of coordinates whose scores s(z), see narrow_below, are standard normal:
+ *
+ *   sum_i (log N(s(z_i) | 0, 1) + log s'(z_i)),   s'(z) = 1 / r + (1 - 1 / r) / (1 + exp(-2 z)).
  *
  * @param z coordinates
  * @param origin, ratio see narrow_below
@@ -47,9 +48,12 @@ real narrow_below_lpdf(vector z, data vector origin, data vector ratio, data int
 }
 
 /**
- * Scales of the priors of length-scales divided by the scales of the posterior. The constant 0.13
- * is the information that one observation has about the logarithm of a short length-scale, measured
- * on test functions.
+ * Scales of the priors of length-scales divided by the scales of the posterior:
+ *
+ *   r_d = sqrt(1 + 0.13 N scale_d^2).
+ *
+ * The constant 0.13 is the information that one observation has about the logarithm of a short
+ * length-scale, measured on test functions.
  *
  * @param scale scales of the priors of the logarithms; D
  * @param N number of observations
@@ -60,7 +64,9 @@ vector lengthscale_ratio(data vector scale, data int N) {
 }
 
 /**
- * Score of a value of a log-normal quantity; 0 if the quantity is fixed, that is if the scale is 0.
+ * Score of a value of a log-normal quantity; 0 if the quantity is fixed, that is if the scale is 0:
+ *
+ *   (log(value) - location_i) / scale_i.
  *
  * @param value
  * @param location, scale log-normal distribution
@@ -77,7 +83,10 @@ vector score_of(data real value, data vector location, data vector scale) {
 }
 
 /**
- * Scores of length-scales. The posterior is narrow below 1, the width of the unit cube.
+ * Scores of length-scales. The posterior is narrow below 1, the width of the unit cube: s is
+ * narrow_below with
+ *
+ *   origin_d = -location_d / scale_d,   r_d = sqrt(1 + 0.13 N scale_d^2).
  *
  * @param z coordinates; D
  * @param location, scale priors of the logarithms; D
@@ -89,7 +98,10 @@ vector lengthscale_score(vector z, data vector location, data vector scale, data
 }
 
 /**
- * Density of the coordinates of length-scales.
+ * Density of the coordinates of length-scales, with s of lengthscale_score and the correction g of
+ * generalized_gamma:
+ *
+ *   sum_d (log N(s(z_d) | 0, 1) + log s'(z_d) + g(location_d + scale_d s(z_d))).
  *
  * @param z coordinates; D
  * @param location, scale, N see lengthscale_score
@@ -105,9 +117,13 @@ real lengthscale_coordinate_lpdf(vector z, data vector location, data vector sca
 }
 
 /**
- * Origin of the score of the noise. The data determine a noise standard deviation above about 0.3,
- * a tenth of the variance of standardised targets. The posterior is narrow above the origin, so the
- * score is the mirror image of one that is narrow below it.
+ * Origin of the score of the noise, mirrored:
+ *
+ *   -(log(0.3) - location) / scale.
+ *
+ * The data determine a noise standard deviation above about 0.3, a tenth of the variance of
+ * standardised targets. The posterior is narrow above the origin, so the score is the mirror image
+ * of one that is narrow below it.
  *
  * @param location, scale prior of the logarithm
  * @return origin of the mirror image; 1
@@ -117,8 +133,11 @@ vector noise_origin(data real location, data real scale) {
 }
 
 /**
- * Scale of the prior of the noise divided by the scale of the posterior. One observation has up to
- * 2 units of information about the logarithm, and 0.5 near the origin.
+ * Scale of the prior of the noise divided by the scale of the posterior:
+ *
+ *   r = sqrt(1 + 0.5 N scale^2).
+ *
+ * One observation has up to 2 units of information about the logarithm, and 0.5 near the origin.
  *
  * @param scale scale of the prior of the logarithm
  * @param N number of observations
@@ -129,7 +148,9 @@ vector noise_ratio(data real scale, data int N) {
 }
 
 /**
- * Score of the noise.
+ * Score of the noise, with b of narrow_below at noise_origin and noise_ratio:
+ *
+ *   s(z) = -b(-z).
  *
  * @param z coordinate
  * @param location, scale prior of the logarithm
@@ -141,7 +162,10 @@ real noise_score(real z, data real location, data real scale, data int N) {
 }
 
 /**
- * Density of the coordinate of the noise.
+ * Density of the coordinate of the noise, with s of noise_score and the correction g of
+ * generalized_gamma:
+ *
+ *   log N(s(z) | 0, 1) + log s'(z) + g(location + scale s(z)).
  *
  * @param z coordinate
  * @param location, scale, N see noise_score

@@ -7,7 +7,9 @@
 
 /**
  * Pairs of the strict lower triangle of a symmetric matrix, packed column by column: (2,1), (3,1),
- * ..., (N,1), (3,2), ..., (N,N-1).
+ * ..., (N,1), (3,2), ..., (N,N-1). Pair (i, j), i > j, is at position
+ *
+ *   k = (j - 1) (2 N - j) / 2 + i - j.
  *
  * @param N number of points
  * @return indices; 2 x N (N - 1) / 2
@@ -26,7 +28,10 @@ array[,] int lower_triangle(int N) {
 }
 
 /**
- * All pairs of N points with M points, in the column-major order of an N x M matrix.
+ * All pairs of N points with M points, in the column-major order of an N x M matrix. Pair (i, j) is
+ * at position
+ *
+ *   k = (j - 1) N + i.
  *
  * @param N number of points in the first set
  * @param M number of points in the second
@@ -46,7 +51,9 @@ array[,] int rectangle(int N, int M) {
 }
 
 /**
- * Pairs of each point with itself.
+ * Pairs of each point with itself:
+ *
+ *   (1, 1), (2, 2), ..., (N, N).
  *
  * @param N number of points
  * @return indices; 2 x N
@@ -61,7 +68,10 @@ array[,] int self_pairs(int N) {
 }
 
 /**
- * Pairs of the strict lower triangle, then of the diagonal.
+ * Pairs of the strict lower triangle, then of the diagonal. Pair (i, j) is at position
+ *
+ *   k = (j - 1) (2 N - j) / 2 + i - j     for i > j,
+ *   k = N (N - 1) / 2 + i                 for i = j.
  *
  * @param N number of points
  * @return indices; 2 x N (N + 1) / 2
@@ -73,19 +83,24 @@ array[,] int triangle_and_diagonal(int N) {
 }
 
 /**
- * Squared differences of the inputs of pairs.
+ * Squared differences of the inputs of pairs. Pair (i, j) has the row
+ *
+ *   (a_id - b_jd)^2,   d = 1, ..., D.
  *
  * @param A points, one per row; N x D
  * @param B points, one per row; M x D
  * @param pairs indices into A and B; 2 x n_pairs
- * @return (a_id - b_jd)^2 for pair (i, j); n_pairs x D
+ * @return n_pairs x D
  */
 matrix squared_differences(data matrix A, data matrix B, data array[,] int pairs) {
   return square(A[pairs[1]] - B[pairs[2]]);
 }
 
 /**
- * Symmetric matrix from its packed strict lower triangle and its diagonal.
+ * Symmetric matrix from its packed strict lower triangle and its diagonal:
+ *
+ *   K_ij = K_ji = packed_k,   k = (j - 1) (2 N - j) / 2 + i - j      for i > j,
+ *   K_jj = diagonal_j.
  *
  * @param packed strict lower triangle, in the order of lower_triangle; N (N - 1) / 2
  * @param diagonal diagonal; N

@@ -1,5 +1,9 @@
 /**
- * Log density of the observations with the function integrated out; see gp_log_marginal.
+ * Log density of the observations with the function integrated out; see gp_log_marginal:
+ *
+ *   log N(T(y) | mu, K + S) + sum_i log T'(y_i),   K_ij = k(x_i, x_j),
+ *
+ * with the covariance k of fm_cov.
  *
  * @param observed, warp, sigma_n see noise_variance
  * @param mu constant mean

@@ -62,7 +62,9 @@ int SUM() {
 }
 
 /**
- * Products of eigenvectors at the two vertices of each pair, summed over equal eigenvalues.
+ * Products of eigenvectors at the two vertices v, v' of each pair, summed over equal eigenvalues:
+ *
+ *   W_g = sum_{i in g} u_i[v] u_i[v'].
  *
  * @param U_A eigenvectors at the vertices of the first set, graphs side by side; N x (total number
  *   of vertices)
@@ -83,7 +85,9 @@ matrix vertex_weights(data matrix U_A, data matrix U_B, data array[] int group_o
 
 /**
  * Vertex weights of a pair of equal points, averaged over the vertices of each graph: the share of
- * each distinct eigenvalue in the spectrum of its graph.
+ * each distinct eigenvalue in the spectrum of its graph. With n_g eigenvectors of eigenvalue g,
+ *
+ *   W_g = n_g / sum_{h in p} n_h     for g in graph p.
  *
  * @param graph_of graph of each distinct eigenvalue; G
  * @param group_of distinct eigenvalue of each eigenvector
@@ -107,14 +111,16 @@ matrix mean_vertex_weights(data array[] int graph_of, data array[] int group_of)
 }
 
 /**
- * Parameter-free parts of the continuous distances.
+ * Parameter-free parts of the distances between continuous inputs c and c~. They are those of
+ * hierarchical_features for HIERARCHICAL, else
+ *
+ *   (c_d - c~_d)^2,   c_d^2,   c~_d^2.
  *
  * @param A, B continuous inputs; N x D, M x D
  * @param active_A, active_B 1 where active, else 0; N x D, M x D
  * @param modulator see above
  * @param pairs indices into A and B; 2 x n_pairs
- * @return three matrices, n_pairs x D: those of hierarchical_features for HIERARCHICAL; else
- *   squared differences, squares of A and squares of B
+ * @return three matrices, n_pairs x D
  */
 array[] matrix continuous_features(data matrix A, data matrix active_A, data matrix B,
                                    data matrix active_B, data int modulator,
@@ -126,7 +132,10 @@ array[] matrix continuous_features(data matrix A, data matrix active_A, data mat
 }
 
 /**
- * Parameter-free parts of the covariances of pairs.
+ * Parameter-free parts of the covariances of pairs: features F of continuous_features and weights W
+ * of vertex_weights,
+ *
+ *   pairs = (F, W),   W_g = sum_{i in g} u_i[v] u_i[v'].
  *
  * @param A first set: continuous inputs (N x D), activity (N x D), eigenvectors (N x number of
  *   vertices)
@@ -170,9 +179,14 @@ vector neural_distance(data array[] matrix features, vector lengthscale, real bi
 }
 
 /**
- * Distance t that modulates: r^2 for LAPLACIAN and DIFFUSION, r^tau for POWER, 1 - k_NN for NEURAL,
- * u - k_H for HIERARCHICAL. Here r^2 = sum_d ((c_d - c~_d) / lengthscale_d)^2, k_H is the
- * hierarchical kernel and u its upper bound.
+ * Distance t that modulates:
+ *
+ *   r^2 = sum_d ((c_d - c~_d) / lengthscale_d)^2     Laplacian and diffusion,
+ *   r^tau                                            power,
+ *   1 - k_NN                                         neural,
+ *   u - k_H                                          hierarchical.
+ *
+ * Here 1 - k_NN is neural_distance, k_H is the kernel hierarchical and u its upper bound.
  *
  * r^tau has no derivative at 0 for tau < 2. Coinciding points are masked, so their derivative is a
  * large finite number times 0.
@@ -208,14 +222,18 @@ vector modulating_distance(data array[] matrix features,
 }
 
 /**
- * Correlations of pairs on one graph: sum_g W_g f(lambda_g, t).
+ * Correlations of pairs on one graph:
+ *
+ *   k_p(t) = sum_g W_g f(lambda_g, t),
+ *   f(lambda, t) = sum_n weights_n (1 + beta lambda + t)^-n,
+ *   f(lambda, t) = exp(-(1 + t) beta lambda)     for diffusion.
  *
  * @param W vertex weights of the eigenvalues of the graph; n_pairs x G_p
  * @param lambda distinct eigenvalues of the graph; G_p
  * @param t modulating distances times alpha; n_pairs
  * @param beta strength of the frequency penalty
- * @param weights of the orders n = 1..N in f = sum_n weights_n (1 + beta lambda + t)^-n; N
- * @param modulator DIFFUSION: f = exp(-(1 + t) beta lambda) instead
+ * @param weights of the orders n = 1..N; N
+ * @param modulator see above
  * @return n_pairs
  */
 vector graph_correlation(data matrix W, data vector lambda, vector t, real beta, vector weights,
@@ -240,11 +258,16 @@ vector graph_correlation(data matrix W, data vector lambda, vector t, real beta,
 }
 
 /**
- * Correlations of pairs on all graphs and continuous parameters.
+ * Correlations of pairs on all graphs and continuous parameters, with k_p of graph_correlation and
+ * the correlation s of the continuous parameters:
+ *
+ *   prod_p k_p(alpha_p t)     frequency modulation (eq. 5),
+ *   s prod_p k_p(0)           product,
+ *   s + prod_p k_p(0)         sum.
  *
  * @param W vertex weights, graphs side by side; n_pairs x G
  * @param t from modulating_distance; n_pairs. For PRODUCT and SUM it does not modulate.
- * @param smooth correlations of the continuous parameters for PRODUCT and SUM; n_pairs
+ * @param smooth s, for PRODUCT and SUM; n_pairs
  * @param graphs see above
  * @param structure structure of the graphs, see above
  * @return n_pairs
@@ -282,8 +305,12 @@ vector frequency_modulated(data matrix W, vector t, vector smooth,
 }
 
 /**
- * Covariances of pairs: modulating_distance, then frequency_modulated. For PRODUCT and SUM the
- * base kernel of structure.1 is that of the continuous parameters together, of r^2.
+ * Covariances of pairs, with t of modulating_distance and f of graph_correlation:
+ *
+ *   sigma_f^2 prod_p sum_g W_pg f(lambda_pg, alpha_p t)   (eq. 5).
+ *
+ * For PRODUCT and SUM, see frequency_modulated, the correlation of the continuous parameters is
+ * base_kernel of r^2, with the base of structure.1.
  *
  * @param pairs, hyper, structure see above
  * @return n_pairs

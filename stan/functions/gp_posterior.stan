@@ -1,16 +1,18 @@
 /**
- * Posterior of a Gaussian process with constant mean mu, covariance K + sigma_n^2 I = L L' at the
- * observed points and covariance B between the observed and the new points. It needs two triangular
- * solves:
+ * Posterior of a Gaussian process with constant mean mu, covariance K + S = L L' at the observed
+ * points, where S is the diagonal matrix of noise_variance, and covariance B between the observed
+ * and the new points. It needs two triangular solves:
  *
  *   V = L \ B,   A = V' / L,   mean = mu + A (y - mu),   cov = K_new - V' V,
  *
  * (slayR notes, "Posterior predictions computation", corrected: the middle factor of the second
- * term of cov is the inverse of K).
+ * term of cov is the inverse of K + S).
  */
 
 /**
- * Cholesky factor of the covariance of the observations.
+ * Cholesky factor of the covariance of the observations:
+ *
+ *   L L' = K + S.
  *
  * @param packed covariances of the function, in the order of lower_triangle; N (N - 1) / 2
  * @param variance variances of the observations: of the function, plus the noise; N
@@ -21,9 +23,11 @@ matrix gp_factor(vector packed, vector variance) {
 }
 
 /**
- * Variances of the noise of T(y). A known error of y is multiplied by the slope of T.
+ * Variances of the noise of T(y). A known error e of y is multiplied by the slope of T:
  *
- * @param observed y, their known errors, the smallest noise standard deviation, and binary
+ *   S_ii = sigma_n^2 + floor^2 + (e_i T'(y_i))^2.
+ *
+ * @param observed y, their known errors, the smallest noise standard deviation (floor), and binary
  * @param warp parameter of T, see warped
  * @param sigma_n noise standard deviation
  * @return N
@@ -34,8 +38,11 @@ vector noise_variance(data tuple(vector, vector, real, int) observed, vector war
 }
 
 /**
- * Targets with Gaussian noise, and the variances of this noise. For binary observations they are
- * those of expectation propagation; see probit_targets.
+ * Targets with Gaussian noise, and the variances of this noise,
+ *
+ *   T(y_i),   S_ii.
+ *
+ * For binary observations they are those of expectation propagation; see probit_targets.
  *
  * @param observed, warp, sigma_n see noise_variance
  * @param mu constant mean
@@ -53,9 +60,10 @@ tuple(vector, vector) gp_targets(data tuple(vector, vector, real, int) observed,
 /**
  * Log density of the observations with the function integrated out:
  *
- *   log N(T(y) | mu, K + noise) + sum(log T'(y)),
+ *   log N(T(y) | mu, K + S) + sum_i log T'(y_i),
  *
- * or, for binary observations, its Laplace approximation.
+ * where K is the covariance of the function and S the diagonal matrix of noise_variance. For binary
+ * observations it is the Laplace approximation probit_log_marginal.
  *
  * @param observed, warp, sigma_n see noise_variance
  * @param mu constant mean
@@ -74,13 +82,15 @@ real gp_log_marginal(data tuple(vector, vector, real, int) observed, vector warp
 }
 
 /**
- * Whitened covariances between observed and new points; 0 without observations.
+ * Whitened covariances between observed and new points; 0 without observations:
+ *
+ *   V = L \ B.
  *
  * @param L Cholesky factor of the covariance of the observations; N x N
  * @param cross covariances in the order of rectangle(N, M); N M
  * @param M number of new points
  * @param prior_only 1: no observations
- * @return V = L \ B; N x M
+ * @return V; N x M
  */
 matrix gp_solve(matrix L, vector cross, int M, int prior_only) {
   int N = rows(L);
@@ -91,7 +101,9 @@ matrix gp_solve(matrix L, vector cross, int M, int prior_only) {
 }
 
 /**
- * Mean of the latent function at new points.
+ * Mean of the latent function at new points:
+ *
+ *   mu + (V' / L) (y - mu).
  *
  * @param V L \ B; N x M
  * @param L Cholesky factor of the covariance of the observations; N x N
@@ -104,11 +116,15 @@ vector gp_mean(matrix V, matrix L, vector residual, real mu) {
 }
 
 /**
- * Standard deviation of the latent function at new points. A variance that rounding makes negative
- * (about -1e-16, at an observed point without noise) is replaced by 0.
+ * Standard deviation of the latent function at new points, with the prior variances v:
+ *
+ *   sqrt(max(v_j - sum_i V_ij^2, 0)).
+ *
+ * A variance that rounding makes negative (about -1e-16, at an observed point without noise) is
+ * replaced by 0.
  *
  * @param V L \ B; N x M
- * @param prior_variance prior variances of the function at the new points; M
+ * @param prior_variance v, of the function at the new points; M
  * @return M
  */
 vector gp_sd(matrix V, vector prior_variance) {
@@ -116,7 +132,9 @@ vector gp_sd(matrix V, vector prior_variance) {
 }
 
 /**
- * Covariance of the latent function at new points.
+ * Covariance of the latent function at new points:
+ *
+ *   K_new - V' V.
  *
  * @param V L \ B; N x M
  * @param K_new prior covariance of the function at the new points; M x M
@@ -129,8 +147,10 @@ matrix gp_cov(matrix V, matrix K_new) {
 /**
  * Inverse of the covariance of the observations, for leave-one-out. Predictions do not use it.
  *
+ *   P = (K + S)^-1 = (L^-1)' L^-1.
+ *
  * @param L Cholesky factor of the covariance; N x N
- * @return K^-1; N x N
+ * @return P; N x N
  */
 matrix gp_precision(matrix L) {
   return crossprod(mdivide_left_tri_low(L, identity_matrix(rows(L))));
@@ -140,9 +160,9 @@ matrix gp_precision(matrix L) {
  * Predictive distribution of each observation given all others, with the function integrated out
  * (Sundararajan & Keerthi 2001; Rasmussen & Williams 2006, eqs. 5.10-5.12):
  *
- *   mean_i = y_i - [K^-1 (y - mu)]_i / [K^-1]_ii,   var_i = 1 / [K^-1]_ii.
+ *   mean_i = y_i - [P (y - mu)]_i / P_ii,   sd_i = 1 / sqrt(P_ii).
  *
- * @param precision K^-1; N x N
+ * @param precision P, see gp_precision; N x N
  * @param y observations; N
  * @param mu constant mean
  * @return (means, standard deviations); N, N
@@ -153,7 +173,9 @@ tuple(vector, vector) gp_leave_one_out(matrix precision, vector y, real mu) {
 }
 
 /**
- * Log predictive density of each observation given all others.
+ * Log predictive density of each observation given all others:
+ *
+ *   -(y_i - mean_i)^2 / (2 sd_i^2) - log(sd_i) - log(2 pi) / 2.
  *
  * @param y observations; N
  * @param others means and standard deviations from gp_leave_one_out; N, N
@@ -166,7 +188,10 @@ vector gp_log_lik(vector y, tuple(vector, vector) others) {
 /**
  * Replicated observations. Each is drawn from its predictive distribution given all others, so that
  * it does not depend on the observation it is compared with. Without observations: one joint draw
- * of the prior predictive distribution.
+ * of the prior predictive distribution. With z ~ Normal(0, I),
+ *
+ *   mean_i + sd_i z_i     with observations,
+ *   mu + [L z]_i          without observations.
  *
  * @param L Cholesky factor of the covariance of the observations; N x N
  * @param mu constant mean

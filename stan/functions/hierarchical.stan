@@ -22,15 +22,18 @@
  */
 
 /**
- * Parameter-free parts of the distances.
+ * Parameter-free parts of the distances. With a_d = 1 where the input c_d is active, else 0,
+ *
+ *   F_{1d} = |a_d - a~_d|                    every dimension,
+ *   F_{2d} = a_d a~_d                        different levels, else 0,
+ *   F_{3d} = a_d a~_d pi (c_d - c~_d) / 2    real, else 0.
  *
  * @param A real inputs in [0, 1], or indices of levels; N x D
  * @param active_A 1 where a dimension is active, else 0; N x D
  * @param B, active_B the same for the second set; M x D
  * @param levels number of levels of each dimension, 0 for a real one; D
  * @param pairs indices into A and B; 2 x n_pairs
- * @return three matrices, n_pairs x D: 1 where active in exactly one; 1 where active in both with
- *   different levels; pi dx / 2 where active in both and real
+ * @return F; three matrices, n_pairs x D
  */
 array[] matrix hierarchical_features(data matrix A, data matrix active_A, data matrix B,
                                      data matrix active_B, data array[] int levels,
@@ -59,8 +62,18 @@ array[] matrix hierarchical_features(data matrix A, data matrix active_A, data m
 }
 
 /**
- * Correlations of pairs: a base kernel of the distance in each dimension, combined by product or by
- * sum.
+ * Correlations of pairs: a base kernel k, see base_kernel, of the distance in each dimension,
+ * combined by product or by sum:
+ *
+ *   prod_d k(h_d)     product,
+ *   sum_d k(h_d)      sum.
+ *
+ * With the features F of hierarchical_features and the weights omega (eq. 6),
+ *
+ *   omega_d = prod_j gamma_j^{lineage_dj},
+ *   h_d = (omega_d / lengthscale_d)^2 (F_{1d} + g_d),
+ *   g_d = 4 sin(rho_d F_{3d})^2                                real,
+ *   g_d = 2 rho_d^2 F_{2d} / (1 + (m_d - 1) (1 - rho_d)^2)     categorical with m_d levels.
  *
  * @param features from hierarchical_features; three n_pairs x D
  * @param hyper, structure see above

@@ -35,7 +35,9 @@ vector matern(vector h, data int p) {
 }
 
 /**
- * Matern covariance with one length-scale per dimension.
+ * Matern covariance with one length-scale per dimension. For M_p see matern.
+ *
+ *   sigma_f^2 M_p(sqrt((2 p + 1) h)),   h = sum_d (x_d - x~_d)^2 / lengthscale_d^2.
  *
  * @param sq squared differences of the pairs; n_pairs x D
  * @param sigma_f signal standard deviation

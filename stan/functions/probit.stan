@@ -2,16 +2,17 @@
  * Binary observations of a latent Gaussian process: P(y_i = 1) = Phi(f_i), y_i in {-1, 1}.
  *
  * In the density of the hyperparameters, the latent function is integrated out by Laplace's
- * approximation at its mode (Rasmussen & Williams 2006, section 3.4). With g and W, first and negative second derivative of sum(log Phi(y f)) at
- * the mode f, and B = I + W^1/2 K W^1/2,
- *
- *   log Z = sum(log Phi(y f)) - g'(f - mu) / 2 - log|B| / 2,   f = mu + K g.
+ * approximation at its mode (Rasmussen & Williams 2006, section 3.4): see probit_log_marginal. K is
+ * the covariance of the latent function, g the gradient of the sum of log Phi(y_i f_i), and W the
+ * diagonal matrix of the negative second derivatives.
  *
  * Predictions, given the hyperparameters, use expectation propagation: see probit_targets.
  */
 
 /**
- * Derivatives of log Phi(y f).
+ * Derivatives of log Phi(y_i f_i), with z_i = y_i f_i (Rasmussen & Williams 2006, eq. 3.16):
+ *
+ *   g_i = y_i q_i,   W_ii = q_i (q_i + z_i),   q_i = N(z_i | 0, 1) / Phi(z_i).
  *
  * @param y 1 or -1; N
  * @param f latent function; N
@@ -27,10 +28,12 @@ tuple(vector, vector) probit_derivatives(vector y, vector f) {
 }
 
 /**
- * Cholesky factor of B.
+ * Cholesky factor of B:
+ *
+ *   L L' = B = I + W^(1/2) K W^(1/2).
  *
  * @param K covariance of the latent function; N x N
- * @param root W^1/2; N
+ * @param root diagonal of W^(1/2); N
  * @return N x N
  */
 matrix probit_factor(matrix K, vector root) {
@@ -39,7 +42,9 @@ matrix probit_factor(matrix K, vector root) {
 
 /**
  * Log density of the latent function and the observations, without terms that do not depend on the
- * latent function.
+ * latent function:
+ *
+ *   sum_i log Phi(y_i f_i) - a' (f - mu) / 2.
  *
  * @param y 1 or -1; N
  * @param a K^-1 (f - mu); N
@@ -57,7 +62,9 @@ real probit_objective(vector y, vector a, vector f, real mu) {
 
 /**
  * Mode of the latent function by Newton's method (Rasmussen & Williams 2006, algorithm 3.1), with
- * halved steps where a full one does not improve the objective.
+ * halved steps where a full one does not improve the objective. It is the fixed point of
+ *
+ *   f = mu + K a,   a = b - W^(1/2) B^-1 W^(1/2) K b,   b = W (f - mu) + g.
  *
  * @param y 1 or -1; N
  * @param mu constant mean
@@ -102,14 +109,20 @@ vector probit_mode(vector y, real mu, vector packed, vector variance) {
 /**
  * Targets and variances of a Gaussian likelihood whose posterior has the moments of the probit one,
  * by expectation propagation (Rasmussen & Williams 2006, section 3.6), all factors at once, with
- * damping.
+ * damping. Targets t and variances v are the fixed point of
+ *
+ *   1 / v_i = 1 / c_i - 1 / s_i,              t_i / v_i = e_i / c_i - m_i / s_i,
+ *   e_i = m_i + s_i g_i / sqrt(1 + s_i),      c_i = s_i - s_i^2 W_ii / (1 + s_i),
+ *
+ * where m_i and s_i are mean and variance of f_i without observation i, and probit_derivatives has
+ * g_i and W_ii at m_i / sqrt(1 + s_i).
  *
  * Far from the boundary the mode of the latent function underestimates its size: at one observation
  * of a wide prior, Laplace's approximation predicts the same outcome with a probability of 3/4.
  *
  * @param y 1 or -1; N
  * @param mu, packed, variance see probit_mode
- * @return (targets, variances); N, N
+ * @return (t, v); N, N
  */
 tuple(vector, vector) probit_targets(vector y, real mu, vector packed, vector variance) {
   int N = size(y);
@@ -142,7 +155,10 @@ tuple(vector, vector) probit_targets(vector y, real mu, vector packed, vector va
 }
 
 /**
- * Laplace approximation of the log probability of the observations.
+ * Laplace approximation of the log probability of the observations (Rasmussen & Williams 2006,
+ * eq. 3.32), with f of probit_mode and B of probit_factor:
+ *
+ *   sum_i log Phi(y_i f_i) - g' (f - mu) / 2 - log|B| / 2,   f = mu + K g.
  *
  * @param y 1 or -1; N
  * @param mu, packed, variance see probit_mode
@@ -157,7 +173,9 @@ real probit_log_marginal(vector y, real mu, vector packed, vector variance) {
 
 /**
  * Predictive distributions of latent values plus standard-normal noise, given all other
- * observations.
+ * observations:
+ *
+ *   mean_i,   sqrt(max(sd_i^2 - variance_i, 0) + 1).
  *
  * @param others means and standard deviations from gp_leave_one_out, for the targets of
  *   probit_targets; N, N
@@ -169,7 +187,9 @@ tuple(vector, vector) probit_leave_one_out(tuple(vector, vector) others, vector 
 }
 
 /**
- * Log probability of each observation given all others.
+ * Log probability of each observation given all others:
+ *
+ *   log Phi(y_i mean_i / sd_i).
  *
  * @param y 1 or -1; N
  * @param others from probit_leave_one_out; N, N
@@ -184,7 +204,10 @@ vector probit_log_lik(vector y, tuple(vector, vector) others) {
 }
 
 /**
- * Signs, 1 or -1.
+ * Signs:
+ *
+ *   -1     for x_i < 0,
+ *   1      for x_i >= 0.
  */
 vector signs(vector x) {
   vector[size(x)] s;

@@ -1,16 +1,15 @@
 /**
- * Transformation of the targets that compresses large values and stretches small ones:
- *
- *   T(y) = log(1 + a y) / a          for y >= 0,
- *   T(y) = (1 - exp(-a y)) / a       for y < 0,
- *
- * with a > 0. It maps the real line onto itself, T(0) = 0, T'(0) = 1, its second derivative is
- * continuous, and it tends to the identity as a tends to 0. Its inverse is T^-1(t) = -T(-t). The
- * targets are a Gaussian process after the transformation.
+ * Transformation T of the targets, see warped, that compresses large values and stretches small
+ * ones. It maps the real line onto itself, T(0) = 0, T'(0) = 1, its second derivative is
+ * continuous, and it tends to the identity as its parameter a > 0 tends to 0. The targets are a
+ * Gaussian process after the transformation.
  */
 
 /**
- * Transformed targets.
+ * Transformed targets:
+ *
+ *   T(y) = log(1 + a y) / a          for y >= 0,
+ *   T(y) = (1 - exp(-a y)) / a       for y < 0.
  *
  * @param y targets; N
  * @param a warp; 0 or 1 entries, none for the identity
@@ -28,7 +27,9 @@ vector warped(vector y, vector a) {
 }
 
 /**
- * Inverse of warped.
+ * Inverse of warped:
+ *
+ *   T^-1(t) = -T(-t).
  *
  * @param t transformed targets; N
  * @param a warp; 0 or 1 entries, none for the identity
@@ -40,6 +41,9 @@ vector unwarped(vector t, vector a) {
 
 /**
  * Logarithm of the slope of the transformation: the Jacobian of a density of targets.
+ *
+ *   log T'(y) = -log(1 + a y)        for y >= 0,
+ *   log T'(y) = -a y                 for y < 0.
  *
  * @param y targets; N
  * @param a warp; 0 or 1 entries, none for the identity
