@@ -84,5 +84,6 @@ html_theme_options = {
     "footer_end": [],
     "secondary_sidebar_items": ["page-toc"],
 }
-html_sidebars = {"docs/recipes": [], "docs/mathematics": []}  # pages without others below them
+# Pages without others below them, and one with wide tables.
+html_sidebars = {"docs/recipes": [], "docs/mathematics": [], "docs/comparison": []}
 html_context = {"default_mode": "auto"}
