@@ -38,11 +38,6 @@ def _do_not_wait_for_the_disk(connection: object, _: object) -> None:
             connection.execute("PRAGMA synchronous = OFF")
 
 
-def pytest_xdist_auto_num_workers() -> int:
-    """Start one worker more than cores: workers wait for compilers, and for processes that sleep or are killed."""
-    return (os.cpu_count() or 1) + 1
-
-
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Mark the tests that request a shared fit or program, and run tests that need Stan first, the slow ones before.
