@@ -89,14 +89,14 @@ def _report(result: Result, name: str, folder: Path, url: str, command: str) -> 
     if found := found_kernels(result.study):
         typer.echo(printable(f"found       {found}"))
     typer.echo(_fits_line(result))
-    estimates = regret_table(result.study)
-    if len(estimates) and estimates["stop"].iloc[-1]:
-        last = estimates.iloc[-1]
-        typer.echo(f"stopped     P(regret < {last['epsilon']:g}) = {last['probability']:.2f} >= {last['target']:g}")
+    stopped = _stopped_line(result)
+    if stopped:
+        typer.echo(stopped)
     typer.echo(f"figure      {_save_figure(result, folder / f'{name}_convergence.png')}")
     typer.echo(f"study       {url}")
     typer.echo(f"inspect     slayr inspect {url.removeprefix('sqlite:///')} --study-name {name}")
-    typer.echo(f"resume      {command} --budget {2 * (len(trials) - past)}")
+    first = "after lowering epsilon in stop: " if stopped else ""
+    typer.echo(f"resume      {first}{command} --budget {2 * (len(trials) - past)}")
 
 
 def _save_figure(result: Result, path: Path) -> str:
@@ -118,6 +118,15 @@ def _fits_line(result: Result) -> str:
     passed = int((fitted["ok"].fillna(False) == True).sum())  # noqa: E712  (a column of objects)
     line = f"fits        {passed} of {len(fitted)} passed their diagnostics"
     return f"{line}; {failed} suggestions without a fit" if failed else line
+
+
+def _stopped_line(result: Result) -> str:
+    """Return a line about the stopping rule if it holds, else nothing."""
+    estimates = regret_table(result.study)
+    if estimates.empty or not estimates["stop"].iloc[-1]:
+        return ""
+    last = estimates.iloc[-1]
+    return f"stopped     P(regret < {last['epsilon']:g}) = {last['probability']:.2f} >= {last['target']:g}"
 
 
 def _resume_command(path: Path, storage: str | None, study_name: str | None, output: Path | None) -> str:

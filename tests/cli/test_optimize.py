@@ -150,6 +150,7 @@ def test_a_stopping_rule_ends_the_study_and_is_shown(slayr, folder):
     (folder / "short.toml").write_text(text)
     code, out, err = slayr("optimize", "short.toml", "-q")
     assert code == 0 and "stopped     P(regret < 1e+06) = 1.00 >= 0.95" in out, err
+    assert "resume      after lowering epsilon in stop: slayr optimize short.toml --budget " in out
     assert len(optuna.load_study(study_name="short", storage="sqlite:///short.db").trials) < 9
     code, out, _ = slayr("inspect", "short.db")
     assert code == 0 and "observations P(regret < 1e+06) = 1.000, 0.95 is needed; mean regret " in out
