@@ -18,16 +18,12 @@
 # strategies and limits. Every candidate is fitted by its posterior mode in NumPy, so a search compiles nothing.
 
 # %%
-import os
-
 import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 from ConfigSpace import ConfigurationSpace
 
 import slayr_py as sl
-
-budget = 25 if os.environ.get("SLAYR_QUICK") else 60  # fewer fits, to test that the notebook runs
 
 # %% [markdown]
 # ## Data
@@ -86,7 +82,7 @@ len(x), len(ahead)
 # such as `+ LIN` or `* PER`. The budget counts fits. The default is 100; the structure appears earlier here.
 
 # %%
-search = sl.search.KernelSearch(space, budget=budget, jobs=1, seed=1)
+search = sl.search.KernelSearch(space, budget=60, jobs=1, seed=1)
 found = search.run(configs(x), y, progress=False)
 found
 
