@@ -166,12 +166,13 @@ def optimize(
     )
 
 
+_StudyName = Annotated[str | None, typer.Option(metavar="NAME", help="Name of the study, if there are several.")]
+
+
 @app.command(help=manual.INSPECT, short_help="Show a study and the diagnostics of its fits.")
 def inspect(
     study: Annotated[str, typer.Argument(metavar="STUDY", help="An SQLite file or a storage URL.")],
-    study_name: Annotated[
-        str | None, typer.Option(metavar="NAME", help="Name of the study, if there are several.")
-    ] = None,
+    study_name: _StudyName = None,
     trials: Annotated[int, typer.Option(min=0, help="Number of trials to show, the last ones.")] = 20,
     figure: Annotated[Path | None, typer.Option(metavar="FILE", help="Also save a figure of the convergence.")] = None,
 ) -> None:
@@ -187,9 +188,7 @@ def report(
     output: Annotated[
         Path | None, typer.Option("--output", "-o", metavar="FILE", help="File to write; default: report.html.")
     ] = None,
-    study_name: Annotated[
-        str | None, typer.Option(metavar="NAME", help="Name of the study, if there are several.")
-    ] = None,
+    study_name: _StudyName = None,
 ) -> None:
     """Write a page about a study, as one HTML file."""
     from slayr_py.cli.report import run
@@ -331,9 +330,7 @@ def replay(
         str, typer.Argument(metavar="RECORD", help="A record.json or its folder; an SQLite file or a storage URL.")
     ],
     trial: Annotated[int | None, typer.Option(min=0, help="Trial of a study; default: the last with a fit.")] = None,
-    study_name: Annotated[
-        str | None, typer.Option(metavar="NAME", help="Name of the study, if there are several.")
-    ] = None,
+    study_name: _StudyName = None,
 ) -> None:
     """Repeat a recorded fit and compare."""
     from slayr_py.cli.replay import run

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 import pandas as pd
 from ConfigSpace import ConfigurationSpace
 from optuna import Study
-from optuna.study import StudyDirection
 from optuna.trial import FrozenTrial
 
 from slayr_py.display import Summary, cell
@@ -20,6 +19,7 @@ from slayr_py.study.report.page import write_report
 from slayr_py.study.results.importance_figure import importance_figure
 from slayr_py.study.results.recommendation import Recommendation, posterior_of_all, recommend
 from slayr_py.study.results.tables import (
+    best_trial,
     convergence_figure,
     feasible_trials,
     finite_trials,
@@ -232,15 +232,14 @@ class Result:
         return self._posteriors[n]
 
     def _best(self) -> FrozenTrial:
-        finished = feasible_trials(self.study)
-        if not finished and finite_trials(self.study):
+        best = best_trial(self.study)
+        if best is not None:
+            return best
+        if finite_trials(self.study):
             raise DataError(
                 f"study {self.study.study_name!r} has no feasible trial: each violates a constraint or does not report "
                 "all of them"
             )
-        if not finished:
-            reasons = [trial.user_attrs.get(FAILURE_KEY) for trial in self.study.get_trials(deepcopy=False)]
-            last = next((reason for reason in reversed(reasons) if reason), "nothing was evaluated")
-            raise DataError(f"study {self.study.study_name!r} has no trial with a finite value: {last}")
-        choose = max if self.study.direction == StudyDirection.MAXIMIZE else min
-        return choose(finished, key=lambda trial: trial.value if trial.value is not None else float("nan"))
+        reasons = [trial.user_attrs.get(FAILURE_KEY) for trial in self.study.get_trials(deepcopy=False)]
+        last = next((reason for reason in reversed(reasons) if reason), "nothing was evaluated")
+        raise DataError(f"study {self.study.study_name!r} has no trial with a finite value: {last}")

@@ -16,7 +16,7 @@ from slayr_py.study.report.figures import drawing, figure_and_axes, levels, numb
 from slayr_py.study.report.importances import importance_of
 from slayr_py.study.report.palette import light
 from slayr_py.study.report.reading import Reading, active_dimensions
-from slayr_py.study.report.slices import Slice, grid_of, slices_of
+from slayr_py.study.report.slices import Slice, grid_of, slices_of, value_text
 
 _PARAMETERS = 4  # most important ones, all pairs of which are drawn
 _POINTS = 22
@@ -102,8 +102,8 @@ def _draw(reading: Reading, one: _Map, k: int) -> Drawing:
         best = np.nanargmax(one.median) if reading.maximize else np.nanargmin(one.median)
         row, column = np.unravel_index(best, one.median.shape)
         values = [d.values(n[[p]])[0] for d, n, p in zip(one.dimensions, one.numbers, (column, row), strict=True)]
-        text += f": from {known.min():.4g} to {known.max():.4g}, best at {names[0]} = {_text(values[0])}"
-        text += f", {names[1]} = {_text(values[1])}"
+        text += f": from {known.min():.4g} to {known.max():.4g}, best at {names[0]} = {value_text(values[0])}"
+        text += f", {names[1]} = {value_text(values[1])}"
     text += (
         "." if len(known) == one.median.size else f"; {one.median.size - len(known)} points do not exist in the space."
     )
@@ -184,11 +184,7 @@ def _table(one: _Map, k: int) -> Table:
     columns, rows = (np.unique(np.linspace(0, len(n) - 1, min(6, len(n))).round().astype(int)) for n in one.numbers)
     first, second = one.dimensions
     values: dict[str, Any] = {f"{second.name} \\ {first.name}": []}
-    values[next(iter(values))] = [_text(second.values(one.numbers[1][[r]])[0]) for r in rows]
+    values[next(iter(values))] = [value_text(second.values(one.numbers[1][[r]])[0]) for r in rows]
     for c in columns:
-        values[f"{_text(first.values(one.numbers[0][[c]])[0])}"] = one.median[rows, c]
+        values[value_text(first.values(one.numbers[0][[c]])[0])] = one.median[rows, c]
     return Table.of(f"map-{k}-table", "Posterior medians", values)
-
-
-def _text(value: Any) -> str:
-    return f"{value:.4g}" if isinstance(value, float) else str(value)

@@ -60,8 +60,7 @@ def write_report(
     Parameters
     ----------
     study : optuna.Study
-        With one objective, of any sampler. What needs a model is left out of the page, with the reason, if there is
-        none.
+        With one objective, of any sampler. Without a model, the page says so where a section needs one.
     path : path
         The file; an existing one is replaced.
     progress : callable, optional

@@ -18,9 +18,9 @@ from slayr_py.inference import Posterior, StackedPosterior
 from slayr_py.space import Encoded, Encoder
 from slayr_py.space.dimension import FloatArray
 from slayr_py.study.asktell import space_of
-from slayr_py.study.results.recommendation import Recommendation, posterior_of_all, recommend
+from slayr_py.study.results.recommendation import Recommendation, is_noisy, posterior_of_all, recommend
 from slayr_py.study.results.refits import conditions_of, fitted_numbers, last_fitted
-from slayr_py.study.results.tables import feasible_trials
+from slayr_py.study.results.tables import best_trial
 from slayr_py.study.sampler import sampler_of
 from slayr_py.study.storage.attributes import study_record
 from slayr_py.study.storage.trials import Observations, observations
@@ -87,11 +87,10 @@ class Reading:
         """Whether larger values are better."""
         return self.study.direction == StudyDirection.MAXIMIZE
 
-    @property
+    @cached_property
     def noisy(self) -> bool:
         """Whether the objective was declared noisy."""
-        sampler = sampler_of(self.study)
-        return sampler.noisy if sampler is not None else self.record.get("noisy") is True
+        return is_noisy(self.study)
 
     @cached_property
     def space(self) -> ConfigurationSpace | None:
@@ -101,9 +100,7 @@ class Reading:
     @cached_property
     def best(self) -> FrozenTrial | None:
         """The best feasible trial; None if there is none."""
-        feasible = feasible_trials(self.study)
-        choose = max if self.maximize else min
-        return choose(feasible, key=lambda trial: trial.value or 0.0) if feasible else None
+        return best_trial(self.study)
 
     @property
     def observed(self) -> Observations:

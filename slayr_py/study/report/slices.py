@@ -154,11 +154,12 @@ def _draw_slice(reading: Reading, one: Slice, limits: tuple[float, float], k: in
     name = line.dimension.name
     at = int(np.argmin(np.abs(line.encoded.unit_values[:, line.position] - reading.centre.genotype[line.position])))
     best = int(np.argmax(q[2]) if reading.maximize else np.argmin(q[2]))
+    here, there = value_text(line.values[at]), value_text(line.values[best])
     text = (
-        f"Posterior of the objective along {name}: median {q[2, at]:.4g} at {_shown(line, at)}, the value of the "
-        f"configuration; the best median {q[2, best]:.4g} at {_shown(line, best)}; it varies by {one.spread:.3g}."
+        f"Posterior of the objective along {name}: median {q[2, at]:.4g} at {here}, the value of the configuration; "
+        f"the best median {q[2, best]:.4g} at {there}; it varies by {one.spread:.3g}."
     )
-    columns: dict[str, Any] = {name: [_shown(line, i) for i in _rows(line)]}
+    columns: dict[str, Any] = {name: [value_text(line.values[i]) for i in _rows(line)]}
     columns |= {f"{p:.0%}": q[j][_rows(line)] for j, p in enumerate(_PROBABILITIES)}
 
     def draw() -> Figure:
@@ -216,8 +217,8 @@ def _rows(line: Line) -> list[int]:
     return [int(i) for i in np.linspace(0, count - 1, _TABLE_ROWS).round()]
 
 
-def _shown(line: Line, i: int) -> str:
-    value = line.values[i]
+def value_text(value: Any) -> str:
+    """Return a value of a parameter with at most four digits."""
     return f"{value:.4g}" if isinstance(value, float) else str(value)
 
 
@@ -246,9 +247,8 @@ def _draw_probabilities(reading: Reading, line: Line, found: dict[str, FloatArra
     name = line.dimension.name
     joint = np.prod(list(found.values()), axis=0)
     at = int(np.argmin(np.abs(line.encoded.unit_values[:, line.position] - reading.centre.genotype[line.position])))
-    shown = {key: value for key, value in found.items()}
-    columns: dict[str, Any] = {name: [_shown(line, i) for i in _rows(line)]}
-    columns |= {key: value[_rows(line)] for key, value in (*shown.items(), ("all", joint))}
+    columns: dict[str, Any] = {name: [value_text(line.values[i]) for i in _rows(line)]}
+    columns |= {key: value[_rows(line)] for key, value in (*found.items(), ("all", joint))}
     text = f"Probability that all conditions hold along {name}: {joint[at]:.2f} at the configuration, between "
     text += f"{joint.min():.2f} and {joint.max():.2f} elsewhere."
 
@@ -256,10 +256,10 @@ def _draw_probabilities(reading: Reading, line: Line, found: dict[str, FloatArra
         figure, axes = figure_and_axes(height=2.6)
         colours = [light(colour) for colour in ("model", "other", "good", "muted")]
         mark = "o" if line.is_drawn_as_points else ""
-        for i, (key, values) in enumerate(shown.items()):
+        for i, (key, values) in enumerate(found.items()):
             style = "" if line.dimension.levels else _STYLES[i % len(_STYLES)]
             axes.plot(_place(line), values, ls=style, marker=mark, color=colours[i % 4], label=short(key), ms=5)
-        if len(shown) > 1:
+        if len(found) > 1:
             style = "" if line.dimension.levels else "-"
             axes.plot(_place(line), joint, ls=style, marker=mark and "D", color=light("ink"), lw=2, label="all", ms=5)
         axes.set_ylim(-0.03, 1.03)

@@ -44,11 +44,15 @@ class Recommendation(NamedTuple):
         return f"{self.mean:.6g} ± {self.sd:.2g} at trial {self.number}"
 
 
+def is_noisy(study: Study) -> bool:
+    """Return whether the objective was declared noisy."""
+    sampler, record = sampler_of(study), study_record(study) or {}
+    return sampler.noisy if sampler is not None else record.get("noisy") is True
+
+
 def has_recommendation(study: Study) -> bool:
     """Return whether to show a recommendation unasked: the study is noisy, and not only a design without Stan."""
-    sampler, record = sampler_of(study), study_record(study) or {}
-    noisy = sampler.noisy if sampler is not None else record.get("noisy") is True
-    return noisy and bool(fitted_numbers(study))
+    return is_noisy(study) and bool(fitted_numbers(study))
 
 
 def recommend(study: Study, posterior: Posterior | StackedPosterior) -> Recommendation:
@@ -105,10 +109,10 @@ def posterior_of_all(study: Study, progress: Callable[[str], None] | None = None
 
 def _recorded_sampler(study: Study, last: RecordedFits) -> StanGPSampler:
     """Return a sampler with the model of a recorded fit, or with the models of a recorded stack."""
-    models, noisy = [recorded_model(fit.record) for fit in last.fits], bool((study_record(study) or {}).get("noisy"))
+    models = [recorded_model(fit.record) for fit in last.fits]
     method = "map" if last.fits[0].record["arguments"]["method"] == "map" else LOOP_OPTIONS.method
     model = models[0]
-    options: dict[str, Any] = {"noisy": noisy, "method": method}
+    options: dict[str, Any] = {"noisy": is_noisy(study), "method": method}
     if last.stack is None:
         return StanGPSampler(model.encoder, model.kernel, priors=model.priors, warp=model.warp, **options)
     gp = StackedGaussianProcess.of(models)

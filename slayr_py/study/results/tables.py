@@ -77,6 +77,12 @@ def trials_table(study: Study, space: ConfigurationSpace | None = None) -> pd.Da
     return table.astype({"number": "int64", "value": "float64"})
 
 
+def best_trial(study: Study) -> FrozenTrial | None:
+    """Return the feasible trial with the best value, the first of equal ones; None if there is none."""
+    choose = max if study.direction == StudyDirection.MAXIMIZE else min
+    return choose(feasible_trials(study), key=lambda trial: float(trial.values[0]), default=None)
+
+
 def suggestion_table(study: Study) -> pd.DataFrame:
     """Tabulate the suggestions of a study and their diagnostics, one row per trial.
 
