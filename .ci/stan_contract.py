@@ -17,7 +17,8 @@ from slayr_py.kernels.contracts import (
 )
 
 README = Path(__file__).resolve().parents[1] / "stan" / "README.md"
-BEGIN, END = "<!-- contract: begin -->", "<!-- contract: end -->"
+BEGIN = "<!-- contract: begin -->"
+END = "<!-- contract: end -->"
 PRIORS = """\
 For each hyperparameter the program samples a coordinate of the same shape, such as `z_lengthscale` for `lengthscale`.
 Priors are normal for real hyperparameters, log-normal for positive ones, beta on the unit interval and Dirichlet on the

@@ -141,10 +141,13 @@ def slower() -> tuple[str, str]:
     """Return in how many comparisons with a sampler on a problem slayr is as fast, and by sampler where it is not."""
     times = wide(suite(), TIME)
     times = times[times["slayr"] != ""].astype(float)
-    fast, compared, names = 0, 0, []
+    fast = 0
+    compared = 0
+    names = []
     for sampler in times.columns.drop(["slayr", "random"]):
         slow = times["slayr"] > times[sampler]
-        fast, compared = fast + int((~slow).sum()), compared + len(slow)
+        fast = fast + int((~slow).sum())
+        compared = compared + len(slow)
         names.append(f"{LABELS[sampler]} on {slow.sum()} of {len(slow)} problems")
     return f"{fast} of {compared}", ", ".join(names)
 
@@ -166,7 +169,8 @@ def seconds() -> str:
 def growth() -> str:
     """Return the times of one suggestion for several numbers of observations."""
     first, second = (t for t in tables("speed", "Time per suggestion") if "n" in t)
-    rows, heads = [], ["slayr, carried", "slayr, NUTS", "Optuna GP", "BoTorch"]
+    rows = []
+    heads = ["slayr, carried", "slayr, NUTS", "Optuna GP", "BoTorch"]
     for name, found in (("first run", first), ("second run, with BoTorch", second)):
         found = found.assign(n=found["n"].replace("", pd.NA).ffill())
         cells = found.pivot(index="n", columns="", values="median").reindex(columns=heads, fill_value="not run")
@@ -226,7 +230,8 @@ BLOCKS: dict[str, Callable[[], str]] = {
 def updated(page: str) -> str:
     """Return the page with all blocks written anew."""
     for name, block in BLOCKS.items():
-        begin, end = f"<!-- begin {name} -->\n", f"<!-- end {name} -->"
+        begin = f"<!-- begin {name} -->\n"
+        end = f"<!-- end {name} -->"
         if page.count(begin) != 1 or page.count(end) != 1:
             raise SystemExit(f"the page needs one {begin.strip()} and one {end}")
         before, _, rest = page.partition(begin)

@@ -10,7 +10,8 @@ import slayr_py as sl
 
 def branin(config: Mapping[str, float]) -> float:
     """Evaluate Branin at x in [-5, 10], y in [0, 15]."""
-    x, y = config["x"], config["y"]
+    x = config["x"]
+    y = config["y"]
     valley = y - 5.1 / (4 * math.pi**2) * x**2 + 5 / math.pi * x - 6
     return valley**2 + 10 * (1 - 1 / (8 * math.pi)) * math.cos(x) + 10
 

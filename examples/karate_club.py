@@ -78,7 +78,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--figure", help="file for the figure")
     options = parser.parse_args(arguments)
 
-    decisions, ratings = decide(), rate()
+    decisions = decide()
+    ratings = rate()
     wrong = [member for member in MEMBERS if (decisions[member] > 0) != SIDES[member]]
     print(f"sides: {len(MEMBERS) - len(wrong)} of {len(MEMBERS)} right; wrong: {wrong}")
     others = [member for member in MEMBERS if member not in MEMBERS[::3]]

@@ -41,7 +41,8 @@ space = ConfigurationSpace({"x1": (-5.0, 10.0), "x2": (0.0, 15.0)})
 
 
 def branin(config):
-    x1, x2 = config["x1"], config["x2"]
+    x1 = config["x1"]
+    x2 = config["x2"]
     return (x2 - 5.1 * x1**2 / (4 * np.pi**2) + 5 * x1 / np.pi - 6) ** 2 + 10 * (1 - 1 / (8 * np.pi)) * np.cos(x1) + 10
 
 

@@ -271,7 +271,8 @@ computation.add(Float("block", (1.0, 4096.0), log=True), Float("share", (0.0, 1.
 
 
 def seconds(config):
-    size, share = np.log2(config["block"]) / 12, config["share"]
+    size = np.log2(config["block"]) / 12
+    share = config["share"]
     return np.exp(10 * (size - 0.55) ** 2 + 4 * (share - 0.35) ** 2 + 0.5 * np.sin(9 * size) * share)
 
 
@@ -416,7 +417,8 @@ fits = {"vague, 0.8": diverged, "vague, 0.99": careful, "default, 0.8": sensible
 figure, axes = plt.subplots(1, 3, figsize=(11, 3.2), sharex=True, sharey=True, layout="constrained")
 for ax, (title, fit) in zip(axes, fits.items(), strict=True):
     where = fit.idata["sample_stats"]["diverging"].values.ravel()
-    lengthscale, sigma_n = fit.draws["lengthscale"][:, 0], fit.draws["sigma_n"]
+    lengthscale = fit.draws["lengthscale"][:, 0]
+    sigma_n = fit.draws["sigma_n"]
     ax.plot(lengthscale, sigma_n, ".", markersize=2, alpha=0.4)
     ax.plot(lengthscale[where], sigma_n[where], "r.", markersize=4)
     ax.set(xscale="log", yscale="log", xlabel="lengthscale", title=title)

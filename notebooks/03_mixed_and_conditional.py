@@ -65,7 +65,8 @@ space.add(
 
 def loss(config):
     """Compute the percentage of sunlight lost, on a site with brighter afternoons; the frame has no effect."""
-    tilt, off = np.radians(config["tilt"]), np.radians(45 * directions.index(config["facing"]) + 20)
+    tilt = np.radians(config["tilt"])
+    off = np.radians(45 * directions.index(config["facing"]) + 20)
     sun = np.radians(52)
     direct = np.cos(tilt) * np.cos(sun) + np.sin(tilt) * np.sin(sun) * np.cos(off)
     clean = {"never": 0.78, "yearly": 0.9, "monthly": 0.97, "weekly": 0.99}[config["cleaning"]]
@@ -271,7 +272,8 @@ def error_of(config):
 
 machines = ConfigurationSpace()
 kernel = Categorical("kernel", ["linear", "polynomial", "rbf"])
-gamma, degree = Float("gamma", (1e-4, 1.0), log=True), Integer("degree", (2, 5))
+gamma = Float("gamma", (1e-4, 1.0), log=True)
+degree = Integer("degree", (2, 5))
 machines.add(Float("alpha", (1e-3, 1e2), log=True), kernel, gamma, degree)
 machines.add(InCondition(gamma, kernel, ["polynomial", "rbf"]), EqualsCondition(degree, kernel, "polynomial"))
 

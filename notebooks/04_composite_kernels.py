@@ -71,8 +71,10 @@ def configs(some):
     return [{"year": float(year)} for year in some]
 
 
-fitted, tested = (years < 1994) & (np.arange(len(years)) % 2 == 0), years >= 1994
-x, y = np.array(years[fitted]), data.to_numpy()[fitted]
+fitted = (years < 1994) & (np.arange(len(years)) % 2 == 0)
+tested = years >= 1994
+x = np.array(years[fitted])
+y = data.to_numpy()[fitted]
 len(x), tested.sum()
 
 # %% [markdown]
@@ -106,7 +108,8 @@ posterior
 
 # %%
 span = 2002 - 1976
-before, informed = gp.priors["period"], posterior.model.priors["period"]
+before = gp.priors["period"]
+informed = posterior.model.priors["period"]
 period = span * posterior.draws["period"][:, 0]
 print(f"prior median {span * np.exp(before.mu[0]):.2f} years, moved to {span * np.exp(informed.mu):.4f} years")
 print(f"posterior {period.mean():.4f} years, sd {period.std():.4f}")
@@ -170,7 +173,8 @@ for ax, (name, each) in zip(axes, {"LIN + SE * PER + RQ": posterior, "SE": plain
     ax.axvline(1994, color="k", linestyle=":", linewidth=1)
     ax.set(ylabel="ppm")
     ax.set_title(name, loc="left")
-    ahead, truth = each.predict(configs(years[tested])), data.to_numpy()[tested]
+    ahead = each.predict(configs(years[tested]))
+    truth = data.to_numpy()[tested]
     low, high = ahead.interval(0.9, observation=True)
     scores[name] = {
         "leave-one-out": each.loo().attrs["elpd"],

@@ -70,9 +70,12 @@ def configs(some):
     return [{"year": float(year)} for year in some]
 
 
-fitted, tested = (years < 1994) & (np.arange(len(years)) % 2 == 0), years >= 1994
-x, y = np.array(years[fitted]), data.to_numpy()[fitted]
-ahead, truth = np.array(years[tested]), data.to_numpy()[tested]
+fitted = (years < 1994) & (np.arange(len(years)) % 2 == 0)
+tested = years >= 1994
+x = np.array(years[fitted])
+y = data.to_numpy()[fitted]
+ahead = np.array(years[tested])
+truth = data.to_numpy()[tested]
 len(x), len(ahead)
 
 # %% [markdown]

@@ -70,14 +70,16 @@ def test_every_recipe_is_checked():
 
 @recipe("Maximise")
 def test_maximise(names):
-    result, values = names["result"], names["result"].trials["value"]
+    result = names["result"]
+    values = names["result"].trials["value"]
     assert result.best_value == values.max() == names["accuracy"](result.best_config)
     assert len(values) == 10 and result.best_value > values[:4].max()
 
 
 @recipe("Noisy objective")
 def test_noisy_objective(names):
-    result, best = names["result"], names["best"]
+    result = names["result"]
+    best = names["best"]
     assert result.best_value == result.trials["value"].min() < best.mean + best.sd
     assert result.study.trials[best.number].params == best.config
     means = result.posterior().predict([trial.params for trial in result.study.trials]).centre_and_spread()[0]
@@ -121,7 +123,8 @@ def test_consecutive_failures(names):
 
 @recipe("Known errors of the values", 0)
 def test_known_errors_of_a_fit(names):
-    posterior, errors = names["posterior"], np.array(names["errors"])
+    posterior = names["posterior"]
+    errors = np.array(names["errors"])
     sd = posterior.predict(names["configs"]).sd
     assert sd[errors == 0.1].mean() > 2 * sd[errors == 0.01].mean()
 
@@ -236,7 +239,8 @@ def test_priors(names):
 def test_write_a_kernel_as_an_expression(names):
     prior = dict(zip(names["gp"].hyperparameters[3].labels, names["gp"].priors["lengthscale"].mu, strict=True))
     assert prior["2:SE[lr]"] == prior["3:SE[lr]"] == -1.0 != prior["3:SE[layers]"]
-    parts, posterior = names["parts"], names["posterior"]
+    parts = names["parts"]
+    posterior = names["posterior"]
     assert parts.names == ("LIN[layers]", "SE[lr]", "SE") and parts.mean.shape == (3, 6)
     mean = posterior.predict(parts.configs).mean
     np.testing.assert_allclose(parts.offset + parts.mean.sum(axis=0), mean, rtol=1e-6)
@@ -245,7 +249,8 @@ def test_write_a_kernel_as_an_expression(names):
 
 @recipe("Find a kernel for a table")
 def test_find_a_kernel_for_a_table(names, slayr):
-    found, table = names["found"], names["table"]
+    found = names["found"]
+    table = names["table"]
     assert len(found.unique) == 15 and len(names["more"].unique) == 20
     plain = found.unique.set_index("expression")["laplace"]["SE"]
     assert found.unique["laplace"].iloc[0] > plain

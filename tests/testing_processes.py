@@ -42,7 +42,8 @@ class Script:
     """A running script; ``wait`` returns its exit code, minus the signal if it was killed by one."""
 
     def __init__(self, process: ForkServerProcess, output: Path) -> None:
-        self._process, self._output = process, output
+        self._process = process
+        self._output = output
 
     def wait(self, timeout: float = 120.0) -> int:
         self._process.join(timeout)

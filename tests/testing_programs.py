@@ -51,7 +51,8 @@ def readable(name: str) -> CompiledProgram:
 
     All programs are one executable, which selects the program by the name with which it is called.
     """
-    together, folder = all_readable(), program_folder()
+    together = all_readable()
+    folder = program_folder()
     exe = together.exe.with_name(name)
     with suppress(FileExistsError):
         os.link(together.exe, exe)
@@ -80,7 +81,8 @@ def all_readable() -> CompiledProgram:
             # With relative paths, which messages quote, all checkouts share the executable.
             command = [cmdstan.path / "bin" / "stanc", "--include-paths=.", f"--o={folder}/{name}.hpp", f"{name}.stan"]
             subprocess.run(command, cwd=program_folder(), check=True)
-        source, header = Path(folder, "readable.stan"), Path(folder, "readable_programs.hpp")
+        source = Path(folder, "readable.stan")
+        header = Path(folder, "readable_programs.hpp")
         source.write_text("parameters { real unused; }\n")
         header.write_text(_header())
         options = {"O": "0", "USER_HEADER": header} | processor_options(cmdstan)

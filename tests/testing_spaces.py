@@ -54,7 +54,8 @@ def mixed_space() -> ConfigurationSpace:
 def conditional_space() -> ConfigurationSpace:
     space = ConfigurationSpace()
     kernel = Categorical("kernel", ["linear", "poly", "rbf"])
-    degree, gamma = Integer("degree", (2, 5)), Float("gamma", (1e-3, 1e1), log=True)
+    degree = Integer("degree", (2, 5))
+    gamma = Float("gamma", (1e-3, 1e1), log=True)
     coef = Float("coef0", (-1.0, 1.0))
     marker = Constant("marker", 7)
     space.add(kernel, degree, gamma, coef, marker, Float("C", (1e-2, 1e2), log=True))
@@ -109,11 +110,15 @@ def nested_space() -> ConfigurationSpace:
     """A tree with nested conjunctions, a parent that comes after its child, and constants in between."""
     space = ConfigurationSpace()
     z_root = Categorical("z_root", ["net", "forest", "off"])
-    layers, units = Integer("layers", (1, 4)), Integer("units", (8, 512), log=True)
+    layers = Integer("layers", (1, 4))
+    units = Integer("units", (8, 512), log=True)
     trees = Integer("trees", (10, 500))
-    drop, rate = Categorical("drop", [True, False]), Float("rate", (0.0, 0.5))
-    fixed, after = Constant("fixed", 3), Float("after", (1.0, 2.0))
-    either, deep = Float("either", (-1.0, 1.0)), Categorical("deep", ["s", "m", "l"], ordered=True)
+    drop = Categorical("drop", [True, False])
+    rate = Float("rate", (0.0, 0.5))
+    fixed = Constant("fixed", 3)
+    after = Float("after", (1.0, 2.0))
+    either = Float("either", (-1.0, 1.0))
+    deep = Categorical("deep", ["s", "m", "l"], ordered=True)
     unless = Categorical("unless", ["p", "q"])
     space.add(z_root, layers, units, trees, drop, rate, fixed, after, either, deep, unless)
     space.add(
@@ -137,10 +142,13 @@ def nested_space() -> ConfigurationSpace:
 def forbidding_space() -> ConfigurationSpace:
     """Every clause, on active and on inactive parameters."""
     space = ConfigurationSpace()
-    a, b, c = Integer("a", (0, 9), default=4), Integer("b", (0, 9), default=5), Integer("c", (0, 9), default=6)
+    a = Integer("a", (0, 9), default=4)
+    b = Integer("b", (0, 9), default=5)
+    c = Integer("c", (0, 9), default=6)
     size = Categorical("size", ["s", "m", "l", "xl"], ordered=True, default="m")
     kind = Categorical("kind", ["p", "q", "r"], default="r")
-    x, y = Float("x", (0.0, 1.0)), Float("y", (0.25, 2.0))
+    x = Float("x", (0.0, 1.0))
+    y = Float("y", (0.25, 2.0))
     space.add(a, b, c, size, kind, x, y)
     space.add(InCondition(c, kind, ["q", "r"]), EqualsCondition(y, kind, "r"))
     space.add(
@@ -186,6 +194,7 @@ RULED_SPACES = {
 
 
 def branin(config) -> float:
-    x1, x2 = config["x1"], config["x2"]
+    x1 = config["x1"]
+    x2 = config["x2"]
     curve = x2 - 5.1 / (4 * np.pi**2) * x1**2 + 5 / np.pi * x1 - 6
     return float(curve**2 + 10 * (1 - 1 / (8 * np.pi)) * np.cos(x1) + 10)

@@ -30,7 +30,8 @@ sl.minimize(objective, space, budget=6, n_initial=3, seed=3, progress=False, sto
 
 
 def branin(config):
-    x, y = config["x"], config["y"]
+    x = config["x"]
+    y = config["y"]
     return (
         (y - 5.1 / (4 * math.pi**2) * x**2 + 5 / math.pi * x - 6) ** 2 + 10 * (1 - 1 / (8 * math.pi)) * math.cos(x) + 10
     )

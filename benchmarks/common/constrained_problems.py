@@ -18,8 +18,14 @@ from ConfigSpace import ConfigurationSpace
 
 from benchmarks.common.problems import Problem
 
-_LOAD, _LENGTH, _YOUNG, _SHEAR = 6000.0, 14.0, 30e6, 12e6  # lb, in, psi, psi
-_LARGEST_TAU, _LARGEST_SIGMA, _LARGEST_DELTA, _LARGEST_COST = 13600.0, 30000.0, 0.25, 5.0  # psi, psi, in, dollars
+_LOAD = 6000.0
+_LENGTH = 14.0
+_YOUNG = 30e6
+_SHEAR = 12e6  # lb, in, psi, psi
+_LARGEST_TAU = 13600.0
+_LARGEST_SIGMA = 30000.0
+_LARGEST_DELTA = 0.25
+_LARGEST_COST = 5.0  # psi, psi, in, dollars
 
 
 def gardner1(config: Mapping[str, Any]) -> float:
@@ -27,7 +33,8 @@ def gardner1(config: Mapping[str, Any]) -> float:
 
 
 def gardner1_constraints(config: Mapping[str, Any]) -> dict[str, float]:
-    x, y = config["x"], config["y"]
+    x = config["x"]
+    y = config["y"]
     return {"c": float(np.cos(x) * np.cos(y) - np.sin(x) * np.sin(y) - 0.5)}
 
 

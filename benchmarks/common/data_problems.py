@@ -23,7 +23,8 @@ def nusvr_error(config: Mapping[str, Any], X: np.ndarray, y: np.ndarray) -> floa
     errors = []
     for repeat in range(5):
         rows = np.random.RandomState(repeat**2).permutation(len(y))  # noqa: NPY002 (the paper's splits)
-        train, test = rows[:n_train], rows[n_train:]
+        train = rows[:n_train]
+        test = rows[n_train:]
         model = make_pipeline(StandardScaler(), NuSVR(**config)).fit(X[train], y[train])
         errors.append(np.sqrt(np.mean((model.predict(X[test]) - y[test]) ** 2)))
     return float(np.mean(errors))
@@ -64,7 +65,8 @@ def xgboost_digits(data: Path) -> Problem:
     70% of the rows of each class are for training.
     """
     table = pd.read_csv(data / "optdigits.csv").to_numpy()
-    X, y = table[:, :-1].astype(np.float64), table[:, -1].astype(int)
+    X = table[:, :-1].astype(np.float64)
+    y = table[:, -1].astype(int)
     is_train = np.zeros(len(y), dtype=bool)
     for label in np.unique(y):
         rows = np.flatnonzero(y == label)
@@ -80,7 +82,8 @@ def xgboost_digits(data: Path) -> Problem:
         Float("subsample", (1e-3, 1.0), log=True),
         Float("lambda", (0.0, 5.0)),
     )
-    train, test = (X[is_train], y[is_train]), (X[~is_train], y[~is_train])
+    train = (X[is_train], y[is_train])
+    test = (X[~is_train], y[~is_train])
     return Problem(space, partial(xgboost_error, train=train, test=test, n_classes=int(y.max()) + 1), float("nan"))
 
 
@@ -109,7 +112,8 @@ def svm_table(data: Path, dataset: str) -> Problem:
     errors = dict(zip(keys, 1 - rows["accuracy"], strict=True))
 
     kernel = Categorical("kernel", ["linear", "polynomial", "rbf"])
-    gamma, degree = Integer("gamma", (0, len(gammas) - 1)), Integer("degree", (2, 10))
+    gamma = Integer("gamma", (0, len(gammas) - 1))
+    degree = Integer("degree", (2, 10))
     space = ConfigurationSpace()
     space.add(kernel, Integer("log2_C", (int(log2_c.min()), int(log2_c.max()))), gamma, degree)
     space.add(EqualsCondition(gamma, kernel, "rbf"), EqualsCondition(degree, kernel, "polynomial"))

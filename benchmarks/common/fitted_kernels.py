@@ -73,13 +73,15 @@ class FittedKernel:
     """
 
     def __init__(self, found: SearchResult, expression: str) -> None:
-        self.expression, self._train = expression, found._train
+        self.expression = expression
+        self._train = found._train
         self._encoder = found.search.encoder
         self._mean, self._sd = standardisation(found._y)
         self._y = (found._y - self._mean) / self._sd
         self._kernel = Composite(expression, max_leaves=MOST_LEAVES)
         shapes = {h.name: h.shape for h in self._kernel.hyperparameters(self._encoder)}
-        theta, self._scores = found._fits[expression].theta, found._fits[expression].start
+        theta = found._fits[expression].theta
+        self._scores = found._fits[expression].start
         self._theta = {name: np.reshape(values, (1, *shapes.get(name, ()))) for name, values in theta.items()}
         self._noise = float(self._theta["sigma_n"][0]) ** 2 + NOISE_FLOOR**2
         self._inducing = found.search.inducing
@@ -108,7 +110,8 @@ class FittedKernel:
         The draws are made by importance sampling from a mixture that begins as Laplace's approximation at the mode.
         """
         model = Model(self._encoder, self._kernel).informed(self._train, self._y)
-        marginal, rng = ExactMarginal(model, self._train, self._y), np.random.default_rng(self._seed)
+        marginal = ExactMarginal(model, self._train, self._y)
+        rng = np.random.default_rng(self._seed)
         mode = np.array([self._scores[name][label] for name, label in marginal.scores.entries])
 
         def log_density(points: np.ndarray) -> np.ndarray:
@@ -150,7 +153,8 @@ def predict_by_nuts(found: SearchResult, configs: Any) -> Predictive:
     """Return the predictive distributions at m configurations of the best kernel, fitted by Stan."""
     process = sl.GaussianProcess(found.search.encoder, found.best)
     posterior = process.fit(found._train, found._y, seed=found.search.seed, **NUTS)
-    predicted, noise = posterior.predict(configs), posterior.targets.common_noise(posterior.draws)
+    predicted = posterior.predict(configs)
+    noise = posterior.targets.common_noise(posterior.draws)
     sd = np.sqrt(np.square(predicted.draw_sd) + posterior.y_sd**2 * noise[:, None])
     return Predictive(np.full(len(noise), 1 / len(noise)), predicted.draw_mean, sd)
 
@@ -159,7 +163,8 @@ def predictions(found: SearchResult, configs: Any, top: int = 5, nuts: bool = Fa
     """Return the predictive distributions at m configurations by `USES`; of sparse fits those at modes only."""
     fits = [FittedKernel(found, expression) for expression in found.top(top)]
     single = [fit.predict(configs) for fit in fits]
-    uses, is_exact = {"best": single[0]}, bool(np.isfinite(found.unique["loo"].iloc[0]))
+    uses = {"best": single[0]}
+    is_exact = bool(np.isfinite(found.unique["loo"].iloc[0]))
     if is_exact:
         uses["draws"] = fits[0].predict_by_draws(configs)
         if nuts:

@@ -67,7 +67,8 @@ def fits_until_best(found: SearchResult) -> int:
 
 def unit_inputs(inputs: pd.DataFrame) -> tuple[ConfigurationSpace, pd.DataFrame]:
     """Return a search space of the inputs, and the inputs with every column of numbers rescaled to [0, 1]."""
-    space, scaled = ConfigurationSpace(), inputs.copy()
+    space = ConfigurationSpace()
+    scaled = inputs.copy()
     for name in inputs:
         values = inputs[name]
         if pd.api.types.is_numeric_dtype(values):

@@ -62,7 +62,8 @@ def tuned_mixture(x: FloatArray, y: FloatArray, starts: int = 6, seed: int = 1) 
     starts : int
     seed : int
     """
-    distances, target = cdist(x, x), (y - y.mean()) / y.std(ddof=1)
+    distances = cdist(x, x)
+    target = (y - y.mean()) / y.std(ddof=1)
     rng = np.random.default_rng(seed)
     first = np.array([0.0, 0.0, 0.0, *np.log([0.3, 0.5, 0.5]), np.log(0.01)])
     # Within one logarithmic unit, or three for the penalty.
@@ -92,15 +93,18 @@ def _loo_mse(parameters: FloatArray, distances: FloatArray, y: FloatArray) -> tu
     d alpha = -M^-1 dM alpha and dc = -diag(M^-1 dM M^-1), the gradient by M is a matrix that serves all parameters.
     """
     n = len(y)
-    weights, penalty = softmax(parameters[:3]), np.exp(parameters[6])
+    weights = softmax(parameters[:3])
+    penalty = np.exp(parameters[6])
     parts, slopes = _parts(distances, np.exp(parameters[3:6]))
     bordered = np.ones((n + 1, n + 1))
     bordered[:n, :n] = np.tensordot(weights, parts, axes=1) + penalty * np.eye(n)
     bordered[n, n] = 0.0
     inverse = np.linalg.inv(bordered)[:n, :n]
-    alpha, c = inverse @ y, np.diag(inverse)
+    alpha = inverse @ y
+    c = np.diag(inverse)
     residuals = alpha / c
-    by_alpha, by_c = 2 * residuals / (n * c), -2 * residuals * alpha / (n * c**2)
+    by_alpha = 2 * residuals / (n * c)
+    by_c = -2 * residuals * alpha / (n * c**2)
     by_matrix = -np.outer(inverse @ by_alpha, alpha) - (inverse * by_c) @ inverse
     by_weight = np.einsum("ij,kij->k", by_matrix, parts)
     gradient = np.concatenate(

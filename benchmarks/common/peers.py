@@ -26,7 +26,9 @@ from slayr_py.inference.diagnostics.arviz_bridge import arviz, standard_error
 from slayr_py.inference.observed import standardisation
 from slayr_py.space import Encoder
 
-CHAINS, WARMUP, DRAWS = 4, 500, 500
+CHAINS = 4
+WARMUP = 500
+DRAWS = 500
 
 
 def one_core() -> None:
@@ -71,7 +73,8 @@ def distance(draws: np.ndarray, reference: np.ndarray) -> float:
     for j in range(draws.shape[-1]):
         centre = reference[..., j].mean()
         for moment in (lambda x: x, lambda x, c=centre: np.square(x - c)):
-            a, b = moment(draws[..., j]), moment(reference[..., j])
+            a = moment(draws[..., j])
+            b = moment(reference[..., j])
             error = np.hypot(standard_error(a), standard_error(b))
             worst = max(worst, abs(a.mean() - b.mean()) / error)
     return worst
@@ -138,7 +141,9 @@ class NumPyro:
         from numpyro.infer import MCMC, NUTS
 
         x, y, prior = standardised(n)
-        squares, targets, dimensions = jnp.square(x[:, None] - x[None]), jnp.asarray(y), x.shape[1]
+        squares = jnp.square(x[:, None] - x[None])
+        targets = jnp.asarray(y)
+        dimensions = x.shape[1]
 
         def model() -> None:
             z = {name: numpyro.sample(name, dist.Normal()) for name in ("mu", "sigma_f", "sigma_n")}
@@ -196,7 +201,8 @@ class Nutpie:
 
         x, y, prior = standardised(n)
         with pm.Model() as model:
-            inputs, targets = pm.Data("X", x), pm.Data("Y", y)
+            inputs = pm.Data("X", x)
+            targets = pm.Data("Y", y)
             z = {name: pm.Normal(name) for name in ("mu", "sigma_f", "sigma_n")}
             z["lengthscale"] = pm.Normal("lengthscale", shape=x.shape[1])
             sigma_f, sigma_n, lengthscale = (

@@ -29,7 +29,8 @@ class Problem(NamedTuple):
 
 
 def branin(config: Mapping[str, Any]) -> float:
-    x1, x2 = config["x1"], config["x2"]
+    x1 = config["x1"]
+    x2 = config["x2"]
     curve = x2 - 5.1 / (4 * np.pi**2) * x1**2 + 5 / np.pi * x1 - 6
     return float(curve**2 + 10 * (1 - 1 / (8 * np.pi)) * np.cos(x1) + 10)
 
@@ -134,7 +135,8 @@ def decision_tree(config: Mapping[str, Any], depth: int) -> float:
     and 0.1 for itself and every leaf to its left; every deciding node below the root costs ``r<k>``, which all leaves
     under it share.
     """
-    node, cost = 1, 0.0
+    node = 1
+    cost = 0.0
     while node < 2**depth:
         cost += config[f"r{node}"] if node > 1 else 0.0
         node = 2 * node + config[f"x{node}"]
@@ -159,7 +161,8 @@ def _box(dimension: int, lower: float, upper: float) -> ConfigurationSpace:
 
 
 _BRANIN = ConfigurationSpace({"x1": (-5.0, 10.0), "x2": (0.0, 15.0)})
-_BRANIN_MINIMUM, _HARTMANN6_MINIMUM = 0.39788735772973816, -3.322368011415515
+_BRANIN_MINIMUM = 0.39788735772973816
+_HARTMANN6_MINIMUM = -3.322368011415515
 _SQUARE: dict[str, Any] = {"x1": (-1.0, 1.0), "x2": (-1.0, 1.0)}
 
 # The ranges of Ackley's function (Eriksson et al. 2019) and of Griewank's are not symmetric: a sampler must not profit

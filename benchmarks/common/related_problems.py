@@ -44,7 +44,8 @@ def _radius(config: Mapping[str, Any]) -> float:
 
 
 def _uniform(space: ConfigurationSpace, n: int, seed: int) -> list[dict[str, Any]]:
-    encoder, rng = Encoder(space), np.random.default_rng(seed)
+    encoder = Encoder(space)
+    rng = np.random.default_rng(seed)
     encoded, allowed = encoder.resolve(encoder.from_uniform(rng.random((2 * n + 20, len(encoder.names)))))
     return [dict(config) for config in encoder.decode(encoded[np.flatnonzero(allowed)[:n]])]
 
@@ -58,7 +59,8 @@ def of_radius(seed: int) -> Related:
 def perturbed_branin(config: Mapping[str, Any], factors: np.ndarray) -> float:
     """Branin with its six coefficients multiplied by factors."""
     a, b, c, r, s, t = np.array([1, 5.1 / (4 * np.pi**2), 5 / np.pi, 6, 10, 1 / (8 * np.pi)]) * factors
-    x1, x2 = config["x1"], config["x2"]
+    x1 = config["x1"]
+    x2 = config["x2"]
     return float(a * (x2 - b * x1**2 + c * x1 - r) ** 2 + s * (1 - t) * np.cos(x1) + s)
 
 
@@ -83,7 +85,9 @@ def wave(config: Mapping[str, Any], shift: float = 0.0) -> float:
 
 def ensemble_tutorial(seed: int) -> Related:
     space = ConfigurationSpace({"x": (-10.0, 10.0)})
-    rng, configs, values = np.random.default_rng(4000 + seed), [], []
+    rng = np.random.default_rng(4000 + seed)
+    configs = []
+    values = []
     for i in range(1, 6):
         some = _uniform(space, 20, 5000 + 10 * seed + i)
         configs += some
@@ -96,7 +100,8 @@ def svm_transfer(seed: int, data: Path) -> Related:
     """Return the table of one data set, with that of another as related data; seeds are pairs of data sets."""
     names = sorted(pd.read_csv(data / "hpo" / "svm_conditional_wistuba.csv")["dataset"].unique())
     target, source = np.random.default_rng(6000 + seed).permutation(names)[:2]
-    problem, related = svm_table(data, target), svm_table(data, source)
+    problem = svm_table(data, target)
+    related = svm_table(data, source)
     keys = list(related.objective.keywords["errors"])  # type: ignore[attr-defined]
     configs = [
         {name: value for name, value in zip(("kernel", "log2_C", "gamma", "degree"), key, strict=True) if value != -1}

@@ -45,7 +45,8 @@ def plain() -> ConfigurationSpace:
 
 def conditional() -> ConfigurationSpace:
     space = ConfigurationSpace()
-    kind, depth = Categorical("kind", ["flat", "deep"]), Float("depth", (0.0, 1.0))
+    kind = Categorical("kind", ["flat", "deep"])
+    depth = Float("depth", (0.0, 1.0))
     space.add(kind, depth, Float("x", (0.0, 1.0)), EqualsCondition(depth, kind, "deep"))
     return space
 
@@ -119,7 +120,9 @@ def report(results: dict[str, Calibration]) -> bool:
     print("|---|---|---|---|---|---|---|---|---|")
     uniform = True
     for case, result in results.items():
-        p, together, fits = result.p_values(), result.p_value(), result.fits
+        p = result.p_values()
+        together = result.p_value()
+        fits = result.fits
         uniform &= together >= LIMIT
         print(
             f"| {case} | {len(result.ranks)} | {len(p)} | {p.min():.3g} | `{p.idxmin()}` | {together:.2g} "

@@ -146,13 +146,15 @@ def killed_study(
         A trial or value was lost, altered or repeated, or files were left behind.
     """
     (folder / "tmp").mkdir(parents=True)
-    context, rng = get_context("forkserver"), np.random.default_rng(seed)
+    context = get_context("forkserver")
+    rng = np.random.default_rng(seed)
     context.set_forkserver_preload(_LIBRARIES)
     rows: list[dict[str, Any]] = []
     before: list[str] = []
     while True:
         last = len(rows) == kills
-        delay, die_in = rng.uniform(0, longest), 0 if last or not writes else int(rng.integers(1, _TRANSACTIONS))
+        delay = rng.uniform(0, longest)
+        die_in = 0 if last or not writes else int(rng.integers(1, _TRANSACTIONS))
         process = context.Process(target=run_study, args=(str(folder), seed, trials, seconds, options, die_in))
         process.start()
         process.join(None if last or writes else delay)
@@ -192,7 +194,8 @@ def compare(folder: Path, seed: int, trials: int, seconds: float, options: dict[
     process = get_context("forkserver").Process(target=run_study, args=(str(alone), seed, trials, seconds, options))
     process.start()
     process.join()
-    killed, uninterrupted = written(stored_trials(folder)), written(stored_trials(alone))
+    killed = written(stored_trials(folder))
+    uninterrupted = written(stored_trials(alone))
     assert len(uninterrupted) == trials
     for one, other in zip(killed, uninterrupted, strict=True):
         assert one == other, f"the killed study has {one}, the uninterrupted one {other}"
@@ -215,10 +218,12 @@ def main(arguments: list[str] | None = None) -> None:
     options = {"n_initial": given.initial, "method": given.method}
     sl.GaussianProcess(space()).prepare()
     rows: list[dict[str, Any]] = []
-    repeated, seed = 0, given.seed
+    repeated = 0
+    seed = given.seed
     with tempfile.TemporaryDirectory() as place:
         while len(rows) < given.kills:
-            folder, left = Path(place) / str(seed), given.kills - len(rows)
+            folder = Path(place) / str(seed)
+            left = given.kills - len(rows)
             more, again = killed_study(
                 folder, seed, given.trials, left, given.longest, given.writes, given.seconds, options
             )
@@ -230,7 +235,9 @@ def main(arguments: list[str] | None = None) -> None:
                 f"size of the study file {sizes[0] / sizes[1]:.2f} times that of the uninterrupted study",
                 flush=True,
             )
-            rows, repeated, seed = rows + more, repeated + again, seed + 1
+            rows = rows + more
+            repeated = repeated + again
+            seed = seed + 1
     table = pd.DataFrame(rows)
     given.output.mkdir(parents=True, exist_ok=True)
     table.to_csv(given.output / ("kills_in_writes.csv" if given.writes else "kills.csv"), index=False)

@@ -30,7 +30,8 @@ from slayr_py.inference.diagnostics.arviz_bridge import convergence, standard_er
 from slayr_py.inference.sampling.nuts import SHORT_WARMUP
 from slayr_py.study import StanGPSampler
 
-ERRORS, DEVIATIONS = 4.0, 0.15
+ERRORS = 4.0
+DEVIATIONS = 0.15
 FITS = 8
 SIZES = {"branin": 30, "hartmann6": 50, "func2c": 40}
 
@@ -50,9 +51,11 @@ def compare(name: str, draws: np.ndarray, reference: np.ndarray) -> dict[str, An
         "R-hat": worst["rhat_max"],
         "ESS": worst["ess_bulk_min"],
     }
-    errors, sds = [0.0], [0.0]
+    errors = [0.0]
+    sds = [0.0]
     for a, b in zip(np.moveaxis(draws, -1, 0), np.moveaxis(reference, -1, 0), strict=True):
-        centre, sd = b.mean(), b.std()
+        centre = b.mean()
+        sd = b.std()
         for x, y in ((a, b), (np.square(a - centre), np.square(b - centre))):
             errors.append(abs(x.mean() - y.mean()) / np.hypot(standard_error(x), standard_error(y)))
         sds += [abs(a.mean() - centre) / sd, abs(a.std() / sd - 1)]
@@ -63,13 +66,15 @@ def compare(name: str, draws: np.ndarray, reference: np.ndarray) -> dict[str, An
 def compare_fits(problem: str) -> tuple[list[dict[str, Any]], bool]:
     space, objective, *_ = PROBLEMS[problem]
     sampler = StanGPSampler(space)
-    gp, options = sampler.gp, sampler.fit_options.updated(method="nuts")
+    gp = sampler.gp
+    options = sampler.fit_options.updated(method="nuts")
     configs = gp.encoder.sobol(SIZES[problem], 0)
     y = np.array([objective(config) for config in configs])
     reference = unconstrained(gp.fit(configs, y, warmup=2000, draws=5000, seed=1000))
     rows = [compare("cold, 500 + 500", unconstrained(gp.fit(configs, y, seed=1)), reference)]
     last = gp.fit(configs[:-1], y[:-1], seed=1, options=options)
-    warm, short = [], []
+    warm = []
+    short = []
     for seed in range(FITS):
         last = gp.fit(configs, y, seed=seed, start=last.warm_start(), options=options)
         warm.append(unconstrained(last))
@@ -84,7 +89,8 @@ def compare_fits(problem: str) -> tuple[list[dict[str, Any]], bool]:
 def main(arguments: Sequence[str] | None = None) -> int:
     begin(command_parser(__file__, __doc__), arguments)
     warnings.simplefilter("ignore")
-    rows, right = [], True
+    rows = []
+    right = True
     for problem in SIZES:
         compared, passed = compare_fits(problem)
         rows += compared

@@ -188,7 +188,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
     add_fit_arguments(parser, chains=4, warmup=200, draws=100)
     options = begin(parser, arguments)
 
-    path, fit = options.output / "regression.csv", fit_options(options)
+    path = options.output / "regression.csv"
+    fit = fit_options(options)
     models = {f"{kernel}, {fit_label(**fit)}": kernel for kernel in options.kernels}
     options.output.mkdir(parents=True, exist_ok=True)
     done = read(path, COLUMNS)

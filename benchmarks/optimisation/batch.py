@@ -85,7 +85,8 @@ def times_table(samplers: Sequence[str], sizes: Sequence[int], repeats: int) -> 
     for n in sizes:
         for sampler in samplers:
             measured = pd.DataFrame([times(sampler, n, seed) for seed in range(repeats)])
-            first, total = measured[0].median(), measured.sum(axis=1).median()
+            first = measured[0].median()
+            total = measured.sum(axis=1).median()
             lines.append(f"| {n} | {sampler} | {first:.2f} | {total:.2f} | {total / first:.1f} |")
     return "\n".join(lines)
 

@@ -32,12 +32,14 @@ class Failing(NamedTuple):
 
 
 def quadratic(config: Mapping[str, Any]) -> float:
-    x, y = config["x"], config["y"]
+    x = config["x"]
+    y = config["y"]
     return math.nan if x + y > 1.1 else (x - 0.7) ** 2 + (y - 0.6) ** 2
 
 
 def machine(config: Mapping[str, Any]) -> float:
-    c, gamma = config["C"], config.get("gamma", 0.01)
+    c = config["C"]
+    gamma = config.get("gamma", 0.01)
     if c * gamma > 30:
         return math.nan
     base = {"linear": 0.8, "poly": 0.85, "rbf": 0.9}[config["kernel"]]
@@ -47,7 +49,8 @@ def machine(config: Mapping[str, Any]) -> float:
 def machine_space() -> ConfigurationSpace:
     space = ConfigurationSpace()
     kernel = Categorical("kernel", ["linear", "poly", "rbf"])
-    degree, gamma = Integer("degree", (2, 5)), Float("gamma", (1e-4, 1e1), log=True)
+    degree = Integer("degree", (2, 5))
+    gamma = Float("gamma", (1e-4, 1e1), log=True)
     space.add(kernel, degree, gamma, Float("C", (1e-3, 1e3), log=True))
     space.add(EqualsCondition(degree, kernel, "poly"), InCondition(gamma, kernel, ["poly", "rbf"]))
     return space
@@ -62,7 +65,11 @@ PROBLEMS = {
 
 def row(name: str, seeds: int, suggestions: int, failures: str) -> str:
     """Run a problem and return its row of the table."""
-    problem, failed, total, worst, seconds = PROBLEMS[name], 0, 0, 0.0, 0.0
+    problem = PROBLEMS[name]
+    failed = 0
+    total = 0
+    worst = 0.0
+    seconds = 0.0
     for seed in range(seeds):
         n_initial = sl.study.StanGPSampler(problem.space).n_initial
         clock = time.process_time()
@@ -77,7 +84,8 @@ def row(name: str, seeds: int, suggestions: int, failures: str) -> str:
         )
         seconds += time.process_time() - clock
         states = result.trials["state"][n_initial:]
-        failed, total = failed + int((states == "FAIL").sum()), total + len(states)
+        failed = failed + int((states == "FAIL").sum())
+        total = total + len(states)
         worst = max(worst, abs(result.best_value - problem.best))
     return f"| {name} | {failures} | {failed} of {total} ({failed / total:.0%}) | {worst:.2g} | {seconds / total:.2f} |"
 

@@ -117,7 +117,9 @@ class BoTorch:
     rhat = None
 
     def __init__(self, problem: Problem, seed: int) -> None:
-        self.encoder, self.seed, self.noisy = Encoder(problem.space), seed, problem.noise > 0
+        self.encoder = Encoder(problem.space)
+        self.seed = seed
+        self.noisy = problem.noise > 0
         self.rows: list[np.ndarray] = []
         self.values: list[float] = []
         self.cat_dims = {i: list(range(len(d.levels))) for i, d in enumerate(self.encoder.dimensions) if _nominal(d)}
@@ -241,7 +243,8 @@ class Smac:
         continuous = all(isinstance(p, FloatHyperparameter) for p in problem.space.values())
         facade = BlackBoxFacade if continuous else HyperparameterOptimizationFacade
         self.folder = tempfile.TemporaryDirectory()
-        deterministic, space = problem.noise == 0, problem.space
+        deterministic = problem.noise == 0
+        space = problem.space
         scenario = Scenario(space, output_directory=self.folder.name, deterministic=deterministic, seed=seed)
         design = [to_configuration(space, params) for params in initial_design(space, seed)]
         self.optimiser = facade(

@@ -64,7 +64,8 @@ class Frozen(Given):
         for column in a.encoder.column_of.values():
             step = np.zeros(a.columns.shape[1])
             step[column] = _STEP
-            up, down = self.function(a.columns + step, b.columns), self.function(a.columns - step, b.columns)
+            up = self.function(a.columns + step, b.columns)
+            down = self.function(a.columns - step, b.columns)
             slopes.append((up - down) / (2 * _STEP))
         return self.between(a, b), np.stack(slopes, axis=-1)
 
@@ -182,7 +183,8 @@ def residual_loop(task: Related, acquisition: str, seed: int, budget: int) -> np
     values = [task.problem.objective(config) for config in configs]
     gp = sl.GaussianProcess(encoder, sl.kernels.Matern(p=2))
     while len(values) < budget:
-        g, y = pre.predict(configs), np.array(values)
+        g = pre.predict(configs)
+        y = np.array(values)
         design = np.column_stack([np.ones(len(y)), g])
         line = np.linalg.lstsq(design, y, rcond=None)[0]
         candidates = encoder.sobol(2048, 100 * seed + len(values))

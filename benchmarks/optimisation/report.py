@@ -49,7 +49,8 @@ def minima(trials: pd.DataFrame, problems: Mapping[str, Problem]) -> pd.Series:
 
 def limits(trials: pd.DataFrame, problems: Mapping[str, Problem]) -> pd.Series:
     """Return the largest value of each problem that counts as its minimum."""
-    start, minimum = best_values(trials, [N_INITIAL])[N_INITIAL].groupby("problem").median(), minima(trials, problems)
+    start = best_values(trials, [N_INITIAL])[N_INITIAL].groupby("problem").median()
+    minimum = minima(trials, problems)
     return minimum + TOLERANCE * (start - minimum) + 1e-12
 
 
@@ -58,7 +59,8 @@ def report(trials: pd.DataFrame, problems: Mapping[str, Problem], samplers: Sequ
     if trials.empty:
         return "no stored trials"
     budgets = [b for b in BUDGETS if b <= budget] or [budget]
-    best, limit = best_values(trials, budgets), limits(trials, problems)
+    best = best_values(trials, budgets)
+    limit = limits(trials, problems)
     present = [name for name in samplers if name in best.index.unique("sampler")]
     tables = [value_table(best, limit, trials, problems, present), rank_table(best, present)]
     if len(complete := complete_samplers(best, present)) < len(present):
@@ -76,7 +78,8 @@ def value_table(
     lines = ["| problem | sampler | " + " | ".join(f"at {b}" for b in best) + " | seconds per suggestion | R-hat |"]
     lines.append("|---" * (len(best.columns) + 4) + "|")
     modelled = trials[trials["number"] >= N_INITIAL].groupby(["problem", "sampler"])
-    seconds, rhat = modelled["seconds"].mean(), modelled["rhat"].median()
+    seconds = modelled["seconds"].mean()
+    rhat = modelled["rhat"].median()
     for name in [name for name in problems if name in best.index.unique("problem")]:
         offset = np.nan_to_num(problems[name].minimum)
         own = best.loc[name] - offset
@@ -160,7 +163,8 @@ def draw_convergence(
                 continue
             runs = own.pivot(index="number", columns="seed", values="best")
             runs = runs.dropna() - (problems[name].minimum if known else 0.0)
-            mean, error = runs.mean(axis=1), runs.std(axis=1) / np.sqrt(runs.shape[1])
+            mean = runs.mean(axis=1)
+            error = runs.std(axis=1) / np.sqrt(runs.shape[1])
             (line,) = axis.plot(runs.index + 1, mean, label=sampler)
             # On a logarithmic axis a band down to zero would hide the other lines.
             lower = np.maximum(mean - error, 0.1 * mean) if known else mean - error

@@ -62,7 +62,8 @@ def run_all(
     ``name`` is that of the benchmark, in the file names. A batch of suggestions is made before one of its values is
     reported.
     """
-    kind, path = peer(sampler).kind, file_of(folder, sampler, name)
+    kind = peer(sampler).kind
+    path = file_of(folder, sampler, name)
     trials = read(path, COLUMNS)
     runs = []
     skipped = [name for name, problem in problems.items() if problem.space.conditions and not kind.conditional]
@@ -73,7 +74,8 @@ def run_all(
             if len(earlier) >= budget or problem in skipped:
                 continue
             kept = len(earlier) // batch * batch if kind.resumes else 0
-            trials, earlier = trials.drop(earlier.index[kept:]), earlier[:kept]
+            trials = trials.drop(earlier.index[kept:])
+            earlier = earlier[:kept]
             runs.append((problem, seed, earlier))
     folder.mkdir(parents=True, exist_ok=True)
     trials.to_csv(path, index=False)
@@ -123,7 +125,8 @@ def _run(
         for text, value in zip(earlier["params"], earlier["value"], strict=True):
             params = json.loads(text)
             optimiser.tell(params, value, *_constraints(problem, params))
-        best, last_report = np.inf, time.perf_counter()
+        best = np.inf
+        last_report = time.perf_counter()
         for first in range(len(earlier), budget, batch):
             suggested = []
             for number in range(first, min(first + batch, budget)):
@@ -131,7 +134,8 @@ def _run(
                 params = design[number] if number < len(design) else optimiser.ask()
                 suggested.append((number, params, round(processor_time() - start, 4)))
             for number, params, seconds in suggested:
-                exact, constraints = problem.objective(params), _constraints(problem, params)
+                exact = problem.objective(params)
+                constraints = _constraints(problem, params)
                 value = exact + problem.noise * float(np.random.default_rng([seed, number]).normal())
                 optimiser.tell(params, value, *constraints)
                 violation = max((excess for values in constraints for excess in values.values()), default=None)

@@ -48,7 +48,8 @@ def problems_with_minimum(data: Path | None) -> dict[str, Problem]:
 
 def run(name: str, problem: Problem, seed: int, budget: int) -> list[dict[str, Any]]:
     """Return one row per estimate: the quantile of the regret, and the true one."""
-    encoder, seconds = Encoder(problem.space), 0.0
+    encoder = Encoder(problem.space)
+    seconds = 0.0
     sd = float(np.std([problem.objective(config) for config in encoder.sobol(4096, 0)]))
     noise = np.random.default_rng([seed, 1])
 
@@ -56,7 +57,8 @@ def run(name: str, problem: Problem, seed: int, budget: int) -> list[dict[str, A
         value = problem.objective(config) + (problem.noise * noise.standard_normal() if problem.noise else 0.0)
         return value if problem.constraints is None else (value, problem.constraints(config))
 
-    rule, estimates = sl.Regret(NEVER, TARGET), []
+    rule = sl.Regret(NEVER, TARGET)
+    estimates = []
 
     def estimate(study: Any, trial: Any) -> None:
         nonlocal seconds
@@ -94,7 +96,8 @@ def calibration(runs: pd.DataFrame) -> str:
 
 def by_problem(runs: pd.DataFrame, share: float) -> str:
     """Return where each problem stops for one epsilon, and the true regret there over epsilon, in Markdown."""
-    ends, lines = stopped(runs, share), ["| problem | stopped after | true regret / epsilon |", "|---" * 3 + "|"]
+    ends = stopped(runs, share)
+    lines = ["| problem | stopped after | true regret / epsilon |", "|---" * 3 + "|"]
     for name, group in runs.groupby("problem", sort=False):
         own = ends[ends["problem"] == name]
         numbers = ", ".join(str(number) for number in own["number"])

@@ -83,7 +83,8 @@ def matlab_order(n: int) -> np.ndarray:
 
 def fold_rows(n: int, fold: int) -> tuple[np.ndarray, np.ndarray]:
     """Return the training rows and the test rows of a fold."""
-    rows, size = np.arange(n), n // FOLDS
+    rows = np.arange(n)
+    size = n // FOLDS
     test = (rows >= fold * size) & ((rows < (fold + 1) * size) | (fold == FOLDS - 1))
     return rows[~test], rows[test]
 
@@ -138,7 +139,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--output", type=Path, default=Path(__file__).parent / "results", help="folder of the file")
     parser.add_argument("--report", action="store_true", help="run nothing; print the table of the stored rows")
     options = begin(parser, arguments)
-    path, settings = options.output / "cks.csv", search_options(options)
+    path = options.output / "cks.csv"
+    settings = search_options(options)
     rows = begin_table(path, COLUMNS)
     done = {tuple(map(str, key)) for key in rows[KEYS].itertuples(index=False, name=None)}
     base = " ".join(options.base) + (" single" if options.single else "")

@@ -138,7 +138,8 @@ def columns_of(expression: str, inputs: int) -> set[str]:
 def errors(data: Data, covariance: np.ndarray, noise: float) -> dict[str, float]:
     """Return relative Frobenius errors of a covariance, and distances of the distributions of the observations."""
     centre = np.eye(len(data.y)) - 1 / len(data.y)
-    difference, truth = covariance - data.covariance, data.covariance
+    difference = covariance - data.covariance
+    truth = data.covariance
     first = data.covariance + data.noise * np.eye(len(data.y))
     second = covariance + noise * np.eye(len(data.y))
     half, a, b = (np.linalg.slogdet(one)[1] for one in (0.5 * (first + second), first, second))
@@ -153,14 +154,17 @@ def errors(data: Data, covariance: np.ndarray, noise: float) -> dict[str, float]
 
 def run(problem: Problem, method: str, n: int, settings: dict[str, Any]) -> dict[str, Any]:
     """Return the row of one search."""
-    data, started = problem.data(n), time.perf_counter()
+    data = problem.data(n)
+    started = time.perf_counter()
     if method == "truth":
         expression = Composite(problem.truth).canonical
         found = fit_expression(data.encoder, problem.truth, data.x, data.y, TRUTH_RESTARTS, problem.seed)
         fits = until = 1
     else:
         found = kernel_search(data.encoder, method, problem.seed, **settings).run(data.x, data.y, progress=False)
-        expression, fits, until = found.best.expression, len(found.unique), fits_until_best(found)
+        expression = found.best.expression
+        fits = len(found.unique)
+        until = fits_until_best(found)
     fitted = FittedKernel(found, expression)
     row = problem._asdict() | {"method": method, "budget": settings["budget"]}
     row |= errors(data, fitted.covariance(), fitted.noise)
@@ -203,7 +207,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--output", type=Path, default=Path(__file__).parent / "results", help="folder of the file")
     parser.add_argument("--report", action="store_true", help="run nothing; print the table of the stored rows")
     options = begin(parser, arguments)
-    path, settings = options.output / "recovery.csv", search_options(options)
+    path = options.output / "recovery.csv"
+    settings = search_options(options)
     if options.cks_kernels:
         settings["single"] = True
     rows = begin_table(path, COLUMNS)

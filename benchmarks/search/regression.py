@@ -107,7 +107,8 @@ def report(rows: pd.DataFrame) -> str:
         groups = ["method", "budget", "base", "score", "use"]
         for (method, budget, _, score, use), group in some.groupby(groups, sort=False):
             own = group.set_index("split")
-            ratio, difference = own["rmse"] / plain["rmse"], own["log_density"] - plain["log_density"]
+            ratio = own["rmse"] / plain["rmse"]
+            difference = own["log_density"] - plain["log_density"]
             measures = [own["rmse"], ratio.dropna(), own["log_density"], difference.dropna()]
             cells = [f"{data} | {method}, {budget}, {score} | {use} | {len(own)}"]
             cells += [f"{m.mean():.4g} ± {standard_error(m):.2g}" for m in measures]
@@ -128,7 +129,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--output", type=Path, default=Path(__file__).parent / "results", help="folder of the file")
     parser.add_argument("--report", action="store_true", help="run nothing; print the table of the stored rows")
     options = begin(parser, arguments)
-    path, settings = options.output / "regression.csv", search_options(options)
+    path = options.output / "regression.csv"
+    settings = search_options(options)
     rows = begin_table(path, COLUMNS)
     done = {tuple(map(str, key)) for key in rows[KEYS].itertuples(index=False, name=None)}
     for name in [] if options.report else options.datasets:

@@ -37,7 +37,8 @@ def time_search(strategy: str, n: int, budget: int, jobs: int) -> str:
     options = {"budget": budget, "base": ["SE", "RQ", "PER", "LIN"], "restarts": 3, "jobs": jobs}
     started = time.perf_counter()
     found = kernel_search(data.encoder, strategy, 1, **options).run(data.x, data.y, progress=False)
-    seconds, table = time.perf_counter() - started, found.unique
+    seconds = time.perf_counter() - started
+    table = found.unique
     rest = seconds - table["seconds"].sum() / jobs
     cells = [strategy, str(len(table)), f"{seconds:.1f}", f"{table['seconds'].sum():.1f}", f"{rest:.1f}"]
     cells += [f"{table['seconds'].median():.2f}", f"{table['leaves'].mean():.1f}", f"{found.best.expression}"]

@@ -58,7 +58,8 @@ def problem(n: int, dimensions: int, levels: int) -> tuple[sl.GaussianProcess, l
         space.add(*(Categorical(f"c{i}", range(levels)) for i in range(3)))
     gp = sl.GaussianProcess(space)
     configs = gp.encoder.sobol(n, 0)
-    phases, sizes = rng.random(dimensions), 1 / (1 + np.arange(dimensions))
+    phases = rng.random(dimensions)
+    sizes = 1 / (1 + np.arange(dimensions))
     y = [
         float(sum(s * np.sin(5 * c[f"x{i}"] + p) for i, (s, p) in enumerate(zip(sizes, phases, strict=True))))
         + (sum(c[f"c{i}"] / levels for i in range(3)) if levels else 0.0)
@@ -118,7 +119,8 @@ def report() -> None:
     for sweep, (above, below) in zip(SWEEPS, axes.T, strict=True):
         part = rows[rows["sweep"] == sweep].sort_values("size")
         for name, label in NAMES.items():
-            axis, seen = (below if name == "memory" else above), part[part[name].notna()]
+            axis = below if name == "memory" else above
+            seen = part[part[name].notna()]
             axis.loglog(seen["size"], seen[name], "o-", label=label, markersize=3)
             if len(seen) > 1:
                 steps = np.diff(np.log(seen[name])) / np.diff(np.log(seen["size"].astype(float)))

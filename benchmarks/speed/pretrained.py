@@ -31,7 +31,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
         encoder = Encoder(ConfigurationSpace({f"x{i}": (0.0, 1.0) for i in range(d)}))
         rng = np.random.default_rng(d)
         alpha = rng.normal(size=100)
-        support, columns = rng.random((100, d)), encoder.column_names
+        support = rng.random((100, d))
+        columns = encoder.column_names
         for _ in range(options.repeats):
             kernel = sl.kernels.Pretrained(support, alpha - alpha.mean(), options.lengthscale, columns=columns)
             features = kernel.features(encoder)

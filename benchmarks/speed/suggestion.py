@@ -37,14 +37,16 @@ class Clocks:
     """Processor seconds and wall-clock time since the start, and up to the end of the fit."""
 
     def __init__(self) -> None:
-        self.cpu, self.wall = cpu_seconds(), time.perf_counter()
+        self.cpu = cpu_seconds()
+        self.wall = time.perf_counter()
         self.fitted: float | None = None
 
     def fit_ends(self) -> None:
         self.fitted = cpu_seconds()
 
     def times(self) -> dict[str, float]:
-        now, wall = cpu_seconds(), time.perf_counter() - self.wall
+        now = cpu_seconds()
+        wall = time.perf_counter() - self.wall
         parts = {} if self.fitted is None else {"fit": self.fitted - self.cpu, "search": now - self.fitted}
         return {"seconds": now - self.cpu, "wall": wall, **parts}
 
@@ -58,14 +60,16 @@ class Slayr:
         self.options = self.sampler.fit_options
 
     def __call__(self, n: int, seed: int) -> dict[str, Any]:
-        gp, (configs, y) = self.sampler.gp, hartmann6(n)
+        gp = self.sampler.gp
+        (configs, y) = hartmann6(n)
         before = gp.fit(configs[:-1], y[:-1], seed=seed, options=self.options.updated(method="nuts"))
         start = before.warm_start()
         clocks = Clocks()
         posterior = gp.fit(configs, y, seed=seed, start=start, options=self.options)
         clocks.fit_ends()
         found = suggest(posterior, "ei", best=float(y.min()), t=1, rng=np.random.default_rng(seed), exclude=configs)
-        times, arguments = clocks.times(), posterior.record["arguments"]
+        times = clocks.times()
+        arguments = posterior.record["arguments"]
         return {
             **times,
             "kept": arguments["method"] == self.options.method and arguments.get("start") != "cold",

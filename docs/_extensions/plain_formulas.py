@@ -54,7 +54,8 @@ def formula(text: str) -> str:
 def _converted(tokens: list[str]) -> Iterator[str]:
     position = 0
     while position < len(tokens):
-        token, following = tokens[position], tokens[position + 1] if position + 1 < len(tokens) else ""
+        token = tokens[position]
+        following = tokens[position + 1] if position + 1 < len(tokens) else ""
         if token in "_^" and following:
             script, position = _scope(tokens, position + 1)
             yield f"{token}{{{script}}}"

@@ -23,7 +23,8 @@ logger = logging.getLogger(__name__)
 
 def resolve(app: Sphinx, document: nodes.document) -> None:
     """Replace links of MyST to files and folders that exist."""
-    env, root = app.env, Path(app.srcdir)
+    env = app.env
+    root = Path(app.srcdir)
     folder = (root / env.docname).parent
     for link in [*document.findall(addnodes.pending_xref), *document.findall(addnodes.download_reference)]:
         if link.get("reftype") != "myst":

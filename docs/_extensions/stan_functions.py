@@ -142,7 +142,8 @@ def wrapped(function: Function, width: int = 76) -> str:
     if len(function.signature) <= width:
         return function.signature
     head, _, arguments = function.signature.partition(f"{function.name}(")
-    lines, depth = [""], 0
+    lines = [""]
+    depth = 0
     for character in arguments.removesuffix(")"):
         depth += (character in "([") - (character in ")]")
         if character == "," and depth == 0:

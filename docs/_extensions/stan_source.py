@@ -62,7 +62,9 @@ def read(path: Path) -> StanFile:
     arguments whose comment is the first of the file leaves it to the file, too: the comment introduces the constants.
     """
     text = path.read_text(encoding="utf-8")
-    top, pending, functions = None, None, []
+    top = None
+    pending = None
+    functions = []
     for part in _PART.finditer(text):
         if part["comment"] is not None:
             if pending is not None and not functions and top is None:
@@ -72,7 +74,8 @@ def read(path: Path) -> StanFile:
         signature = " ".join(part["signature"].split())
         constant = re.fullmatch(r" \{\s*return (\d+);\s*\}", part["body"])
         if constant and not functions and top is None:
-            top, pending = pending, None
+            top = pending
+            pending = None
         functions.append(Function(part["name"], signature, pending, constant[1] if constant else None))
         pending = None
     return StanFile(path, top or pending, tuple(functions))
@@ -82,7 +85,8 @@ def comment(raw: str) -> Comment:
     """Parse the lines between ``/**`` and ``*/``."""
     text = re.sub(r"^ \* ?", "", raw, flags=re.MULTILINE)
     prose, *tags = re.split(r"^@(param|return) ?", text, flags=re.MULTILINE)
-    parameters, returned = [], ""
+    parameters = []
+    returned = ""
     for tag, content in zip(tags[::2], tags[1::2], strict=True):
         words = " ".join(content.split())
         if tag == "return":

@@ -51,9 +51,12 @@ class Ascent:
 
     def __init__(self, function: Function, points: FloatArray, upper: FloatArray) -> None:
         m, d = points.shape
-        self.function, self.upper = function, upper
-        self.points, (self.values, self.gradients) = points.copy(), function(points)
-        self._inverse, self._has_curvature = np.zeros((m, d, d)), np.zeros(m, dtype=np.bool_)
+        self.function = function
+        self.upper = upper
+        self.points = points.copy()
+        (self.values, self.gradients) = function(points)
+        self._inverse = np.zeros((m, d, d))
+        self._has_curvature = np.zeros(m, dtype=np.bool_)
 
     def put(self, rows: NDArray[np.intp], points: FloatArray) -> None:
         """Move these climbers to other points; keep their curvature estimates as first guesses there."""
@@ -64,11 +67,13 @@ class Ascent:
         """Move each of these climbers uphill by one step, or leave it in place if no trial is better."""
         directions = self._directions(rows)
         searching = np.any(directions != 0, axis=1)
-        rows, directions = rows[searching], directions[searching]
+        rows = rows[searching]
+        directions = directions[searching]
         for _ in range(_TRIALS):
             if not len(rows):
                 return
-            x, value = self.points[rows], self.values[rows]
+            x = self.points[rows]
+            value = self.values[rows]
             trials = np.clip(x + directions, 0.0, self.upper)
             values, gradients = self.function(trials)
             # On a bent path the slope to its end may be negative; the value must not decrease then either.
@@ -78,10 +83,12 @@ class Ascent:
             rest = ~good
             # Maximum of the parabola through both values and the slope.
             shorter = np.clip(0.5 * slopes[rest] / (value + slopes - values)[rest], 0.1, 0.5)
-            rows, directions = rows[rest], directions[rest] * shorter[:, None]
+            rows = rows[rest]
+            directions = directions[rest] * shorter[:, None]
 
     def _directions(self, rows: NDArray[np.intp]) -> FloatArray:
-        x, g = self.points[rows], self.gradients[rows]
+        x = self.points[rows]
+        g = self.gradients[rows]
         blocked = (np.abs(g) < _NO_SLOPE) | ((x <= 0) & (g < 0)) | ((x >= self.upper) & (g > 0))
         uphill = np.where(blocked, 0.0, g)
         new = ~self._has_curvature[rows]
@@ -96,7 +103,9 @@ class Ascent:
         change = np.where(moved != 0, self.gradients[rows] - gradients, 0.0)
         scale = np.linalg.norm(moved, axis=1) * np.linalg.norm(change, axis=1)
         curved = np.sum(moved * change, axis=1) > _FLAT * scale
-        self.points[rows], self.values[rows], self.gradients[rows] = points, values, gradients
+        self.points[rows] = points
+        self.values[rows] = values
+        self.gradients[rows] = gradients
 
         self._update(rows[curved], moved[curved], change[curved])
         # Where the function is not concave, change H so that it maps g to twice the last step.

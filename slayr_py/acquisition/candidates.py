@@ -15,7 +15,9 @@ from slayr_py.space.dimension import FloatArray
 
 _ENUMERATED = 10_000  # discrete spaces of at most so many genotypes are enumerated
 _BATCHES = 50  # most batches of genotypes drawn until there are enough valid ones
-_INCUMBENT, _OTHERS, _OTHER = 50, 4, 10  # perturbations of the incumbent; further best points, perturbations of each
+_INCUMBENT = 50
+_OTHERS = 4
+_OTHER = 10  # perturbations of the incumbent; further best points, perturbations of each
 _SIZES = (-3.0, -0.5)  # decimal logarithm of a perturbation's standard deviation on the unit cube
 _HOPS = 0.5  # mean number of steps between levels or integers in a perturbation
 
@@ -90,7 +92,8 @@ def perturbed(encoder: Encoder, centres: FloatArray, rng: np.random.Generator) -
 
     Starting the optimisation near the incumbent as well is from the code of Snoek, Larochelle & Adams (2012).
     """
-    neighbourhood, points = Neighbourhood(encoder), centres.copy()
+    neighbourhood = Neighbourhood(encoder)
+    points = centres.copy()
     real = np.array([d.is_real for d in encoder.dimensions])
     size = 10 ** rng.uniform(*_SIZES, (len(centres), 1))
     steps = size * rng.standard_normal(centres.shape)

@@ -190,7 +190,8 @@ class LowerConfidenceBound(Acquisition):
 
     def __init__(self, delta: float = 0.1, dimension: float | None = None) -> None:
         beta_schedule(1, dimension if dimension is not None else 1, delta)
-        self.delta, self.dimension = delta, dimension
+        self.delta = delta
+        self.dimension = dimension
 
     @override
     def options(self) -> dict[str, float | None]:
@@ -207,12 +208,14 @@ class LowerConfidenceBound(Acquisition):
     @override
     def score_gradient(self, moments: Moments, state: State) -> tuple[FloatArray, FloatArray]:
         mean, variance, mean_gradient, variance_gradient = moments
-        centre, slope = mean.mean(axis=0), mean_gradient.mean(axis=0)
+        centre = mean.mean(axis=0)
+        slope = mean_gradient.mean(axis=0)
         deviation = mean - centre
         total = np.maximum(np.mean(variance + np.square(deviation), axis=0), _SMALLEST_VARIANCE)
         total_slope = variance_gradient.mean(axis=0)
         total_slope += 2 * np.einsum("sm,smd->md", deviation, mean_gradient - slope) / len(mean)
-        root, beta = np.sqrt(total), self._beta(state)
+        root = np.sqrt(total)
+        beta = self._beta(state)
         return np.sqrt(beta) * root - centre, np.sqrt(beta) * total_slope / (2 * root[:, None]) - slope
 
     def _beta(self, state: State) -> float:

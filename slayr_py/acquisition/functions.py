@@ -159,7 +159,8 @@ def log_cdf(z: FloatArray) -> FloatArray:
 
 
 def _moments(mean: ArrayLike, sd: ArrayLike) -> tuple[FloatArray, FloatArray]:
-    m, s = np.asarray(mean, dtype=np.float64), np.asarray(sd, dtype=np.float64)
+    m = np.asarray(mean, dtype=np.float64)
+    s = np.asarray(sd, dtype=np.float64)
     try:
         m, s = np.broadcast_arrays(m, s)
     except ValueError as error:
@@ -176,7 +177,8 @@ def _scaled_gap(
     m, s = _moments(mean, sd)
     if np.isnan(best):
         raise DataError("best is NaN; it must be the smallest value observed so far")
-    gap, positive = float(best) - m, s > 0
+    gap = float(best) - m
+    positive = s > 0
     return s, gap, positive, np.divide(gap, s, out=np.zeros_like(gap), where=positive)
 
 

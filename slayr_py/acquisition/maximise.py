@@ -152,7 +152,9 @@ def _suggest(
 
     for draws, kept in effort.screens:
         pool = pool[_descending(landscape(draws).scores_of(pool.encoded))[:kept]]
-    all_draws, (few, climbs), (more, finals) = landscape(), effort.climbs, effort.finals
+    all_draws = landscape()
+    (few, climbs) = effort.climbs
+    (more, finals) = effort.finals
     reached, _ = refine(landscape(few), pool.genotypes[_spread(pool.encoded)[:climbs]], effort.gain)
     reached = reached[_descending(all_draws.scores(reached))]
     finalists, _ = refine(landscape(more), reached[distinct(all_draws.place(reached)[0], _APART)[:finals]], effort.gain)
@@ -163,7 +165,8 @@ def _suggest(
     predicted = all_draws.predictor.predict(chosen, posterior.y_mean, posterior.y_sd)
     centre, spread = predicted.centre_and_spread()
     feasible = float(np.exp(sum(gate.log_probability(chosen)[0] for gate in all_draws.gates)))
-    value, error = 0.0, float("nan")
+    value = 0.0
+    error = float("nan")
     if best is not None:
         value = float(criterion.value(mean, sd, state)[0])
         error = criterion.error(mean[:, 0], sd[:, 0], state, posterior.chains(len(mean)))

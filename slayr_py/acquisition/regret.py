@@ -24,7 +24,8 @@ from slayr_py.space import Encoded, Encoder, Fixed
 from slayr_py.space.dimension import FloatArray
 
 _FUNCTIONS = 256
-_DRAWS, _LAST_DRAWS = 16, 32  # of the hyperparameters, in a round and at the end; each has several functions
+_DRAWS = 16
+_LAST_DRAWS = 32  # of the hyperparameters, in a round and at the end; each has several functions
 _CANDIDATES = 1000
 _POOL = 400  # promising configurations that are kept
 _ANCHORS = 200
@@ -71,7 +72,8 @@ def sample_regret(
         values = _values(posterior, incumbent, anchors.encoded, pool.encoded, rng, conditions, _DRAWS)[1]
         lowest = np.unique(np.argmin(values, axis=1))
         nearby = perturbed(encoder, np.repeat(pool.genotypes[lowest], _PERTURBATIONS, axis=0), rng)
-        anchors, pool = pool[lowest[:_ANCHORS]], pool[_kept(values, lowest)]
+        anchors = pool[lowest[:_ANCHORS]]
+        pool = pool[_kept(values, lowest)]
         pool = pool.joined(Candidates.of(encoder, nearby, fixed))
     at_incumbent, values = _values(posterior, incumbent, anchors.encoded, pool.encoded, rng, conditions, _LAST_DRAWS)
     return np.asarray(np.maximum(at_incumbent - values.min(axis=1), 0.0))

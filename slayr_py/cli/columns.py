@@ -91,7 +91,8 @@ def _reason(name: str, values: pd.Series[Any]) -> str | None:
     plain = name.strip().lower()
     if _has_dates(values) or _DATE_NAMES.fullmatch(plain):
         return "dates or times"
-    different, counts = bool(values.is_unique), _counts_rows(values)
+    different = bool(values.is_unique)
+    counts = _counts_rows(values)
     if _UNNAMED.fullmatch(plain) or _NUMBER_NAMES.fullmatch(plain):
         if different:
             return "numbers or names of the rows"

@@ -107,7 +107,8 @@ def _print_regret(estimates: pd.DataFrame) -> None:
     if estimates.empty:
         return
     last = estimates.iloc[-1]
-    target, upper = _cell(last["target"], "g"), _cell(last["upper"], ".3g")
+    target = _cell(last["target"], "g")
+    upper = _cell(last["upper"], ".3g")
     _print(
         f"stopping rule: after {last['observations']} observations P(regret < {_cell(last['epsilon'], 'g')}) = "
         f"{_cell(last['probability'], '.3f')}, {target} is needed; mean regret {_cell(last['mean'], '.3g')}, "
@@ -139,7 +140,8 @@ def _print_fits(fits: pd.DataFrame, records: Mapping[int, Mapping[str, Any]]) ->
     _print(table_text(pd.DataFrame(cells)))
     if any(doubtful):
         _print("  * this suggestion does not come from a fit that passed its diagnostics")
-    influential, limits = [], None
+    influential = []
+    limits = None
     for number in fits["number"]:
         record = records[number]
         diagnostics = record.get("diagnostics", {})

@@ -153,7 +153,8 @@ def _parameter(name: str, values: pd.Series[Any]) -> Hyperparameter[Any, Any]:
         return CategoricalHyperparameter(name, sorted((_python(value) for value in distinct), key=str))
     if not np.isfinite(values).all():
         raise DataError(f"column {name!r} has the value {values[~np.isfinite(values)].iloc[0]}: drop such rows")
-    low, high = float(values.min()), float(values.max())
+    low = float(values.min())
+    high = float(values.max())
     if max(-low, high) > LARGEST_FLOAT or high - low < _SMALLEST_SPAN:
         extent = "large" if max(-low, high) > LARGEST_FLOAT else "small"
         raise DataError(

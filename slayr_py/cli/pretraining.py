@@ -44,7 +44,8 @@ def pretrained(table: Mapping[str, Any], folder: Path, encoder: Encoder) -> Kern
     check_keys(table, _KEYS, "[pretrain]")
     if "data" not in table:
         raise ConfigError('[pretrain] needs data = "FILE.csv": a column for each parameter and one for the value')
-    related, column = read_past_experiments(folder / table["data"], encoder), table.get("column", "value")
+    related = read_past_experiments(folder / table["data"], encoder)
+    column = table.get("column", "value")
     if column not in related:
         raise ConfigError(
             f"[pretrain]: {table['data']} has no column {column!r}{did_you_mean(column, [*map(str, related)])}"

@@ -16,7 +16,9 @@ from slayr_py.study import replay_parts
 from slayr_py.study.results.refits import last_fitted
 from slayr_py.study.storage.opening import quiet_optuna
 
-IDENTICAL, AGREES, DISAGREES = 0, 1, 2
+IDENTICAL = 0
+AGREES = 1
+DISAGREES = 2
 
 
 def run(source: str, *, trial: int | None, study_name: str | None) -> int:

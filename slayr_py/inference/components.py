@@ -121,7 +121,9 @@ def components(
 ) -> Components:
     """Return the posterior of the summands at m configurations; ``y_mean`` and ``y_sd`` standardised the targets."""
     names = kernel.component_names(train.encoder)
-    s, n, m = len(draws["mu"]), len(train), len(new)
+    s = len(draws["mu"])
+    n = len(train)
+    m = len(new)
     mean, sd = np.empty((2, s, len(names), m))
     rows = max(1, BLOCK // max(n * n, len(names) * n * m))
     for i in range(0, s, rows):

@@ -131,7 +131,9 @@ def draw_functions(
     InferenceError
         If a joint covariance is not positive definite up to rounding errors.
     """
-    expansions, kept, lacking = [], 0.0, 0.0
+    expansions = []
+    kept = 0.0
+    lacking = 0.0
     for predictor in _predictors(posterior, n_draws, len(anchors)):
         solved, factor = _factor(predictor, anchors)
         expansions.append(_expansion(predictor, anchors, solved, factor, each, rng))

@@ -85,7 +85,8 @@ class GaussianProcess(Model):
         self.inducing = None if inducing is None else check_integer("inducing", inducing)
         if self.inducing is not None:
             encoder = space if isinstance(space, Encoder) else Encoder(space)
-            space, kernel = encoder, as_composite(from_name(kernel, encoder))
+            space = encoder
+            kernel = as_composite(from_name(kernel, encoder))
         super().__init__(space, kernel, priors, warp, likelihood)
         if self.inducing is not None:
             planned(self)  # raises for a warp or binary observations

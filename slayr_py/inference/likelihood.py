@@ -93,11 +93,15 @@ def probit_targets(y: FloatArray, covariance: FloatArray, mu: FloatArray) -> tup
 
 def _propagate(y: FloatArray, covariance: FloatArray, mu: FloatArray) -> tuple[FloatArray, FloatArray]:
     s, n = covariance.shape[:2]
-    centre, own = mu[:, None], np.diagonal(covariance, axis1=1, axis2=2)
-    precision, shift = np.zeros((s, n)), np.zeros((s, n))
+    centre = mu[:, None]
+    own = np.diagonal(covariance, axis1=1, axis2=2)
+    precision = np.zeros((s, n))
+    shift = np.zeros((s, n))
     rows = np.arange(s)  # of draws that have not converged
     for step in range(_STEPS):
-        k, p, h = covariance[rows], precision[rows], shift[rows]
+        k = covariance[rows]
+        p = precision[rows]
+        h = shift[rows]
         root = np.sqrt(p)
         factor = np.linalg.cholesky(root[:, :, None] * k * root[:, None, :] + np.eye(n))
         v = np.stack([solve_lower(one, two) for one, two in zip(factor, k * root[:, None, :], strict=True)])

@@ -63,8 +63,11 @@ class Marginal(ABC):
     """
 
     def __init__(self, model: Model, train: Encoded, y: FloatArray) -> None:
-        self.scores, self.n = Scores(model.hyperparameters), len(train)
-        self._y, self._train, self._kernel = y, train, planned(model)
+        self.scores = Scores(model.hyperparameters)
+        self.n = len(train)
+        self._y = y
+        self._train = train
+        self._kernel = planned(model)
         self._plan = self._kernel.plan(train.encoder)
 
     @abstractmethod
@@ -135,7 +138,8 @@ class ExactMarginal(Marginal):
     def __call__(self, z: FloatArray) -> Density:
         theta = self.scores.theta(z[None])
         correlation, pullback = self._plan.correlation_pullback(self._pairs, theta)
-        sigma_f, sigma_n = float(theta["sigma_f"][0]), float(theta["sigma_n"][0])
+        sigma_f = float(theta["sigma_f"][0])
+        sigma_n = float(theta["sigma_n"][0])
         factor = self._factor(correlation[0], sigma_f, sigma_n)
         if factor is None:
             return Density(-np.inf, np.zeros(len(z)), -np.inf)

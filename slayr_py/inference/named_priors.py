@@ -42,7 +42,8 @@ def vector_prior(h: Hyperparameter, given: Mapping[str, Prior | float], layout: 
         raise DataError(f"{h.name!r} is one number: its prior cannot be a mapping, got {dict(given)!r}")
     support = h.prior.support
     named = {name: prior if isinstance(prior, Prior) else fixed(prior, support) for name, prior in given.items()}
-    labels, places = h.labels, _places(h.labels, layout)
+    labels = h.labels
+    places = _places(h.labels, layout)
     for name, prior in named.items():
         if name not in places:
             raise DataError(f"{h.name!r} has no entry {name!r} to put a prior on{did_you_mean(name, places)}")

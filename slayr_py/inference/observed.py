@@ -69,7 +69,9 @@ def observe(
     if model.likelihood == "probit":
         if known is not None or maximize:
             raise DataError("binary observations have neither y_sd nor maximize")
-        mean, sd, scaled = 0.0, 1.0, signs(targets)
+        mean = 0.0
+        sd = 1.0
+        scaled = signs(targets)
     else:
         mean, sd = standardisation(targets)
         # The same bits as for the negated values; division by a negative number would turn 0 into -0.

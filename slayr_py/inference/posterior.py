@@ -103,8 +103,12 @@ class Posterior:
         record: dict[str, Any],
         diagnostics: Diagnostics,
     ) -> None:
-        self.model, self.train, self.data = model, train, data
-        self._idata, self.record, self._diagnostics = idata, record, diagnostics
+        self.model = model
+        self.train = train
+        self.data = data
+        self._idata = idata
+        self.record = record
+        self._diagnostics = diagnostics
 
     @classmethod
     def from_run(
@@ -130,7 +134,8 @@ class Posterior:
         abandoned : sequence of mappings
             Earlier attempts, for ``record["abandoned"]``.
         """
-        model, y = observed.model, np.asarray(observed.data["y"], dtype=np.float64)
+        model = observed.model
+        y = np.asarray(observed.data["y"], dtype=np.float64)
         idata = arviz_tree(posterior_groups(model, observed.train, y, result, observed.y_mean, observed.y_sd))
         sampled = {name: ~fixed for name, fixed in model.fixed.items() if name in result.variables and not fixed.all()}
         hyperparameters = {name: result.variables[name][..., np.atleast_1d(free)] for name, free in sampled.items()}
@@ -155,8 +160,11 @@ class Posterior:
         return self._summary().html()
 
     def _summary(self) -> Summary:
-        checks, method, n = self.check(), self.record["arguments"]["method"], self.n_draws
-        several, verdict = n > 1, "ok" if checks.ok else "NOT OK"
+        checks = self.check()
+        method = self.record["arguments"]["method"]
+        n = self.n_draws
+        several = n > 1
+        verdict = "ok" if checks.ok else "NOT OK"
         lines = [
             f"Posterior of a Gaussian process: {self.kernel.description}, {len(self.train)} observations",
             f"{method}, {n} draw{'s' * several}: {checks} {verdict}",
@@ -241,11 +249,13 @@ class Posterior:
         if engine == "numpy":
             mean, sd = predict_all(self.predictor_of_rows, self.n_draws, len(self.support), new)
         elif engine == "stan":
-            stored, seed = self._idata["unconstrained_posterior"].to_dataset(), self.record["arguments"]["seed"]
+            stored = self._idata["unconstrained_posterior"].to_dataset()
+            seed = self.record["arguments"]["seed"]
             mean, sd = predict_in_stan(self.model, self.train, self.targets, stored, new, seed)
         else:
             raise DataError(f"unknown engine {engine!r}; known: 'numpy', 'stan'")
-        warp, noise = self.draws.get("warp"), np.sqrt(self.targets.common_noise(self.draws))
+        warp = self.draws.get("warp")
+        noise = np.sqrt(self.targets.common_noise(self.draws))
         return Prediction.from_latent(Latent(mean, sd, warp, self.y_mean, self.y_sd, noise))
 
     def components(self, configs: Encoded | Iterable[Mapping[str, Any]] | Any) -> Components:
@@ -301,7 +311,8 @@ class Posterior:
         InferenceError
             If a joint covariance is not positive definite up to rounding errors.
         """
-        n, seed = check_integer("n", n), check_integer("seed", seed, minimum=0)
+        n = check_integer("n", n)
+        seed = check_integer("seed", seed, minimum=0)
         rng = np.random.default_rng(seed)
         rows = rng.integers(self.n_draws, size=n)
         return self.sample_of_rows(self.encoder.encode(configs, other_columns=True), rows, rng)
@@ -462,7 +473,8 @@ class Posterior:
             If Stan fails.
         """
         stored = self._idata["unconstrained_posterior"].to_dataset()
-        program, data = compiled(self.model.kernel.program), {**self.data, "want_pointwise": 1}
+        program = compiled(self.model.kernel.program)
+        data = {**self.data, "want_pointwise": 1}
         table = generate(program, data, coordinate_table(self.model, stored), self.record["arguments"]["seed"])
         shape = (stored.sizes["chain"], stored.sizes["draw"], len(self.train))
         columns = columns_of(list(table.columns))
@@ -526,7 +538,8 @@ class Posterior:
 
     def _with_groups(self, added: Mapping[str, xr.Dataset], entries: Mapping[str, Any] | None = None) -> Posterior:
         """Return this posterior with further groups in ``idata`` and entries in its record."""
-        idata, record = arviz_tree({**groups_of(self._idata), **added}), {**self.record, **(entries or {})}
+        idata = arviz_tree({**groups_of(self._idata), **added})
+        record = {**self.record, **(entries or {})}
         return Posterior(self.model, self.train, self.data, idata, record, self._diagnostics)
 
     @cached_property

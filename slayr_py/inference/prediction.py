@@ -127,7 +127,8 @@ class Prediction(_Values):
         """Return the mixture over all draws."""
         draw_mean, draw_sd = latent.moments()
         mean, sd = mixture_moments(draw_mean, draw_sd)
-        centre, scale = latent.y_mean, latent.y_sd
+        centre = latent.y_mean
+        scale = latent.y_sd
         prediction = cls(centre + scale * mean, abs(scale) * sd, centre + scale * draw_mean, abs(scale) * draw_sd)
         prediction.latent = latent
         return prediction
@@ -231,11 +232,13 @@ def _quantile(latent: Latent, p: float) -> FloatArray:
     if latent.warp is not None:
         scores = unwarped(scores, latent.warp[:, None])
     bounds = latent.y_mean + latent.y_sd * scores
-    lower, upper = bounds.min(axis=0), bounds.max(axis=0)
+    lower = bounds.min(axis=0)
+    upper = bounds.max(axis=0)
     for _ in range(_BISECTIONS):
         middle = 0.5 * (lower + upper)
         below = latent.cumulative(middle) < p
-        lower, upper = np.where(below, middle, lower), np.where(below, upper, middle)
+        lower = np.where(below, middle, lower)
+        upper = np.where(below, upper, middle)
     return np.asarray(0.5 * (lower + upper))
 
 
@@ -289,9 +292,12 @@ class Predictor:
     def __init__(
         self, kernel: Kernel, train: Encoded, targets: Targets | FloatArray, draws: Mapping[str, FloatArray]
     ) -> None:
-        self.kernel, self.train, self.draws = kernel, train, draws
+        self.kernel = kernel
+        self.train = train
+        self.draws = draws
         self.targets = targets if isinstance(targets, Targets) else Targets(targets, np.zeros(len(train)))
-        s, n = len(draws["mu"]), len(train)
+        s = len(draws["mu"])
+        n = len(train)
         covariance = np.empty((s, n, n))
         # Blocks that fit into a processor's cache take half the time.
         block = max(1, CACHED // (n * n))
@@ -302,7 +308,8 @@ class Predictor:
         diagonal = np.arange(n)
         covariance[:, diagonal, diagonal] += noise
         self.factor = cholesky(covariance)
-        self._offset, self._slope = np.zeros((s, 1)), np.ones((s, 1))
+        self._offset = np.zeros((s, 1))
+        self._slope = np.ones((s, 1))
         residual = values - draws["mu"][:, None]
         self.whitened = np.stack([solve_lower(f, r[None])[0] for f, r in zip(self.factor, residual, strict=True)])
         self._solve_weights()
@@ -319,10 +326,15 @@ class Predictor:
     ) -> Predictor:
         """Return a predictor from factors (s, n, n) and weights (s, n) of the covariances in the mean."""
         made = cls.__new__(cls)
-        made.kernel, made.train, made.draws, made.targets = kernel, train, draws, targets
-        made.factor, made.weights = factor, weights
+        made.kernel = kernel
+        made.train = train
+        made.draws = draws
+        made.targets = targets
+        made.factor = factor
+        made.weights = weights
         made.whitened = np.einsum("snm,sn->sm", factor, weights)
-        made._offset, made._slope = np.zeros((len(factor), 1)), np.ones((len(factor), 1))
+        made._offset = np.zeros((len(factor), 1))
+        made._slope = np.ones((len(factor), 1))
         return made
 
     @property
@@ -360,8 +372,11 @@ class Predictor:
         """Return the predictor of some of these draws."""
         some = copy(self)
         some.draws = {name: values[rows] for name, values in self.draws.items()}
-        some._offset, some._slope = self._offset[rows], self._slope[rows]
-        some.factor, some.whitened, some.weights = self.factor[rows], self.whitened[rows], self.weights[rows]
+        some._offset = self._offset[rows]
+        some._slope = self._slope[rows]
+        some.factor = self.factor[rows]
+        some.whitened = self.whitened[rows]
+        some.weights = self.weights[rows]
         return some
 
     def moments(self, new: Encoded) -> tuple[FloatArray, FloatArray]:
@@ -373,7 +388,8 @@ class Predictor:
         """Return the prediction in units of the user, for targets standardised with ``y_mean`` and ``y_sd``."""
         cross = self.kernel.cross(new, self.train, self.draws)
         mean, variance = self._moments(new, cross, self._solve(cross))
-        warp, noise = self.draws.get("warp"), np.sqrt(self.targets.common_noise(self.draws))
+        warp = self.draws.get("warp")
+        noise = np.sqrt(self.targets.common_noise(self.draws))
         return Prediction.from_latent(Latent(mean, np.sqrt(variance), warp, y_mean, y_sd, noise))
 
     def joint_moments(self, new: Encoded) -> tuple[FloatArray, FloatArray]:
@@ -408,15 +424,19 @@ class Predictor:
         """
         if not len(pending):
             return self
-        n, q = len(self.train), len(pending)
+        n = len(self.train)
+        q = len(pending)
         solved = self._solve(self.kernel.cross(pending, self.train, self.draws))
         rest = self.kernel.cross(pending, pending, self.draws) - solved @ solved.transpose(0, 2, 1)
         diagonal = np.arange(q)
         rest[:, diagonal, diagonal] += self.targets.common_noise(self.draws)[:, None]
         factor = np.zeros((len(solved), n + q, n + q))
-        factor[:, :n, :n], factor[:, n:, :n], factor[:, n:, n:] = self.factor, solved, cholesky(rest)
+        factor[:, :n, :n] = self.factor
+        factor[:, n:, :n] = solved
+        factor[:, n:, n:] = cholesky(rest)
         extended = copy(self)
-        extended.train, extended.factor = self.train.concatenate(pending), factor
+        extended.train = self.train.concatenate(pending)
+        extended.factor = factor
         # The assumed values are the mean given the observations, so that their whitened residuals are 0.
         extended.whitened = np.hstack([self.whitened, np.zeros((len(solved), q))])
         extended._solve_weights()
@@ -453,8 +473,11 @@ def predict_all(predictor_of: PredictorOf, n_draws: int, n_points: int, new: Enc
         Numbers s of draws and n of points in a predictor's factors.
     new : Encoded
     """
-    s, n, m = n_draws, n_points, len(new)
-    mean, sd = np.empty((s, m)), np.empty((s, m))
+    s = n_draws
+    n = n_points
+    m = len(new)
+    mean = np.empty((s, m))
+    sd = np.empty((s, m))
     columns = max(1, min(m, BLOCK // max(n, 1) // 8))
     rows = max(1, BLOCK // (max(n, 1) * max(n, columns, 1)))
     for i in range(0, s, rows):
@@ -474,7 +497,8 @@ def sample_all(
     Blocks of draws limit the memory; arguments as in :func:`predict_all`.
     """
     normals = rng.standard_normal((len(rows), len(new)))
-    values, distinct = np.empty(normals.shape), np.unique(rows)
+    values = np.empty(normals.shape)
+    distinct = np.unique(rows)
     block = max(1, BLOCK // max(n_points, len(new), 1) ** 2)
     for i in range(0, len(distinct), block):
         some = distinct[i : i + block]

@@ -151,7 +151,8 @@ def replay_folder(path: str | Path, progress: Callable[[str], None] | None = Non
         If the files cannot be read. The other errors are those of :func:`replay`.
     """
     record_file = Path(path) / "record.json" if Path(path).is_dir() else Path(path)
-    record, data = _json(record_file), _json(record_file.with_name("data.json"))
+    record = _json(record_file)
+    data = _json(record_file.with_name("data.json"))
     try:
         return record, replay(record, data, progress)
     except StorageError as error:
@@ -216,7 +217,9 @@ def _parse(record: Mapping[str, Any]) -> _RecordedRun:
     if missing := [name for name in _NEEDED if name not in record]:
         raise KeyError(", ".join(missing))
     model = GaussianProcess.fromdict(record)
-    program, likelihood, arguments = record["program"]["name"], record["program"]["likelihood"], record["arguments"]
+    program = record["program"]["name"]
+    likelihood = record["program"]["likelihood"]
+    arguments = record["arguments"]
     if program not in program_names() or program != model.kernel.program:
         raise ValueError(f"{program!r:.80} is not the program of its kernel, {model.kernel.program}")
     if likelihood not in get_args(Likelihood):

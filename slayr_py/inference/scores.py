@@ -34,7 +34,8 @@ class Scores:
             labels = ("",) if h.labels is None else h.labels
             self._places[h.name] = slice(len(entries), len(entries) + len(labels))
             entries += [(h.name, label) for label in labels]
-        self.entries, self.size = tuple(entries), len(entries)
+        self.entries = tuple(entries)
+        self.size = len(entries)
         # Normal and log-normal priors, which nearly all are, are transformed together: a call for each costs more than
         # the covariance of a hundred points.
         self._location, self._scale = np.zeros((2, self.size))
@@ -43,7 +44,8 @@ class Scores:
         for h in self._hyperparameters:
             own = self._places[h.name]
             if isinstance(h.prior, Normal | LogNormal):
-                self._location[own], self._scale[own] = h.prior.mu, h.prior.sigma
+                self._location[own] = h.prior.mu
+                self._scale[own] = h.prior.sigma
                 self._is_log[own] = isinstance(h.prior, LogNormal)
             else:
                 self._others.append(h)

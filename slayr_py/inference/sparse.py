@@ -97,7 +97,8 @@ class SparseMarginal(Marginal):
         self._floor = model.noise_floor**2
         rows = inducing_rows(train, inducing, seed)
         self.inducing = train[rows]
-        X, Z = train.columns, self.inducing.columns
+        X = train.columns
+        Z = self.inducing.columns
         self._columns, self._rows = np.triu_indices(len(rows))
         self._diagonal = np.flatnonzero(self._columns == self._rows)
         self._among = Pairs(Z[self._rows], Z[self._columns], ())
@@ -112,7 +113,9 @@ class SparseMarginal(Marginal):
         solved = self._solved(theta)
         if solved is None:
             return Density(-np.inf, np.zeros(len(z)), -np.inf)
-        m, noise, beta = len(self.inducing), solved.noise, solved.weights
+        m = len(self.inducing)
+        noise = solved.noise
+        beta = solved.weights
         signal = float(theta["sigma_f"][0]) ** 2
         root = dtrtrs(solved.inner_factor, np.eye(m), lower=1)[0]
         inner_inverse = root.T @ root
@@ -186,7 +189,8 @@ class SparseMarginal(Marginal):
         return np.asarray((triangle * np.sign(np.diagonal(triangle))[:, None]).T), solved.weights
 
     def _solved(self, theta: Draws) -> _Solved | None:
-        m, signal = len(self.inducing), float(theta["sigma_f"][0]) ** 2
+        m = len(self.inducing)
+        signal = float(theta["sigma_f"][0]) ** 2
         noise = float(theta["sigma_n"][0]) ** 2 + self._floor
         own = np.zeros((m, m))
         own[self._rows, self._columns] = signal * self._plan.correlation(self._among, theta)[0]

@@ -56,7 +56,8 @@ def fit_sparse(observed: Observed, inducing: int, options: FitOptions, seed: int
         Method "map" gives the mode; every other method draws by importance sampling around it.
     seed : int
     """
-    clock, data = time.perf_counter(), observed.data
+    clock = time.perf_counter()
+    data = observed.data
     if np.any(data["y_sd"] > 0):
         raise DataError(
             "a sparse fit has one noise for all observations; leave y_sd out, or fit fewer without inducing"
@@ -68,12 +69,12 @@ def fit_sparse(observed: Observed, inducing: int, options: FitOptions, seed: int
         rng = np.random.default_rng(seed)
         size = marginal.scores.size
         mode = find_mode(marginal, [np.zeros(size), *rng.standard_normal((STARTS - 1, size))])
-        draws, pareto_k, ess = mode.z[None], float("nan"), float("nan")
+        draws = mode.z[None]
+        pareto_k = float("nan")
+        ess = float("nan")
         if method == "laplace":
-            wanted, start = (
-                min(options.chains * options.draws, MOST_DRAWS),
-                laplace_draws(marginal, mode.z, PROPOSALS, rng),
-            )
+            wanted = min(options.chains * options.draws, MOST_DRAWS)
+            start = laplace_draws(marginal, mode.z, PROPOSALS, rng)
 
             def log_density(points: FloatArray) -> FloatArray:
                 return np.array([marginal.log_density(z) for z in points])
@@ -82,7 +83,9 @@ def fit_sparse(observed: Observed, inducing: int, options: FitOptions, seed: int
                 return k <= PARETO_K_LIMIT and effective >= importance_ess_limit(wanted, method)
 
             found = improve(log_density, start, wanted, good, rng, PROPOSALS * max(1, size // 10))
-            draws, pareto_k, ess = found.draws, found.pareto_k, found.ess
+            draws = found.draws
+            pareto_k = found.pareto_k
+            ess = found.ess
     theta = marginal.scores.theta(draws)
     variables = {name: values.reshape(1, len(draws), -1) for name, values in theta.items()}
     for h in observed.model.hyperparameters:
@@ -113,7 +116,8 @@ class SparsePosterior(Posterior):
     @classmethod
     def from_marginal(cls, observed: Observed, marginal: SparseMarginal, run: Run) -> SparsePosterior:
         """Label the draws of a run and factorise their covariances."""
-        model, y = observed.model, np.asarray(observed.data["y"], dtype=np.float64)
+        model = observed.model
+        y = np.asarray(observed.data["y"], dtype=np.float64)
         idata = arviz_tree(posterior_groups(model, observed.train, y, run, observed.y_mean, observed.y_sd))
         diagnostics = diagnose({}, run.arguments, {}, run.pareto_k, run.importance_ess)
         kind = "a point estimate" if run.arguments["method"] == "map" else "draws by importance sampling"
@@ -159,7 +163,8 @@ class SparsePosterior(Posterior):
     @override
     def predictor_of_rows(self, rows: NDArray[np.intp]) -> Predictor:
         draws = {name: values[rows] for name, values in self.draws.items()}
-        factors, weights = self._factors[rows], self._weights[rows]
+        factors = self._factors[rows]
+        weights = self._weights[rows]
         return Predictor.from_factors(self.kernel, self.inducing, self.targets, draws, factors, weights)
 
     @override

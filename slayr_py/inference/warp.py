@@ -39,7 +39,8 @@ def log_slope(y: FloatArray, a: FloatArray) -> FloatArray:
 def unwarped_moments(mean: FloatArray, sd: FloatArray, a: FloatArray) -> tuple[FloatArray, FloatArray]:
     """Return mean and standard deviation of T^-1(t) for normal t, by Gauss-Hermite quadrature with 32 nodes."""
     pivot = unwarped(mean, a)
-    first, second = np.zeros(pivot.shape), np.zeros(pivot.shape)
+    first = np.zeros(pivot.shape)
+    second = np.zeros(pivot.shape)
     with np.errstate(over="ignore", invalid="ignore"):
         for node, weight in zip(_NODES, _WEIGHTS, strict=True):
             deviation = unwarped(mean + sd * node, a) - pivot

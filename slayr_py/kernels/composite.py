@@ -71,7 +71,8 @@ class Composable(Kernel):
     def _combine(self, other: object, join: Callable[[Node, Node], Node]) -> Composite:
         if not isinstance(other, Composable):
             return self._refuse(other)
-        (left, given), (right, others) = self.as_node(), other.as_node()
+        (left, given) = self.as_node()
+        (right, others) = other.as_node()
         names: dict[str, str] = {}
         for name, kernel in others.items():
             taken = {*given, *others, *names.values(), *LEAVES}
@@ -284,7 +285,8 @@ class Composite(Planned):
 
     @override
     def component_names(self, encoder: Layout) -> tuple[str, ...]:
-        plan, found = self.plan(encoder), leaves(self.node)
+        plan = self.plan(encoder)
+        found = leaves(self.node)
         names = [" * ".join(spell(found[leaf]) for leaf in one.leaves) for one in plan.components()]
         # Equal summands are told apart by the numbers of their leaves.
         labels = [" * ".join(plan.leaves[leaf].label for leaf in one.leaves) for one in plan.components()]
@@ -348,7 +350,8 @@ class _Builder:
     def _add_leaf(self, leaf: Leaf) -> None:
         number = f"{len(self.leaves) + 1}:{leaf.name}"
         given = self.given_kernels[leaf.name] if leaf.name in self.given_kernels else None
-        kind, columns = leaf.name, _columns(leaf, self.encoder)
+        kind = leaf.name
+        columns = _columns(leaf, self.encoder)
         if given is not None:
             part = _only_part(leaf.name, given)
             self.given.append(part)
@@ -428,7 +431,8 @@ def _columns(leaf: Leaf, encoder: Layout) -> tuple[int, ...]:
             near = did_you_mean(name, map(spell_column, encoder.names))
             raise DataError(f"{spell(leaf)}: no parameter {name!r}{near}")
     wanted = encoder.names if leaf.columns is None else leaf.columns
-    kinds, places = {d.name: d.kind for d in encoder.dimensions}, _places(encoder)
+    kinds = {d.name: d.kind for d in encoder.dimensions}
+    places = _places(encoder)
     for name in wanted:
         if kinds[name] == "categorical" and leaf.name not in STATIONARY:
             others = ",".join(spell_column(n) for n in encoder.names if kinds[n] != "categorical")
@@ -441,9 +445,11 @@ def _columns(leaf: Leaf, encoder: Layout) -> tuple[int, ...]:
 
 def _places(encoder: Layout) -> dict[str, range]:
     """Return the columns of the encoded inputs of each parameter. Names of columns need not be distinct."""
-    places, end = {}, 0
+    places = {}
+    end = 0
     for d in encoder.dimensions:
-        start, end = end, end + (len(d.levels) if d.kind == "categorical" else 1)
+        start = end
+        end = end + (len(d.levels) if d.kind == "categorical" else 1)
         places[d.name] = range(start, end)
     return places
 

@@ -78,9 +78,13 @@ class Tree:
         """Yield squared distance over squared length-scale for each dimension."""
         omega = np.prod(np.where(self.lineage > 0, draws["gamma"][:, None, :], 1.0), axis=-1)
         scale = np.square(omega / draws["lengthscale"])
-        x_a, x_b, on_a, on_b = self.inputs(a), self.inputs(b), self.activity(a), self.activity(b)
+        x_a = self.inputs(a)
+        x_b = self.inputs(b)
+        on_a = self.activity(a)
+        on_b = self.activity(b)
         for i, m in enumerate(self.levels):
-            rho, weight = draws["rho"][:, i], scale[:, i, None, None]
+            rho = draws["rho"][:, i]
+            weight = scale[:, i, None, None]
             one = np.abs(on_a[:, None, i] - on_b[None, :, i])
             if m:
                 different = on_a[:, None, i] * on_b[None, :, i] * (x_a[:, None, i] != x_b[None, :, i])

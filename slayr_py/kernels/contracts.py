@@ -266,7 +266,8 @@ class Contract:
         return data
 
     def _check(self, variable: Variable, data: StanData) -> None:
-        value, shape = np.asarray(data[variable.name]), variable.lengths(data)
+        value = np.asarray(data[variable.name])
+        shape = variable.lengths(data)
         legal = value.shape == shape and value.dtype.kind in ("iu" if variable.type == "int" else "iuf")
         if isinstance(variable, Entry) and variable.codes:
             legal = legal and value in variable.codes.values()

@@ -126,7 +126,8 @@ class _Parser:
         at = self.at if at is None else at
         start = max(0, at - 80)
         excerpt = "".join(char if char.isprintable() else " " for char in self.text[start : at + 40])
-        before, after = "..." if start else "", "..." if at + 40 < len(self.text) else ""
+        before = "..." if start else ""
+        after = "..." if at + 40 < len(self.text) else ""
         return DataError(
             f"character {at + 1} of the expression: {problem}; {way_out}\n"
             f"    {before}{excerpt}{after}\n"

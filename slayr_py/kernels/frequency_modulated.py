@@ -172,10 +172,12 @@ class FrequencyModulated(Kernel):
     ) -> tuple[FloatArray, FloatArray]:
         """Return the covariances (s, ...) at distances t, and their derivatives by the real inputs, (s, ..., D_c)."""
         ones = [1] * (t.ndim - 1)
-        factors, slopes = [], []
+        factors = []
+        slopes = []
         for p, (eigenvalues, weights) in enumerate(graphs):
             alpha, y = self.modulator.scaled(t, draws, p)
-            k, by_t = np.zeros_like(t), np.zeros_like(t)
+            k = np.zeros_like(t)
+            by_t = np.zeros_like(t)
             for eigenvalue, weight in zip(eigenvalues, weights, strict=True):
                 z = eigenvalue * draws["beta"][:, p].reshape(-1, *ones)
                 k += weight * self.modulator.response(z, y, draws)

@@ -97,7 +97,9 @@ class Hierarchical(Kernel):
             raise DataError(f"unknown base kernel {base!r}{did_you_mean(base, tuple(BASES))}")
         if combine not in get_args(Combine):
             raise DataError(f"unknown combination {combine!r}{did_you_mean(combine, get_args(Combine))}")
-        self.base, self.combine, self.p = base, combine, checked_order(p)
+        self.base = base
+        self.combine = combine
+        self.p = checked_order(p)
 
     @property
     @override
@@ -160,7 +162,8 @@ class Hierarchical(Kernel):
 
     def tree_hyperparameters(self, tree: Tree) -> tuple[Hyperparameter, ...]:
         """Return weights with weakly informative priors, and length-scales with the prior of the Matérn kernel."""
-        names, dimension = tree.names, tree.dimension
+        names = tree.names
+        dimension = tree.dimension
         shape = (Hyperparameter("rq_alpha", LogNormal(0.0, 1.0)),) if self.base == "rq" else ()
         return (
             Hyperparameter("gamma", Beta(2.0, 1.0), tree.weight_names, tree.weight_dimension),
@@ -200,7 +203,8 @@ class Hierarchical(Kernel):
         factors = [correlation(each.squared, self.base, self.p, rq_alpha) for each in separations]
         combined, others = product_and_others(factors, shape)
         if self.combine == "sum":
-            combined, others = sum(factors, start=np.zeros(shape)), [np.ones(())] * len(factors)
+            combined = sum(factors, start=np.zeros(shape))
+            others = [np.ones(())] * len(factors)
         gradient = np.empty((*shape, len(a.encoder.real_names)))
         column = 0
         for i, separation in enumerate(separations):

@@ -296,7 +296,8 @@ class PlannedLeaf:
 
     def _stationary_gradient(self, h: FloatArray, pairs: Pairs, draws: Draws) -> Iterator[tuple[int, FloatArray]]:
         base, p = STATIONARY[self.kind]
-        by_distance, weight = slope(h, base, p, self._rq_alpha(draws, h)), self._weight(draws)
+        by_distance = slope(h, base, p, self._rq_alpha(draws, h))
+        weight = self._weight(draws)
         for position, column, c in self._real(pairs):
             yield position, 2 * _against(weight[:, c], h) * (pairs.a - pairs.b)[..., column] * by_distance
 
@@ -305,7 +306,8 @@ class PlannedLeaf:
         return np.asarray(np.pi / _against(draws["period"][:, self.period], difference) * difference)
 
     def _periodic(self, pairs: Pairs, draws: Draws) -> FloatArray:
-        total, weight = np.zeros(()), self._weight(draws)
+        total = np.zeros(())
+        weight = self._weight(draws)
         for c in range(len(self.columns)):
             squares = np.square(np.sin(self._phases(pairs, draws, c)))
             total = total + _against(weight[:, c], squares) * squares
@@ -319,7 +321,8 @@ class PlannedLeaf:
 
     def _linear_norm(self, draws: Draws) -> tuple[FloatArray, FloatArray, FloatArray]:
         """Return the weights and centres (s, C), and the denominator (s,)."""
-        weight, centre = self._weight(draws), draws["centre"][:, self.centre]
+        weight = self._weight(draws)
+        centre = draws["centre"][:, self.centre]
         return weight, centre, 1 + np.sum(weight * (np.square(0.5 - centre) + 1 / 12), axis=1)
 
     def _linear(self, pairs: Pairs, draws: Draws) -> FloatArray:

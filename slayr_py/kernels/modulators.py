@@ -220,8 +220,10 @@ class Neural(Modulator):
         self, a: Encoded, b: Encoded, draws: Draws
     ) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray, FloatArray]:
         """Return the angle asin(...), 2 c'S c~, the other leg of its right triangle, and both norms."""
-        n_a, n_b = self._norms(a, draws), self._norms(b, draws)
-        left, right = n_a[:, :, None], n_b[:, None, :]
+        n_a = self._norms(a, draws)
+        n_b = self._norms(b, draws)
+        left = n_a[:, :, None]
+        right = n_b[:, None, :]
         half = 0.5 * (left + right - squared_distance(a, b, draws["lengthscale"]))
         # Near 1 asin loses digits; the arctangent of the same angle does not.
         root = np.sqrt(np.maximum(1 + 2 * (left + right) + 4 * (left * right - np.square(half)), 1.0))

@@ -92,7 +92,8 @@ class Moments:
         indices = indices[rows][:, self._columns]
         self._levels, prefix = _levels(indices[:, :-1])
         first = np.flatnonzero(np.diff(prefix, prepend=-1))
-        least, most = np.minimum.reduceat(indices[:, -1], first), np.maximum.reduceat(indices[:, -1], first)
+        least = np.minimum.reduceat(indices[:, -1], first)
+        most = np.maximum.reduceat(indices[:, -1], first)
         by_range = np.lexsort((least, most))
         if self._levels:
             self._levels[-1] = Level(*(array[by_range] for array in self._levels[-1]))
@@ -149,7 +150,8 @@ class Moments:
             k, of_b, of_a = self.covariance_and_variances(b, a)
             return k.T, of_a, of_b
         weighted = self._weighted(b)
-        k, of_a = np.empty((len(a), len(b))), np.empty(len(a))
+        k = np.empty((len(a), len(b)))
+        of_a = np.empty(len(a))
         for rows in self._blocks(len(a)):
             features = self.features(a[rows])
             np.matmul(features.T, weighted, out=k[rows])
@@ -166,7 +168,8 @@ class Moments:
     def covariance_gradient(self, a: FloatArray, b: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Return K^E (n_a, n_b) and its derivatives by a (n_a, n_b, d)."""
         weighted = self._weighted(b)
-        k, gradient = np.empty((len(a), len(b))), np.empty((len(a), len(b), a.shape[1]))
+        k = np.empty((len(a), len(b)))
+        gradient = np.empty((len(a), len(b), a.shape[1]))
         for rows in self._blocks(len(a)):
             np.matmul(self.features(a[rows]).T, weighted, out=k[rows])
             for c in range(a.shape[1]):
@@ -175,7 +178,8 @@ class Moments:
 
     def variance_gradient(self, a: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Return K^E(a, a) (n_a,) and its derivatives (n_a, d)."""
-        k, gradient = np.empty(len(a)), np.empty(a.shape)
+        k = np.empty(len(a))
+        gradient = np.empty(a.shape)
         for rows in self._blocks(len(a)):
             weighted = self.features(a[rows]) * self.weights[:, None]
             k[rows] = np.einsum("ij,ij->j", weighted, self.features(a[rows]))
@@ -253,7 +257,8 @@ def moments(
         latest = kept.variance(reference)
         if before is not None and np.all(np.abs(latest - variance) <= accuracy * latest):
             return before if len(before) <= limit else None
-        before, variance = kept, latest
+        before = kept
+        variance = latest
     return None
 
 
@@ -283,7 +288,9 @@ class _Search:
         self, series: PowerSeries, points: FloatArray, alpha: FloatArray, radius: FloatArray, tempering: float
     ) -> None:
         d = points.shape[1]
-        self.series, self.alpha, self.power = series, alpha, 2 * tempering
+        self.series = series
+        self.alpha = alpha
+        self.power = 2 * tempering
         self.envelopes = [series.envelope(c, radius[c]) for c in range(d)]
         self.tables = [series.powers(points[:, c], c, len(self.envelopes[c])) for c in range(d)]
         # The largest factor by which a column can raise the bound of a prefix.
@@ -295,7 +302,8 @@ class _Search:
 
         None if a level has more than ``limit`` prefixes.
         """
-        sums, envelope = self.alpha[None], np.ones(1)
+        sums = self.alpha[None]
+        envelope = np.ones(1)
         indices = np.empty((1, 0), dtype=np.intp)
         for c, (table, columns_envelope) in enumerate(zip(self.tables, self.envelopes, strict=True)):
             degree = indices.sum(axis=1)[:, None] + np.arange(len(table))
@@ -304,13 +312,16 @@ class _Search:
             parent, order = np.nonzero((bound >= least) & (degree <= (np.inf if total is None else total)))
             if len(parent) > 4 * limit:
                 return None
-            sums, envelope = sums[parent] * table[order], envelope[parent] * columns_envelope[order]
+            sums = sums[parent] * table[order]
+            envelope = envelope[parent] * columns_envelope[order]
             indices = np.column_stack([indices[parent], order])
             bound = np.abs(sums).sum(axis=1) ** self.power * envelope * self.growth[c + 1]
             keep = bound >= least
             if keep.sum() > limit:
                 return None
-            sums, envelope, indices = sums[keep], envelope[keep], indices[keep]
+            sums = sums[keep]
+            envelope = envelope[keep]
+            indices = indices[keep]
         weights = np.abs(sums.sum(axis=1)) ** self.power * self.series.coefficients(indices.sum(axis=1))
         return indices, weights, weights * envelope
 

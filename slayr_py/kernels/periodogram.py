@@ -23,7 +23,8 @@ BLOCK = 2**16
 ROUNDING = 1e-10
 """Differences that are smaller than this share of their terms are taken as rounding errors."""
 
-MOST_POINTS, MOST_PEAKS = 2000, 8
+MOST_POINTS = 2000
+MOST_PEAKS = 8
 
 
 def peaks(x: FloatArray, y: FloatArray, count: int) -> FloatArray:
@@ -103,8 +104,12 @@ def _power(x: FloatArray, y: FloatArray, frequencies: FloatArray) -> FloatArray:
 
 def _local_maxima(at: FloatArray, values: FloatArray) -> tuple[FloatArray, FloatArray]:
     """Return places and values of the maxima of parabolas through each local maximum and its two neighbours."""
-    left, middle, right = values[:-2], values[1:-1], values[2:]
+    left = values[:-2]
+    middle = values[1:-1]
+    right = values[2:]
     maxima = np.flatnonzero((middle > left) & (middle >= right))
-    left, middle, right = left[maxima], middle[maxima], right[maxima]
+    left = left[maxima]
+    middle = middle[maxima]
+    right = right[maxima]
     shift = (left - right) / (left - 2 * middle + right) / 2
     return at[maxima + 1] + shift * (at[1] - at[0]), middle - (left - right) * shift / 4

@@ -100,7 +100,8 @@ class Plan:
             np.concatenate([_lower_triangle(one.between(train, train)), diagonal])
             for one, diagonal in zip(self.given, own, strict=True)
         ]
-        n, m = len(train), len(new)
+        n = len(train)
+        m = len(new)
         return {
             "given": _side_by_side(triangles, n * (n + 1) // 2),
             "given_cross": _side_by_side([one.between(train, new).ravel(order="F") for one in self.given], n * m),
@@ -135,7 +136,8 @@ class Plan:
         values = self._all_values([value for value, _ in of_leaves], draws)
 
         def pullback(adjoint: FloatArray) -> dict[str, FloatArray]:
-            operands, s = self._operands(), len(draws["sigma_f"])
+            operands = self._operands()
+            s = len(draws["sigma_f"])
             slopes = {name: np.zeros_like(draws[name]) for name in _HYPERPARAMETERS if name in draws}
             left, right = np.zeros((2, s, self.n_split + max(self.n_share, 1) - 1))
             for i, (step, inner) in enumerate(zip(self.steps, self._adjoints(values, draws), strict=True)):
@@ -169,7 +171,8 @@ class Plan:
             if step > 0:
                 stack.append([Component((step - 1,), ())])
                 continue
-            right, left = stack.pop(), stack.pop()
+            right = stack.pop()
+            left = stack.pop()
             if step == 0:
                 stack.append([Component(a.leaves + b.leaves, a.weights + b.weights) for a in left for b in right])
             else:
@@ -180,7 +183,8 @@ class Plan:
 
     def component_correlations(self, pairs: Pairs, draws: Draws) -> FloatArray:
         """Return the values of each summand, (k, s, ...), without ``sigma_f``; they add up to the expression."""
-        values, weights = [leaf.value(pairs, draws) for leaf in self.leaves], self.weights(draws)
+        values = [leaf.value(pairs, draws) for leaf in self.leaves]
+        weights = self.weights(draws)
         products = []
         for component in self.components():
             weight = np.ones(len(draws["sigma_f"]))
@@ -202,7 +206,8 @@ class Plan:
             if step > 0:
                 values.append(of_leaves[step - 1])
             else:
-                b, a = values[stack.pop()], values[stack.pop()]
+                b = values[stack.pop()]
+                a = values[stack.pop()]
                 if step == 0:
                     values.append(a * b)
                 else:
@@ -219,14 +224,16 @@ class Plan:
         stack: list[int] = []
         for i, step in enumerate(self.steps):
             if step <= 0:
-                right, left = stack.pop(), stack.pop()
+                right = stack.pop()
+                left = stack.pop()
                 operands[i] = left, right
             stack.append(i)
         return operands
 
     def _adjoints(self, values: list[FloatArray], draws: Draws) -> list[FloatArray]:
         """Return the derivatives of the expression by the values after each step."""
-        weights, operands = self.weights(draws), self._operands()
+        weights = self.weights(draws)
+        operands = self._operands()
         adjoints: list[FloatArray] = [np.ones(())] * len(values)
         shape = (-1, *[1] * (values[-1].ndim - 1))
         for i in reversed(range(len(values))):

@@ -118,7 +118,8 @@ class Pretrained(Planned):
         self.columns = _checked_columns(columns)
         self.support, self.alpha = _checked_support(support, alpha, len(self.columns))
         check_origin(origin, self.columns)
-        self.family, self.origin = family, origin if isinstance(origin, str) else dict(origin)
+        self.family = family
+        self.origin = origin if isinstance(origin, str) else dict(origin)
         self.family_options = dict(family_options or {})
         self._free = _checked_family(family, lengthscale, self.family_options, len(self.columns))
         self.lengthscale = None if lengthscale is None else np.array(lengthscale, dtype=np.float64)
@@ -201,7 +202,8 @@ class Pretrained(Planned):
     @override
     def plan(self, encoder: Layout) -> Plan:
         given = tuple(self._part(layer) for layer in self.layers)
-        empty, leaves = slice(0, 0), []
+        empty = slice(0, 0)
+        leaves = []
         for i, layer in enumerate(self.layers):
             feature = 0 if layer == 2 else -1
             leaves.append(PlannedLeaf(_LAYERS[layer], given[i].kind, (), empty, empty, -1, -1, feature, i))
@@ -336,7 +338,8 @@ class Features:
     """
 
     def __init__(self, reweighted: Reweighted, origin: FloatArray, distance_scale: float | None) -> None:
-        self._reweighted, self._origin = reweighted, origin
+        self._reweighted = reweighted
+        self._origin = origin
         self._distance_scale = distance_scale
         self._last: tuple[Encoded, Encoded, FloatArray, FloatArray, FloatArray] | None = None
         self.vanishing = 0
@@ -362,7 +365,8 @@ class Features:
         """Return K^E(a, b), K^E(a, a) and K^E(b, b); the last ones are kept, since both layers need them."""
         last = self._last
         if last is None or last[0] is not a or last[1] is not b:
-            u, v = a.columns - self._origin, b.columns - self._origin
+            u = a.columns - self._origin
+            v = b.columns - self._origin
             k, of_a, of_b = self._reweighted.covariance_and_variances(u, v)
             self.vanishing = max(self.vanishing, int(np.sum(of_a < _VANISHING)), int(np.sum(of_b < _VANISHING)))
             self._last = last = (a, b, k, of_a, of_b)
@@ -370,9 +374,11 @@ class Features:
 
     def slopes(self, a: Encoded, b: Encoded) -> tuple[FloatArray, FloatArray]:
         """Return the derivatives of K^E(a, b) (n_a, n_b, D_c) and K^E(a, a) (n_a, D_c) by the real inputs of a."""
-        u, v = a.columns - self._origin, b.columns - self._origin
+        u = a.columns - self._origin
+        v = b.columns - self._origin
         real = list(a.encoder.column_of.values())
-        by_cross, by_own = self._reweighted.covariance_gradient(u, v)[1], self._reweighted.variance_gradient(u)[1]
+        by_cross = self._reweighted.covariance_gradient(u, v)[1]
+        by_own = self._reweighted.variance_gradient(u)[1]
         return by_cross[..., real], by_own[..., real]
 
 
@@ -405,9 +411,11 @@ class _OneLayer(_Layer):
     @override
     def gradient(self, a: Encoded, b: Encoded) -> tuple[FloatArray, FloatArray]:
         _, of_a, of_b = self.kernel.features(a.encoder).values(a, b)
-        value, (by_cross, by_own) = self.between(a, b), self.kernel.features(a.encoder).slopes(a, b)
+        value = self.between(a, b)
+        (by_cross, by_own) = self.kernel.features(a.encoder).slopes(a, b)
         vanishes = (of_a < _VANISHING)[:, None] | (of_b < _VANISHING)
-        safe_a, safe_b = np.maximum(of_a, _VANISHING), np.maximum(of_b, _VANISHING)
+        safe_a = np.maximum(of_a, _VANISHING)
+        safe_b = np.maximum(of_b, _VANISHING)
         slope = by_cross / (np.sqrt(safe_a)[:, None] * np.sqrt(safe_b))[..., None]
         slope -= value[..., None] * (by_own / (2 * safe_a[:, None]))[:, None]
         return value, np.where(vanishes[..., None], 0.0, slope)
@@ -493,7 +501,8 @@ def _checked_family(
 
 def _checked_support(support: ArrayLike, alpha: ArrayLike, n_columns: int) -> tuple[FloatArray, FloatArray]:
     try:
-        points, weights = np.array(support, dtype=np.float64), np.array(alpha, dtype=np.float64)
+        points = np.array(support, dtype=np.float64)
+        weights = np.array(alpha, dtype=np.float64)
     except (TypeError, ValueError) as error:
         raise DataError(f"support and alpha must be numbers: {error}") from error
     if points.ndim != 2 or points.shape[1] != n_columns or weights.shape != points.shape[:1]:

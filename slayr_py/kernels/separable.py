@@ -74,7 +74,8 @@ class Separable(Kernel):
             raise DataError(f"unknown combination {combine!r}{did_you_mean(combine, get_args(Combine))}")
         if base not in ("se", "matern"):
             raise DataError(f"unknown base kernel {base!r}{did_you_mean(base, ('se', 'matern'))}")
-        self.graph, self.combine = graph, combine
+        self.graph = graph
+        self.combine = combine
         self.base: Literal["se", "matern"] = base
         self.p = checked_order(p)
         self._response = _GRAPHS[graph]
@@ -102,7 +103,8 @@ class Separable(Kernel):
 
     @override
     def stan_data(self, train: Encoded, new: Encoded) -> dict[str, StanValue]:
-        modulator, combine = MODULATORS[self._response.name], COMBINATIONS[self.combine]
+        modulator = MODULATORS[self._response.name]
+        combine = COMBINATIONS[self.combine]
         data = graph_data(train, new) | {"modulator": modulator, "combine": combine}
         return data if self.base == "se" else data | {"base": BASES[self.base], "p": self.p}
 

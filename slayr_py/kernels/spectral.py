@@ -24,7 +24,8 @@ from slayr_py.space.dimension import FloatArray
 def vertex_weights(a: Encoded, b: Encoded) -> Iterator[tuple[FloatArray, list[FloatArray]]]:
     """Yield the distinct eigenvalues (G,) of every graph, and G arrays W_g(v_a, v_b) of shape (n_a, n_b)."""
     for position, spectrum in enumerate(a.encoder.spectra.values()):
-        u_a, u_b = spectrum.basis[a.vertices[:, position]], spectrum.basis[b.vertices[:, position]]
+        u_a = spectrum.basis[a.vertices[:, position]]
+        u_b = spectrum.basis[b.vertices[:, position]]
         groups = [spectrum.group_of == g for g in range(len(spectrum.eigenvalues))]
         yield spectrum.eigenvalues, [u_a[:, of_group] @ u_b[:, of_group].T for of_group in groups]
 

@@ -78,7 +78,8 @@ class Affinities:
 
     def between(self, a: Sequence[Node], b: Sequence[Node]) -> FloatArray:
         """Return the affinities of all pairs of canonical expressions, (n_a, n_b)."""
-        rows, columns = self._known(a), self._known(b)
+        rows = self._known(a)
+        columns = self._known(b)
         self._compute(rows, columns)
         return np.asarray(self._values[np.ix_(rows, columns)])
 

@@ -16,7 +16,9 @@ from slayr_py.kernels.composite import MOST_LEAVES
 from slayr_py.kernels.expression import CONSTANT, LEAVES, Leaf, Node, Product, Sum, add, canonical, leaves, multiply
 from slayr_py.space import Layout
 
-P_LEAF, P_SUM, P_PRODUCT = 18 / 28, 5 / 28, 5 / 28
+P_LEAF = 18 / 28
+P_SUM = 5 / 28
+P_PRODUCT = 5 / 28
 """Probabilities of the grammar's rules: an expression is a base kernel, a sum or a product of two expressions.
 
 The expected number of leaves is P_LEAF / (2 P_LEAF - 1) = 2.25. The weights are those of AutoGP.jl.
@@ -178,7 +180,8 @@ def _shortened(node: Node) -> Iterator[Node]:
         return
     parts, join = _parts(node)
     for i, part in enumerate(parts):
-        before, after = parts[:i], parts[i + 1 :]
+        before = parts[:i]
+        after = parts[i + 1 :]
         if isinstance(part, Leaf):
             rest = (*before, *after)
             yield join(rest) if len(rest) > 1 else rest[0]
@@ -214,7 +217,8 @@ def sample_expression(rng: np.random.Generator, base: Sequence[Leaf], max_leaves
 def _derivation(rng: np.random.Generator, max_leaves: int) -> list[str] | None:
     """Return the rules of a derivation in prefix order; None if it has too many leaves."""
     rules: list[str] = []
-    open_expressions, size = 1, 1
+    open_expressions = 1
+    size = 1
     while open_expressions:
         rule = str(rng.choice(["leaf", "sum", "product"], p=[P_LEAF, P_SUM, P_PRODUCT]))
         rules.append(rule)

@@ -142,7 +142,8 @@ def _fitted(settings: Settings, candidate: Candidate, parent: tuple[Node, Fit] |
     begin = starts(model, marginal.scores, settings.restarts, settings.seed, settings.peaks, inherited)
     mode = find_mode(marginal, begin)
     theta = {name: np.ravel(values).tolist() for name, values in marginal.scores.theta(mode.z[None]).items()}
-    likelihood, size = mode.density.likelihood, marginal.scores.size
+    likelihood = mode.density.likelihood
+    size = marginal.scores.size
     scores = {
         "laplace": laplace_evidence(mode.density, hessian(marginal, mode.z)),
         "bic": 2 * likelihood - size * float(np.log(marginal.n)),

@@ -124,8 +124,10 @@ class _Search:
     def __init__(
         self, task: Task, argmax: bool, printed_policy: bool, embedding: str, draws: int, most_truncations: int
     ) -> None:
-        self.task, self.printed_policy = task, printed_policy
-        self.draws, self.most_truncations = draws, most_truncations
+        self.task = task
+        self.printed_policy = printed_policy
+        self.draws = draws
+        self.most_truncations = most_truncations
         self.generator = Generator(len(task.base), argmax)
         self.embedding = Embedding.draw(self.generator.scales, [task.seed, 1], embedding)
         self.correlations = Correlations(task)
@@ -200,7 +202,8 @@ class _Search:
     def _decoded(self, z: FloatArray, seed: tuple[int, ...]) -> Iterator[_Choice]:
         """Yield the trajectories of coordinates in order, decoded in blocks."""
         temperature = _TEMPERATURE * 2.0**self.widenings
-        start, size = 0, _SMALLEST_BLOCK
+        start = 0
+        size = _SMALLEST_BLOCK
         while start < len(z):
             block = z[start : start + size]
             seeds = [(*seed, start + i) for i in range(len(block))]
@@ -210,7 +213,8 @@ class _Search:
             noise = Noise.draw(seeds, self.task.max_leaves, len(self.task.base))
             for i, trajectory in enumerate(self._generate(block, gamma, noise, temperature)):
                 yield _Choice(block[i], seeds[i], temperature, trajectory)
-            start, size = start + size, min(2 * size, _LARGEST_BLOCK)
+            start = start + size
+            size = min(2 * size, _LARGEST_BLOCK)
 
     def _generate(self, z: FloatArray, gamma: FloatArray, noise: Noise, temperature: float) -> list[Trajectory]:
         """Return the trajectories at coordinates (m, d) with parameters (m, P) of the policies."""
@@ -237,12 +241,14 @@ class _Search:
         """Return the expected improvement at coordinates (m, d); 0 without scores."""
         if len(self.chosen) < 2:
             return np.zeros(len(z))
-        observed, scores = np.stack(self.chosen), standardised(self.scores)
+        observed = np.stack(self.chosen)
+        scores = standardised(self.scores)
         model = ScoreModel(observed, self.distribution.moments(observed), scores)
         if pending:
             more = np.stack(pending)
             believed = model.predict(more, self.distribution.moments(more))[0]
-            observed, scores = np.vstack([observed, more]), np.append(scores, believed)
+            observed = np.vstack([observed, more])
+            scores = np.append(scores, believed)
             model = ScoreModel(observed, self.distribution.moments(observed), scores)
         # The best mean, not the best score: scores of one z vary with the noise of the trajectory.
         best = model.predict(observed, self.distribution.moments(observed))[0].max()
@@ -323,8 +329,10 @@ class ScoreModel:
     """
 
     def __init__(self, z: FloatArray, moments: Moments, scores: FloatArray) -> None:
-        self._z, self._moments = z, moments
-        distances, of_policies = squared_distances(z, z), policy_kernel(moments, moments)
+        self._z = z
+        self._moments = moments
+        distances = squared_distances(z, z)
+        of_policies = policy_kernel(moments, moments)
         best = -np.inf
         for lengthscale, noise in itertools.product(_LENGTHSCALES, _NOISE_VARIANCES):
             matrix = np.exp(-distances / (2 * lengthscale**2)) * of_policies + noise * np.eye(len(z))
@@ -333,8 +341,12 @@ class ScoreModel:
             variance = max(float(scores @ weights) / len(z), 1e-12)
             value = -0.5 * len(z) * np.log(variance) - np.log(np.diag(factor[0])).sum()
             if value > best:
-                best, self.lengthscale, self.noise, self.variance = value, float(lengthscale), noise, variance
-                self._factor, self._weights = factor, weights
+                best = value
+                self.lengthscale = float(lengthscale)
+                self.noise = noise
+                self.variance = variance
+                self._factor = factor
+                self._weights = weights
 
     def predict(self, z: FloatArray, moments: Moments) -> tuple[FloatArray, FloatArray]:
         """Return mean and standard deviation without noise at coordinates (m, d), (m,) each."""

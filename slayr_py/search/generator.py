@@ -144,7 +144,8 @@ class Generator:
         """
         walk = _Walk(self, weights, noise.gumbel, temperature)
         terms: list[list[list[int]]] = [[] for _ in weights]
-        active, starts = np.arange(len(weights)), np.ones(len(weights), dtype=bool)
+        active = np.arange(len(weights))
+        starts = np.ones(len(weights), dtype=bool)
         for _ in range(noise.gumbel.shape[1]):
             walk.start_terms(starts)
             symbols = walk.next_symbols()
@@ -166,13 +167,16 @@ class _Walk:
     """States of m trajectories; rows that have ended go on and are ignored."""
 
     def __init__(self, generator: Generator, weights: FloatArray, gumbel: FloatArray, temperature: float) -> None:
-        m, n_symbols = len(weights), generator.n_symbols
+        m = len(weights)
+        n_symbols = generator.n_symbols
         ends = np.cumsum([rows * columns for rows, columns in generator.shapes])
         blocks = np.split(weights, ends[:-1], axis=1)
         matrices = [block.reshape(m, *shape) for block, shape in zip(blocks, generator.shapes, strict=True)]
-        self.primary_weights, self.secondary_weights = matrices[: len(matrices) // 2], matrices[len(matrices) // 2 :]
+        self.primary_weights = matrices[: len(matrices) // 2]
+        self.secondary_weights = matrices[len(matrices) // 2 :]
         self.argmax = generator.argmax
-        self.gumbel, self.temperature = gumbel, temperature
+        self.gumbel = gumbel
+        self.temperature = temperature
         self.primary = np.zeros((m, WIDTH))
         self.secondary = np.zeros((m, WIDTH))
         self.last = np.zeros((m, n_symbols))  # one-hot of the last symbol; 0 at the start of a term
@@ -187,8 +191,10 @@ class _Walk:
         chosen = rows[:, None]
         self.primary = np.where(chosen, state, self.primary)
         self.secondary = np.where(chosen, np.tanh(emitted), self.secondary)
-        self.last, self.total = np.where(chosen, 0, self.last), np.where(chosen, 0, self.total)
-        self.term, self.factor = self.term + rows, np.where(rows, -1, self.factor)
+        self.last = np.where(chosen, 0, self.last)
+        self.total = np.where(chosen, 0, self.total)
+        self.term = self.term + rows
+        self.factor = np.where(rows, -1, self.factor)
 
     def next_symbols(self) -> NDArray[np.int64]:
         """Make a step of the secondary unit in all rows."""
@@ -249,7 +255,8 @@ class Embedding:
         """
         if kind not in EMBEDDINGS:
             raise DataError(f"unknown embedding {kind!r}{did_you_mean(kind, EMBEDDINGS)}")
-        rng, n = np.random.default_rng([*seed]), len(scales)
+        rng = np.random.default_rng([*seed])
+        n = len(scales)
         if kind == "gaussian":
             rows = rng.standard_normal((n, COORDINATES)) / np.sqrt(COORDINATES)
         else:

@@ -74,7 +74,8 @@ def starts(
     rng = np.random.default_rng([seed, zlib.crc32(kernel.expression.encode())])
     inherited = {} if parent is None else _of_leaves(kernel.node, parent)
     splits = np.array([]) if parent is None else _of_sums(kernel.node, parent)
-    periods, short = _at_peaks(model, kernel, peaks), _quarter_periods(model, kernel, peaks)
+    periods = _at_peaks(model, kernel, peaks)
+    short = _quarter_periods(model, kernel, peaks)
     found = []
     for k in range(count):
         from_parent = parent is not None and k not in _FRESH
@@ -100,7 +101,8 @@ def _of_leaves(node: Node, parent: Parent) -> dict[tuple[str, str], float]:
     A leaf inherits from the first free leaf of the parent that is spelled like it; a stationary one without such a leaf
     takes the length-scales of a free stationary leaf on the same columns.
     """
-    theirs, mine = leaves(parent.node), leaves(node)
+    theirs = leaves(parent.node)
+    mine = leaves(node)
     free = dict(enumerate(theirs))
     pairs: dict[int, int] = {}
     for alike in (operator.eq, _both_stationary):
@@ -111,7 +113,8 @@ def _of_leaves(node: Node, parent: Parent) -> dict[tuple[str, str], float]:
                 del free[match]
     found = {(name, ""): values[""] for name, values in parent.scores.items() if "" in values}
     for i, j in pairs.items():
-        old, new = f"{j + 1}:{theirs[j].name}", f"{i + 1}:{mine[i].name}"
+        old = f"{j + 1}:{theirs[j].name}"
+        new = f"{i + 1}:{mine[i].name}"
         for name, values in parent.scores.items():
             for label, value in values.items():
                 if name != "split" and (label == old or label.startswith(f"{old}[")):
@@ -138,7 +141,8 @@ def _of_sums(node: Node, parent: Parent) -> FloatArray:
         texts = [spell(term) for term in sum_.terms]
         nearest = max(known, key=lambda shares: sum(text in shares for text in texts), default={})
         old = np.array([nearest.get(text, 0.0) for text in texts])
-        count, total = np.count_nonzero(old), old.sum()
+        count = np.count_nonzero(old)
+        total = old.sum()
         shares = np.full(len(texts), 1 / len(texts))
         if total > 0:
             shares = np.where(old > 0, old / total * count / len(texts), shares)
@@ -174,7 +178,8 @@ def _sums(node: Node) -> list[tuple[Sum, list[int]]]:
 
 def _shares(splits: Sequence[float]) -> list[float]:
     """Return the shares of the terms of a sum; split i is the share of what is left of term i + 1."""
-    shares, rest = [], 1.0
+    shares = []
+    rest = 1.0
     for split in reversed(splits):
         shares.append(rest * (1 - split))
         rest *= split

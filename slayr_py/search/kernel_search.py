@@ -143,18 +143,23 @@ class KernelSearch:
             raise DataError(f"unknown strategy {strategy!r}{did_you_mean(strategy, get_args(Strategy))}")
         if score not in SCORES:
             raise DataError(f"unknown score {score!r}{did_you_mean(score, SCORES)}")
-        self.base, self.strategy, self.score = tuple(dict.fromkeys(base)), strategy, score
-        self.budget, self.beam = check_integer("budget", budget), check_integer("beam", beam)
+        self.base = tuple(dict.fromkeys(base))
+        self.strategy = strategy
+        self.score = score
+        self.budget = check_integer("budget", budget)
+        self.beam = check_integer("beam", beam)
         self.max_leaves = check_integer("max_leaves", max_leaves, 1, MOST_LEAVES)
         self.jobs = None if jobs is None else check_integer("jobs", jobs)
         self.restarts = check_integer("restarts", restarts)
         self.inducing = None if inducing is None else check_integer("inducing", inducing)
-        self.seed, self.single = check_integer("seed", seed, minimum=0), check_flag("single", single)
+        self.seed = check_integer("seed", seed, minimum=0)
+        self.single = check_flag("single", single)
         taken = list(signature(STRATEGIES[strategy]).parameters)[1:]
         for name in options:
             if name not in taken:
                 raise DataError(f"the strategy {strategy!r} takes no option {name!r}{did_you_mean(name, taken)}")
-        self.strategy_options, self.given = options, dict(given or {})
+        self.strategy_options = options
+        self.given = dict(given or {})
         self.priors = dict(priors or {})
         for name in self.priors:
             if name not in SCALARS:
@@ -287,7 +292,8 @@ class KernelSearch:
             raise InferenceError(f"all {len(failures)} candidates failed: {reasons}")
         if failures:
             messages.append(f"{len(failures)} of {len(journal.fits)} fits failed; the column 'failure' says why")
-        rows, seen = tuple(journal.rows), tuple(messages)
+        rows = tuple(journal.rows)
+        seen = tuple(messages)
         return SearchResult(self, train, targets, rows, journal.fits, seen, tuple(first), interrupted)
 
     def _settings(self, train: Encoded, y: FloatArray, messages: list[str]) -> Settings:
@@ -302,7 +308,8 @@ class KernelSearch:
             order = np.random.default_rng(self.seed).permutation(len(train))
             out, rest = np.split(order, [max(1, round(_HELD_OUT * len(train)))])
             validation = {"validation": train[out], "validation_y": y[out]}
-            train, y = train[rest], y[rest]
+            train = train[rest]
+            y = y[rest]
         tops = {c: highest_peaks(x, y) for c, x in enumerate(train.columns.T)}
         return Settings(
             self.encoder,
@@ -357,7 +364,10 @@ class _Journal:
     """
 
     def __init__(self, budget: int, known: dict[str, Fit], score: Score, given: Collection[str]) -> None:
-        self._budget, self._known, self._score, self._given = budget, known, score, given
+        self._budget = budget
+        self._known = known
+        self._score = score
+        self._given = given
         self.rows: list[Row] = []
         self.fits: dict[str, Fit] = {}
         self._best: Fit | None = None

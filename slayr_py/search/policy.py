@@ -287,8 +287,11 @@ class Adam:
     """Steps of Kingma & Ba 2015 for an array of some shape."""
 
     def __init__(self, shape: tuple[int, ...], rate: float, decay: tuple[float, float] = (0.9, 0.999)) -> None:
-        self.rate, self.decay = rate, decay
-        self._first, self._second, self._t = np.zeros(shape), np.zeros(shape), 0
+        self.rate = rate
+        self.decay = decay
+        self._first = np.zeros(shape)
+        self._second = np.zeros(shape)
+        self._t = 0
 
     def step(self, gradient: FloatArray) -> FloatArray:
         """Return the change of the parameters for a gradient."""

@@ -107,8 +107,14 @@ class SearchResult:
         first: tuple[str, ...] = (),
         interrupted: bool = False,
     ) -> None:
-        self.search, self.messages, self.interrupted = search, messages, interrupted
-        self._train, self._y, self._rows, self._fits, self._first = train, y, rows, dict(fits), first
+        self.search = search
+        self.messages = messages
+        self.interrupted = interrupted
+        self._train = train
+        self._y = y
+        self._rows = rows
+        self._fits = dict(fits)
+        self._first = first
 
     def __repr__(self) -> str:
         return self._summary().text()
@@ -146,7 +152,9 @@ class SearchResult:
         ``fit`` is the number of fits so far; a cached row costs none. ``bic`` and ``rmse`` are negated, so that larger
         is better in every column of scores.
         """
-        fits, best, made = self._fits, -np.inf, 0
+        fits = self._fits
+        best = -np.inf
+        made = 0
         records = []
         for row in self._rows:
             fit = fits[row.expression]
@@ -246,7 +254,8 @@ class SearchResult:
             raise DataError(f"{why}: the search has no components")
         new = self._train if configs is None else self.search.encoder.encode(configs, other_columns=True)
         mean, sd = standardisation(self._y)
-        fit, kernel = self._fits[self.best.expression], self.best
+        fit = self._fits[self.best.expression]
+        kernel = self.best
         shapes = {h.name: h.shape for h in kernel.hyperparameters(self.search.encoder)}
         draws = {name: np.reshape(values, (1, *shapes.get(name, ()))) for name, values in fit.theta.items()}
         targets = Targets((self._y - mean) / sd, np.zeros(len(self._y)), NOISE_FLOOR)

@@ -33,7 +33,8 @@ class Workers:
     """
 
     def __init__(self, settings: Settings, processes: int) -> None:
-        self._settings, self._processes = settings, processes
+        self._settings = settings
+        self._processes = processes
 
     def fits(self, jobs: Sequence[Job]) -> Iterator[Fit]:
         """Yield the fits in the order of the jobs, each as soon as it and those before it are finished."""

@@ -268,8 +268,10 @@ def _two_dimensional(X: Any) -> Any:
 
 def _joint_covariance(posterior: Posterior, new: Encoded) -> FloatArray:
     """Return the covariance (m, m) of the mixture over s draws, in blocks of draws of limited memory."""
-    s, m = posterior.n_draws, len(new)
-    means, total = np.empty((s, m)), np.zeros((m, m))
+    s = posterior.n_draws
+    m = len(new)
+    means = np.empty((s, m))
+    total = np.zeros((m, m))
     block = max(1, BLOCK // max(m, len(posterior.support)) ** 2)
     for i in range(0, s, block):
         rows = np.arange(i, min(i + block, s))

@@ -39,7 +39,8 @@ class RealFeature:
     @classmethod
     def of(cls, name: str, values: FloatArray) -> RealFeature:
         """Return the feature of a training column; a constant one has the width 1, or its size if that is larger."""
-        lower, upper = float(values.min()), float(values.max())
+        lower = float(values.min())
+        upper = float(values.max())
         if upper > lower:
             return cls(name, lower, upper - lower)
         return cls(name, lower, max(1.0, abs(lower)))
@@ -181,7 +182,8 @@ def categorical_positions(chosen: Any, table: Any, names: Sequence[str] | None) 
                 f"categorical_features must be 'from_dtype', None, or a list of positions or names, got {chosen!r}"
             )
         return _categorical_by_dtype(table)
-    width, given = table.shape[1], np.asarray(chosen, dtype=object).ravel().tolist()
+    width = table.shape[1]
+    given = np.asarray(chosen, dtype=object).ravel().tolist()
     if given and all(isinstance(one, bool | np.bool_) for one in given):
         if len(given) != width:
             raise DataError(f"categorical_features is a mask of {len(given)} values for {width} columns")

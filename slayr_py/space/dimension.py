@@ -79,7 +79,8 @@ class Dimension:
             levels = tuple(range(hyperparameter.lower, hyperparameter.upper + 1))
             return cls(name, "ordinal", 0, len(levels) - 1, levels=levels)
         if isinstance(hyperparameter, FloatHyperparameter | IntegerHyperparameter):
-            lower, upper = float(hyperparameter.lower), float(hyperparameter.upper)
+            lower = float(hyperparameter.lower)
+            upper = float(hyperparameter.upper)
             if not (np.isfinite(lower) and np.isfinite(upper) and lower < upper):
                 raise SpaceError(
                     f"parameter {name!r} has bounds ({lower}, {upper}); both must be finite, lower < upper"

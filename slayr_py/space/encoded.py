@@ -50,7 +50,8 @@ class Encoded:
         """
         parts = []
         for i, dimension in enumerate(self.encoder.dimensions):
-            column, on = self.unit_values[:, i], self.active[:, i]
+            column = self.unit_values[:, i]
+            on = self.active[:, i]
             if dimension.kind == "categorical":
                 parts.append((column[:, None] == np.arange(len(dimension.levels))) & on[:, None])
             else:

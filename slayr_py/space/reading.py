@@ -104,11 +104,13 @@ def check_rules(rules: Rules, vectors: FloatArray, given: BoolArray, varies: Boo
         If an active parameter is missing, an inactive one is given, or a forbidden clause holds.
     """
     active = rules.switch_off(vectors)
-    missing, extra = active & ~given & varies[:, None], given & ~active
+    missing = active & ~given & varies[:, None]
+    extra = given & ~active
     for i in np.flatnonzero((missing | extra).any(axis=0)):
         row = int(np.argmax(missing[:, i] | extra[:, i]))
         name = rules.space.at[row]
-        what, condition = f"{where.format(i)}parameter {name!r}", rules.condition(name)
+        what = f"{where.format(i)}parameter {name!r}"
+        condition = rules.condition(name)
         if extra[row, i]:
             raise SpaceError(f"{what} has a value although it is inactive: {condition} does not hold")
         raise SpaceError(f"{what} has no value" + f" although it is active: {condition} holds" * bool(condition))

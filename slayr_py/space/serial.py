@@ -84,7 +84,8 @@ def encoder_from_json(values: Mapping[str, Any]) -> Encoder:
         If the values are not such a result.
     """
     try:
-        space, graphs = space_from_json(values["space"]), values["graphs"]
+        space = space_from_json(values["space"])
+        graphs = values["graphs"]
         check_names(space, graphs)
         made = {
             name: graph

@@ -26,7 +26,8 @@ class Vectors:
     """
 
     def __init__(self, space: ConfigurationSpace, dimensions: tuple[Dimension, ...]) -> None:
-        self.space, self.dimensions = space, dimensions
+        self.space = space
+        self.dimensions = dimensions
         self.rows = [space.index_of[d.name] for d in dimensions]
         self.varies = np.isin(np.arange(len(space)), self.rows)
         self.constants: dict[str, object] = {name: h.value for name, h in space.items() if isinstance(h, Constant)}

@@ -159,7 +159,8 @@ def to_params(config: Configuration) -> dict[str, Any]:
     ConfigSpace rounds floats to a fixed number of decimals when they are read by name. The result can lie outside the
     bounds, and small values lose digits; in these cases the value is computed from the unit-scaled vector.
     """
-    space, vector = config.config_space, config.get_array()
+    space = config.config_space
+    vector = config.get_array()
     params: dict[str, Any] = {}
     for name, parameter in space.items():
         position = vector[space.index_of[name]]
@@ -169,7 +170,8 @@ def to_params(config: Configuration) -> dict[str, Any]:
             assert grid.step is not None
             params[name] = min(grid.low + grid.step * round(parameter.to_value(position)), grid.high)
         elif isinstance(parameter, FloatHyperparameter):
-            exact, rounded = float(parameter.to_value(position)), float(config[name])
+            exact = float(parameter.to_value(position))
+            rounded = float(config[name])
             value = rounded if np.isclose(rounded, exact, rtol=1e-12, atol=0.0) else exact
             params[name] = float(np.clip(value, parameter.lower, parameter.upper))
         elif isinstance(parameter, IntegerHyperparameter):

@@ -22,7 +22,8 @@ from slayr_py.study.storage.workers import search_lock
 History = pd.DataFrame | Sequence[tuple[Mapping[str, Any], float | None]]
 """Past experiments: see `read_history`."""
 
-_VALUE, _PREFIX = "value", "params_"
+_VALUE = "value"
+_PREFIX = "params_"
 _IGNORED = ("number", "state", "datetime_start", "datetime_complete", "duration")
 _IGNORED_PREFIXES = ("user_attrs_", "system_attrs_", "Unnamed: ")  # of Optuna's table, and of an index in a CSV file
 _UNFINISHED = ("RUNNING", "WAITING")
@@ -150,7 +151,8 @@ def _row_of_pair(i: int, pair: object) -> _Row:
 
 
 def _experiment(row: _Row, encoder: Encoder) -> Experiment:
-    value, given = _value(row), _without_empty(row.given, encoder)
+    value = _value(row)
+    given = _without_empty(row.given, encoder)
     if not given and value is None:
         return Experiment({}, None)
     try:

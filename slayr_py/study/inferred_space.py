@@ -100,7 +100,8 @@ class InferredSpaces(Generic[M]):
             return {}
         # Groups would otherwise have the same points of a Sobol sequence.
         own = np.random.SeedSequence([self.seed, zlib.crc32(repr(sorted(group)).encode())]).generate_state(1)
-        before, fit = suggestion_record(trial), trial.user_attrs.get(FIT_KEY)
+        before = suggestion_record(trial)
+        fit = trial.user_attrs.get(FIT_KEY)
         config: dict[str, Any] = model._suggest(study, trial, int(own[0]))["config"]
         if before:  # the record and the fit of a trial are those of its main group
             store_suggestion(study, trial, {**before, "config": {**before["config"], **config}})

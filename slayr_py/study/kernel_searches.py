@@ -111,7 +111,8 @@ def due(n: int, n_initial: int) -> int | None:
     >>> due(39, 5), due(40, 5), due(79, 5), due(80, 5)
     (None, 40, 40, 80)
     """
-    found, number = None, 2 * max(n_initial, 1)
+    found = None
+    number = 2 * max(n_initial, 1)
     while number <= n:
         found = number if number >= FEWEST else None
         number *= 2
@@ -191,7 +192,8 @@ class LoopSearch:
         before: StoredSearch | None,
     ) -> None:
         self.report(Phase("searching kernels", trial.number))
-        clock, own = time.perf_counter(), as_stan_seed(np.random.SeedSequence([seed, number, self.search.seed]))
+        clock = time.perf_counter()
+        own = as_stan_seed(np.random.SeedSequence([seed, number, self.search.seed]))
         scalars = {name: self.plain.priors[name] for name in SCALARS if name in self.priors}
         search = self.search.updated(seed=own, priors=scalars | self.search.priors)
         earlier = [] if before is None else before.expressions
@@ -232,7 +234,8 @@ class LoopSearch:
         if found is None or not found.expressions:
             return self.plain
         shared = {name: prior for name, prior in self.priors.items() if name in OF_TARGETS}
-        encoder, warp = self.plain.encoder, self.plain.warp
+        encoder = self.plain.encoder
+        warp = self.plain.warp
         try:
             kernels = [Composite(text, self.search.given, MOST_LEAVES) for text in found.expressions]
             parts = [GaussianProcess(encoder, kernel, shared, warp) for kernel in kernels]

@@ -216,7 +216,8 @@ def _run(
     callbacks: Sequence[Callback],
     rule: Regret | None,
 ) -> None:
-    study, sampler = result.study, result.study.sampler
+    study = result.study
+    sampler = result.study.sampler
     assert isinstance(sampler, StanGPSampler)
     with active_run(study), ProgressBar(study, settings.budget, progress) as bar:
         sampler.on_progress = bar.phase

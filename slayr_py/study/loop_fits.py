@@ -156,7 +156,8 @@ class LoopFits:
         doubts: list[str] = []
         failures: list[str] = []
         for posterior in posteriors:
-            name, found = label(posterior.kernel), score(posterior)
+            name = label(posterior.kernel)
+            found = score(posterior)
             if why := failure(posterior, found):
                 failures.append(f"{name}: {why}")
                 failed += [posterior] if np.all(np.isfinite(found.elpd)) else []
@@ -188,12 +189,14 @@ class LoopFits:
 
     def _fitted(self, fit: KernelFit, seed: int) -> Posterior:
         """Fit the model; if the posterior was carried and an audit is due, replace it by one from NUTS that passes."""
-        observed, options = self.observed, fit.options
+        observed = self.observed
+        options = fit.options
         data: dict[str, Any] = {"y_sd": observed.errors, "maximize": observed.maximize}
         posterior = fit.gp.fit(observed.configs, observed.y, seed=seed, start=fit.start, options=options, **data)
         if posterior.record["arguments"]["method"] != "carried" or len(observed.y) not in AUDITS:
             return posterior
-        by_nuts, clock = options.updated(method="nuts"), time.perf_counter()
+        by_nuts = options.updated(method="nuts")
+        clock = time.perf_counter()
         try:
             audit = fit.gp.fit(observed.configs, observed.y, seed=seed, start=fit.start, options=by_nuts, **data)
         except InferenceError as error:
@@ -209,7 +212,8 @@ class LoopFits:
                     "then": "NUTS from a warm start",
                     "seconds": posterior.record["seconds"],
                 }
-                earlier, later = posterior.record["abandoned"], audit.record["abandoned"]
+                earlier = posterior.record["abandoned"]
+                later = audit.record["abandoned"]
                 audit.record["abandoned"] = [*earlier, entry, *later]
                 return audit
         entry = {
@@ -230,7 +234,8 @@ def fit_entries(fits: Sequence[KernelFit], posterior: Posterior | StackedPosteri
     parts = []
     for (name, weight), one in zip(posterior.weights.items(), posterior.posteriors, strict=True):
         fit = next(fit for fit in fits if fit.posterior is one)
-        seed, checks = one.record["arguments"]["seed"], one.check().asdict()
+        seed = one.record["arguments"]["seed"]
+        checks = one.check().asdict()
         parts.append({"kernel": name, "weight": weight, **_described(fit), "seed": seed, "diagnostics": checks})
     methods = {part["method"] for part in parts}
     return {

@@ -249,7 +249,8 @@ class Proposer:
         if observed.best is None:
             return None
         rows = observed.feasible if fixed is None else observed.feasible & fixed.hold(posterior.train)
-        configs, y = posterior.train[rows], observed.y[rows]
+        configs = posterior.train[rows]
+        y = observed.y[rows]
         if len(y) and not self.noisy:
             return observed.best_of(y)
         if not len(y):

@@ -63,7 +63,8 @@ NOISELESS = LogNormal(-4.0, 0.5)
 """Prior of ``sigma_n`` for objectives without noise. A wider one lets points that nearly coincide, which the loop
 evaluates when it has converged, drive ``sigma_n`` to where the covariance is singular up to rounding."""
 
-_SMALLEST_DESIGN, _LARGEST_DESIGN = 4, 10
+_SMALLEST_DESIGN = 4
+_LARGEST_DESIGN = 10
 _ANY = {"x": (0.0, 1.0)}  # a space to check options with
 _FILLING = 64  # size of the Sobol sequence in which to look for a new point
 
@@ -313,7 +314,8 @@ class StanGPSampler(BaseSampler):
         with self._lock:
             if self._inferred is not None:
                 return self._inferred.relative(study, trial, search_space)
-            seed, record = self.bind(study), suggestion_record(trial)
+            seed = self.bind(study)
+            record = suggestion_record(trial)
             # A resumed trial of a killed process may already have its suggestion.
             if "config" not in record or record.get("phase") == "enqueued":
                 self._warn_of_left_out_trials(study)
@@ -484,7 +486,8 @@ class StanGPSampler(BaseSampler):
         options = self.fit_options.updated(pointwise=True)
         gp = self.gp if self._search is None else self._search.latest(study, observed)
         if isinstance(gp, StackedGaussianProcess):
-            fits, own = LoopFits(gp, observed, FitCache(), self._warn_once), np.random.SeedSequence(seed)
+            fits = LoopFits(gp, observed, FitCache(), self._warn_once)
+            own = np.random.SeedSequence(seed)
             return fits.combined(fits.made(study, fits.planned(options), own), own)
         data: dict[str, Any] = {"y_sd": observed.errors, "maximize": observed.maximize}
         return gp.fit(observed.configs, observed.y, seed=seed, options=options, **data)
@@ -503,7 +506,8 @@ class StanGPSampler(BaseSampler):
             If Stan cannot be run here.
         """
         with self._lock:
-            seed, number = self.bind(study), len(study.get_trials(deepcopy=False))
+            seed = self.bind(study)
+            number = len(study.get_trials(deepcopy=False))
             observed = observations(study, self.space)
             if number < len(self.planned(study, seed)) or not observed.configs:
                 yield None
@@ -514,7 +518,8 @@ class StanGPSampler(BaseSampler):
 
     def _suggest(self, study: Study, trial: FrozenTrial, seed: int) -> dict[str, Any]:
         """Suggest a configuration and store it in the trial with its origin."""
-        t, fixed = trial.number, self._fixed_in(trial)
+        t = trial.number
+        fixed = self._fixed_in(trial)
         kept = {} if fixed is None else {"fixed": dict(fixed.values)}
         _, of_acquisition, of_filling = np.random.SeedSequence([seed, t]).spawn(3)
         design = self.planned(study, seed)

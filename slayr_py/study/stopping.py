@@ -154,7 +154,8 @@ class Regret:
             # One thread, so that the last bits do not depend on the machine.
             with threadpool_limits(limits=1, user_api="blas"):
                 conditions = [condition.posterior for condition in fitted.conditions]
-                incumbent, rng = fitted.posterior.train[[row]], np.random.default_rng(stream)
+                incumbent = fitted.posterior.train[[row]]
+                rng = np.random.default_rng(stream)
                 return observed, row, sample_regret(fitted.posterior, incumbent, rng, conditions, sampler.fixed)
 
 

@@ -67,7 +67,9 @@ class KernelFactorization(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Bas
     """
 
     def __init__(self, kernel: KernelFunction | str = "rbf", rank: float | None = None, tol: float = 1e-10) -> None:
-        self.kernel, self.rank, self.tol = kernel, rank, tol
+        self.kernel = kernel
+        self.rank = rank
+        self.tol = tol
 
     def fit(self, X: Any, y: object = None) -> Self:
         """Factor the training Gram matrix.

@@ -57,7 +57,9 @@ class GPKernel(KernelFunction):
     """
 
     def __init__(self, space: ConfigurationSpace | Encoder, kernel: Kernel | str, theta: Hyperparameters) -> None:
-        self.space, self.kernel, self.theta = space, kernel, theta
+        self.space = space
+        self.kernel = kernel
+        self.theta = theta
 
     @classmethod
     def from_posterior(cls, posterior: FittedProcess, draw: int | None = None) -> Self:

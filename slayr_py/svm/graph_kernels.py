@@ -94,7 +94,9 @@ class _Smoothing(GraphKernel):
     """Kernels with one parameter beta; a larger beta gives a smoother kernel."""
 
     def __init__(self, graph: Any, beta: float = 1.0, normalized: bool = False) -> None:
-        self.graph, self.beta, self.normalized = graph, beta, normalized
+        self.graph = graph
+        self.beta = beta
+        self.normalized = normalized
 
     @override
     def check(self) -> None:
@@ -150,7 +152,10 @@ class RandomWalk(GraphKernel):
     """
 
     def __init__(self, graph: Any, p: int = 2, a: float | None = None, normalized: bool = True) -> None:
-        self.graph, self.p, self.a, self.normalized = graph, p, a, normalized
+        self.graph = graph
+        self.p = p
+        self.a = a
+        self.normalized = normalized
 
     @override
     def check(self) -> None:
@@ -181,7 +186,8 @@ class InverseCosine(GraphKernel):
     """
 
     def __init__(self, graph: Any, normalized: bool = True) -> None:
-        self.graph, self.normalized = graph, normalized
+        self.graph = graph
+        self.normalized = normalized
 
     @override
     def response(self, spectrum: LaplacianSpectrum) -> FloatArray:

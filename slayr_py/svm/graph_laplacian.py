@@ -59,7 +59,8 @@ def weights_of(graph: Any) -> Any:
     difference = abs(weights - weights.T).tocoo()
     if difference.nnz and difference.max() > 1e-12 * weights.max():
         worst = np.argmax(difference.data)
-        i, j = int(difference.row[worst]), int(difference.col[worst])
+        i = int(difference.row[worst])
+        j = int(difference.col[worst])
         raise DataError(
             f"the graph is directed: its adjacency matrix has {weights[i, j]:.6g} at ({i}, {j}) and "
             f"{weights[j, i]:.6g} at ({j}, {i}); use an undirected one, such as (A + A.T) / 2"
@@ -81,7 +82,8 @@ def laplacian_spectrum(weights: Any, normalized: bool, rank: float | None) -> La
         smallest = largest(matrix, int(rank), sigma=-shift, which="LM")
         top = largest(matrix, 1)
         if smallest is not None and top is not None:
-            values, vectors = np.maximum(smallest.values[::-1], 0.0), smallest.vectors[:, ::-1]
+            values = np.maximum(smallest.values[::-1], 0.0)
+            vectors = smallest.vectors[:, ::-1]
             return LaplacianSpectrum(values, vectors, float(top.values[0]))
     values, vectors = eigh(matrix.toarray(), driver="evd", check_finite=False)
     return LaplacianSpectrum(np.maximum(values, 0.0), vectors, float(values[-1]))

@@ -101,7 +101,8 @@ def ridge(gram: FloatArray, y: FloatArray, C: float, epsilon: float = 0.0) -> Fi
         inverse = np.linalg.inv(bordered)
     except np.linalg.LinAlgError:
         return None
-    alpha, intercept = inverse[:n, :n] @ y, inverse[n, :n] @ y
+    alpha = inverse[:n, :n] @ y
+    intercept = inverse[n, :n] @ y
     loo_mse = float(np.mean(np.square(alpha / np.diag(inverse)[:n])))
     return Fit(alpha, float(intercept), loo_mse) if np.isfinite(loo_mse) else None
 

@@ -131,8 +131,12 @@ class KernelSVC(ClassifierMixin, KernelMachine):  # type: ignore[misc]
         tol: float = 1e-3,
         max_iter: int = -1,
     ) -> None:
-        self.kernel, self.C, self.rank = kernel, C, rank
-        self.class_weight, self.tol, self.max_iter = class_weight, tol, max_iter
+        self.kernel = kernel
+        self.C = C
+        self.rank = rank
+        self.class_weight = class_weight
+        self.tol = tol
+        self.max_iter = max_iter
 
     def _machine(self) -> Any:
         return SVC(C=self.C, kernel="linear", class_weight=self.class_weight, tol=self.tol, max_iter=self.max_iter)
@@ -173,8 +177,12 @@ class KernelSVR(RegressorMixin, KernelMachine):  # type: ignore[misc]
         tol: float = 1e-3,
         max_iter: int = -1,
     ) -> None:
-        self.kernel, self.C, self.epsilon, self.rank = kernel, C, epsilon, rank
-        self.tol, self.max_iter = tol, max_iter
+        self.kernel = kernel
+        self.C = C
+        self.epsilon = epsilon
+        self.rank = rank
+        self.tol = tol
+        self.max_iter = max_iter
 
     def _machine(self) -> Any:
         return SVR(C=self.C, epsilon=self.epsilon, kernel="linear", tol=self.tol, max_iter=self.max_iter)
@@ -205,8 +213,12 @@ class KernelNuSVR(RegressorMixin, KernelMachine):  # type: ignore[misc]
         tol: float = 1e-3,
         max_iter: int = -1,
     ) -> None:
-        self.kernel, self.C, self.nu, self.rank = kernel, C, nu, rank
-        self.tol, self.max_iter = tol, max_iter
+        self.kernel = kernel
+        self.C = C
+        self.nu = nu
+        self.rank = rank
+        self.tol = tol
+        self.max_iter = max_iter
 
     def _machine(self) -> Any:
         return NuSVR(C=self.C, nu=self.nu, kernel="linear", tol=self.tol, max_iter=self.max_iter)

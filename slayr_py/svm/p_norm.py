@@ -68,7 +68,10 @@ class PNormSVR(RegressorMixin, BaseEstimator):  # type: ignore[misc]  # scikit-l
     """
 
     def __init__(self, kernel: FreeKernel | None = None, q: int = 2, C: float = 1.0, epsilon: float = 0.1) -> None:
-        self.kernel, self.q, self.C, self.epsilon = kernel, q, C, epsilon
+        self.kernel = kernel
+        self.q = q
+        self.C = C
+        self.epsilon = epsilon
 
     def fit(self, X: Any, y: ArrayLike) -> Self:
         """Fit the machine.
@@ -108,7 +111,8 @@ class PNormSVR(RegressorMixin, BaseEstimator):  # type: ignore[misc]  # scikit-l
 
     def _phi(self, X: FloatArray) -> FloatArray:
         """Return |tau|^(1/q) theta(X), (n, R): the features tau theta of K_2, times tau^(1/q - 1)."""
-        features, indices = self._features, self._features.indices
+        features = self._features
+        indices = self._features.indices
         totals = features.series.coefficients(indices.sum(axis=1))
         divisors = gammaln(indices + 1).sum(axis=1) + indices @ np.log(features.series.sigma)
         tau = np.sqrt(totals) * np.exp(-0.5 * divisors)
@@ -153,7 +157,9 @@ def _solve(phi: FloatArray, y: FloatArray, q: int, C: float, epsilon: float) -> 
     """
     n = len(y)
     bounds = [(0.0, C)] * (2 * n)
-    parts, b, penalty = np.zeros(2 * n), float(np.median(y)), 1.0
+    parts = np.zeros(2 * n)
+    b = float(np.median(y))
+    penalty = 1.0
     target = 1e-6 * max(float(np.max(np.abs(y))), np.finfo(float).tiny)
 
     def objective(parts: FloatArray) -> tuple[float, FloatArray]:

@@ -315,7 +315,11 @@ class _Search:
     """Machines at several settings."""
 
     def __init__(self, u: FloatArray, y: FloatArray, family: str, options: dict[str, Any], machine: str) -> None:
-        self.u, self.y, self.family, self.options, self.machine = u, y, family, options, machine
+        self.u = u
+        self.y = y
+        self.family = family
+        self.options = options
+        self.machine = machine
         self.fits: dict[_Setting, Fit] = {}
         self.failed: list[_Setting] = []
 
@@ -426,7 +430,8 @@ class _Targets:
             bad = int(np.argmin(np.isfinite(values)))
             raise DataError(f"y[{bad}] is {values[bad]}; drop failed evaluations before pre-training")
         unit = float(np.max(np.abs(values))) or 1.0  # the square of 1e200 is infinite
-        mean, sd = unit * float(np.mean(values / unit)), unit * float(np.std(values / unit, ddof=1))
+        mean = unit * float(np.mean(values / unit))
+        sd = unit * float(np.std(values / unit, ddof=1))
         if sd <= 4 * np.finfo(float).eps * unit:
             raise DataError(f"y is constant, {values[0]:g}: the related data teach nothing")
         return cls((values - mean) / sd, mean, sd)
@@ -474,7 +479,8 @@ def _clipped(configs: Any, encoder: Encoder, messages: list[str]) -> Any:
         values = dict(row)
         for name in real.keys() & values.keys():
             if isinstance(values[name], int | float | np.number) and np.isfinite(values[name]):
-                low, high = real[name].lower, real[name].upper
+                low = real[name].lower
+                high = real[name].upper
                 if not low <= values[name] <= high:
                     values[name] = low if values[name] < low else high
                     moved += 1

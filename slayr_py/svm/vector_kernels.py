@@ -54,7 +54,9 @@ class Polynomial(VectorKernel):
     """
 
     def __init__(self, degree: int = 3, gamma: float | None = None, coef0: float = 1.0) -> None:
-        self.degree, self.gamma, self.coef0 = degree, gamma, coef0
+        self.degree = degree
+        self.gamma = gamma
+        self.coef0 = coef0
 
     @override
     def check(self) -> None:
@@ -117,7 +119,8 @@ class Matern(VectorKernel):
     """
 
     def __init__(self, p: int = 2, lengthscale: ArrayLike = 1.0) -> None:
-        self.p, self.lengthscale = p, lengthscale
+        self.p = p
+        self.lengthscale = lengthscale
 
     @override
     def check(self) -> None:

@@ -62,7 +62,8 @@ def ensure_cmdstan(on_progress: Callable[[str], None] | None = None) -> CmdStan:
     found = find_cmdstan()
     if found is not None:
         return found
-    compiler, wheel = find_compiler(), find_wheel()
+    compiler = find_compiler()
+    wheel = find_wheel()
     if on_progress is not None:
         on_progress("assembling CmdStan from the httpstan wheel (once)")
     path = assemble(wheel, compiler)

@@ -176,7 +176,9 @@ class _Build:
         with staging(program.key) as folder:
             work = folder / program.key
             work.mkdir()
-            stan, hpp, exe = work / f"{program.name}.stan", work / f"{program.name}.hpp", work / program.name
+            stan = work / f"{program.name}.stan"
+            hpp = work / f"{program.name}.hpp"
+            exe = work / program.name
             stan.write_bytes(self.source.read_bytes())
             includes = ",".join(str(path) for path in self.folders)
             _call(

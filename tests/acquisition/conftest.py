@@ -16,8 +16,10 @@ class KnownFunction:
     """A predictor with one draw, mean -f and variance 1: its confidence bound is f plus a constant."""
 
     def __init__(self, f, slope):
-        self.f, self.slope = f, slope
-        self.train, self.n_draws = [None], 1
+        self.f = f
+        self.slope = slope
+        self.train = [None]
+        self.n_draws = 1
         self.visited = []
 
     def moments(self, encoded):

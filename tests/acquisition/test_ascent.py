@@ -11,7 +11,8 @@ def climb(function, points, upper=None, steps=200):
     ascent = Ascent(function, points, np.ones(points.shape[1]) if upper is None else upper)
     everyone = np.arange(len(points))
     for _ in range(steps):
-        before, values = ascent.points.copy(), ascent.values.copy()
+        before = ascent.points.copy()
+        values = ascent.values.copy()
         ascent.step(everyone)
         assert np.all(ascent.values >= values)
         assert np.all((ascent.points >= 0) & (ascent.points <= ascent.upper))
@@ -36,7 +37,8 @@ def test_quadratics_with_maxima_inside_and_outside_the_box(d):
     rng = np.random.default_rng(d)
     for _ in range(10):
         root = rng.normal(size=(d, d))
-        a, centre = root @ root.T + 0.05 * np.eye(d), rng.uniform(-0.5, 1.5, d)
+        a = root @ root.T + 0.05 * np.eye(d)
+        centre = rng.uniform(-0.5, 1.5, d)
 
         def function(x, a=a, centre=centre):
             slope = (x - centre) @ a
@@ -55,7 +57,8 @@ def test_rosenbrock_inside_the_box_and_on_its_boundary(scale):
 
     def function(u):
         x = scale * u - 2
-        a, b = x[:, 1:] - x[:, :-1] ** 2, 1 - x[:, :-1]
+        a = x[:, 1:] - x[:, :-1] ** 2
+        b = 1 - x[:, :-1]
         gradient = np.zeros_like(x)
         gradient[:, 1:] += 200 * a
         gradient[:, :-1] -= 400 * a * x[:, :-1] + 2 * b
@@ -72,7 +75,8 @@ def test_final_gradient_vanishes_or_points_out_of_the_box():
         return np.sin(5 * x).sum(axis=1) + x[:, 0] * x[:, 1], 5 * np.cos(5 * x) + x[:, [1, 0]]
 
     ascent = climb(function, np.random.default_rng(1).random((30, 2)))
-    x, g = ascent.points, ascent.gradients
+    x = ascent.points
+    g = ascent.gradients
     inside = np.where(((x == 0) & (g < 0)) | ((x == 1) & (g > 0)), 0.0, g)
     np.testing.assert_allclose(inside, 0.0, atol=1e-5)
 

@@ -38,7 +38,8 @@ def test_score_gradient_agrees_with_finite_differences(name):
 @pytest.mark.parametrize("variance", [1e-16, 0.0])
 def test_gradient_near_an_observed_point_is_finite_and_points_away(name, variance):
     """Without noise the standard deviation there is 0, and the logarithm of the improvement would be infinite."""
-    mean, one = np.full((2, 1), 3.0), np.ones((2, 1, 1))
+    mean = np.full((2, 1), 3.0)
+    one = np.ones((2, 1, 1))
     score, gradient = from_name(name).score_gradient(Moments(mean, np.full((2, 1), variance), 0 * one, one), STATE)
     assert np.all(np.isfinite(score)) and np.all(np.isfinite(gradient)) and gradient[0, 0] > 0
 

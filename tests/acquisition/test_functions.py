@@ -15,7 +15,8 @@ from slayr_py.acquisition import (
 from slayr_py.acquisition.functions import log_h, log_h_over_phi, log_mills
 
 RNG = np.random.default_rng(0)
-MEAN, SD = RNG.normal(size=7), RNG.uniform(0.5, 2, size=7)
+MEAN = RNG.normal(size=7)
+SD = RNG.uniform(0.5, 2, size=7)
 
 
 def test_improvements_agree_with_simulation():
@@ -71,7 +72,8 @@ def test_log_expected_improvement():
 
 
 def test_draws_are_averaged():
-    mean, sd = RNG.normal(size=(50, 7)), RNG.uniform(0.1, 2, size=(50, 7))
+    mean = RNG.normal(size=(50, 7))
+    sd = RNG.uniform(0.1, 2, size=(50, 7))
     single = np.array([expected_improvement(m, s, 0.1) for m, s in zip(mean, sd, strict=True)])
     np.testing.assert_allclose(expected_improvement(mean, sd, 0.1), single.mean(axis=0))
     np.testing.assert_allclose(np.exp(log_expected_improvement(mean, sd, 0.1)), single.mean(axis=0))
@@ -80,7 +82,8 @@ def test_draws_are_averaged():
 
 
 def test_the_bound_uses_moments_of_the_mixture():
-    mean, sd = RNG.normal(size=(50, 7)), RNG.uniform(0.1, 2, size=(50, 7))
+    mean = RNG.normal(size=(50, 7))
+    sd = RNG.uniform(0.1, 2, size=(50, 7))
     total = np.sqrt((sd**2).mean(axis=0) + mean.var(axis=0))
     np.testing.assert_allclose(lower_confidence_bound(mean, sd, 4.0), -(mean.mean(axis=0) - 2 * total))
     np.testing.assert_allclose(lower_confidence_bound(MEAN, SD, 0.0), -MEAN)

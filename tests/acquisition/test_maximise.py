@@ -30,7 +30,8 @@ def test_suggestion_is_as_good_as_a_fine_grid(branin_posterior, branin_data):
 
 @pytest.mark.parametrize("acquisition", ["ei", "lcb"])
 def test_suggestion_is_better_than_random_configurations(mixed_posterior, acquisition):
-    encoder, best = mixed_posterior.encoder, np.min(mixed_posterior.data["y"])
+    encoder = mixed_posterior.encoder
+    best = np.min(mixed_posterior.data["y"])
     y = mixed_posterior.y_mean + mixed_posterior.y_sd * best
     found = suggest(mixed_posterior, acquisition, best=y, t=1, rng=np.random.default_rng(0))
     encoded, _ = encoder.resolve(encoder.from_uniform(np.random.default_rng(1).random((5_000, len(encoder.names)))))
@@ -149,7 +150,8 @@ def test_the_last_configurations_of_a_larger_space_are_found(seed):
     everything = [{"i": i, "j": j, "c": c} for i in range(10) for j in range(1, 9) for c in "abcd"]
     rng = np.random.default_rng(seed)
     order = rng.permutation(len(everything))
-    evaluated, left = [everything[k] for k in order[:-2]], [everything[k] for k in order[-2:]]
+    evaluated = [everything[k] for k in order[:-2]]
+    left = [everything[k] for k in order[-2:]]
     y = [c["i"] + np.sin(c["j"]) for c in evaluated[:20]]
     posterior = sl.GaussianProcess(space).fit(evaluated[:20], y, method="map", seed=1)
     found = suggest(posterior, best=min(y), t=1, rng=rng, exclude=evaluated)

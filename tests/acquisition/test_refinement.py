@@ -73,7 +73,8 @@ def test_conditions_are_evaluated_for_every_neighbour(landscape_of):
 
 def test_inactive_parameters_keep_their_unit_values(landscape_of):
     encoder = Encoder(conditional_space())
-    kernel, c = column(encoder, "kernel"), column(encoder, "C")
+    kernel = column(encoder, "kernel")
+    c = column(encoder, "C")
     n_real = len(encoder.real_names)
 
     def rbf_and_c(values, active):
@@ -96,7 +97,8 @@ def test_inactive_parameters_keep_their_unit_values(landscape_of):
 
 def test_a_forbidden_relation_between_floats_is_not_crossed(bowl):
     space = ConfigurationSpace()
-    a, b = Float("a", (0.0, 1.0)), Float("b", (0.0, 1.0))
+    a = Float("a", (0.0, 1.0))
+    b = Float("b", (0.0, 1.0))
     space.add(a, b)
     space.add(ForbiddenLessThanRelation(a, b))
     landscape = bowl(space, top=np.array([0.2, 0.8]))

@@ -39,7 +39,8 @@ def test_regret_has_the_distribution_of_joint_draws_on_a_grid(maximize):
 
 def test_configurations_that_violate_a_constraint_do_not_count():
     posterior = line_fit()
-    row, x = int(np.argmin(posterior.targets.y)), np.linspace(0, 10, 21)
+    row = int(np.argmin(posterior.targets.y))
+    x = np.linspace(0, 10, 21)
     constraint = sl.GaussianProcess(LINE, "SE", inducing=21).fit(x[:, None], x - 4.5, method="laplace", seed=1)
     found = sample_regret(posterior, posterior.train[[row]], np.random.default_rng(1), [constraint])
     functions = posterior.sample(GRID.concatenate(posterior.train[[row]]), 2000, seed=2)

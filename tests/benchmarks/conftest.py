@@ -26,11 +26,14 @@ def data(tmp_path):
     pd.DataFrame(digits).to_csv(folder / "optdigits.csv", index=False)
 
     servo = pd.DataFrame({"motor": rng.choice(list("AB"), 30), "screw": rng.choice(list("CD"), 30)})
-    servo["pgain"], servo["vgain"] = rng.integers(3, 7, 30), rng.integers(1, 6, 30)
+    servo["pgain"] = rng.integers(3, 7, 30)
+    servo["vgain"] = rng.integers(1, 6, 30)
     servo["class"] = servo["pgain"] * (servo["motor"] == "A") + rng.normal(size=30)
     servo.to_csv(folder / "servo.csv", index=False)
 
-    costs, gammas, degrees = (0.5, 1.0, 2.0), (0.01, 1.0), range(2, 11)
+    costs = (0.5, 1.0, 2.0)
+    gammas = (0.01, 1.0)
+    degrees = range(2, 11)
     rows = [("linear", c, None, None) for c in costs]
     rows += [("rbf", c, gamma, None) for c, gamma in product(costs, gammas)]
     rows += [("polynomial", c, None, degree) for c, degree in product(costs, degrees)]

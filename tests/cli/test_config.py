@@ -57,7 +57,8 @@ delta = 0.25
     )
     assert (config.name, config.storage, config.output) == ("net", "sqlite:///net.db", Path("out"))
     options = dict(config.options)
-    kernel, acquisition = options.pop("kernel"), options.pop("acquisition")
+    kernel = options.pop("kernel")
+    acquisition = options.pop("acquisition")
     assert isinstance(kernel, Matern) and kernel.options()["p"] == 1
     assert acquisition.name == "lcb" and acquisition.options()["delta"] == 0.25
     assert options == {
@@ -263,7 +264,8 @@ def test_the_examples_load_and_evaluate(name, monkeypatch):
     configuration = {
         k: v.item() if hasattr(v, "item") else v for k, v in config.space.space.get_default_configuration().items()
     }
-    first, second = config.objective(configuration), config.objective(configuration)
+    first = config.objective(configuration)
+    second = config.objective(configuration)
     assert first == second > 0
 
 

@@ -105,7 +105,8 @@ def test_help_docstrings_and_messages_name_nothing_that_a_wheel_lacks():
 def test_an_installed_wheel_has_the_examples_and_the_programs(tmp_path):
     subprocess.run([sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", tmp_path], cwd=ROOT, check=True)
     (wheel,) = tmp_path.glob("*.whl")
-    site, work = tmp_path / "site", tmp_path / "work"
+    site = tmp_path / "site"
+    work = tmp_path / "work"
     work.mkdir()
     with zipfile.ZipFile(wheel) as archive:
         archive.extractall(site)

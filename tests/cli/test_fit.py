@@ -73,7 +73,8 @@ def test_fit_reports_abandoned_attempts_and_limits(slayr, table, monkeypatch):
 @pytest.mark.stan
 def test_fit_with_a_space_and_inactive_cells(slayr, folder):
     space = ConfigurationSpace()
-    kind, width = Categorical("kind", ["p", "q"]), Float("width", (0.0, 1.0))
+    kind = Categorical("kind", ["p", "q"])
+    width = Float("width", (0.0, 1.0))
     space.add(kind, width, EqualsCondition(width, kind, "q"))
     space.to_json(folder / "space.json")
     (folder / "runs.csv").write_text("note,kind,width,y\na,p,,1\nb,q,0.5,2\nc,q,1,2.5\nd,p,,1.1\n")

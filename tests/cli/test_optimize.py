@@ -65,7 +65,8 @@ def test_a_study_that_searches_for_kernels(slayr, folder, monkeypatch):
     assert code == 0 and "searching kernels" in err
     assert "kernel      kernel search, 20 fits each; frequency-modulated kernel (laplacian) until the first\n" in out
     trial = optuna.load_study(study_name="bowl", storage="sqlite:///bowl.db").trials[11]
-    record, suggestion = trial.user_attrs["slayr:search"], trial.user_attrs["slayr:suggestion"]
+    record = trial.user_attrs["slayr:search"]
+    suggestion = trial.user_attrs["slayr:suggestion"]
     assert (record["due"], record["fits"], len(record["expressions"])) == (10, 20, 3)
     best = max(suggestion["stack"]["parts"], key=lambda part: part["weight"])
     assert f"found       {best['weight']:.2f} {best['kernel']}" in out

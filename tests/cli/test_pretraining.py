@@ -17,7 +17,8 @@ SECTION = '\n[pretrain]\ndata = "related.csv"\nmachine = "ridge"\nC = 10.0\nleng
 @pytest.fixture
 def related(folder) -> pd.DataFrame:
     """24 related values beside a configuration, one of them outside the range of x."""
-    x, k = np.append(np.linspace(0.0, 1.0, 23), 1.1), np.tile(["a", "b"], 12)
+    x = np.append(np.linspace(0.0, 1.0, 23), 1.1)
+    k = np.tile(["a", "b"], 12)
     table = pd.DataFrame({"note": "-", "x": x, "k": k, "value": (x - 0.25) ** 2 + 0.4 * (k == "b")})
     table.iloc[:-1].to_csv(folder / "related.csv", index=False)
     return table

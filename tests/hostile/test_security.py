@@ -53,7 +53,8 @@ def offences(source: str, name: str) -> list[str]:
             found += [f"imports {module}" for module in modules if module.split(".")[0] in FORBIDDEN_MODULES]
         if not isinstance(node, ast.Call):
             continue
-        called, options = dotted(node.func), {keyword.arg: keyword.value for keyword in node.keywords}
+        called = dotted(node.func)
+        options = {keyword.arg: keyword.value for keyword in node.keywords}
         if called in FORBIDDEN_CALLS:
             found.append(f"calls {called}")
         if called == "importlib.import_module" and name not in IMPORTS:

@@ -19,7 +19,8 @@ def fitted():
     """An expression with a bracket on a mixed space, observations, and two draws of the hyperparameters."""
     space = ConfigurationSpace()
     space.add(Float("x", (0.0, 10.0)), Categorical("c", ["a", "b", "d"]))
-    encoder, rng = Encoder(space), np.random.default_rng(1)
+    encoder = Encoder(space)
+    rng = np.random.default_rng(1)
     kernel = Composite("(LIN[x] + SE[c]) * PER[x] + LIN[x]")
     train = encoder.encode([{"x": rng.uniform(0, 10), "c": str(rng.choice(["a", "b", "d"]))} for _ in range(12)])
     new = encoder.encode([{"x": rng.uniform(0, 10), "c": str(rng.choice(["a", "b", "d"]))} for _ in range(5)])
@@ -43,7 +44,8 @@ def test_moments_of_a_summand_by_dense_algebra(fitted):
     found = components(kernel, train, Targets(y, np.zeros(12)), one, new, 0.0, 1.0)
     # The last summand by hand: its weight, times the linear kernel, is a covariance of its own.
     weight = float(one["sigma_f"][0] ** 2 * (1 - one["split"][0, 1]))
-    length, centre = (one["lengthscale"][0, -1], one["centre"][0, -1])
+    length = one["lengthscale"][0, -1]
+    centre = one["centre"][0, -1]
     norm = 1 + ((0.5 - centre) ** 2 + 1 / 12) / length**2
 
     def linear(a, b):
@@ -89,7 +91,8 @@ def test_no_configurations(fitted):
 def test_components_of_a_fit():
     space = ConfigurationSpace({"x": (0.0, 1.0)})
     x = np.linspace(0, 1, 15)
-    configs, y = [{"x": v} for v in x], 3 * x + np.sin(20 * x)
+    configs = [{"x": v} for v in x]
+    y = 3 * x + np.sin(20 * x)
     post = sl.GaussianProcess(space, "LIN + PER").fit(configs, y, method="map")
     found = post.components(configs)
     np.testing.assert_allclose(found.offset + found.mean.sum(axis=0), post.predict(configs).mean, rtol=1e-6)

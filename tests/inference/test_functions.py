@@ -25,7 +25,8 @@ def posterior():
 
 
 def test_values_at_the_anchors_have_the_joint_distribution_of_the_posterior(posterior):
-    rng, s = np.random.default_rng(2), posterior.n_draws
+    rng = np.random.default_rng(2)
+    s = posterior.n_draws
     anchors = uniform(posterior.encoder, 16, rng)
     values = draw_functions(posterior, anchors, s, rng, each=20)(anchors)
     assert values.shape == (20 * s, 16)
@@ -47,8 +48,10 @@ def test_values_near_the_anchors_have_the_distribution_of_the_posterior(posterio
 
 
 def test_functions_interpolate_between_anchors_with_their_conditional_mean(posterior):
-    encoder, rng = posterior.encoder, np.random.default_rng(3)
-    anchors, new = uniform(encoder, 32, rng), uniform(encoder, 10, rng)
+    encoder = posterior.encoder
+    rng = np.random.default_rng(3)
+    anchors = uniform(encoder, 32, rng)
+    new = uniform(encoder, 10, rng)
     drawn = draw_functions(posterior, anchors, 3, rng)
     (expansion,) = drawn.expansions
     predictor = posterior.predictor_of_rows(posterior.parts_of(3)[0][1])
@@ -60,7 +63,8 @@ def test_functions_interpolate_between_anchors_with_their_conditional_mean(poste
 
 
 def test_lost_variance_decreases_with_anchors(posterior):
-    tests, rng = uniform(posterior.encoder, 64, np.random.default_rng(4)), np.random.default_rng(5)
+    tests = uniform(posterior.encoder, 64, np.random.default_rng(4))
+    rng = np.random.default_rng(5)
     lost = [
         draw_functions(posterior, uniform(posterior.encoder, m, rng), 20, rng, tests=tests).lost for m in (4, 32, 256)
     ]

@@ -55,8 +55,10 @@ def test_predictions_cover_the_truth(branin_posterior, branin_data):
 @pytest.mark.stan
 @pytest.mark.parametrize("warp", ["none", "log"])
 def test_maximised_values_are_fitted_like_the_negated_ones_and_predicted_in_their_own_direction(warp, tmp_path):
-    y, new = np.array([1.0, 3.0, 2.0, 5.0, 4.0, 3.0]), Encoder(plain_space()).sobol(7, 9)
-    gp, configs = sl.GaussianProcess(plain_space(), warp=warp), Encoder(plain_space()).sobol(6, 1)
+    y = np.array([1.0, 3.0, 2.0, 5.0, 4.0, 3.0])
+    new = Encoder(plain_space()).sobol(7, 9)
+    gp = sl.GaussianProcess(plain_space(), warp=warp)
+    configs = Encoder(plain_space()).sobol(6, 1)
     negated = gp.fit(configs, -y, **QUICK)
     posterior = gp.fit(configs, y, maximize=True, **QUICK)
     assert posterior.record["draws_sha256"] == negated.record["draws_sha256"]
@@ -65,7 +67,8 @@ def test_maximised_values_are_fitted_like_the_negated_ones_and_predicted_in_thei
     assert posterior.maximize and posterior.record["maximize"] and not negated.maximize
     assert posterior.y_mean == -negated.y_mean == 3.0 and posterior.y_sd == -negated.y_sd < 0
     assert float(posterior.idata["constant_data"]["y_sd"]) == posterior.y_sd
-    there, here = negated.predict(new), posterior.predict(new)
+    there = negated.predict(new)
+    here = posterior.predict(new)
     np.testing.assert_array_equal(here.mean, -there.mean)
     np.testing.assert_array_equal(here.sd, there.sd)
     np.testing.assert_allclose(here.interval(0.8), [-bound for bound in there.interval(0.8)[::-1]], rtol=1e-9)
@@ -77,7 +80,8 @@ def test_maximised_values_are_fitted_like_the_negated_ones_and_predicted_in_thei
 
 @pytest.mark.stan
 def test_maximize_is_passed_through_by_cross_validation():
-    configs, y = Encoder(plain_space()).sobol(8, 1), np.array([1.0, 3.0, 2.0, 5.0, 4.0, 3.5, 1.5, 2.5])
+    configs = Encoder(plain_space()).sobol(8, 1)
+    y = np.array([1.0, 3.0, 2.0, 5.0, 4.0, 3.5, 1.5, 2.5])
     options = {"cv": 2, "progress": False, "method": "map"}
     gp = sl.GaussianProcess(plain_space(), warp="log")
     here = gp.cross_validate(configs, y, maximize=True, **options).drop(columns="fit_time")

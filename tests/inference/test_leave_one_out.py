@@ -56,7 +56,8 @@ def test_against_refits(kernel, space, draws):
         pit = loo_pit(posterior.idata)
     below = posterior.idata["posterior_predictive"]["y"].values <= standardised
 
-    z, z_pit = [], []
+    z = []
+    z_pit = []
     for i in range(0, N, 2):
         left = np.delete(np.arange(N), i)
         data = gp.stan_data(points[left], standardised[left], points[[i]])

@@ -19,10 +19,12 @@ def test_moments_are_those_of_the_posterior():
     rng = np.random.default_rng(0)
     x = np.array([0.0, 0.1, 0.3, 0.7, 1.0])
     covariance = 9 * np.exp(-0.5 * ((x[:, None] - x) / 0.4) ** 2)
-    mu, y = np.array([0.4]), np.array([1.0, 1.0, -1.0, -1.0, 1.0])
+    mu = np.array([0.4])
+    y = np.array([1.0, 1.0, -1.0, -1.0, 1.0])
     targets, variance = (values[0] for values in probit_targets(y, covariance[None], mu))
     gain = covariance @ np.linalg.inv(covariance + np.diag(variance))
-    mean, sd = mu + gain @ (targets - mu), np.sqrt(np.diag(covariance - gain @ covariance))
+    mean = mu + gain @ (targets - mu)
+    sd = np.sqrt(np.diag(covariance - gain @ covariance))
     n = 400_000
     f = mu + rng.normal(size=(n, 5)) @ np.linalg.cholesky(covariance + 1e-9 * np.eye(5)).T
     weights = np.exp(norm.logcdf(y * f).sum(axis=1))
@@ -47,7 +49,8 @@ def test_targets_of_earlier_data_have_neither_errors_nor_a_floor():
 @pytest.mark.stan
 def test_known_errors_are_noise_in_the_users_units():
     rng = np.random.default_rng(1)
-    truth, errors = 100 * np.sin(6 * X[:, 0]), np.where(np.arange(12) % 3 == 0, 80.0, 1.0)
+    truth = 100 * np.sin(6 * X[:, 0])
+    errors = np.where(np.arange(12) % 3 == 0, 80.0, 1.0)
     y = truth + errors * rng.normal(size=12)
     gp = sl.GaussianProcess(SPACE)
     posterior = gp.fit(X, y, y_sd=errors, **QUICK)

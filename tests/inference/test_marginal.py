@@ -37,7 +37,8 @@ def test_density_is_that_of_the_multivariate_normal_and_the_scores(expression):
     errors = np.linspace(0, 0.5, 12)
     marginal, model, train = marginal_of(expression, y_sd=errors)
     z = np.random.default_rng(2).normal(size=marginal.scores.size)
-    theta, density = marginal.scores.theta(z[None]), marginal(z)
+    theta = marginal.scores.theta(z[None])
+    density = marginal(z)
     reference = multivariate_normal(np.full(12, theta["mu"][0]), covariance(model, train, theta, errors))
     assert density.likelihood == pytest.approx(reference.logpdf(marginal._y), rel=1e-10)
     assert density.value == pytest.approx(density.likelihood + norm.logpdf(z).sum(), rel=1e-12)
@@ -63,8 +64,10 @@ def test_categorical_parameters_are_one_hot_columns():
 def test_leave_one_out_is_that_of_fits_without_each_target():
     marginal, model, train = marginal_of("SE + LIN")
     z = np.random.default_rng(4).normal(size=marginal.scores.size) / 2
-    theta, y = marginal.scores.theta(z[None]), marginal._y
-    K, expected = covariance(model, train, theta), 0.0
+    theta = marginal.scores.theta(z[None])
+    y = marginal._y
+    K = covariance(model, train, theta)
+    expected = 0.0
     for i in range(len(y)):
         rest = np.delete(np.arange(len(y)), i)
         weights = np.linalg.solve(K[np.ix_(rest, rest)], K[rest, i])
@@ -75,7 +78,8 @@ def test_leave_one_out_is_that_of_fits_without_each_target():
 
 def test_mean_is_that_of_the_conditional_normal():
     marginal, model, train = marginal_of("SE + LIN")
-    z, new = np.zeros(marginal.scores.size), model.encoder.encode(Encoder(SQUARE).sobol(5, 9))
+    z = np.zeros(marginal.scores.size)
+    new = model.encoder.encode(Encoder(SQUARE).sobol(5, 9))
     theta = marginal.scores.theta(z[None])
     cross = model.kernel.cross(new, train, theta)[0]
     expected = theta["mu"][0] + cross @ np.linalg.solve(covariance(model, train, theta), marginal._y - theta["mu"][0])
@@ -95,7 +99,8 @@ def test_other_models_are_refused(kernel, options, text):
 @pytest.mark.stan
 def test_mode_and_leave_one_out_are_those_of_stan():
     x = np.linspace(0, 1, 25)
-    configs, y = [{"x": v} for v in x], np.sin(9 * x) + 0.1 * np.random.default_rng(5).normal(size=25)
+    configs = [{"x": v} for v in x]
+    y = np.sin(9 * x) + 0.1 * np.random.default_rng(5).normal(size=25)
     gp = sl.GaussianProcess(ConfigurationSpace({"x": (0.0, 1.0)}), "SE * RQ")
     posterior = gp.fit(configs, y, method="map", seed=2)
     marginal = ExactMarginal(gp, posterior.train, posterior.targets.y)

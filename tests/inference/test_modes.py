@@ -20,14 +20,18 @@ class Quadratic(Marginal):
     n = 5
 
     def __init__(self, constant=3.0, second=False):
-        self.constant, self.second, self.calls = constant, second, 0
+        self.constant = constant
+        self.second = second
+        self.calls = 0
 
     def __call__(self, z):
         self.calls += 1
         offset = z - CENTRE
-        value, gradient = self.constant - 0.5 * offset @ A @ offset, -A @ offset
+        value = self.constant - 0.5 * offset @ A @ offset
+        gradient = -A @ offset
         if self.second and z[0] < -5:
-            value, gradient = -10 - 0.5 * np.sum(np.square(z + 10)), -(z + 10)
+            value = -10 - 0.5 * np.sum(np.square(z + 10))
+            gradient = -(z + 10)
         return Density(value, gradient, value)
 
     def leave_one_out(self, z):

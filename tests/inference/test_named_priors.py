@@ -38,7 +38,9 @@ def test_a_categorical_stands_for_its_columns_and_a_column_takes_precedence():
 
 
 def test_parameters_and_columns_stand_for_their_entries_in_every_leaf_of_an_expression():
-    prior, other, third = sl.LogNormal(0.5, 2.0), sl.LogNormal(1, 1), sl.LogNormal(2, 1)
+    prior = sl.LogNormal(0.5, 2.0)
+    other = sl.LogNormal(1, 1)
+    third = sl.LogNormal(2, 1)
     named = {"3:PER[lr]": third, "act[tanh]": other, "act": prior, "lr": prior}
     gp = sl.GaussianProcess(mixed_space(), "SE[lr,act] + MAT52[act] + PER[lr]", {"lengthscale": named})
     (h,) = (h for h in gp.hyperparameters if h.name == "lengthscale")

@@ -25,7 +25,8 @@ def test_standardisation():
 def test_the_scale_of_y_does_not_matter(scale, method, rtol):
     # Powers of two leave all bits of the standardised y. Other factors change the last, and where L-BFGS stops.
     y = np.array([1.0, 3.0, 2.0, 5.0, 4.0])
-    plain, scaled = quick_fit(y, method=method), quick_fit(y * scale, method=method)
+    plain = quick_fit(y, method=method)
+    scaled = quick_fit(y * scale, method=method)
     configs = Encoder(plain_space()).sobol(7, 9)
     np.testing.assert_allclose(scaled.predict(configs).mean, scale * plain.predict(configs).mean, rtol=rtol)
     np.testing.assert_allclose(scaled.predict(configs).sd, scale * plain.predict(configs).sd, rtol=rtol)

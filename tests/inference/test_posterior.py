@@ -51,7 +51,8 @@ def test_save_and_load(mixed_posterior, tmp_path):
 
 def test_joint_draws_agree_with_the_prediction(branin_posterior):
     new = branin_posterior.encoder.sobol(4, 8)
-    values, about = branin_posterior.sample(new, 5000), branin_posterior.predict(new)
+    values = branin_posterior.sample(new, 5000)
+    about = branin_posterior.predict(new)
     assert values.shape == (5000, 4) and values.dtype == np.float64
     np.testing.assert_allclose(values.mean(axis=0), about.mean, atol=4.5 * about.sd.max() / np.sqrt(5000))
     np.testing.assert_allclose(values.std(axis=0), about.sd, rtol=0.1)

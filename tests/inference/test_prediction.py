@@ -22,7 +22,8 @@ from slayr_py.space import Encoded, Encoder
 def test_stan_and_numpy_predict_the_same(fixture, request):
     posterior = request.getfixturevalue(fixture)
     new = posterior.encoder.sobol(9, 123)
-    here, there = posterior.predict(new), posterior.predict(new, engine="stan")
+    here = posterior.predict(new)
+    there = posterior.predict(new, engine="stan")
     for a, b in zip(here, there, strict=True):
         np.testing.assert_allclose(a, b, rtol=1e-8, atol=1e-8 * posterior.y_sd)
 
@@ -136,7 +137,8 @@ def test_gradients_of_the_moments(branin_posterior):
     h = 1e-6
     for j in range(2):
         step = h * np.eye(2)[j]
-        above, below = predictor.moments(at(values + step)), predictor.moments(at(values - step))
+        above = predictor.moments(at(values + step))
+        below = predictor.moments(at(values - step))
         np.testing.assert_allclose(mean_gradient[..., j], (above[0] - below[0]) / (2 * h), rtol=1e-5, atol=1e-5)
         np.testing.assert_allclose(variance_gradient[..., j], (above[1] - below[1]) / (2 * h), rtol=1e-5, atol=1e-5)
 
@@ -145,8 +147,10 @@ def test_gradients_of_the_moments(branin_posterior):
 @pytest.mark.parametrize("fixture", ["branin_posterior", "mixed_posterior"])
 def test_pending_points_extend_the_factor_exactly(fixture, request):
     posterior = request.getfixturevalue(fixture)
-    encoder, predictor = posterior.encoder, posterior.predictor(20)
-    pending, elsewhere = encoder.encode(encoder.sobol(3, 50)), encoder.encode(encoder.sobol(6, 51))
+    encoder = posterior.encoder
+    predictor = posterior.predictor(20)
+    pending = encoder.encode(encoder.sobol(3, 50))
+    elsewhere = encoder.encode(encoder.sobol(6, 51))
     quick = predictor.with_pending(pending)
     believed = np.hstack([np.tile(posterior.data["y"], (len(predictor.factor), 1)), predictor.moments(pending)[0]])
     targets = Targets(believed, np.zeros(believed.shape[1]), posterior.model.noise_floor)
@@ -159,9 +163,11 @@ def test_pending_points_extend_the_factor_exactly(fixture, request):
 def test_pending_points_shrink_the_variance_and_keep_the_mean(branin_posterior):
     predictor = branin_posterior.predictor(5)
     encoder = branin_posterior.encoder
-    pending, elsewhere = encoder.encode(encoder.sobol(2, 50)), encoder.encode(encoder.sobol(6, 51))
+    pending = encoder.encode(encoder.sobol(2, 50))
+    elsewhere = encoder.encode(encoder.sobol(6, 51))
     conditioned = predictor.with_pending(pending)
-    before, after = predictor.moments(elsewhere), conditioned.moments(elsewhere)
+    before = predictor.moments(elsewhere)
+    after = conditioned.moments(elsewhere)
     np.testing.assert_allclose(after[0], before[0], rtol=1e-6, atol=1e-6)
     assert np.all(after[1] <= before[1] + 1e-9)
     assert np.all(conditioned.moments(pending)[1] < predictor.draws["sigma_n"][:, None] ** 2 + 1e-9)
@@ -177,7 +183,8 @@ def test_nearly_singular_covariances_are_still_factored(branin_posterior):
 
 
 def test_mixture_moments():
-    mean, sd = np.array([[0.0], [2.0]]), np.array([[1.0], [3.0]])
+    mean = np.array([[0.0], [2.0]])
+    sd = np.array([[1.0], [3.0]])
     assert [float(v[0]) for v in mixture_moments(mean, sd)] == [1.0, pytest.approx(np.sqrt(6))]
 
 

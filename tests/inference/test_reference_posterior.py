@@ -72,7 +72,8 @@ def gp_regr_by_quadrature(x, y, size=80):
 @pytest.mark.slow
 def test_gp_regr():
     stored = json.loads((FOLDER / "gp_pois_regr.json").read_text())
-    x, y = np.array(stored["x"], dtype=float), np.array(stored["y"])
+    x = np.array(stored["x"], dtype=float)
+    y = np.array(stored["y"])
     reference = json.loads((FOLDER / "gp_regr_moments.json").read_text())
 
     fit = run(
@@ -122,7 +123,8 @@ def by_quadrature(gp, train, y, name, size=61):
     """
     scores = np.linspace(-5, 5, size)
     mu, sigma_f, sigma_n, third = (gp.priors[each] for each in ("mu", "sigma_f", "sigma_n", name))
-    log_f, log_n = sigma_f.mu + sigma_f.sigma * scores, sigma_n.mu + sigma_n.sigma * scores
+    log_f = sigma_f.mu + sigma_f.sigma * scores
+    log_n = sigma_n.mu + sigma_n.sigma * scores
     log_third = np.squeeze(third.mu) + np.squeeze(third.sigma) * scores
     table = []
     for z, value in zip(scores, log_third, strict=True):
@@ -132,7 +134,8 @@ def by_quadrature(gp, train, y, name, size=61):
         for z_f, value_f in zip(scores, log_f, strict=True):
             variances, vectors = np.linalg.eigh(np.exp(2 * value_f) * k / scale + mu.sigma**2)
             spectrum = variances + np.exp(2 * log_n)[:, None]
-            ones, residual = vectors.sum(axis=0), vectors.T @ (y - mu.mu)
+            ones = vectors.sum(axis=0)
+            residual = vectors.T @ (y - mu.mu)
             log_density = -0.5 * np.sum(np.log(spectrum) + np.square(residual) / spectrum, axis=1)
             log_density -= 0.5 * (z**2 + z_f**2 + np.square(scores))
             mean = mu.mu + mu.sigma**2 * np.sum(ones * residual / spectrum, axis=1)

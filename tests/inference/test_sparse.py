@@ -30,7 +30,8 @@ def data(n=60, seed=1):
 def marginals(expression, n=60, m=12):
     X, y = data(n)
     model = Model(SQUARE, expression)
-    train, y = model.encoder.encode(X), (y - y.mean()) / y.std(ddof=1)
+    train = model.encoder.encode(X)
+    y = (y - y.mean()) / y.std(ddof=1)
     return SparseMarginal(model, train, y, m, 1), ExactMarginal(model, train, y), model
 
 
@@ -89,7 +90,8 @@ def test_all_points_as_inducing_points_give_the_exact_likelihood():
 def test_predictions_are_those_of_the_variational_posterior(expression):
     sparse, _, model = marginals(expression)
     z = np.random.default_rng(4).normal(size=sparse.scores.size) / 2
-    theta, new = sparse.scores.theta(z[None]), model.encoder.encode(Encoder(SQUARE).sobol(7, 3))
+    theta = sparse.scores.theta(z[None])
+    new = model.encoder.encode(Encoder(SQUARE).sobol(7, 3))
     own, cross, noise, _ = dense(sparse, model, theta)
     factor, weights = sparse.pseudo_factor(theta)
     new_cross = model.kernel.cross(new, sparse.inducing, theta)[0]
@@ -119,7 +121,8 @@ def fitted() -> SparsePosterior:
 
 def test_a_fit_predicts_thousands_of_observations(fitted):
     X, y = data(500, seed=2)
-    prediction, truth = fitted.predict(X), 10 + 5 * (np.sin(6 * X[:, 0]) + X[:, 1])
+    prediction = fitted.predict(X)
+    truth = 10 + 5 * (np.sin(6 * X[:, 0]) + X[:, 1])
     assert fitted.check().ok
     assert np.sqrt(np.mean(np.square(prediction.mean - truth))) < 0.3  # a third of the noise, whose sd is 1
     inside = np.abs(10 + 5 * y - prediction.mean) < 1.645 * np.hypot(prediction.sd, 1.0)
@@ -135,7 +138,8 @@ def test_a_fit_says_what_is_approximate(fitted):
 
 def test_draws_of_functions_have_the_moments_of_the_prediction(fitted):
     X = data(5, seed=3)[0]
-    draws, prediction = fitted.sample(X, n=4000, seed=1), fitted.predict(X)
+    draws = fitted.sample(X, n=4000, seed=1)
+    prediction = fitted.predict(X)
     assert np.all(np.abs(draws.mean(axis=0) - prediction.mean) < 5 * prediction.sd / np.sqrt(4000))
     np.testing.assert_allclose(draws.std(axis=0), prediction.sd, rtol=0.1)
 

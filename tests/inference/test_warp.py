@@ -99,7 +99,8 @@ def test_a_new_observation_is_the_function_plus_noise_before_the_warp_is_inverte
 @pytest.mark.parametrize("warp", [None, np.linspace(0.1, 0.8, 40)], ids=["none", "many"])
 def test_a_negative_scale_mirrors_the_prediction_to_the_last_bit(warp):
     about = latent(warp)
-    plain, mirrored = Prediction.from_latent(about), Prediction.from_latent(about._replace(y_mean=-2.0, y_sd=-3.0))
+    plain = Prediction.from_latent(about)
+    mirrored = Prediction.from_latent(about._replace(y_mean=-2.0, y_sd=-3.0))
     assert np.array_equal(mirrored.mean, -plain.mean) and np.array_equal(mirrored.sd, plain.sd)
     assert np.array_equal(mirrored.draw_mean, -plain.draw_mean) and np.all(mirrored.draw_sd > 0)
     assert np.array_equal(mirrored.quantile([0.5, 0.75]), -plain.quantile([0.5, 0.25]))
@@ -120,8 +121,10 @@ def test_probabilities_outside_the_unit_interval_are_refused(q):
 def test_the_linearised_predictor_has_the_moments_and_gradients_of_the_tangent():
     rng = np.random.default_rng(5)
     encoder = Encoder(ConfigurationSpace({"a": (0.0, 1.0), "b": (0.0, 1.0)}))
-    train, new = encoder.encode(rng.random((12, 2))), encoder.encode(rng.random((4, 2)))
-    warp, best = np.array([0.3, 1.2, 2.5]), -0.7
+    train = encoder.encode(rng.random((12, 2)))
+    new = encoder.encode(rng.random((4, 2)))
+    warp = np.array([0.3, 1.2, 2.5])
+    best = -0.7
     draws = {"mu": np.zeros(3), "sigma_f": np.ones(3), "sigma_n": np.full(3, 0.1), "warp": warp}
     draws["lengthscale"] = np.full((3, 2), 0.5)
     y = rng.normal(size=12)
@@ -165,7 +168,8 @@ def test_skewed_targets_are_described_better_with_a_warp():
     post = fits["log"]
     assert post.draws["warp"].shape == (600,) and np.quantile(post.draws["warp"], 0.05) > 0.3
     new = Encoder(space).sobol(8, 7)
-    by_numpy, by_stan = post.predict(new), post.predict(new, engine="stan")
+    by_numpy = post.predict(new)
+    by_stan = post.predict(new, engine="stan")
     np.testing.assert_allclose(by_stan.quantile(0.9), by_numpy.quantile(0.9), rtol=1e-7)
     np.testing.assert_allclose(by_stan.mean, by_numpy.mean, rtol=1e-7)
     sampled = post.sample(new, 4000)

@@ -104,9 +104,12 @@ def test_parts_that_cannot_be_used_are_named(make, error, words):
     ],
 )
 def test_kernels_are_added_and_multiplied_as_their_expressions(kernel, text):
-    parsed, encoder, rng = Composite(text), Encoder(plain_space()), np.random.default_rng(1)
+    parsed = Composite(text)
+    encoder = Encoder(plain_space())
+    rng = np.random.default_rng(1)
     assert repr(kernel) == repr(parsed) and from_name("composite", encoder, **kernel.options()).node == parsed.node
-    points, theta = random_points(encoder, 5, 2), random_theta(parsed, encoder, rng)
+    points = random_points(encoder, 5, 2)
+    theta = random_theta(parsed, encoder, rng)
     np.testing.assert_array_equal(kernel.gram(points, points, theta), parsed.gram(points, points, theta))
 
 
@@ -118,7 +121,9 @@ def test_operators_allow_more_leaves_than_an_expression_does_by_default():
 
 
 def test_given_leaves_of_equal_names_are_renamed_unless_they_are_one_kernel():
-    first, second, third = Learned(), Learned(), Learned()
+    first = Learned()
+    second = Learned()
+    third = Learned()
     assert (first + first).expression == "PRE + PRE"
     both = first * second
     assert both.expression == "PRE * PRE2" and both.given == {"PRE": first, "PRE2": second}
@@ -131,8 +136,10 @@ def test_given_leaves_of_equal_names_are_renamed_unless_they_are_one_kernel():
 
 
 def test_matern_leaf_is_the_matern_kernel():
-    encoder, rng = Encoder(mixed_space()), np.random.default_rng(1)
-    a, b = random_points(encoder, 6, 1), random_points(encoder, 4, 2)
+    encoder = Encoder(mixed_space())
+    rng = np.random.default_rng(1)
+    a = random_points(encoder, 6, 1)
+    b = random_points(encoder, 4, 2)
     for kernel, other in ((Composite("MAT52"), Matern(p=2)), (Composite("MAT12"), Matern(p=0))):
         (h,) = other.hyperparameters(encoder)
         (same,) = kernel.hyperparameters(encoder)
@@ -163,9 +170,11 @@ def test_matern_leaf_is_the_matern_kernel():
     ],
 )
 def test_expressions_with_the_same_canonical_form_are_the_same_kernel(text, wanted, mapped):
-    kernel, encoder = Composite(text), Encoder(plain_space())
+    kernel = Composite(text)
+    encoder = Encoder(plain_space())
     assert kernel.canonical == wanted
-    theta, points = random_theta(kernel, encoder, np.random.default_rng(3)), random_points(encoder, 5, 4)
+    theta = random_theta(kernel, encoder, np.random.default_rng(3))
+    points = random_points(encoder, 5, 4)
     other = mapped(theta) | {"sigma_f": theta["sigma_f"]}
     np.testing.assert_allclose(
         kernel.gram(points, points, theta), Composite(wanted).gram(points, points, other), rtol=1e-12
@@ -199,7 +208,8 @@ def test_shares_of_a_flat_sum_are_uniform_on_the_simplex():
 
 @pytest.mark.parametrize("leaf", ["SE", "RQ", "PER", "LIN", "MAT12", "MAT32", "MAT52", "C"])
 def test_leaves_have_mean_variance_one(leaf):
-    encoder, kernel = Encoder(plain_space()), Composite(leaf)
+    encoder = Encoder(plain_space())
+    kernel = Composite(leaf)
     axis = (np.arange(50) + 0.5) / 50
     points = encoder.encode([{"x": x, "z": -5 + 15 * z} for x in axis for z in axis])
     theta = random_theta(kernel, encoder, np.random.default_rng(5)) | {"sigma_f": np.asarray(1.0)}
@@ -220,7 +230,8 @@ def test_names_with_blanks_commas_brackets_and_quotes():
 def test_columns_are_found_by_position_if_names_coincide():
     space = ConfigurationSpace()
     space.add(Categorical("act", ["relu", "tanh"]), Float("act[relu]", (0, 1)))
-    encoder, kernel = Encoder(space), Composite('LIN["act[relu]"]')
+    encoder = Encoder(space)
+    kernel = Composite('LIN["act[relu]"]')
     (leaf,) = kernel.plan(encoder).leaves
     assert encoder.column_names[leaf.columns[0]] == "act[relu]" and leaf.columns == (2,)
 
@@ -276,7 +287,8 @@ def fitted(kernel, y, x=None, method="map", **options):
 @pytest.mark.stan
 def test_matern_leaf_has_the_posterior_of_the_matern_kernel(branin_data):
     space, configs, y = branin_data
-    first, second = sl.GaussianProcess(space, Matern(p=2)), sl.GaussianProcess(space, "MAT52")
+    first = sl.GaussianProcess(space, Matern(p=2))
+    second = sl.GaussianProcess(space, "MAT52")
     one, two = (gp.fit(configs, y, method="map") for gp in (first, second))
     for name in ("mu", "sigma_f", "sigma_n", "lengthscale"):
         np.testing.assert_allclose(one.draws[name], two.draws[name], rtol=1e-6)
@@ -323,9 +335,11 @@ def test_a_fit_is_saved_loaded_and_replayed(method, tmp_path):
 @pytest.mark.stan
 def test_expressions_without_lengthscales():
     space = ConfigurationSpace({"x": (0.0, 1.0)})
-    configs, y = [{"x": 0.1}, {"x": 0.5}, {"x": 0.9}], [1.0, 2.0, 2.5]
+    configs = [{"x": 0.1}, {"x": 0.5}, {"x": 0.9}]
+    y = [1.0, 2.0, 2.5]
     for text in ("C", "C + C"):
         post = sl.GaussianProcess(space, text).fit(configs, y, method="map")
-        numpy, stan = post.predict(configs), post.predict(configs, engine="stan")
+        numpy = post.predict(configs)
+        stan = post.predict(configs, engine="stan")
         np.testing.assert_allclose(numpy.mean, stan.mean, rtol=1e-8)
         assert np.ptp(numpy.mean) < 1e-9  # the function is constant

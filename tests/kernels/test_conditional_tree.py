@@ -14,14 +14,16 @@ from slayr_py.space import Encoder
 def distances(rho, gamma=0.6):
     """Return the distances along x: end to end, active to inactive, inactive to inactive."""
     space = ConfigurationSpace()
-    parent, x = Categorical("parent", ["on", "off", "out"]), Float("x", (-3.0, 5.0))
+    parent = Categorical("parent", ["on", "off", "out"])
+    x = Float("x", (-3.0, 5.0))
     space.add(parent, x, EqualsCondition(x, parent, "on"))
     encoder = Encoder(space)
     configs = [{"parent": "on", "x": -3.0}, {"parent": "on", "x": 5.0}, {"parent": "off"}, {"parent": "out"}]
     points = encoder.encode(configs)
     theta = {"gamma": [1.0, 1.0], "rho": [1e-9, 1e-9], "lengthscale": [1.0, 1.0]}
     i = encoder.names.index("x")
-    theta["gamma"][i], theta["rho"][i] = gamma, rho
+    theta["gamma"][i] = gamma
+    theta["rho"][i] = rho
     k = Hierarchical("se").gram(points, points, theta)
     d = np.sqrt(-2 * np.log(k))
     return d[0, 1], d[0, 2], d[2, 3]
@@ -59,7 +61,8 @@ def test_different_levels_at_rho_one_are_the_root_of_two_apart():
 
 
 def test_ancestors_weigh_on_their_descendants():
-    encoder, kernel = Encoder(conditional_space()), Hierarchical("se")
+    encoder = Encoder(conditional_space())
+    kernel = Hierarchical("se")
     shared = {"kernel": "poly", "degree": 3, "gamma": 1.0, "C": 1.0}
     points = encoder.encode([shared | {"coef0": c} for c in (-1.0, 1.0)])
     n = len(encoder.names)

@@ -43,7 +43,8 @@ def monomials(kernel: free.FreeKernel, u: np.ndarray, order: int = 40) -> tuple[
     ks = [k for k in itertools.product(range(order), repeat=2)]
     weights = []
     for k in ks:
-        q, divisor = sum(k), math.prod(map(math.factorial, k))
+        q = sum(k)
+        divisor = math.prod(map(math.factorial, k))
         if isinstance(kernel, free.Exponential):
             sigma = np.broadcast_to(kernel.lengthscale**2, (2,))
             weights.append(1 / (divisor * np.prod(sigma**k)))
@@ -74,7 +75,8 @@ def test_values_are_those_of_the_formula(kernel, m):
 @pytest.mark.parametrize("m", [2, 4])
 def test_values_are_sums_over_the_same_features(kernel, m):
     sets = [points(3, seed) for seed in range(m)]
-    weights, theta = monomials(kernel, sets[0])[0], [monomials(kernel, s)[1] for s in sets]
+    weights = monomials(kernel, sets[0])[0]
+    theta = [monomials(kernel, s)[1] for s in sets]
     wanted = np.einsum("r," + ",".join(f"{'abcd'[i]}r" for i in range(m)) + "->" + "abcd"[:m], weights, *theta)
     np.testing.assert_allclose(kernel.evaluate(*sets), wanted, rtol=1e-10)
 

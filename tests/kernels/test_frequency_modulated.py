@@ -32,13 +32,15 @@ def spectral_sum(laplacian, v, w, f):
 
 def arc_sine(c, d, theta):
     s = np.diag([theta["bias"] ** 2, *theta["lengthscale"] ** -2.0])
-    c, d = np.array([1, *c]), np.array([1, *d])
+    c = np.array([1, *c])
+    d = np.array([1, *d])
     return 2 / np.pi * np.arcsin(2 * c @ s @ d / np.sqrt((1 + 2 * c @ s @ c) * (1 + 2 * d @ s @ d)))
 
 
 def by_definition(kernel, points, theta):
     """Evaluate the formulas of the paper one entry at a time."""
-    encoder, n = points.encoder, len(points)
+    encoder = points.encoder
+    n = len(points)
     name = kernel.options()["modulator"]
     k = np.full((n, n), float(theta["sigma_f"]) ** 2)
     for i in range(n):
@@ -98,7 +100,8 @@ def test_without_real_parameters_it_is_the_graph_kernel():
 @pytest.mark.parametrize("combine", ["product", "sum"])
 @pytest.mark.parametrize("graph", ["laplacian", "diffusion"])
 def test_separate_kernels(graph, combine):
-    encoder, kernel = Encoder(mixed_space()), Separable(graph, combine)
+    encoder = Encoder(mixed_space())
+    kernel = Separable(graph, combine)
     points = random_points(encoder, 15, 2)
     theta = random_theta(kernel, encoder, np.random.default_rng(3))
     smooth = rbf_kernel(points.real / theta["lengthscale"], gamma=0.5)
@@ -189,7 +192,8 @@ def test_inactive_category_is_an_extra_vertex():
 
 @pytest.mark.parametrize("modulator", ["laplacian", "power", "neural", "diffusion"])
 def test_two_levels_correlate_one_half_at_the_prior_median(modulator):
-    encoder, kernel = Encoder(mixed_space()), FrequencyModulated(modulator)
+    encoder = Encoder(mixed_space())
+    kernel = FrequencyModulated(modulator)
     beta = np.exp(sl.GaussianProcess(encoder, kernel).priors["beta"].mu)
     for laplacian, b in zip(laplacians(encoder), beta, strict=True):
         eigenvalues, u = np.linalg.eigh(laplacian)
@@ -203,7 +207,8 @@ def test_two_levels_correlate_one_half_at_the_prior_median(modulator):
 
 
 def test_neural_takes_and_ignores_alpha():
-    encoder, kernel = Encoder(mixed_space()), FrequencyModulated("neural")
+    encoder = Encoder(mixed_space())
+    kernel = FrequencyModulated("neural")
     points = random_points(encoder, 4, 6)
     theta = random_theta(kernel, encoder, np.random.default_rng(7))
     with_alpha = theta | {"alpha": np.full(len(encoder.graph_names), 5.0)}
@@ -211,7 +216,8 @@ def test_neural_takes_and_ignores_alpha():
 
 
 def test_no_damping_makes_levels_independent():
-    encoder, kernel = Encoder(graphs_only_space()), FrequencyModulated()
+    encoder = Encoder(graphs_only_space())
+    kernel = FrequencyModulated()
     points = encoder.encode([{"colour": c, "size": s} for c in ("red", "white") for s in ("s", "xl")])
     k = kernel.gram(points, points, {"lengthscale": [], "alpha": [0.0, 0.0], "beta": [0.0, 0.0]})
     np.testing.assert_allclose(k, np.eye(4), atol=1e-14)

@@ -13,9 +13,11 @@ from slayr_py.space import Encoder
 def embedding(points, i, theta):
     """Return the paper's map f of one dimension into a Euclidean space, row by row."""
     encoder = points.encoder
-    name, dimension = encoder.names[i], encoder.dimensions[i]
+    name = encoder.names[i]
+    dimension = encoder.dimensions[i]
     line = [encoder.names.index(n) for n in (*encoder.ancestors[name], name)]
-    omega, rho = np.prod(theta["gamma"][line]), theta["rho"][i]
+    omega = np.prod(theta["gamma"][line])
+    rho = theta["rho"][i]
     rows = []
     for x, on in zip(points.unit_values[:, i], points.active[:, i], strict=True):
         if dimension.kind == "categorical":
@@ -39,7 +41,8 @@ def embedding(points, i, theta):
     ],
 )
 def test_a_euclidean_kernel_of_the_embedding(base, euclidean, combine):
-    encoder, kernel = Encoder(conditional_space()), Hierarchical(base, combine)
+    encoder = Encoder(conditional_space())
+    kernel = Hierarchical(base, combine)
     points = random_points(encoder, 40, 0)
     for seed in range(10):
         theta = random_theta(kernel, encoder, np.random.default_rng(seed))
@@ -53,7 +56,8 @@ def test_a_euclidean_kernel_of_the_embedding(base, euclidean, combine):
 
 
 def test_limits_of_the_weights_are_legal():
-    encoder, kernel = Encoder(conditional_space()), Hierarchical("matern")
+    encoder = Encoder(conditional_space())
+    kernel = Hierarchical("matern")
     points = random_points(encoder, 20, 1)
     n = len(encoder.names)
     for gamma, rho in [(0.0, 0.5), (1.0, 0.0), (1.0, 1.0), (0.0, 0.0)]:

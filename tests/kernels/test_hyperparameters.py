@@ -13,7 +13,8 @@ from slayr_py.space import Encoder
 
 
 def test_a_sum_is_the_sum_of_its_parts():
-    encoder, (kernel, _) = Encoder(mixed_space()), SUMS["of two programs"]
+    encoder = Encoder(mixed_space())
+    (kernel, _) = SUMS["of two programs"]
     points = random_points(encoder, 10, 0)
     theta = random_theta(kernel, encoder, np.random.default_rng(1))
     wanted = 0
@@ -25,7 +26,8 @@ def test_a_sum_is_the_sum_of_its_parts():
 
 
 def test_parts_of_a_model_have_names_labels_and_priors_of_their_own():
-    encoder, (kernel, _) = Encoder(conditional_space()), SUMS["of one class"]
+    encoder = Encoder(conditional_space())
+    (kernel, _) = SUMS["of one class"]
     model = sl.GaussianProcess(encoder, kernel, {"2:lengthscale": sl.LogNormal(3.0, 0.1)})
     assert list(model.priors) == ["mu", "sigma_f", "sigma_n", "1:lengthscale", "2:lengthscale"]
     assert model.priors["1:lengthscale"] == Matern().hyperparameters(encoder)[0].prior

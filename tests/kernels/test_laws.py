@@ -63,7 +63,8 @@ def test_equal_points_are_interchangeable(case):
 
 def test_draws_are_computed_together(case):
     kernel, encoder = case
-    a, b = random_points(encoder, 7, 6), random_points(encoder, 5, 7)
+    a = random_points(encoder, 7, 6)
+    b = random_points(encoder, 5, 7)
     rng = np.random.default_rng(8)
     thetas = [random_theta(kernel, encoder, rng) for _ in range(4)]
     draws = {name: np.array([theta[name] for theta in thetas]) for name in thetas[0]}
@@ -73,7 +74,8 @@ def test_draws_are_computed_together(case):
 
 def test_gradients_are_those_of_finite_differences(case):
     kernel, encoder = case
-    a, b = random_points(encoder, 12, 9), random_points(encoder, 6, 10)
+    a = random_points(encoder, 12, 9)
+    b = random_points(encoder, 6, 10)
     b = a[:2].concatenate(b)  # coinciding points
     draws = draws_of(random_theta(kernel, encoder, np.random.default_rng(11)))
     k, gradient = kernel.cross_gradient(a, b, draws)

@@ -67,7 +67,8 @@ def test_gradient_is_that_of_finite_differences(points, p):
     real = [i for i, d in enumerate(points.encoder.dimensions) if d.is_real]
     apart = ~np.eye(16, 5, dtype=bool)  # the exponential kernel has a kink at coinciding points
     for position, j in enumerate(real):
-        up, down = points.unit_values.copy(), points.unit_values.copy()
+        up = points.unit_values.copy()
+        down = points.unit_values.copy()
         up[:, j] += h
         down[:, j] -= h
         above = Matern(p).gram(Encoded(up, points.active, points.encoder), points[:5], theta)

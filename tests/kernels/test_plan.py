@@ -24,8 +24,11 @@ def draws_of(kernel, encoder, count):
 def test_pullback_is_the_derivative_by_every_hyperparameter(name, count):
     kernel, space = PLANNED[name]
     encoder = Encoder(space)
-    a, b, plan = random_points(encoder, 6, 1), random_points(encoder, 5, 2), kernel.plan(encoder)
-    pairs, draws = Pairs.cross(a, b, plan.given), draws_of(kernel, encoder, count)
+    a = random_points(encoder, 6, 1)
+    b = random_points(encoder, 5, 2)
+    plan = kernel.plan(encoder)
+    pairs = Pairs.cross(a, b, plan.given)
+    draws = draws_of(kernel, encoder, count)
     adjoint = np.random.default_rng(4).normal(size=(count, 6, 5))
     value, pullback = plan.correlation_pullback(pairs, draws)
     np.testing.assert_array_equal(value, plan.correlation(pairs, draws))

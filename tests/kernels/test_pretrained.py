@@ -39,7 +39,8 @@ def gram(one: Pretrained, points) -> np.ndarray:
 
 def k4_sum(u, v, origin: float, lengthscale: float) -> float:
     """The double sum over K_4 of four points, written out with loops."""
-    total, sigma = 0.0, lengthscale**2
+    total = 0.0
+    sigma = lengthscale**2
     for (p, a), (q, b) in itertools.product(zip(SUPPORT - origin, ALPHA, strict=True), repeat=2):
         chi = sum(p[c] * q[c] * u[c] * v[c] for c in range(2))
         norms = sum(w[c] ** 2 for w in (p, q, u, v) for c in range(2))
@@ -62,7 +63,8 @@ def test_both_layers_are_those_of_the_quadruple_sum(origin, o):
 @pytest.mark.parametrize("space", [plain_space, mixed_space, conditional_space])
 def test_covariance_is_the_weighted_sum_of_its_parts(space):
     encoder = Encoder(space())
-    whole, points = pretrained(space(), base=Matern(p=1)), random_points(encoder, 12, 0)
+    whole = pretrained(space(), base=Matern(p=1))
+    points = random_points(encoder, 12, 0)
     theta = random_theta(whole, encoder, np.random.default_rng(1))
     assert whole.labels(encoder)["share"] == whole.component_names(encoder) == ("one layer", "two layers", "base")
     parts = [
@@ -83,7 +85,8 @@ def test_covariance_is_the_weighted_sum_of_its_parts(space):
 @pytest.mark.parametrize("family", ["polynomial", "linear", "exponential"])
 def test_other_families_have_two_layers(space, family):
     encoder = Encoder(space())
-    base, options = pretrained(space()), {"degree": 3, "coef0": 0.5} if family == "polynomial" else {}
+    base = pretrained(space())
+    options = {"degree": 3, "coef0": 0.5} if family == "polynomial" else {}
     lengthscale = 0.8 if family == "exponential" else None
     arguments = {"family": family, "columns": base.columns, "base": None, "family_options": options}
     two = Pretrained(base.support, base.alpha, lengthscale, layers=2, **arguments)
@@ -97,7 +100,8 @@ def test_other_families_have_two_layers(space, family):
 @pytest.mark.parametrize("layer", [1, 2])
 def test_neither_the_order_of_points_nor_points_without_weight_matter(layer):
     encoder = Encoder(plain_space())
-    points, order = random_points(encoder, 8, 0), [3, 1, 4, 0, 2]
+    points = random_points(encoder, 8, 0)
+    order = [3, 1, 4, 0, 2]
     more = {"support": [*SUPPORT[order], [0.5, 0.5]], "alpha": [*ALPHA[order], 0.0]}
     one, other = (kernel(layers=layer, base=None, distance_scale=0.01, **given) for given in ({}, more))
     np.testing.assert_allclose(gram(other, points), gram(one, points), rtol=1e-10)
@@ -170,10 +174,16 @@ def test_given_leaf_has_one_part():
 
 
 def test_arrays_of_the_caller_are_copied():
-    support, alpha, lengthscale, origin = SUPPORT.copy(), ALPHA.copy(), np.array([0.5, 0.5]), {"x": 0.25}
+    support = SUPPORT.copy()
+    alpha = ALPHA.copy()
+    lengthscale = np.array([0.5, 0.5])
+    origin = {"x": 0.25}
     one = kernel(lengthscale, support=support, alpha=alpha, origin=origin)
     before = json.dumps(one.options())
-    support[:], alpha[:], lengthscale[:], origin["x"] = 0, 0, 9, 0.75
+    support[:] = 0
+    alpha[:] = 0
+    lengthscale[:] = 9
+    origin["x"] = 0.75
     assert json.dumps(one.options()) == before
 
 
@@ -276,7 +286,8 @@ def test_configurations_at_which_the_kernel_vanishes_are_counted():
     encoder = Encoder(plain_space())
     far = kernel(0.02, support=[[0.0, 0.0], [0.0, 0.05]], alpha=[1.0, -1.0], layers=1, base=None, origin="corner")
     points = encoder.encode([{"x": 0.0, "z": -5.0}, {"x": 0.9, "z": 9.0}, {"x": 1.0, "z": 10.0}])
-    k, draws = gram(far, points), {"sigma_f": np.ones(1)}
+    k = gram(far, points)
+    draws = {"sigma_f": np.ones(1)}
     np.testing.assert_array_equal(k[1:, 1:], np.eye(2))
     assert np.isfinite(far.cross_gradient(points, points, draws)[1]).all()
     assert far.notes(draws) == tuple(far.messages)
@@ -286,7 +297,8 @@ def test_configurations_at_which_the_kernel_vanishes_are_counted():
 
 def test_notes_are_about_the_share_of_the_base():
     shares = np.column_stack([np.zeros(101), np.linspace(1, 0, 101), np.linspace(0, 1, 101)])
-    helpful, misleading = kernel().notes({"share": shares[:50]}), kernel().notes({"share": shares[50:]})
+    helpful = kernel().notes({"share": shares[:50]})
+    misleading = kernel().notes({"share": shares[50:]})
     assert helpful == ("share of the base kernel 0.24 (90% interval 0.02 to 0.47)",)
     assert misleading[0].endswith("(90% interval 0.53 to 0.97): the related data do not help, or mislead")
     assert kernel().notes({"share": shares[40:41]}) == ("share of the base kernel 0.40",)  # of a mode

@@ -25,7 +25,8 @@ def test_kernels_by_name():
 
 @pytest.mark.parametrize("name", sorted(CASES))
 def test_options_make_the_kernel_again(name):
-    kernel, encoder = CASES[name][0], Encoder(CASES[name][1])
+    kernel = CASES[name][0]
+    encoder = Encoder(CASES[name][1])
     again = from_name(kernel.name, encoder, **kernel.options())
     theta = random_theta(kernel, encoder, np.random.default_rng(12))
     points = random_points(encoder, 5, 13)

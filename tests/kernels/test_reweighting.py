@@ -43,7 +43,8 @@ def scale(k, variance_a, variance_b):
 @pytest.mark.parametrize("kernel", KERNELS, ids=repr)
 def test_covariances_are_the_double_sum(kernel, engine):
     u, alpha = machine()
-    a, b = points(5, 2), points(4, 3)
+    a = points(5, 2)
+    b = points(4, 3)
     reweighted = kernel.reweighted(u, alpha, engine=engine)
     va, vb = (np.diag(by_brute_force(kernel, u, alpha, x, x)) for x in (a, b))
     error = reweighted.covariance(a, b) - by_brute_force(kernel, u, alpha, a, b)
@@ -54,7 +55,8 @@ def test_covariances_are_the_double_sum(kernel, engine):
 @pytest.mark.parametrize("origin", [0.0, 0.5])
 def test_engines_agree_for_a_machine_with_many_points(origin):
     rng = np.random.default_rng(4)
-    u, alpha = rng.random((40, 2)) - origin, rng.normal(size=40)
+    u = rng.random((40, 2)) - origin
+    alpha = rng.normal(size=40)
     alpha -= alpha.mean()
     x = np.vstack([rng.random((30, 2)), [[0, 0], [1, 1], [0, 1]]]) - origin
     features, pairs = (
@@ -69,7 +71,8 @@ def test_engines_agree_for_a_machine_with_many_points(origin):
 @pytest.mark.parametrize("kernel", KERNELS, ids=repr)
 def test_gradients_are_those_of_finite_differences(kernel, engine):
     u, alpha = machine()
-    a, b = 0.9 * points(4, 2), points(3, 3)
+    a = 0.9 * points(4, 2)
+    b = points(3, 3)
     reweighted = kernel.reweighted(u, alpha, engine=engine)
     k, gradient = reweighted.covariance_gradient(a, b)
     variance, by_variance = reweighted.variance_gradient(a)
@@ -106,7 +109,8 @@ def test_kernel_is_symmetric_and_positive_semi_definite(kernel):
 @pytest.mark.parametrize("engine", ENGINES)
 def test_neither_the_order_of_points_nor_points_without_weight_matter(engine):
     u, alpha = machine()
-    kernel, x = free.SquaredExponential(0.7), points(4, 2)
+    kernel = free.SquaredExponential(0.7)
+    x = points(4, 2)
     order = np.random.default_rng(0).permutation(len(u))
     more = np.vstack([u[order], points(5, 9)])
     k = kernel.reweighted(u, alpha, engine=engine).covariance(x, x)
@@ -116,7 +120,8 @@ def test_neither_the_order_of_points_nor_points_without_weight_matter(engine):
 
 def test_theorem_3_the_features_are_weighted_by_the_machine_s_squared_weights():
     u, alpha = machine()
-    a, b = points(3, 2), points(2, 3)
+    a = points(3, 2)
+    b = points(2, 3)
     orders = np.array(list(itertools.product(range(18), repeat=3)))
 
     def features(x):
@@ -131,7 +136,8 @@ def test_theorem_3_the_features_are_weighted_by_the_machine_s_squared_weights():
 
 def test_tempering_runs_from_the_kernel_itself_to_the_re_weighted_one():
     u, alpha = machine()
-    kernel, x = free.SquaredExponential(0.9), points(4, 2)
+    kernel = free.SquaredExponential(0.9)
+    x = points(4, 2)
     np.testing.assert_allclose(
         kernel.reweighted(u, alpha, tempering=0.0).covariance(x, x), kernel.evaluate(x, x), rtol=1e-8
     )
@@ -158,7 +164,8 @@ def test_binary_columns_need_one_feature(kernel):
     plain, merged = (kernel.reweighted(u, alpha, [1.0, 1.0, 0.5], binary=columns) for columns in ((), (0, 1)))
     for reweighted in (plain, merged):
         np.testing.assert_allclose(reweighted.covariance(u, u), wanted, rtol=1e-8)
-    a, b = plain.covariance_gradient(u, u)[1], merged.covariance_gradient(u, u)[1]
+    a = plain.covariance_gradient(u, u)[1]
+    b = merged.covariance_gradient(u, u)[1]
     np.testing.assert_allclose(b[..., 2], a[..., 2], rtol=1e-7, atol=1e-9)
     if not isinstance(kernel, free.Polynomial):
         assert merged.n_features < plain.n_features / 3
@@ -167,8 +174,11 @@ def test_binary_columns_need_one_feature(kernel):
 
 
 def test_one_column_and_either_order_of_arguments():
-    u, alpha = np.array([[0.3], [-0.4], [0.1]]), np.array([1.0, -2.0, 1.0])
-    kernel, a, b = free.SquaredExponential(0.3), np.array([[0.2]]), np.linspace(-0.5, 0.5, 7)[:, None]
+    u = np.array([[0.3], [-0.4], [0.1]])
+    alpha = np.array([1.0, -2.0, 1.0])
+    kernel = free.SquaredExponential(0.3)
+    a = np.array([[0.2]])
+    b = np.linspace(-0.5, 0.5, 7)[:, None]
     reweighted = kernel.reweighted(u, alpha, radius=0.5)
     np.testing.assert_allclose(reweighted.covariance(a, b), by_brute_force(kernel, u, alpha, a, b), rtol=1e-9)
     np.testing.assert_allclose(reweighted.covariance(b, a), reweighted.covariance(a, b).T)
@@ -188,7 +198,8 @@ def test_short_lengthscales_neither_overflow_nor_warn(lengthscale):
 @pytest.mark.parametrize("lengthscale", [0.05, 0.1, 0.2])
 def test_features_are_exact_where_the_variance_is_smaller_by_many_orders(lengthscale):
     rng = np.random.default_rng(4)
-    u, alpha = rng.random((20, 2)) - 0.5, rng.normal(size=20)
+    u = rng.random((20, 2)) - 0.5
+    alpha = rng.normal(size=20)
     x = np.vstack([rng.random((20, 2)), [[0, 0], [1, 1], [0.5, 0.5]]]) - 0.5
     kernel = free.SquaredExponential(lengthscale)
     features, pairs = (kernel.reweighted(u, alpha - alpha.mean(), 0.5, engine) for engine in ENGINES)
@@ -226,7 +237,8 @@ def test_illegal_arguments_are_named(arguments, message):
 
 
 def test_points_beyond_the_radius_are_refused_by_infinite_series_only():
-    u, alpha = np.array([[0.3], [-0.4]]), np.array([1.0, -1.0])
+    u = np.array([[0.3], [-0.4]])
+    alpha = np.array([1.0, -1.0])
     far = np.array([[0.1], [0.6]])
     with pytest.raises(DataError, match=r"\[0\.6\] is outside the radius \[0\.5\]"):
         free.SquaredExponential(0.5).reweighted(u, alpha, radius=0.5).variance(far)
@@ -237,9 +249,11 @@ def test_points_beyond_the_radius_are_refused_by_infinite_series_only():
 @pytest.mark.parametrize("engine", ["features", "pairs"])
 def test_covariances_and_variances_together(engine):
     rng = np.random.default_rng(3)
-    points, alpha = rng.uniform(-0.5, 0.5, (12, 2)), rng.normal(size=12)
+    points = rng.uniform(-0.5, 0.5, (12, 2))
+    alpha = rng.normal(size=12)
     kernel = free.SquaredExponential(0.4).reweighted(points, alpha, 0.5, engine=engine)
-    a, b = rng.uniform(-0.5, 0.5, (9, 2)), rng.uniform(-0.5, 0.5, (4, 2))
+    a = rng.uniform(-0.5, 0.5, (9, 2))
+    b = rng.uniform(-0.5, 0.5, (4, 2))
     for x, y in ((a, b), (b, a)):
         found = kernel.covariance_and_variances(x, y)
         for value, wanted in zip(found, (kernel.covariance(x, y), kernel.variance(x), kernel.variance(y)), strict=True):

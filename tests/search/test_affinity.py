@@ -70,7 +70,8 @@ def test_a_kernel_is_closest_to_its_relatives():
 
 
 def test_matrices_are_positive_semidefinite():
-    found, expressions = affinities(), drawn(40)
+    found = affinities()
+    expressions = drawn(40)
     matrix = found.between(expressions, expressions)
     np.testing.assert_array_equal(matrix, matrix.T)
     np.testing.assert_allclose(np.diag(matrix), 1)

@@ -150,7 +150,8 @@ def all_expressions(base, size):
 
 def test_moves_reach_every_expression_of_up_to_three_leaves():
     base = (Leaf("SE"), Leaf("PER"), Leaf("LIN", ("x",)))
-    reached, new = set(base), set(base)
+    reached = set(base)
+    new = set(base)
     while new:
         new = {near for node in new for near in expansions(node, base, 3)} - reached
         reached |= new
@@ -159,7 +160,9 @@ def test_moves_reach_every_expression_of_up_to_three_leaves():
 
 
 def test_frequencies_of_the_prior():
-    base, draws, limit = (Leaf("RQ"), Leaf("PER")), 4000, 8
+    base = (Leaf("RQ"), Leaf("PER"))
+    draws = 4000
+    limit = 8
     rng = np.random.default_rng(3)
     found = [sample_expression(rng, base, limit) for _ in range(draws)]
     sizes = np.arange(1, limit + 1)
@@ -187,7 +190,8 @@ def test_draws_of_the_prior_respect_the_limit_and_the_seed():
 
 
 def test_the_prior_adds_up_to_one():
-    n_base, total = 3, 0.0
+    n_base = 3
+    total = 0.0
     for n in range(1, 300):
         trees = comb(2 * n - 2, n - 1) // n
         operators_and_leaves = n * np.log(n_base) + (n - 1) * np.log(2)

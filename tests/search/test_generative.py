@@ -51,8 +51,10 @@ class FakeScores:
 
 def run(task, budget=60, score=None, **settings):
     """Candidates of each round and all evaluations of a search."""
-    score, strategy = score or FakeScores(task), generative(task, **settings)
-    rounds, evaluations = [], []
+    score = score or FakeScores(task)
+    strategy = generative(task, **settings)
+    rounds = []
+    evaluations = []
     batch = next(strategy, None)
     while batch is not None:
         rounds.append(batch)
@@ -185,7 +187,8 @@ def test_numbers_below_one(name):
 def searched(n_rounds=6, draws=60):
     """A search after some rounds."""
     task = some_task()
-    search, score = _Search(task, False, False, "gaussian", draws, 4), FakeScores(task)
+    search = _Search(task, False, False, "gaussian", draws, 4)
+    score = FakeScores(task)
     rounds = search.rounds()
     candidates = next(rounds)
     for _ in range(n_rounds):
@@ -288,7 +291,8 @@ def test_the_model_of_scores_is_a_gaussian_process():
     distribution = PolicyDistribution(1, [1])
     z = rng.uniform(-3, 3, (30, 10))
     new = rng.uniform(-3, 3, (5, 10))
-    moments, others = distribution.moments(z), distribution.moments(new)
+    moments = distribution.moments(z)
+    others = distribution.moments(new)
     scores = np.sin(z[:, 0]) + 0.1 * rng.normal(size=30)
     model = ScoreModel(z, moments, scores)
 
@@ -309,6 +313,7 @@ def test_the_model_of_scores_finds_structure_and_noise():
     distribution = PolicyDistribution(1, [1])
     z = rng.uniform(-3, 3, (60, 10))
     moments = distribution.moments(z)
-    smooth, noise = ScoreModel(z, moments, z @ rng.normal(size=10)), ScoreModel(z, moments, rng.normal(size=60))
+    smooth = ScoreModel(z, moments, z @ rng.normal(size=10))
+    noise = ScoreModel(z, moments, rng.normal(size=60))
     assert smooth.lengthscale > 3 and smooth.noise == 0.01
     assert noise.noise >= 0.3 or noise.lengthscale < 1

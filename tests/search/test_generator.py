@@ -31,7 +31,8 @@ def test_one_step_by_hand():
     rng = np.random.default_rng(1)
     weights = rng.normal(size=(1, generator.n_weights))
     noise = Noise.draw([[5]], 4, 3)
-    matrices, at = [], 0
+    matrices = []
+    at = 0
     for rows, columns in generator.shapes:
         matrices.append(weights[0, at : at + rows * columns].reshape(rows, columns))
         at += rows * columns
@@ -41,12 +42,14 @@ def test_one_step_by_hand():
             values = np.maximum(matrix @ np.append(values, 1), 0)
         return [matrix @ np.append(values, 1) for matrix in matrices[4:]]
 
-    secondary, wanted = np.tanh(unit(matrices[:6], np.zeros(8))[1]), []
+    secondary = np.tanh(unit(matrices[:6], np.zeros(8))[1])
+    wanted = []
     symbol = np.zeros(3)
     for factor in range(4):
         state, logits = unit(matrices[6:], np.append(secondary, symbol))
         wanted.append(int(np.argmax(logits + 0.5 * noise.gumbel[0, 0, factor])))
-        secondary, symbol = np.tanh(state), np.eye(3)[wanted[-1]]
+        secondary = np.tanh(state)
+        symbol = np.eye(3)[wanted[-1]]
     assert generator.generate(weights, noise, never, temperature=0.5) == [(tuple(wanted),)]
 
 
@@ -91,7 +94,8 @@ def test_a_trajectory_does_not_depend_on_the_others():
 
 def test_the_documents_generator_repeats_symbols_and_the_other_does_not():
     for seed in range(3):
-        printed, mended = sequences(Generator(4, argmax=True), seed=seed), sequences(Generator(4), seed=seed)
+        printed = sequences(Generator(4, argmax=True), seed=seed)
+        mended = sequences(Generator(4), seed=seed)
         repeats = [np.mean([len(set(terms[0])) == 1 for terms in found]) for found in (printed, mended)]
         assert 0.63 < repeats[0] < 0.98
         assert repeats[1] < 0.15

@@ -70,7 +70,8 @@ def test_a_resumed_search_is_that_of_the_larger_budget(found):
 
 
 def test_an_interrupted_search_is_a_result(found, monkeypatch):
-    real, count = workers.fit, iter(range(100))
+    real = workers.fit
+    count = iter(range(100))
 
     def interrupted(*arguments):
         if next(count) == 5:
@@ -267,7 +268,8 @@ def test_if_all_candidates_fail_the_first_reasons_are_told(monkeypatch):
 
 
 def test_one_failure_is_a_message(monkeypatch):
-    real, count = kernel_search.Workers.fits, iter(range(100))
+    real = kernel_search.Workers.fits
+    count = iter(range(100))
 
     def fits(self, jobs):
         for fit in real(self, jobs):

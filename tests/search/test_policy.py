@@ -54,7 +54,8 @@ def medians(kernel, encoder):
 @pytest.mark.parametrize("text", EXPRESSIONS)
 def test_matrices_at_prior_medians_are_those_of_the_kernel(text):
     task = some_task()
-    correlations, kernel = Correlations(task), Composite(text)
+    correlations = Correlations(task)
+    kernel = Composite(text)
     points = correlations.points
     wanted = kernel.gram(points, points, medians(kernel, points.encoder))
     np.testing.assert_allclose(correlations.at_medians(parse(text)), wanted, atol=1e-12)
@@ -111,11 +112,13 @@ def test_networks_by_hand(n_columns):
     rng = np.random.default_rng(2)
     p = n_policy_parameters(n_columns)
     assert p == 2 * (8 * n_columns + 19)
-    gamma, columns = rng.normal(size=(2, p)), rng.random((5, n_columns))
+    gamma = rng.normal(size=(2, p))
+    columns = rng.random((5, n_columns))
     found = policies(gamma, columns)
     for row in range(2):
         for which, own in enumerate(np.split(gamma[row], 2)):
-            hidden, output = own[: 8 * (n_columns + 1)].reshape(8, -1), own[8 * (n_columns + 1) : -2]
+            hidden = own[: 8 * (n_columns + 1)].reshape(8, -1)
+            output = own[8 * (n_columns + 1) : -2]
             for point, value in zip(columns, found.values[row, which], strict=True):
                 units = np.tanh(hidden @ np.append(12**0.5 * (point - 0.5), 1) / (n_columns + 1) ** 0.5)
                 assert value == pytest.approx(output @ np.append(units, 1) / 3)
@@ -197,7 +200,9 @@ def test_updates_lower_a_loss_of_the_moments():
 
 def test_the_antithetic_estimator_is_right_for_quadratics():
     rng = np.random.default_rng(4)
-    root, linear, at = rng.normal(size=(5, 5)), rng.normal(size=5), rng.normal(size=5)
+    root = rng.normal(size=(5, 5))
+    linear = rng.normal(size=5)
+    at = rng.normal(size=5)
     matrix = root @ root.T
 
     def loss(points):
@@ -225,7 +230,8 @@ def test_the_policy_kernel_is_positive_semidefinite(p):
         matrix = policy_kernel(moments, moments)
         np.testing.assert_allclose(np.diag(matrix), 1)
         assert np.linalg.eigvalsh(matrix)[0] > -1e-10
-    a, b = random_moments(rng, 1, p), random_moments(rng, 1, p)
+    a = random_moments(rng, 1, p)
+    b = random_moments(rng, 1, p)
     distance = np.sum((a.mean - b.mean) ** 2 + (a.log_sd - b.log_sd) ** 2)
     assert policy_kernel(a, b)[0, 0] == pytest.approx(np.exp(-distance / (2 * p)))
 
@@ -234,7 +240,8 @@ def test_the_symmetric_divergence_is_no_kernel():
     """Why the policy kernel is not exp(-t J), with J the symmetric Kullback-Leibler divergence of the document."""
 
     def smallest(rng):
-        m, v = rng.normal(size=6), np.exp(2 * rng.normal(size=6))
+        m = rng.normal(size=6)
+        v = np.exp(2 * rng.normal(size=6))
         kl = 0.5 * (v[:, None] / v + (m[:, None] - m) ** 2 / v - 1 - np.log(v[:, None] / v))
         return np.linalg.eigvalsh(np.exp(-0.2 * (kl + kl.T)))[0]
 
@@ -245,7 +252,8 @@ def test_the_symmetric_divergence_is_no_kernel():
 def test_adam():
     adam = Adam((2,), 0.1)
     np.testing.assert_allclose(adam.step(np.array([3.0, -0.01])), [-0.1, 0.1], atol=1e-6)
-    x, adam = np.array([1.0, -2.0]), Adam((2,), 0.05)
+    x = np.array([1.0, -2.0])
+    adam = Adam((2,), 0.05)
     for _ in range(300):
         x = x + adam.step(2 * x)
     assert np.all(np.abs(x) < 0.05)

@@ -56,7 +56,8 @@ def _unchecked(encoder, encoded):
 
 def test_sobol_is_seeded_nested_and_valid(any_space):
     encoder = Encoder(any_space)
-    long, short = encoder.sobol(20, 7), encoder.sobol(5, 7)
+    long = encoder.sobol(20, 7)
+    short = encoder.sobol(5, 7)
     assert long[:5] == short
     assert encoder.sobol(5, 8) != short
     for config in long:

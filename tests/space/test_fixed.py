@@ -22,8 +22,10 @@ from slayr_py.space import Encoder
 @pytest.fixture
 def encoder() -> Encoder:
     space = ConfigurationSpace()
-    kernel, degree = Categorical("kernel", ["rbf", "poly"]), Integer("degree", (1, 8))
-    rate, flag = Float("rate", (1e-5, 7.0), log=True), Categorical("flag", [True, False])
+    kernel = Categorical("kernel", ["rbf", "poly"])
+    degree = Integer("degree", (1, 8))
+    rate = Float("rate", (1e-5, 7.0), log=True)
+    flag = Categorical("flag", [True, False])
     space.add(kernel, degree, rate, flag, Constant("version", 3))
     space.add(EqualsCondition(degree, kernel, "poly"))
     space.add(ForbiddenAndConjunction(ForbiddenEqualsClause(kernel, "rbf"), ForbiddenEqualsClause(flag, False)))
@@ -43,7 +45,8 @@ def test_resolved_genotypes_have_the_fixed_values_to_the_last_digit(encoder):
 
 
 def test_a_design_has_the_fixed_values(encoder):
-    free, design = encoder.sobol(20, 1), encoder.sobol(20, 1, encoder.fix({"rate": 0.123, "flag": True}))
+    free = encoder.sobol(20, 1)
+    design = encoder.sobol(20, 1, encoder.fix({"rate": 0.123, "flag": True}))
     assert all(config["rate"] == 0.123 and config["flag"] for config in design)
     assert len({config["rate"] for config in free}) == 20
 

@@ -79,7 +79,8 @@ def test_an_integer_on_a_graph_is_an_ordinal(space):
 
 def test_conditions_on_an_integer_on_a_graph():
     space = conditional_space()
-    plain, on_graph = Encoder(space), Encoder(space, graphs={"degree": "path"})
+    plain = Encoder(space)
+    on_graph = Encoder(space, graphs={"degree": "path"})
     configs = plain.sobol(64, 3)
     assert np.array_equal(on_graph.encode(configs).active, plain.encode(configs).active)
     assert list(map(dict, on_graph.decode(on_graph.encode(configs)))) == list(map(dict, configs))

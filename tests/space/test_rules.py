@@ -125,9 +125,12 @@ def conditioned(*conditions) -> ConfigurationSpace:
     return space
 
 
-CAT, INT, FLOAT = Categorical("cat", ["a", "b"]), Integer("int", (1, 4)), Float("float", (0.0, 1.0))
+CAT = Categorical("cat", ["a", "b"])
+INT = Integer("int", (1, 4))
+FLOAT = Float("float", (0.0, 1.0))
 RANK = Categorical("rank", ["low", "high"], ordered=True)
-CHILD, OTHER = Float("child", (0.0, 1.0)), Integer("other", (1, 3))
+CHILD = Float("child", (0.0, 1.0))
+OTHER = Integer("other", (1, 3))
 LONG = [Categorical(f"p{i}", list(range(8))) for i in range(9)]  # more combinations than can be tried
 
 

@@ -67,14 +67,16 @@ def test_exactly_equal_eigenvalues_are_grouped(name):
 
 
 def test_spectrum_agrees_with_eigh_of_the_laplacian(graph):
-    matrix, spectrum = laplacian(graph), Spectrum.of(nx.to_numpy_array(graph))
+    matrix = laplacian(graph)
+    spectrum = Spectrum.of(nx.to_numpy_array(graph))
     m = len(matrix)
     values, vectors = np.linalg.eigh(matrix)
     # Backward stable: the error of eigenvalues is m eps |L|, that of a projector this error over the spectral gap.
     error = 10 * m * EPS * max(values[-1], 1.0)
     assert_allclose(spectrum.eigenvalues[spectrum.group_of], values, rtol=0, atol=error)
     for g, eigenvalue in enumerate(spectrum.eigenvalues):
-        ours, theirs = spectrum.basis[:, spectrum.group_of == g], vectors[:, spectrum.group_of == g]
+        ours = spectrum.basis[:, spectrum.group_of == g]
+        theirs = vectors[:, spectrum.group_of == g]
         gap = np.abs(np.delete(spectrum.eigenvalues, g) - eigenvalue).min(initial=np.inf)
         assert_allclose(ours @ ours.T, theirs @ theirs.T, rtol=0, atol=2 * error / gap + 10 * m * EPS)
     scaled = spectrum.basis * spectrum.eigenvalues[spectrum.group_of]
@@ -83,7 +85,8 @@ def test_spectrum_agrees_with_eigh_of_the_laplacian(graph):
 
 def test_shape_type_order_and_determinism(graph):
     weights = nx.to_numpy_array(graph)
-    spectrum, again = Spectrum.of(weights), Spectrum.of(weights)
+    spectrum = Spectrum.of(weights)
+    again = Spectrum.of(weights)
     m = len(weights)
     assert spectrum.eigenvalues[0] == 0.0 and np.all(np.diff(spectrum.eigenvalues) > 0)
     assert np.all(spectrum.basis[:, 0] == 1 / np.sqrt(m))

@@ -19,12 +19,14 @@ from slayr_py.inference.validation.calibration import draw_values
 from slayr_py.kernels import FrequencyModulated, Hierarchical
 
 LIMIT = 0.001
-REPLICATIONS, DRAWS = 30, 19  # so many find either mistake below, with p-values of 1e-9 and less
+REPLICATIONS = 30
+DRAWS = 19  # so many find either mistake below, with p-values of 1e-9 and less
 
 
 def conditional_space() -> ConfigurationSpace:
     space = ConfigurationSpace()
-    kind, depth = Categorical("kind", ["flat", "deep"]), Float("depth", (0.0, 1.0))
+    kind = Categorical("kind", ["flat", "deep"])
+    depth = Float("depth", (0.0, 1.0))
     space.add(kind, depth, EqualsCondition(depth, kind, "deep"))
     return space
 

@@ -25,7 +25,8 @@ def declared():
     """Types and numbers of dimensions of a program's variables, as stanc reports them."""
 
     def info(name):
-        stanc, folder = ensure_cmdstan().path / "bin" / "stanc", program_folder()
+        stanc = ensure_cmdstan().path / "bin" / "stanc"
+        folder = program_folder()
         command = [str(stanc), "--info", f"--include-paths={folder}", str(folder / f"{name}.stan")]
         found = json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
         return {
@@ -39,7 +40,8 @@ def declared():
 @pytest.mark.stan
 @pytest.mark.parametrize("name", sorted(CONTRACTS))
 def test_contracts_agree_with_the_programs(declared, name):
-    contract, program = CONTRACTS[name], declared(name)
+    contract = CONTRACTS[name]
+    program = declared(name)
     inputs = {entry.name: (entry.type, len(entry.shape)) for entry in contract.entries}
     inputs |= {n: ("real", len(axes)) for p in contract.parameters for n, axes in p.prior_entries.items()}
     assert program["inputs"] == inputs

@@ -26,13 +26,20 @@ from slayr_py.toolchain import compile_program, ensure_cmdstan, processor_option
 pytestmark = pytest.mark.stan
 
 RNG = np.random.default_rng(20)
-N, M, D = 6, 4, 3
+N = 6
+M = 4
+D = 3
 ENCODER = Encoder(ConfigurationSpace({name: (0.0, 1.0) for name in "abc"}))
-X, X_NEW = RNG.random((N, D)), RNG.random((M, D))
+X = RNG.random((N, D))
+X_NEW = RNG.random((M, D))
 X[1] = X[0]  # coinciding points
 X_NEW[0] = X[2]
-TRAIN, NEW = ENCODER.encode(X), ENCODER.encode(X_NEW)
-LENGTHSCALE, SIGMA_F, SIGMA_N, MU = RNG.lognormal(size=D), 1.7, 0.3, -0.4
+TRAIN = ENCODER.encode(X)
+NEW = ENCODER.encode(X_NEW)
+LENGTHSCALE = RNG.lognormal(size=D)
+SIGMA_F = 1.7
+SIGMA_N = 0.3
+MU = -0.4
 THETA = {"lengthscale": LENGTHSCALE, "sigma_f": SIGMA_F}
 Y = RNG.normal(size=N)
 WARP = np.array(0.7)
@@ -56,7 +63,8 @@ SQ = (X[PAIRS[0]] - X[PAIRS[1]]) ** 2
 
 def leave_one_out():
     """Return means and standard deviations by the slow definition: delete each row and invert."""
-    mean, variance = np.empty(N), np.empty(N)
+    mean = np.empty(N)
+    variance = np.empty(N)
     for i in range(N):
         rest = np.arange(N) != i
         weights = np.linalg.inv(K[np.ix_(rest, rest)]) @ K[rest, i]
@@ -66,14 +74,17 @@ def leave_one_out():
 
 
 OTHERS = leave_one_out()
-OBSERVED, BINARY = "(y, shapes, 0.2, 0)", "(signs(y), shapes, 0.2, 1)"
+OBSERVED = "(y, shapes, 0.2, 0)"
+BINARY = "(signs(y), shapes, 0.2, 1)"
 NOISE = SIGMA_N**2 + 0.2**2 + (SHAPES * np.exp(log_slope(Y, WARP))) ** 2
 PROBIT = [values[0] for values in probit_targets(np.sign(Y), K[None], np.array([MU]))]
 
 
 def probit_marginal():
     """Return the Laplace approximation of the log probability of the signs of Y, by Newton steps."""
-    root, signs, v = np.linalg.cholesky(K), np.sign(Y), np.zeros(N)
+    root = np.linalg.cholesky(K)
+    signs = np.sign(Y)
+    v = np.zeros(N)
     for _ in range(40):
         z = signs * (MU + root @ v)
         ratio = np.exp(norm.logpdf(z) - norm.logcdf(z))

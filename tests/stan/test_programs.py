@@ -108,9 +108,13 @@ class Case:
         if name == "sigma_n" and not sigma:
             return -z, np.ones(np.shape(z))
         if name == "lengthscale":
-            side, ratio, origin = 1, np.sqrt(1 + 0.13 * n * sigma**2), -mu / sigma
+            side = 1
+            ratio = np.sqrt(1 + 0.13 * n * sigma**2)
+            origin = -mu / sigma
         elif name == "sigma_n":
-            side, ratio, origin = -1, np.sqrt(1 + 0.5 * n * sigma**2), (np.log(0.3) - mu) / sigma
+            side = -1
+            ratio = np.sqrt(1 + 0.5 * n * sigma**2)
+            origin = (np.log(0.3) - mu) / sigma
         else:
             return z, np.ones(np.shape(z))
         score = origin + z / ratio + side * (1 - 1 / ratio) * np.logaddexp(0, 2 * side * z) / 2
@@ -313,11 +317,14 @@ def test_replicates_are_draws_from_the_prior_or_given_all_other_observations(nam
     theta = case.theta(z)
     if "warp" in theta:
         replicates = warped(replicates, np.array(theta["warp"]))
-    mean, cov = np.full(4, theta["mu"]), case.covariance(theta)
+    mean = np.full(4, theta["mu"])
+    cov = case.covariance(theta)
     if not prior_only:
-        inverse, targets = np.linalg.inv(cov), case.targets(theta)
+        inverse = np.linalg.inv(cov)
+        targets = case.targets(theta)
         variance = 1 / np.diag(inverse)
-        mean, cov = targets - variance * (inverse @ (targets - mean)), np.diag(variance)
+        mean = targets - variance * (inverse @ (targets - mean))
+        cov = np.diag(variance)
     deviations = replicates - mean
     error = deviations.std(axis=0) / np.sqrt(n)
     assert np.all(np.abs(deviations.mean(axis=0)) < 4.5 * error)

@@ -22,7 +22,8 @@ SPACE = ConfigurationSpace({"x": (0.0, 1.0), "y": (0.0, 1.0)})
 
 def bordered(config):
     """The optimum without failures, (0.7, 0.6), fails; the best success is at (0.6, 0.5), with value 0.02."""
-    x, y = config["x"], config["y"]
+    x = config["x"]
+    y = config["y"]
     return math.nan if x + y > 1.1 else (x - 0.7) ** 2 + (y - 0.6) ** 2
 
 
@@ -72,7 +73,8 @@ def test_nothing_is_suggested_next_to_an_evaluated_configuration(quick):
 
 @pytest.mark.stan
 def test_suggestions_from_the_same_trials_share_a_fit(quick, monkeypatch):
-    fit, fits = GaussianProcess.fit, []
+    fit = GaussianProcess.fit
+    fits = []
 
     def counted(gp, *arguments, **options):
         fits.append(gp.likelihood)

@@ -61,7 +61,8 @@ def test_params_are_contained_and_come_back(mixed):
 
 
 def test_bounds_with_more_digits_than_configspace_keeps_are_respected():
-    low, high = 0.12345678949, 0.98765432151
+    low = 0.12345678949
+    high = 0.98765432151
     space = ConfigurationSpace({"x": (low, high)})
     for u in (0.0, 1.0):
         config = Encoder(space).decode(Encoder(space).resolve(np.array([[u]]))[0])[0]
@@ -81,7 +82,9 @@ def test_activity_follows_the_parents():
     space = ConfigurationSpace()
     from ConfigSpace import AndConjunction, EqualsCondition, GreaterThanCondition, InCondition
 
-    a, b, c = Categorical("a", ["u", "v", "w"]), Float("b", (0.0, 1.0)), Float("c", (0.0, 1.0))
+    a = Categorical("a", ["u", "v", "w"])
+    b = Float("b", (0.0, 1.0))
+    c = Float("c", (0.0, 1.0))
     space.add(a, b, c, Constant("k", 1))
     space.add(InCondition(b, a, ["u", "v"]))
     space.add(AndConjunction(EqualsCondition(c, a, "u"), GreaterThanCondition(c, b, 0.5)))
@@ -93,7 +96,9 @@ def test_activity_follows_the_parents():
 
 def test_either_parent_may_make_a_parameter_active_even_if_the_other_is_inactive():
     space = ConfigurationSpace()
-    k, b, c = Categorical("k", ["p", "q"]), Categorical("b", ["u", "v"]), Float("c", (0.0, 1.0))
+    k = Categorical("k", ["p", "q"])
+    b = Categorical("b", ["u", "v"])
+    c = Float("c", (0.0, 1.0))
     space.add(k, b, c)
     space.add(EqualsCondition(b, k, "q"), OrConjunction(EqualsCondition(c, b, "u"), EqualsCondition(c, k, "p")))
     assert is_active(space, "c", {"k": "p"})

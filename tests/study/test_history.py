@@ -49,7 +49,8 @@ def test_each_past_experiment_replaces_a_point_of_the_design(plane, quick):
 
 @pytest.mark.stan
 def test_enough_past_experiments_replace_the_design(plane, quick, monkeypatch):
-    prepared, fit = [], GaussianProcess.prepare
+    prepared = []
+    fit = GaussianProcess.prepare
     monkeypatch.setattr(GaussianProcess, "prepare", lambda *a: prepared.append(1) or fit(*a))
     options = {"budget": 1, "n_initial": 2, "seed": 1, "progress": False, **quick}
     result = minimize(branin, plane, history=PAST, **options)
@@ -138,7 +139,8 @@ def test_parameters_called_like_other_columns():
 
 def test_none_may_be_a_level_of_a_conditional_parameter():
     space = ConfigurationSpace()
-    cut, limit = Categorical("cut", [True, False]), Categorical("limit", [None, 1, 2])
+    cut = Categorical("cut", [True, False])
+    limit = Categorical("limit", [None, 1, 2])
     space.add(cut, limit, Float("x", (0.0, 1.0)))
     space.add(EqualsCondition(limit, cut, True))
     table = pd.DataFrame({"cut": [True, True, False], "limit": [None, 2, None], "x": 0.5, "value": [1, 2, 3]})

@@ -33,7 +33,8 @@ KINDS = {
 
 def add(study: optuna.Study, value: float = 0.0, **distributions) -> None:
     """Add a complete trial with these parameters, drawn at random."""
-    draw, current = optuna.samplers.RandomSampler(seed=len(study.trials)), study
+    draw = optuna.samplers.RandomSampler(seed=len(study.trials))
+    current = study
     drawn = {
         name: draw.sample_independent(current, None, name, one)  # type: ignore[arg-type]
         for name, one in distributions.items()

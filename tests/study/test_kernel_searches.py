@@ -59,7 +59,8 @@ def grown(study: optuna.Study, n: int, value=objective) -> optuna.Study:
 def model(study: optuna.Study) -> GaussianProcess | StackedGaussianProcess:
     """The model for a suggestion of a new trial, which then fails."""
     trial = study.ask()
-    search, observed = study.sampler._search, observations(study, PLANE)
+    search = study.sampler._search
+    observed = observations(study, PLANE)
     found = search.model(study, study.trials[trial.number], observed, SMALL["seed"])
     study.tell(trial, state=TrialState.FAIL)
     return found
@@ -128,7 +129,8 @@ def test_a_resumed_trial_uses_its_own_search(first_guesses):
     study = grown(searching(), 12)
     number = study.ask().number
     arguments = study, study.trials[number], observations(study, PLANE), 3
-    one, two = study.sampler._search.model(*arguments), study.sampler._search.model(*arguments)
+    one = study.sampler._search.model(*arguments)
+    two = study.sampler._search.model(*arguments)
     assert one.kernel.options() == two.kernel.options() and len(first_guesses) == 1
 
 
@@ -192,7 +194,8 @@ def test_equal_values_have_no_structure():
 
 
 def test_an_interrupted_search_is_not_stored(monkeypatch):
-    fits, calls = Workers.fits, []
+    fits = Workers.fits
+    calls = []
 
     def interrupted(self, jobs):
         calls.append(jobs)

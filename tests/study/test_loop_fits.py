@@ -94,7 +94,8 @@ def test_fits_are_replayed_part_by_part(study):
 
 @pytest.mark.stan
 def test_posterior_of_a_suggestion(study):
-    posterior, record = posterior_of(study, 6), suggestion(study.trials[6])
+    posterior = posterior_of(study, 6)
+    record = suggestion(study.trials[6])
     assert isinstance(posterior, sl.StackedPosterior)
     assert posterior.weights.tolist() == [part["weight"] for part in record["stack"]["parts"]]
     centre, _ = posterior.predict([study.trials[6].params]).centre_and_spread()

@@ -99,7 +99,9 @@ def test_a_noisy_objective_is_asked_again():
 
 def test_a_space_in_which_everything_is_forbidden_is_reported_before_anything_is_evaluated():
     space = ConfigurationSpace()
-    k, x, y = Categorical("k", ["a", "b"]), Float("x", (0.0, 1.0)), Float("y", (0.0, 1.0))
+    k = Categorical("k", ["a", "b"])
+    x = Float("x", (0.0, 1.0))
+    y = Float("y", (0.0, 1.0))
     space.add(k, x, y)
     # ConfigSpace wants its default to stay legal, so the diagonal is: no design ever meets it.
     space.add(ForbiddenEqualsClause(k, "b"), ForbiddenLessThanRelation(x, y), ForbiddenGreaterThanRelation(x, y))

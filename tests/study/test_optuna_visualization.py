@@ -70,7 +70,8 @@ def conditional(space, quick):
 
 def pruned(space, quick):
     def objective(trial):
-        x, y = trial.suggest_float("x", -5.0, 10.0), trial.suggest_float("y", 0.0, 15.0)
+        x = trial.suggest_float("x", -5.0, 10.0)
+        y = trial.suggest_float("y", 0.0, 15.0)
         for step in range(3):
             trial.report(x**2 + y / (step + 1), step)
         if x > 5:

@@ -36,7 +36,8 @@ def run(objective=bowl, budget=8, **options):
 
 @pytest.mark.stan
 def test_evaluations_run_side_by_side(quick):
-    together, most = threading.Barrier(3, timeout=60), []
+    together = threading.Barrier(3, timeout=60)
+    most = []
 
     def objective(config):
         together.wait()  # returns once three evaluations have started

@@ -32,7 +32,8 @@ def test_record_of_a_model_suggestion(plane, quick):
 
 @pytest.mark.parametrize("noisy", [False, True])
 def test_maximising_is_minimising_the_negative(plane, quick, noisy):
-    configs, means = [], []
+    configs = []
+    means = []
     for direction, sign in (("minimize", 1.0), ("maximize", -1.0)):
         study = create_study(plane, direction=direction, n_initial=4, seed=2, noisy=noisy, **quick)
         for _ in range(6):
@@ -84,7 +85,8 @@ def test_a_noisy_study_improves_on_the_best_mean_and_excludes_only_failures(plan
 
 
 def test_retries_are_passed_to_every_fit(plane, quick, monkeypatch):
-    asked, fit = [], GaussianProcess.fit
+    asked = []
+    fit = GaussianProcess.fit
 
     def spy(self, *arguments, **options):
         asked.append(options["options"].retries)

@@ -127,7 +127,8 @@ def test_requests_for_another_parameter_or_range_raise(request_, words):
 
 
 def test_bounds_that_configspace_rounds_may_be_requested_as_they_were_declared():
-    low, high = 1e-7 / 3, 1 / 3
+    low = 1e-7 / 3
+    high = 1 / 3
     study = create_study(ConfigurationSpace({"x": (low, high)}), n_initial=1)
     assert low <= study.ask().suggest_float("x", low, high) <= high
 
@@ -262,7 +263,8 @@ def test_a_point_of_the_design_that_was_enqueued_is_not_repeated(quick):
 def test_a_trial_that_finishes_between_two_reads_is_not_repeated(monkeypatch):
     study = create_study(ConfigurationSpace(SMALL), n_initial=1, seed=1)
     study.tell(ask(study), state=TrialState.FAIL)
-    running, reads = ask(study), []
+    running = ask(study)
+    reads = []
 
     def finish_after(read):
         def reading(*arguments):

@@ -64,7 +64,8 @@ def test_minimize_stops_and_a_resumed_study_stays_stopped(quick):
     options = {"n_initial": 4, "seed": 1, "storage": optuna.storages.InMemoryStorage(), "study_name": "s", **quick}
     with redirect_stderr(drawn):
         result = sl.minimize(bowl, LINE, budget=30, stop=loose(), **options)
-    n, table = len(result.trials), regret_table(result.study)
+    n = len(result.trials)
+    table = regret_table(result.study)
     assert n < 30 and result.best_value < 1
     assert table["stop"].tolist() == [False] * (len(table) - 1) + [True]
     assert table["number"].tolist() == list(range(3, n)) and table["observations"].iloc[-1] == n
@@ -81,7 +82,8 @@ def test_minimize_stops_and_a_resumed_study_stays_stopped(quick):
 
 @pytest.mark.stan
 def test_the_estimate_shares_the_fit_with_the_next_suggestion(quick, monkeypatch):
-    calls, fit = [], GaussianProcess.fit
+    calls = []
+    fit = GaussianProcess.fit
     monkeypatch.setattr(GaussianProcess, "fit", lambda self, *a, **k: calls.append(1) or fit(self, *a, **k))
     options = {"n_initial": 3, "seed": 1, "progress": False, **quick}
     sl.minimize(bowl, LINE, budget=6, stop=loose(epsilon=1e-9), **options)

@@ -15,8 +15,10 @@ from slayr_py import DataError, svm
 from slayr_py.svm.eigenpairs import decompose
 
 RNG = np.random.default_rng(7)
-X, NEW = RNG.normal(size=(300, 4)), RNG.normal(size=(20, 4))
-K, CROSS = rbf_kernel(X, gamma=0.1), rbf_kernel(NEW, X, gamma=0.1)
+X = RNG.normal(size=(300, 4))
+NEW = RNG.normal(size=(20, 4))
+K = rbf_kernel(X, gamma=0.1)
+CROSS = rbf_kernel(NEW, X, gamma=0.1)
 
 
 CHECKS = parametrize_with_checks(
@@ -53,7 +55,8 @@ def test_features_are_the_columns_of_q():
 def test_inner_products_of_new_points_are_the_nystroem_extension():
     factorization = svm.KernelFactorization(svm.RBF(0.1), rank=60).fit(X)
     features = factorization.transform(NEW)
-    values, vectors = factorization.eigenvalues_, factorization.eigenvectors_
+    values = factorization.eigenvalues_
+    vectors = factorization.eigenvectors_
     pseudo_inverse = (vectors / values) @ vectors.T
     np.testing.assert_allclose(features @ features.T, CROSS @ pseudo_inverse @ CROSS.T, atol=1e-10)
     # With a training point the extension is the kernel itself, up to the dropped eigenvalues.
@@ -77,7 +80,8 @@ def test_ranks_agree_with_lapack(rank):
 @pytest.mark.parametrize("rank", [None, 20, 0.9])
 @pytest.mark.parametrize("gram", [K, X @ X.T], ids=["full rank", "rank 4"])
 def test_eigenpairs_are_repeatable_bit_for_bit(gram, rank):
-    first, second = decompose(gram, rank), decompose(gram.copy(), rank)
+    first = decompose(gram, rank)
+    second = decompose(gram.copy(), rank)
     assert all(np.array_equal(a, b) for a, b in zip(first, second, strict=True))
 
 

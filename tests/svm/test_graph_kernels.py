@@ -95,7 +95,8 @@ def test_features_are_exact_for_nodes_not_passed_to_fit():
 def test_few_eigenpairs_of_a_large_sparse_graph(name, normalized):
     graph = nx.grid_2d_graph(23, 31)  # nodes are tuples; all eigenvalues of the Laplacian are distinct
     kernel = svm.from_name(name, graph=graph, normalized=normalized)
-    few, all_of_them = kernel.eigenpairs(12), kernel.eigenpairs()
+    few = kernel.eigenpairs(12)
+    all_of_them = kernel.eigenpairs()
     np.testing.assert_allclose(few.values, all_of_them.values[:12], rtol=1e-9)
     np.testing.assert_allclose(few.vectors, all_of_them.vectors[:, :12], atol=1e-6)
     corner = svm.KernelFactorization(kernel, rank=12).fit([(0, 0)]).transform([(0, 0), (22, 30)])

@@ -44,7 +44,9 @@ def by_primal(phi: np.ndarray, y: np.ndarray, q: int, C: float, epsilon: float) 
         w = z[:r]
         return np.concatenate([np.sign(w) * np.abs(w) ** (p - 1), [0.0], np.full(2 * n, C)])
 
-    ones, eye, zero = np.ones((n, 1)), np.eye(n), np.zeros((n, n))
+    ones = np.ones((n, 1))
+    eye = np.eye(n)
+    zero = np.zeros((n, n))
     matrix = np.block([[phi, ones, eye, zero], [-phi, -ones, zero, eye]])
     least = np.concatenate([y - epsilon, -y - epsilon])
     found = minimize(
@@ -63,7 +65,8 @@ def by_primal(phi: np.ndarray, y: np.ndarray, q: int, C: float, epsilon: float) 
 @pytest.mark.parametrize("C", [0.05, 5.0])
 def test_the_machine_minimises_the_primal(q, C):
     X, y = data()
-    phi, p = polynomial_features(X, q), 2 * q / (2 * q - 1)
+    phi = polynomial_features(X, q)
+    p = 2 * q / (2 * q - 1)
     machine = svm.PNormSVR(free.Polynomial(2, 0.5), q=q, C=C, epsilon=0.1).fit(X, y)
 
     def primal(w, predicted):

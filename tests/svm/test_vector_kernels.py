@@ -8,7 +8,8 @@ from sklearn.svm import SVC
 from slayr_py import DataError, svm
 
 RNG = np.random.default_rng(3)
-A, B = RNG.normal(size=(6, 4)), RNG.normal(size=(5, 4))
+A = RNG.normal(size=(6, 4))
+B = RNG.normal(size=(5, 4))
 
 
 def elementwise(function):
@@ -40,7 +41,8 @@ def test_matern_agrees_with_scikit_learn(p, lengthscale):
 
 def test_kernel_as_a_callable_of_svc():
     y = np.arange(6) % 2
-    own, theirs = SVC(kernel=svm.RBF(0.3)).fit(A, y), SVC(kernel="rbf", gamma=0.3).fit(A, y)
+    own = SVC(kernel=svm.RBF(0.3)).fit(A, y)
+    theirs = SVC(kernel="rbf", gamma=0.3).fit(A, y)
     np.testing.assert_allclose(own.decision_function(B), theirs.decision_function(B), rtol=1e-9)
 
 

@@ -17,7 +17,8 @@ QUIET = {"show_progress": False}
 # cmdstanpy uses a deprecated argument of pandas.
 pytestmark = pytest.mark.filterwarnings("ignore:The 'float_precision' argument is deprecated")
 # The posterior of theta is Beta(3, 9).
-MEAN, SD = 0.25, 0.12
+MEAN = 0.25
+SD = 0.12
 
 
 @pytest.fixture(scope="module")
@@ -218,7 +219,8 @@ def test_generate_quantities(model, fit):
 
 
 def test_log_prob_and_gradient(model):
-    theta, m = 0.3, np.arange(6.0).reshape(2, 3)
+    theta = 0.3
+    m = np.arange(6.0).reshape(2, 3)
     found = model.log_prob({"theta": theta, "m": m.tolist()}, DATA, jacobian=False, sig_figs=15).iloc[0]
     wanted = 2 * np.log(theta) + 8 * np.log1p(-theta) - ((m - 1) ** 2).sum() / 8
     assert found["lp__"] == pytest.approx(wanted, rel=1e-12)

@@ -62,7 +62,8 @@ def test_key_does_not_depend_on_the_folder(scripted, source, tmp_path):
     other = tmp_path / "elsewhere" / "p.stan"
     other.parent.mkdir()
     other.write_text(source.read_text())
-    header, same = tmp_path / "f.hpp", other.with_name("f.hpp")
+    header = tmp_path / "f.hpp"
+    same = other.with_name("f.hpp")
     header.write_text("// one\n")
     same.write_text("// one\n")
     assert compile_program(other).exe == compile_program(source).exe

@@ -52,7 +52,8 @@ def test_simultaneous_processes_share_one_installation(own_cache):
 
 
 def test_headers_are_linked_again_after_a_wheel_was_removed(own_cache, tmp_path):
-    wheel, compiler = find_wheel(), find_compiler()
+    wheel = find_wheel()
+    compiler = find_compiler()
     path = assemble(wheel, compiler)
     (path / "include").unlink()
     (path / "include").symlink_to(tmp_path / "removed environment")

@@ -165,12 +165,14 @@ def _smooth(log_ratio: FloatArray, efficiency: float) -> tuple[FloatArray, Float
             log_weights, pareto_k = module.psislw(log_ratio, efficiency)
             return log_weights, pareto_k
         array_stats = import_module("arviz_stats.base").array_stats
-        log_weights, pareto_k = np.empty_like(log_ratio), np.empty(len(log_ratio))
+        log_weights = np.empty_like(log_ratio)
+        pareto_k = np.empty(len(log_ratio))
         for i, row in enumerate(log_ratio):
             try:
                 # Since version 1, psislw takes log densities: the negative log ratios.
                 log_weights[i], pareto_k[i] = array_stats.psislw(-row, efficiency)
             except ValueError:  # fewer than five values in the tail, or all of them equal
-                log_weights[i], pareto_k[i] = row - logsumexp(row), np.inf
+                log_weights[i] = row - logsumexp(row)
+                pareto_k[i] = np.inf
     # The shape is NaN if a quarter of the tail equals its smallest value.
     return log_weights, np.where(np.isnan(pareto_k), np.inf, pareto_k)

@@ -177,7 +177,8 @@ def diagnose(
     loo : LeaveOneOut, optional
         Leave-one-out of the same run.
     """
-    method, nan = arguments["method"], float("nan")
+    method = arguments["method"]
+    nan = float("nan")
     numbers: dict[str, Any] = {
         "rhat_max": nan,
         "ess_bulk_min": importance_ess,
@@ -188,7 +189,8 @@ def diagnose(
         "pareto_k": pareto_k,
     }
     limits: dict[str, float] = {}
-    templates, transitions = _NUTS_MESSAGES, 0
+    templates = _NUTS_MESSAGES
+    transitions = 0
     if method == "nuts":
         transitions = sampler["energy"].size
         wanted = int(arguments["ess"] or ESS_PER_CHAIN * arguments["chains"])

@@ -28,7 +28,8 @@ def posterior_groups(
         "active": (("observation", "parameter"), train.active),
     }
     names = {"encoded_column": _texts(model.encoder.column_names), "parameter": _texts(model.encoder.names)}
-    observed, posterior = _observed(train), _hyperparameters(model, run)
+    observed = _observed(train)
+    posterior = _hyperparameters(model, run)
     return {
         "posterior": posterior,
         "unconstrained_posterior": _hyperparameters(model, run, "z_"),

@@ -49,7 +49,8 @@ def environment(program: CompiledProgram) -> dict[str, Any]:
 
 def differences(was: Mapping[str, Any], now: Mapping[str, Any]) -> tuple[str, ...]:
     """Return the differences between two nested mappings, such as "cmdstan.version: was 2.35, is 2.36"."""
-    before, after = dict(_leaves(was)), dict(_leaves(now))
+    before = dict(_leaves(was))
+    after = dict(_leaves(now))
     return tuple(
         f"{name}: {_change(before.get(name), after.get(name))}"
         for name in {**before, **after}

@@ -89,14 +89,17 @@ def load(folder: Path) -> tuple[dict[str, Any], dict[str, Any], xr.DataTree]:
 
 def check(model: Model, tree: xr.DataTree) -> None:
     """Raise `ValueError` unless draws, targets and configurations match the model and each other."""
-    stored, constant = tree["posterior"].to_dataset(), tree["constant_data"].to_dataset()
+    stored = tree["posterior"].to_dataset()
+    constant = tree["constant_data"].to_dataset()
     for h in model.hyperparameters:
         if h.shape != (0,) and (h.name not in stored or stored[h.name].shape[2:] != h.shape):
             raise ValueError(f"its draws of {h.name!r} are missing, or not of shape (chain, draw, *{h.shape})")
-    n, dimensions = len(tree["observed_data"]["y"]), len(model.encoder.dimensions)
+    n = len(tree["observed_data"]["y"])
+    dimensions = len(model.encoder.dimensions)
     if constant["values"].shape != (n, dimensions) or constant["active"].shape != (n, dimensions):
         raise ValueError(f"it has {n} targets and configurations of shape {constant['values'].shape}")
-    mean, sd = float(constant["y_mean"]), float(constant["y_sd"])
+    mean = float(constant["y_mean"])
+    sd = float(constant["y_sd"])
     if not (np.isfinite(mean) and abs(sd) > 0):  # negative if larger values are better
         raise ValueError(f"its targets have mean {mean} and standard deviation {sd}")
 
@@ -127,7 +130,8 @@ def _check_zarr(path: Path) -> None:
             raise ValueError("it is in version 3 of the Zarr format; only version 2 is supported")
         if entry.name == ".zarray":
             about = json.loads(entry.read_text(encoding="utf-8"))
-            kind, compressor = about["dtype"], about["compressor"]
+            kind = about["dtype"]
+            compressor = about["compressor"]
             if not isinstance(kind, str) or not _PLAIN.fullmatch(kind):
                 raise ValueError(f"its array {entry.parent.name!r} has type {kind!r}, neither numbers nor strings")
             if about["filters"] is not None or (compressor is not None and compressor["id"] not in _COMPRESSORS):

@@ -95,11 +95,15 @@ class _Density:
     def __init__(
         self, model: cmdstanpy.CmdStanModel, common: CommonArguments, shapes: dict[str, tuple[int, ...]]
     ) -> None:
-        self._exe, self._data, self._seed = str(model.exe_file), Path(common["data"]), common["seed"]
-        self._density_data, data = self._data.with_name("density.json"), json.loads(self._data.read_text())
+        self._exe = str(model.exe_file)
+        self._data = Path(common["data"])
+        self._seed = common["seed"]
+        self._density_data = self._data.with_name("density.json")
+        data = json.loads(self._data.read_text())
         self._density_data.write_text(json.dumps(data | {"want_density": 1, "want_pointwise": 0}))
         self._pointwise = data["want_pointwise"]
-        self._shapes, self._contract = shapes, CONTRACTS[model.name]
+        self._shapes = shapes
+        self._contract = CONTRACTS[model.name]
         self._header = [f"{z}.{i + 1}" if shape else z for z, shape in shapes.items() for i in range(prod(shape))]
         self._generated = pd.DataFrame()
 
@@ -142,12 +146,16 @@ def _reweighted(
     calls: list[dict[str, Any]],
 ) -> Run:
     """Resample draws by Pareto-smoothed importance ratios; improve the draws first if the ratios are bad."""
-    table, names = fit.draws(), fit.column_names
-    columns, rng = columns_of(names), np.random.default_rng(seed)
+    table = fit.draws()
+    names = fit.column_names
+    columns = columns_of(names)
+    rng = np.random.default_rng(seed)
     log_ratio = table[:, columns[ratio[0]][0]] - table[:, columns[ratio[1]][0]]
-    good, n = _limits(options), options.chains * options.draws
+    good = _limits(options)
+    n = options.chains * options.draws
     rows, pareto_k, ess = smoothed_resample(log_ratio, n, rng)
-    variables, shapes = variables_of(table[None, rows], names), shapes_of(names)
+    variables = variables_of(table[None, rows], names)
+    shapes = shapes_of(names)
     run = Run(variables, shapes, settings | {"improved": False}, {}, pareto_k, ess, calls=calls)
     if good(pareto_k, ess):
         return run
@@ -165,7 +173,9 @@ def best_mode(
 ) -> tuple[cmdstanpy.CmdStanMLE, list[dict[str, Any]]]:
     """Return the best mode over several starts, and the calls that found the modes."""
     seeds = np.random.default_rng(common["seed"]).integers(1, 2**31 - 300, MODE_STARTS)
-    best, failure, calls = None, None, []
+    best = None
+    failure = None
+    calls = []
     for i, seed in enumerate(seeds):
         try:
             # L-BFGS that stops in a failed line search is as close to the mode as rounding allows.

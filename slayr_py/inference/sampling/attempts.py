@@ -50,7 +50,8 @@ class Attempt:
             return "NUTS from a warm start"
         if self.kind == "carried":
             return "importance sampling from the draws of all chains"
-        new, old = self.options, other.options
+        new = self.options
+        old = other.options
         if other.kind != "cold":
             return f"{'NUTS' if other.kind is None else 'a cold start'} with warm-up {new.warmup}"
         changes = [
@@ -113,18 +114,22 @@ def fit_until_ok(
     InferenceError
         If Stan fails in all attempts.
     """
-    attempts, retry = planned(options, start, seed), 0
+    attempts = planned(options, start, seed)
+    retry = 0
     abandoned: list[AbandonedAttempt] = []
     sampled: tuple[_Fitted, Attempt] | None = None  # the last result of NUTS, and the attempt
     while True:
-        attempt, started = attempts.pop(0), time.perf_counter()
-        of_nuts, raised = attempt.options.method == "nuts", False
+        attempt = attempts.pop(0)
+        started = time.perf_counter()
+        of_nuts = attempt.options.method == "nuts"
+        raised = False
         try:
             fitted = fit(attempt)
         except InferenceError as error:
             if not attempts and sampled is None:
                 raise
-            why, raised = [str(error)], True
+            why = [str(error)]
+            raised = True
         else:
             check = fitted.check()
             if check.ok:
@@ -189,7 +194,8 @@ def next_retry(failed: Attempt, outside: Iterable[str], seed: int, retry: int) -
     retry : int
         Number of this retry, from 1.
     """
-    failures, options = set(outside), failed.options
+    failures = set(outside)
+    options = failed.options
     changes: FitKeywords = {}
     if failures & {"rhat_max", "ess_bulk_min", "ess_tail_min", "ebfmi_min"}:
         changes["warmup"] = 2 * options.warmup

@@ -19,7 +19,8 @@ from slayr_py.processes import this_process
 def _import_cmdstanpy() -> None:
     if "cmdstanpy" in sys.modules:
         return
-    default, folder = tempfile.tempdir, tempfile.mkdtemp(prefix=f"{RUNS}{this_process()}-")
+    default = tempfile.tempdir
+    folder = tempfile.mkdtemp(prefix=f"{RUNS}{this_process()}-")
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
     tempfile.tempdir = folder
     try:

@@ -26,7 +26,8 @@ class CommonArguments(TypedDict):
 
 def generated_quantities(exe: str, data: Path, parameters: pd.DataFrame, seed: int) -> pd.DataFrame:
     """Return a program's generated quantities, one row per row of ``parameters``; columns have CmdStan's names."""
-    parameters_file, output = data.with_name("draws.csv"), data.with_name("generated.csv")
+    parameters_file = data.with_name("draws.csv")
+    output = data.with_name("generated.csv")
     parameters.to_csv(parameters_file, index=False, float_format="%.17g")
     command = [exe, "id=1", "generate_quantities", f"fitted_params={parameters_file}", "random", f"seed={seed}"]
     _call(command, data, output)

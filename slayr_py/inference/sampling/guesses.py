@@ -41,7 +41,8 @@ def period_guesses(data: Mapping[str, Any], count: int) -> list[Guess]:
     """
     if not data.get("n_period") or data.get("prior_only"):
         return []
-    X, y = np.asarray(data["X"], dtype=np.float64), np.asarray(data["y"], dtype=np.float64)
+    X = np.asarray(data["X"], dtype=np.float64)
+    y = np.asarray(data["y"], dtype=np.float64)
     location, scale = (np.asarray(data[f"period_{name}"], dtype=np.float64) for name in ("location", "scale"))
     found: list[FloatArray] = []
     for leaf in np.flatnonzero(np.asarray(data["period_of"])):

@@ -61,11 +61,13 @@ def sample(
     tables: list[FloatArray] = []
     calls: list[dict[str, Any]] = []
     rounds: list[int] = []
-    settings, draws = _first_round(options, start), options.draws
+    settings = _first_round(options, start)
+    draws = options.draws
     recorded_elsewhere = dict.fromkeys(("init", "stepsize", "metric_file"), "start") if start else {}
     if guesses and not start:
         inits, calls = _at_the_best_mode(model, common, guesses)
-        settings["inits"], recorded_elsewhere = [inits] * options.chains, {"init": BEST_MODE}
+        settings["inits"] = [inits] * options.chains
+        recorded_elsewhere = {"init": BEST_MODE}
     chain_ids: list[int] = []
     adaptation: list[Adaptation] = []
     run: Run | None = None
@@ -91,8 +93,10 @@ def sample(
         rounds.append(draws)
         calls.append(call(fit, **recorded_elsewhere))
         if len(rounds) == 1:
-            adaptation, chain_ids = _adaptation(fit, start), [int(chain) for chain in fit.chain_ids]
-        table, columns = np.concatenate(tables, axis=1), columns_of(fit.column_names)
+            adaptation = _adaptation(fit, start)
+            chain_ids = [int(chain) for chain in fit.chain_ids]
+        table = np.concatenate(tables, axis=1)
+        columns = columns_of(fit.column_names)
         run = Run(
             variables_of(table, fit.column_names),
             shapes_of(fit.column_names),
@@ -103,7 +107,8 @@ def sample(
         )
         if not options.ess:
             return run
-        worst, most = convergence(run.unconstrained), MOST * options.draws
+        worst = convergence(run.unconstrained)
+        most = MOST * options.draws
         draws = _missing_draws(run, worst, options.ess, most)
         # Stop a warm start early if it cannot reach the ESS: a cold start follows.
         if not draws or (start and _cannot_reach(run, worst, options.ess, most)):
@@ -152,10 +157,12 @@ def _further_round(run: Run) -> dict[str, Any]:
 def _adaptation(fit: cmdstanpy.CmdStanMCMC, start: WarmStart | None) -> list[Adaptation]:
     """Return step size and inverse metric of each chain: from the start, or from CmdStan's file (six digits)."""
     if start:
-        sizes, metrics = start.step_size, [start.inverse_metric] * start.chains
+        sizes = start.step_size
+        metrics = [start.inverse_metric] * start.chains
     else:
         assert fit.inv_metric is not None and fit.step_size is not None
-        sizes, metrics = fit.step_size, list(fit.inv_metric)
+        sizes = fit.step_size
+        metrics = list(fit.inv_metric)
     return [
         {"step_size": float(size), "inv_metric": metric.tolist()} for size, metric in zip(sizes, metrics, strict=True)
     ]

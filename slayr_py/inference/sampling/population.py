@@ -27,7 +27,8 @@ from slayr_py.inference.diagnostics.arviz_bridge import pareto_smooth
 from slayr_py.inference.diagnostics.importance import smoothed_resample
 from slayr_py.space.dimension import FloatArray
 
-PROPOSALS, PER_PARAMETER = 1000, 200
+PROPOSALS = 1000
+PER_PARAMETER = 200
 """Proposals of a step for up to 10 parameters, and further ones for each parameter beyond."""
 
 _STEPS = 2
@@ -37,7 +38,8 @@ _INFLATION = 1.2  # scale of a component relative to the normal distribution tha
 _MOST_COMPONENTS = 8
 _DRAWS_PER_COMPONENT = 4  # per parameter: fewer do not determine a covariance
 _RIDGE = 1e-3  # added to the variances of components, relative to those of the population
-_ITERATIONS, _LIKELIHOOD_GAIN = 30, 1e-3  # most steps of expectation maximisation; least gain of the mean to go on
+_ITERATIONS = 30
+_LIKELIHOOD_GAIN = 1e-3  # most steps of expectation maximisation; least gain of the mean to go on
 
 
 class Population(NamedTuple):
@@ -104,7 +106,8 @@ def improve(
         if good(kept.pareto_k, kept.ess) or steps == _STEPS:
             return Population(points[kept.rows], kept.rows, kept.pareto_k, kept.ess, steps)
         finite = np.isfinite(log_ratio)
-        centres, weights = points[finite], pareto_smooth(log_ratio[finite])[0]
+        centres = points[finite]
+        weights = pareto_smooth(log_ratio[finite])[0]
 
 
 @dataclass(frozen=True)
@@ -128,7 +131,8 @@ class _Mixture:
     def draw(self, s: int, rng: np.random.Generator) -> FloatArray:
         """Return s draws, (s, P)."""
         group = np.repeat(np.arange(len(self.roots)), [len(w) for w in self.weights])
-        centres, weights = np.concatenate(self.centres), np.concatenate(self.weights)
+        centres = np.concatenate(self.centres)
+        weights = np.concatenate(self.weights)
         chosen = rng.choice(len(weights), s, p=weights / weights.sum())
         steps = rng.standard_normal((s, centres.shape[1]))
         steps *= np.sqrt(_FREEDOM / rng.chisquare(_FREEDOM, (s, 1)))
@@ -153,7 +157,8 @@ def _fitted(points: FloatArray, weights: FloatArray, rng: np.random.Generator) -
     p = points.shape[1]
     covariance = np.cov(points.T, aweights=weights).reshape(p, p)
     kept = weights > weights.max() * 1e-6
-    points, weights = points[kept], weights[kept] / weights[kept].sum()
+    points = points[kept]
+    weights = weights[kept] / weights[kept].sum()
     centres, shares, roots = _normal_mixture(points, weights, covariance, rng)
     return _Mixture(
         [points, *(centre[None] for centre in centres)],
@@ -188,14 +193,16 @@ def _normal_mixture(
     root = np.linalg.cholesky(covariance)
     white = solve_triangular(root, points.T, lower=True).T  # unit variances, for the ridge
     effective = 1 / np.sum(np.square(weights))
-    best, lowest = None, np.inf
+    best = None
+    lowest = np.inf
     for k in range(1, 1 + max(1, min(_MOST_COMPONENTS, int(effective / (_DRAWS_PER_COMPONENT * p))))):
         found, log_likelihood = _fit_normals(white, weights, k, rng)
         size = k * (1 + p + p * (p + 1) / 2) - 1
         criterion = size * np.log(effective) - 2 * effective * log_likelihood
         if criterion >= lowest:
             break
-        best, lowest = found, criterion
+        best = found
+        lowest = criterion
     if best is None:
         raise ValueError("no normal distribution fits the draws")
     return _Normals(best.centres @ root.T, best.shares, root @ best.roots)
@@ -205,7 +212,8 @@ def _fit_normals(points: FloatArray, weights: FloatArray, k: int, rng: np.random
     """Return k normal distributions by expectation maximisation, and the mean log likelihood of the weighted points."""
     m, p = points.shape
     centres = points[rng.choice(m, k, replace=False, p=weights)] if k > 1 else (weights @ points)[None]
-    normals, before = _Normals(centres, np.full(k, 1 / k), np.tile(np.eye(p), (k, 1, 1))), -np.inf
+    normals = _Normals(centres, np.full(k, 1 / k), np.tile(np.eye(p), (k, 1, 1)))
+    before = -np.inf
     for _ in range(_ITERATIONS):
         log_terms = normals.log_terms(points)
         total = logsumexp(log_terms, axis=1)

@@ -69,7 +69,8 @@ def compiled(
         If the program does not compile; if ``likelihood`` is given, without a fall-back.
     """
     folder = program_folder()
-    source, header = folder / f"{name}.stan", folder / "accelerated" / "slayr.hpp"
+    source = folder / f"{name}.stan"
+    header = folder / "accelerated" / "slayr.hpp"
     if (likelihood or wanted_likelihood()) == "accelerated" and name not in _refused:
         try:
             return compile_program(

@@ -59,7 +59,8 @@ def run(
     InferenceError
         If Stan fails; the message ends with Stan's last output.
     """
-    method, n_draws = options.method, options.chains * options.draws
+    method = options.method
+    n_draws = options.chains * options.draws
     arguments: dict[str, Any] = {"method": method, "stan_seed": stan_seed(seed), "seed": int(seed)}
     arguments["pointwise"] = options.pointwise
     if method == "nuts":
@@ -126,7 +127,8 @@ def generate(program: CompiledProgram, data: Mapping[str, Any], parameters: pd.D
 def _quiet_cmdstanpy() -> Iterator[None]:
     """Silence CmdStanPy, which logs every chain; our exceptions and diagnostics report what matters."""
     logger = get_logger()
-    level, disabled = logger.level, logger.disabled
+    level = logger.level
+    disabled = logger.disabled
     logger.setLevel(logging.CRITICAL)
     try:
         with warnings.catch_warnings():

@@ -19,7 +19,8 @@ _TESTS = 64
 _REPEATS = 4
 _MOST_LOST = 0.05  # variance that the functions may lack between their anchors without a note, as a share of their own
 _LARGEST_ERROR = 0.03  # Monte Carlo error of a mean without a note
-_LOW, _HIGH = 0.05, 0.95
+_LOW = 0.05
+_HIGH = 0.95
 
 
 def importance(
@@ -65,8 +66,10 @@ def importance(
     effect of switching its children on. Forbidden configurations count like others. Under a warp the indices are those
     of the function in the user's units. Small indices can be estimated as slightly negative.
     """
-    draws, points = check_integer("draws", draws), check_integer("points", points, minimum=2)
-    rng, encoder = np.random.default_rng(check_integer("seed", seed, minimum=0)), posterior.encoder
+    draws = check_integer("draws", draws)
+    points = check_integer("points", points, minimum=2)
+    rng = np.random.default_rng(check_integer("seed", seed, minimum=0))
+    encoder = posterior.encoder
     tests = uniform(encoder, _TESTS, rng)
     for n_anchors in _ANCHORS:
         functions = draw_functions(posterior, uniform(encoder, n_anchors, rng), draws, rng, tests=tests)

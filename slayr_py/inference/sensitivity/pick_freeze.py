@@ -62,15 +62,18 @@ def _estimate(
     """Return first-order and total indices (2, k, D) from one pair of designs."""
     d = len(encoder.dimensions)
     both = sobol_points(2 * d, points, rng)
-    a, b = both[:, :d], both[:, d:]
+    a = both[:, :d]
+    b = both[:, d:]
     mixed = [np.where(np.arange(d) == j, b, a) for j in range(d)]
     f = values(resolved(encoder, np.vstack([a, b, *mixed])))
-    f_a, f_b = f[:, :points], f[:, points : 2 * points]
+    f_a = f[:, :points]
+    f_b = f[:, points : 2 * points]
     f_ab = f[:, 2 * points :].reshape(len(f), d, points).transpose(1, 0, 2)
     varies = np.ptp(f, axis=1) > 0
     indices = np.full((2, len(f), d), np.nan)
     if varies.any():
         func = {"f_A": f_a[varies], "f_B": f_b[varies], "f_AB": f_ab[:, varies]}
         result = sobol_indices(func=func, n=points)
-        indices[0, varies], indices[1, varies] = result.first_order, result.total_order
+        indices[0, varies] = result.first_order
+        indices[1, varies] = result.total_order
     return indices

@@ -65,7 +65,8 @@ def _of_draw(expansion: Expansion, i: int, rules: Sequence[Rule]) -> tuple[Float
     encoder = expansion.centres.encoder
     assert isinstance(encoder, Encoder)
     one = {name: values[i : i + 1] for name, values in expansion.draws.items()}
-    centres, w = expansion.centres.unit_values, expansion.weights[i]
+    centres = expansion.centres.unit_values
+    w = expansion.weights[i]
     pairs = ((rule.nodes, column) for rule, column in zip(rules, centres.T, strict=True))
     scale, factors = _factors(expansion.kernel, encoder, one, pairs)
     means = [np.tensordot(rule.weights, k, axes=(0, 1)) for rule, k in zip(rules, factors, strict=True)]  # (t, N) each
@@ -127,7 +128,8 @@ def _encoded(encoder: Encoder, unit_values: FloatArray) -> Encoded:
 
 def _products_of_others(arrays: Sequence[FloatArray]) -> list[FloatArray]:
     """Return for each array the product of all others."""
-    before, after = [np.ones_like(arrays[0])], [np.ones_like(arrays[0])]
+    before = [np.ones_like(arrays[0])]
+    after = [np.ones_like(arrays[0])]
     for array in arrays[:-1]:
         before.append(before[-1] * array)
     for array in arrays[:0:-1]:

@@ -156,7 +156,8 @@ class StackedGaussianProcess:
             options = FitOptions(**fit)
         elif fit:
             raise DataError(f"options= replaces the single fit options; remove {', '.join(fit)}, or options=")
-        options, train = options.updated(pointwise=True), self.encoder.encode(configs)
+        options = options.updated(pointwise=True)
+        train = self.encoder.encode(configs)
         seed = check_integer("seed", seed, minimum=0)
         data: dict[str, Any] = {"y_sd": y_sd, "maximize": maximize}
         fitted: list[Posterior] = []

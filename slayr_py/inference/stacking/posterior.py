@@ -32,7 +32,8 @@ from slayr_py.space.dimension import FloatArray
 
 _FEWEST = 100  # draws of a mixture, so that the weights of point estimates are kept to a percent
 _FEWEST_OF_CHAIN = 4  # draws of a chain from which a Monte Carlo error is known
-_FILE, _FORMAT = "stack.json", 1
+_FILE = "stack.json"
+_FORMAT = 1
 _SUM = 1e-9  # accepted rounding error of the sum of weights
 
 
@@ -78,7 +79,8 @@ class StackedPosterior:
     ) -> None:
         self.posteriors = tuple(posteriors)
         _check_same_data(self.posteriors)
-        self.seed, self.messages = check_integer("seed", seed, minimum=0), tuple(messages)
+        self.seed = check_integer("seed", seed, minimum=0)
+        self.messages = tuple(messages)
         if weights is None:
             weights = stacking_weights(np.column_stack([one.elpd for one in self._scores]))
         self._weights = _checked(weights, len(self.posteriors))
@@ -92,7 +94,8 @@ class StackedPosterior:
         return self._summary().html()
 
     def _summary(self) -> Summary:
-        checks, k = self.check(), len(self.posteriors)
+        checks = self.check()
+        k = len(self.posteriors)
         parts = f"{k} kernel{'s' * (k > 1)}, {len(self.train)} observations"
         lines = [
             f"Stack of posteriors of Gaussian processes: {parts}",
@@ -170,8 +173,10 @@ class StackedPosterior:
 
         Every draw takes a random draw of the mixture, hence its kernel and its hyperparameters.
         """
-        n, seed = check_integer("n", n), check_integer("seed", seed, minimum=0)
-        rng, new = np.random.default_rng(seed), self.encoder.encode(configs, other_columns=True)
+        n = check_integer("n", n)
+        seed = check_integer("seed", seed, minimum=0)
+        rng = np.random.default_rng(seed)
+        new = self.encoder.encode(configs, other_columns=True)
         rows = self._rows(self.n_draws)
         part = np.repeat(np.arange(len(rows)), [len(some) for some in rows])
         drawn = rng.integers(self.n_draws, size=n)
@@ -198,13 +203,15 @@ class StackedPosterior:
         A draw that occurs several times counts once; chains are cut to the length of the shortest of a part, or joined
         if that has fewer than four draws.
         """
-        found, first = [], 0
+        found = []
+        first = 0
         for posterior, rows in zip(self.posteriors, self._rows(n_draws), strict=True):
             different, position = np.unique(rows, return_index=True)
             of_chain = different // (posterior.n_draws // posterior.n_chains)
             groups = [first + position[of_chain == chain] for chain in range(posterior.n_chains)]
             if (shortest := min(map(len, groups))) < _FEWEST_OF_CHAIN:
-                groups, shortest = [first + position], len(position)
+                groups = [first + position]
+                shortest = len(position)
             if len(rows):
                 found.append(Chains(len(rows) / n_draws, np.stack([group[:shortest] for group in groups])))
             first += len(rows)
@@ -271,7 +278,8 @@ class StackedPosterior:
         DataError, StorageError
             As of :meth:`Posterior.save`.
         """
-        path, parts = Path(folder), []
+        path = Path(folder)
+        parts = []
         for k, (name, posterior) in enumerate(zip(self.weights.index, self.posteriors, strict=True)):
             posterior.save(path / f"part_{k}", format)
             parts.append({"folder": f"part_{k}", "kernel": name, "draws_sha256": posterior.record["draws_sha256"]})

@@ -29,14 +29,16 @@ class StackedPredictor:
     """
 
     def __init__(self, parts: Sequence[Predictor], rows: Sequence[NDArray[np.intp]]) -> None:
-        self.parts, self.rows = tuple(parts), tuple(rows)
+        self.parts = tuple(parts)
+        self.rows = tuple(rows)
 
     @classmethod
     def of(
         cls, predictor_of: Sequence[Callable[[NDArray[np.intp]], Predictor]], rows: Sequence[NDArray[np.intp]]
     ) -> StackedPredictor:
         """Make the predictors of the different rows of each part; parts without rows are left out."""
-        parts, places = [], []
+        parts = []
+        places = []
         for make, wanted in zip(predictor_of, rows, strict=True):
             if len(wanted):
                 different, place = np.unique(wanted, return_inverse=True)

@@ -66,7 +66,8 @@ def unreliability(found: LeaveOneOutScore) -> str | None:
 
     The leave-one-out densities are unreliable at more than one observation and more than 5% of them.
     """
-    n, above = len(found.elpd), int(np.sum(found.pareto_k > found.limit))
+    n = len(found.elpd)
+    above = int(np.sum(found.pareto_k > found.limit))
     if above > max(1, _INFLUENTIAL_SHARE * n):
         return f"leave-one-out is unreliable at {above} of {n} observations, Pareto k > {found.limit:.2f}"
     return None

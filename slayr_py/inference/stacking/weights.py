@@ -76,7 +76,8 @@ def _maximised(p: FloatArray, w: FloatArray, barrier: float) -> FloatArray:
             length /= 2
         if length <= 1e-10:
             break  # at the maximum up to rounding
-        w, value = w + length * step, new
+        w = w + length * step
+        value = new
     return w
 
 

@@ -124,11 +124,13 @@ def calibrate(
     check_integer("replications", replications)
     check_integer("draws", draws)
     program = program or compiled(model.kernel.program)
-    train, new = points[:-1], points[-1:]
+    train = points[:-1]
+    new = points[-1:]
     options = FitOptions(
         chains=1, warmup=warmup, draws=_FIRST_ROUND * draws, target_acceptance=target_acceptance, ess=draws
     )
-    ranks, fits = [], []
+    ranks = []
+    fits = []
     for i in range(first, first + replications):
         rng = np.random.default_rng([seed, i])
         truth = draw_from_prior(model, rng)

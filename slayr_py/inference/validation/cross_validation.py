@@ -56,7 +56,8 @@ def cross_validate(
         cv = KFold(int(cv), shuffle=True, random_state=seed)
     if not 0 < level < 1:
         raise DataError(f"level must be a probability between 0 and 1, got {level!r}")
-    wanted, points = _checked_scores(scoring), process.encoder.encode(configs)
+    wanted = _checked_scores(scoring)
+    points = process.encoder.encode(configs)
     targets = check_targets(y, len(points))
     folds = list(check_cv(cv).split(points.unit_values, targets))
     rows = []

@@ -48,7 +48,8 @@ def ecdf_band(replications: int, draws: int, probability: float = 0.95) -> tuple
         1 - ``probability``.
     """
     levels = _levels(replications, draws)
-    inside, outside = 0.0, 1 - probability  # the simultaneous level is at least the level of a single c_i
+    inside = 0.0
+    outside = 1 - probability  # the simultaneous level is at least the level of a single c_i
     while outside - inside > 1e-6 * outside:
         middle = (inside + outside) / 2
         inside, outside = (middle, outside) if _reached(levels, middle) <= 1 - probability else (inside, middle)
@@ -65,16 +66,20 @@ def _levels(n: int, draws: int) -> FloatArray:
 
 def _reached(levels: FloatArray, level: float) -> float:
     """Return the probability that uniform ranks have a c_i with a tail probability of at most ``level``."""
-    draws, n = levels.shape[0], levels.shape[1] - 1
+    draws = levels.shape[0]
+    n = levels.shape[1] - 1
     log_factorial = gammaln(np.arange(n + 1) + 1)
-    before, weight = np.zeros(1, dtype=np.intp), np.ones(1)
+    before = np.zeros(1, dtype=np.intp)
+    weight = np.ones(1)
     for i in range(1, draws + 1):
         now = np.flatnonzero(levels[i - 1] > level)
-        left, step = n - before[:, None], now[None, :] - before[:, None]
+        left = n - before[:, None]
+        step = now[None, :] - before[:, None]
         share = 1 / (draws + 2 - i)
         possible = (step >= 0) & (step <= left)
         step = np.where(possible, step, 0)
         log_mass = log_factorial[left] - log_factorial[step] - log_factorial[left - step]
         log_mass += step * np.log(share) + (left - step) * np.log1p(-share)
-        before, weight = now, weight @ np.where(possible, np.exp(log_mass), 0.0)
+        before = now
+        weight = weight @ np.where(possible, np.exp(log_mass), 0.0)
     return float(np.clip(1 - weight.sum(), 0.0, 1.0))

@@ -87,7 +87,8 @@ def drawing(
         Whether it has the width of the page.
     """
     with _style(key):
-        figure, picture = draw(), BytesIO()
+        figure = draw()
+        picture = BytesIO()
         figure.savefig(picture, format="svg", transparent=True, metadata=_METADATA)
     svg = Markup(_inline(picture.getvalue(), key, printable(title), printable(description)))
     return Drawing(key, title, description, svg, table, wide)

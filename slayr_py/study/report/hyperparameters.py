@@ -143,7 +143,8 @@ def _range(entries: Sequence[_Entry], support: str) -> tuple[float, float]:
     log = support == "positive"
     values = np.concatenate([np.concatenate([e.prior, np.quantile(e.draws, [0.005, 0.995])]) for e in entries])
     values = np.log(values[values > 0]) if log else values
-    low, high = float(values.min()), float(values.max())
+    low = float(values.min())
+    high = float(values.max())
     margin = 0.05 * (high - low) or 0.5
     return (float(np.exp(low - margin)), float(np.exp(high + margin))) if log else (low - margin, high + margin)
 

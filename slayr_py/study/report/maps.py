@@ -42,7 +42,8 @@ def maps(reading: Reading) -> Iterator[Block]:
     if len(found) < 2:
         yield Notice("A map needs two active parameters; this configuration has fewer.")
         return
-    chosen, rest = found[:_PARAMETERS], found[_PARAMETERS:]
+    chosen = found[:_PARAMETERS]
+    rest = found[_PARAMETERS:]
     yield Paragraph(
         f"The posterior median of the objective over pairs of parameters, the others as in {reading.centre.what}, "
         "which the diamond marks. Dots: finished trials, projected on the pair. All pairs of "
@@ -74,11 +75,13 @@ def _ranked(reading: Reading) -> tuple[list[Slice], str]:
 
 
 def _map(reading: Reading, i: int, j: int) -> _Map:
-    encoder, centre = reading.encoder, reading.centre
+    encoder = reading.encoder
+    centre = reading.centre
     grids = [grid_of(encoder.dimensions[p], float(centre.genotype[p]), _POINTS)[0] for p in (i, j)]
     x, y = np.meshgrid(*grids)
     genotypes = np.repeat(centre.genotype[None], x.size, axis=0)
-    genotypes[:, i], genotypes[:, j] = x.ravel(), y.ravel()
+    genotypes[:, i] = x.ravel()
+    genotypes[:, j] = y.ravel()
     encoded, allowed = encoder.resolve(genotypes)
     # Both parameters must stay active: the value of one may switch the other off.
     drawn = allowed & encoded.active[:, i] & encoded.active[:, j]
@@ -86,7 +89,8 @@ def _map(reading: Reading, i: int, j: int) -> _Map:
     if drawn.any():
         median[drawn] = reading.posterior.predict(encoded[np.flatnonzero(drawn)]).quantile(0.5)
     changing = np.flatnonzero((encoded.active[drawn] != centre.encoded.active[0]).any(axis=0))
-    first, second = encoder.dimensions[i], encoder.dimensions[j]
+    first = encoder.dimensions[i]
+    second = encoder.dimensions[j]
     numbers = (first.numbers(grids[0]), second.numbers(grids[1]))
     others = [encoder.names[c] for c in changing]
     return _Map((first, second), (i, j), numbers, median.reshape(x.shape), others)
@@ -119,7 +123,8 @@ def _draw(reading: Reading, one: _Map, k: int) -> Drawing:
 
 
 def _fill(figure: Figure, axes: Any, one: _Map, places: Sequence[FloatArray]) -> None:
-    low, high = float(np.nanmin(one.median)), float(np.nanmax(one.median))
+    low = float(np.nanmin(one.median))
+    high = float(np.nanmax(one.median))
     steps = np.linspace(low, high, _COLOURS + 1) if high > low else np.array([low - 0.5, low + 0.5])
     if all(d.is_real for d in one.dimensions):
         filled = axes.contourf(*places, one.median, levels=steps, cmap="viridis", extend="neither")
@@ -135,7 +140,8 @@ def _fill(figure: Figure, axes: Any, one: _Map, places: Sequence[FloatArray]) ->
 
 def _overlay(reading: Reading, axes: Any, one: _Map) -> None:
     """Draw trials and the centre, and label both axes."""
-    train, centre = reading.posterior.train, reading.centre
+    train = reading.posterior.train
+    centre = reading.centre
     on = train.active[:, list(one.positions)].all(axis=1)
     style = {"markeredgecolor": "#1b212a", "markeredgewidth": 0.7, "ls": "none", "clip_on": False}
     coordinates = [_numbers(d, train.unit_values[on, p]) for d, p in zip(one.dimensions, one.positions, strict=True)]

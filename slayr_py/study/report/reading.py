@@ -184,12 +184,15 @@ class Reading:
 
     def _centre(self) -> Centre:
         if self.noisy:
-            number, kind = self.recommendation.number, "recommended"
+            number = self.recommendation.number
+            kind = "recommended"
         elif self.best is not None:
-            number, kind = self.best.number, "best"
+            number = self.best.number
+            kind = "best"
         else:
             raise Absent("No trial is feasible, so there is no best configuration.")
-        observed, encoder = self.observed, self.encoder
+        observed = self.observed
+        encoder = self.encoder
         if number not in observed.numbers:
             raise Absent(f"The best trial, {number}, is not a configuration of the declared space.")
         encoded = encoder.encode([observed.configs[observed.numbers.index(number)]])

@@ -55,7 +55,8 @@ def _lines(number: int) -> list[str]:
 
 def _opened(reading: Reading) -> tuple[str | None, list[str] | None]:
     """Return the URL of the study's storage, and Python lines that open the study; None where there is none."""
-    storage, name = storage_of(reading.study), reading.study.study_name
+    storage = storage_of(reading.study)
+    name = reading.study.study_name
     imports = ["import optuna", "import slayr_py as sl", ""]
     if isinstance(storage, JournalStorage) and (path := journal_of(storage)) is not None:
         lines = [

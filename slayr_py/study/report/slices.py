@@ -69,7 +69,8 @@ def lines(encoder: Encoder, centre: Centre) -> list[Line]:
 
 
 def _line(encoder: Encoder, centre: Centre, j: int) -> Line:
-    dimension, notes = encoder.dimensions[j], []
+    dimension = encoder.dimensions[j]
+    notes = []
     grid, note = grid_of(dimension, float(centre.genotype[j]), _POINTS)
     notes += [note] if note else []
     genotypes = np.repeat(centre.genotype[None], len(grid), axis=0)
@@ -114,7 +115,9 @@ def _predicted(reading: Reading) -> list[Slice]:
 
 def slices(reading: Reading) -> Iterator[Block]:
     """Return a figure for every active parameter."""
-    found, centre, encoder = slices_of(reading), reading.centre, reading.encoder
+    found = slices_of(reading)
+    centre = reading.centre
+    encoder = reading.encoder
     yield Paragraph(
         f"The latent function, without the noise of observations, through {centre.what}: one parameter varies, the "
         "others stay. Median, and bands of 50% and 90% of the posterior. The dashed line is the value of the "
@@ -150,11 +153,13 @@ def _limits(found: Sequence[Slice]) -> tuple[float, float, bool]:
 
 
 def _draw_slice(reading: Reading, one: Slice, limits: tuple[float, float], k: int) -> Drawing:
-    line, q = one.line, one.quantiles
+    line = one.line
+    q = one.quantiles
     name = line.dimension.name
     at = int(np.argmin(np.abs(line.encoded.unit_values[:, line.position] - reading.centre.genotype[line.position])))
     best = int(np.argmax(q[2]) if reading.maximize else np.argmin(q[2]))
-    here, there = value_text(line.values[at]), value_text(line.values[best])
+    here = value_text(line.values[at])
+    there = value_text(line.values[best])
     text = (
         f"Posterior of the objective along {name}: median {q[2, at]:.4g} at {here}, the value of the configuration; "
         f"the best median {q[2, best]:.4g} at {there}; it varies by {one.spread:.3g}."
@@ -176,7 +181,8 @@ def _draw_slice(reading: Reading, one: Slice, limits: tuple[float, float], k: in
 
 def draw_bands(axes: Any, line: Line, q: FloatArray) -> None:
     """Draw the median with bands, or points with intervals for levels."""
-    blue, x = light("model"), _place(line)
+    blue = light("model")
+    x = _place(line)
     if line.is_drawn_as_points:
         axes.vlines(x, q[0], q[4], color=blue, lw=1.4)
         axes.vlines(x, q[1], q[3], color=blue, lw=4.5)
@@ -194,7 +200,8 @@ def _place(line: Line) -> FloatArray:
 
 def _frame(reading: Reading, axes: Any, line: Line, at: int) -> None:
     """Mark the centre and the values of the trials, and label the axis of the parameter."""
-    x, dimension = _place(line), line.dimension
+    x = _place(line)
+    dimension = line.dimension
     axes.axvline(x[at], color=light("best"), lw=1.2, ls=(0, (4, 3)))
     train = reading.posterior.train
     tried = dimension.numbers(train.unit_values[train.active[:, line.position], line.position])

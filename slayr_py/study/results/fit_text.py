@@ -35,7 +35,8 @@ def attempts_text(abandoned: Sequence[Mapping[str, Any]], diagnostics: Mapping[s
     """
     text = f"{_name(abandoned[0])}: " if abandoned else ""
     for attempt in abandoned:
-        seconds, then = attempt.get("seconds"), attempt.get("then")
+        seconds = attempt.get("seconds")
+        then = attempt.get("then")
         text += "; ".join(_texts(attempt.get("why"))) or "discarded"
         text += f" ({seconds:.1f} s)" if _is_number(seconds) else ""
         text += f", so {then}: " if then else ", then: "

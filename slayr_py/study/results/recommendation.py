@@ -46,7 +46,8 @@ class Recommendation(NamedTuple):
 
 def is_noisy(study: Study) -> bool:
     """Return whether the objective was declared noisy."""
-    sampler, record = sampler_of(study), study_record(study) or {}
+    sampler = sampler_of(study)
+    record = study_record(study) or {}
     return sampler.noisy if sampler is not None else record.get("noisy") is True
 
 

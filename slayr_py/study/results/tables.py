@@ -102,10 +102,13 @@ def suggestion_table(study: Study) -> pd.DataFrame:
         predicted_mean, predicted_sd (in the objective's units), acquisition, feasible (probability of success and of no
         violated constraint; empty if neither is modelled), seconds_fit, seconds_acquisition, error.
     """
-    rows, since_nuts = [], None
+    rows = []
+    since_nuts = None
     for trial in study.get_trials(deepcopy=False):
         record = suggestion_record(trial)
-        diagnostics, phase, fit = entry(record, "diagnostics"), record.get("phase"), entry(record, "fit")
+        diagnostics = entry(record, "diagnostics")
+        phase = record.get("phase")
+        fit = entry(record, "fit")
         if record.get("method") == "nuts":
             since_nuts = 0
         elif record.get("method") and since_nuts is not None:
@@ -142,7 +145,8 @@ def search_table(study: Study) -> pd.DataFrame:
     """
     rows = []
     for search in stored_searches(study):
-        record, scores = search.record, search.record.get("scores")
+        record = search.record
+        scores = search.record.get("scores")
         rows.append(
             {
                 "number": search.trial,
@@ -256,7 +260,8 @@ def convergence_figure(study: Study, errors: Mapping[int, float] | None = None) 
         if not feasible.all():
             axes.plot(number[~feasible], value[~feasible], "+", color="0.5", label="violates a constraint")
         if feasible.any():
-            best, label = running.accumulate(value[feasible]), "best so far"
+            best = running.accumulate(value[feasible])
+            label = "best so far"
             axes.step(number[feasible], best, where="post", color="#c44e52", lw=1.8, label=f"{label}: {best[-1]:.6g}")
         # With a linear axis a few very bad trials would hide all differences between the others.
         if value.min() > 0 and value.max() > 1e3 * value.min():

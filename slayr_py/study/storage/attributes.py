@@ -205,7 +205,8 @@ def store_suggestion(study: Study, trial: FrozenTrial, record: dict[str, Any]) -
 
 def store_numbers(study: Study, trial: FrozenTrial, record: Mapping[str, Any]) -> None:
     """Store the numbers of a suggestion by a model for the Optuna dashboard, see above."""
-    predicted, diagnostics = record["predicted"], record["diagnostics"]
+    predicted = record["predicted"]
+    diagnostics = record["diagnostics"]
     numbers = {
         "predicted_mean": predicted["mean"],
         "predicted_sd": predicted["sd"],

@@ -44,7 +44,8 @@ def check_integrity(study: Study) -> None:
         If the study has several objectives.
     """
     try:
-        attributes, directions = study.user_attrs, study.directions
+        attributes = study.user_attrs
+        directions = study.directions
         trials = study.get_trials(deepcopy=False)
     except Exception as error:  # Optuna raises many types for damaged JSON, states and values
         cause = storage_error(error)

@@ -155,7 +155,8 @@ def constraint_results(study: Study, space: ConfigurationSpace) -> dict[str, Res
 
 
 def _results(found: Sequence[tuple[int, Configuration, float]]) -> Results:
-    numbers, configs = [number for number, _, _ in found], [config for _, config, _ in found]
+    numbers = [number for number, _, _ in found]
+    configs = [config for _, config, _ in found]
     return Results(numbers, configs, np.array([value for _, _, value in found], dtype=np.float64))
 
 

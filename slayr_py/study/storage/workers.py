@@ -169,7 +169,8 @@ def search_lock(study: Study) -> Iterator[None]:
         with nullcontext() if journal is None else _lock_beside(journal):
             yield
         return
-    name, study_id = _new_name(), id_of_study(study)
+    name = _new_name()
+    study_id = id_of_study(study)
     _acquire(database, study_id, name)
     try:
         yield
@@ -215,7 +216,8 @@ def _acquire(database: RDBStorage, study_id: int, name: str) -> None:
             _insert(database, STUDY_ATTRIBUTES, study_id, LOCK_KEY, _NOBODY)
             continue
         if attributes[LOCK_KEY] != holder:
-            holder, since = attributes[LOCK_KEY], time.monotonic()
+            holder = attributes[LOCK_KEY]
+            since = time.monotonic()
         owner = _process(holder)
         free = owner is None or owner.is_gone or time.monotonic() - since > LONGEST_SEARCH
         if free and _swap(database, STUDY_ATTRIBUTES, study_id, LOCK_KEY, holder, name):

@@ -11,7 +11,8 @@ from benchmarks.optimisation.peers import initial_design, peer
 
 def runs(values, violations):
     """Return trials of gardner1, one row per seed."""
-    values, violations = np.asarray(values, dtype=float), np.asarray(violations, dtype=float)
+    values = np.asarray(values, dtype=float)
+    violations = np.asarray(violations, dtype=float)
     seed, number = np.indices(values.shape)
     columns = {"seed": seed.ravel(), "number": number.ravel(), "value": values.ravel(), "exact": values.ravel()}
     trials = pd.DataFrame({"problem": "gardner1", "sampler": "random"} | columns)

@@ -11,7 +11,8 @@ from slayr_py.inference.diagnostics.arviz_bridge import arviz, convergence, leav
 
 
 def test_tail_shapes_of_observations_equal_those_of_arviz(branin_posterior, branin_data):
-    check, loo = branin_posterior.check(), branin_posterior.loo()
+    check = branin_posterior.check()
+    loo = branin_posterior.loo()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         other = arviz().loo(branin_posterior.idata, pointwise=True)
@@ -35,7 +36,8 @@ def test_leave_one_out_accepts_three_draws_per_chain_without_output(branin_poste
 def test_an_observation_without_a_tail_does_not_change_the_others(branin_posterior):
     tree = branin_posterior.idata.copy(deep=True)
     tree["log_likelihood"]["y"][..., 3] = -2.5
-    changed, whole = leave_one_out(tree), leave_one_out(branin_posterior.idata)
+    changed = leave_one_out(tree)
+    whole = leave_one_out(branin_posterior.idata)
     assert changed.pareto_k[3] == np.inf and changed.elpd[3] == pytest.approx(-2.5)
     others = np.arange(20) != 3
     np.testing.assert_array_equal(changed.elpd[others], whole.elpd[others])

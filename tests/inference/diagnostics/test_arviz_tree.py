@@ -63,7 +63,8 @@ def test_every_plot_and_statistic_of_arviz_is_called_or_omitted_for_a_reason():
 @pytest.mark.stan
 @pytest.mark.parametrize("name", sorted(offered() & CALLS.keys()))
 def test_arviz_accepts_the_tree(posterior, other, az, name):
-    data, call = posterior.idata, CALLS[name]
+    data = posterior.idata
+    call = CALLS[name]
     before = data.copy(deep=True)
     result = call(az, data, other.idata) if callable(call) else getattr(az, name)(data, **call)
     assert result is not None

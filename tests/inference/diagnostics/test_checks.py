@@ -18,7 +18,8 @@ from slayr_py.inference.diagnostics.arviz_bridge import (
 from slayr_py.inference.diagnostics.checks import diagnose, divergence_limit, reason, rhat_limit
 from slayr_py.inference.sampling.output import Run
 
-CHAINS, DRAWS = 4, 200
+CHAINS = 4
+DRAWS = 200
 ARGUMENTS = {"method": "nuts", "chains": CHAINS, "draws": DRAWS, "max_treedepth": 10, "ess": 100}
 
 

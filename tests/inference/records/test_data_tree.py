@@ -49,7 +49,8 @@ KERNELS = pytest.mark.parametrize(
     ids=["matern", "hierarchical", "fm-power"],
 )
 LIMIT = 0.001  # of p-values of right results
-DATA_SETS, RANKS = 60, 19
+DATA_SETS = 60
+RANKS = 19
 
 
 @pytest.fixture
@@ -209,7 +210,8 @@ def simulated():
     model = sl.GaussianProcess(ConfigurationSpace({"x": (0.0, 1.0)}), priors=priors)
     program = compiled(model.kernel.program)
     points = model.encoder.encode(model.encoder.sobol(7, 1))
-    train, new = points[:6], points[6:]
+    train = points[:6]
+    new = points[6:]
     options = FitOptions(chains=2, warmup=150, draws=200)
     posteriors = []
     for i in range(DATA_SETS):
@@ -237,7 +239,9 @@ def test_the_loo_pit_of_arviz_is_uniform_for_data_from_the_model(simulated, az):
 def test_loo_pit_of_replicates_given_all_observations_is_not_uniform(simulated, az):
     ranks = []
     for i, posterior in enumerate(simulated):
-        factors, sigma_n, y = posterior.predictor(), posterior.draws["sigma_n"][:, None], posterior.data["y"]
+        factors = posterior.predictor()
+        sigma_n = posterior.draws["sigma_n"][:, None]
+        y = posterior.data["y"]
         inverse = np.linalg.inv(factors.factor @ factors.factor.transpose(0, 2, 1))
         variance = 2 * sigma_n**2 - sigma_n**4 * np.diagonal(inverse, axis1=1, axis2=2)
         seen = y - sigma_n**2 * factors.weights

@@ -15,7 +15,8 @@ pytestmark = pytest.mark.stan
 
 
 def test_sources_are_hashed_with_what_they_include(rounds):
-    program, folder = rounds.record["program"], program_folder()
+    program = rounds.record["program"]
+    folder = program_folder()
     text = expand_stan(folder / "matern_gp.stan", (folder / "accelerated", folder))
     assert "\n#include" not in text and all(
         path.read_text() in text for path in (folder / "accelerated" / "functions").glob("matern_*.stan")

@@ -39,7 +39,8 @@ def test_a_record_made_elsewhere_is_the_same(rounds, tmp_path):
         text=True,
         check=True,
     )
-    here, there = json.loads(json.dumps(rounds.record)), json.loads(done.stdout)
+    here = json.loads(json.dumps(rounds.record))
+    there = json.loads(done.stdout)
     for record in (here, there):
         del record["made"], record["seconds"]
         # What is loaded besides NumPy and SciPy depends on the process.

@@ -140,7 +140,8 @@ def truncated(tree, trace):
     ids=lambda value: getattr(value, "__name__", None),
 )
 def test_arrays_other_than_plain_numbers_or_texts_are_rejected(posterior, tmp_path, change, said):
-    folder, trace = posterior.save(tmp_path / "fit", format="zarr"), tmp_path / "trace"
+    folder = posterior.save(tmp_path / "fit", format="zarr")
+    trace = tmp_path / "trace"
     change(folder / "posterior.zarr", trace)
     with pytest.raises(sl.StorageError, match="not a readable saved posterior") as caught:
         sl.Posterior.load(folder)

@@ -66,7 +66,9 @@ class Faulty:
     """Replacement of `run` whose first calls return only divergent transitions, or raise an error."""
 
     def __init__(self, failures: int, error: str | None = None) -> None:
-        self.failures, self.error, self.calls = failures, error, []
+        self.failures = failures
+        self.error = error
+        self.calls = []
 
     def __call__(self, *arguments, **options):
         self.calls.append(options)
@@ -140,7 +142,8 @@ def test_the_error_of_an_abandoned_attempt_is_recorded_and_that_of_the_last_is_r
 
 @pytest.mark.stan
 def test_if_stan_fails_in_a_retry_the_previous_fit_is_returned(small, monkeypatch):
-    diverging, broken = Faulty(9), Faulty(9, "chain 1: died")
+    diverging = Faulty(9)
+    broken = Faulty(9, "chain 1: died")
     calls = []
 
     def run(*arguments, **options):

@@ -38,7 +38,8 @@ def test_a_carried_posterior_is_that_of_all_observations(grown):
     gp, configs, y, before = grown
     assert before.record["arguments"]["method"] == "nuts"  # nothing to carry yet
     carried = gp.fit(configs, y, options=OPTIONS, seed=5, start=before.warm_start())
-    arguments, check = carried.record["arguments"], carried.check()
+    arguments = carried.record["arguments"]
+    check = carried.check()
     assert (arguments["method"], arguments["start"]) == ("carried", "carried") and not carried.record["abandoned"]
     assert check.ok and check.pareto_k <= PARETO_K_LIMIT and check.ess_bulk_min >= CARRIED_ESS
     assert carried.n_draws == 200 and "log_likelihood" not in carried.idata.children

@@ -37,7 +37,8 @@ def test_the_first_guess_has_the_highest_peak_of_each_column():
 
 
 def test_leaves_of_one_column_start_at_different_peaks():
-    data, in_x = data_of("PER[x] * PER[x] + SE"), peaks(X, WAVES, 8)
+    data = data_of("PER[x] * PER[x] + SE")
+    in_x = peaks(X, WAVES, 8)
     for k, guess in enumerate(period_guesses(data, 3)):
         np.testing.assert_allclose(periods(data, guess), [in_x[0], in_x[k]])
 

@@ -75,7 +75,8 @@ def test_a_warm_start_with_wrong_step_sizes_stops_after_one_round(branin_data):
 @pytest.mark.stan
 def test_a_round_that_fails_to_initialise_ends_the_run(branin_data, monkeypatch):
     space, configs, y = branin_data
-    sample, calls = cmdstanpy.CmdStanModel.sample, []
+    sample = cmdstanpy.CmdStanModel.sample
+    calls = []
 
     def breaking(self, **options):
         calls.append(options)

@@ -44,7 +44,8 @@ def test_a_folder_is_private_and_removed_after_an_error(tmp_path):
 
 
 def test_folders_of_dead_processes_are_removed(tmp_path):
-    dead, me = gone_process(), this_process()
+    dead = gone_process()
+    me = this_process()
     abandoned = [
         age(tmp_path / f"slayr-run-{dead}-a", 0),
         age(tmp_path / f"slayr-run-{me._replace(started=me.started - 1)}-b", 0),  # its number was reused

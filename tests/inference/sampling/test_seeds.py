@@ -15,7 +15,9 @@ from slayr_py.inference.sampling.seeds import retry_seed, stan_seed
 @pytest.mark.stan
 def test_same_seed_same_draws_and_other_seed_other_draws():
     y = [1.0, 3.0, 2.0, 5.0]
-    first, second, other = quick_fit(y), quick_fit(y), quick_fit(y, seed=2)
+    first = quick_fit(y)
+    second = quick_fit(y)
+    other = quick_fit(y, seed=2)
     for name in first.draws:
         assert np.array_equal(first.draws[name], second.draws[name])
         assert not np.array_equal(first.draws[name], other.draws[name])

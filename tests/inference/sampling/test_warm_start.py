@@ -36,7 +36,8 @@ def scores(posterior):
 def test_a_warm_start_has_the_posterior_of_a_long_cold_run(grown):
     gp, configs, y, first = grown
     # Four successive warm fits, as in a loop, have the same posterior as a long run.
-    warm, start = [], first.warm_start()
+    warm = []
+    start = first.warm_start()
     for seed in range(4):
         warm.append(gp.fit(configs, y, seed=seed, start=start, **OPTIONS))
         start = warm[-1].warm_start()
@@ -45,7 +46,8 @@ def test_a_warm_start_has_the_posterior_of_a_long_cold_run(grown):
     pieces = [scores(w) for w in warm]
     for name in cold:
         for j in range(cold[name].shape[-1]):
-            a, b = np.concatenate([p[name][..., j] for p in pieces], axis=1), cold[name][..., j]
+            a = np.concatenate([p[name][..., j] for p in pieces], axis=1)
+            b = cold[name][..., j]
             for one, other in ((a, b), (np.square(a - b.mean()), np.square(b - b.mean()))):
                 error = np.hypot(standard_error(one), standard_error(other))
                 assert abs(one.mean() - other.mean()) < 4 * error, (name, j)

@@ -24,7 +24,8 @@ def new(plane_data):
 
 
 def test_the_prediction_is_the_weighted_mixture(stacked, new):
-    n, n_one = stacked.n_draws, sum(rows.size for rows in stacked._rows(stacked.n_draws)[:1])
+    n = stacked.n_draws
+    n_one = sum(rows.size for rows in stacked._rows(stacked.n_draws)[:1])
     assert abs(n_one - 0.37 * n) < 1 and n == int(800 / 0.63)
     prediction = stacked.predict(new)
     assert prediction.draw_mean.shape == (n, 6)

@@ -23,7 +23,8 @@ def test_moments_are_those_of_the_parts(stacked, new):
     predictor = stacked.predictor()
     mean, variance = predictor.moments(new)
     parts = [one.predictor().moments(new) for one in stacked.posteriors]
-    rows, n_one = stacked._rows(stacked.n_draws), len(predictor.rows[0])
+    rows = stacked._rows(stacked.n_draws)
+    n_one = len(predictor.rows[0])
     assert mean.shape == variance.shape == (stacked.n_draws, 5)
     np.testing.assert_allclose(mean[:n_one], parts[0][0][rows[0]], rtol=1e-12)
     np.testing.assert_allclose(variance[n_one:], parts[1][1][rows[1]], rtol=1e-12)
@@ -65,7 +66,8 @@ def test_chains_are_those_of_the_parts(stacked):
 
 
 def test_the_error_of_the_criterion_is_that_of_a_stratified_mean(stacked, new):
-    criterion, state = from_name("ei"), State(0.0, 1, 2)
+    criterion = from_name("ei")
+    state = State(0.0, 1, 2)
     mean, variance = stacked.predictor(100).moments(new[:1])
     chains = stacked.chains(100)
     error = criterion.error(mean[:, 0], np.sqrt(variance[:, 0]), state, chains)

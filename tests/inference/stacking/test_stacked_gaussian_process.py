@@ -22,7 +22,8 @@ def accepted(monkeypatch):
 @pytest.fixture
 def modes(monkeypatch):
     """Fit modes, and return the arguments of every fit."""
-    asked, fit = [], sl.GaussianProcess.fit
+    asked = []
+    fit = sl.GaussianProcess.fit
 
     def spy(self, *arguments, options, **rest):
         asked.append((self.kernel, options, rest["seed"]))

@@ -30,7 +30,10 @@ def smooth():
 
 def test_scores_are_those_of_the_mixture_of_observations():
     rng = np.random.default_rng(1)
-    mean, sd, noise, y = rng.normal(size=(50, 8)), rng.random((50, 8)), rng.random(50), rng.normal(size=8)
+    mean = rng.normal(size=(50, 8))
+    sd = rng.random((50, 8))
+    noise = rng.random(50)
+    y = rng.normal(size=8)
     prediction = Prediction.from_latent(Latent(mean / 3, sd / 3, None, 0.0, 3.0, np.zeros(len(mean))))
     posterior = SimpleNamespace(draws={"sigma_n": noise}, predict=lambda _: prediction)
     scores = predictive_scores(posterior, None, y, level=0.5)
@@ -60,7 +63,8 @@ def test_ordering_of_models_is_that_of_leave_one_out(smooth):
         "rough": (sl.kernels.Matern(p=0), {}),
         "noise alone": (sl.kernels.Matern(p=2), {"sigma_n": sl.LogNormal(0.0, 0.05)}),
     }
-    folds, loo = {}, {}
+    folds = {}
+    loo = {}
     for name, (kernel, priors) in kernels.items():
         gp = sl.GaussianProcess(SPACE, kernel=kernel, priors=priors)
         frame = gp.cross_validate(configs, y, cv=3, progress=False, **SHORT)

@@ -21,7 +21,9 @@ def test_p_values_against_all_possible_ranks(n, draws):
 
 
 def test_band_is_where_the_p_value_turns():
-    n, draws, outcomes = 5, 3, list(product(range(4), repeat=5))
+    n = 5
+    draws = 3
+    outcomes = list(product(range(4), repeat=5))
     lower, upper = ecdf_band(n, draws, probability=0.8)
     below = np.array([np.cumsum(np.bincount(ranks, minlength=draws + 1))[:-1] / n for ranks in outcomes])
     inside = np.all((below >= lower - 1e-9) & (below <= upper + 1e-9), axis=1)

@@ -187,7 +187,8 @@ def test_the_skip_link_is_first_and_focus_is_visible(opened):
 
 def test_the_theme_can_be_chosen(opened):
     page = opened(theme="dark")
-    button, ground = page.locator("#theme"), "getComputedStyle(document.body).backgroundColor"
+    button = page.locator("#theme")
+    ground = "getComputedStyle(document.body).backgroundColor"
     dark = page.evaluate(ground)
     button.click()
     assert button.inner_text() == "Theme: light" and page.evaluate(ground) == "rgb(255, 255, 255)"

@@ -158,7 +158,9 @@ def test_damaged_records_end_in_a_page(plane):
 
 
 def test_the_posterior_is_fitted_once_and_slow_steps_are_announced(plane):
-    study, calls, steps = filled(plane, 10), [], []
+    study = filled(plane, 10)
+    calls = []
+    steps = []
     fit = without_stan(study, plane)
     render(Reading(study, steps.append, lambda: calls.append(1) or fit()))
     assert len(calls) == 1
@@ -166,7 +168,8 @@ def test_the_posterior_is_fitted_once_and_slow_steps_are_announced(plane):
 
 
 def test_a_fit_that_failed_is_not_repeated(plane):
-    study, calls = filled(plane, 8), []
+    study = filled(plane, 8)
+    calls = []
 
     def fail():
         calls.append(1)

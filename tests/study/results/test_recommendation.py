@@ -39,7 +39,8 @@ def replicated(space, quick, direction="minimize", **options):
 @pytest.mark.parametrize("direction", ["minimize", "maximize"])
 def test_the_best_posterior_mean_is_recommended(levels, quick, direction):
     result = Result(replicated(levels, quick, direction), levels)
-    found, sign = result.recommended, 1.0 if direction == "minimize" else -1.0
+    found = result.recommended
+    sign = 1.0 if direction == "minimize" else -1.0
     assert result.best_config == {"k": "b"} and result.best_value == sign * 0.5
     assert found.config == {"k": "a"} and found.number == 1
     assert sign * found.mean == pytest.approx(1.0, abs=0.5) and 0 < found.sd < 2
@@ -49,7 +50,8 @@ def test_the_best_posterior_mean_is_recommended(levels, quick, direction):
 
 
 def test_each_configuration_counts_once(levels, quick):
-    study, asked = replicated(levels, quick), []
+    study = replicated(levels, quick)
+    asked = []
     posterior = posterior_of_all(study)
     predict = posterior.predict
     posterior.predict = lambda configs: asked.extend(dict(config) for config in configs) or predict(configs)
@@ -58,7 +60,8 @@ def test_each_configuration_counts_once(levels, quick):
 
 
 def test_a_recommendation_is_fitted_once_and_again_after_another_trial(levels, quick, monkeypatch):
-    fits, fit = [], GaussianProcess.fit
+    fits = []
+    fit = GaussianProcess.fit
     monkeypatch.setattr(GaussianProcess, "fit", lambda *a, **k: fits.append(len(a[1])) or fit(*a, **k))
     study = replicated(levels, quick)
     result = Result(study, levels)
@@ -100,12 +103,14 @@ def test_a_study_without_its_sampler_has_the_model_of_its_last_fit(levels, quick
         _ = Result(loaded, levels).recommended
     tell(study, ask(study), 1.0)
     tell(study, ask(study), 1.0)
-    here, there = Result(study, levels).recommended, Result(loaded, levels).recommended
+    here = Result(study, levels).recommended
+    there = Result(loaded, levels).recommended
     assert here == there
 
 
 def test_minimize_shows_the_recommendation_of_a_noisy_study(plane, quick):
-    noise, drawn = np.random.default_rng(0), io.StringIO()
+    noise = np.random.default_rng(0)
+    drawn = io.StringIO()
     with redirect_stderr(drawn):
         result = minimize(
             lambda c: c["x"] ** 2 + noise.normal(), plane, budget=5, n_initial=4, seed=1, noisy=True, **quick

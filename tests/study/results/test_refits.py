@@ -60,7 +60,8 @@ def test_every_fit_of_a_study_is_replayed_bit_for_bit(study):
 
 
 def test_posterior_of_a_suggestion(study):
-    posterior, suggestion = posterior_of(study, 8), study.trials[8].user_attrs["slayr:suggestion"]
+    posterior = posterior_of(study, 8)
+    suggestion = study.trials[8].user_attrs["slayr:suggestion"]
     assert posterior.n_draws <= 256  # the search looks at all of them
     centre, spread = posterior.predict([study.trials[8].params]).centre_and_spread()
     assert float(centre[0]) == pytest.approx(suggestion["predicted"]["mean"], rel=1e-6)
@@ -85,11 +86,13 @@ def test_the_posterior_of_a_maximised_study_predicts_its_values(space, entry):
         initial_configs=[{"x": x, "c": "a"} for x in (0.1, 0.4, 0.5, 0.8)],
         method="map",
     )
-    study, last = result.study, result.study.trials[5]
+    study = result.study
+    last = result.study.trials[5]
     assert last.user_attrs[FIT_KEY]["maximize"] is True
     if entry != "as it is":
         del study.get_trials(deepcopy=False)[5].user_attrs[FIT_KEY]["maximize"]
-    posterior, suggestion = posterior_of(study, 5), last.user_attrs["slayr:suggestion"]
+    posterior = posterior_of(study, 5)
+    suggestion = last.user_attrs["slayr:suggestion"]
     assert posterior.maximize and posterior.y_mean > 6
     assert replay_trial(study, 5)[1].identical
     centre, spread = posterior.predict([last.params]).centre_and_spread()

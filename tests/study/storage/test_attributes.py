@@ -44,7 +44,8 @@ def test_numbers_of_a_suggestion_are_attributes_of_their_own(plane, quick, tmp_p
     options = {"budget": 5, "n_initial": 3, "seed": 1, "progress": False, **quick}
     options["storage"] = f"sqlite:///{tmp_path / 'study.db'}"
     study = sl.minimize(bowl, plane, **options | {"method": "nuts", "chains": 2}).study
-    design, trial = study.trials[0], study.trials[-1]
+    design = study.trials[0]
+    trial = study.trials[-1]
     assert not [key for key in design.user_attrs if key.startswith("slayr:predicted")]
     record = suggestion_record(trial)
     wanted = {

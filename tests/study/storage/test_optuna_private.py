@@ -104,7 +104,8 @@ def test_attributes_are_added_in_one_statement_and_never_replaced(kind, tmp_path
     }[kind]
     study = optuna.create_study(storage=storage)
     study.ask().set_user_attr("a", 1.0)
-    frozen, written = study.trials[0], []
+    frozen = study.trials[0]
+    written = []
     if kind == "sqlite":
 
         @sqlalchemy.event.listens_for(storage_of(study).engine, "before_cursor_execute")

@@ -166,7 +166,8 @@ def test_a_value_written_before_a_kill_is_not_evaluated_again(database, tmp_path
     assert exit_code(body, database) == 9
     stored = optuna.load_study(study_name="killed", storage=database).trials
     assert [trial.state.name for trial in stored] == ["COMPLETE"] * 4 + ["RUNNING"]
-    calls, seen = [], []
+    calls = []
+    seen = []
 
     def objective(config):
         calls.append(config)
@@ -191,7 +192,8 @@ def test_a_value_written_in_the_last_attempt_counts(tmp_path, plane, quick, monk
 
 
 def test_an_interrupt_while_a_value_is_written_keeps_the_value(tmp_path, plane, quick, monkeypatch):
-    write, values = optuna.Trial.set_user_attr, []
+    write = optuna.Trial.set_user_attr
+    values = []
 
     def interrupted(trial, key, value):
         if key == VALUE_KEY:
@@ -269,7 +271,8 @@ def test_a_trial_of_another_machine_is_abandoned_without_heartbeat(killed, plane
 def test_only_one_of_many_threads_resumes_a_trial(killed, plane):
     study = optuna.load_study(study_name="killed", storage=killed)
     storages = [open_storage(killed, worker=True) for _ in range(8)]
-    begin, taken = threading.Barrier(8), []
+    begin = threading.Barrier(8)
+    taken = []
 
     def take(storage: WorkerStorage) -> None:
         workers._active_runs.add(storage.worker)
@@ -308,7 +311,8 @@ def test_run_folders_of_killed_processes_are_removed(tmp_path):
 class TestSearchLock:
     def test_only_one_thread_holds_it(self, database, plane):
         study = create_study(plane, seed=1, storage=database, study_name="s")
-        inside, most = [], []
+        inside = []
+        most = []
 
         def work() -> None:
             own = optuna.load_study(study_name="s", storage=database)
@@ -402,7 +406,8 @@ class TestJournal:
 
     def test_only_one_thread_holds_the_lock(self, journal, plane):
         study = create_study(plane, seed=1, storage=journal, study_name="s")
-        inside, most = [], []
+        inside = []
+        most = []
 
         def work() -> None:
             for _ in range(3):
