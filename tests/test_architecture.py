@@ -115,6 +115,38 @@ def test_support_vector_machines_use_kernels_and_spaces_only():
     assert not {pair for pair in used if pair[1].split(".")[1] not in allowed}
 
 
+def room_of(name: str) -> str:
+    return ".".join(name.split(".")[:2])
+
+
+FACADES = {room_of(name) for name in MODULES if name.count(".") >= 2}
+"""The rooms that are folders: a single module such as `slayr_py.errors` is its own facade."""
+
+
+def names_of(facade: str) -> set[str]:
+    """Names that the ``__init__`` of a room imports from its modules."""
+    tree = ast.parse(MODULES[facade].read_text(encoding="utf-8"))
+    return {
+        alias.asname or alias.name for node in tree.body if isinstance(node, ast.ImportFrom) for alias in node.names
+    }
+
+
+def test_rooms_use_what_another_room_names_in_its_init():
+    named = {facade: names_of(facade) for facade in FACADES}
+    behind = []
+    for name, path in MODULES.items():
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            modules = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
+            modules += [node.module or ""] if isinstance(node, ast.ImportFrom) else []
+            for module in modules:
+                facade = room_of(module)
+                if facade not in FACADES or facade == room_of(name) or name == "slayr_py":
+                    continue
+                unnamed = {alias.name for alias in node.names} - named[facade] if module == facade else {module}
+                behind += [f"{name}: {what} of {module}" for what in sorted(unnamed)]
+    assert not behind
+
+
 def test_no_circles():
     def reachable(start: str) -> set[str]:
         found: set[str] = set()

@@ -9,6 +9,7 @@ from slayr_py.acquisition.criteria import (
     from_name,
     names,
 )
+from slayr_py.acquisition.feasibility import Gate as Gate
 from slayr_py.acquisition.functions import (
     beta_schedule,
     expected_improvement,
@@ -17,6 +18,7 @@ from slayr_py.acquisition.functions import (
     probability_of_improvement,
 )
 from slayr_py.acquisition.maximise import Suggestion, suggest
+from slayr_py.acquisition.regret import sample_regret as sample_regret
 
 __all__ = [
     "Acquisition",

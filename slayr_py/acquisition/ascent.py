@@ -18,7 +18,7 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
-from slayr_py.space.dimension import FloatArray
+from slayr_py.space import FloatArray
 
 Function = Callable[[FloatArray], tuple[FloatArray, FloatArray]]
 """Values (k,) and gradients (k, d) at points (k, d); minus infinity at forbidden points."""

@@ -10,8 +10,7 @@ from numpy.typing import NDArray
 from slayr_py.acquisition.identity import distinct
 from slayr_py.acquisition.neighbourhood import Neighbourhood
 from slayr_py.inference import Posterior, StackedPosterior
-from slayr_py.space import Encoded, Encoder, Fixed
-from slayr_py.space.dimension import FloatArray
+from slayr_py.space import Encoded, Encoder, Fixed, FloatArray
 
 _ENUMERATED = 10_000  # discrete spaces of at most so many genotypes are enumerated
 _BATCHES = 50  # most batches of genotypes drawn until there are enough valid ones

@@ -30,9 +30,8 @@ from slayr_py.acquisition.functions import (
     probability_of_improvement,
 )
 from slayr_py.errors import DataError, did_you_mean
-from slayr_py.inference.diagnostics.arviz_bridge import standard_error
-from slayr_py.inference.prediction import Chains, Moments
-from slayr_py.space.dimension import FloatArray
+from slayr_py.inference import Chains, Moments, standard_error
+from slayr_py.space import FloatArray
 
 _SMALLEST_VARIANCE = 1e-20  # for targets with variance 1; keeps the logarithm finite at observed points
 

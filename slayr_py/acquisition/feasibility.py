@@ -8,10 +8,8 @@ import numpy as np
 from scipy.special import logsumexp
 
 from slayr_py.acquisition.functions import log_cdf, log_mills
-from slayr_py.inference import Posterior
-from slayr_py.inference.prediction import Predictor
-from slayr_py.space import Encoded
-from slayr_py.space.dimension import FloatArray
+from slayr_py.inference import Posterior, Predictor
+from slayr_py.space import Encoded, FloatArray
 
 _SMALLEST_VARIANCE = 1e-20
 

@@ -12,8 +12,8 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.special import erfcx, log_ndtr, logsumexp, ndtr
 
 from slayr_py.errors import DataError
-from slayr_py.inference.prediction import mixture_moments
-from slayr_py.space.dimension import FloatArray
+from slayr_py.inference import mixture_moments
+from slayr_py.space import FloatArray
 
 _HALF_LOG_2PI = 0.5 * np.log(2 * np.pi)
 _TAIL = -50.0  # for smaller z the asymptotic series of h / phi is exact to rounding

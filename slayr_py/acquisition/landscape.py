@@ -11,10 +11,8 @@ from numpy.typing import NDArray
 from slayr_py.acquisition.criteria import Acquisition, State
 from slayr_py.acquisition.feasibility import Gate
 from slayr_py.acquisition.identity import Taken
-from slayr_py.inference.prediction import Predictor
-from slayr_py.inference.stacking import StackedPredictor
-from slayr_py.space import Encoded, Encoder, Fixed
-from slayr_py.space.dimension import FloatArray
+from slayr_py.inference import Predictor, StackedPredictor
+from slayr_py.space import Encoded, Encoder, Fixed, FloatArray
 
 _BLOCK = 2**18  # doubles in the largest array of a block of configurations: 2 MB, about one core's share of the cache
 

@@ -27,8 +27,7 @@ from slayr_py.acquisition.landscape import Landscape
 from slayr_py.acquisition.refinement import refine
 from slayr_py.errors import DataError
 from slayr_py.inference import Posterior, StackedPosterior
-from slayr_py.space import Encoded, Fixed
-from slayr_py.space.dimension import FloatArray
+from slayr_py.space import Encoded, Fixed, FloatArray
 
 _FACTORS = 2**26  # most doubles in the Cholesky factors of the draws for the final choice
 _PER_BRANCH = 3  # starts with the same levels and active parameters, while there are others

@@ -5,9 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from slayr_py.space import Encoder
-from slayr_py.space.dimension import FloatArray
-from slayr_py.space.graphs import adjacency
+from slayr_py.space import Encoder, FloatArray, adjacency
 
 
 class Neighbourhood:

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from slayr_py.acquisition.ascent import Ascent
 from slayr_py.acquisition.landscape import Landscape
 from slayr_py.acquisition.neighbourhood import Neighbourhood
-from slayr_py.space.dimension import FloatArray
+from slayr_py.space import FloatArray
 
 _ROUNDS = 200
 

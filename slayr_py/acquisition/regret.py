@@ -18,10 +18,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from slayr_py.acquisition.candidates import Candidates, candidates, perturbed
-from slayr_py.inference import Posterior, StackedPosterior
-from slayr_py.inference.functions import draw_functions
-from slayr_py.space import Encoded, Encoder, Fixed
-from slayr_py.space.dimension import FloatArray
+from slayr_py.inference import Posterior, StackedPosterior, draw_functions
+from slayr_py.space import Encoded, Encoder, Fixed, FloatArray
 
 _FUNCTIONS = 256
 _DRAWS = 16

@@ -81,9 +81,8 @@ def doctor(
     ] = False,
 ) -> None:
     """Check the compiler, CmdStan and the cache, and list what to install."""
-    from slayr_py.inference.sampling.programs import likelihood_in_use
-    from slayr_py.toolchain import Check
-    from slayr_py.toolchain import doctor as examine
+    from slayr_py.inference import likelihood_in_use
+    from slayr_py.toolchain import Check, doctor as examine
 
     checks = examine(build=build)
     if all(check.ok for check in checks):
@@ -108,8 +107,7 @@ def build(
     ] = None,
 ) -> None:
     """Compile every program, on all cores."""
-    from slayr_py.inference.sampling.programs import build as build_programs
-    from slayr_py.inference.sampling.programs import program_names
+    from slayr_py.inference import build as build_programs, program_names
 
     typer.echo(f"compiling {', '.join(program_names())} and the libraries they need (once, a minute or two)")
     for name, seconds in build_programs(jobs):
@@ -241,8 +239,7 @@ def fit(
 ) -> None:
     """Fit a Gaussian process to a table and summarise its posterior."""
     from slayr_py.cli.fit import run
-    from slayr_py.inference.model import Warp
-    from slayr_py.inference.sampling.options import FitOptions, Method
+    from slayr_py.inference import FitOptions, Method, Warp
 
     options = FitOptions(
         method=cast(Method, method),  # FitOptions checks the name

@@ -15,23 +15,16 @@ from typing import Any
 
 from ConfigSpace import ConfigurationSpace
 
-from slayr_py.acquisition import Acquisition
-from slayr_py.acquisition import from_name as acquisition_from_name
-from slayr_py.acquisition import names as acquisition_names
+from slayr_py.acquisition import Acquisition, from_name as acquisition_from_name, names as acquisition_names
 from slayr_py.cli.checks import ConfigError, Types, check_keys, check_names
 from slayr_py.cli.csv_files import read_past_experiments
 from slayr_py.cli.inline_space import inline_space, read_space
 from slayr_py.cli.objective import command_objective, function_objective
 from slayr_py.errors import DataError
-from slayr_py.kernels import Kernel, Prior
-from slayr_py.kernels import from_name as kernel_from_name
-from slayr_py.kernels.priors import prior_from_dict
+from slayr_py.kernels import Kernel, Prior, from_name as kernel_from_name, prior_from_dict
 from slayr_py.search import KernelSearch
 from slayr_py.space import Encoder
-from slayr_py.study.kernel_searches import default_search
-from slayr_py.study.objective import Objective
-from slayr_py.study.proposal import LOOP_OPTIONS
-from slayr_py.study.stopping import Regret
+from slayr_py.study import LOOP_OPTIONS, Objective, Regret, default_search
 
 
 @dataclass(frozen=True)

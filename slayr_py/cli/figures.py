@@ -7,8 +7,7 @@ from pathlib import Path
 import numpy as np
 import xarray as xr
 
-from slayr_py.inference import Posterior
-from slayr_py.inference.diagnostics.arviz_bridge import save_plot
+from slayr_py.inference import Posterior, save_plot
 
 _MOST_IN_PAIRS = 8  # a figure with more variables is illegible
 

@@ -12,11 +12,8 @@ from slayr_py.cli.figures import save_posterior_figures
 from slayr_py.cli.observations import read_observations
 from slayr_py.cli.wrapping import wrapped
 from slayr_py.display import table_text
-from slayr_py.inference import GaussianProcess, Posterior
-from slayr_py.inference.model import Warp
-from slayr_py.inference.sampling.options import FitOptions
-from slayr_py.study.results.fit_text import attempts_text, limits_text
-from slayr_py.study.storage.attributes import describe_kernel, kernel_record
+from slayr_py.inference import FitOptions, GaussianProcess, Posterior, Warp
+from slayr_py.study import attempts_text, describe_kernel, kernel_record, limits_text
 
 
 def run(

@@ -16,13 +16,25 @@ from slayr_py.cli.studies import load_study
 from slayr_py.cli.wrapping import wrapped
 from slayr_py.display import cell, config_lines, printable, table_text
 from slayr_py.errors import DataError
-from slayr_py.inference.diagnostics.checks import INFLUENTIAL
-from slayr_py.study import Result, convergence_figure, space_of, suggestion_table
-from slayr_py.study.results.fit_text import fit_notes, limits_text
-from slayr_py.study.results.recommendation import has_recommendation
-from slayr_py.study.results.tables import found_kernels, regret_table, search_table, trials_table
-from slayr_py.study.storage.attributes import FAILURE_KEY, describe_kernel, study_record, suggestion_record
-from slayr_py.study.storage.opening import quiet_optuna
+from slayr_py.inference import INFLUENTIAL
+from slayr_py.study import (
+    FAILURE_KEY,
+    Result,
+    convergence_figure,
+    describe_kernel,
+    fit_notes,
+    found_kernels,
+    has_recommendation,
+    limits_text,
+    quiet_optuna,
+    regret_table,
+    search_table,
+    space_of,
+    study_record,
+    suggestion_record,
+    suggestion_table,
+    trials_table,
+)
 
 
 def run(study: str, *, study_name: str | None, n_trials: int, figure: Path | None) -> None:

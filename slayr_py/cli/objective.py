@@ -19,7 +19,7 @@ from typing import Any
 from slayr_py.cli.checks import ConfigError
 from slayr_py.cli.watcher import process_watcher
 from slayr_py.errors import ObjectiveError, did_you_mean
-from slayr_py.study.objective import Objective, as_value
+from slayr_py.study import Objective, as_value
 
 BUILT_IN = ("config", "python")
 """Placeholders besides the parameters: the configuration as JSON, and the path of the Python interpreter."""

@@ -24,7 +24,7 @@ from slayr_py.cli.columns import parameter_columns
 from slayr_py.cli.csv_files import read_table
 from slayr_py.cli.inline_space import LARGEST_FLOAT, LARGEST_INTEGER, read_space
 from slayr_py.errors import DataError, did_you_mean
-from slayr_py.space.dimension import FloatArray
+from slayr_py.space import FloatArray
 
 _LISTED = 5  # rows listed in a message
 _SMALLEST_SPAN = 1e-11  # ConfigSpace rounds floats to 13 decimals

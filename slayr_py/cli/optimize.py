@@ -13,12 +13,18 @@ from slayr_py.cli.csv_files import read_past_experiments
 from slayr_py.cli.recommendation import recommendation_text
 from slayr_py.display import config_lines, printable
 from slayr_py.errors import DataError, ObjectiveError
-from slayr_py.study import Result, minimize, suggestion_table
-from slayr_py.study.results.recommendation import has_recommendation
-from slayr_py.study.results.tables import found_kernels, regret_table
-from slayr_py.study.sampler import sampler_of
-from slayr_py.study.storage.attributes import describe_kernel, is_history
-from slayr_py.study.storage.opening import url_without_password
+from slayr_py.study import (
+    Result,
+    describe_kernel,
+    found_kernels,
+    has_recommendation,
+    is_history,
+    minimize,
+    regret_table,
+    sampler_of,
+    suggestion_table,
+    url_without_password,
+)
 
 
 def run(

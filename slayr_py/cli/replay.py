@@ -10,11 +10,8 @@ from slayr_py.cli.studies import is_study, load_study
 from slayr_py.display import printable
 from slayr_py.errors import DataError, InferenceError
 from slayr_py.inference import Replay, replay_folder
-from slayr_py.kernels import from_name as kernel_from_name
-from slayr_py.kernels.stacked import label
-from slayr_py.study import replay_parts
-from slayr_py.study.results.refits import last_fitted
-from slayr_py.study.storage.opening import quiet_optuna
+from slayr_py.kernels import from_name as kernel_from_name, label
+from slayr_py.study import last_fitted, quiet_optuna, replay_parts
 
 IDENTICAL = 0
 AGREES = 1

@@ -8,8 +8,7 @@ import typer
 
 from slayr_py.cli.studies import load_study
 from slayr_py.display import printable
-from slayr_py.study.report.page import write_report
-from slayr_py.study.storage.opening import quiet_optuna
+from slayr_py.study import quiet_optuna, write_report
 
 
 def run(study: str, *, study_name: str | None, output: Path | None) -> None:

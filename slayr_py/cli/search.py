@@ -12,8 +12,7 @@ import typer
 from slayr_py.cli.observations import read_observations
 from slayr_py.cli.wrapping import wrapped
 from slayr_py.display import table_text
-from slayr_py.search import KernelSearch
-from slayr_py.search.result import MOST_EXACT
+from slayr_py.search import MOST_EXACT, KernelSearch
 
 _SHOWN = 5  # expressions in the table that is printed
 

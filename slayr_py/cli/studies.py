@@ -7,8 +7,7 @@ from pathlib import Path
 import optuna
 
 from slayr_py.errors import DataError, StorageError
-from slayr_py.study.storage.integrity import check_integrity
-from slayr_py.study.storage.opening import open_storage, study_names
+from slayr_py.study import check_integrity, open_storage, study_names
 
 _SQLITE = b"SQLite format 3\x00"
 

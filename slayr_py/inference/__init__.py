@@ -1,15 +1,60 @@
 """Fit Gaussian processes with Stan: models, runs, posteriors, predictions, diagnostics, records."""
 
-from slayr_py.inference.diagnostics.checks import Diagnostics
+from slayr_py.inference.components import Components as Components, components as components
+from slayr_py.inference.diagnostics.arviz_bridge import save_plot as save_plot, standard_error as standard_error
+from slayr_py.inference.diagnostics.checks import INFLUENTIAL as INFLUENTIAL, Diagnostics, reason as reason
+from slayr_py.inference.functions import draw_functions as draw_functions
 from slayr_py.inference.gaussian_process import GaussianProcess
+from slayr_py.inference.likelihood import Targets as Targets
+from slayr_py.inference.marginal import ExactMarginal as ExactMarginal, Marginal as Marginal
+from slayr_py.inference.model import NOISE_FLOOR as NOISE_FLOOR, Model as Model, Warp as Warp
+from slayr_py.inference.modes import find_mode as find_mode, hessian as hessian, laplace_evidence as laplace_evidence
+from slayr_py.inference.named_priors import Priors as Priors
+from slayr_py.inference.observed import (
+    Observed as Observed,
+    check_targets as check_targets,
+    observe as observe,
+    standardisation as standardisation,
+)
 from slayr_py.inference.posterior import Posterior
-from slayr_py.inference.prediction import Prediction
-from slayr_py.inference.replay import Replay, replay, replay_folder
-from slayr_py.inference.sampling.options import FitOptions
+from slayr_py.inference.prediction import (
+    BLOCK as BLOCK,
+    Chains as Chains,
+    Moments as Moments,
+    Prediction,
+    Predictor as Predictor,
+    mixture_moments as mixture_moments,
+)
+from slayr_py.inference.records.record import data_digest as data_digest
+from slayr_py.inference.replay import (
+    Replay,
+    posterior_again as posterior_again,
+    recorded_model as recorded_model,
+    replay,
+    replay_folder,
+)
+from slayr_py.inference.sampling.nuts import MOST as MOST
+from slayr_py.inference.sampling.options import FitKeywords as FitKeywords, FitOptions, Method as Method
+from slayr_py.inference.sampling.programs import (
+    build as build,
+    likelihood_in_use as likelihood_in_use,
+    program_names as program_names,
+)
+from slayr_py.inference.sampling.seeds import as_stan_seed as as_stan_seed
 from slayr_py.inference.sampling.warm_start import WarmStart
+from slayr_py.inference.scores import Scores as Scores
 from slayr_py.inference.sensitivity import importance
-from slayr_py.inference.stacking import StackedGaussianProcess, StackedPosterior, stack_posteriors
+from slayr_py.inference.sparse import SparseMarginal as SparseMarginal
+from slayr_py.inference.stacking import (
+    StackedGaussianProcess,
+    StackedPosterior,
+    StackedPredictor as StackedPredictor,
+    stack_posteriors,
+)
+from slayr_py.inference.stacking.gaussian_process import part_stream as part_stream
+from slayr_py.inference.stacking.scores import failure as failure, score as score, unreliability as unreliability
 from slayr_py.inference.validation.calibration import Calibration, calibrate
+from slayr_py.inference.warp import warped as warped
 
 __all__ = [
     "Calibration",

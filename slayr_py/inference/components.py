@@ -21,8 +21,7 @@ from slayr_py.inference.likelihood import Targets
 from slayr_py.inference.prediction import BLOCK, Predictor, mixture_moments
 from slayr_py.inference.triangular import solve_lower
 from slayr_py.kernels import Kernel
-from slayr_py.space import Encoded
-from slayr_py.space.dimension import FloatArray
+from slayr_py.space import Encoded, FloatArray
 
 
 @dataclass(frozen=True)

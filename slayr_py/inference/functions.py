@@ -23,10 +23,8 @@ from slayr_py.inference.prediction import BLOCK, CACHED, Predictor, cholesky
 from slayr_py.inference.stacking.posterior import StackedPosterior
 from slayr_py.inference.triangular import solve_lower, solve_upper
 from slayr_py.inference.warp import unwarped
-from slayr_py.kernels import Kernel
-from slayr_py.kernels.hyperparameters import Draws
-from slayr_py.space import Encoded
-from slayr_py.space.dimension import FloatArray
+from slayr_py.kernels import Draws, Kernel
+from slayr_py.space import Encoded, FloatArray
 
 NUGGET = 1e-6
 """Variance added at the anchors, relative to that of the prior. Nearly equal anchors of a smooth function would

@@ -23,8 +23,7 @@ from slayr_py.inference.sampling.programs import compiled
 from slayr_py.inference.sampling.run import run
 from slayr_py.inference.sampling.warm_start import WarmStart
 from slayr_py.inference.sparse_posterior import fit_sparse
-from slayr_py.kernels import Kernel, from_name
-from slayr_py.kernels.composite import as_composite
+from slayr_py.kernels import Kernel, as_composite, from_name
 from slayr_py.space import Encoded, Encoder
 
 

@@ -14,8 +14,8 @@ from threadpoolctl import threadpool_limits
 
 from slayr_py.inference.triangular import solve_lower
 from slayr_py.inference.warp import log_slope, warped
-from slayr_py.kernels.hyperparameters import Draws
-from slayr_py.space.dimension import FloatArray
+from slayr_py.kernels import Draws
+from slayr_py.space import FloatArray
 
 _STEPS = 100
 _DAMPING = 0.7  # without it the factors of many close observations oscillate

@@ -20,11 +20,8 @@ from typing_extensions import override
 from slayr_py.errors import DataError
 from slayr_py.inference.model import Model
 from slayr_py.inference.scores import Scores
-from slayr_py.kernels.composite import Planned
-from slayr_py.kernels.hyperparameters import Draws
-from slayr_py.kernels.leaves import Pairs
-from slayr_py.space import Encoded
-from slayr_py.space.dimension import FloatArray
+from slayr_py.kernels import Draws, Pairs, Planned
+from slayr_py.space import Encoded, FloatArray
 
 
 class Density(NamedTuple):

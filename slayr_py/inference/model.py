@@ -15,12 +15,24 @@ from numpy.typing import NDArray
 from slayr_py.display import Summary
 from slayr_py.errors import DataError, did_you_mean
 from slayr_py.inference.named_priors import Priors, vector_prior
-from slayr_py.kernels import Hyperparameter, Kernel, Prior, Stack, from_name
-from slayr_py.kernels.contracts import StanValue
-from slayr_py.kernels.hyperparameters import LATENT_SIGNAL, MEAN, NOISE, SIGNAL, UNIT_NOISE, WARP
-from slayr_py.kernels.priors import families, fixed, prior_from_dict
-from slayr_py.space import Encoded, Encoder, encoder_from_json, encoder_to_json
-from slayr_py.space.dimension import FloatArray
+from slayr_py.kernels import (
+    LATENT_SIGNAL,
+    MEAN,
+    NOISE,
+    SIGNAL,
+    UNIT_NOISE,
+    WARP,
+    Hyperparameter,
+    Kernel,
+    Prior,
+    Stack,
+    StanValue,
+    families,
+    fixed,
+    from_name,
+    prior_from_dict,
+)
+from slayr_py.space import Encoded, Encoder, FloatArray, encoder_from_json, encoder_to_json
 
 Warp = Literal["auto", "none", "log"]
 """Transformations of the targets: "log" compresses large values, see `slayr_py.inference.warp`; "auto" is "log"."""

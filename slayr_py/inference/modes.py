@@ -10,7 +10,7 @@ from scipy.optimize import minimize
 
 from slayr_py.errors import InferenceError
 from slayr_py.inference.marginal import Density, Marginal
-from slayr_py.space.dimension import FloatArray
+from slayr_py.space import FloatArray
 
 SCREENING = 15
 """Iterations after which only the best of several starts is continued."""

@@ -10,8 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from slayr_py.errors import DataError, did_you_mean
-from slayr_py.kernels import Hyperparameter, Prior
-from slayr_py.kernels.priors import fixed
+from slayr_py.kernels import Hyperparameter, Prior, fixed
 from slayr_py.space import Layout
 
 Priors = Mapping[str, Prior | ArrayLike | Mapping[str, Prior | float]]

@@ -12,8 +12,7 @@ from numpy.typing import ArrayLike
 
 from slayr_py.errors import DataError
 from slayr_py.inference.model import Model
-from slayr_py.space import Encoded
-from slayr_py.space.dimension import FloatArray
+from slayr_py.space import Encoded, FloatArray
 
 
 @dataclass(frozen=True)

@@ -47,8 +47,7 @@ from slayr_py.inference.sampling.run import generate, run
 from slayr_py.inference.sampling.warm_start import WarmStart
 from slayr_py.inference.warp import unwarped
 from slayr_py.kernels import Kernel
-from slayr_py.space import Encoded, Encoder
-from slayr_py.space.dimension import FloatArray
+from slayr_py.space import Encoded, Encoder, FloatArray
 from slayr_py.toolchain import CompiledProgram
 
 

@@ -33,8 +33,7 @@ from slayr_py.inference.sampling.run import generate
 from slayr_py.inference.triangular import solve_lower, solve_upper
 from slayr_py.inference.warp import log_slope, unwarped, unwarped_moments, warped
 from slayr_py.kernels import Kernel
-from slayr_py.space import Encoded
-from slayr_py.space.dimension import FloatArray
+from slayr_py.space import Encoded, FloatArray
 
 BLOCK = 2**23
 """Doubles in the largest array of a block of draws: 64 MB."""

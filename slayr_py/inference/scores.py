@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from slayr_py.kernels import Hyperparameter, LogNormal, Normal
-from slayr_py.space.dimension import FloatArray
+from slayr_py.space import FloatArray
 
 LARGEST = 8.0
 """Scores are clipped to this size in the transformation: beyond it a quantile is the end of the support."""

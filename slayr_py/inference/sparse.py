@@ -29,10 +29,8 @@ from typing_extensions import override
 from slayr_py.errors import DataError
 from slayr_py.inference.marginal import Density, Marginal, log_prior, with_prior
 from slayr_py.inference.model import Model
-from slayr_py.kernels.hyperparameters import Draws
-from slayr_py.kernels.leaves import Pairs
-from slayr_py.space import Encoded
-from slayr_py.space.dimension import FloatArray
+from slayr_py.kernels import Draws, Pairs
+from slayr_py.space import Encoded, FloatArray
 
 JITTER = 1e-8
 """Added to the diagonal of the covariance of the inducing points, relative to its mean."""

@@ -31,8 +31,7 @@ from slayr_py.inference.sampling.output import Run
 from slayr_py.inference.sampling.population import improve
 from slayr_py.inference.sampling.warm_start import WarmStart
 from slayr_py.inference.sparse import SparseMarginal
-from slayr_py.space import Encoded
-from slayr_py.space.dimension import FloatArray
+from slayr_py.space import Encoded, FloatArray
 
 MOST_DRAWS = 100
 """Largest number of draws: each costs the O(n m^2) of a bound, and a prediction averages over all."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from scipy.linalg.blas import dtrsm
 
-from slayr_py.space.dimension import FloatArray
+from slayr_py.space import FloatArray
 
 
 def solve_lower(factor: FloatArray, rows: FloatArray) -> FloatArray:

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from slayr_py.space.dimension import FloatArray
+from slayr_py.space import FloatArray
 
 _NODES, _WEIGHTS = np.polynomial.hermite_e.hermegauss(32)
 _WEIGHTS = _WEIGHTS / _WEIGHTS.sum()

@@ -18,8 +18,7 @@ from slayr_py.errors import DataError
 from slayr_py.kernels.contracts import Contract, StanValue
 from slayr_py.kernels.hyperparameters import SIGNAL, Draws, Hyperparameter
 from slayr_py.kernels.priors import Prior
-from slayr_py.space import Encoded, Layout
-from slayr_py.space.dimension import FloatArray
+from slayr_py.space import Encoded, FloatArray, Layout
 
 Hyperparameters = Mapping[str, ArrayLike]
 """Hyperparameters by name: scalars and vectors for one setting, with a leading axis of s for several."""

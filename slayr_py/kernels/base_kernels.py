@@ -23,7 +23,7 @@ from typing import Literal
 import numpy as np
 
 from slayr_py.arguments import check_integer
-from slayr_py.space.dimension import FloatArray
+from slayr_py.space import FloatArray
 
 Base = Literal["se", "rq", "matern"]
 

@@ -35,8 +35,7 @@ from slayr_py.kernels.leaves import STATIONARY, Given, Pairs, PlannedLeaf
 from slayr_py.kernels.periodogram import peaks
 from slayr_py.kernels.plan import Plan
 from slayr_py.kernels.priors import Beta, LogNormal, Normal, Prior, lengthscale_prior
-from slayr_py.space import Encoded, Layout
-from slayr_py.space.dimension import FloatArray
+from slayr_py.space import Encoded, FloatArray, Layout
 
 MOST_LEAVES = 64
 _DEFAULT_MOST_LEAVES = 16

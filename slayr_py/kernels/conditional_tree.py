@@ -9,8 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from slayr_py.kernels.hyperparameters import Draws
-from slayr_py.space import Encoded, Layout
-from slayr_py.space.dimension import FloatArray
+from slayr_py.space import Encoded, FloatArray, Layout
 
 
 @dataclass(frozen=True)

@@ -18,8 +18,7 @@ from numpy.typing import NDArray
 
 from slayr_py.kernels.hyperparameters import Hyperparameter
 from slayr_py.kernels.priors import stan_names
-from slayr_py.space import Encoded
-from slayr_py.space.dimension import FloatArray
+from slayr_py.space import Encoded, FloatArray
 
 StanValue = int | float | FloatArray | NDArray[np.int64]
 StanData = Mapping[str, StanValue]

@@ -32,8 +32,7 @@ from slayr_py.kernels.conditional_tree import Tree, product_and_others
 from slayr_py.kernels.contracts import BASES, HIERARCHICAL_GP, Contract, StanValue
 from slayr_py.kernels.hyperparameters import Draws, Hyperparameter
 from slayr_py.kernels.priors import Beta, LogNormal, lengthscale_prior
-from slayr_py.space import Encoded, Layout
-from slayr_py.space.dimension import FloatArray
+from slayr_py.space import Encoded, FloatArray, Layout
 
 Combine = Literal["product", "sum"]
 

@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 
 from slayr_py.errors import DataError
 from slayr_py.kernels.priors import LogNormal, Normal, Prior
-from slayr_py.space.dimension import FloatArray
+from slayr_py.space import FloatArray
 
 Draws = Mapping[str, FloatArray]
 """Hyperparameters by name for s draws: (s,) for a scalar, (s, k) for a vector of length k."""

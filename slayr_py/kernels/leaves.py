@@ -23,8 +23,7 @@ import numpy as np
 from slayr_py.kernels.base_kernels import Base, by_rq_alpha, correlation, slope
 from slayr_py.kernels.contracts import GIVEN, LEAVES
 from slayr_py.kernels.hyperparameters import Draws
-from slayr_py.space import Encoded, Layout
-from slayr_py.space.dimension import FloatArray
+from slayr_py.space import Encoded, FloatArray, Layout
 
 STATIONARY: dict[str, tuple[Base, int]] = {
     "SE": ("se", 0),

@@ -15,8 +15,7 @@ from slayr_py.kernels.contracts import MATERN_GP, Contract, StanValue, inputs
 from slayr_py.kernels.expression import Leaf, Node
 from slayr_py.kernels.hyperparameters import Draws, Hyperparameter
 from slayr_py.kernels.priors import lengthscale_prior
-from slayr_py.space import Encoded, Layout
-from slayr_py.space.dimension import FloatArray
+from slayr_py.space import Encoded, FloatArray, Layout
 
 
 class Matern(Composable):

@@ -33,8 +33,7 @@ from slayr_py.kernels.contracts import MODULATORS, StanValue
 from slayr_py.kernels.hierarchical import Hierarchical
 from slayr_py.kernels.hyperparameters import Draws, Hyperparameter
 from slayr_py.kernels.priors import Dirichlet, LogNormal, lengthscale_prior
-from slayr_py.space import Encoded, Layout
-from slayr_py.space.dimension import FloatArray
+from slayr_py.space import Encoded, FloatArray, Layout
 
 
 class Modulator(ABC):

@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from scipy.stats import qmc
 
 from slayr_py.kernels.power_series import PowerSeries
-from slayr_py.space.dimension import FloatArray
+from slayr_py.space import FloatArray
 
 _BLOCK = 2**19  # doubles of features computed at once: they stay in the cache until they are multiplied
 _MOST_SUMS = 2**24  # doubles of partial moments during the enumeration

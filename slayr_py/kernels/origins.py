@@ -12,8 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from slayr_py.errors import DataError, did_you_mean
-from slayr_py.space import Layout
-from slayr_py.space.dimension import FloatArray
+from slayr_py.space import FloatArray, Layout
 
 Origin = str | Mapping[str, float]
 ORIGINS = ("centre", "corner")

@@ -6,7 +6,7 @@ import numpy as np
 from scipy.signal import lombscargle
 
 from slayr_py.arguments import check_integer
-from slayr_py.space.dimension import FloatArray
+from slayr_py.space import FloatArray
 
 OVERSAMPLING = 5
 """Frequencies for each 1 / span, the distance at which two frequencies are independent."""

@@ -15,8 +15,7 @@ import numpy as np
 from slayr_py.kernels.contracts import StanValue, inputs
 from slayr_py.kernels.hyperparameters import Draws
 from slayr_py.kernels.leaves import Given, Pairs, PlannedLeaf
-from slayr_py.space import Encoded
-from slayr_py.space.dimension import FloatArray
+from slayr_py.space import Encoded, FloatArray
 
 _HYPERPARAMETERS = ("lengthscale", "period", "rq_alpha", "centre", "feature_lengthscale")
 

@@ -20,7 +20,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import comb, factorial, gammaln, pdtrc, xlogy
 
-from slayr_py.space.dimension import FloatArray
+from slayr_py.space import FloatArray
 
 _TAIL = 1e-20  # Poisson probability beyond the orders of an infinite series
 

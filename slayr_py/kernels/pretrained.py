@@ -36,8 +36,7 @@ from slayr_py.kernels.origins import Origin, binary_of, check_origin, origin_of,
 from slayr_py.kernels.plan import Plan
 from slayr_py.kernels.priors import Dirichlet, LogNormal, lengthscale_prior
 from slayr_py.kernels.reweighting import Reweighted
-from slayr_py.space import Encoded, Encoder, Layout
-from slayr_py.space.dimension import FloatArray
+from slayr_py.space import Encoded, Encoder, FloatArray, Layout
 
 BASE = "base"
 """Label of the share of the base kernel: near 1, the related data do not help."""

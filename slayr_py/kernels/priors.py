@@ -24,7 +24,7 @@ from scipy.special import (
 from typing_extensions import override
 
 from slayr_py.errors import DataError
-from slayr_py.space.dimension import FloatArray
+from slayr_py.space import FloatArray
 
 
 @dataclass(frozen=True)

@@ -20,7 +20,7 @@ from numpy.typing import ArrayLike
 from slayr_py.errors import DataError, did_you_mean
 from slayr_py.kernels.moments import Moments, moments
 from slayr_py.kernels.power_series import PowerSeries
-from slayr_py.space.dimension import FloatArray
+from slayr_py.space import FloatArray
 
 ENGINES = ("features", "pairs")
 _MOST_FEATURES = 20_000

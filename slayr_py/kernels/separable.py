@@ -29,8 +29,7 @@ from slayr_py.kernels.modulators import (
 )
 from slayr_py.kernels.priors import lengthscale_prior
 from slayr_py.kernels.spectral import damping, graph_data, own_weights, vertex_weights
-from slayr_py.space import Encoded, Layout
-from slayr_py.space.dimension import FloatArray
+from slayr_py.space import Encoded, FloatArray, Layout
 
 Combine = Literal["product", "sum"]
 _GRAPHS: dict[str, Modulator] = {m.name: m for m in (Laplacian(), Diffusion())}

@@ -17,8 +17,7 @@ from scipy.optimize import brentq
 from slayr_py.kernels.contracts import StanValue
 from slayr_py.kernels.hyperparameters import Hyperparameter
 from slayr_py.kernels.priors import LogNormal
-from slayr_py.space import Encoded, Layout
-from slayr_py.space.dimension import FloatArray
+from slayr_py.space import Encoded, FloatArray, Layout
 
 
 def vertex_weights(a: Encoded, b: Encoded) -> Iterator[tuple[FloatArray, list[FloatArray]]]:

@@ -27,13 +27,8 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from slayr_py.kernels.base import Kernel
-from slayr_py.kernels.composite import MOST_LEAVES, Composite
-from slayr_py.kernels.expression import Node, leaves, spell
-from slayr_py.kernels.hyperparameters import Draws
-from slayr_py.kernels.leaves import Pairs
-from slayr_py.space import Encoded
-from slayr_py.space.dimension import FloatArray
+from slayr_py.kernels import MOST_LEAVES, Composite, Draws, Kernel, Node, Pairs, leaves, spell
+from slayr_py.space import Encoded, FloatArray
 
 N_POINTS = 12
 """Points at which functions are compared. Scores were predicted as well as with 40 points, which take four times as

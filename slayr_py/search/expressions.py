@@ -12,8 +12,7 @@ from itertools import chain, zip_longest
 import numpy as np
 
 from slayr_py.errors import DataError, did_you_mean
-from slayr_py.kernels.composite import MOST_LEAVES
-from slayr_py.kernels.expression import CONSTANT, LEAVES, Leaf, Node, Product, Sum, add, canonical, leaves, multiply
+from slayr_py.kernels import CONSTANT, LEAVES, MOST_LEAVES, Leaf, Node, Product, Sum, add, canonical, leaves, multiply
 from slayr_py.space import Layout
 
 P_LEAF = 18 / 28

@@ -21,17 +21,11 @@ import numpy as np
 from threadpoolctl import threadpool_limits
 
 from slayr_py.errors import SlayrError
-from slayr_py.inference.marginal import ExactMarginal, Marginal
-from slayr_py.inference.model import Model
-from slayr_py.inference.modes import find_mode, hessian, laplace_evidence
-from slayr_py.inference.sparse import SparseMarginal
-from slayr_py.kernels import Composite, Kernel, Prior
-from slayr_py.kernels.composite import MOST_LEAVES
-from slayr_py.kernels.expression import Node
+from slayr_py.inference import ExactMarginal, Marginal, Model, SparseMarginal, find_mode, hessian, laplace_evidence
+from slayr_py.kernels import MOST_LEAVES, Composite, Kernel, Node, Prior
 from slayr_py.search.inheritance import Parent, starts
 from slayr_py.search.task import Candidate, Evaluation
-from slayr_py.space import Encoded, Encoder
-from slayr_py.space.dimension import FloatArray
+from slayr_py.space import Encoded, Encoder, FloatArray
 
 Score = Literal["laplace", "bic", "loo", "rmse", "elbo"]
 

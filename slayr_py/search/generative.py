@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from scipy.linalg import cho_factor, cho_solve, solve_triangular
 
 from slayr_py.arguments import check_integer
-from slayr_py.kernels.expression import Leaf, Node, add, canonical, leaves, multiply, spell
+from slayr_py.kernels import Leaf, Node, add, canonical, leaves, multiply, spell
 from slayr_py.search.generator import (
     BOX,
     Embedding,
@@ -45,7 +45,7 @@ from slayr_py.search.policy import (
 )
 from slayr_py.search.surrogate import expected_improvement
 from slayr_py.search.task import Candidate, Rounds, Task
-from slayr_py.space.dimension import FloatArray
+from slayr_py.space import FloatArray
 
 # Two trajectories of one z, with different noise, agree in 40% of the symbols at 1, in 55% at 0.5, in 75% at 0.25.
 # Below 0.5 searches found worse expressions.

@@ -28,7 +28,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from slayr_py.errors import DataError, did_you_mean
-from slayr_py.space.dimension import FloatArray
+from slayr_py.space import FloatArray
 
 WIDTH = 5
 """Size of the states and of the hidden layers."""

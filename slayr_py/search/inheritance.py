@@ -10,12 +10,9 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import ndtri
 
-from slayr_py.inference.model import Model
-from slayr_py.inference.scores import Scores
-from slayr_py.kernels import Composite, LogNormal
-from slayr_py.kernels.expression import Leaf, Node, Sum, leaves, spell
-from slayr_py.kernels.leaves import STATIONARY
-from slayr_py.space.dimension import FloatArray
+from slayr_py.inference import Model, Scores
+from slayr_py.kernels import STATIONARY, Composite, Leaf, LogNormal, Node, Sum, leaves, spell
+from slayr_py.space import FloatArray
 
 _SHORT = -2.0  # score of a short length-scale where the periodogram has no peak
 _FRESH = (1, 2)  # starts that ignore the parent

@@ -15,14 +15,23 @@ from numpy.typing import ArrayLike
 
 from slayr_py.arguments import check_flag, check_integer
 from slayr_py.errors import DataError, InferenceError, StorageError, did_you_mean
-from slayr_py.inference.model import Model
-from slayr_py.inference.observed import check_targets, standardisation
-from slayr_py.kernels import Composite, Kernel, Prior, from_name
-from slayr_py.kernels.composite import MOST_LEAVES
-from slayr_py.kernels.expression import LEAVES, canonical, parse, spell
-from slayr_py.kernels.hyperparameters import MEAN, NOISE, SIGNAL
-from slayr_py.kernels.periodogram import highest_peaks
-from slayr_py.kernels.priors import prior_from_dict
+from slayr_py.inference import Model, check_targets, standardisation
+from slayr_py.kernels import (
+    LEAVES,
+    MEAN,
+    MOST_LEAVES,
+    NOISE,
+    SIGNAL,
+    Composite,
+    Kernel,
+    Prior,
+    canonical,
+    from_name,
+    highest_peaks,
+    parse,
+    prior_from_dict,
+    spell,
+)
 from slayr_py.progress_bar import tqdm
 from slayr_py.search.expressions import base_leaves
 from slayr_py.search.fit import SCORES, Fit, Score, Settings
@@ -33,8 +42,7 @@ from slayr_py.search.random_search import random_search
 from slayr_py.search.result import FORMAT, MOST_EXACT, Row, SearchResult
 from slayr_py.search.task import Candidate, Rounds, Task
 from slayr_py.search.workers import Workers, n_processes
-from slayr_py.space import Encoded, Encoder, encoder_from_json
-from slayr_py.space.dimension import FloatArray
+from slayr_py.space import Encoded, Encoder, FloatArray, encoder_from_json
 
 Strategy = Literal["greedy", "random", "model", "generative"]
 

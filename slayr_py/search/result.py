@@ -15,19 +15,20 @@ from scipy.special import softmax
 from slayr_py.arguments import check_integer
 from slayr_py.display import Summary
 from slayr_py.errors import DataError
-from slayr_py.inference.components import Components, components
-from slayr_py.inference.likelihood import Targets
-from slayr_py.inference.model import NOISE_FLOOR
-from slayr_py.inference.observed import standardisation
-from slayr_py.inference.sampling.options import FitKeywords
-from slayr_py.inference.stacking import StackedPosterior, stack_posteriors
-from slayr_py.kernels import Composite, Kernel
-from slayr_py.kernels.composite import MOST_LEAVES
-from slayr_py.kernels.expression import leaves, parse
+from slayr_py.inference import (
+    NOISE_FLOOR,
+    Components,
+    FitKeywords,
+    StackedPosterior,
+    Targets,
+    components,
+    stack_posteriors,
+    standardisation,
+)
+from slayr_py.kernels import MOST_LEAVES, Composite, Kernel, leaves, parse
 from slayr_py.search.expressions import log_prior
 from slayr_py.search.fit import SCORES, Fit, Score
-from slayr_py.space import Encoded, Encoder, encoder_to_json
-from slayr_py.space.dimension import FloatArray
+from slayr_py.space import Encoded, Encoder, FloatArray, encoder_to_json
 
 MOST_EXACT = 1000
 """Observations above which fits of a search are sparse."""

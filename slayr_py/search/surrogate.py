@@ -19,7 +19,7 @@ import numpy as np
 from scipy.linalg import cholesky, solve_triangular
 from scipy.special import ndtr
 
-from slayr_py.space.dimension import FloatArray
+from slayr_py.space import FloatArray
 
 STEEPNESS = tuple(np.geomspace(0.3, 100, 11).tolist())
 """Values of c among which the marginal likelihood chooses."""

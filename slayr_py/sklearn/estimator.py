@@ -14,15 +14,10 @@ from sklearn.utils import check_array, check_consistent_length, check_random_sta
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from slayr_py.errors import DataError
-from slayr_py.inference import Diagnostics, GaussianProcess, Posterior
-from slayr_py.inference.model import Warp
-from slayr_py.inference.named_priors import Priors
-from slayr_py.inference.prediction import BLOCK
-from slayr_py.inference.sampling.options import FitOptions, Method
+from slayr_py.inference import BLOCK, Diagnostics, FitOptions, GaussianProcess, Method, Posterior, Priors, Warp
 from slayr_py.kernels import Kernel
 from slayr_py.sklearn.features import Features, categorical_positions
-from slayr_py.space import Encoded
-from slayr_py.space.dimension import FloatArray
+from slayr_py.space import Encoded, FloatArray
 
 _LARGEST_SEED = np.iinfo(np.int32).max
 

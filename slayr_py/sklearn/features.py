@@ -17,8 +17,7 @@ from numpy.typing import NDArray
 from sklearn.utils import check_array
 
 from slayr_py.errors import DataError, did_you_mean
-from slayr_py.space import Encoded, Encoder
-from slayr_py.space.dimension import FloatArray
+from slayr_py.space import Encoded, Encoder, FloatArray
 
 
 @dataclass(frozen=True)

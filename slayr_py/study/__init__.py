@@ -3,16 +3,46 @@
 import slayr_py.progress_bar  # noqa: F401  # before Optuna, see there
 from slayr_py.study.asktell import ask, config_of, create_study, space_of, tell
 from slayr_py.study.distributions import space_to_distributions
+from slayr_py.study.kernel_searches import default_search as default_search
 from slayr_py.study.loop import minimize
-from slayr_py.study.proposal import Phase
+from slayr_py.study.objective import Objective as Objective, as_value as as_value
+from slayr_py.study.proposal import LOOP_OPTIONS as LOOP_OPTIONS, Phase
+from slayr_py.study.report.page import write_report as write_report
 from slayr_py.study.result import Result
 from slayr_py.study.results.dashboard import save_to_dashboard
+from slayr_py.study.results.fit_text import (
+    attempts_text as attempts_text,
+    fit_notes as fit_notes,
+    limits_text as limits_text,
+)
 from slayr_py.study.results.importance_figure import importance_figure
-from slayr_py.study.results.recommendation import Recommendation
-from slayr_py.study.results.refits import posterior_of, replay_parts, replay_trial
-from slayr_py.study.results.tables import convergence_figure, regret_table, search_table, suggestion_table
-from slayr_py.study.sampler import StanGPSampler
+from slayr_py.study.results.recommendation import Recommendation, has_recommendation as has_recommendation
+from slayr_py.study.results.refits import last_fitted as last_fitted, posterior_of, replay_parts, replay_trial
+from slayr_py.study.results.tables import (
+    convergence_figure,
+    found_kernels as found_kernels,
+    regret_table,
+    search_table,
+    suggestion_table,
+    trials_table as trials_table,
+)
+from slayr_py.study.sampler import StanGPSampler, sampler_of as sampler_of
 from slayr_py.study.stopping import Regret, RegretEstimate
+from slayr_py.study.storage.attributes import (
+    FAILURE_KEY as FAILURE_KEY,
+    describe_kernel as describe_kernel,
+    is_history as is_history,
+    kernel_record as kernel_record,
+    study_record as study_record,
+    suggestion_record as suggestion_record,
+)
+from slayr_py.study.storage.integrity import check_integrity as check_integrity
+from slayr_py.study.storage.opening import (
+    open_storage as open_storage,
+    quiet_optuna as quiet_optuna,
+    study_names as study_names,
+    url_without_password as url_without_password,
+)
 
 __all__ = [
     "Phase",

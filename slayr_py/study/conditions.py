@@ -12,13 +12,9 @@ from ConfigSpace import ConfigurationSpace
 from optuna import Study
 from optuna.trial import FrozenTrial
 
-from slayr_py.inference import GaussianProcess, Posterior
-from slayr_py.inference.named_priors import Priors
-from slayr_py.inference.sampling.options import FitOptions
-from slayr_py.inference.sampling.seeds import as_stan_seed
+from slayr_py.inference import FitOptions, GaussianProcess, Posterior, Priors, as_stan_seed
 from slayr_py.kernels import Kernel
-from slayr_py.space import Encoder
-from slayr_py.space.dimension import FloatArray
+from slayr_py.space import Encoder, FloatArray
 from slayr_py.study.fit_cache import FitCache
 from slayr_py.study.storage.fit_records import last_warm_start, store_fit
 from slayr_py.study.storage.trials import Results, constraint_results, outcomes

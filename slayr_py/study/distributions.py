@@ -27,7 +27,7 @@ from optuna.distributions import (
 )
 
 from slayr_py.errors import EnqueuedError, SpaceError, did_you_mean, nearest
-from slayr_py.space.serial import GRID
+from slayr_py.space import GRID
 
 
 def space_to_distributions(space: ConfigurationSpace) -> dict[str, BaseDistribution]:

@@ -12,19 +12,10 @@ from optuna import Study
 from optuna.trial import FrozenTrial
 
 from slayr_py.errors import DataError, InferenceError, StorageError
-from slayr_py.inference import GaussianProcess, StackedGaussianProcess
-from slayr_py.inference.named_priors import Priors
-from slayr_py.inference.observed import standardisation
-from slayr_py.inference.sampling.seeds import as_stan_seed
-from slayr_py.inference.warp import warped
-from slayr_py.kernels import Composite, Kernel, Matern
-from slayr_py.kernels.composite import MOST_LEAVES
-from slayr_py.kernels.hyperparameters import MEAN, NOISE, SIGNAL, WARP
-from slayr_py.search import KernelSearch, SearchResult
-from slayr_py.search.expressions import base_leaves
-from slayr_py.search.kernel_search import SCALARS
-from slayr_py.space import Encoder, jsonable, space_to_json
-from slayr_py.space.dimension import FloatArray
+from slayr_py.inference import GaussianProcess, Priors, StackedGaussianProcess, as_stan_seed, standardisation, warped
+from slayr_py.kernels import MEAN, MOST_LEAVES, NOISE, SIGNAL, WARP, Composite, Kernel, Matern
+from slayr_py.search import SCALARS, KernelSearch, SearchResult, base_leaves
+from slayr_py.space import Encoder, FloatArray, jsonable, space_to_json
 from slayr_py.study.proposal import Phase
 from slayr_py.study.storage.attributes import space_difference
 from slayr_py.study.storage.search_records import StoredSearch, last_search, store_search

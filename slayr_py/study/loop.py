@@ -16,9 +16,7 @@ from typing_extensions import Unpack
 from slayr_py.acquisition import Acquisition
 from slayr_py.arguments import check_integer
 from slayr_py.errors import DataError, InferenceError
-from slayr_py.inference.model import Warp
-from slayr_py.inference.named_priors import Priors
-from slayr_py.inference.sampling.options import FitKeywords
+from slayr_py.inference import FitKeywords, Priors, Warp
 from slayr_py.kernels import Kernel, Stack
 from slayr_py.search import KernelSearch
 from slayr_py.space import Encoder

@@ -11,14 +11,22 @@ import numpy as np
 from optuna import Study
 
 from slayr_py.errors import InferenceError
-from slayr_py.inference import GaussianProcess, Posterior, StackedGaussianProcess, StackedPosterior, WarmStart
-from slayr_py.inference.diagnostics.checks import reason
-from slayr_py.inference.sampling.nuts import MOST
-from slayr_py.inference.sampling.options import FitOptions
-from slayr_py.inference.sampling.seeds import as_stan_seed
-from slayr_py.inference.stacking.gaussian_process import part_stream
-from slayr_py.inference.stacking.scores import failure, score, unreliability
-from slayr_py.kernels.stacked import label
+from slayr_py.inference import (
+    MOST,
+    FitOptions,
+    GaussianProcess,
+    Posterior,
+    StackedGaussianProcess,
+    StackedPosterior,
+    WarmStart,
+    as_stan_seed,
+    failure,
+    part_stream,
+    reason,
+    score,
+    unreliability,
+)
+from slayr_py.kernels import label
 from slayr_py.study.fit_cache import FitCache
 from slayr_py.study.storage.fit_records import last_warm_start, part_name
 from slayr_py.study.storage.trials import Observations

@@ -15,8 +15,7 @@ from optuna.trial import FrozenTrial
 from threadpoolctl import threadpool_limits
 
 from slayr_py.acquisition import Acquisition, Suggestion, suggest
-from slayr_py.inference import GaussianProcess, Posterior, StackedGaussianProcess, StackedPosterior
-from slayr_py.inference.sampling.options import FitOptions
+from slayr_py.inference import FitOptions, GaussianProcess, Posterior, StackedGaussianProcess, StackedPosterior
 from slayr_py.space import Fixed, jsonable
 from slayr_py.study.conditions import Condition, Conditions
 from slayr_py.study.distributions import to_params

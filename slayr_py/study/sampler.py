@@ -23,18 +23,20 @@ from optuna.samplers import BaseSampler, RandomSampler
 from optuna.trial import FrozenTrial
 from typing_extensions import Unpack
 
-from slayr_py.acquisition import Acquisition
-from slayr_py.acquisition import from_name as acquisition_from_name
+from slayr_py.acquisition import Acquisition, from_name as acquisition_from_name
 from slayr_py.arguments import check_flag, check_integer
 from slayr_py.errors import DataError, InferenceError, SpaceError, did_you_mean
-from slayr_py.inference import GaussianProcess, Posterior, StackedGaussianProcess, StackedPosterior
-from slayr_py.inference.model import Warp
-from slayr_py.inference.named_priors import Priors
-from slayr_py.inference.sampling.options import FitKeywords
-from slayr_py.inference.sampling.seeds import as_stan_seed
-from slayr_py.kernels import Kernel, LogNormal, Stack
-from slayr_py.kernels import from_name as kernel_from_name
-from slayr_py.kernels.hyperparameters import NOISE
+from slayr_py.inference import (
+    FitKeywords,
+    GaussianProcess,
+    Posterior,
+    Priors,
+    StackedGaussianProcess,
+    StackedPosterior,
+    Warp,
+    as_stan_seed,
+)
+from slayr_py.kernels import NOISE, Kernel, LogNormal, Stack, from_name as kernel_from_name
 from slayr_py.search import KernelSearch
 from slayr_py.space import Encoder, Fixed
 from slayr_py.study.conditions import Conditions, Failures

@@ -10,11 +10,11 @@ from optuna import Study
 from optuna.trial import FrozenTrial
 from threadpoolctl import threadpool_limits
 
-from slayr_py.acquisition.regret import sample_regret
+from slayr_py.acquisition import sample_regret
 from slayr_py.arguments import check_number
 from slayr_py.errors import DataError, InferenceError
 from slayr_py.inference import Posterior, StackedPosterior
-from slayr_py.space.dimension import FloatArray
+from slayr_py.space import FloatArray
 from slayr_py.study.sampler import StanGPSampler, sampler_of
 from slayr_py.study.storage.attributes import REGRET_KEY
 from slayr_py.study.storage.trials import Observations

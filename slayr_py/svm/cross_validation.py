@@ -8,8 +8,7 @@ from typing import Any
 import pandas as pd
 from numpy.typing import ArrayLike
 from sklearn.base import is_classifier
-from sklearn.model_selection import KFold, StratifiedKFold
-from sklearn.model_selection import cross_validate as cross_validate_estimator
+from sklearn.model_selection import KFold, StratifiedKFold, cross_validate as cross_validate_estimator
 
 from slayr_py.errors import DataError
 

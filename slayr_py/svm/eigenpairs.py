@@ -20,8 +20,7 @@ from scipy.linalg.lapack import dpotrf
 from scipy.sparse.linalg import ArpackError, eigsh
 
 from slayr_py.errors import DataError
-from slayr_py.space.dimension import FloatArray
-from slayr_py.space.spectrum import signed
+from slayr_py.space import FloatArray, signed
 
 _EPS = float(np.finfo(np.float64).eps)
 _FEW = 8  # Lanczos is faster for up to about n / 8 eigenpairs

@@ -11,8 +11,7 @@ from typing_extensions import override
 
 from slayr_py.arguments import check_integer
 from slayr_py.kernels import Hyperparameters, Kernel, from_name
-from slayr_py.space import Encoded, Encoder
-from slayr_py.space.dimension import FloatArray
+from slayr_py.space import Encoded, Encoder, FloatArray
 from slayr_py.svm.kernel_function import KernelFunction
 
 

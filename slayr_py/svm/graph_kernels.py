@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from typing_extensions import override
 
 from slayr_py.errors import DataError
-from slayr_py.space.dimension import FloatArray
+from slayr_py.space import FloatArray
 from slayr_py.svm.eigenpairs import Eigenpairs, check_rank, keep
 from slayr_py.svm.graph_laplacian import LaplacianSpectrum, laplacian_spectrum, nodes_of, weights_of
 from slayr_py.svm.kernel_function import KernelFunction

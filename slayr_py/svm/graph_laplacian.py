@@ -12,7 +12,7 @@ from scipy.linalg import eigh
 from scipy.sparse.csgraph import laplacian
 
 from slayr_py.errors import DataError
-from slayr_py.space.dimension import FloatArray
+from slayr_py.space import FloatArray
 from slayr_py.svm.eigenpairs import is_few, largest
 
 

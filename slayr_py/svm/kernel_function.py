@@ -11,7 +11,7 @@ from sklearn.base import BaseEstimator
 
 from slayr_py.arguments import check_integer
 from slayr_py.errors import DataError
-from slayr_py.space.dimension import FloatArray
+from slayr_py.space import FloatArray
 from slayr_py.svm.eigenpairs import Eigenpairs
 
 

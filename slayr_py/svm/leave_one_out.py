@@ -15,7 +15,7 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.svm import SVC, SVR
 
-from slayr_py.space.dimension import FloatArray
+from slayr_py.space import FloatArray
 
 _MOST_ITERATIONS = 300_000  # about 0.15 s for 100 points
 _TOLERANCE = 1e-3  # of the solver without a point, in standard deviations of the targets

@@ -12,7 +12,7 @@ from sklearn.svm import SVC, SVR, NuSVR
 from sklearn.utils import get_tags
 from sklearn.utils.validation import check_is_fitted
 
-from slayr_py.space.dimension import FloatArray
+from slayr_py.space import FloatArray
 from slayr_py.svm.factorization import KernelFactorization
 from slayr_py.svm.kernel_function import KernelFunction
 

@@ -28,10 +28,8 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from slayr_py.arguments import check_integer, check_number
 from slayr_py.errors import DataError
-from slayr_py.kernels.free_kernels import FreeKernel, SquaredExponential
-from slayr_py.kernels.moments import Moments, moments
-from slayr_py.kernels.power_series import PowerSeries
-from slayr_py.space.dimension import FloatArray
+from slayr_py.kernels import FreeKernel, Moments, PowerSeries, SquaredExponential, moments
+from slayr_py.space import FloatArray
 
 _MOST_FEATURES = 20_000
 _ACCURACY = 1e-10  # of K_2 at the points

@@ -9,7 +9,7 @@ from sklearn.utils import check_array
 from typing_extensions import override
 
 from slayr_py.errors import DataError
-from slayr_py.space.dimension import FloatArray
+from slayr_py.space import FloatArray
 from slayr_py.svm.eigenpairs import check_finite
 from slayr_py.svm.kernel_function import KernelFunction
 

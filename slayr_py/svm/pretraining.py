@@ -24,13 +24,19 @@ from numpy.typing import ArrayLike, NDArray
 
 from slayr_py.arguments import check_integer, check_number
 from slayr_py.errors import DataError, did_you_mean
-from slayr_py.kernels.free_kernels import FreeKernel, checked_lengthscale, from_family
-from slayr_py.kernels.matern import Matern
-from slayr_py.kernels.origins import Origin, binary_of, origin_of, radius_of
-from slayr_py.kernels.pretrained import Pretrained, ranges_of
-from slayr_py.space import Encoded, Encoder
-from slayr_py.space.dimension import FloatArray
-from slayr_py.space.reading import rows_of
+from slayr_py.kernels import (
+    FreeKernel,
+    Matern,
+    Origin,
+    Pretrained,
+    binary_of,
+    checked_lengthscale,
+    from_family,
+    origin_of,
+    radius_of,
+    ranges_of,
+)
+from slayr_py.space import Encoded, Encoder, FloatArray, rows_of
 from slayr_py.svm.leave_one_out import MACHINES, Fit
 
 _COSTS = (0.1, 1.0, 10.0, 100.0, 1000.0)

@@ -12,8 +12,8 @@ from sklearn.utils import check_array
 from typing_extensions import override
 
 from slayr_py.errors import DataError
-from slayr_py.kernels.base_kernels import checked_order, matern
-from slayr_py.space.dimension import FloatArray
+from slayr_py.kernels import checked_order, matern
+from slayr_py.space import FloatArray
 from slayr_py.svm.kernel_function import KernelFunction
 
 

@@ -12,8 +12,7 @@ import pytest
 from ConfigSpace import ConfigurationSpace
 from scipy.linalg import cho_solve, solve_triangular
 from scipy.special import gammaln
-from scipy.stats import beta as beta_distribution
-from scipy.stats import multivariate_normal, norm
+from scipy.stats import beta as beta_distribution, multivariate_normal, norm
 
 from slayr_py.inference.likelihood import probit_targets
 from slayr_py.inference.sampling.programs import program_folder

@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 from ConfigSpace import ConfigurationSpace
 from sklearn.datasets import load_iris
-from sklearn.model_selection import StratifiedKFold
-from sklearn.model_selection import cross_validate as scikit_learns
+from sklearn.model_selection import StratifiedKFold, cross_validate as scikit_learns
 
 import slayr_py as sl
 from slayr_py import DataError, svm

@@ -6,8 +6,7 @@ import networkx as nx
 import numpy as np
 import pytest
 from sklearn.base import clone
-from testing_kernels import CASES as GP_CASES
-from testing_kernels import random_points, random_theta
+from testing_kernels import CASES as GP_CASES, random_points, random_theta
 
 from slayr_py import svm
 from slayr_py.space import Encoder

@@ -14,7 +14,7 @@ import numpy as np
 import xarray as xr
 from scipy.special import logsumexp
 
-from slayr_py.space.dimension import FloatArray
+from slayr_py.space import FloatArray
 
 
 @cache

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from slayr_py.inference.diagnostics.arviz_bridge import LeaveOneOut, convergence, energy_fractions
-from slayr_py.space.dimension import FloatArray
+from slayr_py.space import FloatArray
 
 ESS_PER_CHAIN = 50
 EBFMI_LIMIT = 0.2

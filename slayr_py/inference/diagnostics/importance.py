@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from slayr_py.inference.diagnostics.arviz_bridge import pareto_smooth
-from slayr_py.space.dimension import FloatArray
+from slayr_py.space import FloatArray
 
 
 class Resampled(NamedTuple):

@@ -11,9 +11,8 @@ from numpy.typing import NDArray
 
 from slayr_py.inference.model import Model
 from slayr_py.inference.sampling.output import Run
-from slayr_py.kernels.hyperparameters import SIGNAL
-from slayr_py.space import Encoded
-from slayr_py.space.dimension import FloatArray
+from slayr_py.kernels import SIGNAL
+from slayr_py.space import Encoded, FloatArray
 
 
 def posterior_groups(

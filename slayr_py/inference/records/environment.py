@@ -13,9 +13,7 @@ from typing import Any
 
 from threadpoolctl import threadpool_info
 
-from slayr_py.toolchain import CompiledProgram, processor_name
-from slayr_py.toolchain.executables import processor_features
-from slayr_py.toolchain.source import expand_header
+from slayr_py.toolchain import CompiledProgram, expand_header, processor_features, processor_name
 from slayr_py.version import __version__
 
 _PACKAGES = (

@@ -18,7 +18,7 @@ from scipy.stats import t as student_t
 from slayr_py.inference.diagnostics.arviz_bridge import standard_error
 from slayr_py.inference.model import Model
 from slayr_py.inference.sampling.output import Run
-from slayr_py.space.dimension import FloatArray
+from slayr_py.space import FloatArray
 
 _DIGITS = 10
 _FALSE_ALARM = 0.001  # probability that two correct runs disagree

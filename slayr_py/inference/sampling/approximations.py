@@ -20,8 +20,8 @@ from slayr_py.inference.sampling.options import FitOptions
 from slayr_py.inference.sampling.output import Run, call, columns_of, shapes_of, variables_of
 from slayr_py.inference.sampling.population import Population, improve
 from slayr_py.inference.sampling.warm_start import WarmStart
-from slayr_py.kernels.contracts import CONTRACTS
-from slayr_py.space.dimension import FloatArray
+from slayr_py.kernels import CONTRACTS
+from slayr_py.space import FloatArray
 
 MODE_STARTS = 4  # the posterior of length-scales can have several modes: the best of a few starts is used
 _PATHS = 4

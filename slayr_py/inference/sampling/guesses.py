@@ -12,8 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from slayr_py.kernels.periodogram import highest_peaks
-from slayr_py.space.dimension import FloatArray
+from slayr_py.kernels import highest_peaks
+from slayr_py.space import FloatArray
 
 Guess = dict[str, list[float]]
 """Initial values of some of a program's coordinates, by name; the others are random."""

@@ -26,7 +26,7 @@ from slayr_py.inference.sampling.output import (
 )
 from slayr_py.inference.sampling.seeds import stan_seed
 from slayr_py.inference.sampling.warm_start import WarmStart
-from slayr_py.space.dimension import FloatArray
+from slayr_py.space import FloatArray
 
 SHORT_WARMUP = 20
 """Warm-up iterations after a warm start, in which the chains move away from their initial states.

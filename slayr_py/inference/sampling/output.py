@@ -17,7 +17,7 @@ import cmdstanpy
 import numpy as np
 import pandas as pd
 
-from slayr_py.space.dimension import FloatArray
+from slayr_py.space import FloatArray
 
 SAMPLER_COLUMNS = {
     "lp__": "lp",

@@ -25,7 +25,7 @@ from scipy.special import gammaln, logsumexp
 
 from slayr_py.inference.diagnostics.arviz_bridge import pareto_smooth
 from slayr_py.inference.diagnostics.importance import smoothed_resample
-from slayr_py.space.dimension import FloatArray
+from slayr_py.space import FloatArray
 
 PROPOSALS = 1000
 PER_PARAMETER = 200

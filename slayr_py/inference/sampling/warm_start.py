@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from slayr_py.errors import DataError
-from slayr_py.space.dimension import FloatArray
+from slayr_py.space import FloatArray
 
 MOST_DRAWS = 256
 """Most draws in a start: enough to fit a proposal in 15 dimensions, and small enough for the storage of a study."""

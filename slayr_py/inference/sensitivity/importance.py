@@ -12,7 +12,7 @@ from slayr_py.inference.sensitivity.inputs import uniform
 from slayr_py.inference.sensitivity.pick_freeze import pick_freeze
 from slayr_py.inference.sensitivity.product import product_indices
 from slayr_py.inference.stacking.posterior import StackedPosterior
-from slayr_py.space.dimension import FloatArray
+from slayr_py.space import FloatArray
 
 _ANCHORS = (256, 512)  # the second number if the first leaves too much out
 _TESTS = 64

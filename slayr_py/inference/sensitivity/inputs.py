@@ -13,8 +13,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy.stats import qmc
 
-from slayr_py.space import Encoded, Encoder
-from slayr_py.space.dimension import Dimension, FloatArray
+from slayr_py.space import Dimension, Encoded, Encoder, FloatArray
 
 _NODES = 64
 _MOST_LEVELS = 256  # an integer with more values is treated as continuous

@@ -9,8 +9,7 @@ import numpy as np
 from scipy.stats import sobol_indices
 
 from slayr_py.inference.sensitivity.inputs import resolved, sobol_points
-from slayr_py.space import Encoded, Encoder
-from slayr_py.space.dimension import FloatArray
+from slayr_py.space import Encoded, Encoder, FloatArray
 
 
 class Indices(NamedTuple):

@@ -23,10 +23,8 @@ import numpy as np
 from slayr_py.inference.functions import Expansion
 from slayr_py.inference.sensitivity.inputs import Rule, quadrature
 from slayr_py.inference.sensitivity.pick_freeze import Indices
-from slayr_py.kernels import Kernel
-from slayr_py.kernels.hyperparameters import Draws
-from slayr_py.space import Encoded, Encoder
-from slayr_py.space.dimension import FloatArray
+from slayr_py.kernels import Draws, Kernel
+from slayr_py.space import Encoded, Encoder, FloatArray
 
 _TESTS = 32  # pairs of configurations at which the factorisation is tested
 _SAME = 1e-10  # largest relative difference of a product from the covariance

@@ -21,8 +21,7 @@ from slayr_py.inference.sampling.options import FitKeywords, FitOptions
 from slayr_py.inference.sampling.seeds import as_stan_seed
 from slayr_py.inference.stacking.posterior import StackedPosterior
 from slayr_py.inference.stacking.scores import failure, score, unreliability
-from slayr_py.kernels import Kernel, Stack
-from slayr_py.kernels.stacked import digest, label
+from slayr_py.kernels import Kernel, Stack, digest, label
 from slayr_py.space import Encoded, Encoder
 
 _MORE = 2  # times as many draws and warm-up iterations in the second fit of a kernel

@@ -26,9 +26,8 @@ from slayr_py.inference.records.saved import Format
 from slayr_py.inference.stacking.predictor import StackedPredictor, joined
 from slayr_py.inference.stacking.scores import FEWEST_DRAWS, LeaveOneOutScore, score
 from slayr_py.inference.stacking.weights import counts, evenly, stacking_weights
-from slayr_py.kernels.stacked import label
-from slayr_py.space import Encoded, Encoder
-from slayr_py.space.dimension import FloatArray
+from slayr_py.kernels import label
+from slayr_py.space import Encoded, Encoder, FloatArray
 
 _FEWEST = 100  # draws of a mixture, so that the weights of point estimates are kept to a percent
 _FEWEST_OF_CHAIN = 4  # draws of a chain from which a Monte Carlo error is known

@@ -9,8 +9,7 @@ from numpy.typing import NDArray
 
 from slayr_py.inference.prediction import Latent, Moments, Prediction, Predictor
 from slayr_py.inference.stacking.weights import counts, evenly
-from slayr_py.space import Encoded
-from slayr_py.space.dimension import FloatArray
+from slayr_py.space import Encoded, FloatArray
 
 NO_WARP = 1e-12
 """Parameter of a warp that differs from the identity by less than rounding errors, for draws of a part without one."""

@@ -9,7 +9,7 @@ from scipy.special import logsumexp
 
 from slayr_py.inference.diagnostics.checks import reason
 from slayr_py.inference.posterior import Posterior
-from slayr_py.space.dimension import FloatArray
+from slayr_py.space import FloatArray
 
 FEWEST_DRAWS = 5
 """With fewer draws, such as the mode, the densities given the draws are used without importance sampling."""

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from slayr_py.errors import DataError
-from slayr_py.space.dimension import FloatArray
+from slayr_py.space import FloatArray
 
 _BARRIERS = 10.0 ** -np.arange(10)  # the last one bounds the loss of the mean log score by 1e-9 k
 _NEWTON_STEPS = 50

@@ -27,8 +27,7 @@ from slayr_py.inference.sampling.programs import compiled
 from slayr_py.inference.sampling.run import run
 from slayr_py.inference.validation.uniformity import ecdf_p_value
 from slayr_py.inference.warp import log_slope, unwarped
-from slayr_py.space import Encoded
-from slayr_py.space.dimension import FloatArray
+from slayr_py.space import Encoded, FloatArray
 from slayr_py.toolchain import CompiledProgram
 
 _FIRST_ROUND = 6  # iterations for each draw that is kept; sampling continues if the draws are correlated

@@ -24,8 +24,7 @@ from slayr_py.errors import DataError, did_you_mean
 from slayr_py.inference.observed import check_targets
 from slayr_py.inference.posterior import Posterior
 from slayr_py.progress_bar import tqdm
-from slayr_py.space import Encoded, Encoder
-from slayr_py.space.dimension import FloatArray
+from slayr_py.space import Encoded, Encoder, FloatArray
 
 _SCORES = ("log_predictive_density", "rmse", "coverage")
 

@@ -15,7 +15,7 @@ from scipy.special import gammaln
 from scipy.stats import binom
 
 from slayr_py.errors import DataError
-from slayr_py.space.dimension import FloatArray
+from slayr_py.space import FloatArray
 
 
 def ecdf_p_value(ranks: ArrayLike, draws: int) -> float:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from slayr_py.inference.diagnostics.checks import INFLUENTIAL
+from slayr_py.inference import INFLUENTIAL
 from slayr_py.study.report.blocks import Block, Cell, Heading, Notice, Table
 from slayr_py.study.report.reading import Reading
 from slayr_py.study.results.fit_text import fit_notes, limits_text

@@ -12,7 +12,7 @@ from scipy.stats import gaussian_kde
 
 from slayr_py.inference import Posterior
 from slayr_py.kernels import Beta, Hyperparameter, Prior
-from slayr_py.space.dimension import FloatArray
+from slayr_py.space import FloatArray
 from slayr_py.study.report.blocks import Block, Drawing, Drawings, Heading, Notice, Paragraph, Table
 from slayr_py.study.report.figures import drawing, figure_and_axes, scale, short
 from slayr_py.study.report.palette import light

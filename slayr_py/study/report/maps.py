@@ -10,7 +10,7 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from slayr_py.errors import SlayrError
-from slayr_py.space.dimension import Dimension, FloatArray
+from slayr_py.space import Dimension, FloatArray
 from slayr_py.study.report.blocks import Block, Drawing, Drawings, Notice, Paragraph, Table
 from slayr_py.study.report.figures import drawing, figure_and_axes, levels, number, scale, short
 from slayr_py.study.report.importances import importance_of

@@ -15,8 +15,7 @@ from optuna.trial import FrozenTrial
 from scipy.special import ndtr
 
 from slayr_py.inference import Posterior, StackedPosterior
-from slayr_py.space import Encoded, Encoder
-from slayr_py.space.dimension import FloatArray
+from slayr_py.space import Encoded, Encoder, FloatArray
 from slayr_py.study.asktell import space_of
 from slayr_py.study.results.recommendation import Recommendation, is_noisy, posterior_of_all, recommend
 from slayr_py.study.results.refits import conditions_of, fitted_numbers, last_fitted

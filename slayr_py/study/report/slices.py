@@ -8,10 +8,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from matplotlib.figure import Figure
 
-from slayr_py.acquisition.feasibility import Gate
+from slayr_py.acquisition import Gate
 from slayr_py.inference import Posterior
-from slayr_py.space import Encoded, Encoder
-from slayr_py.space.dimension import Dimension, FloatArray
+from slayr_py.space import Dimension, Encoded, Encoder, FloatArray
 from slayr_py.study.report.blocks import Block, Drawing, Drawings, Notice, Paragraph, Table
 from slayr_py.study.report.figures import drawing, figure_and_axes, levels, scale, short
 from slayr_py.study.report.palette import light

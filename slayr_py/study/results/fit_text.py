@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, TypeGuard
 
-from slayr_py.inference.diagnostics.checks import reason
+from slayr_py.inference import reason
 from slayr_py.study.results.tables import abandoned_attempts, entry
 
 _LIMITS = {

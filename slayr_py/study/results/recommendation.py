@@ -13,8 +13,7 @@ import numpy as np
 from optuna import Study
 
 from slayr_py.errors import DataError
-from slayr_py.inference import Posterior, StackedGaussianProcess, StackedPosterior
-from slayr_py.inference.replay import recorded_model
+from slayr_py.inference import Posterior, StackedGaussianProcess, StackedPosterior, recorded_model
 from slayr_py.study.asktell import space_of
 from slayr_py.study.distributions import to_params
 from slayr_py.study.proposal import LOOP_OPTIONS

@@ -10,10 +10,17 @@ from optuna import Study
 from optuna.trial import FrozenTrial
 
 from slayr_py.errors import DataError, SlayrError, StorageError
-from slayr_py.inference import Posterior, Replay, StackedPosterior
-from slayr_py.inference.observed import Observed, observe
-from slayr_py.inference.records.record import data_digest
-from slayr_py.inference.replay import posterior_again, recorded_model, replay
+from slayr_py.inference import (
+    Observed,
+    Posterior,
+    Replay,
+    StackedPosterior,
+    data_digest,
+    observe,
+    posterior_again,
+    recorded_model,
+    replay,
+)
 from slayr_py.study.conditions import condition_results
 from slayr_py.study.storage.attributes import FIT_KEY, START_KEY, study_record, suggestion_record
 from slayr_py.study.storage.fit_records import keys, stored_kernel

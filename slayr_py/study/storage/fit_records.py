@@ -15,8 +15,7 @@ from optuna.trial import FrozenTrial
 
 from slayr_py.errors import DataError
 from slayr_py.inference import GaussianProcess, Posterior, StackedPosterior, WarmStart
-from slayr_py.kernels import Kernel
-from slayr_py.kernels.stacked import digest
+from slayr_py.kernels import Kernel, digest
 from slayr_py.space import jsonable
 from slayr_py.study.storage.attributes import FIT_KEY, KERNEL_KEY, START_KEY, study_record
 from slayr_py.study.storage.optuna_private import set_trial_attribute

@@ -13,7 +13,7 @@ from optuna.study import StudyDirection
 from optuna.trial import FrozenTrial, TrialState
 
 from slayr_py.errors import DataError
-from slayr_py.space.dimension import FloatArray
+from slayr_py.space import FloatArray
 from slayr_py.study.distributions import missing_names, to_configuration, to_params
 from slayr_py.study.storage.attributes import (
     ERROR_KEY,
