@@ -18,7 +18,7 @@ from scipy.optimize import minimize
 from scipy.spatial.distance import cdist
 from scipy.special import softmax
 
-from slayr_py.kernels.base_kernels import matern
+from slayr_py.kernels.base_kernels import matern_correlation
 from slayr_py.space.dimension import FloatArray
 
 PARTS = ("SE", "MAT12", "MAT32")
@@ -82,7 +82,7 @@ def _parts(distances: FloatArray, lengthscales: FloatArray) -> tuple[FloatArray,
     """Return the three kernels (3, n_a, n_b) and their derivatives by the logarithms of the length-scales."""
     se, mat12, mat32 = (distances / one for one in lengthscales)
     mat32 = np.sqrt(3) * mat32
-    k = np.stack([np.exp(-0.5 * se**2), matern(mat12, 0), matern(mat32, 1)])
+    k = np.stack([np.exp(-0.5 * se**2), matern_correlation(mat12, 0), matern_correlation(mat32, 1)])
     return k, np.stack([se**2 * k[0], mat12 * k[1], mat32**2 * np.exp(-mat32)])
 
 

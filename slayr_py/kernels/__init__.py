@@ -2,7 +2,7 @@
 
 from slayr_py.kernels import free_kernels as free
 from slayr_py.kernels.base import Hyperparameters, Kernel
-from slayr_py.kernels.base_kernels import checked_order as checked_order, matern as matern
+from slayr_py.kernels.base_kernels import checked_order as checked_order, matern_correlation as matern_correlation
 from slayr_py.kernels.composite import (
     MOST_LEAVES as MOST_LEAVES,
     Composite,

@@ -37,7 +37,7 @@ def correlation(h: FloatArray, base: Base, p: int, rq_alpha: FloatArray | None) 
     if base == "rq":
         assert rq_alpha is not None
         return np.exp(-rq_alpha * np.log1p(h / (2 * rq_alpha)))
-    return matern(np.sqrt((2 * p + 1) * h), p)
+    return matern_correlation(np.sqrt((2 * p + 1) * h), p)
 
 
 def slope(h: FloatArray, base: Base, p: int, rq_alpha: FloatArray | None) -> FloatArray:
@@ -56,7 +56,7 @@ def by_rq_alpha(h: FloatArray, rq_alpha: FloatArray) -> FloatArray:
     return np.asarray(scaled / (1 + scaled) - np.log1p(scaled))
 
 
-def matern(d: FloatArray, p: int) -> FloatArray:
+def matern_correlation(d: FloatArray, p: int) -> FloatArray:
     """Return M_p(d) element by element, by the nested sum of the Stan function; d = sqrt(2 nu) r >= 0."""
     e = np.negative(d)
     np.exp(e, out=e)
@@ -72,7 +72,7 @@ def matern(d: FloatArray, p: int) -> FloatArray:
 def matern_slope(d: FloatArray, p: int) -> FloatArray:
     """Return the derivative of M_p by d^2; 0 at the kink of the exponential kernel, between its two slopes."""
     if p:
-        return -matern(d, p - 1) / (2 * (2 * p - 1))
+        return -matern_correlation(d, p - 1) / (2 * (2 * p - 1))
     return np.where(d > 0, -np.exp(-d) / (2 * np.where(d > 0, d, 1.0)), 0.0)
 
 

@@ -9,7 +9,7 @@ from typing_extensions import override
 
 from slayr_py.errors import DataError
 from slayr_py.kernels.base import Kernel
-from slayr_py.kernels.base_kernels import checked_order, matern, matern_slope
+from slayr_py.kernels.base_kernels import checked_order, matern_correlation, matern_slope
 from slayr_py.kernels.composite import Composable
 from slayr_py.kernels.contracts import MATERN_GP, Contract, StanValue, inputs
 from slayr_py.kernels.expression import Leaf, Node
@@ -80,7 +80,7 @@ class Matern(Composable):
     @override
     def cross(self, a: Encoded, b: Encoded, draws: Draws) -> FloatArray:
         difference = a.columns[:, None, :] - b.columns[None, :, :]
-        k = matern(self._distance(difference, draws["lengthscale"]), self.p)
+        k = matern_correlation(self._distance(difference, draws["lengthscale"]), self.p)
         k *= np.square(draws["sigma_f"])[:, None, None]
         return k
 
@@ -93,7 +93,7 @@ class Matern(Composable):
         real = list(a.encoder.column_of.values())
         weight = 2 * (2 * self.p + 1) / np.square(draws["lengthscale"][:, real])
         gradient = (variance * by_square)[..., None] * difference[None, :, :, real] * weight[:, None, None, :]
-        return variance * matern(d, self.p), gradient
+        return variance * matern_correlation(d, self.p), gradient
 
     def _distance(self, difference: FloatArray, lengthscale: FloatArray) -> FloatArray:
         """Return sqrt(2 nu) ||(x - x') / lengthscale|| for every draw from (n_a, n_b, C) and (s, C)."""

@@ -12,7 +12,7 @@ from sklearn.utils import check_array
 from typing_extensions import override
 
 from slayr_py.errors import DataError
-from slayr_py.kernels import checked_order, matern
+from slayr_py.kernels import checked_order, matern_correlation
 from slayr_py.space import FloatArray
 from slayr_py.svm.kernel_function import KernelFunction
 
@@ -138,4 +138,4 @@ class Matern(VectorKernel):
         if lengthscale.ndim and lengthscale.shape != (a.shape[1],):
             raise DataError(f"lengthscale has shape {lengthscale.shape}; the points have {a.shape[1]} columns")
         scale = np.sqrt(2 * self.p + 1) / lengthscale
-        return matern(cdist(a * scale, b * scale), self.p)
+        return matern_correlation(cdist(a * scale, b * scale), self.p)

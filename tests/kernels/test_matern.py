@@ -8,7 +8,7 @@ from testing_spaces import mixed_space, plain_space
 
 from slayr_py import DataError
 from slayr_py.kernels import Matern
-from slayr_py.kernels.base_kernels import matern
+from slayr_py.kernels.base_kernels import matern_correlation
 from slayr_py.space import Encoded, Encoder
 
 
@@ -36,17 +36,17 @@ def test_bessel_form_agrees(p):
     # The definition for any nu: 2^(1-nu)/Gamma(nu) d^nu K_nu(d).
     d = np.geomspace(1e-2, 60, 50)
     nu = p + 0.5
-    np.testing.assert_allclose(matern(d, p), 2 ** (1 - nu) / gamma(nu) * d**nu * kv(nu, d), rtol=1e-9)
+    np.testing.assert_allclose(matern_correlation(d, p), 2 ** (1 - nu) / gamma(nu) * d**nu * kv(nu, d), rtol=1e-9)
 
 
 def test_large_orders_approach_the_squared_exponential():
     r = np.linspace(0, 4, 30)
-    np.testing.assert_allclose(matern(np.sqrt(2001) * r, 1000), np.exp(-0.5 * r**2), atol=1e-3)
+    np.testing.assert_allclose(matern_correlation(np.sqrt(2001) * r, 1000), np.exp(-0.5 * r**2), atol=1e-3)
 
 
 @pytest.mark.parametrize("p", [0, 1, 2, 5, 1000])
 def test_extreme_distances_are_harmless(p):
-    assert np.array_equal(matern(np.array([0.0, 1e5, 1e200]), p), [1.0, 0.0, 0.0])
+    assert np.array_equal(matern_correlation(np.array([0.0, 1e5, 1e200]), p), [1.0, 0.0, 0.0])
 
 
 @pytest.mark.parametrize("p", [0, 1, 2, 3])
