@@ -317,12 +317,12 @@ _FAMILIES: dict[str, type[Prior]] = {
 }
 
 
-def families(support: str) -> tuple[str, ...]:
+def prior_families(support: str) -> tuple[str, ...]:
     """Return the names of the families with a support."""
     return tuple(name for name, family in _FAMILIES.items() if family.support == support)
 
 
-def fixed(value: ArrayLike, support: str) -> Prior:
+def fixed_prior(value: ArrayLike, support: str) -> Prior:
     """Return the prior that fixes a hyperparameter, real or positive, to a value.
 
     Raises

@@ -12,7 +12,7 @@ from testing_spaces import mixed_space, plain_space
 
 import slayr_py as sl
 from slayr_py.kernels import Composite, Hierarchical, Matern, from_name
-from slayr_py.kernels.composite import MOST_LEAVES
+from slayr_py.kernels.expressions.composite import MOST_LEAVES
 from slayr_py.kernels.priors import LogNormal, lengthscale_prior
 from slayr_py.space import Encoder
 
