@@ -24,7 +24,7 @@ P_PRODUCT = 5 / 28
 The expected number of leaves is P_LEAF / (2 P_LEAF - 1) = 2.25. The weights are those of AutoGP.jl.
 """
 
-_NEEDS_ORDER = ("PER", "LIN")
+_NEEDS_ORDER = frozenset(name for name, leaf in LEAVES.items() if leaf.reads == "numbers")
 
 Parts = tuple[Node, ...]
 Replace = Callable[[Node], Node]

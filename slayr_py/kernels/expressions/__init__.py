@@ -1,7 +1,17 @@
 """Expressions of kernels: their language, their leaves, and the composite kernels that they describe."""
 
-from slayr_py.kernels.expressions.canonical_form import canonical
-from slayr_py.kernels.expressions.language import CONSTANT, Leaf, Node, Product, Sum, add, leaves, multiply, spell
+from slayr_py.kernels.expressions.language import (
+    CONSTANT,
+    Leaf,
+    Node,
+    Product,
+    Sum,
+    add,
+    canonical,
+    leaves,
+    multiply,
+    spell,
+)
 from slayr_py.kernels.expressions.leaf_kernels import LEAVES, STATIONARY
 from slayr_py.kernels.expressions.parser import parse
 

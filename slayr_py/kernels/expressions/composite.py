@@ -14,9 +14,8 @@ from slayr_py.arguments import check_integer
 from slayr_py.errors import DataError
 from slayr_py.kernels.base import Kernel
 from slayr_py.kernels.contracts import Contract, StanValue
-from slayr_py.kernels.expressions.canonical_form import canonical
 from slayr_py.kernels.expressions.contract import COMPOSITE_GP
-from slayr_py.kernels.expressions.language import Node, add, leaves, multiply, rename, spell
+from slayr_py.kernels.expressions.language import Node, add, canonical, leaves, multiply, rename, spell
 from slayr_py.kernels.expressions.leaf_kernels import LEAVES
 from slayr_py.kernels.expressions.pairs import Given, Pairs
 from slayr_py.kernels.expressions.parser import parse

@@ -1,4 +1,4 @@
-"""Expressions of kernels: sums and products of named kernels as trees, and their text.
+"""Expressions of kernels: sums and products of named kernels as trees, their text and their canonical form.
 
 The functions expect trees that :func:`~slayr_py.kernels.expressions.parser.parse`, `add` and `multiply` can build.
 """
@@ -6,7 +6,7 @@ The functions expect trees that :func:`~slayr_py.kernels.expressions.parser.pars
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 PLAIN_COLUMN = re.compile(r'[^,\[\]()"]+')
@@ -108,3 +108,32 @@ def rename(node: Node, names: Mapping[str, str]) -> Node:
     if isinstance(node, Sum):
         return Sum(tuple(rename(term, names) for term in node.terms))
     return Product(tuple(rename(factor, names) for factor in node.factors))
+
+
+def canonical(node: Node) -> Node:
+    """Return the canonical form, which is equal for expressions that differ only by simple rules.
+
+    Sums and products are flattened and sorted, as are columns. The constant is dropped beside another factor. Several
+    constants in a sum become one, as do squared-exponential factors of the same columns, whose inverse squared
+    length-scales add up. Products are not multiplied out.
+
+    Examples
+    --------
+    >>> from slayr_py.kernels.expressions import parse
+    >>> spell(canonical(parse("SE * C * (RQ + SE * SE + LIN)")))
+    '(LIN + RQ + SE) * SE'
+    """
+    if isinstance(node, Sum):
+        terms = [term for part in node.terms for term in terms_of(canonical(part))]
+        return add(*sorted(_merged(terms, lambda term: term == CONSTANT), key=spell))
+    if isinstance(node, Product):
+        factors = [factor for part in node.factors for factor in factors_of(canonical(part))]
+        varying = [factor for factor in factors if factor != CONSTANT] or [CONSTANT]
+        merged = _merged(varying, lambda factor: isinstance(factor, Leaf) and factor.name == "SE")
+        return multiply(*sorted(merged, key=spell))
+    return node if node.columns is None else Leaf(node.name, tuple(sorted(node.columns)))
+
+
+def _merged(nodes: Sequence[Node], merges: Callable[[Node], bool]) -> list[Node]:
+    """Return the nodes, with equal ones that can be merged only once."""
+    return [node for place, node in enumerate(nodes) if not merges(node) or node not in nodes[:place]]

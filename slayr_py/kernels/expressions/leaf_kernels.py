@@ -82,11 +82,14 @@ class LeafKernel(ABC):
         Which columns the leaf can read; "numbers" are those of real and ordinal parameters.
     stationary : bool
         Whether the leaf is a function of the squared distance h.
+    defaults : mapping of str to Prior
+        Hyperparameters with the default prior of an entry of each.
     """
 
     code: ClassVar[int]
-    reads: ClassVar[Literal["all columns", "numbers", "nothing"]]
+    reads: ClassVar[Literal["all columns", "numbers", "nothing"]] = "nothing"
     stationary: ClassVar[bool] = False
+    defaults: ClassVar[Mapping[str, Prior]] = {}
 
     label: str
     columns: tuple[int, ...] = ()
@@ -94,9 +97,9 @@ class LeafKernel(ABC):
     given: int = -1
 
     @classmethod
-    @abstractmethod
     def priors(cls, n_columns: int) -> dict[str, Prior]:
         """Return the hyperparameters of a leaf of n columns, with the default prior of an entry of each."""
+        return dict(cls.defaults)
 
     @abstractmethod
     def evaluate(self, pairs: Pairs, draws: Draws) -> Evaluation:
@@ -134,7 +137,7 @@ class StationaryLeaf(LeafKernel):
     @classmethod
     @override
     def priors(cls, n_columns: int) -> dict[str, Prior]:
-        return {"lengthscale": lengthscale_prior(n_columns)}
+        return {"lengthscale": lengthscale_prior(n_columns), **cls.defaults}
 
     @override
     def evaluate(self, pairs: Pairs, draws: Draws) -> Evaluation:
@@ -172,11 +175,7 @@ class RationalQuadraticLeaf(StationaryLeaf):
 
     code = 2
     base = "rq"
-
-    @classmethod
-    @override
-    def priors(cls, n_columns: int) -> dict[str, Prior]:
-        return super().priors(n_columns) | {"rq_alpha": LogNormal(0.0, 1.0)}
+    defaults = {"rq_alpha": LogNormal(0.0, 1.0)}
 
 
 class Matern12Leaf(StationaryLeaf):
@@ -208,11 +207,7 @@ class PeriodicLeaf(LeafKernel):
 
     code = 3
     reads = "numbers"
-
-    @classmethod
-    @override
-    def priors(cls, n_columns: int) -> dict[str, Prior]:
-        return {"lengthscale": LogNormal(0.0, 1.0), "period": LogNormal(float(np.log(0.2)), 1.0)}
+    defaults = {"lengthscale": LogNormal(0.0, 1.0), "period": LogNormal(float(np.log(0.2)), 1.0)}
 
     @override
     def evaluate(self, pairs: Pairs, draws: Draws) -> Evaluation:
@@ -243,11 +238,7 @@ class LinearLeaf(LeafKernel):
 
     code = 4
     reads = "numbers"
-
-    @classmethod
-    @override
-    def priors(cls, n_columns: int) -> dict[str, Prior]:
-        return {"lengthscale": LogNormal(0.0, 1.0), "centre": Normal(0.5, 0.5)}
+    defaults = {"lengthscale": LogNormal(0.0, 1.0), "centre": Normal(0.5, 0.5)}
 
     @override
     def evaluate(self, pairs: Pairs, draws: Draws) -> Evaluation:
@@ -285,12 +276,6 @@ class ConstantLeaf(LeafKernel):
     """``C``."""
 
     code = 8
-    reads = "nothing"
-
-    @classmethod
-    @override
-    def priors(cls, n_columns: int) -> dict[str, Prior]:
-        return {}
 
     @override
     def evaluate(self, pairs: Pairs, draws: Draws) -> Evaluation:
@@ -302,12 +287,6 @@ class GivenCorrelation(LeafKernel):
     """A correlation that was computed elsewhere."""
 
     code = 9
-    reads = "nothing"
-
-    @classmethod
-    @override
-    def priors(cls, n_columns: int) -> dict[str, Prior]:
-        return {}
 
     @override
     def evaluate(self, pairs: Pairs, draws: Draws) -> Evaluation:
@@ -323,12 +302,7 @@ class GivenDistance(LeafKernel):
     """The squared exponential of a squared distance that was computed elsewhere."""
 
     code = 10
-    reads = "nothing"
-
-    @classmethod
-    @override
-    def priors(cls, n_columns: int) -> dict[str, Prior]:
-        return {"feature_lengthscale": LogNormal(0.0, 1.0)}
+    defaults = {"feature_lengthscale": LogNormal(0.0, 1.0)}
 
     @override
     def evaluate(self, pairs: Pairs, draws: Draws) -> Evaluation:
