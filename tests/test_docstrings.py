@@ -23,5 +23,5 @@ def test_examples(name):
 
 
 def test_the_hand_worked_kernels_are_among_them():
-    for name in ("hierarchical", "frequency_modulated", "matern"):
+    for name in ("hierarchical", "mixed.frequency_modulated", "matern"):
         assert doctest.testmod(importlib.import_module(f"slayr_py.kernels.{name}")).attempted > 0

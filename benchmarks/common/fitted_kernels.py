@@ -20,7 +20,7 @@ from slayr_py.inference.sampling.population import improve
 from slayr_py.inference.sparse import SparseMarginal
 from slayr_py.inference.stacking.weights import stacking_weights
 from slayr_py.kernels import Composite
-from slayr_py.kernels.composite import MOST_LEAVES
+from slayr_py.kernels.expressions.composite import MOST_LEAVES
 from slayr_py.search import SearchResult
 from slayr_py.search.kernel_search import DEFAULT_INDUCING, MOST_EXACT
 

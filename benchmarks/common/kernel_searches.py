@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 from ConfigSpace import Categorical, ConfigurationSpace, Float
 
-from slayr_py.kernels.composite import Composite
+from slayr_py.kernels import Composite
 from slayr_py.search import KernelSearch, SearchResult
 
 SINGLE = ("SE", "MAT52", "SE-starts")

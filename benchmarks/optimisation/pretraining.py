@@ -33,11 +33,12 @@ from benchmarks.common.command_line import begin, command_parser
 from benchmarks.common.mixture import tuned_mixture
 from benchmarks.common.related_problems import NAMES, Related, related
 from benchmarks.common.studies import standard_error
-from slayr_py.kernels.composite import Planned
-from slayr_py.kernels.expression import Leaf
+from slayr_py.kernels.expressions import Leaf
+from slayr_py.kernels.expressions.composite import Planned
+from slayr_py.kernels.expressions.leaf_kernels import GIVEN_LEAVES
+from slayr_py.kernels.expressions.pairs import Given
+from slayr_py.kernels.expressions.plan import Plan
 from slayr_py.kernels.hyperparameters import Hyperparameter
-from slayr_py.kernels.leaves import Given, PlannedLeaf
-from slayr_py.kernels.plan import Plan
 from slayr_py.kernels.priors import LogNormal
 from slayr_py.space import Encoder
 
@@ -69,9 +70,6 @@ class Frozen(Given):
             slopes.append((up - down) / (2 * _STEP))
         return self.between(a, b), np.stack(slopes, axis=-1)
 
-    def check_encoder(self, encoder):
-        pass
-
 
 class FrozenKernel(Planned):
     """A kernel whose only leaf is a frozen function."""
@@ -89,9 +87,9 @@ class FrozenKernel(Planned):
         return {}
 
     def plan(self, encoder):
-        feature = 0 if self.part.kind == "squared distance" else -1
-        none = slice(0, 0)
-        return Plan((PlannedLeaf("1", self.part.kind, (), none, none, -1, -1, feature, 0),), (1,), (self.part,))
+        leaf = GIVEN_LEAVES[self.part.kind]
+        places = {name: slice(0, 1) for name in leaf.priors(0)}
+        return Plan((leaf("1", (), places, 0),), (1,), (self.part,))
 
     def hyperparameters(self, encoder):
         if self.part.kind == "correlation":

@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator, Sequence
+from itertools import chain, product
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -38,7 +39,7 @@ from benchmarks.common.studies import append, begin_table, line, standard_error
 from slayr_py.inference.model import Model
 from slayr_py.inference.scores import Scores
 from slayr_py.kernels import Composite
-from slayr_py.kernels.expression import Leaf, Product, Sum, canonical, distribute, leaves, parse, spell
+from slayr_py.kernels.expressions import Leaf, Node, Product, Sum, canonical, leaves, parse, spell
 
 DOCUMENT = ("RQ * RQ", "PER * RQ * LIN * LIN", "LIN * RQ * LIN + PER * LIN + RQ * SE")
 CKS = {
@@ -115,17 +116,24 @@ def problems(cks_kernels: bool, seeds: int) -> Iterator[Problem]:
             yield from (Problem(truth, d, "sd 0.1", seed) for truth in DOCUMENT for d in (1, 2))
 
 
+def products(node: Node) -> list[tuple[Leaf, ...]]:
+    """Return the factors of each term of the expression when it is multiplied out."""
+    if isinstance(node, Sum):
+        return [factors for term in node.terms for factors in products(term)]
+    if isinstance(node, Product):
+        return [tuple(chain.from_iterable(parts)) for parts in product(*map(products, node.factors))]
+    return [(node,)]
+
+
 def multiplied_out(expression: str, inputs: int) -> list[str]:
     """Return the products of an expression as sorted texts; SE factors become one on all their columns."""
     everything = tuple(f"x{i + 1}" for i in range(inputs))
-    node = distribute(canonical(parse(expression)))
     texts = []
-    for term in node.terms if isinstance(node, Sum) else (node,):
-        factors = list(term.factors if isinstance(term, Product) else (term,))
-        smooth = {column for one in factors if one.name == "SE" for column in one.columns or everything}
-        rest = [one for one in factors if one.name != "SE"]
+    for factors in products(canonical(parse(expression))):
+        smooth = {column for leaf in factors if leaf.name == "SE" for column in leaf.columns or everything}
+        rest = [leaf for leaf in factors if leaf.name != "SE"]
         merged = [Leaf("SE", tuple(sorted(smooth)))] if smooth else []
-        texts.append(" * ".join(sorted(spell(Leaf(one.name, one.columns or everything)) for one in [*rest, *merged])))
+        texts.append(" * ".join(sorted(spell(Leaf(leaf.name, leaf.columns or everything)) for leaf in rest + merged)))
     return sorted(texts)
 
 

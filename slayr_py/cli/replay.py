@@ -10,7 +10,7 @@ from slayr_py.cli.studies import is_study, load_study
 from slayr_py.display import printable
 from slayr_py.errors import DataError, InferenceError
 from slayr_py.inference import Replay, replay_folder
-from slayr_py.kernels import from_name as kernel_from_name, label
+from slayr_py.kernels import from_name as kernel_from_name
 from slayr_py.study import last_fitted, quiet_optuna, replay_parts
 
 IDENTICAL = 0
@@ -55,7 +55,7 @@ def run(source: str, *, trial: int | None, study_name: str | None) -> int:
 
 
 def _kernel(record: dict[str, Any]) -> str:
-    return label(kernel_from_name(record["kernel"]["name"], **record["kernel"]["options"]))
+    return kernel_from_name(record["kernel"]["name"], **record["kernel"]["options"]).short_name
 
 
 def _replay(source: str, trial: int | None, study_name: str | None) -> list[tuple[dict[str, Any], Replay]]:

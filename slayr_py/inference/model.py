@@ -27,9 +27,9 @@ from slayr_py.kernels import (
     Prior,
     Stack,
     StanValue,
-    families,
-    fixed,
+    fixed_prior,
     from_name,
+    prior_families,
     prior_from_dict,
 )
 from slayr_py.space import Encoded, Encoder, FloatArray, encoder_from_json, encoder_to_json
@@ -94,9 +94,9 @@ class Model:
             prior = vector_prior(defaults[name], given, self.encoder) if isinstance(given, Mapping) else given
             support = defaults[name].prior.support
             if isinstance(prior, Prior) and prior.support != support:
-                known = " or ".join(families(support))
+                known = " or ".join(prior_families(support))
                 raise DataError(f"the prior of {name!r} must be {known} (support: {support}), got {prior!r}")
-            chosen[name] = prior if isinstance(prior, Prior) else fixed(prior, support)
+            chosen[name] = prior if isinstance(prior, Prior) else fixed_prior(prior, support)
         self._chosen = chosen
         self.priors: dict[str, Prior] = {h.name: chosen.get(h.name, h.prior) for h in declared}
         self.hyperparameters: tuple[Hyperparameter, ...] = tuple(

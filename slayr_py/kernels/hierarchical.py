@@ -27,14 +27,48 @@ from typing_extensions import override
 
 from slayr_py.errors import DataError, did_you_mean
 from slayr_py.kernels.base import Kernel
-from slayr_py.kernels.base_kernels import Base, checked_order, correlation, slope
-from slayr_py.kernels.conditional_tree import Tree, product_and_others
-from slayr_py.kernels.contracts import BASES, HIERARCHICAL_GP, Contract, StanValue
+from slayr_py.kernels.base_kernels import BASES, Base, checked_order, correlation, slope
+from slayr_py.kernels.contracts import LENGTHSCALE, MATERN_ORDER, Contract, Entry, Parameter, StanValue
 from slayr_py.kernels.hyperparameters import Draws, Hyperparameter
+from slayr_py.kernels.mixed.conditional_tree import Tree, product_and_others
 from slayr_py.kernels.priors import Beta, LogNormal, lengthscale_prior
 from slayr_py.space import Encoded, FloatArray, Layout
 
 Combine = Literal["product", "sum"]
+
+ACTIVE = (
+    Entry("active", ("N", "D"), "1 where the dimension has a value in the configuration, else 0"),
+    Entry("active_new", ("M", "D"), "as `active`, for the new points"),
+)
+BASE = Entry(
+    "base", (), "kernel in one dimension (squared-exponential, rational quadratic, Matérn)", "int", codes=BASES
+)
+ADD = Entry("add", (), "combination of the dimensions", "int", codes={"product": 0, "sum": 1})
+RHO = Parameter(
+    "rho",
+    ("D",),
+    "weight of a difference in value relative to a difference in activity",
+    support="unit interval",
+)
+RQ_ALPHA = Parameter("rq_alpha", ("1",), "shape of the rational quadratic kernel", when={"base": BASES["rq"]})
+
+HIERARCHICAL_GP = Contract(
+    "hierarchical_gp",
+    (
+        *ACTIVE,
+        Entry("levels", ("D",), "number of levels, 0 for a real dimension", "int"),
+        Entry("lineage", ("D", "D"), "1 where the column's dimension is the row's or an ancestor of it, else 0"),
+        BASE,
+        MATERN_ORDER,
+        ADD,
+    ),
+    (
+        Parameter("gamma", ("D",), "weights of the dimensions", support="unit interval"),
+        RHO,
+        LENGTHSCALE,
+        RQ_ALPHA,
+    ),
+)
 
 
 class Hierarchical(Kernel):
@@ -90,6 +124,7 @@ class Hierarchical(Kernel):
     """
 
     name: ClassVar[str] = "hierarchical"
+    contract: ClassVar[Contract] = HIERARCHICAL_GP
 
     def __init__(self, base: Base = "se", combine: Combine = "product", p: int = 2) -> None:
         if base not in BASES:
@@ -99,11 +134,6 @@ class Hierarchical(Kernel):
         self.base = base
         self.combine = combine
         self.p = checked_order(p)
-
-    @property
-    @override
-    def contract(self) -> Contract:
-        return HIERARCHICAL_GP
 
     @override
     def options(self) -> dict[str, Any]:

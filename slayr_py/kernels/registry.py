@@ -7,24 +7,25 @@ from inspect import signature
 from typing import Any
 
 from slayr_py.errors import DataError, did_you_mean
-from slayr_py.kernels.base import Kernel
-from slayr_py.kernels.composite import Composite
-from slayr_py.kernels.expression import LEAVES
-from slayr_py.kernels.frequency_modulated import FrequencyModulated
+from slayr_py.kernels.base import KERNELS, Kernel
+from slayr_py.kernels.contracts import Contract
+from slayr_py.kernels.expressions.composite import Composite
+from slayr_py.kernels.expressions.leaf_kernels import LEAVES
 from slayr_py.kernels.hierarchical import Hierarchical
 from slayr_py.kernels.matern import Matern
-from slayr_py.kernels.pretrained import Pretrained
-from slayr_py.kernels.separable import Separable
+from slayr_py.kernels.mixed.frequency_modulated import FrequencyModulated
 from slayr_py.space import Layout
-
-_KERNELS: dict[str, type[Kernel]] = {
-    kernel.name: kernel for kernel in (Matern, Hierarchical, FrequencyModulated, Separable, Composite, Pretrained)
-}
 
 
 def names() -> tuple[str, ...]:
     """Return the names that :func:`from_name` accepts, besides "auto"."""
-    return tuple(_KERNELS)
+    return tuple(KERNELS)
+
+
+def program_contracts() -> dict[str, Contract]:
+    """Return the contracts of all kernels by Stan program."""
+    contracts = {kernel.contract.program: kernel.contract for kernel in KERNELS.values()}
+    return dict(sorted(contracts.items()))
 
 
 def from_name(name: str | Kernel, encoder: Layout | None = None, **options: Any) -> Kernel:
@@ -70,18 +71,18 @@ def _made(name: str | Kernel, encoder: Layout | None, options: dict[str, Any]) -
         if options:
             raise DataError(f"options {sorted(options)} need the kernel's name; 'auto' takes none")
         return _automatic(encoder)
-    if isinstance(name, str) and name not in _KERNELS and _is_expression(name):
+    if isinstance(name, str) and name not in KERNELS and _is_expression(name):
         return _from_class(Composite, name, options, expression=name)
     if name == "search":
         raise DataError(
             "kernel='search' is for minimize and StanGPSampler, which search as their data grow; for a table of data "
             "use slayr_py.search.KernelSearch(space).run(configs, y).best"
         )
-    if not isinstance(name, str) or name not in _KERNELS:
+    if not isinstance(name, str) or name not in KERNELS:
         raise DataError(f"unknown kernel {name!r}{did_you_mean(name, ('auto', *names(), *LEAVES))}")
     if name == Composite.name and "expression" not in options:
         raise DataError(f"kernel {name!r} needs an expression; use it instead of the name, such as 'LIN * PER + SE'")
-    return _from_class(_KERNELS[name], name, options)
+    return _from_class(KERNELS[name], name, options)
 
 
 def _from_class(kernel: type[Kernel], name: str, options: Mapping[str, Any], **fixed: Any) -> Kernel:

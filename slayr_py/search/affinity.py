@@ -27,7 +27,8 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from slayr_py.kernels import MOST_LEAVES, Composite, Draws, Kernel, Node, Pairs, leaves, spell
+from slayr_py.kernels import MOST_LEAVES, Composite, Draws, Kernel, Pairs
+from slayr_py.kernels.expressions import Node, leaves, spell
 from slayr_py.space import Encoded, FloatArray
 
 N_POINTS = 12

@@ -1,6 +1,6 @@
 """Moves between expressions of kernels, and a prior over expressions.
 
-All expressions are in canonical form, see :func:`slayr_py.kernels.expression.canonical`. The order of a result depends
+All expressions are in canonical form, see :func:`slayr_py.kernels.expressions.canonical`. The order of a result depends
 on the arguments only, never on hashes.
 """
 
@@ -12,7 +12,8 @@ from itertools import chain, zip_longest
 import numpy as np
 
 from slayr_py.errors import DataError, did_you_mean
-from slayr_py.kernels import CONSTANT, LEAVES, MOST_LEAVES, Leaf, Node, Product, Sum, add, canonical, leaves, multiply
+from slayr_py.kernels import MOST_LEAVES
+from slayr_py.kernels.expressions import CONSTANT, LEAVES, Leaf, Node, Product, Sum, add, canonical, leaves, multiply
 from slayr_py.space import Layout
 
 P_LEAF = 18 / 28
@@ -23,7 +24,7 @@ P_PRODUCT = 5 / 28
 The expected number of leaves is P_LEAF / (2 P_LEAF - 1) = 2.25. The weights are those of AutoGP.jl.
 """
 
-_NEEDS_ORDER = ("PER", "LIN")
+_NEEDS_ORDER = frozenset(name for name, leaf in LEAVES.items() if leaf.reads == "numbers")
 
 Parts = tuple[Node, ...]
 Replace = Callable[[Node], Node]
@@ -59,7 +60,7 @@ def base_leaves(
     Examples
     --------
     >>> from ConfigSpace import ConfigurationSpace
-    >>> from slayr_py.kernels.expression import spell
+    >>> from slayr_py.kernels.expressions import spell
     >>> space = ConfigurationSpace({"x": (0.0, 1.0), "y": (0.0, 1.0)})
     >>> [spell(leaf) for leaf in base_leaves(Layout(space), ["SE", "PER"])]
     ['SE', 'PER', 'SE[x]', 'PER[x]', 'SE[y]', 'PER[y]']
@@ -123,7 +124,7 @@ def expansions(node: Node, base: Sequence[Leaf], max_leaves: int = MOST_LEAVES) 
 
     Examples
     --------
-    >>> from slayr_py.kernels.expression import parse, spell
+    >>> from slayr_py.kernels.expressions import parse, spell
     >>> [spell(near) for near in expansions(parse("SE"), [Leaf("SE"), Leaf("PER")])]
     ['SE + SE', '(C + SE) * SE', 'PER + SE', 'PER * SE', 'PER', '(C + PER) * SE']
     """

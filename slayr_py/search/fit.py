@@ -22,7 +22,8 @@ from threadpoolctl import threadpool_limits
 
 from slayr_py.errors import SlayrError
 from slayr_py.inference import ExactMarginal, Marginal, Model, SparseMarginal, find_mode, hessian, laplace_evidence
-from slayr_py.kernels import MOST_LEAVES, Composite, Kernel, Node, Prior
+from slayr_py.kernels import MOST_LEAVES, Composite, Kernel, Prior
+from slayr_py.kernels.expressions import Node
 from slayr_py.search.inheritance import Parent, starts
 from slayr_py.search.task import Candidate, Evaluation
 from slayr_py.space import Encoded, Encoder, FloatArray

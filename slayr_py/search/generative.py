@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from scipy.linalg import cho_factor, cho_solve, solve_triangular
 
 from slayr_py.arguments import check_integer
-from slayr_py.kernels import Leaf, Node, add, canonical, leaves, multiply, spell
+from slayr_py.kernels.expressions import Leaf, Node, add, canonical, leaves, multiply, spell
 from slayr_py.search.generator import (
     BOX,
     Embedding,

@@ -7,7 +7,7 @@ from collections import deque
 from collections.abc import Sequence
 from itertools import islice
 
-from slayr_py.kernels import Node
+from slayr_py.kernels.expressions import Node
 from slayr_py.search.expressions import expansions
 from slayr_py.search.task import Candidate, Evaluation, Rounds, Task
 

@@ -11,7 +11,8 @@ import numpy as np
 from scipy.special import ndtri
 
 from slayr_py.inference import Model, Scores
-from slayr_py.kernels import STATIONARY, Composite, Leaf, LogNormal, Node, Sum, leaves, spell
+from slayr_py.kernels import Composite, LogNormal
+from slayr_py.kernels.expressions import STATIONARY, Leaf, Node, Sum, leaves, spell
 from slayr_py.space import FloatArray
 
 _SHORT = -2.0  # score of a short length-scale where the periodogram has no peak
@@ -191,12 +192,12 @@ def _at_peaks(model: Model, kernel: Composite, peaks: Mapping[int, FloatArray]) 
     found: dict[str, FloatArray] = {}
     earlier: dict[int, int] = {}
     for leaf in kernel.plan(model.encoder).leaves:
-        if leaf.period < 0 or leaf.columns[0] not in peaks:
+        if "period" not in leaf.places or leaf.columns[0] not in peaks:
             continue
         column = leaf.columns[0]
         tops = np.roll(peaks[column], -earlier.get(column, 0))
         earlier[column] = earlier.get(column, 0) + 1
-        location, scale = (np.atleast_1d(v)[leaf.period % np.size(v)] for v in (prior.mu, prior.sigma))
+        location, scale = (np.atleast_1d(v)[leaf.places["period"].start % np.size(v)] for v in (prior.mu, prior.sigma))
         found[leaf.label] = (np.log(tops) - location) / scale if scale > 0 else np.zeros(len(tops))
     return found
 
@@ -212,10 +213,11 @@ def _quarter_periods(model: Model, kernel: Composite, peaks: Mapping[int, FloatA
     location, scale = (np.broadcast_to(v, h.shape) for v in (h.prior.mu, h.prior.sigma))
     found = {}
     for leaf in kernel.plan(model.encoder).leaves:
-        for i, column in zip(range(leaf.lengthscale.start, leaf.lengthscale.stop), leaf.columns, strict=True):
-            if leaf.kind in STATIONARY:
-                found[h.labels[i]] = _SHORT
-                if len(peaks.get(column, ())) and scale[i] > 0:
-                    score = (np.log(peaks[column][0] / 4) - location[i]) / scale[i]
-                    found[h.labels[i]] = float(np.clip(score, -4.0, 0.0))
+        if not leaf.stationary:
+            continue
+        for i, column in enumerate(leaf.columns, start=leaf.places["lengthscale"].start):
+            found[h.labels[i]] = _SHORT
+            if len(peaks.get(column, ())) and scale[i] > 0:
+                score = (np.log(peaks[column][0] / 4) - location[i]) / scale[i]
+                found[h.labels[i]] = float(np.clip(score, -4.0, 0.0))
     return found

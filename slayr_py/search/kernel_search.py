@@ -17,7 +17,6 @@ from slayr_py.arguments import check_flag, check_integer
 from slayr_py.errors import DataError, InferenceError, StorageError, did_you_mean
 from slayr_py.inference import Model, check_targets, standardisation
 from slayr_py.kernels import (
-    LEAVES,
     MEAN,
     MOST_LEAVES,
     NOISE,
@@ -25,13 +24,11 @@ from slayr_py.kernels import (
     Composite,
     Kernel,
     Prior,
-    canonical,
     from_name,
     highest_peaks,
-    parse,
     prior_from_dict,
-    spell,
 )
+from slayr_py.kernels.expressions import LEAVES, canonical, parse, spell
 from slayr_py.progress_bar import tqdm
 from slayr_py.search.expressions import base_leaves
 from slayr_py.search.fit import SCORES, Fit, Score, Settings

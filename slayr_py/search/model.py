@@ -13,7 +13,7 @@ from collections.abc import Sequence
 import numpy as np
 from threadpoolctl import threadpool_limits
 
-from slayr_py.kernels import Node
+from slayr_py.kernels.expressions import Node
 from slayr_py.search.affinity import Affinities
 from slayr_py.search.expressions import expansions, sample_expression
 from slayr_py.search.surrogate import Surrogate, targets_of

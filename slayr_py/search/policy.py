@@ -29,7 +29,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit
 
-from slayr_py.kernels import MOST_LEAVES, Composite, Leaf, Node, Sum, spell
+from slayr_py.kernels import MOST_LEAVES, Composite
+from slayr_py.kernels.expressions import Leaf, Node, Sum, spell
 from slayr_py.search.generator import BOX, COORDINATES
 from slayr_py.search.task import Evaluation, Task
 from slayr_py.space import FloatArray

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from slayr_py.kernels import Node
+from slayr_py.kernels.expressions import Node
 from slayr_py.search.expressions import sample_expression
 from slayr_py.search.task import Candidate, Rounds, Task
 

@@ -25,7 +25,8 @@ from slayr_py.inference import (
     stack_posteriors,
     standardisation,
 )
-from slayr_py.kernels import MOST_LEAVES, Composite, Kernel, leaves, parse
+from slayr_py.kernels import MOST_LEAVES, Composite, Kernel
+from slayr_py.kernels.expressions import leaves, parse
 from slayr_py.search.expressions import log_prior
 from slayr_py.search.fit import SCORES, Fit, Score
 from slayr_py.space import Encoded, Encoder, FloatArray, encoder_to_json

@@ -11,7 +11,8 @@ from __future__ import annotations
 from collections.abc import Generator, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from slayr_py.kernels import Kernel, Leaf, Node, canonical, leaves, spell
+from slayr_py.kernels import Kernel
+from slayr_py.kernels.expressions import Leaf, Node, canonical, leaves, spell
 from slayr_py.space import Encoded, FloatArray
 
 

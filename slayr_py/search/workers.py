@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 
 from joblib import Parallel, delayed  # type: ignore[import-untyped]
 
-from slayr_py.kernels import Node
+from slayr_py.kernels.expressions import Node
 from slayr_py.search.fit import Fit, Settings, fit
 from slayr_py.search.task import Candidate
 

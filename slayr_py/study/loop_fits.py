@@ -26,7 +26,6 @@ from slayr_py.inference import (
     score,
     unreliability,
 )
-from slayr_py.kernels import label
 from slayr_py.study.fit_cache import FitCache
 from slayr_py.study.storage.fit_records import last_warm_start, part_name
 from slayr_py.study.storage.trials import Observations
@@ -138,7 +137,7 @@ class LoopFits:
             except InferenceError as error:
                 if not fit.name:
                     raise
-                failures[label(fit.gp.kernel)] = error
+                failures[fit.gp.kernel.short_name] = error
         if not made:
             raise InferenceError("; ".join(f"{name}: {why}" for name, why in failures.items()))
         for name, why in failures.items():
@@ -164,7 +163,7 @@ class LoopFits:
         doubts: list[str] = []
         failures: list[str] = []
         for posterior in posteriors:
-            name = label(posterior.kernel)
+            name = posterior.kernel.short_name
             found = score(posterior)
             if why := failure(posterior, found):
                 failures.append(f"{name}: {why}")

@@ -182,7 +182,7 @@ def test_what_a_sparse_fit_lacks_is_refused(fitted, call, tmp_path):
 
 
 def test_other_models_are_refused():
-    with pytest.raises(DataError, match="'hierarchical' is no expression"):
+    with pytest.raises(DataError, match="'hierarchical' cannot be part of an expression"):
         sl.GaussianProcess(SQUARE, Hierarchical(), inducing=10)
     with pytest.raises(DataError, match="warp"):
         sl.GaussianProcess(SQUARE, "SE", warp="log", inducing=10)

@@ -7,7 +7,7 @@ import pytest
 from scipy import stats
 from testing_search import task
 
-from slayr_py.kernels.expression import canonical, parse
+from slayr_py.kernels.expressions import canonical, parse
 from slayr_py.search.affinity import N_POINTS, NOISE_VARIANCE, Affinities
 from slayr_py.search.expressions import sample_expression
 

@@ -12,7 +12,7 @@ from scipy.stats import norm
 from testing_spaces import mixed_space
 
 from slayr_py.errors import DataError
-from slayr_py.kernels.expression import Leaf, Product, Sum, canonical, leaves, parse, spell
+from slayr_py.kernels.expressions import Leaf, Product, Sum, canonical, leaves, parse, spell
 from slayr_py.search.generative import (
     ScoreModel,
     _Choice,

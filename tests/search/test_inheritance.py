@@ -9,7 +9,7 @@ from scipy.stats import norm
 
 from slayr_py.inference.model import Model
 from slayr_py.inference.scores import Scores
-from slayr_py.kernels.expression import parse
+from slayr_py.kernels.expressions import parse
 from slayr_py.search.inheritance import Parent, starts
 
 SQUARE = ConfigurationSpace({"x": (0.0, 1.0), "z": (0.0, 1.0)})

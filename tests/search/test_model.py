@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from testing_search import check_table, given_kernel, likeness, run, task
 
-from slayr_py.kernels.expression import Leaf, spell
+from slayr_py.kernels.expressions import Leaf, spell
 from slayr_py.search.expressions import expansions
 from slayr_py.search.model import model
 from slayr_py.search.random_search import random_search

@@ -8,7 +8,7 @@ from ConfigSpace import ConfigurationSpace
 from testing_spaces import mixed_space
 
 from slayr_py.kernels import Composite
-from slayr_py.kernels.expression import Leaf, canonical, parse
+from slayr_py.kernels.expressions import Leaf, canonical, parse
 from slayr_py.search.policy import (
     Adam,
     Correlations,

@@ -209,7 +209,7 @@ def test_a_fit_that_does_not_converge_is_a_row_without_a_number(monkeypatch):
 
 def test_a_machine_for_pairs_is_thinned(monkeypatch):
     monkeypatch.setattr(pretraining, "_MOST_SUPPORT", 8)
-    monkeypatch.setattr("slayr_py.kernels.reweighting._MOST_FEATURES", 3)
+    monkeypatch.setattr("slayr_py.kernels.learned.reweighting._MOST_FEATURES", 3)
     configs, y = related(20)
     trained = svm.pretrain(plane(), configs, y, C=10.0, lengthscale=0.5, epsilon=0.001)
     whole = trained.table.iloc[0]

@@ -20,7 +20,7 @@ from slayr_py.inference.sampling.options import FitOptions
 from slayr_py.inference.sampling.output import Run, call, columns_of, shapes_of, variables_of
 from slayr_py.inference.sampling.population import Population, improve
 from slayr_py.inference.sampling.warm_start import WarmStart
-from slayr_py.kernels import CONTRACTS
+from slayr_py.kernels import program_contracts
 from slayr_py.space import FloatArray
 
 MODE_STARTS = 4  # the posterior of length-scales can have several modes: the best of a few starts is used
@@ -103,7 +103,7 @@ class _Density:
         self._density_data.write_text(json.dumps(data | {"want_density": 1, "want_pointwise": 0}))
         self._pointwise = data["want_pointwise"]
         self._shapes = shapes
-        self._contract = CONTRACTS[model.name]
+        self._contract = program_contracts()[model.name]
         self._header = [f"{z}.{i + 1}" if shape else z for z, shape in shapes.items() for i in range(prod(shape))]
         self._generated = pd.DataFrame()
 

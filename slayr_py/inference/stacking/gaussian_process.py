@@ -21,7 +21,7 @@ from slayr_py.inference.sampling.options import FitKeywords, FitOptions
 from slayr_py.inference.sampling.seeds import as_stan_seed
 from slayr_py.inference.stacking.posterior import StackedPosterior
 from slayr_py.inference.stacking.scores import failure, score, unreliability
-from slayr_py.kernels import Kernel, Stack, digest, label
+from slayr_py.kernels import Kernel, Stack
 from slayr_py.space import Encoded, Encoder
 
 _MORE = 2  # times as many draws and warm-up iterations in the second fit of a kernel
@@ -162,7 +162,7 @@ class StackedGaussianProcess:
         fitted: list[Posterior] = []
         messages: list[str] = []
         for gp in self.parts:
-            name = label(gp.kernel)
+            name = gp.kernel.short_name
             report = None if progress is None else _named(name, progress)
             fit_part = partial(gp.fit, train, y, progress=report, **data)
             posterior, message = _fitted_twice(fit_part, part_stream(np.random.SeedSequence(seed), gp.kernel), options)
@@ -200,7 +200,7 @@ def _named(name: str, progress: Callable[[str], None]) -> Callable[[str], None]:
 
 def part_stream(stream: np.random.SeedSequence, kernel: Kernel) -> np.random.SeedSequence:
     """Return the stream of random numbers of a kernel's fit, which does not depend on the other kernels."""
-    own = int(digest(kernel), 16)
+    own = int(kernel.digest, 16)
     return np.random.SeedSequence(stream.entropy, spawn_key=(*stream.spawn_key, own >> 32, own & 0xFFFFFFFF))
 
 

@@ -26,7 +26,6 @@ from slayr_py.inference.records.saved import Format
 from slayr_py.inference.stacking.predictor import StackedPredictor, joined
 from slayr_py.inference.stacking.scores import FEWEST_DRAWS, LeaveOneOutScore, score
 from slayr_py.inference.stacking.weights import counts, evenly, stacking_weights
-from slayr_py.kernels import label
 from slayr_py.space import Encoded, Encoder, FloatArray
 
 _FEWEST = 100  # draws of a mixture, so that the weights of point estimates are kept to a percent
@@ -365,7 +364,7 @@ def _checked(weights: ArrayLike, k: int) -> FloatArray:
 
 def _labels(posteriors: Sequence[Posterior]) -> list[str]:
     """Return the names of the kernels; repeated ones are numbered, for example those with and without a warp."""
-    names = [label(one.kernel) for one in posteriors]
+    names = [one.kernel.short_name for one in posteriors]
     return [f"{name} ({names[: k + 1].count(name)})" if names.count(name) > 1 else name for k, name in enumerate(names)]
 
 

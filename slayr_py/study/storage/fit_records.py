@@ -15,7 +15,7 @@ from optuna.trial import FrozenTrial
 
 from slayr_py.errors import DataError
 from slayr_py.inference import GaussianProcess, Posterior, StackedPosterior, WarmStart
-from slayr_py.kernels import Kernel, digest
+from slayr_py.kernels import Kernel
 from slayr_py.space import jsonable
 from slayr_py.study.storage.attributes import FIT_KEY, KERNEL_KEY, START_KEY, study_record
 from slayr_py.study.storage.optuna_private import set_trial_attribute
@@ -97,7 +97,7 @@ def _sha256(kernel: Mapping[str, Any]) -> str:
 
 def part_name(kernel: Kernel) -> str:
     """Return the name of the fit of a kernel in a stack, for `keys`."""
-    return f"kernel {digest(kernel)}"
+    return f"kernel {kernel.digest}"
 
 
 def keys(condition: str = "") -> tuple[str, str]:

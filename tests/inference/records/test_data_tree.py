@@ -103,7 +103,7 @@ def test_log_lik_is_the_density_of_each_point_given_the_others(branin_posterior)
 
 def marginals(model):
     """Yield the prior distribution of every entry; that of ``sigma_f`` is one of the function's standard deviation."""
-    labels = model.kernel.labels(model.encoder)
+    labels = {h.name: h.labels for h in model.kernel.hyperparameters(model.encoder)}
     for name, prior in model.priors.items():
         label = labels.get(name)
         entries = prior.stan_data(name, label)

@@ -8,7 +8,7 @@ from ConfigSpace import ConfigurationSpace
 
 import slayr_py as sl
 from slayr_py.inference.sampling.guesses import period_guesses
-from slayr_py.kernels.periodogram import peaks
+from slayr_py.kernels.expressions.periodogram import peaks
 from slayr_py.space import Encoder
 
 SPACE = Encoder(ConfigurationSpace({"x": (0.0, 1.0), "z": (0.0, 1.0)}))

@@ -4,7 +4,7 @@ Shilton et al. (arXiv 1802.05370, theorem 3) show that K^E has the same features
 squared weights. Two engines compute it. They agree to 1e-9 of sqrt(K^E(u, u) K^E(u', u')), or less closely where the
 terms of the double sum cancel to more than seven digits, as with large alpha; the features are then more accurate:
 
-- "features": one feature for each monomial that matters, see :mod:`slayr_py.kernels.moments`;
+- "features": one feature for each monomial that matters, see :mod:`slayr_py.kernels.learned.moments`;
 - "pairs": the double sum over the products of the machine's points, for kernels with more than 20,000 features.
 
 Symbols
@@ -14,12 +14,15 @@ N : points of the machine; R : their pairs, N (N + 1) / 2; n_a, n_b : points; d 
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 import numpy as np
 from numpy.typing import ArrayLike
 
 from slayr_py.errors import DataError, did_you_mean
-from slayr_py.kernels.moments import Moments, moments
-from slayr_py.kernels.power_series import PowerSeries
+from slayr_py.kernels.learned.enumeration import moment_features
+from slayr_py.kernels.learned.moments import MomentFeatures
+from slayr_py.kernels.learned.power_series import PowerSeries
 from slayr_py.space import FloatArray
 
 ENGINES = ("features", "pairs")
@@ -51,8 +54,6 @@ class Reweighted:
     Attributes
     ----------
     engine : str
-    n_features : int or None
-        Number of features; None with the engine "pairs".
 
     Raises
     ------
@@ -79,25 +80,22 @@ class Reweighted:
         self.series = series
         self._check_binary(points)
         used = weights != 0
-        found: Moments | None = None
+        found: MomentFeatures | None = None
         if engine != "pairs":
-            found = moments(series, points[used], weights[used], self.radius, _MOST_FEATURES, _ACCURACY, tempering)
+            found = moment_features(
+                series, points[used], weights[used], self.radius, _MOST_FEATURES, _ACCURACY, tempering
+            )
         if found is None and (engine == "features" or tempering != 1):
             raise DataError(
                 f"the kernel has more than {_MOST_FEATURES} features within |u| <= {self.radius.max():g}; "
                 "use longer length-scales, or the engine 'pairs' without tempering"
             )
-        self._engine: Moments | _Pairs = _Pairs(series, points[used], weights[used]) if found is None else found
+        self._engine: MomentFeatures | _Pairs = _Pairs(series, points[used], weights[used]) if found is None else found
 
     @property
     def engine(self) -> str:
         """Name of the engine in use."""
-        return "features" if isinstance(self._engine, Moments) else "pairs"
-
-    @property
-    def n_features(self) -> int | None:
-        """Number of features in use; None with the engine "pairs"."""
-        return len(self._engine) if isinstance(self._engine, Moments) else None
+        return self._engine.name
 
     def covariance(self, a: FloatArray, b: FloatArray) -> FloatArray:
         """Return K^E(a, b), (n_a, n_b).
@@ -149,12 +147,11 @@ class Reweighted:
         """
         return self._at(a).variance_gradient(a)
 
-    def _at(self, *points: FloatArray) -> Moments | _Pairs:
+    def _at(self, *points: FloatArray) -> MomentFeatures | _Pairs:
         """Return the engine, after a check of the points."""
-        bounded = isinstance(self._engine, Moments) and self.series.degree is None
         for u in points:
             self._check_binary(u)
-        for u in points if bounded else ():
+        for u in points if self._engine.bounded else ():
             outside = np.abs(u) > self.radius * (1 + 1e-9)
             if outside.any():
                 raise DataError(
@@ -176,6 +173,9 @@ class _Pairs:
     K_4(u_i, u_j, a, b) depends on u_i o u_j and a o b only, apart from the factors r. All exponents are added before
     exp, so that neither a factor nor a product overflows.
     """
+
+    name: ClassVar[str] = "pairs"
+    bounded: ClassVar[bool] = False
 
     def __init__(self, series: PowerSeries, points: FloatArray, alpha: FloatArray) -> None:
         i, j = np.triu_indices(len(points))

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from testing_kernels import CASES, random_points, random_theta
 
-from slayr_py.kernels.composite import Planned
-from slayr_py.kernels.leaves import Pairs
+from slayr_py.kernels.expressions.composite import Planned
+from slayr_py.kernels.expressions.pairs import Pairs
 from slayr_py.space import Encoder
 
 PLANNED = {name: case for name, case in CASES.items() if isinstance(case[0], Planned)}

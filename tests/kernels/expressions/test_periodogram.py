@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from slayr_py.errors import DataError
-from slayr_py.kernels.periodogram import peaks
+from slayr_py.kernels.expressions.periodogram import peaks
 
 
 def sine(x, period, phase=0.3):

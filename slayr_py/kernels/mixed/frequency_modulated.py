@@ -4,8 +4,8 @@ Each ordinal or categorical parameter is a graph; the continuous parameters modu
 
     k = sigma_f^2 prod_p sum_g W_pg(v_p, v'_p) f(lambda_pg, t(c, c'))      (eq. 5),
 
-with W of :mod:`slayr_py.kernels.spectral` and f, t of :mod:`slayr_py.kernels.modulators`. A parameter that may be
-inactive has an extra vertex for that state; an inactive real parameter takes the middle of its range.
+with W of :mod:`slayr_py.kernels.mixed.spectral` and f, t of :mod:`slayr_py.kernels.mixed.modulators`. A parameter that
+may be inactive has an extra vertex for that state; an inactive real parameter takes the middle of its range.
 """
 
 from __future__ import annotations
@@ -18,12 +18,21 @@ from typing_extensions import override
 
 from slayr_py.errors import DataError, did_you_mean
 from slayr_py.kernels.base import Kernel
-from slayr_py.kernels.conditional_tree import product_and_others
-from slayr_py.kernels.contracts import FM_GP, Contract, StanValue
+from slayr_py.kernels.contracts import Contract, StanValue
 from slayr_py.kernels.hierarchical import Hierarchical
 from slayr_py.kernels.hyperparameters import Draws, Hyperparameter
-from slayr_py.kernels.modulators import ByHierarchical, Diffusion, Laplacian, Modulator, Neural, Power, mean_response
-from slayr_py.kernels.spectral import damping, graph_data, own_weights, vertex_weights
+from slayr_py.kernels.mixed.conditional_tree import product_and_others
+from slayr_py.kernels.mixed.contract import FM_GP
+from slayr_py.kernels.mixed.modulators import (
+    ByHierarchical,
+    Diffusion,
+    Laplacian,
+    Modulator,
+    Neural,
+    Power,
+    mean_response,
+)
+from slayr_py.kernels.mixed.spectral import damping, graph_data, own_weights, vertex_weights
 from slayr_py.space import Encoded, FloatArray, Layout
 
 _MODULATORS: dict[str, type[Modulator]] = {m.name: m for m in (Laplacian, Power, Neural, Diffusion)}
@@ -85,6 +94,7 @@ class FrequencyModulated(Kernel):
     """
 
     name: ClassVar[str] = "fm"
+    contract: ClassVar[Contract] = FM_GP
     needs_graphs: ClassVar[bool] = True
     tolerated: ClassVar[frozenset[str]] = frozenset({"alpha"})
 
@@ -93,11 +103,6 @@ class FrequencyModulated(Kernel):
     ) -> None:
         given = {"orders": orders, "tau": tau}
         self.modulator = _modulator(modulator, {name: value for name, value in given.items() if value is not None})
-
-    @property
-    @override
-    def contract(self) -> Contract:
-        return FM_GP
 
     @override
     def options(self) -> dict[str, Any]:

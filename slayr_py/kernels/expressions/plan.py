@@ -12,12 +12,12 @@ from typing import NamedTuple
 
 import numpy as np
 
-from slayr_py.kernels.contracts import StanValue, inputs
+from slayr_py.kernels.contracts import StanValue, column_inputs
+from slayr_py.kernels.expressions.contract import SLOTS
+from slayr_py.kernels.expressions.leaf_kernels import LeafKernel
+from slayr_py.kernels.expressions.pairs import Given, Pairs
 from slayr_py.kernels.hyperparameters import Draws
-from slayr_py.kernels.leaves import Given, Pairs, PlannedLeaf
 from slayr_py.space import Encoded, FloatArray
-
-_HYPERPARAMETERS = ("lengthscale", "period", "rq_alpha", "centre", "feature_lengthscale")
 
 
 class Component(NamedTuple):
@@ -41,7 +41,7 @@ class Plan:
 
     Attributes
     ----------
-    leaves : tuple of PlannedLeaf
+    leaves : tuple of LeafKernel
     steps : tuple of int
         Operations in postfix order.
     given : tuple of Given
@@ -50,7 +50,7 @@ class Plan:
         Number of sums with a split; number of leaves, if they are added up with shares and there is no split.
     """
 
-    leaves: tuple[PlannedLeaf, ...]
+    leaves: tuple[LeafKernel, ...]
     steps: tuple[int, ...]
     given: tuple[Given, ...]
     n_split: int = 0
@@ -63,63 +63,57 @@ class Plan:
 
     def stan_data(self, train: Encoded, new: Encoded) -> dict[str, StanValue]:
         """Return the data of the program without targets and priors."""
-        of_leaves = {
+        by_leaf = {
             "kind": [leaf.code for leaf in self.leaves],
             "n_columns": [len(leaf.columns) for leaf in self.leaves],
-            # A leaf without length-scales may be the last one: behind it there is no length-scale to point to.
-            "first_lengthscale": [leaf.lengthscale.start + 1 if leaf.columns else 1 for leaf in self.leaves],
-            "period_of": [leaf.period + 1 for leaf in self.leaves],
-            "rq_alpha_of": [leaf.rq_alpha + 1 for leaf in self.leaves],
-            "first_centre": [leaf.centre.start + 1 if leaf.kind == "LIN" else 0 for leaf in self.leaves],
-            "feature_of": [leaf.feature + 1 for leaf in self.leaves],
             "given_of": [leaf.given + 1 for leaf in self.leaves],
             "column": [column + 1 for leaf in self.leaves for column in leaf.columns],
             "steps": list(self.steps),
         }
-        arrays: dict[str, StanValue] = {name: np.array(values, dtype=np.int64) for name, values in of_leaves.items()}
+        counts = {}
+        for name, slot in SLOTS.items():
+            places = [leaf.places.get(name) for leaf in self.leaves]
+            by_leaf[slot.first] = [place.start + 1 if place else slot.absent for place in places]
+            counts[slot.count] = max((place.stop for place in places if place), default=0)
         return {
-            **inputs(train, new),
+            **column_inputs(train, new),
             "L": len(self.leaves),
-            "n_lengthscale": len(of_leaves["column"]),
-            "n_period": sum(leaf.period >= 0 for leaf in self.leaves),
-            "n_rq": sum(leaf.rq_alpha >= 0 for leaf in self.leaves),
-            "n_centre": sum(len(leaf.columns) for leaf in self.leaves if leaf.kind == "LIN"),
-            "n_feature": sum(leaf.feature >= 0 for leaf in self.leaves),
             "n_given": len(self.given),
             "n_split": self.n_split,
             "n_share": self.n_share,
             "depth": self.depth,
-            **arrays,
+            **counts,
+            **{name: np.array(values, dtype=np.int64) for name, values in by_leaf.items()},
             **self._given_data(train, new),
         }
 
     def _given_data(self, train: Encoded, new: Encoded) -> dict[str, StanValue]:
         own = Pairs.own(train, self.given).given
         triangles = [
-            np.concatenate([_lower_triangle(one.between(train, train)), diagonal])
-            for one, diagonal in zip(self.given, own, strict=True)
+            np.concatenate([_lower_triangle(part.between(train, train)), diagonal])
+            for part, diagonal in zip(self.given, own, strict=True)
         ]
         n = len(train)
         m = len(new)
         return {
             "given": _side_by_side(triangles, n * (n + 1) // 2),
-            "given_cross": _side_by_side([one.between(train, new).ravel(order="F") for one in self.given], n * m),
+            "given_cross": _side_by_side([part.between(train, new).ravel(order="F") for part in self.given], n * m),
             "given_own": _side_by_side(Pairs.own(new, self.given).given, m),
             "given_new": np.zeros((0, len(self.given))),
         }
 
     def correlation(self, pairs: Pairs, draws: Draws) -> FloatArray:
         """Return the values of the expression, (s, ...), without ``sigma_f``."""
-        return self._all_values([leaf.value(pairs, draws) for leaf in self.leaves], draws)[-1]
+        return self._all_values([leaf.evaluate(pairs, draws).value for leaf in self.leaves], draws)[-1]
 
     def correlation_gradient(self, pairs: Pairs, draws: Draws) -> tuple[FloatArray, FloatArray]:
         """Return the values (s, ...) and their derivatives by the real inputs of the first points, (s, ..., D_c)."""
-        both = [leaf.gradient(pairs, draws) for leaf in self.leaves]
-        values = self._all_values([value for value, _ in both], draws)
+        evaluations = [leaf.evaluate(pairs, draws) for leaf in self.leaves]
+        values = self._all_values([evaluation.value for evaluation in evaluations], draws)
         gradient = np.zeros((*values[-1].shape, len(pairs.real_columns)))
         for step, adjoint in zip(self.steps, self._adjoints(values, draws), strict=True):
             if step > 0:
-                for position, slope in both[step - 1][1]:
+                for position, slope in evaluations[step - 1].by_inputs():
                     gradient[..., position] += adjoint * slope
         return values[-1], gradient
 
@@ -131,18 +125,18 @@ class Plan:
         The function takes the derivatives (s, ...) of a scalar by the values and returns its derivatives by the
         hyperparameters, (s, entries) by name: one backward sweep over the steps.
         """
-        of_leaves = [leaf.pullback(pairs, draws) for leaf in self.leaves]
-        values = self._all_values([value for value, _ in of_leaves], draws)
+        evaluations = [leaf.evaluate(pairs, draws) for leaf in self.leaves]
+        values = self._all_values([evaluation.value for evaluation in evaluations], draws)
 
         def pullback(adjoint: FloatArray) -> dict[str, FloatArray]:
             operands = self._operands()
             s = len(draws["sigma_f"])
-            slopes = {name: np.zeros_like(draws[name]) for name in _HYPERPARAMETERS if name in draws}
+            slopes = {name: np.zeros_like(draws[name]) for name in SLOTS if name in draws}
             left, right = np.zeros((2, s, self.n_split + max(self.n_share, 1) - 1))
             for i, (step, inner) in enumerate(zip(self.steps, self._adjoints(values, draws), strict=True)):
                 outer = adjoint * inner
                 if step > 0:
-                    for name, entries, by_entry in of_leaves[step - 1][1](outer):
+                    for name, entries, by_entry in evaluations[step - 1].by_hyperparameters(outer):
                         slopes[name][:, entries] += by_entry
                 elif step < 0:
                     for weight, operand in zip((left, right), operands[i], strict=True):
@@ -182,7 +176,7 @@ class Plan:
 
     def component_correlations(self, pairs: Pairs, draws: Draws) -> FloatArray:
         """Return the values of each summand, (k, s, ...), without ``sigma_f``; they add up to the expression."""
-        values = [leaf.value(pairs, draws) for leaf in self.leaves]
+        values = [leaf.evaluate(pairs, draws).value for leaf in self.leaves]
         weights = self.weights(draws)
         products = []
         for component in self.components():

@@ -4,7 +4,7 @@ import pytest
 from testing_spaces import mixed_space
 
 from slayr_py import DataError
-from slayr_py.kernels.origins import binary_of, origin_of, radius_of
+from slayr_py.kernels.learned.origins import binary_of, origin_of, radius_of
 from slayr_py.space import Encoder
 
 COLUMNS = ("act[relu]", "act[tanh]", "act[gelu]", "layers", "lr", "size", "units")

@@ -1,4 +1,4 @@
-"""Expressions of kernels: text to trees and back, the canonical form, products multiplied out, and errors."""
+"""Expressions of kernels: text to trees and back, the canonical form, and errors."""
 
 from __future__ import annotations
 
@@ -6,20 +6,8 @@ import numpy as np
 import pytest
 
 from slayr_py.errors import DataError
-from slayr_py.kernels.expression import (
-    LEAVES,
-    MOST_NESTING,
-    Leaf,
-    Product,
-    Sum,
-    add,
-    canonical,
-    distribute,
-    leaves,
-    multiply,
-    parse,
-    spell,
-)
+from slayr_py.kernels.expressions import LEAVES, Leaf, Product, Sum, add, canonical, leaves, multiply, parse, spell
+from slayr_py.kernels.expressions.parser import MOST_NESTING
 
 SE, RQ, PER, LIN, C = (Leaf(name) for name in ("SE", "RQ", "PER", "LIN", "C"))
 
@@ -184,36 +172,6 @@ def test_canonical_form_is_its_own_and_ignores_order():
         assert canonical(shuffled(tree)) == form
 
 
-@pytest.mark.parametrize(
-    ("text", "wanted"),
-    [
-        ("SE", "SE"),
-        ("SE * LIN", "SE * LIN"),
-        ("SE * (LIN + RQ)", "SE * LIN + SE * RQ"),
-        ("(SE + LIN) * (RQ + PER)", "SE * RQ + SE * PER + LIN * RQ + LIN * PER"),
-        ("PER + SE * (LIN + RQ * (C + PER))", "PER + SE * LIN + SE * RQ * C + SE * RQ * PER"),
-    ],
-)
-def test_distribute(text, wanted):
-    assert spell(distribute(parse(text))) == wanted
-
-
-def test_distributed_expressions_have_the_same_value_and_no_sum_in_a_product():
-    rng = np.random.default_rng(3)
-    counted = 0
-    for tree in TREES:
-        numbers = {key: rng.random() for key in map(key_of, leaves(tree))}
-        try:
-            flat = distribute(tree)
-        except DataError:
-            continue
-        counted += 1
-        np.testing.assert_allclose(value(flat, numbers), value(tree, numbers), rtol=1e-10)
-        for term in flat.terms if isinstance(flat, Sum) else [flat]:
-            assert all(isinstance(part, Leaf) for part in (term.factors if isinstance(term, Product) else [term]))
-    assert counted > 200
-
-
 def test_canonical_forms_have_the_same_value():
     # Merging changes what belongs to a leaf: squared-exponential factors keep the value 1, sums of constants none.
     rng = np.random.default_rng(4)
@@ -221,12 +179,6 @@ def test_canonical_forms_have_the_same_value():
         if C not in leaves(tree):
             numbers = {key: 1.0 if key[0] == "SE" else rng.random() for key in map(key_of, leaves(tree))}
             np.testing.assert_allclose(value(canonical(tree), numbers), value(tree, numbers), rtol=1e-10)
-
-
-def test_too_many_terms_are_an_error_at_once():
-    text = " * ".join(["(SE + LIN)"] * 200)
-    with pytest.raises(DataError, match="has 16069380442.* terms, at most 1000 are possible; use it as it is"):
-        distribute(parse(text))
 
 
 @pytest.mark.parametrize(

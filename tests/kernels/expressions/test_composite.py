@@ -12,7 +12,8 @@ from testing_spaces import mixed_space, plain_space
 
 import slayr_py as sl
 from slayr_py.kernels import Composite, Hierarchical, Matern, from_name
-from slayr_py.kernels.composite import MOST_LEAVES
+from slayr_py.kernels.expressions import LEAVES
+from slayr_py.kernels.expressions.composite import MOST_LEAVES
 from slayr_py.kernels.priors import LogNormal, lengthscale_prior
 from slayr_py.space import Encoder
 
@@ -206,7 +207,7 @@ def test_shares_of_a_flat_sum_are_uniform_on_the_simplex():
     np.testing.assert_allclose(shares.var(axis=0), 1 / 18, atol=0.005)  # of Dirichlet(1, 1, 1)
 
 
-@pytest.mark.parametrize("leaf", ["SE", "RQ", "PER", "LIN", "MAT12", "MAT32", "MAT52", "C"])
+@pytest.mark.parametrize("leaf", LEAVES)
 def test_leaves_have_mean_variance_one(leaf):
     encoder = Encoder(plain_space())
     kernel = Composite(leaf)

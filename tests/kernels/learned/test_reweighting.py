@@ -3,12 +3,14 @@ from __future__ import annotations
 import itertools
 import math
 import pickle
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
 from slayr_py import DataError
-from slayr_py.kernels import free, reweighting
+from slayr_py.kernels import free, moment_features
+from slayr_py.kernels.learned import reweighting
 
 KERNELS = [
     free.Linear(),
@@ -148,12 +150,17 @@ def test_tempering_runs_from_the_kernel_itself_to_the_re_weighted_one():
 def test_engine_is_chosen_by_the_number_of_features(monkeypatch):
     u, alpha = machine()
     few = free.SquaredExponential(0.7).reweighted(u, alpha)
-    assert few.engine == "features" and 10 < few.n_features < 20_000
+    assert few.engine == "features"
     monkeypatch.setattr(reweighting, "_MOST_FEATURES", 100)
     many = free.SquaredExponential(0.7).reweighted(u, alpha)
-    assert many.engine == "pairs" and many.n_features is None
-    assert free.Linear().reweighted(u, alpha).n_features == 3
-    assert free.Polynomial(2, 1.0).reweighted(u, alpha).n_features == 10
+    assert many.engine == "pairs"
+
+
+def test_a_finite_series_has_a_feature_for_each_monomial():
+    u, alpha = machine()
+    for kernel, count in ((free.Linear(), 3), (free.Polynomial(2, 1.0), 10)):
+        found = moment_features(kernel.series(3), u, alpha, np.ones(3), 100, 1e-9)
+        assert len(found) == count
 
 
 @pytest.mark.parametrize("kernel", [free.SquaredExponential(0.8), free.Exponential(0.8), free.Polynomial(3)], ids=repr)
@@ -168,7 +175,12 @@ def test_binary_columns_need_one_feature(kernel):
     b = merged.covariance_gradient(u, u)[1]
     np.testing.assert_allclose(b[..., 2], a[..., 2], rtol=1e-7, atol=1e-9)
     if not isinstance(kernel, free.Polynomial):
-        assert merged.n_features < plain.n_features / 3
+        radius = np.array([1.0, 1.0, 0.5])
+        series = kernel.series(3)
+        few, many = (
+            moment_features(each, u, alpha, radius, 20_000, 3e-10) for each in (replace(series, binary=(0, 1)), series)
+        )
+        assert len(few) < len(many) / 3
     with pytest.raises(DataError, match="a binary column has the value 0.5"):
         merged.variance(np.array([[0.5, 0.0, 0.0]]))
 

@@ -164,7 +164,7 @@ def test_a_hierarchical_modulator_by_hand():
     kernel = FrequencyModulated(modulator)
     points = random_points(encoder, 30, 4)
     theta = random_theta(kernel, encoder, np.random.default_rng(5))
-    labels = kernel.labels(encoder)
+    labels = {h.name: h.labels for h in kernel.hyperparameters(encoder)}
     assert labels["gamma"] == tuple(n for n in encoder.names if n in {"kernel", "degree", "gamma", "coef0", "C"})
     # Evaluate the modulator on the whole space; a huge length-scale removes its only categorical dimension.
     position = {name: encoder.real_names.index(name) for name in encoder.real_names}

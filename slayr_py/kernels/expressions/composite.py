@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping
 from itertools import count
 from typing import Any, ClassVar
 
@@ -12,29 +11,19 @@ import numpy as np
 from typing_extensions import override
 
 from slayr_py.arguments import check_integer
-from slayr_py.errors import DataError, did_you_mean
+from slayr_py.errors import DataError
 from slayr_py.kernels.base import Kernel
-from slayr_py.kernels.contracts import COMPOSITE_GP, Contract, StanValue
-from slayr_py.kernels.expression import (
-    LEAVES,
-    Leaf,
-    Node,
-    Product,
-    Sum,
-    add,
-    canonical,
-    leaves,
-    multiply,
-    parse,
-    renamed,
-    spell,
-    spell_column,
-)
+from slayr_py.kernels.contracts import Contract, StanValue
+from slayr_py.kernels.expressions.contract import COMPOSITE_GP
+from slayr_py.kernels.expressions.language import Node, add, canonical, leaves, multiply, rename, spell
+from slayr_py.kernels.expressions.leaf_kernels import LEAVES
+from slayr_py.kernels.expressions.pairs import Given, Pairs
+from slayr_py.kernels.expressions.parser import parse
+from slayr_py.kernels.expressions.periodogram import peaks
+from slayr_py.kernels.expressions.placement import Placement, read_columns
+from slayr_py.kernels.expressions.plan import Plan
 from slayr_py.kernels.hyperparameters import Draws, Hyperparameter
-from slayr_py.kernels.leaves import STATIONARY, Given, Pairs, PlannedLeaf
-from slayr_py.kernels.periodogram import peaks
-from slayr_py.kernels.plan import Plan
-from slayr_py.kernels.priors import Beta, LogNormal, Normal, Prior, lengthscale_prior
+from slayr_py.kernels.priors import LogNormal, Prior
 from slayr_py.space import Encoded, FloatArray, Layout
 
 MOST_LEAVES = 64
@@ -67,7 +56,7 @@ class Composable(Kernel):
     def __rmul__(self, other: object) -> Composite:
         return self._refuse(other)
 
-    def _combine(self, other: object, join: Callable[[Node, Node], Node]) -> Composite:
+    def _combine(self, other: object, join: Callable[..., Node]) -> Composite:
         if not isinstance(other, Composable):
             return self._refuse(other)
         (left, given) = self.as_node()
@@ -77,7 +66,7 @@ class Composable(Kernel):
             taken = {*given, *others, *names.values(), *LEAVES}
             free = next(free for i in count(2) if (free := f"{name}{i}") not in taken)
             names[name] = name if given.get(name, kernel) is kernel else free
-        node = join(left, renamed(right, names))
+        node = join(left, rename(right, names))
         given = given | {names[name]: kernel for name, kernel in others.items()}
         n_leaves = len(leaves(node))
         return Composite.from_node(node, given, min(max(n_leaves, _DEFAULT_MOST_LEAVES), MOST_LEAVES))
@@ -86,13 +75,15 @@ class Composable(Kernel):
         if not isinstance(other, Kernel):
             raise TypeError(f"a kernel can be added to and multiplied by kernels, not by {other!r:.200}")
         raise DataError(
-            f"a kernel {other.name!r} cannot be a part of sums and products; composite, Matérn (p <= 2) and "
-            "pre-trained kernels can"
+            f"kernel {other.name!r} cannot be a part of sums and products; use a composite, a pre-trained or a Matérn "
+            "kernel with p <= 2"
         )
 
 
 class Planned(Composable):
     """A kernel that ``composite_gp`` fits: leaves and operations of an expression."""
+
+    contract: ClassVar[Contract] = COMPOSITE_GP
 
     @property
     def only_part(self) -> Given | None:
@@ -102,11 +93,6 @@ class Planned(Composable):
     @abstractmethod
     def plan(self, encoder: Layout) -> Plan:
         """Return leaves and operations on a space."""
-
-    @property
-    @override
-    def contract(self) -> Contract:
-        return COMPOSITE_GP
 
     @override
     def stan_data(self, train: Encoded, new: Encoded) -> dict[str, StanValue]:
@@ -146,7 +132,7 @@ class Planned(Composable):
 
 
 def as_composite(kernel: Kernel) -> Composite:
-    """Return a kernel that can be a part of sums and products as an expression.
+    """Return the composite kernel of a kernel that can be a part of sums and products.
 
     Raises
     ------
@@ -157,7 +143,8 @@ def as_composite(kernel: Kernel) -> Composite:
         return kernel
     if not isinstance(kernel, Composable):
         raise DataError(
-            f"a kernel {kernel.name!r} is no expression; composite, Matérn (p <= 2) and pre-trained kernels are"
+            f"kernel {kernel.name!r} cannot be part of an expression; use a composite, a pre-trained or a Matérn "
+            "kernel with p <= 2"
         )
     return Composite.from_node(*kernel.as_node())
 
@@ -220,8 +207,7 @@ class Composite(Planned):
         self, expression: str, given: Mapping[str, Kernel] | None = None, max_leaves: int = _DEFAULT_MOST_LEAVES
     ) -> None:
         self.given = dict(given or {})
-        for leaf, kernel in self.given.items():
-            _only_part(leaf, kernel)
+        self._parts = {leaf: _only_part(leaf, kernel) for leaf, kernel in self.given.items()}
         self.max_leaves = check_integer("max_leaves", max_leaves, 1, MOST_LEAVES)
         self._planned: tuple[Layout, Plan] | None = None  # a search asks for the plan of one space all the time
         self.node = parse(expression, self.given)
@@ -236,7 +222,7 @@ class Composite(Planned):
     def from_node(
         cls, node: Node, given: Mapping[str, Kernel] | None = None, max_leaves: int = _DEFAULT_MOST_LEAVES
     ) -> Composite:
-        """Return the kernel of a tree of ``slayr_py.kernels.expression``."""
+        """Return the kernel of a tree of ``slayr_py.kernels.expressions.language``."""
         return cls(spell(node), given, max_leaves)
 
     @override
@@ -263,11 +249,16 @@ class Composite(Planned):
     def description(self) -> str:
         return f"composite kernel {self.expression}"
 
+    @property
+    @override
+    def short_name(self) -> str:
+        return self.expression
+
     @override
     def check_encoder(self, encoder: Layout) -> None:
         super().check_encoder(encoder)
         for leaf in leaves(self.node):
-            _columns(leaf, encoder)
+            read_columns(leaf, encoder)
         for kernel in self.given.values():
             kernel.check_encoder(encoder)
 
@@ -275,133 +266,29 @@ class Composite(Planned):
     def plan(self, encoder: Layout) -> Plan:
         planned = self._planned
         if planned is None or planned[0] is not encoder:
-            self._planned = planned = (encoder, self._layout(encoder).plan)
+            self._planned = planned = (encoder, Placement(self.node, self._parts, encoder).plan)
         return planned[1]
 
     @override
     def hyperparameters(self, encoder: Layout) -> tuple[Hyperparameter, ...]:
-        return self._layout(encoder).hyperparameters()
+        return Placement(self.node, self._parts, encoder).hyperparameters
 
     @override
     def component_names(self, encoder: Layout) -> tuple[str, ...]:
         plan = self.plan(encoder)
-        found = leaves(self.node)
-        names = [" * ".join(spell(found[leaf]) for leaf in one.leaves) for one in plan.components()]
+        texts = [spell(leaf) for leaf in leaves(self.node)]
+        names = [" * ".join(texts[leaf] for leaf in component.leaves) for component in plan.components()]
         # Equal summands are told apart by the numbers of their leaves.
-        labels = [" * ".join(plan.leaves[leaf].label for leaf in one.leaves) for one in plan.components()]
-        return tuple(label if names.count(n) > 1 else n for n, label in zip(names, labels, strict=True))
+        labels = [" * ".join(plan.leaves[leaf].label for leaf in component.leaves) for component in plan.components()]
+        return tuple(label if names.count(name) > 1 else name for name, label in zip(names, labels, strict=True))
 
     @override
     def informed_priors(self, train: Encoded, y: FloatArray) -> dict[str, Prior]:
         n_period = sum(leaf.name == "PER" for leaf in leaves(self.node))
         if not n_period or len(train) <= _PERIODOGRAM_POINTS or train.columns.shape[1] != 1:
             return {}
-        found = peaks(train.columns[:, 0], y, 1)
-        return {"period": LogNormal(float(np.log(found[0])), 0.5)} if len(found) else {}
-
-    def _layout(self, encoder: Layout) -> _Builder:
-        builder = _Builder(encoder, self.given)
-        builder.add(self.node)
-        return builder
-
-
-@dataclass
-class _Builder:
-    """Places of the hyperparameters of an expression on one space, collected from its leaves in reading order."""
-
-    encoder: Layout
-    given_kernels: Mapping[str, Kernel]
-    leaves: list[PlannedLeaf] = field(default_factory=list)
-    steps: list[int] = field(default_factory=list)
-    given: list[Given] = field(default_factory=list)
-    priors: dict[str, list[LogNormal | Normal | Beta]] = field(default_factory=dict)
-    labels: dict[str, list[str]] = field(default_factory=dict)
-
-    @property
-    def plan(self) -> Plan:
-        return Plan(tuple(self.leaves), tuple(self.steps), tuple(self.given), n_split=self._count("split"))
-
-    def add(self, node: Node) -> None:
-        """Append the steps of a node."""
-        if isinstance(node, Leaf):
-            self._add_leaf(node)
-            return
-        parts = node.terms if isinstance(node, Sum) else node.factors
-        self.add(parts[0])
-        for i, part in enumerate(parts[1:], start=1):
-            self.add(part)
-            if isinstance(node, Product):
-                self.steps.append(0)
-                continue
-            # i summands are on the left: together with the splits before, the weights are uniform on the simplex.
-            left = spell(Sum(parts[:i]) if i > 1 else parts[0])
-            self._place("split", [f"{self._count('split') + 1}:{left}"], Beta(i, 1))
-            self.steps.append(-self._count("split"))
-
-    def hyperparameters(self) -> tuple[Hyperparameter, ...]:
-        """Return the hyperparameters that the expression has, in the program's order."""
-        declared = [parameter.name for parameter in COMPOSITE_GP.own_parameters if parameter.name in self.labels]
-        return tuple(
-            Hyperparameter(name, _joined(self.priors[name]), tuple(self.labels[name]), _DIMENSIONS[name])
-            for name in declared
-        )
-
-    def _add_leaf(self, leaf: Leaf) -> None:
-        number = f"{len(self.leaves) + 1}:{leaf.name}"
-        given = self.given_kernels[leaf.name] if leaf.name in self.given_kernels else None
-        kind = leaf.name
-        columns = _columns(leaf, self.encoder)
-        if given is not None:
-            part = _only_part(leaf.name, given)
-            self.given.append(part)
-            kind = part.kind
-        names = [f"{number}[{self.encoder.column_names[column]}]" for column in columns]
-        prior = LogNormal(0.0, 1.0) if kind in ("PER", "LIN") else lengthscale_prior(len(columns))
-        self.leaves.append(
-            PlannedLeaf(
-                label=number,
-                kind=kind,
-                columns=columns,
-                lengthscale=self._place("lengthscale", names, prior),
-                centre=self._place("centre", names if kind == "LIN" else [], Normal(0.5, 0.5)),
-                period=self._place_one("period", number, kind == "PER", LogNormal(float(np.log(0.2)), 1.0)),
-                rq_alpha=self._place_one("rq_alpha", number, kind == "RQ", LogNormal(0.0, 1.0)),
-                feature=self._place_one("feature_lengthscale", number, kind == "squared distance", LogNormal(0.0, 1.0)),
-                given=len(self.given) - 1 if given is not None else -1,
-            )
-        )
-        self.steps.append(len(self.leaves))
-
-    def _count(self, name: str) -> int:
-        return len(self.labels.get(name, ()))
-
-    def _place(self, name: str, labels: Sequence[str], prior: LogNormal | Normal | Beta) -> slice:
-        """Append entries of a hyperparameter; return where they are."""
-        start = self._count(name)
-        if labels:
-            self.labels.setdefault(name, []).extend(labels)
-            self.priors.setdefault(name, []).extend([prior] * len(labels))
-        return slice(start, start + len(labels))
-
-    def _place_one(self, name: str, label: str, wanted: bool, prior: LogNormal) -> int:
-        return self._place(name, [label], prior).start if wanted else -1
-
-
-_DIMENSIONS = {
-    "lengthscale": "leaf_column",
-    "period": "periodic_leaf",
-    "rq_alpha": "rational_quadratic_leaf",
-    "centre": "linear_column",
-    "split": "left_summand",
-    "share": "part",
-    "feature_lengthscale": "feature_leaf",
-}
-
-
-def _joined(priors: Sequence[LogNormal | Normal | Beta]) -> Prior:
-    """Return one prior of a vector with the parameters of each entry."""
-    values = [[v for k, v in prior.asdict().items() if k != "family"] for prior in priors]
-    return type(priors[0])(*map(list, zip(*values, strict=True)))
+        period = peaks(train.columns[:, 0], y, 1)
+        return {"period": LogNormal(float(np.log(period[0])), 0.5)} if len(period) else {}
 
 
 def _only_part(name: str, kernel: Kernel) -> Given:
@@ -413,44 +300,6 @@ def _only_part(name: str, kernel: Kernel) -> Given:
             f"pre.kernel(layers=2, base=None), got {kernel!r:.200}"
         )
     return part
-
-
-def _columns(leaf: Leaf, encoder: Layout) -> tuple[int, ...]:
-    """Return the columns of the encoded inputs that a leaf reads.
-
-    Raises
-    ------
-    DataError
-        For an unknown parameter, or a periodic or linear leaf of a categorical one.
-    """
-    if leaf.name not in (*STATIONARY, "PER", "LIN"):
-        return ()
-    for name in leaf.columns or ():
-        if name not in encoder.names:
-            near = did_you_mean(name, map(spell_column, encoder.names))
-            raise DataError(f"{spell(leaf)}: no parameter {name!r}{near}")
-    wanted = encoder.names if leaf.columns is None else leaf.columns
-    kinds = {d.name: d.kind for d in encoder.dimensions}
-    places = _places(encoder)
-    for name in wanted:
-        if kinds[name] == "categorical" and leaf.name not in STATIONARY:
-            others = ",".join(spell_column(n) for n in encoder.names if kinds[n] != "categorical")
-            way_out = f"name the others: {leaf.name}[{others}]" if others else "use SE, RQ or a Matérn kernel"
-            raise DataError(
-                f"{spell(leaf)}: {leaf.name} needs real or ordinal parameters, and {name!r} is categorical; {way_out}"
-            )
-    return tuple(column for name in wanted for column in places[name])
-
-
-def _places(encoder: Layout) -> dict[str, range]:
-    """Return the columns of the encoded inputs of each parameter. Names of columns need not be distinct."""
-    places = {}
-    end = 0
-    for d in encoder.dimensions:
-        start = end
-        end = end + (len(d.levels) if d.kind == "categorical" else 1)
-        places[d.name] = range(start, end)
-    return places
 
 
 def _scaled(values: FloatArray, draws: Draws, axis: int = 0) -> FloatArray:

@@ -15,10 +15,11 @@ from typing_extensions import override
 
 from slayr_py.errors import DataError, did_you_mean
 from slayr_py.kernels.base import Kernel
-from slayr_py.kernels.base_kernels import checked_order, correlation, slope
-from slayr_py.kernels.contracts import BASES, COMBINATIONS, FM_GP, MODULATORS, Contract, StanValue
+from slayr_py.kernels.base_kernels import BASES, checked_order, correlation, slope
+from slayr_py.kernels.contracts import Contract, StanValue
 from slayr_py.kernels.hyperparameters import Draws, Hyperparameter
-from slayr_py.kernels.modulators import (
+from slayr_py.kernels.mixed.contract import COMBINATIONS, FM_GP, MODULATORS
+from slayr_py.kernels.mixed.modulators import (
     Diffusion,
     Laplacian,
     Modulator,
@@ -27,8 +28,8 @@ from slayr_py.kernels.modulators import (
     squared_distance,
     squared_distance_gradient,
 )
+from slayr_py.kernels.mixed.spectral import damping, graph_data, own_weights, vertex_weights
 from slayr_py.kernels.priors import lengthscale_prior
-from slayr_py.kernels.spectral import damping, graph_data, own_weights, vertex_weights
 from slayr_py.space import Encoded, FloatArray, Layout
 
 Combine = Literal["product", "sum"]
@@ -58,6 +59,7 @@ class Separable(Kernel):
     """
 
     name: ClassVar[str] = "separable"
+    contract: ClassVar[Contract] = FM_GP
     needs_graphs: ClassVar[bool] = True
 
     def __init__(
@@ -78,11 +80,6 @@ class Separable(Kernel):
         self.base: Literal["se", "matern"] = base
         self.p = checked_order(p)
         self._response = _GRAPHS[graph]
-
-    @property
-    @override
-    def contract(self) -> Contract:
-        return FM_GP
 
     @override
     def options(self) -> dict[str, Any]:

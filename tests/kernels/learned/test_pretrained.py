@@ -17,7 +17,7 @@ import slayr_py as sl
 from slayr_py import DataError, StorageError, svm
 from slayr_py.inference import replay_folder
 from slayr_py.inference.model import Model
-from slayr_py.kernels import Composite, Matern, Mixture, Pretrained, from_name
+from slayr_py.kernels import Composite, Matern, Pretrained, from_name
 from slayr_py.space import Encoder
 
 SUPPORT = np.array([[0.1, 0.9], [0.4, 0.2], [0.8, 0.7], [0.6, 0.5], [0.3, 0.3]])
@@ -66,7 +66,8 @@ def test_covariance_is_the_weighted_sum_of_its_parts(space):
     whole = pretrained(space(), base=Matern(p=1))
     points = random_points(encoder, 12, 0)
     theta = random_theta(whole, encoder, np.random.default_rng(1))
-    assert whole.labels(encoder)["share"] == whole.component_names(encoder) == ("one layer", "two layers", "base")
+    share = next(h for h in whole.hyperparameters(encoder) if h.name == "share")
+    assert share.labels == whole.component_names(encoder) == ("one layer", "two layers", "base")
     parts = [
         pretrained(space(), 1, None).gram(points, points, {"sigma_f": 1.0}),
         pretrained(space(), 2, None).gram(
@@ -303,15 +304,6 @@ def test_notes_are_about_the_share_of_the_base():
     assert misleading[0].endswith("(90% interval 0.53 to 0.97): the related data do not help, or mislead")
     assert kernel().notes({"share": shares[40:41]}) == ("share of the base kernel 0.40",)  # of a mode
     assert kernel(base=None).notes({"share": shares[:, :2]}) == ()
-
-
-def test_mixture_is_a_sum_of_kernels():
-    assert Mixture().expression == "SE + MAT12 + MAT32"
-    assert Mixture(parts=("rq", "matern2")).expression == "RQ + MAT52" and Mixture("se").expression == "SE"
-    with pytest.raises(DataError, match="unknown part 'matern3' of a mixture; did you mean 'matern"):
-        Mixture(parts=("se", "matern3"))
-    with pytest.raises(DataError, match="a mixture needs parts; known: se, rq"):
-        Mixture(parts=())
 
 
 def test_options_that_the_kernel_needs_are_named():

@@ -21,8 +21,8 @@ from numpy.typing import ArrayLike
 
 from slayr_py.arguments import check_integer, check_number
 from slayr_py.errors import DataError, did_you_mean
-from slayr_py.kernels.power_series import PowerSeries
-from slayr_py.kernels.reweighting import Reweighted
+from slayr_py.kernels.learned.power_series import PowerSeries
+from slayr_py.kernels.learned.reweighting import Reweighted
 from slayr_py.space import FloatArray
 
 __all__ = ["Exponential", "FreeKernel", "Linear", "Polynomial", "SquaredExponential", "from_family"]

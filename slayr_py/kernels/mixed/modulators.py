@@ -28,10 +28,11 @@ from typing_extensions import override
 
 from slayr_py.arguments import check_integer
 from slayr_py.errors import DataError
-from slayr_py.kernels.conditional_tree import Tree
-from slayr_py.kernels.contracts import MODULATORS, StanValue
+from slayr_py.kernels.contracts import StanValue
 from slayr_py.kernels.hierarchical import Hierarchical
 from slayr_py.kernels.hyperparameters import Draws, Hyperparameter
+from slayr_py.kernels.mixed.conditional_tree import Tree
+from slayr_py.kernels.mixed.contract import MODULATORS
 from slayr_py.kernels.priors import Dirichlet, LogNormal, lengthscale_prior
 from slayr_py.space import Encoded, FloatArray, Layout
 
