@@ -18,7 +18,8 @@ from slayr_py.inference.model import Likelihood, Model, Warp
 from slayr_py.inference.named_priors import Priors
 from slayr_py.inference.observed import observe
 from slayr_py.inference.posterior import Posterior
-from slayr_py.inference.sampling.attempts import Attempt, fit_until_ok
+from slayr_py.inference.sampling.ladder import Attempt, fit_until_ok
+from slayr_py.inference.sampling.methods import METHODS
 from slayr_py.inference.sampling.options import FitKeywords, FitOptions
 from slayr_py.inference.sampling.programs import compiled
 from slayr_py.inference.sampling.run import run
@@ -163,7 +164,7 @@ class GaussianProcess(Model):
         options = FitOptions.given(options, fit)
         seed = check_integer("seed", seed, minimum=0)  # before anything is compiled
         maximize = check_flag("maximize", maximize)
-        observed = observe(self, configs, y, options.method == "map", options.pointwise, maximize, y_sd)
+        observed = observe(self, configs, y, METHODS[options.method].point_estimate, options.pointwise, maximize, y_sd)
         if self.inducing is not None:
             return fit_sparse(observed, self.inducing, options, seed)
         if start is not None:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, replace
-from typing import Literal, TypedDict, get_args
+from typing import Any, Literal, TypedDict, get_args
 
 import numpy as np
 from typing_extensions import Unpack
@@ -90,6 +91,23 @@ class FitOptions:
         object.__setattr__(self, "target_acceptance", float(target))
         object.__setattr__(self, "retries", check_integer("retries", self.retries, minimum=0))
         check_flag("pointwise", self.pointwise)
+
+    @classmethod
+    def recorded(cls, arguments: Mapping[str, Any]) -> FitOptions:
+        """Return the options of a run from its recorded arguments, which have only those that its method uses.
+
+        A run without chains records the draws of all chains; it is repeated with as many draws of one chain.
+
+        Raises
+        ------
+        KeyError
+            If the method is missing.
+        DataError
+            For an illegal value.
+        """
+        names = {option.name for option in fields(cls)}
+        given = {name: value for name, value in arguments.items() if name in names}
+        return cls(**{"chains": 1, "method": arguments["method"]} | given)
 
     def updated(self, **changes: Unpack[FitKeywords]) -> FitOptions:
         """Return these options with some of them replaced.

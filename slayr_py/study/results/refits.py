@@ -11,6 +11,7 @@ from optuna.trial import FrozenTrial
 
 from slayr_py.errors import DataError, SlayrError, StorageError
 from slayr_py.inference import (
+    METHODS,
     Observed,
     Posterior,
     Replay,
@@ -170,7 +171,9 @@ def _condition(study: Study, number: int, name: str, progress: Callable[[str], N
         model = recorded_model(record)
         results = condition_results(study, model.encoder.space, name, numbers)
         pointwise = record["arguments"].get("pointwise", True)
-        observed = observe(model, results.configs, results.values, record["arguments"]["method"] == "map", pointwise)
+        observed = observe(
+            model, results.configs, results.values, METHODS[record["arguments"]["method"]].point_estimate, pointwise
+        )
         return posterior_again(record, observed, progress)
     except SlayrError:
         raise
@@ -210,7 +213,7 @@ def _recorded_fit(study: Study, number: int, reduced: Mapping[str, Any], start_k
             model,
             values.configs,
             values.y,
-            arguments["method"] == "map",
+            METHODS[arguments["method"]].point_estimate,
             arguments.get("pointwise", True),
             values.maximize,
             values.errors,

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import fields
+from typing import get_args
 
 import pytest
 from testing_fits import quick_fit
 
 import slayr_py as sl
-from slayr_py.inference import FitKeywords, FitOptions
+from slayr_py.inference import METHODS, FitKeywords, FitOptions, Method
 
 
 @pytest.mark.parametrize("wrong", [-1, 0.5, True, "1", None])
@@ -47,3 +48,12 @@ def test_every_option_is_a_keyword_with_a_description():
     assert [option.name for option in fields(FitOptions)] == list(FitKeywords.__annotations__)
     for option in fields(FitOptions):
         assert option.metadata["help"].endswith(".") and option.name in FitOptions.__doc__
+
+
+def test_the_methods_are_in_one_table():
+    assert tuple(METHODS) == get_args(Method)
+    assert [name for name, method in METHODS.items() if method.has_chains] == ["nuts"]
+    for method in METHODS.values():
+        assert type(method).__doc__
+        assert (method.checks == ()) == method.point_estimate
+        assert method.has_chains == (method.kind(None) == "cold") and method.carries == (method.kind(None) == "carried")
