@@ -49,7 +49,7 @@ STUDY = [
     ["distributions"],
     ["storage"],
     ["fit_cache", "constraints"],
-    ["objective", "conditions", "loop_fits"],
+    ["objective", "feasibility", "loop_fits"],
     ["proposal", "history", "inferred_space", "suggesting"],
     ["kernel_searches"],
     ["sampler", "asktell"],

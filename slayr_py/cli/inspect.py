@@ -16,7 +16,7 @@ from slayr_py.cli.studies import load_study
 from slayr_py.cli.wrapping import wrapped
 from slayr_py.display import cell, config_lines, printable, table_text
 from slayr_py.errors import DataError
-from slayr_py.inference import INFLUENTIAL
+from slayr_py.inference import CHECKS, INFLUENTIAL
 from slayr_py.study import (
     FAILURE_KEY,
     Result,
@@ -185,14 +185,7 @@ _FIT_COLUMNS = {
     "kernel": ("kernel", ""),
     "method": ("method", ""),
     "observations": ("n", ""),
-    "rhat_max": ("rhat", ".3f"),
-    "ess_bulk_min": ("ess_bulk", ".0f"),
-    "ess_tail_min": ("ess_tail", ".0f"),
-    "divergences": ("div", ""),
-    "max_treedepth_hits": ("treedepth", ""),
-    "ebfmi_min": ("ebfmi", ".2f"),
-    "loo_pareto_k_max": ("k_loo", ".2f"),
-    "pareto_k": ("pareto_k", ".2f"),
+    **{name: (check.short, check.form) for name, check in CHECKS.items()},
     "start": ("start", ""),
     "since_nuts": ("since_nuts", ""),
     "attempts": ("attempts", ""),

@@ -9,7 +9,7 @@ import typer
 from slayr_py.cli.studies import is_study, load_study
 from slayr_py.display import printable
 from slayr_py.errors import DataError, InferenceError
-from slayr_py.inference import Replay, replay_folder
+from slayr_py.inference import METHODS, Replay, replay_folder
 from slayr_py.kernels import from_name as kernel_from_name
 from slayr_py.study import last_fitted, quiet_optuna, replay_parts
 
@@ -83,7 +83,7 @@ def _report(record: dict[str, Any], again: Replay) -> str:
     if again.worst == 0:
         lines.append("summaries    the same")
     else:
-        errors = "relative" if arguments["method"] == "map" else "Monte Carlo errors"
+        errors = "relative" if METHODS[arguments["method"]].point_estimate else "Monte Carlo errors"
         verdict = "agree" if again.agrees else "DISAGREE"
         lines.append(
             f"summaries    {verdict}: largest difference {again.worst:.3g} {errors} "

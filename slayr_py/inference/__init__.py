@@ -2,7 +2,13 @@
 
 from slayr_py.inference.components import Components as Components, components as components
 from slayr_py.inference.diagnostics.arviz_bridge import save_plot as save_plot, standard_error as standard_error
-from slayr_py.inference.diagnostics.checks import INFLUENTIAL as INFLUENTIAL, Diagnostics, reason as reason
+from slayr_py.inference.diagnostics.checks import (
+    CHECKS as CHECKS,
+    INFLUENTIAL as INFLUENTIAL,
+    Check as Check,
+    Diagnostics,
+    reason as reason,
+)
 from slayr_py.inference.functions import draw_functions as draw_functions
 from slayr_py.inference.gaussian_process import GaussianProcess
 from slayr_py.inference.likelihood import Targets as Targets
@@ -33,6 +39,8 @@ from slayr_py.inference.replay import (
     replay,
     replay_folder,
 )
+from slayr_py.inference.sampling.ladder import Attempt as Attempt, Outcome as Outcome
+from slayr_py.inference.sampling.methods import METHODS as METHODS
 from slayr_py.inference.sampling.nuts import MOST as MOST
 from slayr_py.inference.sampling.options import FitKeywords as FitKeywords, FitOptions, Method as Method
 from slayr_py.inference.sampling.programs import (

@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 from ConfigSpace import ConfigurationSpace
 from numpy.typing import ArrayLike
+from typing_extensions import Unpack
 
 from slayr_py.arguments import check_flag, check_integer
 from slayr_py.errors import DataError
@@ -17,8 +18,9 @@ from slayr_py.inference.model import Likelihood, Model, Warp
 from slayr_py.inference.named_priors import Priors
 from slayr_py.inference.observed import observe
 from slayr_py.inference.posterior import Posterior
-from slayr_py.inference.sampling.attempts import Attempt, fit_until_ok
-from slayr_py.inference.sampling.options import FitOptions, Method
+from slayr_py.inference.sampling.ladder import Attempt, fit_until_ok
+from slayr_py.inference.sampling.methods import METHODS
+from slayr_py.inference.sampling.options import FitKeywords, FitOptions
 from slayr_py.inference.sampling.programs import compiled
 from slayr_py.inference.sampling.run import run
 from slayr_py.inference.sampling.warm_start import WarmStart
@@ -104,22 +106,14 @@ class GaussianProcess(Model):
         self,
         configs: Encoded | Iterable[Mapping[str, Any]] | Any,
         y: ArrayLike,
-        method: Method = FitOptions.method,
-        chains: int = FitOptions.chains,
-        warmup: int = FitOptions.warmup,
-        draws: int = FitOptions.draws,
-        seed: int = 1,
-        target_acceptance: float = FitOptions.target_acceptance,
-        max_treedepth: int = FitOptions.max_treedepth,
-        ess: int | None = FitOptions.ess,
-        start: WarmStart | None = None,
-        retries: int = FitOptions.retries,
-        progress: Callable[[str], None] | None = None,
         *,
+        seed: int = 1,
+        start: WarmStart | None = None,
         y_sd: ArrayLike | None = None,
-        pointwise: bool = FitOptions.pointwise,
-        options: FitOptions | None = None,
         maximize: bool = False,
+        progress: Callable[[str], None] | None = None,
+        options: FitOptions | None = None,
+        **fit: Unpack[FitKeywords],
     ) -> Posterior:
         """Fit to observed values.
 
@@ -129,44 +123,26 @@ class GaussianProcess(Model):
             ``Configuration`` objects, mappings, a DataFrame, an (n, D) array, or ``Encoded``.
         y : (n,) array_like
             Observed values in the user's units; standardised before the fit. For the probit likelihood True or False.
-        method : {"nuts", "carried", "pathfinder", "laplace", "map"}
-            "nuts" is Hamiltonian Monte Carlo. "carried" is importance sampling from a mixture fitted to the draws of
-            ``start``, for programs of at most 15 parameters. "pathfinder" and "laplace" are approximations whose draws
-            are importance-resampled. If the Pareto k of importance ratios exceeds 0.7, or they are worth too few draws,
-            the fit falls back to NUTS. "map" is the mode (of the hyperparameters on the logarithmic scale) as a single
-            draw.
-        chains, warmup, draws : int
-            Number of chains, and iterations of each; other methods return ``chains * draws`` draws.
         seed : int
             Fixes every draw.
-        target_acceptance : float
-            Acceptance statistic to which the step size is adapted, in (0, 1).
-        max_treedepth : int
-            A trajectory has at most 2**max_treedepth steps.
-        ess : int, optional
-            Continue sampling, up to 16 times ``draws``, until the smallest bulk effective sample size of a
-            hyperparameter reaches this number and R-hat is within its limit.
         start : WarmStart, optional
             `Posterior.warm_start` of a fit to nearly the same data: the chains start there with a short warm-up. If
             the diagnostics fail, a fit with a full warm-up follows.
-        retries : int
-            Number of retries of a NUTS fit whose diagnostics fail. Each has another seed and settings that address the
-            failure: twice the warm-up, a target acceptance halfway to 1, or one more tree level.
         y_sd : float or (n,) array_like, optional
             Known standard deviations of the errors of y, in the user's units. The noise of an observation is the sum of
             this error and of one with the standard deviation ``sigma_n``, which all observations have. Under a warp the
             known error is multiplied by the slope of the transformation.
-        pointwise : bool
-            Compute ``log_likelihood`` and ``posterior_predictive`` of ``idata``, which :meth:`Posterior.loo` and plots
-            of the fit need. Without them a fit is a little quicker; :meth:`Posterior.with_pointwise` adds them.
-        progress : callable, optional
-            Called with the name of each phase.
-        options : FitOptions, optional
-            Replaces ``method``, ``chains``, ``warmup``, ``draws``, ``target_acceptance``, ``max_treedepth``, ``ess``,
-            ``retries`` and ``pointwise``, which must then keep their defaults.
         maximize : bool
             Larger values are better: the model is fitted to the negated values, which matters to a warp and to the
             acquisition. Predictions keep the user's units and direction.
+        progress : callable, optional
+            Called with the name of each phase.
+        options : FitOptions, optional
+            Replaces all single options.
+        **fit
+            Single options of the fit, by the names of the attributes of :class:`~slayr_py.inference.FitOptions`:
+            ``method``, ``chains``, ``warmup``, ``draws``, ``target_acceptance``, ``max_treedepth``, ``ess``,
+            ``retries``, ``pointwise``.
 
         Returns
         -------
@@ -180,17 +156,15 @@ class GaussianProcess(Model):
             If a configuration does not belong to the space.
         DataError
             If y has another length, is empty or not finite, or an option is illegal.
+        TypeError
+            For an unknown option.
         InferenceError
             If Stan fails.
         """
-        single = FitOptions(method, chains, warmup, draws, target_acceptance, max_treedepth, ess, retries, pointwise)
-        if options is None:
-            options = single
-        elif changed := single.changed():
-            raise DataError(f"options= replaces the single fit options; remove {', '.join(changed)}, or options=")
+        options = FitOptions.given(options, fit)
         seed = check_integer("seed", seed, minimum=0)  # before anything is compiled
         maximize = check_flag("maximize", maximize)
-        observed = observe(self, configs, y, options.method == "map", options.pointwise, maximize, y_sd)
+        observed = observe(self, configs, y, METHODS[options.method].point_estimate, options.pointwise, maximize, y_sd)
         if self.inducing is not None:
             return fit_sparse(observed, self.inducing, options, seed)
         if start is not None:

@@ -20,7 +20,7 @@ from slayr_py.errors import DataError, StorageError
 from slayr_py.inference.components import Components, components
 from slayr_py.inference.diagnostics.arviz_bridge import leave_one_out
 from slayr_py.inference.diagnostics.arviz_tree import arviz_tree, groups_of, prepare, to_arviz
-from slayr_py.inference.diagnostics.checks import Diagnostics, diagnose
+from slayr_py.inference.diagnostics.checks import Diagnostics
 from slayr_py.inference.likelihood import Targets
 from slayr_py.inference.model import Model
 from slayr_py.inference.observed import Observed
@@ -40,6 +40,7 @@ from slayr_py.inference.records.data_tree import flat_draws, log_prior, pointwis
 from slayr_py.inference.records.record import as_text, make_record
 from slayr_py.inference.records.saved import Format
 from slayr_py.inference.records.summary import entries
+from slayr_py.inference.sampling.methods import METHODS, diagnose_run
 from slayr_py.inference.sampling.options import FitOptions
 from slayr_py.inference.sampling.output import Run, columns_of
 from slayr_py.inference.sampling.programs import compiled
@@ -138,14 +139,7 @@ class Posterior:
         idata = arviz_tree(posterior_groups(model, observed.train, y, result, observed.y_mean, observed.y_sd))
         sampled = {name: ~fixed for name, fixed in model.fixed.items() if name in result.variables and not fixed.all()}
         hyperparameters = {name: result.variables[name][..., np.atleast_1d(free)] for name, free in sampled.items()}
-        diagnostics = diagnose(
-            hyperparameters,
-            result.arguments,
-            result.sampler,
-            result.pareto_k,
-            result.importance_ess,
-            leave_one_out(idata),
-        )
+        diagnostics = diagnose_run(result, hyperparameters, leave_one_out(idata))
         draws = flat_draws(model, idata["posterior"].to_dataset())
         diagnostics = replace(diagnostics, kernel_notes=model.kernel.notes(draws))
         maximize = observed.y_sd < 0
@@ -405,22 +399,12 @@ class Posterior:
         DataError
             If this is neither a NUTS fit nor carried from one.
         """
-        method = self.record["arguments"]["method"]
-        if method not in ("nuts", "carried"):
-            raise DataError(f"a {method} fit has no chains to start from; use method='nuts'")
         stored = self._idata["unconstrained_posterior"].to_dataset()
         draws = {
             name: stored[name].values.reshape(*stored[name].shape[:2], *shape)
             for name, shape in self.model.parameter_shapes.items()
         }
-        if method == "carried":
-            return WarmStart.without_chains(draws, WarmStart.fromdict(self.record["start"]))
-        return WarmStart.after(
-            draws,
-            np.array([chain["step_size"] for chain in self.record["adaptation"]]),
-            float(self._idata["sample_stats"]["acceptance_rate"].mean()),
-            self.record["arguments"]["target_acceptance"],
-        )
+        return METHODS[self.record["arguments"]["method"]].warm_start(draws, self.record, self._idata)
 
     def with_prior(self, draws: int = 500, chains: int = 4, warmup: int = 500, seed: int = 1) -> Posterior:
         """Return this posterior with three more groups in ``idata``: draws from the prior.

@@ -19,10 +19,11 @@ from slayr_py.inference.posterior import Posterior
 from slayr_py.inference.records.environment import differences, environment
 from slayr_py.inference.records.record import FORMER_NAMES, data_digest, digest, with_current_names
 from slayr_py.inference.records.summary import compare, entries, summarise
+from slayr_py.inference.sampling.methods import METHODS
 from slayr_py.inference.sampling.options import FitOptions
 from slayr_py.inference.sampling.output import Run
 from slayr_py.inference.sampling.programs import Likelihood, compiled, program_names
-from slayr_py.inference.sampling.run import RECORDED_OPTIONS, run
+from slayr_py.inference.sampling.run import run
 from slayr_py.inference.sampling.seeds import stan_seed
 from slayr_py.inference.sampling.warm_start import WarmStart
 from slayr_py.toolchain import CompiledProgram
@@ -224,13 +225,11 @@ def _parse(record: Mapping[str, Any]) -> _RecordedRun:
         raise ValueError(f"{program!r:.80} is not the program of its kernel, {model.kernel.program}")
     if likelihood not in get_args(Likelihood):
         raise ValueError(f"no likelihood {likelihood!r:.80}; known: {', '.join(get_args(Likelihood))}")
-    # Records have only the options that their method uses; that of an approximation has the draws of all chains.
-    recorded = {name: arguments[name] for name in (*RECORDED_OPTIONS, "pointwise") if name in arguments}
-    options = FitOptions(method=arguments["method"], **{"chains": 1} | recorded)
+    options = FitOptions.recorded(arguments)
     stan_seed(arguments["seed"])
     start = None if record["start"] is None else WarmStart.fromdict(record["start"])
     if start is not None:
-        model.check_start(start, options.chains if options.method == "nuts" else start.chains)
+        model.check_start(start, options.chains if METHODS[options.method].has_chains else start.chains)
     if record["summary"].keys() != entries(model).keys():
         raise ValueError(f"its summary is of {', '.join(record['summary'])}, its model of {', '.join(entries(model))}")
     compare(record["summary"], record["summary"])

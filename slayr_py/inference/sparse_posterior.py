@@ -18,7 +18,7 @@ from typing_extensions import override
 from slayr_py.errors import DataError
 from slayr_py.inference.components import Components
 from slayr_py.inference.diagnostics.arviz_tree import arviz_tree
-from slayr_py.inference.diagnostics.checks import PARETO_K_LIMIT, diagnose, importance_ess_limit
+from slayr_py.inference.diagnostics.checks import APPROXIMATION_CHECKS, importance_limits
 from slayr_py.inference.likelihood import Targets
 from slayr_py.inference.modes import find_mode, laplace_draws
 from slayr_py.inference.observed import Observed
@@ -26,6 +26,7 @@ from slayr_py.inference.posterior import Posterior
 from slayr_py.inference.prediction import Prediction, Predictor
 from slayr_py.inference.records.data_tree import posterior_groups
 from slayr_py.inference.records.saved import Format
+from slayr_py.inference.sampling.methods import METHODS, diagnose_run
 from slayr_py.inference.sampling.options import FitOptions
 from slayr_py.inference.sampling.output import Run
 from slayr_py.inference.sampling.population import improve
@@ -61,7 +62,7 @@ def fit_sparse(observed: Observed, inducing: int, options: FitOptions, seed: int
         raise DataError(
             "a sparse fit has one noise for all observations; leave y_sd out, or fit fewer without inducing"
         )
-    method: Literal["map", "laplace"] = "map" if options.method == "map" else "laplace"
+    method: Literal["map", "laplace"] = "map" if METHODS[options.method].point_estimate else "laplace"
     with threadpool_limits(limits=1, user_api="blas"):  # the same bits on every machine with the same library
         y = np.asarray(data["y"], dtype=np.float64)
         marginal = SparseMarginal(observed.model, observed.train, y, inducing, seed)
@@ -78,9 +79,7 @@ def fit_sparse(observed: Observed, inducing: int, options: FitOptions, seed: int
             def log_density(points: FloatArray) -> FloatArray:
                 return np.array([marginal.log_density(z) for z in points])
 
-            def good(k: float, effective: float) -> bool:
-                return k <= PARETO_K_LIMIT and effective >= importance_ess_limit(wanted, method)
-
+            good = importance_limits(APPROXIMATION_CHECKS, wanted)
             found = improve(log_density, start, wanted, good, rng, PROPOSALS * max(1, size // 10))
             draws = found.draws
             pareto_k = found.pareto_k
@@ -118,8 +117,8 @@ class SparsePosterior(Posterior):
         model = observed.model
         y = np.asarray(observed.data["y"], dtype=np.float64)
         idata = arviz_tree(posterior_groups(model, observed.train, y, run, observed.y_mean, observed.y_sd))
-        diagnostics = diagnose({}, run.arguments, {}, run.pareto_k, run.importance_ess)
-        kind = "a point estimate" if run.arguments["method"] == "map" else "draws by importance sampling"
+        diagnostics = diagnose_run(run, {})
+        kind = "a point estimate" if METHODS[run.arguments["method"]].point_estimate else "draws by importance sampling"
         note = (
             f"sparse: {len(marginal.inducing)} inducing points represent {len(observed.train)} observations, and the "
             f"hyperparameters are {kind}"

@@ -16,9 +16,11 @@ from slayr_py.arguments import check_integer
 from slayr_py.display import Summary
 from slayr_py.errors import DataError
 from slayr_py.inference import (
+    METHODS,
     NOISE_FLOOR,
     Components,
     FitKeywords,
+    FitOptions,
     StackedPosterior,
     Targets,
     components,
@@ -233,7 +235,7 @@ class SearchResult:
         """
         top = check_integer("top", top)
         options: FitKeywords = {} if fit is None else fit
-        if len(self._y) > MOST_EXACT and options.get("method") != "map":
+        if len(self._y) > MOST_EXACT and not METHODS[FitOptions.given(None, options).method].point_estimate:
             raise DataError(
                 f"{len(self._y)} observations are more than the {MOST_EXACT} for which a stack is sampled; use "
                 "fit={'method': 'map'}, or GaussianProcess(space, result.best, inducing=100)"

@@ -21,9 +21,9 @@ from slayr_py.kernels import Kernel, Stack
 from slayr_py.search import KernelSearch
 from slayr_py.space import Encoder
 from slayr_py.study.asktell import create_study, space_of
-from slayr_py.study.conditions import Failures
 from slayr_py.study.constraints import parse_constraints
 from slayr_py.study.evaluation import Callback, EvaluationLoop, Settings, started_trials
+from slayr_py.study.feasibility import Failures
 from slayr_py.study.history import History
 from slayr_py.study.objective import Objective
 from slayr_py.study.parallel import ParallelLoop

@@ -39,8 +39,8 @@ from slayr_py.inference import (
 from slayr_py.kernels import NOISE, Kernel, LogNormal, Stack, from_name as kernel_from_name
 from slayr_py.search import KernelSearch
 from slayr_py.space import Encoder, Fixed
-from slayr_py.study.conditions import Conditions, Failures
 from slayr_py.study.distributions import check_request, space_to_distributions, to_configuration, to_params
+from slayr_py.study.feasibility import Failures, FeasibilityModels
 from slayr_py.study.fit_cache import FitCache
 from slayr_py.study.inferred_space import InferredSpaces, groups
 from slayr_py.study.kernel_searches import LoopSearch, as_search, search_record
@@ -256,13 +256,13 @@ class StanGPSampler(BaseSampler):
         self.failures: Failures = failures
         fits = FitCache()
         first = fitted.kernels[0] if isinstance(fitted, Stack) else fitted
-        conditions = Conditions(self.encoder, kernel_from_name(first), of_noise, failures, fits)
+        feasibility = FeasibilityModels(self.encoder, kernel_from_name(first), of_noise, failures, fits)
         self._proposer = Proposer(
             self.acquisition,
             self.fit_options,
             self.warm_starts,
             self.noisy,
-            conditions,
+            feasibility,
             fits,
             self._report,
             self._warn_once,
@@ -488,9 +488,8 @@ class StanGPSampler(BaseSampler):
         options = self.fit_options.updated(pointwise=True)
         gp = self.gp if self._search is None else self._search.latest(study, observed)
         if isinstance(gp, StackedGaussianProcess):
-            fits = LoopFits(gp, observed, FitCache(), self._warn_once)
-            own = np.random.SeedSequence(seed)
-            return fits.combined(fits.made(study, fits.planned(options), own), own)
+            loop_fits = LoopFits(gp, study, observed, FitCache(), self._warn_once)
+            return loop_fits.fit(loop_fits.plan(options), np.random.SeedSequence(seed))[1]
         data: dict[str, Any] = {"y_sd": observed.errors, "maximize": observed.maximize}
         return gp.fit(observed.configs, observed.y, seed=seed, options=options, **data)
 
@@ -516,7 +515,7 @@ class StanGPSampler(BaseSampler):
                 return
             self.prepare()
             gp = self.gp if self._search is None else self._search.latest(study, observed)
-            yield observed, self._proposer.fitted(gp, study, number, observed, seed)
+            yield observed, self._proposer.fit(gp, study, number, observed, seed)
 
     def _suggest(self, study: Study, trial: FrozenTrial, seed: int) -> dict[str, Any]:
         """Suggest a configuration and store it in the trial with its origin."""

@@ -153,7 +153,7 @@ class Regret:
             stream = np.random.SeedSequence([sampler.bind(study), max(observed.numbers), _STREAM])
             # One thread, so that the last bits do not depend on the machine.
             with threadpool_limits(limits=1, user_api="blas"):
-                conditions = [condition.posterior for condition in fitted.conditions]
+                conditions = [fit.posterior for fit in fitted.feasibility]
                 incumbent = fitted.posterior.train[[row]]
                 rng = np.random.default_rng(stream)
                 return observed, row, sample_regret(fitted.posterior, incumbent, rng, conditions, sampler.fixed)

@@ -214,9 +214,9 @@ def test_only_parts_with_a_weight_are_continued_if_the_error_is_large(plane, mon
     assert second["fit"]["draws"] > first["fit"]["draws"]
 
 
-def test_conditions_have_the_first_kernel_and_options_apply_to_all(plane):
+def test_models_of_feasibility_have_the_first_kernel_and_options_apply_to_all(plane):
     sampler = StanGPSampler(plane, sl.stack(["matern", "RQ"]), priors={"rq_alpha": sl.LogNormal(1, 1)})
-    assert sampler._proposer.conditions.kernel.name == "matern"
+    assert sampler._proposer.feasibility.kernel.name == "matern"
     assert [part.priors["sigma_n"] for part in sampler.gp.parts] == [sl.LogNormal(-4.0, 0.5)] * 2
     assert sampler.gp.parts[1].priors["rq_alpha"] == sl.LogNormal(1, 1)
     with pytest.raises(DataError, match="needs a declared space"):

@@ -151,11 +151,7 @@ class StackedGaussianProcess:
         InferenceError
             If no fit can be used.
         """
-        if options is None:
-            options = FitOptions(**fit)
-        elif fit:
-            raise DataError(f"options= replaces the single fit options; remove {', '.join(fit)}, or options=")
-        options = options.updated(pointwise=True)
+        options = FitOptions.given(options, fit).updated(pointwise=True)
         train = self.encoder.encode(configs)
         seed = check_integer("seed", seed, minimum=0)
         data: dict[str, Any] = {"y_sd": y_sd, "maximize": maximize}

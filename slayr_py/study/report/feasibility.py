@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 
-from slayr_py.study.conditions import SUCCESS
+from slayr_py.study.feasibility import SUCCESS
 from slayr_py.study.report.blocks import Block, Cell, Drawings, Heading, Notice, Paragraph, Table
 from slayr_py.study.report.reading import Reading
 from slayr_py.study.report.slices import line_notes, lines, probability_slices

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from slayr_py.inference import INFLUENTIAL
+from slayr_py.inference import CHECKS, INFLUENTIAL
 from slayr_py.study.report.blocks import Block, Cell, Heading, Notice, Table
 from slayr_py.study.report.reading import Reading
 from slayr_py.study.results.fit_text import fit_notes, limits_text
@@ -17,14 +17,7 @@ _COLUMNS = {
     "kernel": ("kernel", ""),
     "method": ("method", ""),
     "observations": ("n", ""),
-    "rhat_max": ("R-hat", ".3f"),
-    "ess_bulk_min": ("bulk ESS", ".0f"),
-    "ess_tail_min": ("tail ESS", ".0f"),
-    "divergences": ("divergences", ""),
-    "max_treedepth_hits": ("tree depth hits", ""),
-    "ebfmi_min": ("E-BFMI", ".2f"),
-    "loo_pareto_k_max": ("k of loo", ".2f"),
-    "pareto_k": ("Pareto k", ".2f"),
+    **{name: (check.title, check.form) for name, check in CHECKS.items()},
     "start": ("start", ""),
     "attempts": ("attempts", ""),
     "feasible": ("P(feasible)", ".2f"),

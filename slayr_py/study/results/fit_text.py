@@ -8,19 +8,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, TypeGuard
 
-from slayr_py.inference import reason
+from slayr_py.inference import CHECKS, reason
 from slayr_py.study.results.tables import abandoned_attempts, entry
-
-_LIMITS = {
-    "rhat_max": "rhat <= {:.3f}",
-    "ess_bulk_min": "ess_bulk >= {:.0f}",
-    "ess_tail_min": "ess_tail >= {:.0f}",
-    "divergences": "div <= {:.1f}",
-    "max_treedepth_hits": "treedepth <= {:.0f}",
-    "ebfmi_min": "ebfmi >= {:g}",
-    "pareto_k": "pareto_k <= {:g}",
-    "loo_pareto_k_max": "k_loo <= {:.2f} (a note only)",
-}
 
 
 def attempts_text(abandoned: Sequence[Mapping[str, Any]], diagnostics: Mapping[str, Any]) -> str | None:
@@ -78,8 +67,8 @@ def limits_text(diagnostics: Mapping[str, Any]) -> str | None:
     limits = diagnostics.get("limits")
     if not isinstance(limits, Mapping):
         return None
-    numbers = {name: limits.get(name) for name in _LIMITS}
-    return ", ".join(_LIMITS[name].format(n) for name, n in numbers.items() if _is_number(n)) or None
+    known = [(check, limits.get(name)) for name, check in CHECKS.items()]
+    return ", ".join(check.limit_text(limit) for check, limit in known if _is_number(limit)) or None
 
 
 def _name(attempt: Mapping[str, Any]) -> str:

@@ -13,7 +13,7 @@ import numpy as np
 from optuna import Study
 
 from slayr_py.errors import DataError
-from slayr_py.inference import Posterior, StackedGaussianProcess, StackedPosterior, recorded_model
+from slayr_py.inference import METHODS, Method, Posterior, StackedGaussianProcess, StackedPosterior, recorded_model
 from slayr_py.study.asktell import space_of
 from slayr_py.study.distributions import to_params
 from slayr_py.study.proposal import LOOP_OPTIONS
@@ -110,7 +110,8 @@ def posterior_of_all(study: Study, progress: Callable[[str], None] | None = None
 def _recorded_sampler(study: Study, last: RecordedFits) -> StanGPSampler:
     """Return a sampler with the model of a recorded fit, or with the models of a recorded stack."""
     models = [recorded_model(fit.record) for fit in last.fits]
-    method = "map" if last.fits[0].record["arguments"]["method"] == "map" else LOOP_OPTIONS.method
+    recorded: Method = last.fits[0].record["arguments"]["method"]
+    method = recorded if METHODS[recorded].point_estimate else LOOP_OPTIONS.method
     model = models[0]
     options: dict[str, Any] = {"noisy": is_noisy(study), "method": method}
     if last.stack is None:

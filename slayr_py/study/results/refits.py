@@ -11,6 +11,7 @@ from optuna.trial import FrozenTrial
 
 from slayr_py.errors import DataError, SlayrError, StorageError
 from slayr_py.inference import (
+    METHODS,
     Observed,
     Posterior,
     Replay,
@@ -21,7 +22,7 @@ from slayr_py.inference import (
     recorded_model,
     replay,
 )
-from slayr_py.study.conditions import condition_results
+from slayr_py.study.feasibility import feasibility_results
 from slayr_py.study.storage.attributes import FIT_KEY, START_KEY, study_record, suggestion_record
 from slayr_py.study.storage.fit_records import keys, stored_kernel
 from slayr_py.study.storage.trials import from_ranges, observations, to_ranges
@@ -151,7 +152,7 @@ def conditions_of(study: Study, number: int, progress: Callable[[str], None] | N
     Returns
     -------
     dict of str to Posterior
-        By the names of `slayr_py.study.conditions.Condition`; empty if nothing but the objective was modelled.
+        By the names of `slayr_py.study.feasibility.FeasibilityFit`; empty if nothing but the objective was modelled.
 
     Raises
     ------
@@ -168,9 +169,11 @@ def _condition(study: Study, number: int, name: str, progress: Callable[[str], N
         record = _complete(study, _trial(study, number).user_attrs[fit_key], start_key)
         numbers = set(from_ranges(record.pop("trials")))
         model = recorded_model(record)
-        results = condition_results(study, model.encoder.space, name, numbers)
+        results = feasibility_results(study, model.encoder.space, name, numbers)
         pointwise = record["arguments"].get("pointwise", True)
-        observed = observe(model, results.configs, results.values, record["arguments"]["method"] == "map", pointwise)
+        observed = observe(
+            model, results.configs, results.values, METHODS[record["arguments"]["method"]].point_estimate, pointwise
+        )
         return posterior_again(record, observed, progress)
     except SlayrError:
         raise
@@ -210,7 +213,7 @@ def _recorded_fit(study: Study, number: int, reduced: Mapping[str, Any], start_k
             model,
             values.configs,
             values.y,
-            arguments["method"] == "map",
+            METHODS[arguments["method"]].point_estimate,
             arguments.get("pointwise", True),
             values.maximize,
             values.errors,

@@ -13,6 +13,7 @@ from optuna import Study
 from optuna.study import StudyDirection
 from optuna.trial import FrozenTrial, TrialState
 
+from slayr_py.inference import CHECKS
 from slayr_py.study.storage.attributes import REGRET_KEY, suggestion_record
 from slayr_py.study.storage.search_records import stored_searches
 from slayr_py.study.storage.trials import is_feasible
@@ -20,17 +21,7 @@ from slayr_py.study.storage.trials import is_feasible
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-DIAGNOSTICS = (
-    "rhat_max",
-    "ess_bulk_min",
-    "ess_tail_min",
-    "divergences",
-    "max_treedepth_hits",
-    "ebfmi_min",
-    "loo_pareto_k_max",
-    "pareto_k",
-    "ok",
-)
+DIAGNOSTICS = (*CHECKS, "ok")
 """Columns of `suggestion_table` that come from `Posterior.check`."""
 
 

@@ -14,7 +14,7 @@ from optuna import Study
 from optuna.trial import FrozenTrial
 
 from slayr_py.errors import DataError
-from slayr_py.inference import GaussianProcess, Posterior, StackedPosterior, WarmStart
+from slayr_py.inference import METHODS, GaussianProcess, Posterior, StackedPosterior, WarmStart
 from slayr_py.kernels import Kernel
 from slayr_py.space import jsonable
 from slayr_py.study.storage.attributes import FIT_KEY, KERNEL_KEY, START_KEY, study_record
@@ -61,7 +61,7 @@ def store_fit(
         for earlier in study.get_trials(deepcopy=False)
     )
     set_trial_attribute(study, trial, fit_key, jsonable(record))
-    if warm_starts and not repeated and record["arguments"]["method"] in ("nuts", "carried"):
+    if warm_starts and not repeated and METHODS[record["arguments"]["method"]].warm_starts:
         set_trial_attribute(study, trial, start_key, posterior.warm_start().asdict())
 
 

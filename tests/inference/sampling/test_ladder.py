@@ -1,4 +1,4 @@
-"""Planned attempts, retries, and fits whose runs are made to fail."""
+"""The order of attempts, retries, and fits whose runs are made to fail."""
 
 from __future__ import annotations
 
@@ -15,10 +15,11 @@ import slayr_py as sl
 from slayr_py.errors import InferenceError
 from slayr_py.inference import gaussian_process
 from slayr_py.inference.diagnostics import checks
-from slayr_py.inference.sampling.attempts import Attempt, next_retry, planned
+from slayr_py.inference.sampling.ladder import Attempt, fit_until_ok, next_retry, planned
 from slayr_py.inference.sampling.options import FitOptions
 from slayr_py.inference.sampling.run import run
 from slayr_py.inference.sampling.seeds import retry_seed
+from slayr_py.inference.sampling.warm_start import WarmStart
 from slayr_py.space import Encoder
 
 OPTIONS = FitOptions(warmup=300, target_acceptance=0.8, max_treedepth=10)
@@ -60,6 +61,120 @@ def test_an_attempt_describes_what_it_changes(branin_posterior):
     assert warm.after(approximation) == "NUTS from a warm start"
     assert cold.after(approximation) == "NUTS with warm-up 300"
     assert cold.after(warm) == "a cold start with warm-up 300"
+
+
+def start_of(draws: int, parameters: int = 2) -> WarmStart:
+    return WarmStart({"z": np.zeros((4, 2))}, np.ones(4), np.ones(2), np.zeros((draws, parameters)))
+
+
+class StandIn:
+    """Result of an attempt whose diagnostics fail with the given names; "stan" is a failure of Stan, "" is good."""
+
+    def __init__(self, outcome: str) -> None:
+        self.outcome = outcome
+        self.outside = tuple(outcome.split())
+        self.ok = not self.outside
+        self.messages = tuple(f"{name} > limit: remedy" for name in self.outside)
+
+    def check(self) -> StandIn:
+        return self
+
+    def warm_start(self) -> WarmStart:
+        return start_of(200)
+
+
+LADDERS = [
+    # method, start, retries, outcomes of the attempts -> kinds of the attempts, kept attempt, what followed each other
+    ("nuts", None, 1, [""], ["cold"], 0, []),
+    ("nuts", 200, 1, ["rhat_max", ""], ["warm", "cold"], 1, ["a cold start with warm-up 300"]),
+    (
+        "nuts",
+        200,
+        2,
+        ["stan", "rhat_max", "divergences", "divergences"],
+        ["warm", "cold", "cold", "cold"],
+        3,
+        ["a cold start with warm-up 300", "again with warm-up 600", "again with target acceptance 0.9"],
+    ),
+    (
+        "nuts",
+        None,
+        2,
+        ["max_treedepth_hits", "stan"],
+        ["cold", "cold"],
+        0,
+        ["again with largest tree 11", "back to the fit by NUTS"],
+    ),
+    ("nuts", None, 3, ["stan"], ["cold"], None, []),
+    ("map", 200, 3, [""], [None], 0, []),
+    ("map", None, 3, ["stan"], [None], None, []),
+    ("laplace", None, 0, ["pareto_k", ""], [None, "cold"], 1, ["NUTS with warm-up 300"]),
+    ("pathfinder", 200, 1, ["stan", "stan", "stan"], [None, "warm", "cold"], None, []),
+    (
+        "pathfinder",
+        200,
+        0,
+        ["pareto_k", "rhat_max", "stan"],
+        [None, "warm", "cold"],
+        1,
+        ["NUTS from a warm start", "a cold start with warm-up 300", "back to the fit by NUTS"],
+    ),
+    ("carried", 200, 1, [""], ["carried"], 0, []),
+    ("carried", None, 1, [""], ["cold"], 0, []),
+    (
+        "carried",
+        200,
+        1,
+        ["pareto_k", "ess_bulk_min", "stan", "rhat_max", "pareto_k", "divergences", "stan"],
+        ["carried", "warm", "carried", "cold", "carried", "cold", "carried"],
+        5,
+        [
+            "NUTS from a warm start",
+            "importance sampling from the draws of all chains",
+            "a cold start with warm-up 300",
+            "importance sampling from the draws of all chains",
+            "a cold start with warm-up 600",
+            "importance sampling from the draws of all chains",
+            "back to the fit by NUTS",
+        ],
+    ),
+    (
+        "carried",
+        2,
+        0,
+        ["ess_bulk_min", ""],
+        ["warm", "carried"],
+        1,
+        ["importance sampling from the draws of all chains"],
+    ),
+]
+
+
+@pytest.mark.parametrize(("method", "draws", "retries", "outcomes", "kinds", "kept", "then"), LADDERS)
+def test_order_and_record_of_attempts(method, draws, retries, outcomes, kinds, kept, then):
+    made = []
+
+    def fit(attempt):
+        made.append((attempt, StandIn(outcomes[len(made)])))
+        if made[-1][1].outcome == "stan":
+            raise InferenceError("chain 1: died")
+        return made[-1][1]
+
+    options = OPTIONS.updated(method=method, retries=retries)
+    start = None if draws is None else start_of(draws)
+    if kept is None:
+        with pytest.raises(InferenceError, match="chain 1: died"):
+            fit_until_ok(fit, options, start, 5)
+    else:
+        fitted, abandoned = fit_until_ok(fit, options, start, 5)
+        assert fitted is made[kept][1] and [entry["then"] for entry in abandoned] == then
+        for entry, (attempt, stand_in) in zip(abandoned, made, strict=False):
+            assert (entry["method"], entry["start"]) == (attempt.options.method, attempt.kind)
+            failed = [f"{name} > limit" for name in stand_in.outside]
+            assert entry["why"] == (["chain 1: died"] if stand_in.outcome == "stan" else failed)
+    assert [attempt.kind for attempt, _ in made] == kinds and len(made) == len(outcomes)
+    again = sum(words.startswith("again") for words in then)
+    assert {attempt.seed for attempt, _ in made} >= {5, *(retry_seed(5, retry) for retry in range(1, 1 + again))}
 
 
 class Faulty:

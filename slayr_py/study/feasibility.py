@@ -1,4 +1,4 @@
-"""Models beside that of the objective: of failures, and of the constraints that trials report."""
+"""Models of feasibility: of failures, and of the constraints that trials report."""
 
 from __future__ import annotations
 
@@ -29,8 +29,8 @@ SUCCESS = "success"
 _CONSTRAINT = "constraint "
 
 
-class Condition(NamedTuple):
-    """A fitted condition for a suggestion."""
+class FeasibilityFit(NamedTuple):
+    """A fitted model of feasibility for a suggestion."""
 
     name: str
     """`SUCCESS`, or "constraint" and the name of a constraint."""
@@ -53,16 +53,16 @@ class Condition(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Conditions:
-    """Fit the conditions of a study.
+class FeasibilityModels:
+    """Fit the models of feasibility of a study.
 
     Attributes
     ----------
     encoder : Encoder
     kernel : Kernel
-        Kernel of all conditions.
+        Kernel of all models.
     priors : mapping
-        Of constraints, whose values are observed with the noise of the objective.
+        Priors of the models of constraints, whose values are observed with the noise of the objective.
     failures : {"learn", "ignore"}
     fits : FitCache
     """
@@ -73,8 +73,10 @@ class Conditions:
     failures: Failures
     fits: FitCache
 
-    def fitted(self, study: Study, number: int, options: FitOptions, seed: int, warm_starts: bool) -> list[Condition]:
-        """Return a fitted model for every condition that has anything to learn, for trial ``number``.
+    def fit_all(
+        self, study: Study, number: int, options: FitOptions, seed: int, warm_starts: bool
+    ) -> list[FeasibilityFit]:
+        """Fit every model that has anything to learn, for trial ``number``.
 
         The model of failures needs a success and a failure.
 
@@ -83,7 +85,7 @@ class Conditions:
         InferenceError
             If Stan fails.
         """
-        found = []
+        fits = []
         for name, gp, results in self._models(study):
             # The stream depends on the data instead of the trial, so that a fit to the same data is the same.
             stream = np.random.SeedSequence([seed, zlib.crc32(name.encode()), max(results.numbers) + 1])
@@ -91,8 +93,8 @@ class Conditions:
             stan_seed = as_stan_seed(stream)
             key = (study.study_name, name, tuple(results.numbers), results.values.tobytes(), stan_seed, options)
             posterior = self.fits.get(key, _fit(gp, results, seed=stan_seed, start=start, options=options))
-            found.append(Condition(name, posterior, results.numbers))
-        return found
+            fits.append(FeasibilityFit(name, posterior, results.numbers))
+        return fits
 
     def _models(self, study: Study) -> Iterator[tuple[str, GaussianProcess, Results]]:
         if self.failures == "learn":
@@ -104,20 +106,20 @@ class Conditions:
             yield f"{_CONSTRAINT}{name}", GaussianProcess(self.encoder, self.kernel, self.priors), compressed
 
 
-def condition_results(study: Study, space: ConfigurationSpace, name: str, numbers: Set[int]) -> Results:
-    """Return what the model of a condition was fitted to, restricted to the trials with these numbers.
+def feasibility_results(study: Study, space: ConfigurationSpace, name: str, numbers: Set[int]) -> Results:
+    """Return what a model of feasibility was fitted to, restricted to the trials with these numbers.
 
     Raises
     ------
     KeyError
         If the study has no constraint of that name.
     """
-    found = outcomes(study, space) if name == SUCCESS else constraint_results(study, space)[name[len(_CONSTRAINT) :]]
-    rows = [row for row, number in enumerate(found.numbers) if number in numbers]
-    values = found.values[rows]
+    results = outcomes(study, space) if name == SUCCESS else constraint_results(study, space)[name[len(_CONSTRAINT) :]]
+    rows = [row for row, number in enumerate(results.numbers) if number in numbers]
+    values = results.values[rows]
     return Results(
-        [found.numbers[row] for row in rows],
-        [found.configs[row] for row in rows],
+        [results.numbers[row] for row in rows],
+        [results.configs[row] for row in rows],
         values if name == SUCCESS else bilog(values),
     )
 

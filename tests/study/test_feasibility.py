@@ -13,7 +13,7 @@ from optuna.trial import TrialState
 import slayr_py as sl
 from slayr_py.inference import GaussianProcess
 from slayr_py.study import ask, config_of, create_study, tell
-from slayr_py.study.conditions import bilog
+from slayr_py.study.feasibility import bilog
 from slayr_py.study.fit_cache import FitCache
 from slayr_py.study.storage.trials import outcomes
 
