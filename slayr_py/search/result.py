@@ -19,13 +19,13 @@ from slayr_py.inference import (
     NOISE_FLOOR,
     Components,
     FitKeywords,
-    StackedPosterior,
+    GaussianProcess,
+    Posterior,
     Targets,
-    components,
-    stack_posteriors,
+    split_into_components,
     standardisation,
 )
-from slayr_py.kernels import MOST_LEAVES, Composite, Kernel, leaves, parse
+from slayr_py.kernels import MOST_LEAVES, Composite, Kernel, Stack, leaves, parse
 from slayr_py.search.expressions import log_prior
 from slayr_py.search.fit import SCORES, Fit, Score
 from slayr_py.space import Encoded, Encoder, FloatArray, encoder_to_json
@@ -206,7 +206,7 @@ class SearchResult:
         top: int = 5,
         fit: FitKeywords | None = None,
         progress: Callable[[str], None] | None = None,
-    ) -> StackedPosterior:
+    ) -> Posterior:
         """Fit the best expressions by NUTS and average their posteriors by stacking.
 
         Parameters
@@ -220,8 +220,8 @@ class SearchResult:
 
         Returns
         -------
-        StackedPosterior
-            Weighted by leave-one-out densities; see :func:`~slayr_py.inference.stacking.stack_posteriors`.
+        Posterior
+            Weighted by leave-one-out densities; see :class:`~slayr_py.GaussianProcess`.
 
         Raises
         ------
@@ -238,9 +238,8 @@ class SearchResult:
                 "fit={'method': 'map'}, or GaussianProcess(space, result.best, inducing=100)"
             )
         kernels = [Composite(text, self.search.given, MOST_LEAVES) for text in self.top(top) or [self.best.expression]]
-        return stack_posteriors(
-            kernels, self.search.encoder, self._train, self._y, seed=self.search.seed, progress=progress, **options
-        )
+        gp = GaussianProcess(self.search.encoder, Stack(kernels).with_plain())
+        return gp.fit(self._train, self._y, seed=self.search.seed, progress=progress, **options)
 
     def components(self, configs: Any = None) -> Components:
         """Return the summands of the best expression at its mode, by default at the observed configurations.
@@ -260,7 +259,7 @@ class SearchResult:
         shapes = {h.name: h.shape for h in kernel.hyperparameters(self.search.encoder)}
         draws = {name: np.reshape(values, (1, *shapes.get(name, ()))) for name, values in fit.theta.items()}
         targets = Targets((self._y - mean) / sd, np.zeros(len(self._y)), NOISE_FLOOR)
-        return components(kernel, self._train, targets, draws, new, mean, sd)
+        return split_into_components(kernel, self._train, targets, draws, new, mean, sd)
 
     def plot(self) -> Any:
         """Draw the score of every fit and the best one so far against the number of fits.

@@ -16,14 +16,11 @@ from slayr_py.inference import (
     FitOptions,
     GaussianProcess,
     Posterior,
-    StackedGaussianProcess,
-    StackedPosterior,
     WarmStart,
     as_stan_seed,
     failure,
     part_stream,
     reason,
-    score,
     unreliability,
 )
 from slayr_py.kernels import label
@@ -93,24 +90,24 @@ class LoopFits:
 
     Attributes
     ----------
-    gp : GaussianProcess or StackedGaussianProcess
+    gp : GaussianProcess
     observed : Observations
     cache : FitCache
     warn : callable
         Receives a warning for the user and what it is about.
     """
 
-    gp: GaussianProcess | StackedGaussianProcess
+    gp: GaussianProcess
     observed: Observations
     cache: FitCache
     warn: Callable[[str, str], None]
 
     def planned(self, options: FitOptions) -> list[KernelFit]:
         """Return a fit for each kernel; the parts of a stack need pointwise densities."""
-        if isinstance(self.gp, GaussianProcess):
+        if not self.gp.is_stack:
             return [KernelFit(self.gp, "", options)]
         options = options.updated(pointwise=True)
-        return [KernelFit(gp, part_name(gp.kernel), options) for gp in self.gp.parts]
+        return [KernelFit(gp, part_name(gp.model.kernel), options) for gp in self.gp.parts]
 
     def continued(self, study: Study, number: int, plan: Sequence[KernelFit]) -> list[KernelFit]:
         """Return the plan with each fit starting from the last one of its kernel before trial ``number``."""
@@ -132,20 +129,20 @@ class LoopFits:
             if fit.posterior is not None:
                 made.append(fit)
                 continue
-            own = part_stream(stream, fit.gp.kernel) if fit.name else stream
+            own = part_stream(stream, fit.gp.model.kernel) if fit.name else stream
             try:
                 made.append(fit.made(self._cached(study, fit, as_stan_seed(own))))
             except InferenceError as error:
                 if not fit.name:
                     raise
-                failures[label(fit.gp.kernel)] = error
+                failures[label(fit.gp.model.kernel)] = error
         if not made:
             raise InferenceError("; ".join(f"{name}: {why}" for name, why in failures.items()))
         for name, why in failures.items():
             self.warn(f"the kernel {name} is left out of the stack, as its fit fails: {why}", name)
         return made
 
-    def combined(self, fits: Sequence[KernelFit], stream: np.random.SeedSequence) -> Posterior | StackedPosterior:
+    def combined(self, fits: Sequence[KernelFit], stream: np.random.SeedSequence) -> Posterior:
         """Return the posterior of the only kernel, or the stack of those whose diagnostics pass.
 
         If those of all kernels fail, all are used, and so does the stack. Unreliable leave-one-out densities are a
@@ -157,7 +154,7 @@ class LoopFits:
             If no part has finite leave-one-out densities.
         """
         posteriors = [fit.posterior for fit in fits if fit.posterior is not None]
-        if isinstance(self.gp, GaussianProcess):
+        if not self.gp.is_stack:
             return posteriors[0]
         used: list[Posterior] = []
         failed: list[Posterior] = []
@@ -165,26 +162,26 @@ class LoopFits:
         failures: list[str] = []
         for posterior in posteriors:
             name = label(posterior.kernel)
-            found = score(posterior)
-            if why := failure(posterior, found):
+            loo = posterior.parts[0].leave_one_out
+            if why := failure(posterior.check(), loo):
                 failures.append(f"{name}: {why}")
-                failed += [posterior] if np.all(np.isfinite(found.elpd)) else []
+                failed += [posterior] if np.all(np.isfinite(loo.elpd)) else []
                 continue
             used.append(posterior)
-            if why := unreliability(found):
+            if why := unreliability(loo):
                 doubts.append(f"{name}: uncertain weight: {why}")
         if not used and not failed:
             raise InferenceError(f"no kernel of the stack can be used. {'. '.join(failures)}")
         action = "left out" if used else "used although all fail"
         messages = [*doubts, *(f"{action}: {why}" for why in failures)]
-        return StackedPosterior(used or failed, seed=as_stan_seed(stream), messages=messages)
+        return Posterior.stack(used or failed, seed=as_stan_seed(stream), messages=messages)
 
     def with_more_draws(
-        self, fits: Sequence[KernelFit], posterior: Posterior | StackedPosterior, first: int, why: str
+        self, fits: Sequence[KernelFit], posterior: Posterior, first: int, why: str
     ) -> list[KernelFit] | None:
         """Return the plan to continue the fits that the posterior uses, or None if more draws would not help any."""
-        used = [posterior] if isinstance(posterior, Posterior) else posterior.used
-        more = [fit.more_draws(first) if any(fit.posterior is one for one in used) else 0 for fit in fits]
+        used = posterior.used
+        more = [fit.more_draws(first) if any(fit.posterior is part for part in used) else 0 for fit in fits]
         if not any(more):
             return None
         return [fit.continued(draws, why) if draws else fit for fit, draws in zip(fits, more, strict=True)]
@@ -235,9 +232,9 @@ class LoopFits:
         return posterior
 
 
-def fit_entries(fits: Sequence[KernelFit], posterior: Posterior | StackedPosterior) -> dict[str, Any]:
+def fit_entries(fits: Sequence[KernelFit], posterior: Posterior) -> dict[str, Any]:
     """Return the entries of the suggestion record that describe the fits: kernel, method, fit and stack."""
-    if isinstance(posterior, Posterior):
+    if not posterior.is_stack:
         return {"kernel": posterior.kernel.name, **_described(fits[0])}
     parts = []
     for (name, weight), one in zip(posterior.weights.items(), posterior.posteriors, strict=True):

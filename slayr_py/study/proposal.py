@@ -15,7 +15,7 @@ from optuna.trial import FrozenTrial
 from threadpoolctl import threadpool_limits
 
 from slayr_py.acquisition import Acquisition, Suggestion, suggest
-from slayr_py.inference import FitOptions, GaussianProcess, Posterior, StackedGaussianProcess, StackedPosterior
+from slayr_py.inference import FitOptions, GaussianProcess, Posterior
 from slayr_py.space import Fixed, jsonable
 from slayr_py.study.conditions import Condition, Conditions
 from slayr_py.study.distributions import to_params
@@ -60,7 +60,7 @@ class Proposal(NamedTuple):
     config: dict[str, Any]
     """Active parameters by name."""
 
-    posterior: Posterior | StackedPosterior
+    posterior: Posterior
     """The posterior under which the acquisition was maximised."""
 
     record: dict[str, Any]
@@ -73,7 +73,7 @@ class Fitted(NamedTuple):
     model: LoopFits
     fits: list[KernelFit]
 
-    posterior: Posterior | StackedPosterior
+    posterior: Posterior
     """Of the objective."""
 
     conditions: list[Condition]
@@ -113,7 +113,7 @@ class Proposer:
 
     def fitted(
         self,
-        gp: GaussianProcess | StackedGaussianProcess,
+        gp: GaussianProcess,
         study: Study,
         number: int,
         observed: Observations,
@@ -150,7 +150,7 @@ class Proposer:
     @contextmanager
     def proposal(
         self,
-        gp: GaussianProcess | StackedGaussianProcess,
+        gp: GaussianProcess,
         study: Study,
         trial: FrozenTrial,
         observed: Observations,
@@ -216,7 +216,7 @@ class Proposer:
     def _record(
         self,
         fits: Sequence[KernelFit],
-        posterior: Posterior | StackedPosterior,
+        posterior: Posterior,
         found: Suggestion,
         best: float | None,
         seconds: dict[str, float],
@@ -238,9 +238,7 @@ class Proposer:
             "seconds": seconds,
         }
 
-    def _incumbent(
-        self, posterior: Posterior | StackedPosterior, observed: Observations, fixed: Fixed | None = None
-    ) -> float | None:
+    def _incumbent(self, posterior: Posterior, observed: Observations, fixed: Fixed | None = None) -> float | None:
         """Return the value to improve on, or None if no feasible value is known.
 
         With fixed values it is the best with these values, or the best prediction there if none was observed.
