@@ -30,8 +30,6 @@ if TYPE_CHECKING:
         GaussianProcess,
         Posterior,
         Prediction,
-        StackedGaussianProcess,
-        StackedPosterior,
     )
     from slayr_py.kernels import Beta, Dirichlet, Gamma, HalfNormal, InverseGamma, LogNormal, Normal, stack
     from slayr_py.study import Regret, Result, minimize
@@ -60,8 +58,6 @@ _NAMES = {
     "GaussianProcess": "inference",
     "Posterior": "inference",
     "Prediction": "inference",
-    "StackedGaussianProcess": "inference",
-    "StackedPosterior": "inference",
     "Regret": "study",
     "Result": "study",
     "minimize": "study",
@@ -89,8 +85,6 @@ __all__ = [
     "Result",
     "SlayrError",
     "SpaceError",
-    "StackedGaussianProcess",
-    "StackedPosterior",
     "StorageError",
     "ToolchainError",
     "acquisition",

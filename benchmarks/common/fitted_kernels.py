@@ -11,13 +11,13 @@ from scipy.stats import norm
 
 import slayr_py as sl
 from slayr_py.inference.diagnostics.checks import PARETO_K_LIMIT
-from slayr_py.inference.marginal import ExactMarginal
 from slayr_py.inference.model import NOISE_FLOOR, Model
-from slayr_py.inference.modes import laplace_draws
+from slayr_py.inference.modes.laplace import laplace_draws
+from slayr_py.inference.modes.marginal import ExactMarginal
+from slayr_py.inference.modes.sparse_bound import SparseMarginal
 from slayr_py.inference.observed import standardisation
 from slayr_py.inference.prediction import Predictor, Targets
 from slayr_py.inference.sampling.population import improve
-from slayr_py.inference.sparse import SparseMarginal
 from slayr_py.inference.stacking.weights import stacking_weights
 from slayr_py.kernels import Composite
 from slayr_py.kernels.expressions.composite import MOST_LEAVES
@@ -112,7 +112,7 @@ class FittedKernel:
         model = Model(self._encoder, self._kernel).informed(self._train, self._y)
         marginal = ExactMarginal(model, self._train, self._y)
         rng = np.random.default_rng(self._seed)
-        mode = np.array([self._scores[name][label] for name, label in marginal.scores.entries])
+        mode = np.array([self._scores[name][label] for name, label in marginal.coordinates.entries])
 
         def log_density(points: np.ndarray) -> np.ndarray:
             return np.array([marginal(z).value for z in points])
@@ -122,7 +122,7 @@ class FittedKernel:
 
         start = laplace_draws(marginal, mode, PROPOSALS, rng)
         found = improve(log_density, start, count, good, rng, PROPOSALS * max(1, len(mode) // 10))
-        theta = marginal.scores.theta(found.draws)
+        theta = marginal.coordinates.theta(found.draws)
         targets = Targets(self._y, np.zeros(len(self._y)), NOISE_FLOOR)
         new = self._encoder.encode(configs, other_columns=True)
         mean, variance = Predictor(self._kernel, self._train, targets, theta).moments(new)

@@ -37,7 +37,7 @@ from benchmarks.common.kernel_searches import (
 )
 from benchmarks.common.studies import append, begin_table, line, standard_error
 from slayr_py.inference.model import Model
-from slayr_py.inference.scores import Scores
+from slayr_py.inference.modes.normal_coordinates import NormalCoordinates
 from slayr_py.kernels import Composite
 from slayr_py.kernels.expressions import Leaf, Node, Product, Sum, canonical, leaves, parse, spell
 
@@ -88,7 +88,7 @@ class Problem(NamedTuple):
         x = (x - x.min(axis=0)) / np.ptp(x, axis=0)
         kernel = Composite(self.truth)
         model = Model(ConfigurationSpace({f"x{i + 1}": (0.0, 1.0) for i in range(self.inputs)}), kernel)
-        scores = Scores(model.hyperparameters)
+        scores = NormalCoordinates(model.hyperparameters)
         theta = scores.theta(rng.standard_normal((1, scores.size)))
         points = model.encoder.encode(x)
         covariance = kernel.cross(points, points, theta)[0]

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from slayr_py.acquisition.identity import distinct
 from slayr_py.acquisition.neighbourhood import Neighbourhood
-from slayr_py.inference import Posterior, StackedPosterior
+from slayr_py.inference import Posterior
 from slayr_py.space import Encoded, Encoder, Fixed, FloatArray
 
 _ENUMERATED = 10_000  # discrete spaces of at most so many genotypes are enumerated
@@ -55,7 +55,7 @@ class Candidates:
 
 
 def candidates(
-    posterior: Posterior | StackedPosterior,
+    posterior: Posterior,
     rng: np.random.Generator,
     wanted: int,
     fixed: Fixed | None = None,

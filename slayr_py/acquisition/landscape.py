@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from slayr_py.acquisition.criteria import Acquisition, State
 from slayr_py.acquisition.feasibility import Gate
 from slayr_py.acquisition.identity import Taken
-from slayr_py.inference import Predictor, StackedPredictor
+from slayr_py.inference import Predictor
 from slayr_py.space import Encoded, Encoder, Fixed, FloatArray
 
 _BLOCK = 2**18  # doubles in the largest array of a block of configurations: 2 MB, about one core's share of the cache
@@ -24,7 +24,7 @@ class Landscape:
     Attributes
     ----------
     encoder : Encoder
-    predictor : Predictor or StackedPredictor
+    predictor : Predictor
         Predictor for the draws over which the criterion is averaged.
     criterion : Acquisition or None
         None if only the probability of feasibility is maximised.
@@ -41,7 +41,7 @@ class Landscape:
     """
 
     encoder: Encoder
-    predictor: Predictor | StackedPredictor
+    predictor: Predictor
     criterion: Acquisition | None
     state: State
     gates: tuple[Gate, ...] = ()

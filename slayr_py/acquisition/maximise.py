@@ -26,7 +26,7 @@ from slayr_py.acquisition.identity import NEIGHBOURHOOD, Taken, branches, distin
 from slayr_py.acquisition.landscape import Landscape
 from slayr_py.acquisition.refinement import refine
 from slayr_py.errors import DataError
-from slayr_py.inference import Posterior, StackedPosterior
+from slayr_py.inference import Posterior
 from slayr_py.space import Encoded, Fixed, FloatArray
 
 _FACTORS = 2**26  # most doubles in the Cholesky factors of the draws for the final choice
@@ -60,7 +60,7 @@ class Suggestion(NamedTuple):
 
 
 def suggest(
-    posterior: Posterior | StackedPosterior,
+    posterior: Posterior,
     acquisition: str | Acquisition = "ei",
     *,
     best: float | None,
@@ -76,7 +76,7 @@ def suggest(
 
     Parameters
     ----------
-    posterior : Posterior or StackedPosterior
+    posterior : Posterior
     acquisition : str or Acquisition
     best : float
         Best value so far, in the user's units: the smallest, or the largest if ``posterior.maximize``.
@@ -118,7 +118,7 @@ def suggest(
 
 
 def _suggest(
-    posterior: Posterior | StackedPosterior,
+    posterior: Posterior,
     criterion: Acquisition,
     best: float | None,
     t: int,

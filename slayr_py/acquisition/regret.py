@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from slayr_py.acquisition.candidates import Candidates, candidates, perturbed
-from slayr_py.inference import Posterior, StackedPosterior, draw_functions
+from slayr_py.inference import Posterior, draw_functions
 from slayr_py.space import Encoded, Encoder, Fixed, FloatArray
 
 _FUNCTIONS = 256
@@ -32,7 +32,7 @@ _PERTURBATIONS = 3  # of each minimum in every round
 
 
 def sample_regret(
-    posterior: Posterior | StackedPosterior,
+    posterior: Posterior,
     incumbent: Encoded,
     rng: np.random.Generator,
     conditions: Sequence[Posterior] = (),
@@ -42,7 +42,7 @@ def sample_regret(
 
     Parameters
     ----------
-    posterior : Posterior or StackedPosterior
+    posterior : Posterior
     incumbent : Encoded
         One evaluated, feasible configuration.
     rng : numpy.random.Generator
@@ -77,7 +77,7 @@ def sample_regret(
     return np.asarray(np.maximum(at_incumbent - values.min(axis=1), 0.0))
 
 
-def _promising(posterior: Posterior | StackedPosterior, found: Candidates) -> Candidates:
+def _promising(posterior: Posterior, found: Candidates) -> Candidates:
     """Return the candidates with the lowest confidence bounds, the lowest first."""
     mean, variance = posterior.predictor(_LAST_DRAWS).moments(found.encoded)
     bound = (mean - 2 * np.sqrt(variance)).mean(axis=0)
@@ -95,7 +95,7 @@ def _kept(values: FloatArray, lowest: NDArray[np.intp]) -> NDArray[np.intp]:
 
 
 def _values(
-    posterior: Posterior | StackedPosterior,
+    posterior: Posterior,
     incumbent: Encoded,
     anchors: Encoded,
     pool: Encoded,
@@ -112,9 +112,7 @@ def _values(
     return values[:, 0], values[:, 1:]
 
 
-def _drawn(
-    posterior: Posterior | StackedPosterior, anchors: Encoded, new: Encoded, rng: np.random.Generator, n_draws: int
-) -> FloatArray:
+def _drawn(posterior: Posterior, anchors: Encoded, new: Encoded, rng: np.random.Generator, n_draws: int) -> FloatArray:
     """Return `_FUNCTIONS` functions at m configurations."""
     draws = min(n_draws, posterior.n_draws)
     values = draw_functions(posterior, anchors, draws, rng, each=-(-_FUNCTIONS // draws))(new)

@@ -75,7 +75,7 @@ class Stack:
 
 
 def stack(kernels: Iterable[Kernel | str]) -> Stack:
-    """Return a stack of kernels, for :func:`~slayr_py.minimize` and :class:`~slayr_py.StackedGaussianProcess`.
+    """Return a stack of kernels, for :func:`~slayr_py.minimize` and :class:`~slayr_py.GaussianProcess`.
 
     Parameters
     ----------

@@ -134,11 +134,11 @@ def _fitted(settings: Settings, candidate: Candidate, parent: tuple[Node, Fit] |
     else:
         marginal = SparseMarginal(model, settings.train, settings.y, settings.inducing, settings.seed)
     inherited = Parent(parent[0], parent[1].start, parent[1].theta) if parent and not parent[1].failure else None
-    begin = starts(model, marginal.scores, settings.restarts, settings.seed, settings.peaks, inherited)
+    begin = starts(model, marginal.coordinates, settings.restarts, settings.seed, settings.peaks, inherited)
     mode = find_mode(marginal, begin)
-    theta = {name: np.ravel(values).tolist() for name, values in marginal.scores.theta(mode.z[None]).items()}
+    theta = {name: np.ravel(values).tolist() for name, values in marginal.coordinates.theta(mode.z[None]).items()}
     likelihood = mode.density.likelihood
-    size = marginal.scores.size
+    size = marginal.coordinates.size
     scores = {
         "laplace": laplace_evidence(mode.density, hessian(marginal, mode.z)),
         "bic": 2 * likelihood - size * float(np.log(marginal.n)),
@@ -150,7 +150,7 @@ def _fitted(settings: Settings, candidate: Candidate, parent: tuple[Node, Fit] |
         mean = marginal.mean(mode.z, settings.validation)
         scores["rmse"] = -float(np.sqrt(np.mean(np.square(mean - settings.validation_y))))
     start: dict[str, dict[str, float]] = defaultdict(dict)
-    for (name, label), value in zip(marginal.scores.entries, mode.z.tolist(), strict=True):
+    for (name, label), value in zip(marginal.coordinates.entries, mode.z.tolist(), strict=True):
         start[name][label] = value
     seconds = time.perf_counter() - clock
     return Fit(candidate.expression, scores, dict(start), theta, mode.evaluations, seconds)

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import ndtri
 
-from slayr_py.inference import Model, Scores
+from slayr_py.inference import Model, NormalCoordinates
 from slayr_py.kernels import Composite, LogNormal
 from slayr_py.kernels.expressions import STATIONARY, Leaf, Node, Sum, leaves, spell
 from slayr_py.space import FloatArray
@@ -28,7 +28,7 @@ class Parent:
     ----------
     node : Node
     scores : mapping
-        Scores at its mode by name of the hyperparameter and label; the label of a scalar is "".
+        NormalCoordinates at its mode by name of the hyperparameter and label; the label of a scalar is "".
     theta : mapping of str to sequence of float
         Hyperparameters at its mode.
     """
@@ -40,7 +40,7 @@ class Parent:
 
 def starts(
     model: Model,
-    scores: Scores,
+    scores: NormalCoordinates,
     count: int,
     seed: int,
     peaks: Mapping[int, FloatArray],

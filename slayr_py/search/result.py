@@ -21,13 +21,13 @@ from slayr_py.inference import (
     Components,
     FitKeywords,
     FitOptions,
-    StackedPosterior,
+    GaussianProcess,
+    Posterior,
     Targets,
-    components,
-    stack_posteriors,
+    split_into_components,
     standardisation,
 )
-from slayr_py.kernels import MOST_LEAVES, Composite, Kernel
+from slayr_py.kernels import MOST_LEAVES, Composite, Kernel, Stack
 from slayr_py.kernels.expressions import leaves, parse
 from slayr_py.search.expressions import log_prior
 from slayr_py.search.fit import SCORES, Fit, Score
@@ -209,7 +209,7 @@ class SearchResult:
         top: int = 5,
         fit: FitKeywords | None = None,
         progress: Callable[[str], None] | None = None,
-    ) -> StackedPosterior:
+    ) -> Posterior:
         """Fit the best expressions by NUTS and average their posteriors by stacking.
 
         Parameters
@@ -223,8 +223,8 @@ class SearchResult:
 
         Returns
         -------
-        StackedPosterior
-            Weighted by leave-one-out densities; see :func:`~slayr_py.inference.stacking.stack_posteriors`.
+        Posterior
+            Weighted by leave-one-out densities; see :class:`~slayr_py.GaussianProcess`.
 
         Raises
         ------
@@ -241,9 +241,8 @@ class SearchResult:
                 "fit={'method': 'map'}, or GaussianProcess(space, result.best, inducing=100)"
             )
         kernels = [Composite(text, self.search.given, MOST_LEAVES) for text in self.top(top) or [self.best.expression]]
-        return stack_posteriors(
-            kernels, self.search.encoder, self._train, self._y, seed=self.search.seed, progress=progress, **options
-        )
+        gp = GaussianProcess(self.search.encoder, Stack(kernels).with_plain())
+        return gp.fit(self._train, self._y, seed=self.search.seed, progress=progress, **options)
 
     def components(self, configs: Any = None) -> Components:
         """Return the summands of the best expression at its mode, by default at the observed configurations.
@@ -263,7 +262,7 @@ class SearchResult:
         shapes = {h.name: h.shape for h in kernel.hyperparameters(self.search.encoder)}
         draws = {name: np.reshape(values, (1, *shapes.get(name, ()))) for name, values in fit.theta.items()}
         targets = Targets((self._y - mean) / sd, np.zeros(len(self._y)), NOISE_FLOOR)
-        return components(kernel, self._train, targets, draws, new, mean, sd)
+        return split_into_components(kernel, self._train, targets, draws, new, mean, sd)
 
     def plot(self) -> Any:
         """Draw the score of every fit and the best one so far against the number of fits.

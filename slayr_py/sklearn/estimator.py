@@ -190,7 +190,7 @@ class BayesianGPRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc] 
         if return_std and return_cov:
             raise DataError("predict returns either the standard deviation or the covariance: return_std or return_cov")
         new = self.encode(X)
-        if return_cov and self.posterior_.model.warp != "none":
+        if return_cov and any(part.model.warp != "none" for part in self.posterior_.parts):
             raise DataError("the covariance under a warp has no closed form; estimate it from draws: sample_y")
         prediction = self.posterior_.predict(new)
         if return_std:
@@ -267,11 +267,14 @@ def _joint_covariance(posterior: Posterior, new: Encoded) -> FloatArray:
     m = len(new)
     means = np.empty((s, m))
     total = np.zeros((m, m))
-    block = max(1, BLOCK // max(m, len(posterior.support)) ** 2)
-    for i in range(0, s, block):
-        rows = np.arange(i, min(i + block, s))
-        means[rows], covariance = posterior.predictor_of_rows(rows).joint_moments(new)
-        total += covariance.sum(axis=0)
+    first = 0
+    for part, rows in posterior.rows_of(s):
+        block = max(1, BLOCK // max(m, len(part.factorisation.support)) ** 2)
+        for i in range(0, len(rows), block):
+            some = rows[i : i + block]
+            means[first : first + len(some)], covariance = part.predictor(some).joint_moments(new)
+            total += covariance.sum(axis=0)
+            first += len(some)
     means -= means.mean(axis=0)
     joint = (total + means.T @ means) * (posterior.y_sd**2 / s)
     return np.asarray((joint + joint.T) / 2)

@@ -17,7 +17,7 @@ from slayr_py.study.results.fit_text import (
 )
 from slayr_py.study.results.importance_figure import importance_figure
 from slayr_py.study.results.recommendation import Recommendation, has_recommendation as has_recommendation
-from slayr_py.study.results.refits import last_fitted as last_fitted, posterior_of, replay_parts, replay_trial
+from slayr_py.study.results.refits import last_fitted as last_fitted, posterior_of, replay
 from slayr_py.study.results.tables import (
     convergence_figure,
     found_kernels as found_kernels,
@@ -59,8 +59,7 @@ __all__ = [
     "minimize",
     "posterior_of",
     "regret_table",
-    "replay_parts",
-    "replay_trial",
+    "replay",
     "save_to_dashboard",
     "search_table",
     "space_of",

@@ -12,7 +12,7 @@ from optuna import Study
 from optuna.trial import FrozenTrial
 
 from slayr_py.errors import DataError, InferenceError, StorageError
-from slayr_py.inference import GaussianProcess, Priors, StackedGaussianProcess, as_stan_seed, standardisation, warped
+from slayr_py.inference import GaussianProcess, Model, Priors, as_stan_seed, standardisation, warped
 from slayr_py.kernels import MEAN, MOST_LEAVES, NOISE, SIGNAL, WARP, Composite, Kernel, Matern
 from slayr_py.search import SCALARS, KernelSearch, SearchResult, base_leaves
 from slayr_py.space import Encoder, FloatArray, jsonable, space_to_json
@@ -148,9 +148,7 @@ class LoopSearch:
         for kernel in (self.plain.kernel, Composite("C")):
             GaussianProcess(self.plain.encoder, kernel).prepare(progress)
 
-    def model(
-        self, study: Study, trial: FrozenTrial, observed: Observations, seed: int
-    ) -> GaussianProcess | StackedGaussianProcess:
+    def model(self, study: Study, trial: FrozenTrial, observed: Observations, seed: int) -> GaussianProcess:
         """Return the model for a suggestion; search before if a search is due, and store it in the trial.
 
         The random numbers of a search follow from ``seed``, that of the study, and from the number of observations at
@@ -168,7 +166,7 @@ class LoopSearch:
                     self._run(study, trial, observed, seed, number, last)
         return self._stacked(study, last_search(study, number, trial.number))
 
-    def latest(self, study: Study, observed: Observations) -> GaussianProcess | StackedGaussianProcess:
+    def latest(self, study: Study, observed: Observations) -> GaussianProcess:
         """Return the model for all observations, from the last search that a trial has stored."""
         number = due(len(observed.y), self.n_initial)
         return self._stacked(study, None if number is None else last_search(study, number))
@@ -220,7 +218,7 @@ class LoopSearch:
         scores = found.unique.set_index("expression")[self.search.score]
         return {"expressions": expressions, "scores": [float(scores[text]) for text in expressions]}
 
-    def _stacked(self, study: Study, found: StoredSearch | None) -> GaussianProcess | StackedGaussianProcess:
+    def _stacked(self, study: Study, found: StoredSearch | None) -> GaussianProcess:
         """Return the stack of the plain kernel and the expressions of a search."""
         if found is None or not found.expressions:
             return self.plain
@@ -229,8 +227,8 @@ class LoopSearch:
         warp = self.plain.warp
         try:
             kernels = [Composite(text, self.search.given, MOST_LEAVES) for text in found.expressions]
-            parts = [GaussianProcess(encoder, kernel, shared, warp) for kernel in kernels]
-            return StackedGaussianProcess.of([self.plain, *parts])
+            models = [Model(encoder, kernel, shared, warp) for kernel in kernels]
+            return GaussianProcess.of([self.plain.model, *models])
         except DataError as error:
             raise StorageError(
                 f"study {study.study_name!r}: the expressions of the kernel search in trial {found.trial} cannot be "

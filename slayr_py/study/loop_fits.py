@@ -18,14 +18,11 @@ from slayr_py.inference import (
     GaussianProcess,
     Outcome,
     Posterior,
-    StackedGaussianProcess,
-    StackedPosterior,
     WarmStart,
     as_stan_seed,
     failure,
     part_stream,
     reason,
-    score,
     unreliability,
 )
 from slayr_py.study.fit_cache import FitCache
@@ -95,7 +92,7 @@ class LoopFits:
 
     Attributes
     ----------
-    gp : GaussianProcess or StackedGaussianProcess
+    gp : GaussianProcess
     study : optuna.Study
     observed : Observations
     cache : FitCache
@@ -103,7 +100,7 @@ class LoopFits:
         Receives a warning for the user and what it is about.
     """
 
-    gp: GaussianProcess | StackedGaussianProcess
+    gp: GaussianProcess
     study: Study
     observed: Observations
     cache: FitCache
@@ -111,10 +108,10 @@ class LoopFits:
 
     def plan(self, options: FitOptions) -> list[KernelFit]:
         """Return a fit for each kernel; the parts of a stack need pointwise densities."""
-        if isinstance(self.gp, GaussianProcess):
+        if not self.gp.is_stack:
             return [KernelFit(self.gp, "", options)]
         options = options.updated(pointwise=True)
-        return [KernelFit(gp, part_name(gp.kernel), options) for gp in self.gp.parts]
+        return [KernelFit(gp, part_name(gp.model.kernel), options) for gp in self.gp.parts]
 
     def resume(self, number: int, plan: Sequence[KernelFit]) -> list[KernelFit]:
         """Return the plan with each fit starting from the last one of its kernel before trial ``number``."""
@@ -122,9 +119,7 @@ class LoopFits:
         starts = [last_warm_start(self.study, number, fit.gp, fit.options.chains, numbers, fit.name) for fit in plan]
         return [replace(fit, start=start) for fit, start in zip(plan, starts, strict=True)]
 
-    def fit(
-        self, plan: Sequence[KernelFit], stream: np.random.SeedSequence
-    ) -> tuple[list[KernelFit], Posterior | StackedPosterior]:
+    def fit(self, plan: Sequence[KernelFit], stream: np.random.SeedSequence) -> tuple[list[KernelFit], Posterior]:
         """Make the fits of a plan, and combine their posteriors.
 
         Raises
@@ -151,14 +146,14 @@ class LoopFits:
             except InferenceError as error:
                 if not fit.name:
                     raise
-                failures[fit.gp.kernel.short_name] = error
+                failures[fit.gp.model.kernel.short_name] = error
         if not fits:
             raise InferenceError("; ".join(f"{name}: {why}" for name, why in failures.items()))
         for name, why in failures.items():
             self.warn(f"the kernel {name} is left out of the stack, as its fit fails: {why}", name)
         return fits
 
-    def combine(self, fits: Sequence[KernelFit], stream: np.random.SeedSequence) -> Posterior | StackedPosterior:
+    def combine(self, fits: Sequence[KernelFit], stream: np.random.SeedSequence) -> Posterior:
         """Return the posterior of the only kernel, or the stack of those whose diagnostics pass.
 
         If the diagnostics of all kernels fail, the stack uses all and its diagnostics fail too. Unreliable
@@ -178,33 +173,31 @@ class LoopFits:
         failures: list[str] = []
         for posterior in (fit.made for fit in fits):
             name = posterior.kernel.short_name
-            densities = score(posterior)
-            if why := failure(posterior, densities):
+            loo = posterior.parts[0].leave_one_out
+            if why := failure(posterior.check(), loo):
                 failures.append(f"{name}: {why}")
-                failed += [posterior] if np.all(np.isfinite(densities.elpd)) else []
+                failed += [posterior] if np.all(np.isfinite(loo.elpd)) else []
                 continue
             used.append(posterior)
-            if why := unreliability(densities):
+            if why := unreliability(loo):
                 doubts.append(f"{name}: uncertain weight: {why}")
         if not used and not failed:
             raise InferenceError(f"no kernel of the stack can be used. {'. '.join(failures)}")
         action = "left out" if used else "used although all fail"
         messages = [*doubts, *(f"{action}: {why}" for why in failures)]
-        return StackedPosterior(used or failed, seed=as_stan_seed(stream), messages=messages)
+        return Posterior.stack(used or failed, seed=as_stan_seed(stream), messages=messages)
 
-    def extend(
-        self, fits: Sequence[KernelFit], posterior: Posterior | StackedPosterior, first: int, why: str
-    ) -> list[KernelFit] | None:
+    def extend(self, fits: Sequence[KernelFit], posterior: Posterior, first: int, why: str) -> list[KernelFit] | None:
         """Return the plan to continue the fits that the posterior uses, or None if more draws would not help any."""
-        parts = [posterior] if isinstance(posterior, Posterior) else posterior.used
-        more = [fit.more_draws(first) if any(fit.posterior is part for part in parts) else 0 for fit in fits]
+        used = posterior.used
+        more = [fit.more_draws(first) if any(fit.posterior is part for part in used) else 0 for fit in fits]
         if not any(more):
             return None
         return [fit.extend(draws, why) if draws else fit for fit, draws in zip(fits, more, strict=True)]
 
     def _fit(self, fit: KernelFit, stream: np.random.SeedSequence) -> KernelFit:
         """Make a fit to these trials, unless the last suggestion has made it."""
-        seed = as_stan_seed(part_stream(stream, fit.gp.kernel) if fit.name else stream)
+        seed = as_stan_seed(part_stream(stream, fit.gp.model.kernel) if fit.name else stream)
         data = self.observed.y.tobytes(), self.observed.y_sd.tobytes()
         key = (self.study.study_name, fit.name, tuple(self.observed.numbers), *data, seed, fit.options)
         posterior = self.cache.get(key, lambda: self._fit_and_audit(fit.gp, Attempt(fit.options, seed, fit.start)))
@@ -242,9 +235,9 @@ class LoopFits:
         return audit.fitted
 
 
-def fit_entries(fits: Sequence[KernelFit], posterior: Posterior | StackedPosterior) -> dict[str, Any]:
+def fit_entries(fits: Sequence[KernelFit], posterior: Posterior) -> dict[str, Any]:
     """Return the entries of the suggestion record that describe the fits: kernel, method, fit and stack."""
-    if isinstance(posterior, Posterior):
+    if not posterior.is_stack:
         return {"kernel": posterior.kernel.name, **_described(fits[0])}
     parts = []
     for (name, weight), part in zip(posterior.weights.items(), posterior.posteriors, strict=True):

@@ -15,7 +15,7 @@ from optuna.trial import FrozenTrial
 from threadpoolctl import threadpool_limits
 
 from slayr_py.acquisition import Acquisition, Suggestion, suggest
-from slayr_py.inference import METHODS, FitOptions, GaussianProcess, Posterior, StackedGaussianProcess, StackedPosterior
+from slayr_py.inference import METHODS, FitOptions, GaussianProcess, Posterior
 from slayr_py.space import Fixed, jsonable
 from slayr_py.study.distributions import to_params
 from slayr_py.study.feasibility import FeasibilityFit, FeasibilityModels
@@ -60,7 +60,7 @@ class Proposal(NamedTuple):
     config: dict[str, Any]
     """Active parameters by name."""
 
-    posterior: Posterior | StackedPosterior
+    posterior: Posterior
     """The posterior under which the acquisition was maximised."""
 
     record: dict[str, Any]
@@ -73,7 +73,7 @@ class Fitted(NamedTuple):
     model: LoopFits
     fits: list[KernelFit]
 
-    posterior: Posterior | StackedPosterior
+    posterior: Posterior
     """Posterior of the objective."""
 
     feasibility: list[FeasibilityFit]
@@ -122,7 +122,7 @@ class Proposer:
 
     def fit(
         self,
-        gp: GaussianProcess | StackedGaussianProcess,
+        gp: GaussianProcess,
         study: Study,
         number: int,
         observed: Observations,
@@ -159,7 +159,7 @@ class Proposer:
     @contextmanager
     def proposal(
         self,
-        gp: GaussianProcess | StackedGaussianProcess,
+        gp: GaussianProcess,
         study: Study,
         trial: FrozenTrial,
         observed: Observations,
@@ -257,9 +257,7 @@ class Proposer:
             record["conditions"] = {fit.name: fit.record() for fit in fitted.feasibility}
         return record
 
-    def _incumbent(
-        self, posterior: Posterior | StackedPosterior, observed: Observations, fixed: Fixed | None = None
-    ) -> float | None:
+    def _incumbent(self, posterior: Posterior, observed: Observations, fixed: Fixed | None = None) -> float | None:
         """Return the value to improve on, or None if no feasible value is known.
 
         With fixed values it is the best with these values, or the best prediction there if none was observed.

@@ -34,7 +34,7 @@ from slayr_py.study.storage.trials import observations
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-    from slayr_py.inference import Posterior, StackedPosterior
+    from slayr_py.inference import Posterior
 
 
 @dataclass(frozen=True)
@@ -52,9 +52,7 @@ class Result:
     study: Study
     space: ConfigurationSpace
     _recommended: dict[int, Recommendation] = field(default_factory=dict, init=False, repr=False, compare=False)
-    _posteriors: dict[int, Posterior | StackedPosterior] = field(
-        default_factory=dict, init=False, repr=False, compare=False
-    )
+    _posteriors: dict[int, Posterior] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     @property
     def recommended(self) -> Recommendation:
@@ -114,7 +112,7 @@ class Result:
         """Return a table with one row per kernel search: see `slayr_py.study.search_table`."""
         return search_table(self.study)
 
-    def posterior(self) -> Posterior | StackedPosterior:
+    def posterior(self) -> Posterior:
         """Fit the model to all finished trials and return the posterior.
 
         Raises
@@ -224,7 +222,7 @@ class Result:
             lines.append(f"best: {self.best_value:.6g} at {best}")
         return Summary("\n".join(lines), trials, rows=5).html()
 
-    def _posterior_of(self, n: int) -> Posterior | StackedPosterior:
+    def _posterior_of(self, n: int) -> Posterior:
         """Return the posterior given all n observations; fitted once."""
         if n not in self._posteriors:
             self._posteriors.clear()

@@ -31,8 +31,6 @@ from slayr_py.inference import (
     GaussianProcess,
     Posterior,
     Priors,
-    StackedGaussianProcess,
-    StackedPosterior,
     Warp,
     as_stan_seed,
 )
@@ -243,14 +241,10 @@ class StanGPSampler(BaseSampler):
         self.warm_starts = check_flag("warm_starts", warm_starts)
         of_noise: Priors = {} if self.noisy else {NOISE.name: NOISELESS}
         chosen: Priors = {**of_noise, **(priors or {})}
-        self.gp: GaussianProcess | StackedGaussianProcess
+        self.gp = GaussianProcess(self.encoder, fitted, chosen, warp)
         self._search: LoopSearch | None = None
-        if isinstance(fitted, Stack):
-            self.gp = StackedGaussianProcess(self.encoder, fitted, chosen, warp)
-        else:
-            self.gp = plain = GaussianProcess(self.encoder, fitted, chosen, warp)
-            if search is not None:
-                self._search = LoopSearch(search, plain, chosen, self.n_initial, self._report, self._warn_once)
+        if search is not None:
+            self._search = LoopSearch(search, self.gp, chosen, self.n_initial, self._report, self._warn_once)
         if failures not in get_args(Failures):
             raise DataError(f"unknown failures {failures!r}{did_you_mean(failures, get_args(Failures))}")
         self.failures: Failures = failures
@@ -451,7 +445,7 @@ class StanGPSampler(BaseSampler):
                 planned.insert(trial.number, past)
         return planned
 
-    def fit(self, study: Study, seed: int | None = None) -> Posterior | StackedPosterior:
+    def fit(self, study: Study, seed: int | None = None) -> Posterior:
         """Fit the model to a study's finished trials; with a kernel search, that of the last stored one.
 
         Parameters
@@ -463,7 +457,7 @@ class StanGPSampler(BaseSampler):
 
         Returns
         -------
-        Posterior or StackedPosterior
+        Posterior
             In the user's units and direction.
 
         Raises
@@ -487,7 +481,7 @@ class StanGPSampler(BaseSampler):
             seed = as_stan_seed(np.random.SeedSequence(self.bind(study)))
         options = self.fit_options.updated(pointwise=True)
         gp = self.gp if self._search is None else self._search.latest(study, observed)
-        if isinstance(gp, StackedGaussianProcess):
+        if gp.is_stack:
             loop_fits = LoopFits(gp, study, observed, FitCache(), self._warn_once)
             return loop_fits.fit(loop_fits.plan(options), np.random.SeedSequence(seed))[1]
         data: dict[str, Any] = {"y_sd": observed.errors, "maximize": observed.maximize}

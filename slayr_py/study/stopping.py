@@ -13,7 +13,7 @@ from threadpoolctl import threadpool_limits
 from slayr_py.acquisition import sample_regret
 from slayr_py.arguments import check_number
 from slayr_py.errors import DataError, InferenceError
-from slayr_py.inference import Posterior, StackedPosterior
+from slayr_py.inference import Posterior
 from slayr_py.space import FloatArray
 from slayr_py.study.sampler import StanGPSampler, sampler_of
 from slayr_py.study.storage.attributes import REGRET_KEY
@@ -159,7 +159,7 @@ class Regret:
                 return observed, row, sample_regret(fitted.posterior, incumbent, rng, conditions, sampler.fixed)
 
 
-def _incumbent(posterior: Posterior | StackedPosterior, observed: Observations, sampler: StanGPSampler) -> int | None:
+def _incumbent(posterior: Posterior, observed: Observations, sampler: StanGPSampler) -> int | None:
     """Return the row of the best feasible observation; of a noisy objective, that with the best posterior mean."""
     usable = observed.feasible.copy()
     if sampler.fixed is not None:

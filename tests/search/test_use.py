@@ -10,7 +10,7 @@ from testing_fits import QUICK
 
 import slayr_py as sl
 from slayr_py.errors import DataError
-from slayr_py.inference.replay import replay_folder
+from slayr_py.inference.replaying import replay_folder
 from slayr_py.search import KernelSearch, SearchResult
 
 LINE = ConfigurationSpace({"x": (0.0, 4.0)})

@@ -46,7 +46,7 @@ def hyperparameters(reading: Reading) -> Iterator[Block]:
         "A posterior that equals its prior means that the trials say nothing about this hyperparameter. All refer to "
         "standardised values of the objective, and to parameters scaled to the unit interval."
     )
-    if isinstance(posterior, Posterior):
+    if not posterior.is_stack:
         yield from _of(posterior, "hyper")
         return
     for k, (part, (name, weight)) in enumerate(zip(posterior.posteriors, posterior.weights.items(), strict=True)):

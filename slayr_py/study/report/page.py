@@ -15,7 +15,7 @@ from optuna import Study
 
 from slayr_py.display import printable
 from slayr_py.errors import StorageError
-from slayr_py.inference import Posterior, StackedPosterior
+from slayr_py.inference import Posterior
 from slayr_py.study.report.blocks import Block, Notice, Section
 from slayr_py.study.report.feasibility import feasibility
 from slayr_py.study.report.fits import fits
@@ -53,7 +53,7 @@ def write_report(
     study: Study,
     path: str | Path,
     progress: Callable[[str], None] | None = None,
-    fit: Callable[[], Posterior | StackedPosterior] | None = None,
+    fit: Callable[[], Posterior] | None = None,
 ) -> Path:
     """Write a page about a study: one HTML file, which needs no network.
 

@@ -14,7 +14,7 @@ from optuna.study import StudyDirection
 from optuna.trial import FrozenTrial
 from scipy.special import ndtr
 
-from slayr_py.inference import Posterior, StackedPosterior
+from slayr_py.inference import Posterior
 from slayr_py.space import Encoded, Encoder, FloatArray
 from slayr_py.study.asktell import space_of
 from slayr_py.study.results.recommendation import Recommendation, is_noisy, posterior_of_all, recommend
@@ -63,7 +63,7 @@ class Reading:
         self,
         study: Study,
         progress: Callable[[str], None] | None = None,
-        fit: Callable[[], Posterior | StackedPosterior] | None = None,
+        fit: Callable[[], Posterior] | None = None,
     ) -> None:
         self.study = study
         self.fit = fit or (lambda: posterior_of_all(study))
@@ -109,7 +109,7 @@ class Reading:
         return observations(self.study, self.space)
 
     @property
-    def posterior(self) -> Posterior | StackedPosterior:
+    def posterior(self) -> Posterior:
         """The posterior given all finished trials.
 
         Raises
@@ -167,7 +167,7 @@ class Reading:
             f"without a space, and there is no model to show. The sampler of this session is {kind}."
         )
 
-    def _fitted(self) -> Posterior | StackedPosterior:
+    def _fitted(self) -> Posterior:
         if self.space is None:
             raise Absent(self._without_model())
         if not fitted_numbers(self.study):

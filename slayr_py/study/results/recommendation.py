@@ -13,7 +13,7 @@ import numpy as np
 from optuna import Study
 
 from slayr_py.errors import DataError
-from slayr_py.inference import METHODS, Method, Posterior, StackedGaussianProcess, StackedPosterior, recorded_model
+from slayr_py.inference import METHODS, GaussianProcess, Method, Posterior, recorded_model
 from slayr_py.study.asktell import space_of
 from slayr_py.study.distributions import to_params
 from slayr_py.study.proposal import LOOP_OPTIONS
@@ -55,14 +55,14 @@ def has_recommendation(study: Study) -> bool:
     return is_noisy(study) and bool(fitted_numbers(study))
 
 
-def recommend(study: Study, posterior: Posterior | StackedPosterior) -> Recommendation:
+def recommend(study: Study, posterior: Posterior) -> Recommendation:
     """Return the feasible configuration with the smallest posterior mean, the largest one if the study maximises.
 
     Parameters
     ----------
     study : optuna.Study
         Has a finished trial with a finite value.
-    posterior : Posterior or StackedPosterior
+    posterior : Posterior
         Of its values.
     """
     observed = observations(study, space_of(study))
@@ -79,7 +79,7 @@ def recommend(study: Study, posterior: Posterior | StackedPosterior) -> Recommen
     return Recommendation(to_params(observed.configs[row]), float(means[best]), float(sds[best]), observed.numbers[row])
 
 
-def posterior_of_all(study: Study, progress: Callable[[str], None] | None = None) -> Posterior | StackedPosterior:
+def posterior_of_all(study: Study, progress: Callable[[str], None] | None = None) -> Posterior:
     """Return the posterior given all finished trials of a study.
 
     The fit of the last suggestion is repeated if it has seen all of them. Otherwise the study's sampler fits its model
@@ -116,7 +116,7 @@ def _recorded_sampler(study: Study, last: RecordedFits) -> StanGPSampler:
     options: dict[str, Any] = {"noisy": is_noisy(study), "method": method}
     if last.stack is None:
         return StanGPSampler(model.encoder, model.kernel, priors=model.priors, warp=model.warp, **options)
-    gp = StackedGaussianProcess.of(models)
+    gp = GaussianProcess.of(models)
     sampler = StanGPSampler(gp.encoder, gp.kernel, warp=model.warp, **options)
     sampler.gp = gp  # with the priors of each part
     return sampler

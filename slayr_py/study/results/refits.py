@@ -15,12 +15,11 @@ from slayr_py.inference import (
     Observed,
     Posterior,
     Replay,
-    StackedPosterior,
-    data_digest,
+    array_digest,
     observe,
     posterior_again,
     recorded_model,
-    replay,
+    replay as replay_record,
 )
 from slayr_py.study.feasibility import feasibility_results
 from slayr_py.study.storage.attributes import FIT_KEY, START_KEY, study_record, suggestion_record
@@ -47,18 +46,16 @@ class RecordedFits(NamedTuple):
         """Number of observations."""
         return len(self.fits[0].observed.train)
 
-    def again(self, progress: Callable[[str], None] | None = None) -> Posterior | StackedPosterior:
+    def again(self, progress: Callable[[str], None] | None = None) -> Posterior:
         """Repeat the fits; those of a stack get the recorded weights."""
         posteriors = [posterior_again(fit.record, fit.observed, progress) for fit in self.fits]
         if self.stack is None:
             return posteriors[0]
         weights = [part["weight"] for part in self.stack["parts"]]
-        return StackedPosterior(posteriors, weights, self.stack["seed"], self.stack["messages"])
+        return Posterior.stack(posteriors, weights, self.stack["seed"], self.stack["messages"])
 
 
-def posterior_of(
-    study: Study, number: int, progress: Callable[[str], None] | None = None
-) -> Posterior | StackedPosterior:
+def posterior_of(study: Study, number: int, progress: Callable[[str], None] | None = None) -> Posterior:
     """Repeat the fit behind a trial's suggestion and return its posterior.
 
     Parameters
@@ -72,7 +69,7 @@ def posterior_of(
 
     Returns
     -------
-    Posterior or StackedPosterior
+    Posterior
         In the user's units and direction. If its draws are not bit-identical to the
         original ones, as on another machine or with another toolchain, a warning is issued.
 
@@ -87,9 +84,8 @@ def posterior_of(
     """
     recorded = recorded_fits(study, number)
     posterior = recorded.again(progress)
-    again = [posterior] if isinstance(posterior, Posterior) else posterior.posteriors
-    pairs = zip(again, recorded.fits, strict=True)
-    if any(one.record["draws_sha256"] != fit.record["draws_sha256"] for one, fit in pairs):
+    pairs = zip(posterior.parts, recorded.fits, strict=True)
+    if any(part.record["draws_sha256"] != fit.record["draws_sha256"] for part, fit in pairs):
         warnings.warn(
             f"the posterior of trial {number} is not bit-identical to that of its suggestion: `slayr replay` with "
             f"--trial {number} shows the differences",
@@ -99,28 +95,18 @@ def posterior_of(
     return posterior
 
 
-def replay_trial(
-    study: Study, number: int, progress: Callable[[str], None] | None = None
-) -> tuple[dict[str, Any], Replay]:
-    """Repeat the fit behind a trial's suggestion; return its record and the comparison with it.
-
-    Parameters and errors as in :func:`posterior_of`. The fits of a stack raise `DataError`: see :func:`replay_parts`.
-    """
-    if len(parts := recorded_fits(study, number).fits) > 1:
-        raise DataError(f"trial {number} has a stack of {len(parts)} fits: use slayr_py.study.replay_parts")
-    ((record, observed),) = parts
-    return record, replay(record, observed.data, progress)
-
-
-def replay_parts(
-    study: Study, number: int, progress: Callable[[str], None] | None = None
-) -> list[tuple[dict[str, Any], Replay]]:
-    """Repeat the fit of every kernel behind a trial's suggestion; return the records and the comparisons with them.
+def replay(study: Study, number: int, progress: Callable[[str], None] | None = None) -> tuple[Replay, ...]:
+    """Repeat the fit of every kernel behind a trial's suggestion and compare the results with the records.
 
     Parameters and errors as in :func:`posterior_of`.
+
+    Returns
+    -------
+    tuple of Replay
+        One for each kernel, more than one for a stack.
     """
     fits = recorded_fits(study, number).fits
-    return [(record, replay(record, observed.data, progress)) for record, observed in fits]
+    return tuple(replay_record(record, observed.data, progress) for record, observed in fits)
 
 
 def recorded_fits(study: Study, number: int) -> RecordedFits:
@@ -170,7 +156,7 @@ def _condition(study: Study, number: int, name: str, progress: Callable[[str], N
         numbers = set(from_ranges(record.pop("trials")))
         model = recorded_model(record)
         results = feasibility_results(study, model.encoder.space, name, numbers)
-        pointwise = record["arguments"].get("pointwise", True)
+        pointwise = record["arguments"]["pointwise"]
         observed = observe(
             model, results.configs, results.values, METHODS[record["arguments"]["method"]].point_estimate, pointwise
         )
@@ -214,11 +200,11 @@ def _recorded_fit(study: Study, number: int, reduced: Mapping[str, Any], start_k
             values.configs,
             values.y,
             METHODS[arguments["method"]].point_estimate,
-            arguments.get("pointwise", True),
+            arguments["pointwise"],
             values.maximize,
             values.errors,
         )
-        if data_digest(observed.data, record["format"]) != record["data_sha256"]:
+        if array_digest(observed.data) != record["data_sha256"]:
             raise StorageError(
                 f"the configurations or values of trials {ranges} of study {study.study_name!r} have changed since "
                 f"trial {number} was suggested from them: restore a copy of it"

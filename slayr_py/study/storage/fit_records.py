@@ -14,7 +14,7 @@ from optuna import Study
 from optuna.trial import FrozenTrial
 
 from slayr_py.errors import DataError
-from slayr_py.inference import METHODS, GaussianProcess, Posterior, StackedPosterior, WarmStart
+from slayr_py.inference import METHODS, GaussianProcess, Posterior, WarmStart
 from slayr_py.kernels import Kernel
 from slayr_py.space import jsonable
 from slayr_py.study.storage.attributes import FIT_KEY, KERNEL_KEY, START_KEY, study_record
@@ -27,7 +27,7 @@ _LONG = 1000  # characters of a kernel that is stored once for all fits of a stu
 def store_fit(
     study: Study,
     trial: FrozenTrial,
-    posterior: Posterior | StackedPosterior,
+    posterior: Posterior,
     observed: Sequence[int],
     warm_starts: bool,
     condition: str = "",
@@ -37,7 +37,7 @@ def store_fit(
     ``condition`` is the name of a model beside that of the objective or of a part of a stack, see `keys`. The parts of
     a stack are stored one by one; its own record has their names and weights.
     """
-    if isinstance(posterior, StackedPosterior):
+    if posterior.is_stack:
         parts = []
         for (name, weight), part in zip(posterior.weights.items(), posterior.posteriors, strict=True):
             parts.append({"fit": part_name(part.kernel), "kernel": name, "weight": weight})
@@ -121,7 +121,7 @@ def last_warm_start(
         if earlier.number < number and start_key in earlier.user_attrs:
             try:
                 start = WarmStart.fromdict(earlier.user_attrs[start_key])
-                gp.check_start(start, chains)
+                gp.model.check_start(start, chains)
             except DataError:
                 return None
             return start

@@ -8,12 +8,12 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from ConfigSpace import ConfigurationSpace
+from slayr_py.inference import replay
 from testing_spaces import plain_space
 
 import slayr_py as sl
 from slayr_py.inference import gaussian_process
 from slayr_py.inference.diagnostics.checks import CARRIED_ESS, PARETO_K_LIMIT
-from slayr_py.inference.replay import replay
 from slayr_py.inference.sampling.carried import CARRIED_PARAMETERS
 from slayr_py.inference.sampling.ladder import planned
 from slayr_py.inference.sampling.options import FitOptions
