@@ -46,20 +46,18 @@ INFERENCE = [
     ["replay"],
 ]
 STUDY = [
-    ["distributions"],
     ["storage"],
-    ["fit_cache", "constraints"],
-    ["objective", "conditions", "loop_fits"],
-    ["proposal", "history", "inferred_space", "suggesting"],
-    ["kernel_searches"],
-    ["sampler", "asktell"],
-    ["results", "stopping"],
+    ["suggesting", "fit_cache"],
+    ["conditions", "loop_fits"],
+    ["proposal"],
+    ["model"],
+    ["loop"],
+    ["declared_space", "inferred_space"],
+    ["sampler"],
+    ["results"],
     ["report"],
     ["result"],
-    ["progress"],
-    ["evaluation"],
-    ["parallel"],
-    ["loop"],
+    ["run"],
 ]
 
 

@@ -18,9 +18,9 @@ from slayr_py.acquisition import Acquisition, Suggestion, suggest
 from slayr_py.inference import FitOptions, GaussianProcess, Posterior, StackedGaussianProcess, StackedPosterior
 from slayr_py.space import Fixed, jsonable
 from slayr_py.study.conditions import Condition, Conditions
-from slayr_py.study.distributions import to_params
 from slayr_py.study.fit_cache import FitCache
 from slayr_py.study.loop_fits import KernelFit, LoopFits, fit_entries
+from slayr_py.study.storage.distributions import to_params
 from slayr_py.study.storage.trials import Observations, excluded, pending
 from slayr_py.study.storage.workers import search_lock
 
