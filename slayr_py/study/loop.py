@@ -53,37 +53,36 @@ def run_loop(study: Study, evaluations: Evaluations, callbacks: Sequence[Callbac
     with optimizing(study), evaluations:
         while True:
             while evaluations.may_start():
-                trial = start_next_trial(study)  # suggests a configuration: `suggest_next`
+                trial = start_next_trial(study)  # Optuna asks the sampler: `suggest_next`
                 evaluations.start(trial)
             if not evaluations:
                 return
-            for finished in evaluations.finish():
+            for finished in evaluations.finish():  # stores values and tells them to Optuna
                 for callback in callbacks:
                     callback(study, finished)
 
 
 def suggest_next(model: SpaceModel, study: Study, trial: FrozenTrial, seed: int) -> dict[str, Any]:
-    """Suggest the configuration of a trial: a point of the initial design, or what the model proposes; store it."""
+    """Suggest the configuration of a trial and store it: a point of the initial design, or what the model proposes."""
     fixed = model.fixed_in(trial)
     fixed_values = {} if fixed is None else {"fixed": dict(fixed.values)}
     _, acquisition_stream, filling_stream = np.random.SeedSequence([seed, trial.number]).spawn(3)
 
-    # The initial design
+    # Initial design
     design = model.design.with_history(study, seed)
     if trial.number < len(design):
         config = model.design.evaluate_at(study, trial, design[trial.number], filling_stream, fixed)
         return store_suggestion(study, trial, {"phase": "initial", "config": config, **fixed_values})
 
-    # Fit the model, check the fit, and maximise the acquisition
+    # Fit, check the fit, maximise the acquisition, store
     observed = observations(study, model.space)
     why = "no finished trial with a finite value yet"
     if observed.configs:
         try:
             model.prepare()
             gp = model.surrogate.model(study, trial, observed, seed)
-            with model.proposer.proposal(
-                gp, study, trial, observed, design, seed, acquisition_stream, fixed
-            ) as proposal:
+            propose = model.proposer.proposal
+            with propose(gp, study, trial, observed, design, seed, acquisition_stream, fixed) as proposal:
                 store_fit(study, trial, proposal.posterior, observed.numbers, model.options.warm_starts)
                 store_numbers(study, trial, proposal.record)
                 return store_suggestion(study, trial, proposal.record | fixed_values)

@@ -20,12 +20,14 @@ class Session:
 
     Attributes
     ----------
+    displays : list of callables
+        Receive each `Phase` of the work.
     lock : threading.RLock
         Threads suggest one after another, so that each knows the pending suggestions of the others.
     """
 
     def __init__(self, on_progress: Callable[[Phase], None] | None = None) -> None:
-        self.on_progress = on_progress
+        self.displays = [] if on_progress is None else [on_progress]
         self.lock = threading.RLock()
         self._warned: set[str] = set()
 
@@ -40,8 +42,8 @@ class Session:
 
     def report(self, phase: Phase) -> None:
         """Show the current phase of the work."""
-        if self.on_progress is not None:
-            self.on_progress(phase)
+        for display in self.displays:
+            display(phase)
 
     def warn(self, text: str, about: str = "") -> None:
         """Warn the user, once for everything that a warning is about."""

@@ -66,6 +66,8 @@ def create_study(
         For an illegal option or history, or if the study of that name has another direction or seed.
     SpaceError
         For an illegal space or past configuration, or if the study of that name has another space.
+    TypeError
+        For an argument with an unknown name; the message has the nearest one.
 
     Examples
     --------

@@ -22,7 +22,7 @@ from slayr_py.study.run.objective import Evaluation, Objective, evaluate
 from slayr_py.study.run.progress import ProgressBar
 from slayr_py.study.sampler import space_of
 from slayr_py.study.storage.attributes import EVALUATIONS_KEY, FAILURE_KEY, VALUE_KEY, is_history
-from slayr_py.study.storage.opening import describe_storage_error, storage_error
+from slayr_py.study.storage.opening import describe_storage_error, is_storage_error
 from slayr_py.study.storage.optuna_private import id_of_study, id_of_trial, is_stopped
 from slayr_py.study.storage.workers import send_heartbeats, worker_storage
 from slayr_py.study.suggesting import suggest_all
@@ -112,8 +112,8 @@ class TrialEvaluations:
             for future, running in self.running.items():
                 future.cancel()
                 running.heartbeats.close()
-            if isinstance(error, Exception) and self.unsaved is not None and (cause := storage_error(error)):
-                self._store_again(*self.unsaved, cause)
+            if error is not None and is_storage_error(error) and self.unsaved is not None:
+                self._store_again(*self.unsaved, error)
             for running in self.running.values():
                 self._abandon(running.trial, error)
         if error is None and self.stopped_by is not None:
@@ -251,7 +251,7 @@ class TrialEvaluations:
             trial.set_user_attr(EVALUATIONS_KEY, count - 1)
         storage.release(id_of_trial(trial))
 
-    def _store_again(self, trial: Trial, value: float, cause: Exception) -> None:
+    def _store_again(self, trial: Trial, value: float, cause: BaseException) -> None:
         """Try to store a value again after the storage has failed; its evaluation may have taken a day.
 
         Raises
@@ -265,7 +265,7 @@ class TrialEvaluations:
                 self.study.tell(trial.number, value, skip_if_finished=True)
                 return
             except Exception as error:
-                cause = storage_error(error) or error
+                cause = error
         raise StorageError(
             f"the study's storage failed: {describe_storage_error(cause)}. Everything is stored except the last value, "
             f"{value!r} of trial {trial.number} at {dict(trial.params)}: store it with Optuna's "
@@ -280,7 +280,7 @@ def _write_value(trial: Trial, value: float) -> None:
     except UpdateFinishedTrialError:
         pass  # by a process that has taken the trial over
     except Exception as error:
-        if storage_error(error) is None:
+        if not is_storage_error(error):
             raise
         # Finishing the trial meets the same failure and reports it, with the value.
 

@@ -68,16 +68,6 @@ def minimize(
     budget : int, default 50
         Number of trials of the study at the end. The initial design, failed trials and the trials of a resumed study
         count. Workers that share a study share its budget.
-    n_initial : int, optional
-        Size of the scrambled Sobol design that is evaluated first. By default 4 and one more for every two parameters,
-        at most 10.
-    kernel, acquisition, warm_starts, priors, warp
-        The model: see `StanGPSampler` and `GaussianProcess`. ``sl.stack([kernel, ...])`` averages several kernels,
-        and "search" or a ``sl.search.KernelSearch`` searches for kernels as the study grows.
-        The progress display shows once which kernel "auto" has chosen and why; the study stores it.
-    seed : int, optional
-        The same seed gives the same trials, also if the study is interrupted and resumed. By default the study draws a
-        seed and stores it.
     progress : bool, default True
         Draw a progress bar on standard error.
     storage : str or optuna.storages.BaseStorage, optional
@@ -87,21 +77,13 @@ def minimize(
         Name of the study to create or resume. By default every call starts a new study.
     direction : {"minimize", "maximize"}
         Direction of the optimisation.
-    initial_configs : sequence of mappings, optional
-        Configurations to evaluate first, instead of the Sobol design.
     callbacks : sequence of callables
         Optuna callbacks, ``callback(study, frozen_trial)``.
     timeout : float, optional
         Seconds after which no further trial starts.
-    noisy : bool, default False
-        The objective returns different values for the same configuration. A configuration may then be evaluated more
-        than once, and improvement is measured from the model's mean instead of the best observed value. Otherwise a
-        configuration is repeated only if no other is left.
     constraints : sequence of str, optional
         Bounds on the numbers that the objective returns by name: ``["memory <= 8", "accuracy >= 0.9"]``. By default
         each of them must be at most 0. The best configuration is the best one that violates none.
-    failures : {"learn", "ignore"}
-        "learn": a model of failures and successes keeps suggestions away from where the objective fails.
     max_consecutive_failures : int, optional
         Stop after so many consecutive failures. By default after 10, or after 3 if no trial has ever succeeded. NaN and
         infinite values do not count here.
@@ -109,22 +91,41 @@ def minimize(
         Number of evaluations that run at a time. Each suggestion takes the running ones into account, and suggestions
         from the same finished trials share one fit. The trials depend on the order in which values arrive.
     executor : concurrent.futures.Executor, optional
-        Where they run: a pool of processes, or ``client.get_executor(pure=False)`` of a Dask client. The objective must
-        be picklable then. By default ``n_parallel`` threads if that is more than 1.
+        What runs the evaluations: a pool of processes, or ``client.get_executor(pure=False)`` of a Dask client. The
+        objective must be picklable then. By default ``n_parallel`` threads if that is more than 1.
     history : DataFrame or sequence of (config, value), optional
         Past experiments, which the model learns from like from evaluated trials. They become finished trials and do not
         count against the budget. Each one replaces a point of the default initial design. A table has a column per
-        parameter and a column ``value``, as `Result.trials` does; an inactive parameter is NaN, None or absent. A value
-        that is NaN or None is that of a failed experiment. Experiments that a resumed study already has are not added
+        parameter and a column ``value``, as `Result.trials` does; an inactive parameter is NaN, None or absent. The
+        value of a failed experiment is NaN or None. Experiments that a resumed study already has are not added
         again.
-    fixed : mapping of str to value, optional
-        Parameters that keep these values in this run, as in ``fixed={"layers": 2}``. The space of the study stays the
-        declared one, so that trials of other runs with other values inform the model.
     stop : Regret, optional
         Stop before the budget is used up, as in ``stop=sl.Regret(0.01)``: when the best value still to be found is
         probably less than 0.01 better than the best one so far.
-    method, chains, warmup, draws, target_acceptance, max_treedepth, ess, retries, pointwise
-        Options of the fits: see `GaussianProcess.fit`. Defaults: "carried", 4, 300, 50, 0.8, 10, 50, 1, False.
+    **options
+        Options of `StanGPSampler`, which describes them in full:
+
+        - ``kernel``: a name, an expression or a kernel; ``sl.stack([kernel, ...])`` averages several kernels, and
+          "search" or a ``sl.search.KernelSearch`` searches for kernels as the study grows. By default "auto" chooses
+          the kernel by the space. The progress display shows its choice once, with the reason; the study stores it.
+        - ``acquisition``: the criterion to maximise, "ei" by default.
+        - ``n_initial``: size of the Sobol design that is evaluated first. By default 4 and one more for every two
+          parameters, at most 10.
+        - ``initial_configs``: configurations to evaluate first, instead of the Sobol design.
+        - ``seed``: the same seed gives the same trials, also if the study is interrupted and resumed. By default the
+          study draws a seed and stores it.
+        - ``noisy``: whether the objective returns different values for the same configuration. A configuration may then
+          be evaluated more than once, and improvement is measured from the model's mean instead of the best observed
+          value. Otherwise a configuration is repeated only if no other is left.
+        - ``failures``: by default "learn": a model of failures and successes keeps suggestions away from where the
+          objective fails; or "ignore".
+        - ``fixed``: parameters that keep these values in this run, as in ``fixed={"layers": 2}``. The space of the
+          study stays the declared one, so that trials of other runs with other values inform the model.
+        - ``priors``, ``warp``: priors of hyperparameters, and the transformation of the targets.
+        - ``warm_starts``: whether each fit starts from the last one.
+        - ``on_progress``: a function that receives each `slayr_py.study.Phase` of the work.
+        - ``method``, ``chains``, ``warmup``, ``draws``, ``target_acceptance``, ``max_treedepth``, ``ess``, ``retries``,
+          ``pointwise``: options of the fits, see `GaussianProcess.fit`.
 
     Returns
     -------
@@ -144,6 +145,8 @@ def minimize(
         If Stan cannot be run here; nothing has been evaluated then.
     ObjectiveError
         If ``max_consecutive_failures`` trials fail in a row. Finished evaluations stay in the storage.
+    TypeError
+        For an argument with an unknown name; the message has the nearest one.
 
     Examples
     --------
@@ -189,7 +192,7 @@ def _run(
     assert isinstance(sampler, StanGPSampler) and isinstance(sampler.strategy, DeclaredSpace)
     declared = sampler.strategy
     with active_run(study), ProgressBar(study, settings.budget, progress) as bar:
-        sampler.session.on_progress = bar.phase
+        sampler.session.displays.append(bar.phase)
         bar.announce(_describe_model(study, declared))
         try:
             # A space without legal configurations and a missing compiler raise an error before the first evaluation.
@@ -204,7 +207,7 @@ def _run(
                 bar.phase(Phase("fitting", None))
                 _show_recommendation(result, bar)
         finally:
-            sampler.session.on_progress = None
+            sampler.session.displays.remove(bar.phase)
 
 
 def _stopping_callback(rule: Regret, bar: ProgressBar) -> Callback:
