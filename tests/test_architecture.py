@@ -40,20 +40,18 @@ INFERENCE = [
     ["sensitivity", "replaying"],
 ]
 STUDY = [
-    ["distributions"],
     ["storage"],
-    ["fit_cache", "constraints"],
-    ["objective", "feasibility", "loop_fits"],
-    ["proposal", "history", "inferred_space", "suggesting"],
-    ["kernel_searches"],
-    ["sampler", "asktell"],
-    ["results", "stopping"],
+    ["suggesting", "fit_cache"],
+    ["feasibility", "loop_fits"],
+    ["proposal"],
+    ["model"],
+    ["loop"],
+    ["declared_space", "inferred_space"],
+    ["sampler"],
+    ["results"],
     ["report"],
     ["result"],
-    ["progress"],
-    ["evaluation"],
-    ["parallel"],
-    ["loop"],
+    ["run"],
 ]
 
 

@@ -19,7 +19,7 @@ from ConfigSpace import Categorical, ConfigurationSpace, EqualsCondition, Float,
 
 import slayr_py as sl
 from benchmarks.common.command_line import begin, command_parser
-from slayr_py.study.objective import Objective
+from slayr_py.study.run.objective import Objective
 
 
 class Failing(NamedTuple):
@@ -71,7 +71,7 @@ def row(name: str, seeds: int, suggestions: int, failures: str) -> str:
     worst = 0.0
     seconds = 0.0
     for seed in range(seeds):
-        n_initial = sl.study.StanGPSampler(problem.space).n_initial
+        n_initial = sl.study.StanGPSampler(problem.space).strategy.design.size
         clock = time.process_time()
         result = sl.minimize(
             problem.objective,

@@ -15,13 +15,13 @@ from slayr_py.display import config_lines, printable
 from slayr_py.errors import DataError, ObjectiveError
 from slayr_py.study import (
     Result,
+    declared_space,
     describe_kernel,
     found_kernels,
     has_recommendation,
     is_history,
     minimize,
     regret_table,
-    sampler_of,
     suggestion_table,
     url_without_password,
 )
@@ -89,9 +89,9 @@ def _report(result: Result, name: str, folder: Path, url: str, command: str) -> 
     among = f" ({', '.join(counts)})" if counts else ""
     typer.echo(f"best value {result.best_value:.6g} in {len(trials)} trials{among}, at")
     typer.echo(best)
-    sampler = sampler_of(result.study)
-    assert sampler is not None
-    typer.echo(f"kernel      {describe_kernel(sampler.kernel_record)}")
+    declared = declared_space(result.study)
+    assert declared is not None
+    typer.echo(f"kernel      {describe_kernel(declared.kernel_record)}")
     if found := found_kernels(result.study):
         typer.echo(printable(f"found       {found}"))
     typer.echo(_fits_line(result))

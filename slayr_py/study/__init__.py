@@ -1,11 +1,7 @@
 """Optimisation with Optuna: the sampler, `minimize`, ask and tell, results and refits."""
 
 import slayr_py.progress_bar  # noqa: F401  # before Optuna, see there
-from slayr_py.study.asktell import ask, config_of, create_study, space_of, tell
-from slayr_py.study.distributions import space_to_distributions
-from slayr_py.study.kernel_searches import default_search as default_search
-from slayr_py.study.loop import minimize
-from slayr_py.study.objective import Objective as Objective, as_value as as_value
+from slayr_py.study.model.kernel_searches import default_search as default_search
 from slayr_py.study.proposal import LOOP_OPTIONS as LOOP_OPTIONS, Phase
 from slayr_py.study.report.page import write_report as write_report
 from slayr_py.study.result import Result
@@ -26,8 +22,11 @@ from slayr_py.study.results.tables import (
     suggestion_table,
     trials_table as trials_table,
 )
-from slayr_py.study.sampler import StanGPSampler, sampler_of as sampler_of
-from slayr_py.study.stopping import Regret, RegretEstimate
+from slayr_py.study.run.asktell import ask, config_of, create_study, tell
+from slayr_py.study.run.minimize import minimize
+from slayr_py.study.run.objective import Objective as Objective, as_value as as_value
+from slayr_py.study.run.stopping import Regret, RegretEstimate
+from slayr_py.study.sampler import StanGPSampler, declared_space as declared_space, space_of
 from slayr_py.study.storage.attributes import (
     FAILURE_KEY as FAILURE_KEY,
     describe_kernel as describe_kernel,
@@ -36,6 +35,7 @@ from slayr_py.study.storage.attributes import (
     study_record as study_record,
     suggestion_record as suggestion_record,
 )
+from slayr_py.study.storage.distributions import space_to_distributions
 from slayr_py.study.storage.integrity import check_integrity as check_integrity
 from slayr_py.study.storage.opening import (
     open_storage as open_storage,

@@ -27,7 +27,7 @@ from slayr_py.study.results.tables import (
     search_table,
     trials_table,
 )
-from slayr_py.study.sampler import sampler_of
+from slayr_py.study.sampler import declared_space
 from slayr_py.study.storage.attributes import FAILURE_KEY
 from slayr_py.study.storage.trials import observations
 
@@ -122,10 +122,10 @@ class Result:
         InferenceError
             If Stan fails.
         """
-        sampler = sampler_of(self.study)
-        if sampler is None:
+        declared = declared_space(self.study)
+        if declared is None:
             raise DataError(f"the study's sampler is {self.study.sampler}: only a StanGPSampler has a posterior")
-        return sampler.fit(self.study)
+        return declared.fit_all(self.study)
 
     def importance(self, draws: int = 48, points: int = 256, seed: int = 1) -> pd.DataFrame:
         """Return how much each parameter matters: Sobol indices with posterior means and 90% intervals.
@@ -203,8 +203,8 @@ class Result:
         if feasible:
             best = f"best_value={self.best_value:.6g}, best_config={self.best_config}"
         trials = len(self.study.get_trials(deepcopy=False))
-        sampler = sampler_of(self.study)
-        kernel = f"kernel={sampler.kernel!r}, " if sampler is not None else ""
+        declared = declared_space(self.study)
+        kernel = f"kernel={declared.surrogate.kernel!r}, " if declared is not None else ""
         if found := found_kernels(self.study):
             kernel += f"found=[{found}], "
         return f"Result({self.study.study_name!r}, {trials} trials, {kernel}{recommended}{best})"
@@ -212,9 +212,9 @@ class Result:
     def _repr_html_(self) -> str:
         trials = self.trials
         lines = [f"Study {self.study.study_name!r}: {len(trials)} trials"]
-        sampler = sampler_of(self.study)
-        if sampler is not None:
-            lines.append(f"kernel: {sampler.kernel!r}")
+        declared = declared_space(self.study)
+        if declared is not None:
+            lines.append(f"kernel: {declared.surrogate.kernel!r}")
         if found := found_kernels(self.study):
             lines.append(f"found: {found}")
         if feasible_trials(self.study):

@@ -8,7 +8,7 @@ from ConfigSpace import ConfigurationSpace
 
 import slayr_py
 from slayr_py.errors import InferenceError
-from slayr_py.study.storage.attributes import STUDY_KEY, SUGGESTION_KEY
+from slayr_py.study.storage.attributes import SUGGESTION_KEY
 
 
 @pytest.mark.stan
@@ -183,15 +183,6 @@ def test_noisy_studies_show_a_recommendation_first(slayr, folder, monkeypatch):
     assert code == 0 and "recommended" not in out and err == ""
     code, out, _ = slayr("inspect", "noisy.db")
     assert code == 0 and "no configuration is recommended: the chains died" in out and "best value" in out
-
-
-def test_inspect_reads_studies_of_earlier_versions(slayr, folder):
-    assert slayr("optimize", "bowl.toml", "-q")[0] == 0
-    study = optuna.load_study(study_name="bowl", storage="sqlite:///bowl.db")
-    old = {key: value for key, value in study.user_attrs[STUDY_KEY].items() if key not in ("graphs", "noisy")}
-    study.set_user_attr(STUDY_KEY, {**old, "kernel": "matern"})
-    code, out, _ = slayr("inspect", "bowl.db")
-    assert code == 0 and "kernel: matern\n" in out
 
 
 def test_inspect_of_several_foreign_and_absent_studies(slayr, folder):

@@ -3,7 +3,7 @@ from __future__ import annotations
 import optuna
 import pytest
 
-from slayr_py.study import kernel_searches
+from slayr_py.study.model import kernel_searches
 
 
 @pytest.mark.stan

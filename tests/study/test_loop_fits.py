@@ -116,7 +116,7 @@ def test_the_command_line_shows_and_replays_every_part(study, url, slayr):
 def test_the_recommendation_of_a_study_without_its_sampler(study, url):
     result = sl.study.Result(study, plane())
     assert result.recommended.number in range(7)  # fits the recorded models to all trials
-    sampler = StanGPSampler(plane(), sl.stack(KERNELS), seed=3, chains=2, warmup=100, draws=50)
+    sampler = StanGPSampler(plane(), kernel=sl.stack(KERNELS), seed=3, chains=2, warmup=100, draws=50)
     posterior = sampler.fit(optuna.load_study(study_name="s", storage=url, sampler=sampler))
     assert posterior.weights.index.tolist() == NAMES and len(posterior.train) == 7
 
@@ -190,7 +190,9 @@ def test_other_directions_failures_and_batches(plane, quick, options):
     assert batch[0].params != batch[1].params
     record = suggestion(study.trials[4])
     assert "success" in record["conditions"] and 0 < record["feasible"] < 1
-    assert pickle.loads(pickle.dumps(study.sampler)).kernel.options() == study.sampler.kernel.options()
+    assert (
+        pickle.loads(pickle.dumps(study.sampler)).kernel.options() == study.sampler.strategy.surrogate.kernel.options()
+    )
 
 
 @pytest.mark.stan
@@ -215,9 +217,9 @@ def test_only_parts_with_a_weight_are_continued_if_the_error_is_large(plane, mon
 
 
 def test_models_of_feasibility_have_the_first_kernel_and_options_apply_to_all(plane):
-    sampler = StanGPSampler(plane, sl.stack(["matern", "RQ"]), priors={"rq_alpha": sl.LogNormal(1, 1)})
-    assert sampler._proposer.feasibility.kernel.name == "matern"
-    assert [part.priors["sigma_n"] for part in sampler.gp.parts] == [sl.LogNormal(-4.0, 0.5)] * 2
-    assert sampler.gp.parts[1].priors["rq_alpha"] == sl.LogNormal(1, 1)
+    sampler = StanGPSampler(plane, kernel=sl.stack(["matern", "RQ"]), priors={"rq_alpha": sl.LogNormal(1, 1)})
+    assert sampler.strategy.proposer.feasibility.kernel.name == "matern"
+    assert [part.priors["sigma_n"] for part in sampler.strategy.surrogate.gp.parts] == [sl.LogNormal(-4.0, 0.5)] * 2
+    assert sampler.strategy.surrogate.gp.parts[1].priors["rq_alpha"] == sl.LogNormal(1, 1)
     with pytest.raises(DataError, match="needs a declared space"):
         StanGPSampler(kernel=sl.stack(["matern"]))

@@ -14,12 +14,15 @@ from optuna import Study
 
 from slayr_py.errors import DataError
 from slayr_py.inference import METHODS, GaussianProcess, Method, Posterior, recorded_model
-from slayr_py.study.asktell import space_of
-from slayr_py.study.distributions import to_params
+from slayr_py.study.declared_space import DeclaredSpace
+from slayr_py.study.model.options import SamplerOptions
+from slayr_py.study.model.session import Session
+from slayr_py.study.model.surrogate import GivenKernel
 from slayr_py.study.proposal import LOOP_OPTIONS
 from slayr_py.study.results.refits import RecordedFits, fitted_numbers, recorded_fits
-from slayr_py.study.sampler import StanGPSampler, sampler_of
+from slayr_py.study.sampler import declared_space, space_of
 from slayr_py.study.storage.attributes import study_record
+from slayr_py.study.storage.distributions import to_params
 from slayr_py.study.storage.trials import observations
 
 
@@ -45,9 +48,9 @@ class Recommendation(NamedTuple):
 
 def is_noisy(study: Study) -> bool:
     """Return whether the objective was declared noisy."""
-    sampler = sampler_of(study)
+    declared = declared_space(study)
     record = study_record(study) or {}
-    return sampler.noisy if sampler is not None else record.get("noisy") is True
+    return declared.options.noisy if declared is not None else record.get("noisy") is True
 
 
 def has_recommendation(study: Study) -> bool:
@@ -98,25 +101,23 @@ def posterior_of_all(study: Study, progress: Callable[[str], None] | None = None
     # The trials of a recorded fit are finished ones: equal numbers of them are the same trials.
     if last is not None and last.n == len(observations(study, space_of(study)).numbers):
         return last.again(progress)
-    sampler = sampler_of(study) or (_recorded_sampler(study, last) if last is not None else None)
-    if sampler is None:
+    declared = declared_space(study) or (_recorded_space(study, last) if last is not None else None)
+    if declared is None:
         raise DataError(
             f"study {study.study_name!r} has no fit yet and its sampler is {study.sampler}: only a StanGPSampler has a "
             "posterior"
         )
-    return sampler.fit(study)
+    return declared.fit_all(study)
 
 
-def _recorded_sampler(study: Study, last: RecordedFits) -> StanGPSampler:
-    """Return a sampler with the model of a recorded fit, or with the models of a recorded stack."""
+def _recorded_space(study: Study, last: RecordedFits) -> DeclaredSpace:
+    """Return a declared space with the model of a recorded fit, or with the models of a recorded stack."""
     models = [recorded_model(fit.record) for fit in last.fits]
     recorded: Method = last.fits[0].record["arguments"]["method"]
     method = recorded if METHODS[recorded].point_estimate else LOOP_OPTIONS.method
     model = models[0]
-    options: dict[str, Any] = {"noisy": is_noisy(study), "method": method}
-    if last.stack is None:
-        return StanGPSampler(model.encoder, model.kernel, priors=model.priors, warp=model.warp, **options)
-    gp = GaussianProcess.of(models)
-    sampler = StanGPSampler(gp.encoder, gp.kernel, warp=model.warp, **options)
-    sampler.gp = gp  # with the priors of each part
-    return sampler
+    gp = GaussianProcess.of(models, stacked=last.stack is not None)  # with the priors of each part
+    options = SamplerOptions.of(kernel=gp.kernel, warp=model.warp, noisy=is_noisy(study), method=method)
+    declared = DeclaredSpace(gp.encoder, options, Session())
+    declared.surrogate = GivenKernel(gp, model.kernel)
+    return declared

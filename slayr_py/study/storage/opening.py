@@ -99,21 +99,17 @@ def translate_storage_errors() -> Iterator[None]:
     try:
         yield
     except Exception as error:
-        if (cause := storage_error(error)) is None:
+        if not is_storage_error(error):
             raise
         raise StorageError(
-            f"the study's storage failed: {describe_storage_error(cause)}. Finished evaluations are kept: run the same "
+            f"the study's storage failed: {describe_storage_error(error)}. Finished evaluations are kept: run the same "
             "study again to resume it"
-        ) from cause
+        ) from error
 
 
-def storage_error(error: Exception) -> Exception | None:
-    """Return the storage's own error behind an error of Optuna, or None if the storage did not cause it."""
-    # Optuna asserts that a trial has ended, also if the storage has just failed to record it.
-    cause = error.__context__ if isinstance(error, AssertionError) else error
-    if isinstance(cause, StorageInternalError | OSError) and not isinstance(cause, SlayrError):
-        return cause
-    return None
+def is_storage_error(error: BaseException) -> bool:
+    """Return whether the storage has raised an error."""
+    return isinstance(error, StorageInternalError | OSError) and not isinstance(error, SlayrError)
 
 
 def describe_storage_error(error: Exception) -> str:

@@ -14,7 +14,6 @@ from optuna.trial import FrozenTrial, TrialState
 
 from slayr_py.errors import DataError
 from slayr_py.space import FloatArray
-from slayr_py.study.distributions import missing_names, to_configuration, to_params
 from slayr_py.study.storage.attributes import (
     ERROR_KEY,
     EVALUATIONS_KEY,
@@ -22,6 +21,7 @@ from slayr_py.study.storage.attributes import (
     is_history,
     suggestion_record,
 )
+from slayr_py.study.storage.distributions import missing_names, to_configuration, to_params
 
 NOT_OF_THE_CONFIGURATION = ("KeyboardInterrupt",)
 """Reasons for failures that say nothing about the configuration."""

@@ -8,11 +8,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from ConfigSpace import ConfigurationSpace
-from slayr_py.inference import replay
 from testing_spaces import plain_space
 
 import slayr_py as sl
-from slayr_py.inference import gaussian_process
+from slayr_py.inference import gaussian_process, replay
 from slayr_py.inference.diagnostics.checks import CARRIED_ESS, PARETO_K_LIMIT
 from slayr_py.inference.sampling.carried import CARRIED_PARAMETERS
 from slayr_py.inference.sampling.ladder import planned

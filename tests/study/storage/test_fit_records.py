@@ -82,7 +82,7 @@ def test_a_failed_trial_provides_a_warm_start(plane):
     study.tell(ask(study), state=TrialState.FAIL)
     # The next trial has the same data, so that it shares the fit.
     assert starts_of_fits(advance(study, 2))[-3:] == ["cold", "cold", "warm"]
-    gp = study.sampler.gp
+    gp = study.sampler.strategy.surrogate.gp
     assert last_warm_start(study, 6, gp, 2, range(6)) is not None
     assert last_warm_start(study, 5, gp, 2, range(4)) is None
     assert last_warm_start(study, 4, gp, 2, range(4)) is None

@@ -14,7 +14,7 @@ from slayr_py.progress_bar import IS_WIDGET, tqdm
 from slayr_py.study.proposal import Phase
 from slayr_py.study.results.recommendation import Recommendation
 from slayr_py.study.results.tables import feasible_trials
-from slayr_py.study.stopping import RegretEstimate
+from slayr_py.study.run.stopping import RegretEstimate
 from slayr_py.study.storage.attributes import is_history
 
 _SHOWN = (

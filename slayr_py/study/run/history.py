@@ -14,9 +14,9 @@ from optuna.trial import FrozenTrial, TrialState
 
 from slayr_py.errors import DataError, NotFiniteError, ObjectiveError, SpaceError, did_you_mean
 from slayr_py.space import Encoder
-from slayr_py.study.distributions import is_active, space_to_distributions, to_params
-from slayr_py.study.objective import as_value
+from slayr_py.study.run.objective import as_value
 from slayr_py.study.storage.attributes import HISTORY, SUGGESTION_KEY
+from slayr_py.study.storage.distributions import is_active, space_to_distributions, to_params
 from slayr_py.study.storage.workers import search_lock
 
 History = pd.DataFrame | Sequence[tuple[Mapping[str, Any], float | None]]

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import optuna
 
 from slayr_py.errors import NotFiniteError, ObjectiveError
-from slayr_py.study.constraints import Constraint, constraint_values
+from slayr_py.study.run.constraints import Constraint, constraint_values
 
 Objective = Callable[[Mapping[str, Any]], float | tuple[float, Mapping[str, float]]]
 """A function that takes the active parameters by name and returns a finite number, or one and constraints by name."""

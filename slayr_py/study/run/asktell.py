@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from inspect import signature
 from typing import Any
 
 import numpy as np
@@ -14,11 +15,12 @@ from optuna.study import StudyDirection
 from optuna.trial import FrozenTrial, TrialState
 from typing_extensions import Unpack
 
-from slayr_py.errors import DataError, EnqueuedError, SpaceError
-from slayr_py.space import Encoder, jsonable, space_from_json
-from slayr_py.study.history import History, add_history, read_history
-from slayr_py.study.sampler import SamplerKeywords, StanGPSampler, sampler_of
-from slayr_py.study.storage.attributes import CONTEXT_KEY, ERROR_KEY, FAILURE_KEY, study_record
+from slayr_py.errors import DataError, EnqueuedError
+from slayr_py.space import Encoder, jsonable
+from slayr_py.study.model.options import SamplerKeywords, check_names
+from slayr_py.study.run.history import History, add_history, read_history
+from slayr_py.study.sampler import StanGPSampler, declared_space, space_of
+from slayr_py.study.storage.attributes import CONTEXT_KEY, ERROR_KEY, FAILURE_KEY
 from slayr_py.study.storage.integrity import check_integrity
 from slayr_py.study.storage.opening import open_storage, translate_storage_errors
 from slayr_py.study.storage.optuna_private import set_trial_attribute, start_trial
@@ -64,6 +66,8 @@ def create_study(
         For an illegal option or history, or if the study of that name has another direction or seed.
     SpaceError
         For an illegal space or past configuration, or if the study of that name has another space.
+    TypeError
+        For an argument with an unknown name; the message has the nearest one.
 
     Examples
     --------
@@ -75,6 +79,7 @@ def create_study(
         raise DataError(f'direction must be "minimize" or "maximize", not {direction!r}')
     # None is not a space here: the sampler would infer one.
     encoder = space if isinstance(space, Encoder) else Encoder(space)
+    check_names(options, signature(create_study).parameters)
     sampler = StanGPSampler(encoder, **options)
     experiments = [] if history is None else read_history(history, encoder)
     with translate_storage_errors():
@@ -91,28 +96,9 @@ def create_study(
                 f"study {study.study_name!r} was started with direction {study.direction.name.lower()!r}, "
                 f"not {direction!r}; choose another study name"
             )
-        sampler.bind(study)
+        sampler.strategy.bind(study)
         add_history(study, experiments, encoder)
     return study
-
-
-def space_of(study: Study) -> ConfigurationSpace:
-    """Return the declared space of a study.
-
-    Raises
-    ------
-    SpaceError
-        If the study was not created by this package.
-    """
-    if (sampler := sampler_of(study)) is not None:
-        return sampler.space
-    record = study_record(study)
-    if record is None:
-        raise SpaceError(
-            f"study {study.study_name!r} has no declared space: create it with slayr_py.study.create_study, or ask for "
-            "trials with Optuna's study.ask()"
-        )
-    return space_from_json(record["space"])
 
 
 def ask(study: Study, context: Mapping[str, Any] | None = None) -> Trial:
@@ -154,10 +140,10 @@ def ask(study: Study, context: Mapping[str, Any] | None = None) -> Trial:
 
 
 def _ask_in(study: Study, context: Mapping[str, Any]) -> Trial:
-    if (sampler := sampler_of(study)) is None:
+    if (declared := declared_space(study)) is None:
         raise DataError(f"the study's sampler is {study.sampler}: only a StanGPSampler suggests in a context")
-    sampler.fixed_with(context)  # before a trial is started
-    values = jsonable(sampler.encoder.fix(context, "context: ").values)
+    declared.fixed_with(context)  # before a trial is started
+    values = jsonable(declared.encoder.fix(context, "context: ").values)
     # Optuna returns the values of "fixed_params" to the objective, without another digit.
     template = optuna.trial.create_trial(
         state=TrialState.RUNNING, system_attrs={"fixed_params": values}, user_attrs={CONTEXT_KEY: values}

@@ -83,17 +83,6 @@ def as_search(kernel: object, space: Encoder) -> KernelSearch | None:
     return kernel.on(space)
 
 
-def search_record(search: KernelSearch, plain: Kernel) -> dict[str, Any]:
-    """Return the entry "kernel" of the study's record."""
-    return {
-        "name": "search",
-        "options": jsonable({**search.asdict(), "plain": {"name": plain.name, "options": plain.options()}}),
-        "description": f"kernel search, {search.budget} fits each; {plain.description} until the first",
-        "chosen": "user",
-        "reason": None,
-    }
-
-
 def due(n: int, n_initial: int) -> int | None:
     """Return the largest of 2, 4, 8, ... times ``n_initial`` that is at most n and at least `FEWEST`, or None.
 
@@ -142,6 +131,28 @@ class LoopSearch:
     n_initial: int
     report: Callable[[Phase], None]
     warn: Callable[[str, str], None]
+
+    @property
+    def kernel(self) -> KernelSearch:
+        """Return the search."""
+        return self.search
+
+    @property
+    def first_kernel(self) -> Kernel:
+        """Return the plain kernel, which models failures and constraints."""
+        return self.plain.model.kernel
+
+    def record(self) -> dict[str, Any]:
+        """Return the entry "kernel" of the study's record."""
+        plain = self.plain.model.kernel
+        options = {**self.search.asdict(), "plain": {"name": plain.name, "options": plain.options()}}
+        return {
+            "name": "search",
+            "options": jsonable(options),
+            "description": f"kernel search, {self.search.budget} fits each; {plain.description} until the first",
+            "chosen": "user",
+            "reason": None,
+        }
 
     def prepare(self, progress: Callable[[str], None] | None = None) -> None:
         """Compile the programs of the plain kernel and of expressions; see `GaussianProcess.prepare`."""
@@ -212,7 +223,7 @@ class LoopSearch:
 
     def _best(self, found: SearchResult) -> dict[str, Any]:
         """Return the best expressions and their scores, without that of the plain kernel."""
-        plain = self.plain.kernel
+        plain = self.plain.model.kernel
         known = "MAT52" if isinstance(plain, Matern) and plain.p == 2 else None
         expressions = [text for text in found.top(TOP + 1) if text != known][:TOP]
         scores = found.unique.set_index("expression")[self.search.score]

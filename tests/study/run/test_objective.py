@@ -5,7 +5,7 @@ import optuna
 import pytest
 
 from slayr_py.errors import NotFiniteError, ObjectiveError
-from slayr_py.study.objective import as_value, evaluate
+from slayr_py.study.run.objective import as_value, evaluate
 
 
 @pytest.mark.parametrize("answer", [1, 1.5, np.float32(1.5), np.int64(2), np.array(1.5), np.float64(-3)])

@@ -9,7 +9,7 @@ from optuna.distributions import CategoricalDistribution, FloatDistribution, Int
 from slayr_py.errors import SpaceError
 from slayr_py.space import Encoder
 from slayr_py.study import space_to_distributions
-from slayr_py.study.distributions import active_names, is_active, to_configuration, to_params
+from slayr_py.study.storage.distributions import active_names, is_active, to_configuration, to_params
 
 
 def test_every_kind_of_parameter_has_its_distribution(mixed):

@@ -6,7 +6,7 @@ from ConfigSpace import ConfigurationSpace
 
 import slayr_py as sl
 from slayr_py.errors import NotFiniteError, ObjectiveError
-from slayr_py.study.constraints import constraint_values, parse_constraints
+from slayr_py.study.run.constraints import constraint_values, parse_constraints
 from slayr_py.study.storage.trials import constraint_results, observations
 
 SPACE = ConfigurationSpace({"x": (0.0, 1.0)})

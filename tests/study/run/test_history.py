@@ -15,7 +15,7 @@ from slayr_py.errors import DataError, SpaceError
 from slayr_py.inference import GaussianProcess
 from slayr_py.space import Encoder
 from slayr_py.study import ask, create_study, minimize, tell
-from slayr_py.study.history import read_history
+from slayr_py.study.run.history import read_history
 
 PAST = [({"x": 1.0, "y": 2.0}, 20.0), ({"x": 3.0, "y": 2.5}, 1.5)]
 MIXED = {"kernel": "rbf", "rate": 0.1, "size": "s", "flag": True}

@@ -7,8 +7,8 @@ import pytest
 from testing_studies import branin
 
 from slayr_py.study import minimize
-from slayr_py.study.progress import ProgressBar, describe_diagnostics
 from slayr_py.study.proposal import Phase
+from slayr_py.study.run.progress import ProgressBar, describe_diagnostics
 
 
 def test_describe_diagnostics():

@@ -143,7 +143,7 @@ def test_threads_are_the_default_executor(monkeypatch):
             made.append(n)
             super().__init__(n)
 
-    monkeypatch.setattr("slayr_py.study.parallel.ThreadPoolExecutor", Counted)
+    monkeypatch.setattr("slayr_py.study.run.evaluation.ThreadPoolExecutor", Counted)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         run(budget=3, n_parallel=3)

@@ -166,7 +166,9 @@ def test_the_late_value_of_a_trial_taken_over_does_not_finish_it(tmp_path, plane
         return config["x"] ** 2 + config["y"]
 
     with pytest.warns(RuntimeWarning, match="the value of trial 1 comes too late: this process sent no heartbeat"):
-        result = minimize(slow, plane, 6, 3, seed=3, storage=url, study_name="killed", progress=False, **quick)
+        result = minimize(
+            slow, plane, 6, n_initial=3, seed=3, storage=url, study_name="killed", progress=False, **quick
+        )
     # A value written before the end is not evaluated again either: it is this configuration's.
     assert len(calls) == 6 and (result.study.trials[1].value == 7.0) == finished
     assert result.trials["state"].tolist() == ["COMPLETE"] * 6

@@ -20,8 +20,9 @@ from slayr_py.inference import GaussianProcess, StackedGaussianProcess
 from slayr_py.search import KernelSearch
 from slayr_py.search.workers import Workers
 from slayr_py.space import Encoder
-from slayr_py.study import StanGPSampler, create_study, kernel_searches, minimize, replay_parts
-from slayr_py.study.kernel_searches import LoopSearch, default_search, due
+from slayr_py.study import StanGPSampler, create_study, minimize, replay_parts
+from slayr_py.study.model import kernel_searches
+from slayr_py.study.model.kernel_searches import LoopSearch, default_search, due
 from slayr_py.study.storage.attributes import FIT_KEY, SEARCH_KEY
 from slayr_py.study.storage.integrity import check_integrity
 from slayr_py.study.storage.search_records import store_search
@@ -52,14 +53,16 @@ def grown(study: optuna.Study, n: int, value=objective) -> optuna.Study:
     for number in range(len(study.trials), n):
         x, y = np.random.default_rng(number).uniform([-5, 0], [10, 15])
         params = {"x": float(x), "y": float(y)}
-        study.add_trial(create_trial(params=params, distributions=study.sampler.distributions, value=value(params)))
+        study.add_trial(
+            create_trial(params=params, distributions=study.sampler.strategy.distributions, value=value(params))
+        )
     return study
 
 
 def model(study: optuna.Study) -> GaussianProcess | StackedGaussianProcess:
     """The model for a suggestion of a new trial, which then fails."""
     trial = study.ask()
-    search = study.sampler._search
+    search = study.sampler.strategy.surrogate
     observed = observations(study, PLANE)
     found = search.model(study, study.trials[trial.number], observed, SMALL["seed"])
     study.tell(trial, state=TrialState.FAIL)
@@ -118,10 +121,10 @@ def test_searches_run_at_the_due_numbers_from_the_last_expressions(first_guesses
 def test_another_process_uses_the_stored_expressions(first_guesses):
     study = grown(searching(), 12)
     one = model(study)
-    study.sampler = pickle.loads(pickle.dumps(StanGPSampler(PLANE, KernelSearch(PLANE, **QUICK), **SMALL)))
-    study.sampler.bind(study)
+    study.sampler = pickle.loads(pickle.dumps(StanGPSampler(PLANE, kernel=KernelSearch(PLANE, **QUICK), **SMALL)))
+    study.sampler.strategy.bind(study)
     assert model(study).kernel.options() == one.kernel.options() and len(first_guesses) == 1
-    latest = study.sampler._search.latest(study, observations(study, PLANE))
+    latest = study.sampler.strategy.surrogate.latest(study, observations(study, PLANE))
     assert latest.kernel.options() == one.kernel.options()
 
 
@@ -129,8 +132,8 @@ def test_a_resumed_trial_uses_its_own_search(first_guesses):
     study = grown(searching(), 12)
     number = study.ask().number
     arguments = study, study.trials[number], observations(study, PLANE), 3
-    one = study.sampler._search.model(*arguments)
-    two = study.sampler._search.model(*arguments)
+    one = study.sampler.strategy.surrogate.model(*arguments)
+    two = study.sampler.strategy.surrogate.model(*arguments)
     assert one.kernel.options() == two.kernel.options() and len(first_guesses) == 1
 
 
@@ -159,7 +162,7 @@ def test_searches_are_reproducible_and_follow_the_seed_of_the_study(monkeypatch)
         for kernel, seed in ((KernelSearch(PLANE, **QUICK), 3), (KernelSearch(PLANE, **QUICK, seed=2), 3)):
             other = grown(searching(kernel=kernel), 12)
             number = other.ask().number
-            other.sampler._search.model(other, other.trials[number], observations(other, PLANE), seed)
+            other.sampler.strategy.surrogate.model(other, other.trials[number], observations(other, PLANE), seed)
     assert seeds[0] == records(study)[12]["seed"] and seeds[1] != seeds[0]
 
 
@@ -214,12 +217,14 @@ def test_an_interrupted_search_is_not_stored(monkeypatch):
 def test_the_targets_of_a_search():
     values = {direction: searching(direction=direction) for direction in ("minimize", "maximize")}
     low, high = (
-        study.sampler._search.targets(observations(grown(study, 12, value=lambda c, s=sign: s * objective(c)), PLANE))
+        study.sampler.strategy.surrogate.targets(
+            observations(grown(study, 12, value=lambda c, s=sign: s * objective(c)), PLANE)
+        )
         for sign, study in zip((1, -1), values.values(), strict=True)
     )
     np.testing.assert_array_equal(low, high)
     plain = searching(warp="none")
-    standard = plain.sampler._search.targets(observations(grown(plain, 12), PLANE))
+    standard = plain.sampler.strategy.surrogate.targets(observations(grown(plain, 12), PLANE))
     assert abs(standard.mean()) < 1e-12
     a = np.exp(-1.0)  # the median of LogNormal(-1, 1)
     np.testing.assert_allclose(low[standard > 0], np.log1p(a * standard[standard > 0]) / a)
@@ -243,7 +248,7 @@ def test_priors_of_targets_hold_for_expressions():
 
 def test_conditions_have_the_plain_kernel():
     study = searching()
-    assert study.sampler._proposer.conditions.kernel.name == "matern"
+    assert study.sampler.strategy.proposer.feasibility.kernel.name == "matern"
     assert study.user_attrs["slayr:study"]["kernel"]["name"] == "search"
     assert "kernel=KernelSearch(" in repr(sl.study.Result(study, PLANE))
 
@@ -254,18 +259,24 @@ def test_default_settings():
     assert (search.score, search.restarts, search.jobs, search.single) == ("laplace", 3, 1, False)
     assert default_search(Encoder(PLANE), budget=24).single and not default_search(Encoder(PLANE), budget=23).single
     assert default_search(Encoder(PLANE), single=True).single
-    sampler = StanGPSampler(PLANE, "search")
-    assert isinstance(sampler._search, LoopSearch) and sampler.kernel.asdict() == search.asdict()
-    assert StanGPSampler(ConfigurationSpace({"c": ["a", "b"]}), "search").gp.kernel.name == "fm"
+    sampler = StanGPSampler(PLANE, kernel="search")
+    assert (
+        isinstance(sampler.strategy.surrogate, LoopSearch)
+        and sampler.strategy.surrogate.kernel.asdict() == search.asdict()
+    )
+    assert (
+        StanGPSampler(ConfigurationSpace({"c": ["a", "b"]}), kernel="search").strategy.surrogate.plain.kernel.name
+        == "fm"
+    )
 
 
 def test_a_search_of_another_space_or_without_a_space_is_refused():
     line = ConfigurationSpace({"x": (-5.0, 10.0)})
     with pytest.raises(DataError, match="made for another space: the search's space has no y"):
-        StanGPSampler(PLANE, KernelSearch(line))
+        StanGPSampler(PLANE, kernel=KernelSearch(line))
     reordered = ConfigurationSpace({"y": (0.0, 15.0), "x": (-5.0, 10.0)})
-    sampler = StanGPSampler(PLANE, KernelSearch(reordered, **QUICK))
-    assert sampler._search.search.encoder is sampler.encoder
+    sampler = StanGPSampler(PLANE, kernel=KernelSearch(reordered, **QUICK))
+    assert sampler.strategy.surrogate.search.encoder is sampler.strategy.encoder
     for kernel in ("search", KernelSearch(line)):
         with pytest.raises(DataError, match="a kernel search needs a declared space"):
             StanGPSampler(kernel=kernel)
@@ -283,7 +294,7 @@ def test_damaged_records(monkeypatch):
             check_integrity(study)
     monkeypatch.setitem(trials[12].user_attrs, SEARCH_KEY, {"due": 10, "expressions": ["SE[z]"]})
     with pytest.raises(StorageError, match="expressions of the kernel search in trial 12 cannot be used: .*'z'"):
-        study.sampler._search.latest(study, observed)
+        study.sampler.strategy.surrogate.latest(study, observed)
 
 
 @pytest.fixture(scope="module")
@@ -341,7 +352,7 @@ def test_results_and_the_command_line_show_what_was_found(study, url, slayr):
 def test_fits_are_recorded_part_by_part(study):
     assert all(again.identical for _, again in replay_parts(study, 10))
     assert FIT_KEY + ":success" not in study.trials[11].user_attrs
-    sampler = StanGPSampler(PLANE, KernelSearch(PLANE, **QUICK), **SMALL)
+    sampler = StanGPSampler(PLANE, kernel=KernelSearch(PLANE, **QUICK), **SMALL)
     study.sampler = sampler
     posterior = sampler.fit(study)
     assert len(posterior.posteriors) == 4 and len(posterior.train) == 12

@@ -6,14 +6,14 @@ import pytest
 from slayr_py.errors import SpaceError
 from slayr_py.space import Encoder
 from slayr_py.study import ask, config_of, create_study, space_of, space_to_distributions, tell
-from slayr_py.study.distributions import to_params
+from slayr_py.study.storage.distributions import to_params
 
 
 def test_ask_and_tell(mixed):
     study = create_study(mixed, n_initial=4, seed=1)
     trial = ask(study)
     config = config_of(trial)
-    study.sampler.encoder.configuration(config).check_valid_configuration()
+    study.sampler.strategy.encoder.configuration(config).check_valid_configuration()
     frozen = tell(study, trial, 1.5)
     assert frozen.value == 1.5 and config_of(frozen) == config
     tell(study, ask(study).number, state=optuna.trial.TrialState.FAIL)
@@ -32,10 +32,10 @@ def test_asking_for_an_enqueued_value_outside_the_space_fails_its_trial(mixed):
 
 def test_graphs_come_with_an_encoder_and_leave_the_distributions_alone(mixed):
     study = create_study(Encoder(mixed, graphs={"degree": "path"}), n_initial=4, seed=1)
-    assert space_of(study) == mixed and study.sampler.encoder.graphs["degree"].number_of_nodes() == 8
-    assert study.sampler.distributions == space_to_distributions(mixed)
+    assert space_of(study) == mixed and study.sampler.strategy.encoder.graphs["degree"].number_of_nodes() == 8
+    assert study.sampler.strategy.distributions == space_to_distributions(mixed)
     for _ in range(4):
-        study.sampler.encoder.configuration(config_of(ask(study))).check_valid_configuration()
+        study.sampler.strategy.encoder.configuration(config_of(ask(study))).check_valid_configuration()
 
 
 def test_a_study_is_resumed_by_its_name(plane, tmp_path):
@@ -43,8 +43,8 @@ def test_a_study_is_resumed_by_its_name(plane, tmp_path):
     first = create_study(plane, storage=url, study_name="s", n_initial=4)
     tell(first, ask(first), 1.0)
     again = create_study(plane, storage=url, study_name="s", n_initial=4)
-    seed = first.sampler.bind(first)
-    assert config_of(ask(again)) == to_params(first.sampler.design(seed)[1])
+    seed = first.sampler.strategy.bind(first)
+    assert config_of(ask(again)) == to_params(first.sampler.strategy.design.points(seed)[1])
 
 
 def test_the_space_is_read_back_under_any_sampler(mixed):

@@ -15,7 +15,8 @@ from slayr_py.arguments import check_number
 from slayr_py.errors import DataError, InferenceError
 from slayr_py.inference import Posterior
 from slayr_py.space import FloatArray
-from slayr_py.study.sampler import StanGPSampler, sampler_of
+from slayr_py.study.declared_space import DeclaredSpace
+from slayr_py.study.sampler import declared_space
 from slayr_py.study.storage.attributes import REGRET_KEY
 from slayr_py.study.storage.trials import Observations
 
@@ -115,14 +116,14 @@ class Regret:
         ToolchainError
             If Stan cannot be run here.
         """
-        sampler = sampler_of(study)
-        if sampler is None:
+        declared = declared_space(study)
+        if declared is None:
             raise DataError(
                 f"the stopping rule needs a model: the sampler of study {study.study_name!r} must be a "
                 f"StanGPSampler(space), not {study.sampler}"
             )
         try:
-            found = self._sampled(study, sampler)
+            found = self._sampled(study, declared)
         except InferenceError:  # the next suggestion meets the same failure and reports it
             return None
         if found is None:
@@ -142,30 +143,32 @@ class Regret:
         study.set_user_attr(f"{REGRET_KEY}:{max(observed.numbers)}", estimate._asdict())
         return estimate
 
-    def _sampled(self, study: Study, sampler: StanGPSampler) -> tuple[Observations, int, FloatArray] | None:
-        with sampler.next_models(study) as models:
+    def _sampled(self, study: Study, declared: DeclaredSpace) -> tuple[Observations, int, FloatArray] | None:
+        with declared.next_models(study) as models:
             if models is None:
                 return None
             observed, fitted = models
-            row = _incumbent(fitted.posterior, observed, sampler)
+            row = _incumbent(fitted.posterior, observed, declared)
             if row is None:
                 return None
-            stream = np.random.SeedSequence([sampler.bind(study), max(observed.numbers), _STREAM])
+            stream = np.random.SeedSequence([declared.bind(study), max(observed.numbers), _STREAM])
             # One thread, so that the last bits do not depend on the machine.
             with threadpool_limits(limits=1, user_api="blas"):
                 conditions = [fit.posterior for fit in fitted.feasibility]
                 incumbent = fitted.posterior.train[[row]]
                 rng = np.random.default_rng(stream)
-                return observed, row, sample_regret(fitted.posterior, incumbent, rng, conditions, sampler.fixed)
+                return observed, row, sample_regret(fitted.posterior, incumbent, rng, conditions, declared.fixed)
 
 
-def _incumbent(posterior: Posterior, observed: Observations, sampler: StanGPSampler) -> int | None:
+def _incumbent(posterior: Posterior, observed: Observations, declared: DeclaredSpace) -> int | None:
     """Return the row of the best feasible observation; of a noisy objective, that with the best posterior mean."""
     usable = observed.feasible.copy()
-    if sampler.fixed is not None:
-        usable &= sampler.fixed.hold(posterior.train)
+    if declared.fixed is not None:
+        usable &= declared.fixed.hold(posterior.train)
     rows = np.flatnonzero(usable)
     if not len(rows):
         return None
-    values = posterior.predict(posterior.train[rows]).centre_and_spread()[0] if sampler.noisy else observed.y[rows]
+    values = (
+        posterior.predict(posterior.train[rows]).centre_and_spread()[0] if declared.options.noisy else observed.y[rows]
+    )
     return int(rows[np.argmax(values) if observed.maximize else np.argmin(values)])
