@@ -239,17 +239,17 @@ class Contract:
         for entry in sorted(self.entries, key=lambda entry: len(entry.shape)):  # lengths before arrays
             if entry.name not in data and entry.default is not None:
                 data[entry.name] = np.full(entry.lengths(data), float(entry.default)) if entry.shape else entry.default
-            self._check(entry, data)
+            self._check(variable, data)
         given = {h.name: h for h in self.ordered(hyperparameters)}
         for parameter in self.parameters:
             h = given.get(parameter.name)
             values = h.prior.stan_data(h.name, h.labels) if h else {}
             for name, axes in parameter.prior_entries.items():
-                of_prior = replace(parameter, name=name, shape=axes)
-                value = values.get(name, np.zeros((0, *of_prior.lengths(data)[1:])))
+                variable = replace(parameter, name=name, shape=axes)
+                value = values.get(name, np.zeros((0, *variable.lengths(data)[1:])))
                 # A scalar that not every kernel has is a vector of length 1.
                 data[name] = np.array(value, ndmin=len(axes)) if axes else value
-                self._check(of_prior, data)
+                self._check(variable, data)
         return data
 
     def _check(self, variable: Variable, data: StanData) -> None:

@@ -50,17 +50,11 @@ class Composable(Kernel):
     def __mul__(self, other: object) -> Composite:
         return self._combine(other, multiply)
 
-    def __radd__(self, other: object) -> Composite:
-        return self._refuse(other)
-
-    def __rmul__(self, other: object) -> Composite:
-        return self._refuse(other)
-
     def _combine(self, other: object, join: Callable[..., Node]) -> Composite:
         if not isinstance(other, Composable):
-            return self._refuse(other)
-        (left, given) = self.as_node()
-        (right, others) = other.as_node()
+            return self.__radd__(other)
+        left, given = self.as_node()
+        right, others = other.as_node()
         names: dict[str, str] = {}
         for name, kernel in others.items():
             taken = {*given, *others, *names.values(), *LEAVES}
@@ -71,13 +65,15 @@ class Composable(Kernel):
         n_leaves = len(leaves(node))
         return Composite.from_node(node, given, min(max(n_leaves, _DEFAULT_MOST_LEAVES), MOST_LEAVES))
 
-    def _refuse(self, other: object) -> Composite:
+    def __radd__(self, other: object) -> Composite:
         if not isinstance(other, Kernel):
             raise TypeError(f"a kernel can be added to and multiplied by kernels, not by {other!r:.200}")
         raise DataError(
             f"kernel {other.name!r} cannot be a part of sums and products; use a composite, a pre-trained or a Matérn "
             "kernel with p <= 2"
         )
+
+    __rmul__ = __radd__
 
 
 class Planned(Composable):

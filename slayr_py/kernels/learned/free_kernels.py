@@ -14,6 +14,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import reduce
+from inspect import signature
 from typing import Any, ClassVar
 
 import numpy as np
@@ -51,9 +52,9 @@ class FreeKernel(ABC):
             If the kernel has length-scales for another number of columns.
         """
 
-    @abstractmethod
     def options(self) -> dict[str, Any]:
         """Return the arguments that construct this kernel; JSON-able."""
+        return {name: np.asarray(getattr(self, name)).tolist() for name in signature(type(self)).parameters}
 
     def evaluate(self, *points: ArrayLike, normalised: bool = False) -> FloatArray:
         """Return the kernel of m sets of points.
@@ -78,13 +79,13 @@ class FreeKernel(ABC):
         """
         if not points:
             raise DataError("evaluate needs at least one set of points")
-        sets = [checked_points(f"set {i} of points", one) for i, one in enumerate(points)]
+        sets = [checked_points(f"set {i} of points", u) for i, u in enumerate(points)]
         n_columns = sets[0].shape[1]
-        for i, one in enumerate(sets):
-            if one.shape[1] != n_columns:
-                raise DataError(f"set {i} of points has {one.shape[1]} columns and set 0 has {n_columns}")
+        for i, u in enumerate(sets):
+            if u.shape[1] != n_columns:
+                raise DataError(f"set {i} of points has {u.shape[1]} columns and set 0 has {n_columns}")
         series = self.series(n_columns)
-        factors = [series.log_damping(one) for one in sets]
+        factors = [series.log_damping(u) for u in sets]
         if normalised:
             factors = [f - 0.5 * self._log_diagonal(series, u) for f, u in zip(factors, sets, strict=True)]
         chi = _semi_inner_products(series, sets)
@@ -174,10 +175,6 @@ class Polynomial(FreeKernel):
         """Return (coef0 + chi)^degree."""
         return PowerSeries(np.ones(n_columns), self.degree, self.coef0)
 
-    def options(self) -> dict[str, Any]:
-        """Return degree and coef0."""
-        return {"degree": self.degree, "coef0": self.coef0}
-
 
 class Linear(FreeKernel):
     """The semi-inner product <<u_1, ..., u_m>>."""
@@ -187,10 +184,6 @@ class Linear(FreeKernel):
     def series(self, n_columns: int) -> PowerSeries:
         """Return chi."""
         return PowerSeries(np.ones(n_columns), 1, 0.0)
-
-    def options(self) -> dict[str, Any]:
-        """Return nothing."""
-        return {}
 
 
 class Exponential(FreeKernel):
@@ -218,10 +211,6 @@ class Exponential(FreeKernel):
         if self.lengthscale.ndim and self.lengthscale.shape != (n_columns,):
             raise DataError(f"{len(self.lengthscale)} length-scales for points with {n_columns} columns")
         return PowerSeries(np.broadcast_to(np.square(self.lengthscale), (n_columns,)), damped=self._damped)
-
-    def options(self) -> dict[str, Any]:
-        """Return the length-scale, a number or a list."""
-        return {"lengthscale": self.lengthscale.tolist()}
 
 
 class SquaredExponential(Exponential):
@@ -298,6 +287,6 @@ def checked_lengthscale(lengthscale: ArrayLike) -> FloatArray:
 def _semi_inner_products(series: PowerSeries, sets: list[FloatArray]) -> FloatArray:
     """Return <<u_1, ..., u_m>> for all combinations, (n_1, ..., n_m)."""
     products = (1 / series.sigma)[None]
-    for one in sets[:-1]:
-        products = (products[:, None, :] * one[None, :, :]).reshape(-1, len(series.sigma))
-    return np.asarray(products @ sets[-1].T).reshape([len(one) for one in sets])
+    for u in sets[:-1]:
+        products = (products[:, None, :] * u[None, :, :]).reshape(-1, len(series.sigma))
+    return np.asarray(products @ sets[-1].T).reshape([len(u) for u in sets])

@@ -26,12 +26,12 @@ def checked_range(name: str, values: Sequence[float]) -> Range:
     """Return the range of a real parameter; ``DataError`` unless it is one."""
     try:
         lower, upper, log = values
-        found = float(lower), float(upper), bool(log)
+        checked = (float(lower), float(upper), bool(log))
     except (TypeError, ValueError) as error:
         raise DataError(f"ranges[{name!r}] must be a lower bound, an upper bound and a bool, got {values!r}") from error
-    if not found[0] < found[1]:
+    if not checked[0] < checked[1]:
         raise DataError(f"ranges[{name!r}] must have a lower bound below the upper one, got {values!r}")
-    return found
+    return checked
 
 
 def spell_range(values: Range) -> str:

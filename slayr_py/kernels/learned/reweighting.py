@@ -80,17 +80,18 @@ class Reweighted:
         self.series = series
         self._check_binary(points)
         used = weights != 0
-        found: MomentFeatures | None = None
+        features: MomentFeatures | None = None
         if engine != "pairs":
-            found = moment_features(
+            features = moment_features(
                 series, points[used], weights[used], self.radius, _MOST_FEATURES, _ACCURACY, tempering
             )
-        if found is None and (engine == "features" or tempering != 1):
+        if features is None and (engine == "features" or tempering != 1):
             raise DataError(
                 f"the kernel has more than {_MOST_FEATURES} features within |u| <= {self.radius.max():g}; "
                 "use longer length-scales, or the engine 'pairs' without tempering"
             )
-        self._engine: MomentFeatures | _Pairs = _Pairs(series, points[used], weights[used]) if found is None else found
+        self._engine: MomentFeatures | _Pairs
+        self._engine = _Pairs(series, points[used], weights[used]) if features is None else features
 
     @property
     def engine(self) -> str:

@@ -41,14 +41,27 @@ class Modulator(ABC):
     """A distance and a response, and their hyperparameters except ``beta``.
 
     Symbols: s draws, D_c real dimensions, P graphs; z = beta lambda broadcasts against t (s, ...).
+
+    Attributes
+    ----------
+    name : str
+    stationary : bool
+        Whether t is 0 between equal configurations.
     """
 
     name: ClassVar[str]
 
+    stationary: ClassVar[bool] = True
+
     @property
     def options(self) -> dict[str, Any]:
-        """Arguments of the kernel besides the modulator's name."""
-        return {}
+        """Arguments of the kernel; JSON-able."""
+        return {"modulator": self.name}
+
+    @property
+    def description(self) -> str:
+        """Description for people."""
+        return self.name
 
     def hyperparameters(self, encoder: Layout) -> tuple[Hyperparameter, ...]:
         """Return the hyperparameters on a space.
@@ -122,7 +135,7 @@ class Power(Modulator):
     @property
     @override
     def options(self) -> dict[str, Any]:
-        return {"orders": self.orders, "tau": self.tau}
+        return {**super().options, "orders": self.orders, "tau": self.tau}
 
     @override
     def hyperparameters(self, encoder: Layout) -> tuple[Hyperparameter, ...]:
@@ -135,15 +148,15 @@ class Power(Modulator):
 
     @override
     def distance(self, a: Encoded, b: Encoded, draws: Draws) -> FloatArray:
-        squared = super().distance(a, b, draws)
+        squared = squared_distance(a, b, draws["lengthscale"])
         return squared if self.tau == 2 else np.power(squared, 0.5 * self.tau)
 
     @override
     def distance_with_gradient(self, a: Encoded, b: Encoded, draws: Draws) -> tuple[FloatArray, FloatArray]:
-        squared, gradient = super().distance_with_gradient(a, b, draws)
-        if self.tau == 2:
-            return self.distance(a, b, draws), gradient
         squared = squared_distance(a, b, draws["lengthscale"])
+        gradient = squared_distance_gradient(a, b, draws["lengthscale"])
+        if self.tau == 2:
+            return squared, gradient
         # r^tau has a kink at 0 for tau <= 1; the derivative there is set to 0, between its two slopes.
         safe = np.where(squared > 0, squared, 1.0)
         by_square = np.where(squared > 0, 0.5 * self.tau * np.power(safe, 0.5 * self.tau - 1), 0.0)
@@ -177,6 +190,7 @@ class Neural(Modulator):
     """Arc-sine kernel of an infinitely wide neural network; it is not stationary and has no ``alpha``."""
 
     name = "neural"
+    stationary = False
 
     @override
     def hyperparameters(self, encoder: Layout) -> tuple[Hyperparameter, ...]:
@@ -259,7 +273,12 @@ class ByHierarchical(Modulator):
     @property
     @override
     def options(self) -> dict[str, Any]:
-        return self.kernel.options()
+        return {"modulator": {"name": self.name, **self.kernel.options()}}
+
+    @property
+    @override
+    def description(self) -> str:
+        return f"by a {self.kernel.description}"
 
     @override
     def hyperparameters(self, encoder: Layout) -> tuple[Hyperparameter, ...]:
