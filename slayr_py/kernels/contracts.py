@@ -239,7 +239,7 @@ class Contract:
         for entry in sorted(self.entries, key=lambda entry: len(entry.shape)):  # lengths before arrays
             if entry.name not in data and entry.default is not None:
                 data[entry.name] = np.full(entry.lengths(data), float(entry.default)) if entry.shape else entry.default
-            self._check(variable, data)
+            self._check(entry, data)
         given = {h.name: h for h in self.ordered(hyperparameters)}
         for parameter in self.parameters:
             h = given.get(parameter.name)

@@ -208,6 +208,7 @@ class Composite(Planned):
         self._planned: tuple[Layout, Plan] | None = None  # a search asks for the plan of one space all the time
         self.node = parse(expression, self.given)
         self.expression = spell(self.node)
+        self.description = f"composite kernel {self.expression}"
         if (n := len(leaves(self.node))) > self.max_leaves:
             raise DataError(
                 f"the expression has {n} leaves, at most {self.max_leaves} are allowed; use a shorter expression, or a "
@@ -239,11 +240,6 @@ class Composite(Planned):
 
     def __repr__(self) -> str:
         return f"Composite(expression={self.expression!r}{f', given={self.given}' if self.given else ''})"
-
-    @property
-    @override
-    def description(self) -> str:
-        return f"composite kernel {self.expression}"
 
     @property
     @override

@@ -22,6 +22,7 @@ from numpy.typing import ArrayLike
 
 from slayr_py.arguments import check_integer, check_number
 from slayr_py.errors import DataError, did_you_mean
+from slayr_py.kernels.learned.points import checked_points
 from slayr_py.kernels.learned.power_series import PowerSeries
 from slayr_py.kernels.learned.reweighting import Reweighted
 from slayr_py.space import FloatArray
@@ -257,20 +258,6 @@ def from_family(family: str, **options: Any) -> FreeKernel:
         if option not in known:
             raise DataError(f"the {family} kernel takes no {option!r}{did_you_mean(option, known)}")
     return FAMILIES[family](**options)
-
-
-def checked_points(name: str, points: ArrayLike) -> FloatArray:
-    """Return points as an (n, d) array; ``DataError`` unless they are a table of finite numbers."""
-    try:
-        array = np.asarray(points, dtype=np.float64)
-    except (TypeError, ValueError) as error:
-        raise DataError(f"{name} must be numbers, got {points!r:.200}") from error
-    if array.ndim != 2 or array.shape[1] == 0:
-        raise DataError(f"{name} needs shape (n, d) with d >= 1, got {array.shape}")
-    finite = np.isfinite(array).all(axis=1)
-    if not finite.all():
-        raise DataError(f"{name} has a value that is not finite in row {int(np.argmin(finite))}")
-    return array
 
 
 def checked_lengthscale(lengthscale: ArrayLike) -> FloatArray:

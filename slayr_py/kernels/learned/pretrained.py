@@ -136,6 +136,8 @@ class Pretrained(Planned):
         self.distance_scale = None if distance_scale is None else check_number("distance_scale", distance_scale)
         self.ranges = {name: checked_range(name, values) for name, values in (ranges or {}).items()}
         self.concentration = check_number("concentration", concentration)
+        self._parts = tuple(LAYERS[layer].label for layer in self.layers) + ((BASE,) if base is not None else ())
+        self.description = f"pre-trained kernel ({', '.join(self._parts)}; {len(self.alpha)} related points)"
         self._at: dict[tuple[Any, ...], Features] = {}
 
     @override
@@ -160,11 +162,6 @@ class Pretrained(Planned):
 
     def __repr__(self) -> str:
         return f"Pretrained({len(self.alpha)} points, {self.family}, layers={self.layers}, base={self.base!r})"
-
-    @property
-    @override
-    def description(self) -> str:
-        return f"pre-trained kernel ({', '.join(self._parts)}; {len(self.alpha)} related points)"
 
     @property
     def messages(self) -> list[str]:
@@ -298,10 +295,6 @@ class Pretrained(Planned):
             return kernel
         except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError, SlayrError) as error:
             raise StorageError(f"{file} is no readable pre-trained kernel: {error}") from error
-
-    @property
-    def _parts(self) -> tuple[str, ...]:
-        return (*(LAYERS[layer].label for layer in self.layers), *((BASE,) if self.base is not None else ()))
 
     def features(self, encoder: Layout) -> Features:
         """Return the re-weighted kernel on a space; it is made once."""

@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike
 from slayr_py.errors import DataError
 from slayr_py.kernels.learned.free_kernels import FreeKernel, from_family
 from slayr_py.kernels.learned.layers import LAYERS
+from slayr_py.kernels.learned.points import numbers
 from slayr_py.space import FloatArray, Layout
 
 Range = tuple[float, float, bool]
@@ -78,11 +79,8 @@ def checked_family(
 
 def checked_support(support: ArrayLike, alpha: ArrayLike, n_columns: int) -> tuple[FloatArray, FloatArray]:
     """Return points (N, C) and weights (N,); ``DataError`` unless they describe a machine on the unit cube."""
-    try:
-        points = np.array(support, dtype=np.float64)
-        weights = np.array(alpha, dtype=np.float64)
-    except (TypeError, ValueError) as error:
-        raise DataError(f"support and alpha must be numbers: {error}") from error
+    points = numbers("support", support)
+    weights = numbers("alpha", alpha)
     if points.ndim != 2 or points.shape[1] != n_columns or weights.shape != points.shape[:1]:
         raise DataError(
             f"support must have a row for each of the {weights.size} weights and a column for each of the {n_columns} "

@@ -22,6 +22,7 @@ from numpy.typing import ArrayLike
 from slayr_py.errors import DataError, did_you_mean
 from slayr_py.kernels.learned.enumeration import moment_features
 from slayr_py.kernels.learned.moments import MomentFeatures
+from slayr_py.kernels.learned.points import numbers
 from slayr_py.kernels.learned.power_series import PowerSeries
 from slayr_py.space import FloatArray
 
@@ -240,10 +241,7 @@ def _crossed(series: PowerSeries, a: FloatArray, b: FloatArray) -> tuple[FloatAr
 
 
 def _checked_weights(alpha: ArrayLike, n: int) -> FloatArray:
-    try:
-        weights = np.array(alpha, dtype=np.float64)
-    except (TypeError, ValueError) as error:
-        raise DataError(f"alpha must be numbers, got {alpha!r:.200}") from error
+    weights = numbers("alpha", alpha)
     if weights.shape != (n,):
         raise DataError(f"alpha has shape {weights.shape} for {n} points; one weight each is needed")
     if not np.isfinite(weights).all():

@@ -103,15 +103,11 @@ class FrequencyModulated(Kernel):
     ) -> None:
         given = {"orders": orders, "tau": tau}
         self.modulator = _modulator(modulator, {name: value for name, value in given.items() if value is not None})
+        self.description = f"frequency-modulated kernel ({self.modulator.description})"
 
     @override
     def options(self) -> dict[str, Any]:
         return self.modulator.options
-
-    @property
-    @override
-    def description(self) -> str:
-        return f"frequency-modulated kernel ({self.modulator.description})"
 
     @override
     def hyperparameters(self, encoder: Layout) -> tuple[Hyperparameter, ...]:

@@ -80,18 +80,14 @@ class Separable(Kernel):
         self.combine = combine
         self.base: Literal["se", "matern"] = base
         self.p = checked_order(p)
+        smooth = "squared-exponential" if base == "se" else f"Matérn-{2 * p + 1}/2"
+        self.description = f"{combine} of a {smooth} and a {graph} kernel"
         self._response = _GRAPHS[graph]
 
     @override
     def options(self) -> dict[str, Any]:
         base = {} if self.base == "se" else {"base": self.base, "p": self.p}
         return {"graph": self.graph, "combine": self.combine, **base}
-
-    @property
-    @override
-    def description(self) -> str:
-        base = "a squared-exponential" if self.base == "se" else f"a Matérn-{2 * self.p + 1}/2"
-        return f"{self.combine} of {base} and a {self.graph} kernel"
 
     @override
     def hyperparameters(self, encoder: Layout) -> tuple[Hyperparameter, ...]:
