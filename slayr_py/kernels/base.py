@@ -19,7 +19,7 @@ from numpy.typing import ArrayLike
 from slayr_py.errors import DataError
 from slayr_py.kernels.contracts import Contract, StanValue
 from slayr_py.kernels.hyperparameters import SIGNAL, Draws, Hyperparameter
-from slayr_py.kernels.priors import Prior
+from slayr_py.kernels.prior import Prior
 from slayr_py.space import Encoded, FloatArray, Layout, jsonable
 
 Hyperparameters = Mapping[str, ArrayLike]

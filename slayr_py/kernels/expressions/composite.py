@@ -23,7 +23,8 @@ from slayr_py.kernels.expressions.periodogram import peaks
 from slayr_py.kernels.expressions.placement import Placement, read_columns
 from slayr_py.kernels.expressions.plan import Plan
 from slayr_py.kernels.hyperparameters import Draws, Hyperparameter
-from slayr_py.kernels.priors import LogNormal, Prior
+from slayr_py.kernels.prior import Prior
+from slayr_py.kernels.priors import LogNormal
 from slayr_py.space import Encoded, FloatArray, Layout
 
 MOST_LEAVES = 64

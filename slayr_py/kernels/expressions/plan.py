@@ -15,7 +15,7 @@ import numpy as np
 
 from slayr_py.kernels.contracts import StanValue, column_inputs
 from slayr_py.kernels.expressions.contract import SLOTS
-from slayr_py.kernels.expressions.leaf_kernels import LeafKernel
+from slayr_py.kernels.expressions.leaf import LeafKernel
 from slayr_py.kernels.expressions.pairs import Given, Pairs
 from slayr_py.kernels.hyperparameters import Draws
 from slayr_py.space import Encoded, FloatArray

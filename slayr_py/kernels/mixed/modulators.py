@@ -33,6 +33,7 @@ from slayr_py.kernels.hierarchical import Hierarchical
 from slayr_py.kernels.hyperparameters import Draws, Hyperparameter
 from slayr_py.kernels.mixed.conditional_tree import Tree
 from slayr_py.kernels.mixed.contract import MODULATORS
+from slayr_py.kernels.mixed.real_distance import real_lengthscale, squared_distance, squared_distance_gradient
 from slayr_py.kernels.priors import Dirichlet, LogNormal, lengthscale_prior
 from slayr_py.space import Encoded, FloatArray, Layout
 
@@ -308,11 +309,6 @@ class ByHierarchical(Modulator):
         return Tree.of(encoder, real_only=True)
 
 
-def real_lengthscale(encoder: Layout, prior: LogNormal) -> Hyperparameter:
-    """Return the length-scales of the real dimensions as a hyperparameter."""
-    return Hyperparameter("lengthscale", prior, encoder.real_names, "real")
-
-
 def _strength(encoder: Layout, log_median: float) -> tuple[Hyperparameter, ...]:
     """Return alpha of every graph, or nothing without real parameters: there is no distance to scale."""
     alpha = Hyperparameter("alpha", LogNormal(log_median, 1.0), encoder.graph_names, "graph", may_vanish=True)
@@ -326,16 +322,3 @@ def mean_response(encoder: Layout, draws: Draws, modulator: Modulator) -> FloatA
         z = draws["beta"][:, p, None] * spectrum.eigenvalues[spectrum.group_of]
         mean *= modulator.response(z, np.zeros_like(z), draws).mean(axis=1)
     return mean
-
-
-def squared_distance(a: Encoded, b: Encoded, lengthscale: FloatArray) -> FloatArray:
-    """Return r^2 of the real inputs, (s, n_a, n_b); length-scales (s, D_c)."""
-    squares = np.square(a.real[:, None, :] - b.real[None, :, :])
-    shape = (len(lengthscale), len(a), len(b))
-    return ((1 / np.square(lengthscale)) @ squares.reshape(len(a) * len(b), -1 if squares.size else 0).T).reshape(shape)
-
-
-def squared_distance_gradient(a: Encoded, b: Encoded, lengthscale: FloatArray) -> FloatArray:
-    """Return the derivatives of r^2 by the real inputs of ``a``, (s, n_a, n_b, D_c)."""
-    difference = a.real[:, None, :] - b.real[None, :, :]
-    return 2 * difference[None] / np.square(lengthscale)[:, None, None, :]

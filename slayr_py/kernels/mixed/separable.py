@@ -20,15 +20,8 @@ from slayr_py.kernels.base_kernels import BASES, checked_order, correlation, slo
 from slayr_py.kernels.contracts import Contract, StanValue
 from slayr_py.kernels.hyperparameters import Draws, Hyperparameter
 from slayr_py.kernels.mixed.contract import COMBINATIONS, FM_GP, MODULATORS
-from slayr_py.kernels.mixed.modulators import (
-    Diffusion,
-    Laplacian,
-    Modulator,
-    mean_response,
-    real_lengthscale,
-    squared_distance,
-    squared_distance_gradient,
-)
+from slayr_py.kernels.mixed.modulators import Diffusion, Laplacian, Modulator, mean_response
+from slayr_py.kernels.mixed.real_distance import real_lengthscale, squared_distance, squared_distance_gradient
 from slayr_py.kernels.mixed.spectral import damping, graph_data, own_weights, vertex_weights
 from slayr_py.kernels.priors import lengthscale_prior
 from slayr_py.space import Encoded, FloatArray, Layout
