@@ -44,6 +44,7 @@ from slayr_py.kernels.learned.pretrained_arguments import ranges_of as ranges_of
 from slayr_py.kernels.matern import Matern
 from slayr_py.kernels.mixed.frequency_modulated import FrequencyModulated
 from slayr_py.kernels.mixed.separable import Separable
+from slayr_py.kernels.prior import Prior
 from slayr_py.kernels.priors import (
     Beta,
     Dirichlet,
@@ -52,7 +53,6 @@ from slayr_py.kernels.priors import (
     InverseGamma,
     LogNormal,
     Normal,
-    Prior,
     fixed_prior as fixed_prior,
     prior_families as prior_families,
     prior_from_dict as prior_from_dict,

@@ -19,7 +19,7 @@ from numpy.typing import ArrayLike
 from slayr_py.errors import DataError
 from slayr_py.kernels.contracts import Contract, StanValue
 from slayr_py.kernels.hyperparameters import SIGNAL, Draws, Hyperparameter
-from slayr_py.kernels.priors import Prior
+from slayr_py.kernels.prior import Prior
 from slayr_py.space import Encoded, FloatArray, Layout, jsonable
 
 Hyperparameters = Mapping[str, ArrayLike]
@@ -45,6 +45,8 @@ class Kernel(ABC):
         Names that :meth:`gram` accepts and ignores, since other kernels of the family have them.
     plain_mappings : tuple of str
         Options that may be mappings without being kernels.
+    description : str
+        Description for people.
     """
 
     name: ClassVar[str]
@@ -52,6 +54,7 @@ class Kernel(ABC):
     needs_graphs: ClassVar[bool] = False
     tolerated: ClassVar[frozenset[str]] = frozenset()
     plain_mappings: ClassVar[tuple[str, ...]] = ()
+    description: str
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
@@ -70,11 +73,6 @@ class Kernel(ABC):
     @abstractmethod
     def options(self) -> dict[str, Any]:
         """Return the arguments that construct this kernel; JSON-able."""
-
-    @property
-    @abstractmethod
-    def description(self) -> str:
-        """Description for people."""
 
     @property
     def short_name(self) -> str:

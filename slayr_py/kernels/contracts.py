@@ -245,11 +245,11 @@ class Contract:
             h = given.get(parameter.name)
             values = h.prior.stan_data(h.name, h.labels) if h else {}
             for name, axes in parameter.prior_entries.items():
-                of_prior = replace(parameter, name=name, shape=axes)
-                value = values.get(name, np.zeros((0, *of_prior.lengths(data)[1:])))
+                variable = replace(parameter, name=name, shape=axes)
+                value = values.get(name, np.zeros((0, *variable.lengths(data)[1:])))
                 # A scalar that not every kernel has is a vector of length 1.
                 data[name] = np.array(value, ndmin=len(axes)) if axes else value
-                self._check(of_prior, data)
+                self._check(variable, data)
         return data
 
     def _check(self, variable: Variable, data: StanData) -> None:

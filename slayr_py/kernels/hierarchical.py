@@ -134,16 +134,12 @@ class Hierarchical(Kernel):
         self.base = base
         self.combine = combine
         self.p = checked_order(p)
+        bases = {"se": "squared-exponential", "rq": "rational quadratic", "matern": f"Matérn p = {p}"}
+        self.description = f"hierarchical kernel ({bases[base]}, {combine} over dimensions)"
 
     @override
     def options(self) -> dict[str, Any]:
         return {"base": self.base, "combine": self.combine} | ({"p": self.p} if self.base == "matern" else {})
-
-    @property
-    @override
-    def description(self) -> str:
-        bases = {"se": "squared-exponential", "rq": "rational quadratic", "matern": f"Matérn p = {self.p}"}
-        return f"hierarchical kernel ({bases[self.base]}, {self.combine} over dimensions)"
 
     @override
     def hyperparameters(self, encoder: Layout) -> tuple[Hyperparameter, ...]:

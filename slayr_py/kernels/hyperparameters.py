@@ -9,7 +9,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from slayr_py.errors import DataError
-from slayr_py.kernels.priors import LogNormal, Normal, Prior
+from slayr_py.kernels.prior import Prior
+from slayr_py.kernels.priors import LogNormal, Normal
 from slayr_py.space import FloatArray
 
 Draws = Mapping[str, FloatArray]

@@ -49,15 +49,11 @@ class Matern(Composable):
 
     def __init__(self, p: int = 2) -> None:
         self.p = checked_order(p)
+        self.description = f"Matérn kernel (p = {self.p})"
 
     @override
     def options(self) -> dict[str, Any]:
         return {"p": self.p}
-
-    @property
-    @override
-    def description(self) -> str:
-        return f"Matérn kernel (p = {self.p})"
 
     @property
     def leaf(self) -> Leaf:

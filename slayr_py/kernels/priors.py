@@ -1,121 +1,43 @@
-"""Prior distributions of hyperparameters, passed to Stan as data."""
+"""Families of prior distributions."""
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
-from collections.abc import Sequence
 from dataclasses import dataclass, fields
-from functools import cached_property
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy import special
 from typing_extensions import override
 
 from slayr_py.errors import DataError
+from slayr_py.kernels.prior import Prior
 from slayr_py.space import FloatArray
 
 
 @dataclass(frozen=True)
-class Prior(ABC):
-    """A family and its parameters, each a number or one number per dimension."""
-
-    support: ClassVar[str]
-    stan_names: ClassVar[tuple[str, ...]]
-    _positive: ClassVar[tuple[str, ...]] = ()
-    _scales: ClassVar[tuple[str, ...]] = ()  # 0 fixes the hyperparameter
-
-    def __post_init__(self) -> None:
-        for field in fields(self):
-            try:
-                value = np.asarray(getattr(self, field.name), dtype=np.float64)
-            except (TypeError, ValueError) as error:
-                raise DataError(f"{self!r}: {field.name} must be a number or a list of numbers") from error
-            if value.ndim > 1 or not np.all(np.isfinite(value)):
-                raise DataError(f"{self!r}: {field.name} must be finite, a number or one number for each dimension")
-            if field.name in self._positive and np.any(value <= 0):
-                raise DataError(f"{self!r}: {field.name} must be positive")
-            if field.name in self._scales and np.any(value < 0):
-                raise DataError(f"{self!r}: {field.name} must be positive, or 0 for a fixed hyperparameter")
-            object.__setattr__(self, field.name, value.item() if value.ndim == 0 else tuple(value.tolist()))
-
-    @cached_property
-    def _values(self) -> tuple[FloatArray, ...]:
-        """The parameters as arrays."""
-        return tuple(np.asarray(getattr(self, field.name), np.float64) for field in fields(self))
-
-    def stan_data(self, name: str, labels: Sequence[str] | None) -> dict[str, float | FloatArray]:
-        """Return the data entries such as ``name_location``; numbers are repeated for each label of a vector.
-
-        Raises
-        ------
-        DataError
-            If the number of values does not match the scalar or the labels.
-        """
-        for value in self._values:
-            if labels is None and value.ndim:
-                raise DataError(f"the prior of {name!r} has {value.size} values, but {name!r} is a scalar")
-            if labels is not None and value.ndim and value.size != len(labels):
-                raise DataError(
-                    f"the prior of {name!r} has {value.size} values for {len(labels)} dimensions {list(labels)}"
-                )
-        shape = () if labels is None else (len(labels),)
-        entries: dict[str, float | FloatArray] = {}
-        for suffix, value in zip(self.stan_names, self._stan_values(), strict=True):
-            array = np.array(np.broadcast_to(value, (*shape, 3) if suffix == "gamma" else shape))
-            entries[f"{name}_{suffix}"] = array if array.ndim else float(array)
-        return entries
-
-    def is_fixed(self, shape: tuple[int, ...]) -> NDArray[np.bool_]:
-        """Return which entries of a hyperparameter of that shape have a single value."""
-        fixed = [np.asarray(getattr(self, name)) == 0 for name in self._scales]
-        return np.array(np.broadcast_to(fixed[0] if fixed else False, shape))
-
-    def _stan_values(self) -> tuple[FloatArray, ...]:
-        """Return the values of the data entries ``stan_names``."""
-        return self._values
-
-    def draw(self, labels: Sequence[str] | None, rng: np.random.Generator) -> FloatArray:
-        """Draw a scalar, or a vector with an entry for each label."""
-        size = None if labels is None else len(labels)
-        return self._sample(rng, size)
-
-    @abstractmethod
-    def _sample(self, rng: np.random.Generator, size: int | None) -> FloatArray:
-        """Draw a vector of that size; a scalar if ``size`` is None."""
-
-    @abstractmethod
-    def log_density(self, value: ArrayLike) -> FloatArray:
-        """Return the log density at values (...), or at vectors (..., labels) entry by entry.
-
-        It is -inf outside the support. :class:`Dirichlet` has the joint density of each vector, (...).
-        """
-
-    @abstractmethod
-    def at_score(self, z: FloatArray) -> FloatArray:
-        """Return the values whose distribution is the prior if the scores z (...) are standard normal; increasing.
-
-        Raises
-        ------
-        DataError
-            For a prior of several values at once.
-        """
-
-    def asdict(self) -> dict[str, Any]:
-        """Return a JSON-able description for :func:`prior_from_dict`."""
-        return {"family": type(self).__name__} | {f.name: getattr(self, f.name) for f in fields(self)}
-
-
-@dataclass(frozen=True)
-class Normal(Prior):
-    """Normal(mu, sigma) for a hyperparameter on the real line; sigma 0 fixes it."""
+class _LocationScale(Prior):
+    """Families with the location and the scale of a normal distribution."""
 
     mu: ArrayLike
     sigma: ArrayLike
+    _real: ClassVar[tuple[str, ...]] = ("mu",)
+    _scales: ClassVar[tuple[str, ...]] = ("sigma",)
+
+    def _normal_log_density(self, x: FloatArray) -> FloatArray:
+        """Return the log density; 0 where the scale is 0, since the density of a fixed value does not exist."""
+        mu, sigma = self._values
+        scale = np.where(sigma > 0, sigma, 1.0)
+        density = -0.5 * np.square((x - mu) / scale) - np.log(np.sqrt(2 * np.pi) * scale)
+        return np.where(sigma > 0, density, 0.0)
+
+
+@dataclass(frozen=True)
+class Normal(_LocationScale):
+    """Normal(mu, sigma) for a hyperparameter on the real line; sigma 0 fixes it."""
+
     support: ClassVar[str] = "real"
     stan_names: ClassVar[tuple[str, ...]] = ("location", "scale")
-    _scales: ClassVar[tuple[str, ...]] = ("sigma",)
 
     @override
     def _sample(self, rng: np.random.Generator, size: int | None) -> FloatArray:
@@ -124,7 +46,7 @@ class Normal(Prior):
 
     @override
     def log_density(self, value: ArrayLike) -> FloatArray:
-        return _normal(np.asarray(value, np.float64), *self._values)
+        return self._normal_log_density(np.asarray(value, np.float64))
 
     @override
     def at_score(self, z: FloatArray) -> FloatArray:
@@ -133,14 +55,11 @@ class Normal(Prior):
 
 
 @dataclass(frozen=True)
-class LogNormal(Prior):
+class LogNormal(_LocationScale):
     """LogNormal(mu, sigma) for a positive hyperparameter: its logarithm is Normal(mu, sigma); sigma 0 fixes it."""
 
-    mu: ArrayLike
-    sigma: ArrayLike
     support: ClassVar[str] = "positive"
     stan_names: ClassVar[tuple[str, ...]] = ("location", "scale", "gamma")
-    _scales: ClassVar[tuple[str, ...]] = ("sigma",)
 
     @override
     def _stan_values(self) -> tuple[FloatArray, ...]:
@@ -155,7 +74,7 @@ class LogNormal(Prior):
     def log_density(self, value: ArrayLike) -> FloatArray:
         x = np.asarray(value, np.float64)
         logarithm = np.log(np.where(x > 0, x, 1.0))
-        return np.where(x > 0, _normal(logarithm, *self._values) - logarithm, -np.inf)
+        return np.where(x > 0, self._normal_log_density(logarithm) - logarithm, -np.inf)
 
     @override
     def at_score(self, z: FloatArray) -> FloatArray:
@@ -213,7 +132,6 @@ class HalfNormal(_GeneralizedGamma):
     """HalfNormal(sigma) for a positive hyperparameter: the absolute value of Normal(0, sigma)."""
 
     sigma: ArrayLike
-    _positive: ClassVar[tuple[str, ...]] = ("sigma",)
     _power: ClassVar[float] = 2.0
 
     @override
@@ -228,7 +146,6 @@ class Gamma(_GeneralizedGamma):
 
     shape: ArrayLike
     rate: ArrayLike
-    _positive: ClassVar[tuple[str, ...]] = ("shape", "rate")
     _power: ClassVar[float] = 1.0
 
 
@@ -238,7 +155,6 @@ class InverseGamma(_GeneralizedGamma):
 
     shape: ArrayLike
     scale: ArrayLike
-    _positive: ClassVar[tuple[str, ...]] = ("shape", "scale")
     _power: ClassVar[float] = -1.0
 
 
@@ -250,7 +166,6 @@ class Beta(Prior):
     b: ArrayLike
     support: ClassVar[str] = "unit interval"
     stan_names: ClassVar[tuple[str, ...]] = ("a", "b")
-    _positive: ClassVar[tuple[str, ...]] = ("a", "b")
 
     @override
     def _sample(self, rng: np.random.Generator, size: int | None) -> FloatArray:
@@ -279,7 +194,6 @@ class Dirichlet(Prior):
     concentration: ArrayLike
     support: ClassVar[str] = "simplex"
     stan_names: ClassVar[tuple[str, ...]] = ("concentration",)
-    _positive: ClassVar[tuple[str, ...]] = ("concentration",)
 
     @override
     def _sample(self, rng: np.random.Generator, size: int | None) -> FloatArray:
@@ -298,13 +212,6 @@ class Dirichlet(Prior):
     @override
     def at_score(self, z: FloatArray) -> FloatArray:
         raise DataError("weights with a Dirichlet prior have no scores of their own; use splits with Beta priors")
-
-
-def _normal(x: FloatArray, mu: FloatArray, sigma: FloatArray) -> FloatArray:
-    """Return the log density; 0 where the scale is 0, since the density of a fixed value does not exist."""
-    scale = np.where(sigma > 0, sigma, 1.0)
-    density = -0.5 * np.square((x - mu) / scale) - np.log(np.sqrt(2 * np.pi) * scale)
-    return np.where(sigma > 0, density, 0.0)
 
 
 _FAMILIES: dict[str, type[Prior]] = {

@@ -23,6 +23,8 @@ class Stack:
         At least one, none twice.
     name : str
         "stack", in records.
+    description : str
+        Description for people.
     """
 
     name: ClassVar[str] = "stack"
@@ -40,6 +42,8 @@ class Stack:
             if form in seen:
                 raise DataError(f"the kernel {kernel!r} is in the stack twice, also as {seen[form]!r}; remove one")
             seen[form] = kernel
+        names = (kernel if isinstance(kernel, str) else kernel.short_name for kernel in self.kernels)
+        self.description = f"stack of {', '.join(names)}"
 
     def on(self, encoder: Layout) -> Stack:
         """Return the same stack with the kernel of a space in the place of "auto".
@@ -60,12 +64,6 @@ class Stack:
     def options(self) -> dict[str, Any]:
         """Return the kernels by name and options; JSON-able."""
         return {"kernels": [_spelled(kernel) for kernel in self.kernels]}
-
-    @property
-    def description(self) -> str:
-        """Description for people."""
-        names = (kernel if isinstance(kernel, str) else kernel.short_name for kernel in self.kernels)
-        return f"stack of {', '.join(names)}"
 
     def __len__(self) -> int:
         return len(self.kernels)

@@ -23,7 +23,8 @@ from slayr_py.kernels.expressions.periodogram import peaks
 from slayr_py.kernels.expressions.placement import Placement, read_columns
 from slayr_py.kernels.expressions.plan import Plan
 from slayr_py.kernels.hyperparameters import Draws, Hyperparameter
-from slayr_py.kernels.priors import LogNormal, Prior
+from slayr_py.kernels.prior import Prior
+from slayr_py.kernels.priors import LogNormal
 from slayr_py.space import Encoded, FloatArray, Layout
 
 MOST_LEAVES = 64
@@ -50,17 +51,11 @@ class Composable(Kernel):
     def __mul__(self, other: object) -> Composite:
         return self._combine(other, multiply)
 
-    def __radd__(self, other: object) -> Composite:
-        return self._refuse(other)
-
-    def __rmul__(self, other: object) -> Composite:
-        return self._refuse(other)
-
     def _combine(self, other: object, join: Callable[..., Node]) -> Composite:
         if not isinstance(other, Composable):
-            return self._refuse(other)
-        (left, given) = self.as_node()
-        (right, others) = other.as_node()
+            return self.__radd__(other)
+        left, given = self.as_node()
+        right, others = other.as_node()
         names: dict[str, str] = {}
         for name, kernel in others.items():
             taken = {*given, *others, *names.values(), *LEAVES}
@@ -71,13 +66,15 @@ class Composable(Kernel):
         n_leaves = len(leaves(node))
         return Composite.from_node(node, given, min(max(n_leaves, _DEFAULT_MOST_LEAVES), MOST_LEAVES))
 
-    def _refuse(self, other: object) -> Composite:
+    def __radd__(self, other: object) -> Composite:
         if not isinstance(other, Kernel):
             raise TypeError(f"a kernel can be added to and multiplied by kernels, not by {other!r:.200}")
         raise DataError(
             f"kernel {other.name!r} cannot be a part of sums and products; use a composite, a pre-trained or a Matérn "
             "kernel with p <= 2"
         )
+
+    __rmul__ = __radd__
 
 
 class Planned(Composable):
@@ -212,6 +209,7 @@ class Composite(Planned):
         self._planned: tuple[Layout, Plan] | None = None  # a search asks for the plan of one space all the time
         self.node = parse(expression, self.given)
         self.expression = spell(self.node)
+        self.description = f"composite kernel {self.expression}"
         if (n := len(leaves(self.node))) > self.max_leaves:
             raise DataError(
                 f"the expression has {n} leaves, at most {self.max_leaves} are allowed; use a shorter expression, or a "
@@ -243,11 +241,6 @@ class Composite(Planned):
 
     def __repr__(self) -> str:
         return f"Composite(expression={self.expression!r}{f', given={self.given}' if self.given else ''})"
-
-    @property
-    @override
-    def description(self) -> str:
-        return f"composite kernel {self.expression}"
 
     @property
     @override

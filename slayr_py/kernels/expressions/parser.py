@@ -36,7 +36,8 @@ def parse(text: str, given: Collection[str] = ()) -> Node:
     Raises
     ------
     DataError
-        If the text is no expression; the message shows the place. If a name in `given` is no word or is in `LEAVES`.
+        If the text is not an expression (the message shows the place), or a name in `given` is not a word or is in
+        `LEAVES`.
 
     Examples
     --------
@@ -168,16 +169,16 @@ class _Parser:
         self.skip(1)
         if self.next == "]":
             raise self.error("empty list of columns", "name parameters, or remove the brackets to use all", opened)
-        found: list[str] = []
+        columns: list[str] = []
         while True:
             start = self.at
             column = self.column(opened)
-            if column in found:
+            if column in columns:
                 raise self.error(f"repeated column {column!r}", "name each parameter once", start)
-            found.append(column)
+            columns.append(column)
             if self.next == "]":
                 self.skip(1)
-                return tuple(found)
+                return tuple(columns)
             if self.next == "":
                 raise self.error("unclosed '['", "add the missing ']'", opened)
             if self.next != ",":

@@ -60,9 +60,9 @@ def peaks(x: FloatArray, y: FloatArray, count: int) -> FloatArray:
     # In units of 1 / span.
     frequencies = 1 + np.arange(min(n_frequencies, MOST_FREQUENCIES)) / OVERSAMPLING
     power = _power((x - np.min(x)) / span, residuals, frequencies)
-    found, heights = _local_maxima(frequencies, power)
+    maxima, heights = _local_maxima(frequencies, power)
     kept: list[float] = []
-    for frequency in found[np.argsort(-heights, kind="stable")]:
+    for frequency in maxima[np.argsort(-heights, kind="stable")]:
         if len(kept) < count and all(abs(frequency - other) > LOBE for other in kept):
             kept.append(frequency)
     return span / np.array(kept)

@@ -7,11 +7,13 @@ from collections.abc import Mapping, Sequence
 from slayr_py.errors import DataError, did_you_mean
 from slayr_py.kernels.expressions.contract import COMPOSITE_GP, SLOTS
 from slayr_py.kernels.expressions.language import Leaf, Node, Product, Sum, spell, spell_column
-from slayr_py.kernels.expressions.leaf_kernels import GIVEN_LEAVES, LEAVES, LeafKernel
+from slayr_py.kernels.expressions.leaf import LeafKernel
+from slayr_py.kernels.expressions.leaf_kernels import GIVEN_LEAVES, LEAVES
 from slayr_py.kernels.expressions.pairs import Given
 from slayr_py.kernels.expressions.plan import Plan
 from slayr_py.kernels.hyperparameters import Hyperparameter
-from slayr_py.kernels.priors import Beta, Prior
+from slayr_py.kernels.prior import Prior
+from slayr_py.kernels.priors import Beta
 from slayr_py.space import Layout
 
 

@@ -8,13 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
 
 from slayr_py.kernels.contracts import StanValue, column_inputs
 from slayr_py.kernels.expressions.contract import SLOTS
-from slayr_py.kernels.expressions.leaf_kernels import LeafKernel
+from slayr_py.kernels.expressions.leaf import LeafKernel
 from slayr_py.kernels.expressions.pairs import Given, Pairs
 from slayr_py.kernels.hyperparameters import Draws
 from slayr_py.space import Encoded, FloatArray
@@ -88,10 +89,10 @@ class Plan:
         }
 
     def _given_data(self, train: Encoded, new: Encoded) -> dict[str, StanValue]:
-        own = Pairs.own(train, self.given).given
+        diagonals = Pairs.own(train, self.given).given
         triangles = [
             np.concatenate([_lower_triangle(part.between(train, train)), diagonal])
-            for part, diagonal in zip(self.given, own, strict=True)
+            for part, diagonal in zip(self.given, diagonals, strict=True)
         ]
         n = len(train)
         m = len(new)
@@ -129,7 +130,6 @@ class Plan:
         values = self._all_values([evaluation.value for evaluation in evaluations], draws)
 
         def pullback(adjoint: FloatArray) -> dict[str, FloatArray]:
-            operands = self._operands()
             s = len(draws["sigma_f"])
             slopes = {name: np.zeros_like(draws[name]) for name in SLOTS if name in draws}
             left, right = np.zeros((2, s, self.n_split + max(self.n_share, 1) - 1))
@@ -139,7 +139,7 @@ class Plan:
                     for name, entries, by_entry in evaluations[step - 1].by_hyperparameters(outer):
                         slopes[name][:, entries] += by_entry
                 elif step < 0:
-                    for weight, operand in zip((left, right), operands[i], strict=True):
+                    for weight, operand in zip((left, right), self._operands[i], strict=True):
                         weight[:, -step - 1] = (outer * values[operand]).reshape(s, -1).sum(axis=1)
             if self.n_share:
                 slopes["share"] = np.hstack([left[:, :1], right])
@@ -159,20 +159,19 @@ class Plan:
 
     def components(self) -> list[Component]:
         """Return the summands of the expression when it is multiplied out."""
-        stack: list[list[Component]] = []
-        for step in self.steps:
+        terms: list[list[Component]] = []
+        for i, step in enumerate(self.steps):
             if step > 0:
-                stack.append([Component((step - 1,), ())])
+                terms.append([Component((step - 1,), ())])
                 continue
-            right = stack.pop()
-            left = stack.pop()
+            left, right = (terms[operand] for operand in self._operands[i])
             if step == 0:
-                stack.append([Component(a.leaves + b.leaves, a.weights + b.weights) for a in left for b in right])
+                terms.append([Component(a.leaves + b.leaves, a.weights + b.weights) for a in left for b in right])
             else:
-                j = -step - 1
-                terms = [term._replace(weights=(*term.weights, (False, j))) for term in left]
-                stack.append(terms + [term._replace(weights=(*term.weights, (True, j))) for term in right])
-        return stack[0]
+                weighted = [term._replace(weights=(*term.weights, (False, -step - 1))) for term in left]
+                weighted += [term._replace(weights=(*term.weights, (True, -step - 1))) for term in right]
+                terms.append(weighted)
+        return terms[-1]
 
     def component_correlations(self, pairs: Pairs, draws: Draws) -> FloatArray:
         """Return the values of each summand, (k, s, ...), without ``sigma_f``; they add up to the expression."""
@@ -189,30 +188,28 @@ class Plan:
             products.append(product)
         return np.stack(np.broadcast_arrays(*products))
 
-    def _all_values(self, of_leaves: Sequence[FloatArray], draws: Draws) -> list[FloatArray]:
+    def _all_values(self, leaf_values: Sequence[FloatArray], draws: Draws) -> list[FloatArray]:
         """Return the values after each step, the last one for every draw."""
-        left, right = self.weights(draws)
-        shape = (-1, *[1] * (of_leaves[0].ndim - 1))
+        weights = self.weights(draws)
+        shape = (-1, *[1] * (leaf_values[0].ndim - 1))
         values: list[FloatArray] = []
-        stack: list[int] = []
-        for step in self.steps:
+        for i, step in enumerate(self.steps):
             if step > 0:
-                values.append(of_leaves[step - 1])
+                values.append(leaf_values[step - 1])
+                continue
+            a, b = (values[operand] for operand in self._operands[i])
+            if step == 0:
+                values.append(a * b)
             else:
-                b = values[stack.pop()]
-                a = values[stack.pop()]
-                if step == 0:
-                    values.append(a * b)
-                else:
-                    of_a, of_b = (weight[:, -step - 1].reshape(shape) for weight in (left, right))
-                    values.append(of_a * a + of_b * b)
-            stack.append(len(values) - 1)
+                left, right = (weight[:, -step - 1].reshape(shape) for weight in weights)
+                values.append(left * a + right * b)
         s = len(draws["sigma_f"])
         values[-1] = np.broadcast_to(values[-1], (s, *values[-1].shape[1:]))
         return values
 
+    @cached_property
     def _operands(self) -> dict[int, tuple[int, int]]:
-        """Return the positions of the operands of each operation by its position."""
+        """Positions of the operands of each operation by its position."""
         operands: dict[int, tuple[int, int]] = {}
         stack: list[int] = []
         for i, step in enumerate(self.steps):
@@ -226,16 +223,16 @@ class Plan:
     def _adjoints(self, values: list[FloatArray], draws: Draws) -> list[FloatArray]:
         """Return the derivatives of the expression by the values after each step."""
         weights = self.weights(draws)
-        operands = self._operands()
         adjoints: list[FloatArray] = [np.ones(())] * len(values)
         shape = (-1, *[1] * (values[-1].ndim - 1))
         for i in reversed(range(len(values))):
             step = self.steps[i]
             if step > 0:
                 continue
-            a, b = operands[i]
-            of_a, of_b = (values[b], values[a]) if step == 0 else (w[:, -step - 1].reshape(shape) for w in weights)
-            adjoints[a], adjoints[b] = adjoints[i] * of_a, adjoints[i] * of_b
+            a, b = self._operands[i]
+            by_a, by_b = (values[b], values[a]) if step == 0 else (w[:, -step - 1].reshape(shape) for w in weights)
+            adjoints[a] = adjoints[i] * by_a
+            adjoints[b] = adjoints[i] * by_b
         return adjoints
 
 

@@ -14,6 +14,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import reduce
+from inspect import signature
 from typing import Any, ClassVar
 
 import numpy as np
@@ -21,6 +22,7 @@ from numpy.typing import ArrayLike
 
 from slayr_py.arguments import check_integer, check_number
 from slayr_py.errors import DataError, did_you_mean
+from slayr_py.kernels.learned.points import checked_points
 from slayr_py.kernels.learned.power_series import PowerSeries
 from slayr_py.kernels.learned.reweighting import Reweighted
 from slayr_py.space import FloatArray
@@ -51,9 +53,9 @@ class FreeKernel(ABC):
             If the kernel has length-scales for another number of columns.
         """
 
-    @abstractmethod
     def options(self) -> dict[str, Any]:
         """Return the arguments that construct this kernel; JSON-able."""
+        return {name: np.asarray(getattr(self, name)).tolist() for name in signature(type(self)).parameters}
 
     def evaluate(self, *points: ArrayLike, normalised: bool = False) -> FloatArray:
         """Return the kernel of m sets of points.
@@ -78,13 +80,13 @@ class FreeKernel(ABC):
         """
         if not points:
             raise DataError("evaluate needs at least one set of points")
-        sets = [checked_points(f"set {i} of points", one) for i, one in enumerate(points)]
+        sets = [checked_points(f"set {i} of points", u) for i, u in enumerate(points)]
         n_columns = sets[0].shape[1]
-        for i, one in enumerate(sets):
-            if one.shape[1] != n_columns:
-                raise DataError(f"set {i} of points has {one.shape[1]} columns and set 0 has {n_columns}")
+        for i, u in enumerate(sets):
+            if u.shape[1] != n_columns:
+                raise DataError(f"set {i} of points has {u.shape[1]} columns and set 0 has {n_columns}")
         series = self.series(n_columns)
-        factors = [series.log_damping(one) for one in sets]
+        factors = [series.log_damping(u) for u in sets]
         if normalised:
             factors = [f - 0.5 * self._log_diagonal(series, u) for f, u in zip(factors, sets, strict=True)]
         chi = _semi_inner_products(series, sets)
@@ -174,10 +176,6 @@ class Polynomial(FreeKernel):
         """Return (coef0 + chi)^degree."""
         return PowerSeries(np.ones(n_columns), self.degree, self.coef0)
 
-    def options(self) -> dict[str, Any]:
-        """Return degree and coef0."""
-        return {"degree": self.degree, "coef0": self.coef0}
-
 
 class Linear(FreeKernel):
     """The semi-inner product <<u_1, ..., u_m>>."""
@@ -187,10 +185,6 @@ class Linear(FreeKernel):
     def series(self, n_columns: int) -> PowerSeries:
         """Return chi."""
         return PowerSeries(np.ones(n_columns), 1, 0.0)
-
-    def options(self) -> dict[str, Any]:
-        """Return nothing."""
-        return {}
 
 
 class Exponential(FreeKernel):
@@ -218,10 +212,6 @@ class Exponential(FreeKernel):
         if self.lengthscale.ndim and self.lengthscale.shape != (n_columns,):
             raise DataError(f"{len(self.lengthscale)} length-scales for points with {n_columns} columns")
         return PowerSeries(np.broadcast_to(np.square(self.lengthscale), (n_columns,)), damped=self._damped)
-
-    def options(self) -> dict[str, Any]:
-        """Return the length-scale, a number or a list."""
-        return {"lengthscale": self.lengthscale.tolist()}
 
 
 class SquaredExponential(Exponential):
@@ -270,20 +260,6 @@ def from_family(family: str, **options: Any) -> FreeKernel:
     return FAMILIES[family](**options)
 
 
-def checked_points(name: str, points: ArrayLike) -> FloatArray:
-    """Return points as an (n, d) array; ``DataError`` unless they are a table of finite numbers."""
-    try:
-        array = np.asarray(points, dtype=np.float64)
-    except (TypeError, ValueError) as error:
-        raise DataError(f"{name} must be numbers, got {points!r:.200}") from error
-    if array.ndim != 2 or array.shape[1] == 0:
-        raise DataError(f"{name} needs shape (n, d) with d >= 1, got {array.shape}")
-    finite = np.isfinite(array).all(axis=1)
-    if not finite.all():
-        raise DataError(f"{name} has a value that is not finite in row {int(np.argmin(finite))}")
-    return array
-
-
 def checked_lengthscale(lengthscale: ArrayLike) -> FloatArray:
     """Return length-scales as an array () or (d,); ``DataError`` unless they are positive and finite."""
     try:
@@ -298,6 +274,6 @@ def checked_lengthscale(lengthscale: ArrayLike) -> FloatArray:
 def _semi_inner_products(series: PowerSeries, sets: list[FloatArray]) -> FloatArray:
     """Return <<u_1, ..., u_m>> for all combinations, (n_1, ..., n_m)."""
     products = (1 / series.sigma)[None]
-    for one in sets[:-1]:
-        products = (products[:, None, :] * one[None, :, :]).reshape(-1, len(series.sigma))
-    return np.asarray(products @ sets[-1].T).reshape([len(one) for one in sets])
+    for u in sets[:-1]:
+        products = (products[:, None, :] * u[None, :, :]).reshape(-1, len(series.sigma))
+    return np.asarray(products @ sets[-1].T).reshape([len(u) for u in sets])

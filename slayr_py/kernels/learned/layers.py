@@ -57,9 +57,9 @@ class Features:
         if last is None or last[0] is not a or last[1] is not b:
             u = a.columns - self._origin
             v = b.columns - self._origin
-            k, of_a, of_b = self._reweighted.covariance_and_variances(u, v)
-            self.vanishing = max(self.vanishing, int(np.sum(of_a < VANISHING)), int(np.sum(of_b < VANISHING)))
-            self._last = last = (a, b, k, of_a, of_b)
+            k, own_a, own_b = self._reweighted.covariance_and_variances(u, v)
+            self.vanishing = max(self.vanishing, int(np.sum(own_a < VANISHING)), int(np.sum(own_b < VANISHING)))
+            self._last = last = (a, b, k, own_a, own_b)
         return last[2:]
 
     def slopes(self, a: Encoded, b: Encoded) -> tuple[FloatArray, FloatArray]:
@@ -97,9 +97,9 @@ class OneLayer(Layer):
 
     @override
     def between(self, a: Encoded, b: Encoded) -> FloatArray:
-        k, of_a, of_b = self.features(a.encoder).values(a, b)
-        vanishes = (of_a < VANISHING)[:, None] | (of_b < VANISHING)
-        root = np.sqrt(np.maximum(of_a, VANISHING))[:, None] * np.sqrt(np.maximum(of_b, VANISHING))
+        k, own_a, own_b = self.features(a.encoder).values(a, b)
+        vanishes = (own_a < VANISHING)[:, None] | (own_b < VANISHING)
+        root = np.sqrt(np.maximum(own_a, VANISHING))[:, None] * np.sqrt(np.maximum(own_b, VANISHING))
         correlation = np.where(vanishes, 0.0, k / root)
         if vanishes.any():
             correlation[vanishes & np.all(a.columns[:, None] == b.columns, axis=-1)] = 1.0
@@ -108,12 +108,12 @@ class OneLayer(Layer):
     @override
     def gradient(self, a: Encoded, b: Encoded) -> tuple[FloatArray, FloatArray]:
         features = self.features(a.encoder)
-        _, of_a, of_b = features.values(a, b)
+        _, own_a, own_b = features.values(a, b)
         value = self.between(a, b)
         by_cross, by_own = features.slopes(a, b)
-        vanishes = (of_a < VANISHING)[:, None] | (of_b < VANISHING)
-        safe_a = np.maximum(of_a, VANISHING)
-        safe_b = np.maximum(of_b, VANISHING)
+        vanishes = (own_a < VANISHING)[:, None] | (own_b < VANISHING)
+        safe_a = np.maximum(own_a, VANISHING)
+        safe_b = np.maximum(own_b, VANISHING)
         slope = by_cross / (np.sqrt(safe_a)[:, None] * np.sqrt(safe_b))[..., None]
         slope -= value[..., None] * (by_own / (2 * safe_a[:, None]))[:, None]
         return value, np.where(vanishes[..., None], 0.0, slope)
@@ -142,5 +142,5 @@ LAYERS: dict[int, type[Layer]] = {1: OneLayer, 2: TwoLayers}
 """Uses of the re-weighted kernel by number of layers."""
 
 
-def _squared_distance(k: FloatArray, of_a: FloatArray, of_b: FloatArray) -> FloatArray:
-    return np.maximum(of_a[:, None] + of_b - 2 * k, 0.0)
+def _squared_distance(k: FloatArray, own_a: FloatArray, own_b: FloatArray) -> FloatArray:
+    return np.maximum(own_a[:, None] + own_b - 2 * k, 0.0)

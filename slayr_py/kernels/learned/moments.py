@@ -149,16 +149,16 @@ class MomentFeatures:
     def covariance_and_variances(self, a: FloatArray, b: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
         """Return K^E(a, b) (n_a, n_b), K^E(a, a) (n_a,) and K^E(b, b) (n_b,); the features are computed once."""
         if len(a) < len(b):
-            k, of_b, of_a = self.covariance_and_variances(b, a)
-            return k.T, of_a, of_b
+            k, own_b, own_a = self.covariance_and_variances(b, a)
+            return k.T, own_a, own_b
         weighted = self._weighted(b)
         k = np.empty((len(a), len(b)))
-        of_a = np.empty(len(a))
+        own_a = np.empty(len(a))
         for rows in self._blocks(len(a)):
             features = self.features(a[rows])
             np.matmul(features.T, weighted, out=k[rows])
-            of_a[rows] = self.weights @ np.square(features, out=features)
-        return k, of_a, self.variance(b)
+            own_a[rows] = self.weights @ np.square(features, out=features)
+        return k, own_a, self.variance(b)
 
     def variance(self, a: FloatArray) -> FloatArray:
         """Return K^E(a, a), (n_a,)."""

@@ -54,6 +54,7 @@ BASE = "base"
 _MISLEADING = 0.5  # mean share of the base kernel above which a note says so
 _MARGIN = 1e-5  # of the space, in which the kernel can be evaluated too: for finite differences at the bounds
 _FORMAT = 1
+_OMITTED = {"family_options": {}, "ranges": {}, "concentration": 1.0, "distance_scale": None}  # by :meth:`options`
 
 
 class Pretrained(Planned):
@@ -125,7 +126,7 @@ class Pretrained(Planned):
         self.support, self.alpha = checked_support(support, alpha, len(self.columns))
         check_origin(origin, self.columns)
         self.family = family
-        self.origin = origin if isinstance(origin, str) else dict(origin)
+        self.origin = origin if isinstance(origin, str) else {name: float(o) for name, o in origin.items()}
         self.family_options = dict(family_options or {})
         self._free = checked_family(family, lengthscale, self.family_options, len(self.columns))
         self.lengthscale = None if lengthscale is None else np.array(lengthscale, dtype=np.float64)
@@ -136,35 +137,25 @@ class Pretrained(Planned):
         self.distance_scale = None if distance_scale is None else check_number("distance_scale", distance_scale)
         self.ranges = {name: checked_range(name, values) for name, values in (ranges or {}).items()}
         self.concentration = check_number("concentration", concentration)
+        self._parts = tuple(LAYERS[layer].label for layer in self.layers) + ((BASE,) if base is not None else ())
+        self.description = f"pre-trained kernel ({', '.join(self._parts)}; {len(self.alpha)} related points)"
         self._at: dict[tuple[Any, ...], Features] = {}
 
     @override
     def options(self) -> dict[str, Any]:
-        options: dict[str, Any] = {
+        options = {name: getattr(self, name) for name in signature(Pretrained).parameters} | {
             "support": self.support.tolist(),
             "alpha": self.alpha.tolist(),
             "lengthscale": None if self.lengthscale is None else self.lengthscale.tolist(),
-            "family": self.family,
-            "origin": self.origin if isinstance(self.origin, str) else {k: float(v) for k, v in self.origin.items()},
             "layers": list(self.layers),
             "base": None if self.base is None else {"name": Matern.name, **self.base.options()},
             "columns": list(self.columns),
+            "ranges": {name: list(values) for name, values in self.ranges.items()},
         }
-        if self.family_options:
-            options["family_options"] = self.family_options
-        if self.ranges:
-            options["ranges"] = {name: list(values) for name, values in self.ranges.items()}
-        if self.concentration != 1:
-            options["concentration"] = self.concentration
-        return options if self.distance_scale is None else options | {"distance_scale": self.distance_scale}
+        return {name: value for name, value in options.items() if name not in _OMITTED or value != _OMITTED[name]}
 
     def __repr__(self) -> str:
         return f"Pretrained({len(self.alpha)} points, {self.family}, layers={self.layers}, base={self.base!r})"
-
-    @property
-    @override
-    def description(self) -> str:
-        return f"pre-trained kernel ({', '.join(self._parts)}; {len(self.alpha)} related points)"
 
     @property
     def messages(self) -> list[str]:
@@ -298,10 +289,6 @@ class Pretrained(Planned):
             return kernel
         except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError, SlayrError) as error:
             raise StorageError(f"{file} is no readable pre-trained kernel: {error}") from error
-
-    @property
-    def _parts(self) -> tuple[str, ...]:
-        return (*(LAYERS[layer].label for layer in self.layers), *((BASE,) if self.base is not None else ()))
 
     def features(self, encoder: Layout) -> Features:
         """Return the re-weighted kernel on a space; it is made once."""

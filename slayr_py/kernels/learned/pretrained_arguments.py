@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike
 from slayr_py.errors import DataError
 from slayr_py.kernels.learned.free_kernels import FreeKernel, from_family
 from slayr_py.kernels.learned.layers import LAYERS
+from slayr_py.kernels.learned.points import numbers
 from slayr_py.space import FloatArray, Layout
 
 Range = tuple[float, float, bool]
@@ -26,12 +27,12 @@ def checked_range(name: str, values: Sequence[float]) -> Range:
     """Return the range of a real parameter; ``DataError`` unless it is one."""
     try:
         lower, upper, log = values
-        found = float(lower), float(upper), bool(log)
+        checked = (float(lower), float(upper), bool(log))
     except (TypeError, ValueError) as error:
         raise DataError(f"ranges[{name!r}] must be a lower bound, an upper bound and a bool, got {values!r}") from error
-    if not found[0] < found[1]:
+    if not checked[0] < checked[1]:
         raise DataError(f"ranges[{name!r}] must have a lower bound below the upper one, got {values!r}")
-    return found
+    return checked
 
 
 def spell_range(values: Range) -> str:
@@ -78,11 +79,8 @@ def checked_family(
 
 def checked_support(support: ArrayLike, alpha: ArrayLike, n_columns: int) -> tuple[FloatArray, FloatArray]:
     """Return points (N, C) and weights (N,); ``DataError`` unless they describe a machine on the unit cube."""
-    try:
-        points = np.array(support, dtype=np.float64)
-        weights = np.array(alpha, dtype=np.float64)
-    except (TypeError, ValueError) as error:
-        raise DataError(f"support and alpha must be numbers: {error}") from error
+    points = numbers("support", support)
+    weights = numbers("alpha", alpha)
     if points.ndim != 2 or points.shape[1] != n_columns or weights.shape != points.shape[:1]:
         raise DataError(
             f"support must have a row for each of the {weights.size} weights and a column for each of the {n_columns} "

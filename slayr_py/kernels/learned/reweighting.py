@@ -22,6 +22,7 @@ from numpy.typing import ArrayLike
 from slayr_py.errors import DataError, did_you_mean
 from slayr_py.kernels.learned.enumeration import moment_features
 from slayr_py.kernels.learned.moments import MomentFeatures
+from slayr_py.kernels.learned.points import numbers
 from slayr_py.kernels.learned.power_series import PowerSeries
 from slayr_py.space import FloatArray
 
@@ -80,17 +81,18 @@ class Reweighted:
         self.series = series
         self._check_binary(points)
         used = weights != 0
-        found: MomentFeatures | None = None
+        features: MomentFeatures | None = None
         if engine != "pairs":
-            found = moment_features(
+            features = moment_features(
                 series, points[used], weights[used], self.radius, _MOST_FEATURES, _ACCURACY, tempering
             )
-        if found is None and (engine == "features" or tempering != 1):
+        if features is None and (engine == "features" or tempering != 1):
             raise DataError(
                 f"the kernel has more than {_MOST_FEATURES} features within |u| <= {self.radius.max():g}; "
                 "use longer length-scales, or the engine 'pairs' without tempering"
             )
-        self._engine: MomentFeatures | _Pairs = _Pairs(series, points[used], weights[used]) if found is None else found
+        self._engine: MomentFeatures | _Pairs
+        self._engine = _Pairs(series, points[used], weights[used]) if features is None else features
 
     @property
     def engine(self) -> str:
@@ -239,10 +241,7 @@ def _crossed(series: PowerSeries, a: FloatArray, b: FloatArray) -> tuple[FloatAr
 
 
 def _checked_weights(alpha: ArrayLike, n: int) -> FloatArray:
-    try:
-        weights = np.array(alpha, dtype=np.float64)
-    except (TypeError, ValueError) as error:
-        raise DataError(f"alpha must be numbers, got {alpha!r:.200}") from error
+    weights = numbers("alpha", alpha)
     if weights.shape != (n,):
         raise DataError(f"alpha has shape {weights.shape} for {n} points; one weight each is needed")
     if not np.isfinite(weights).all():

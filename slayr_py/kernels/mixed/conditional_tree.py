@@ -84,11 +84,11 @@ class Tree:
         for i, m in enumerate(self.levels):
             rho = draws["rho"][:, i]
             weight = scale[:, i, None, None]
-            one = np.abs(on_a[:, None, i] - on_b[None, :, i])
+            one_active = np.abs(on_a[:, None, i] - on_b[None, :, i])
             if m:
                 different = on_a[:, None, i] * on_b[None, :, i] * (x_a[:, None, i] != x_b[None, :, i])
                 jump = 2 * np.square(rho) / (1 + (m - 1) * np.square(1 - rho))
-                yield Separation(weight * (one + jump[:, None, None] * different), None)
+                yield Separation(weight * (one_active + jump[:, None, None] * different), None)
                 continue
             # Half angles, 0 where inactive. Unlike 1 - cos, the product form is exact to rounding at small
             # differences and needs no trigonometric function of a pair.
@@ -99,7 +99,7 @@ class Tree:
             if gradient and self.encoder.dimensions[self.positions[i]].is_real:
                 cosine = cos_a[:, :, None] * cos_b[:, None, :] + sin_a[:, :, None] * sin_b[:, None, :]
                 by_x = 4 * np.pi * (weight * rho[:, None, None]) * sine * cosine
-            yield Separation(weight * (one + 4 * np.square(sine)), by_x)
+            yield Separation(weight * (one_active + 4 * np.square(sine)), by_x)
 
 
 def _half_angles(rho: FloatArray, x: FloatArray, active: FloatArray) -> tuple[FloatArray, FloatArray]:

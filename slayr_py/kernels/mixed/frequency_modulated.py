@@ -103,19 +103,11 @@ class FrequencyModulated(Kernel):
     ) -> None:
         given = {"orders": orders, "tau": tau}
         self.modulator = _modulator(modulator, {name: value for name, value in given.items() if value is not None})
+        self.description = f"frequency-modulated kernel ({self.modulator.description})"
 
     @override
     def options(self) -> dict[str, Any]:
-        if isinstance(self.modulator, ByHierarchical):
-            return {"modulator": {"name": Hierarchical.name, **self.modulator.options}}
-        return {"modulator": self.modulator.name, **self.modulator.options}
-
-    @property
-    @override
-    def description(self) -> str:
-        if isinstance(self.modulator, ByHierarchical):
-            return f"frequency-modulated kernel (by a {self.modulator.kernel.description})"
-        return f"frequency-modulated kernel ({self.modulator.name})"
+        return self.modulator.options
 
     @override
     def hyperparameters(self, encoder: Layout) -> tuple[Hyperparameter, ...]:
@@ -145,7 +137,7 @@ class FrequencyModulated(Kernel):
 
     @override
     def diagonal_gradient(self, a: Encoded, draws: Draws) -> FloatArray:
-        if not isinstance(self.modulator, Neural):
+        if self.modulator.stationary:
             return super().diagonal_gradient(a, draws)
         by_inputs = self.modulator.own_distance_gradient(a, draws)
         return self._with_gradient(own_weights(a), self.modulator.own_distance(a, draws), by_inputs, draws)[1]
@@ -195,7 +187,8 @@ class FrequencyModulated(Kernel):
 
 
 def _modulator(modulator: str | Hierarchical, options: dict[str, Any]) -> Modulator:
-    if not isinstance(modulator, str | Hierarchical) or (isinstance(modulator, str) and modulator not in _MODULATORS):
+    by_kernel = isinstance(modulator, Hierarchical)
+    if not by_kernel and modulator not in _MODULATORS:
         known = (*_MODULATORS, "a Hierarchical kernel")
         raise DataError(f"unknown modulator {modulator!r}{did_you_mean(modulator, known)}")
     if options and modulator != Power.name:

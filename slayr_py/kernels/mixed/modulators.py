@@ -33,6 +33,7 @@ from slayr_py.kernels.hierarchical import Hierarchical
 from slayr_py.kernels.hyperparameters import Draws, Hyperparameter
 from slayr_py.kernels.mixed.conditional_tree import Tree
 from slayr_py.kernels.mixed.contract import MODULATORS
+from slayr_py.kernels.mixed.real_distance import real_lengthscale, squared_distance, squared_distance_gradient
 from slayr_py.kernels.priors import Dirichlet, LogNormal, lengthscale_prior
 from slayr_py.space import Encoded, FloatArray, Layout
 
@@ -41,14 +42,27 @@ class Modulator(ABC):
     """A distance and a response, and their hyperparameters except ``beta``.
 
     Symbols: s draws, D_c real dimensions, P graphs; z = beta lambda broadcasts against t (s, ...).
+
+    Attributes
+    ----------
+    name : str
+    stationary : bool
+        Whether t is 0 between equal configurations.
     """
 
     name: ClassVar[str]
 
+    stationary: ClassVar[bool] = True
+
     @property
     def options(self) -> dict[str, Any]:
-        """Arguments of the kernel besides the modulator's name."""
-        return {}
+        """Arguments of the kernel; JSON-able."""
+        return {"modulator": self.name}
+
+    @property
+    def description(self) -> str:
+        """Description for people."""
+        return self.name
 
     def hyperparameters(self, encoder: Layout) -> tuple[Hyperparameter, ...]:
         """Return the hyperparameters on a space.
@@ -122,7 +136,7 @@ class Power(Modulator):
     @property
     @override
     def options(self) -> dict[str, Any]:
-        return {"orders": self.orders, "tau": self.tau}
+        return {**super().options, "orders": self.orders, "tau": self.tau}
 
     @override
     def hyperparameters(self, encoder: Layout) -> tuple[Hyperparameter, ...]:
@@ -135,15 +149,15 @@ class Power(Modulator):
 
     @override
     def distance(self, a: Encoded, b: Encoded, draws: Draws) -> FloatArray:
-        squared = super().distance(a, b, draws)
+        squared = squared_distance(a, b, draws["lengthscale"])
         return squared if self.tau == 2 else np.power(squared, 0.5 * self.tau)
 
     @override
     def distance_with_gradient(self, a: Encoded, b: Encoded, draws: Draws) -> tuple[FloatArray, FloatArray]:
-        squared, gradient = super().distance_with_gradient(a, b, draws)
-        if self.tau == 2:
-            return self.distance(a, b, draws), gradient
         squared = squared_distance(a, b, draws["lengthscale"])
+        gradient = squared_distance_gradient(a, b, draws["lengthscale"])
+        if self.tau == 2:
+            return squared, gradient
         # r^tau has a kink at 0 for tau <= 1; the derivative there is set to 0, between its two slopes.
         safe = np.where(squared > 0, squared, 1.0)
         by_square = np.where(squared > 0, 0.5 * self.tau * np.power(safe, 0.5 * self.tau - 1), 0.0)
@@ -177,6 +191,7 @@ class Neural(Modulator):
     """Arc-sine kernel of an infinitely wide neural network; it is not stationary and has no ``alpha``."""
 
     name = "neural"
+    stationary = False
 
     @override
     def hyperparameters(self, encoder: Layout) -> tuple[Hyperparameter, ...]:
@@ -259,7 +274,12 @@ class ByHierarchical(Modulator):
     @property
     @override
     def options(self) -> dict[str, Any]:
-        return self.kernel.options()
+        return {"modulator": {"name": self.name, **self.kernel.options()}}
+
+    @property
+    @override
+    def description(self) -> str:
+        return f"by a {self.kernel.description}"
 
     @override
     def hyperparameters(self, encoder: Layout) -> tuple[Hyperparameter, ...]:
@@ -289,11 +309,6 @@ class ByHierarchical(Modulator):
         return Tree.of(encoder, real_only=True)
 
 
-def real_lengthscale(encoder: Layout, prior: LogNormal) -> Hyperparameter:
-    """Return the length-scales of the real dimensions as a hyperparameter."""
-    return Hyperparameter("lengthscale", prior, encoder.real_names, "real")
-
-
 def _strength(encoder: Layout, log_median: float) -> tuple[Hyperparameter, ...]:
     """Return alpha of every graph, or nothing without real parameters: there is no distance to scale."""
     alpha = Hyperparameter("alpha", LogNormal(log_median, 1.0), encoder.graph_names, "graph", may_vanish=True)
@@ -307,16 +322,3 @@ def mean_response(encoder: Layout, draws: Draws, modulator: Modulator) -> FloatA
         z = draws["beta"][:, p, None] * spectrum.eigenvalues[spectrum.group_of]
         mean *= modulator.response(z, np.zeros_like(z), draws).mean(axis=1)
     return mean
-
-
-def squared_distance(a: Encoded, b: Encoded, lengthscale: FloatArray) -> FloatArray:
-    """Return r^2 of the real inputs, (s, n_a, n_b); length-scales (s, D_c)."""
-    squares = np.square(a.real[:, None, :] - b.real[None, :, :])
-    shape = (len(lengthscale), len(a), len(b))
-    return ((1 / np.square(lengthscale)) @ squares.reshape(len(a) * len(b), -1 if squares.size else 0).T).reshape(shape)
-
-
-def squared_distance_gradient(a: Encoded, b: Encoded, lengthscale: FloatArray) -> FloatArray:
-    """Return the derivatives of r^2 by the real inputs of ``a``, (s, n_a, n_b, D_c)."""
-    difference = a.real[:, None, :] - b.real[None, :, :]
-    return 2 * difference[None] / np.square(lengthscale)[:, None, None, :]

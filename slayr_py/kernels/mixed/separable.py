@@ -8,6 +8,7 @@ Gavves & Welling 2021, supplement, section 5: ProdLap, ProdDif, AddLap, AddDif).
 from __future__ import annotations
 
 from collections.abc import Iterable
+from functools import reduce
 from typing import Any, ClassVar, Literal, get_args
 
 import numpy as np
@@ -19,15 +20,8 @@ from slayr_py.kernels.base_kernels import BASES, checked_order, correlation, slo
 from slayr_py.kernels.contracts import Contract, StanValue
 from slayr_py.kernels.hyperparameters import Draws, Hyperparameter
 from slayr_py.kernels.mixed.contract import COMBINATIONS, FM_GP, MODULATORS
-from slayr_py.kernels.mixed.modulators import (
-    Diffusion,
-    Laplacian,
-    Modulator,
-    mean_response,
-    real_lengthscale,
-    squared_distance,
-    squared_distance_gradient,
-)
+from slayr_py.kernels.mixed.modulators import Diffusion, Laplacian, Modulator, mean_response
+from slayr_py.kernels.mixed.real_distance import real_lengthscale, squared_distance, squared_distance_gradient
 from slayr_py.kernels.mixed.spectral import damping, graph_data, own_weights, vertex_weights
 from slayr_py.kernels.priors import lengthscale_prior
 from slayr_py.space import Encoded, FloatArray, Layout
@@ -79,18 +73,14 @@ class Separable(Kernel):
         self.combine = combine
         self.base: Literal["se", "matern"] = base
         self.p = checked_order(p)
+        smooth = "squared-exponential" if base == "se" else f"Matérn-{2 * p + 1}/2"
+        self.description = f"{combine} of a {smooth} and a {graph} kernel"
         self._response = _GRAPHS[graph]
 
     @override
     def options(self) -> dict[str, Any]:
-        of_base = {} if self.base == "se" else {"base": self.base, "p": self.p}
-        return {"graph": self.graph, "combine": self.combine, **of_base}
-
-    @property
-    @override
-    def description(self) -> str:
-        base = "a squared-exponential" if self.base == "se" else f"a Matérn-{2 * self.p + 1}/2"
-        return f"{self.combine} of {base} and a {self.graph} kernel"
+        base = {} if self.base == "se" else {"base": self.base, "p": self.p}
+        return {"graph": self.graph, "combine": self.combine, **base}
 
     @override
     def hyperparameters(self, encoder: Layout) -> tuple[Hyperparameter, ...]:
@@ -107,13 +97,13 @@ class Separable(Kernel):
     @override
     def cross(self, a: Encoded, b: Encoded, draws: Draws) -> FloatArray:
         smooth = correlation(squared_distance(a, b, draws["lengthscale"]), self.base, self.p, None)
-        return self._combined(smooth, self._on_graphs(vertex_weights(a, b), (len(a), len(b)), draws), draws)
+        return self._combined(smooth, self._on_graphs(vertex_weights(a, b), draws), draws)
 
     @override
     def cross_gradient(self, a: Encoded, b: Encoded, draws: Draws) -> tuple[FloatArray, FloatArray]:
         h = squared_distance(a, b, draws["lengthscale"])
         smooth = correlation(h, self.base, self.p, None)
-        on_graphs = self._on_graphs(vertex_weights(a, b), (len(a), len(b)), draws)
+        on_graphs = self._on_graphs(vertex_weights(a, b), draws)
         by_square = slope(h, self.base, self.p, None) * np.square(draws["sigma_f"])[:, None, None]
         if self.combine == "product":
             by_square *= on_graphs
@@ -122,7 +112,7 @@ class Separable(Kernel):
 
     @override
     def diagonal(self, a: Encoded, draws: Draws) -> FloatArray:
-        on_graphs = self._on_graphs(own_weights(a), (len(a),), draws)
+        on_graphs = self._on_graphs(own_weights(a), draws)
         return self._combined(np.ones_like(on_graphs), on_graphs, draws)
 
     @override
@@ -130,18 +120,12 @@ class Separable(Kernel):
         on_graphs = mean_response(encoder, draws, self._response)
         return on_graphs if self.combine == "product" else 1 + on_graphs
 
-    def _on_graphs(
-        self,
-        graphs: Iterable[tuple[FloatArray, list[FloatArray]]],
-        shape: tuple[int, ...],
-        draws: Draws,
-    ) -> FloatArray:
-        beta = draws["beta"]
-        k = np.ones((len(beta), *shape))
+    def _on_graphs(self, graphs: Iterable[tuple[FloatArray, list[FloatArray]]], draws: Draws) -> FloatArray:
+        factors = []
         for p, (eigenvalues, weights) in enumerate(graphs):
-            f = self._response.response_at_zero(beta[:, p, None] * eigenvalues)
-            k *= np.tensordot(f, np.stack(weights), axes=1)
-        return k
+            f = self._response.response_at_zero(draws["beta"][:, p, None] * eigenvalues)
+            factors.append(np.tensordot(f, np.stack(weights), axes=1))
+        return np.asarray(reduce(np.multiply, factors))
 
     def _combined(self, smooth: FloatArray, on_graphs: FloatArray, draws: Draws) -> FloatArray:
         variance = np.square(draws["sigma_f"]).reshape(-1, *[1] * (smooth.ndim - 1))

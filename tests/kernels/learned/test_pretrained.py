@@ -191,8 +191,8 @@ def test_arrays_of_the_caller_are_copied():
 @pytest.mark.parametrize(
     ("changed", "message"),
     [
-        ({"support": [["a", "b"]]}, "support and alpha must be numbers"),
-        ({"support": [[0.1, 0.2], [0.3]]}, "support and alpha must be numbers"),
+        ({"support": [["a", "b"]]}, "support must be numbers"),
+        ({"support": [[0.1, 0.2], [0.3]]}, "support must be numbers"),
         ({"support": SUPPORT[:4]}, r"a row for each of the 5 weights .*, got shape \(4, 2\)"),
         ({"columns": ("x",)}, "a column for each of the 1 names in columns"),
         ({"columns": "xz"}, "columns must be the names of the encoded columns, got 'xz'"),
