@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from slayr_py.acquisition.candidates import Candidates, candidates, perturbed
+from slayr_py.acquisition.feasibility import infeasible
 from slayr_py.inference import Posterior, StackedPosterior, draw_functions
 from slayr_py.space import Encoded, Encoder, Fixed, FloatArray
 
@@ -35,7 +36,7 @@ def sample_regret(
     posterior: Posterior | StackedPosterior,
     incumbent: Encoded,
     rng: np.random.Generator,
-    conditions: Sequence[Posterior] = (),
+    feasibility: Sequence[Posterior] = (),
     fixed: Fixed | None = None,
 ) -> FloatArray:
     """Draw the simple regret of the incumbent from its posterior.
@@ -46,7 +47,7 @@ def sample_regret(
     incumbent : Encoded
         One evaluated, feasible configuration.
     rng : numpy.random.Generator
-    conditions : sequence of Posterior
+    feasibility : sequence of Posterior
         Models of failures and of constraints. Each function has its own feasible configurations: those where functions
         drawn from these models succeed with probability 1/2 at least and violate no constraint.
     fixed : Fixed, optional
@@ -67,13 +68,13 @@ def sample_regret(
     pool = _promising(posterior, candidates(posterior, rng, _CANDIDATES, fixed))
     anchors = pool[np.arange(min(_ANCHORS // 2, len(pool)))]
     for _ in range(_ROUNDS):
-        values = _values(posterior, incumbent, anchors.encoded, pool.encoded, rng, conditions, _DRAWS)[1]
+        values = _values(posterior, incumbent, anchors.encoded, pool.encoded, rng, feasibility, _DRAWS)[1]
         lowest = np.unique(np.argmin(values, axis=1))
         nearby = perturbed(encoder, np.repeat(pool.genotypes[lowest], _PERTURBATIONS, axis=0), rng)
         anchors = pool[lowest[:_ANCHORS]]
         pool = pool[_kept(values, lowest)]
         pool = pool.joined(Candidates.of(encoder, nearby, fixed))
-    at_incumbent, values = _values(posterior, incumbent, anchors.encoded, pool.encoded, rng, conditions, _LAST_DRAWS)
+    at_incumbent, values = _values(posterior, incumbent, anchors.encoded, pool.encoded, rng, feasibility, _LAST_DRAWS)
     return np.asarray(np.maximum(at_incumbent - values.min(axis=1), 0.0))
 
 
@@ -100,15 +101,15 @@ def _values(
     anchors: Encoded,
     pool: Encoded,
     rng: np.random.Generator,
-    conditions: Sequence[Posterior],
+    feasibility: Sequence[Posterior],
     n_draws: int,
 ) -> tuple[FloatArray, FloatArray]:
     """Return new functions at the incumbent (k,) and at the pool (k, m), smaller is better, infinite if infeasible."""
     both = incumbent.concatenate(anchors)
     drawn = _drawn(posterior, both, incumbent.concatenate(pool), rng, n_draws)
     values = np.copysign(1.0, posterior.y_sd) * drawn
-    for condition in conditions:
-        values[:, 1:][_infeasible(condition, _drawn(condition, both, pool, rng, n_draws))] = np.inf
+    for model in feasibility:
+        values[:, 1:][infeasible(model, _drawn(model, both, pool, rng, n_draws))] = np.inf
     return values[:, 0], values[:, 1:]
 
 
@@ -119,7 +120,3 @@ def _drawn(
     draws = min(n_draws, posterior.n_draws)
     values = draw_functions(posterior, anchors, draws, rng, each=-(-_FUNCTIONS // draws))(new)
     return values[np.arange(_FUNCTIONS) % len(values)]
-
-
-def _infeasible(condition: Posterior, values: FloatArray) -> NDArray[np.bool_]:
-    return np.asarray(values < 0 if condition.model.likelihood == "probit" else values > 0)

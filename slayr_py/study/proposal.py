@@ -195,7 +195,7 @@ class Proposer:
                     pending=pending(study, gp.encoder.space, trial, design),
                     # Failed trials too: a model that ignores failures would suggest their configurations again.
                     exclude=excluded(study, gp.encoder.space, observed.configs if self.noisy else ()),
-                    conditions=[condition.posterior for condition in conditions],
+                    feasibility=[condition.posterior for condition in conditions],
                     fixed=fixed,
                 )
                 seconds["acquisition"] += time.perf_counter() - clock

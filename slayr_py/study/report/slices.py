@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from matplotlib.figure import Figure
 
-from slayr_py.acquisition import Gate
+from slayr_py.acquisition import Feasibility
 from slayr_py.inference import Posterior
 from slayr_py.space import Dimension, Encoded, Encoder, FloatArray
 from slayr_py.study.report.blocks import Block, Drawing, Drawings, Notice, Paragraph, Table
@@ -232,8 +232,8 @@ def probabilities(conditions: dict[str, Posterior], encoded: Encoded) -> dict[st
     """Return the probability (k,) of every condition at k configurations."""
     found = {}
     for name, posterior in conditions.items():
-        gate = Gate.of(posterior, posterior.train[:0], posterior.n_draws)
-        found[name] = np.exp(gate.log_probability(encoded))
+        model = Feasibility.of(posterior, posterior.train[:0], posterior.n_draws)
+        found[name] = np.exp(model.log_probability(encoded))
     return found
 
 
