@@ -54,8 +54,6 @@ STUDY = [
     ["kernel_searches"],
     ["sampler", "asktell"],
     ["results", "stopping"],
-    ["report"],
-    ["result"],
     ["progress"],
     ["evaluation"],
     ["parallel"],

@@ -7,8 +7,8 @@ from slayr_py.study.kernel_searches import default_search as default_search
 from slayr_py.study.loop import minimize
 from slayr_py.study.objective import Objective as Objective, as_value as as_value
 from slayr_py.study.proposal import LOOP_OPTIONS as LOOP_OPTIONS, Phase
-from slayr_py.study.report.page import write_report as write_report
-from slayr_py.study.result import Result
+from slayr_py.study.results.report.page import write_report as write_report
+from slayr_py.study.results.result import Result
 from slayr_py.study.results.dashboard import save_to_dashboard
 from slayr_py.study.results.fit_text import (
     attempts_text as attempts_text,

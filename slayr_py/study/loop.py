@@ -29,7 +29,7 @@ from slayr_py.study.objective import Objective
 from slayr_py.study.parallel import ParallelLoop
 from slayr_py.study.progress import ProgressBar
 from slayr_py.study.proposal import Phase
-from slayr_py.study.result import Result
+from slayr_py.study.results.result import Result
 from slayr_py.study.results.recommendation import has_recommendation
 from slayr_py.study.sampler import StanGPSampler
 from slayr_py.study.stopping import Regret

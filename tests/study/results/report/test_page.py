@@ -13,10 +13,10 @@ from testing_reports import IMAGE, SCRIPT, filled, without_stan
 import slayr_py as sl
 from slayr_py.errors import DataError, InferenceError, StorageError
 from slayr_py.study import ask, create_study, minimize
-from slayr_py.study.report.blocks import Notice
-from slayr_py.study.report.page import SECTIONS, render, section, write_report
-from slayr_py.study.report.reading import Absent, Reading
-from slayr_py.study.report.stopping import stopping
+from slayr_py.study.results.report.blocks import Notice
+from slayr_py.study.results.report.page import SECTIONS, render, section, write_report
+from slayr_py.study.results.report.reading import Absent, Reading
+from slayr_py.study.results.report.stopping import stopping
 from slayr_py.study.storage.attributes import FIT_KEY, REGRET_KEY, STUDY_KEY, SUGGESTION_KEY
 
 TITLES = [title for _, title, _ in SECTIONS]

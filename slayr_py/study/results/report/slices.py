@@ -11,10 +11,10 @@ from matplotlib.figure import Figure
 from slayr_py.acquisition import Feasibility
 from slayr_py.inference import Posterior
 from slayr_py.space import Dimension, Encoded, Encoder, FloatArray
-from slayr_py.study.report.blocks import Block, Drawing, Drawings, Notice, Paragraph, Table
-from slayr_py.study.report.figures import drawing, figure_and_axes, levels, scale, short
-from slayr_py.study.report.palette import light
-from slayr_py.study.report.reading import Centre, Reading, active_dimensions
+from slayr_py.study.results.report.blocks import Block, Drawing, Drawings, Notice, Paragraph, Table
+from slayr_py.study.results.report.figures import drawing, figure_and_axes, levels, scale, short
+from slayr_py.study.results.report.palette import light
+from slayr_py.study.results.report.reading import Centre, Reading, active_dimensions
 
 _POINTS = 61
 _MOST_LEVELS = 40

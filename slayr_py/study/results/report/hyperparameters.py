@@ -13,10 +13,10 @@ from scipy.stats import gaussian_kde
 from slayr_py.inference import Posterior
 from slayr_py.kernels import Beta, Hyperparameter, Prior
 from slayr_py.space import FloatArray
-from slayr_py.study.report.blocks import Block, Drawing, Drawings, Heading, Notice, Paragraph, Table
-from slayr_py.study.report.figures import drawing, figure_and_axes, scale, short
-from slayr_py.study.report.palette import light
-from slayr_py.study.report.reading import Reading
+from slayr_py.study.results.report.blocks import Block, Drawing, Drawings, Heading, Notice, Paragraph, Table
+from slayr_py.study.results.report.figures import drawing, figure_and_axes, scale, short
+from slayr_py.study.results.report.palette import light
+from slayr_py.study.results.report.reading import Reading
 
 _PROBABILITIES = (0.05, 0.25, 0.5, 0.75, 0.95)
 _FEWEST_DRAWS = 40  # for a density

@@ -11,12 +11,12 @@ from matplotlib.figure import Figure
 
 from slayr_py.errors import SlayrError
 from slayr_py.space import Dimension, FloatArray
-from slayr_py.study.report.blocks import Block, Drawing, Drawings, Notice, Paragraph, Table
-from slayr_py.study.report.figures import drawing, figure_and_axes, levels, number, scale, short
-from slayr_py.study.report.importances import importance_of
-from slayr_py.study.report.palette import light
-from slayr_py.study.report.reading import Reading, active_dimensions
-from slayr_py.study.report.slices import Slice, grid_of, slices_of, value_text
+from slayr_py.study.results.report.blocks import Block, Drawing, Drawings, Notice, Paragraph, Table
+from slayr_py.study.results.report.figures import drawing, figure_and_axes, levels, number, scale, short
+from slayr_py.study.results.report.importances import importance_of
+from slayr_py.study.results.report.palette import light
+from slayr_py.study.results.report.reading import Reading, active_dimensions
+from slayr_py.study.results.report.slices import Slice, grid_of, slices_of, value_text
 
 _PARAMETERS = 4  # most important ones, all pairs of which are drawn
 _POINTS = 22

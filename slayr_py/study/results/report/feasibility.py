@@ -6,9 +6,9 @@ from collections import Counter
 from collections.abc import Iterator
 
 from slayr_py.study.conditions import SUCCESS
-from slayr_py.study.report.blocks import Block, Cell, Drawings, Heading, Notice, Paragraph, Table
-from slayr_py.study.report.reading import Reading
-from slayr_py.study.report.slices import line_notes, lines, probability_slices
+from slayr_py.study.results.report.blocks import Block, Cell, Drawings, Heading, Notice, Paragraph, Table
+from slayr_py.study.results.report.reading import Reading
+from slayr_py.study.results.report.slices import line_notes, lines, probability_slices
 from slayr_py.study.storage.attributes import FAILURE_KEY
 
 

@@ -22,8 +22,8 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullFormatter, NullLocator
 
 from slayr_py.display import cell, printable
-from slayr_py.study.report.blocks import Drawing, Table
-from slayr_py.study.report.palette import VARIABLES, light
+from slayr_py.study.results.report.blocks import Drawing, Table
+from slayr_py.study.results.report.palette import VARIABLES, light
 
 _STYLE: Any = {
     "svg.fonttype": "none",

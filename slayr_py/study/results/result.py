@@ -15,7 +15,7 @@ from optuna.trial import FrozenTrial
 from slayr_py.display import Summary, cell
 from slayr_py.errors import DataError
 from slayr_py.inference import importance
-from slayr_py.study.report.page import write_report
+from slayr_py.study.results.report.page import write_report
 from slayr_py.study.results.importance_figure import importance_figure
 from slayr_py.study.results.recommendation import Recommendation, posterior_of_all, recommend
 from slayr_py.study.results.tables import (

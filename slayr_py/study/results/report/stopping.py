@@ -8,10 +8,10 @@ import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
-from slayr_py.study.report.blocks import Block, Drawing, Drawings, Notice, Paragraph, Table
-from slayr_py.study.report.figures import drawing, figure_and_axes, scale
-from slayr_py.study.report.palette import light
-from slayr_py.study.report.reading import Reading
+from slayr_py.study.results.report.blocks import Block, Drawing, Drawings, Notice, Paragraph, Table
+from slayr_py.study.results.report.figures import drawing, figure_and_axes, scale
+from slayr_py.study.results.report.palette import light
+from slayr_py.study.results.report.reading import Reading
 from slayr_py.study.results.tables import regret_table
 
 _NUMBERS = ["number", "observations", "epsilon", "target", "probability", "mean", "upper"]

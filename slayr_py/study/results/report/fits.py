@@ -6,8 +6,8 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from slayr_py.inference import INFLUENTIAL
-from slayr_py.study.report.blocks import Block, Cell, Heading, Notice, Table
-from slayr_py.study.report.reading import Reading
+from slayr_py.study.results.report.blocks import Block, Cell, Heading, Notice, Table
+from slayr_py.study.results.report.reading import Reading
 from slayr_py.study.results.fit_text import fit_notes, limits_text
 from slayr_py.study.results.tables import search_table, suggestion_table
 from slayr_py.study.storage.attributes import suggestion_record

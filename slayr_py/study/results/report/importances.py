@@ -9,9 +9,9 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from slayr_py.inference import importance
-from slayr_py.study.report.blocks import Block, Notice, Paragraph, Table
-from slayr_py.study.report.figures import drawing, short
-from slayr_py.study.report.reading import Reading
+from slayr_py.study.results.report.blocks import Block, Notice, Paragraph, Table
+from slayr_py.study.results.report.figures import drawing, short
+from slayr_py.study.results.report.reading import Reading
 from slayr_py.study.results.importance_figure import importance_figure
 
 _COLUMNS = {
