@@ -29,8 +29,8 @@ from slayr_py.study.objective import Objective
 from slayr_py.study.parallel import ParallelLoop
 from slayr_py.study.progress import ProgressBar
 from slayr_py.study.proposal import Phase
-from slayr_py.study.results.result import Result
 from slayr_py.study.results.recommendation import has_recommendation
+from slayr_py.study.results.result import Result
 from slayr_py.study.sampler import StanGPSampler
 from slayr_py.study.stopping import Regret
 from slayr_py.study.storage.attributes import describe_kernel, is_history, model_difference, study_record

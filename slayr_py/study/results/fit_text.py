@@ -8,19 +8,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, TypeGuard
 
-from slayr_py.inference import reason
+from slayr_py.inference import INFLUENTIAL, reason
+from slayr_py.study.results.shown_checks import CHECKS
 from slayr_py.study.results.tables import abandoned_attempts, entry
-
-_LIMITS = {
-    "rhat_max": "rhat <= {:.3f}",
-    "ess_bulk_min": "ess_bulk >= {:.0f}",
-    "ess_tail_min": "ess_tail >= {:.0f}",
-    "divergences": "div <= {:.1f}",
-    "max_treedepth_hits": "treedepth <= {:.0f}",
-    "ebfmi_min": "ebfmi >= {:g}",
-    "pareto_k": "pareto_k <= {:g}",
-    "loo_pareto_k_max": "k_loo <= {:.2f} (a note only)",
-}
 
 
 def attempts_text(abandoned: Sequence[Mapping[str, Any]], diagnostics: Mapping[str, Any]) -> str | None:
@@ -75,11 +65,30 @@ def fit_notes(record: Mapping[str, Any]) -> list[str]:
 
 def limits_text(diagnostics: Mapping[str, Any]) -> str | None:
     """List the limits of a fit's diagnostics; None if they were not stored, as by earlier versions."""
-    limits = diagnostics.get("limits")
-    if not isinstance(limits, Mapping):
-        return None
-    numbers = {name: limits.get(name) for name in _LIMITS}
-    return ", ".join(_LIMITS[name].format(n) for name, n in numbers.items() if _is_number(n)) or None
+    limits = entry(diagnostics, "limits")
+    known = {name: limit for name in CHECKS if _is_number(limit := limits.get(name))}
+    texts = [f"{CHECKS[name].short} {CHECKS[name].side} {known[name]:{CHECKS[name].limit_form}}" for name in known]
+    return ", ".join(text + CHECKS[name].note for name, text in zip(known, texts, strict=True)) or None
+
+
+def fits_remarks(records: Mapping[int, Mapping[str, Any]]) -> list[str]:
+    """Describe what several fits have in common: kernel and limits of the last one, and influential observations.
+
+    Parameters
+    ----------
+    records : mapping of int to mapping
+        Suggestion records by the numbers of their trials.
+    """
+    diagnostics = {number: entry(record, "diagnostics") for number, record in records.items()}
+    kernel = [(n, "; ".join(texts)) for n, known in diagnostics.items() if (texts := _texts(known.get("kernel_notes")))]
+    limits = [(n, text) for n, known in diagnostics.items() if (text := limits_text(known))]
+    remarks = [f"kernel, as of trial {number}: {text}" for number, text in kernel[-1:]]
+    remarks += [f"limits, as of trial {number}: {text}" for number, text in limits[-1:]]
+    if influential := [str(number) for number, known in diagnostics.items() if known.get("loo_influential")]:
+        short = CHECKS["loo_pareto_k_max"].short
+        trials = ", ".join(influential)
+        remarks.append(f"influential observations ({short} above its limit) in trial {trials}: {INFLUENTIAL}")
+    return remarks
 
 
 def _name(attempt: Mapping[str, Any]) -> str:

@@ -15,12 +15,11 @@ from optuna.trial import FrozenTrial
 from slayr_py.display import Summary, cell
 from slayr_py.errors import DataError
 from slayr_py.inference import importance
-from slayr_py.study.results.report.page import write_report
-from slayr_py.study.results.importance_figure import importance_figure
+from slayr_py.study.results.figures import convergence_figure, importance_figure
 from slayr_py.study.results.recommendation import Recommendation, posterior_of_all, recommend
+from slayr_py.study.results.report.page import write_report
 from slayr_py.study.results.tables import (
     best_trial,
-    convergence_figure,
     feasible_trials,
     finite_trials,
     found_kernels,
@@ -186,7 +185,7 @@ class Result:
         return write_report(self.study, path, progress, lambda: self._posterior_of(n))
 
     def plot_convergence(self) -> Figure:
-        """Draw the values and the best so far: see `slayr_py.study.results.tables.convergence_figure`.
+        """Draw the values and the best so far: see `slayr_py.study.convergence_figure`.
 
         A notebook shows the figure as the value of a cell.
         """

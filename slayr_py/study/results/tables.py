@@ -1,37 +1,38 @@
-"""Tables of suggestions and the convergence figure of a study."""
+"""Tables of the trials, suggestions, kernel searches and estimates of the regret of a study."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-import numpy as np
 import pandas as pd
 from ConfigSpace import ConfigurationSpace
 from optuna import Study
 from optuna.study import StudyDirection
 from optuna.trial import FrozenTrial, TrialState
 
+from slayr_py.study.results.shown_checks import CHECKS
 from slayr_py.study.storage.attributes import REGRET_KEY, suggestion_record
 from slayr_py.study.storage.search_records import stored_searches
 from slayr_py.study.storage.trials import is_feasible
 
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-
-DIAGNOSTICS = (
-    "rhat_max",
-    "ess_bulk_min",
-    "ess_tail_min",
-    "divergences",
-    "max_treedepth_hits",
-    "ebfmi_min",
-    "loo_pareto_k_max",
-    "pareto_k",
-    "ok",
-)
-"""Columns of `suggestion_table` that come from `Posterior.check`."""
+FIT_COLUMNS = {
+    "number": ("trial", ""),
+    "phase": ("phase", ""),
+    "kernel": ("kernel", ""),
+    "method": ("method", ""),
+    "observations": ("n", ""),
+    **{name: (check.short, check.form) for name, check in CHECKS.items()},
+    "start": ("start", ""),
+    "since_nuts": ("since_nuts", ""),
+    "attempts": ("attempts", ""),
+    "ok": ("ok", ""),
+    "feasible": ("feasible", ".2f"),
+    "seconds_fit": ("fit [s]", ".1f"),
+    "seconds_acquisition": ("search [s]", ".1f"),
+}
+"""Title and format of the columns of `suggestion_table` that are shown to a user."""
 
 
 def finite_trials(study: Study) -> list[FrozenTrial]:
@@ -117,7 +118,7 @@ def suggestion_table(study: Study) -> pd.DataFrame:
             {
                 "number": trial.number,
                 **{name: record.get(name) for name in ("phase", "kernel", "method", "observations")},
-                **{name: diagnostics.get(name) for name in DIAGNOSTICS},
+                **{name: diagnostics.get(name) for name in (*CHECKS, "ok")},
                 "start": fit.get("start"),
                 "since_nuts": since_nuts if fit else None,
                 "attempts": 1 + len(abandoned_attempts(record)) if fit else None,
@@ -132,6 +133,12 @@ def suggestion_table(study: Study) -> pd.DataFrame:
             }
         )
     return pd.DataFrame(rows)
+
+
+def fit_table(study: Study) -> pd.DataFrame:
+    """Return the rows of `suggestion_table` with a fit, or with a fit that failed."""
+    table = suggestion_table(study)
+    return table[table["phase"].isin(["model", "random"])] if not table.empty else table
 
 
 def search_table(study: Study) -> pd.DataFrame:
@@ -214,65 +221,3 @@ def abandoned_attempts(record: Mapping[str, Any]) -> list[Mapping[str, Any]]:
     """Return the discarded attempts in the suggestion record of a trial, or in that of a part of a stack."""
     abandoned = entry(record, "fit").get("abandoned")
     return [entry for entry in abandoned if isinstance(entry, Mapping)] if isinstance(abandoned, list) else []
-
-
-def convergence_figure(study: Study, errors: Mapping[int, float] | None = None) -> Figure:
-    """Draw the convergence of a study: values, the best so far, the initial design and failed trials.
-
-    Parameters
-    ----------
-    study : optuna.Study
-        With one objective.
-    errors : mapping of int to float, optional
-        Standard deviations of the noise of values, by the number of the trial, for error bars.
-
-    Returns
-    -------
-    matplotlib.figure.Figure
-        Drawn without pyplot, so it needs no display and pyplot does not keep it open. ``figure.savefig(path)`` saves
-        it; a notebook shows it.
-    """
-    # Why not optuna.visualization.matplotlib.plot_optimization_history: it is experimental and warns, and it draws with
-    # pyplot, which keeps every figure open. It shows neither the initial design, nor failed trials, nor a logarithmic
-    # axis, without which one bad trial hides all others. The figures for the dashboard (`save_to_dashboard`) are
-    # Optuna's, and `optuna.visualization.plot_*` accept every study of this package.
-    from matplotlib.ticker import MaxNLocator
-
-    from slayr_py.study.results.shown_figure import ShownFigure
-
-    figure = ShownFigure(figsize=(7.0, 4.0), layout="constrained")
-    axes = figure.add_subplot()
-    trials = study.get_trials(deepcopy=False)
-    finished = finite_trials(study)
-
-    initial = [trial.number for trial in trials if suggestion_record(trial).get("phase") == "initial"]
-    if initial:
-        axes.axvspan(min(initial) - 0.5, max(initial) + 0.5, color="0.92", zorder=0, label="initial design")
-    if finished:
-        number = np.array([trial.number for trial in finished])
-        value = np.array([trial.value for trial in finished], dtype=np.float64)
-        feasible = np.isin(number, [trial.number for trial in feasible_trials(study)])
-        running = np.maximum if study.direction == StudyDirection.MAXIMIZE else np.minimum
-        if errors:
-            sd = np.array([errors.get(int(n), 0.0) for n in number])
-            axes.errorbar(number, value, sd, fmt="none", ecolor="#4c72b0", alpha=0.35, elinewidth=1.2, zorder=1)
-        axes.plot(number[feasible], value[feasible], "o", color="#4c72b0", markersize=4, alpha=0.7, label="trial")
-        if not feasible.all():
-            axes.plot(number[~feasible], value[~feasible], "+", color="0.5", label="violates a constraint")
-        if feasible.any():
-            best = running.accumulate(value[feasible])
-            label = "best so far"
-            axes.step(number[feasible], best, where="post", color="#c44e52", lw=1.8, label=f"{label}: {best[-1]:.6g}")
-        # With a linear axis a few very bad trials would hide all differences between the others.
-        if value.min() > 0 and value.max() > 1e3 * value.min():
-            axes.set_yscale("log")
-    failed = [trial.number for trial in trials if trial.state == TrialState.FAIL]
-    if failed:
-        axes.plot(failed, [0.02] * len(failed), "x", color="0.3", transform=axes.get_xaxis_transform(), label="failed")
-    axes.set_xlabel("trial")
-    axes.set_ylabel("objective")
-    axes.set_title(study.study_name)
-    axes.xaxis.set_major_locator(MaxNLocator(integer=True))
-    if axes.get_legend_handles_labels()[0]:
-        axes.legend(frameon=False)
-    return figure

@@ -161,6 +161,11 @@ class Drawings:
 Block = Paragraph | Notice | Heading | Facts | Cards | Code | Table | Drawing | Drawings
 
 
+def sentence(text: object) -> str:
+    """Return a text with a capital at its start and a full stop at its end."""
+    return f"{str(text)[:1].upper()}{str(text)[1:]}."
+
+
 @dataclass(frozen=True)
 class Section:
     """A section of the page: identifier, title and content."""

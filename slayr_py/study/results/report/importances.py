@@ -9,10 +9,10 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from slayr_py.inference import importance
-from slayr_py.study.results.report.blocks import Block, Notice, Paragraph, Table
+from slayr_py.study.results.figures import importance_figure
+from slayr_py.study.results.report.blocks import Block, Notice, Paragraph, Table, sentence
 from slayr_py.study.results.report.figures import drawing, short
 from slayr_py.study.results.report.reading import Reading
-from slayr_py.study.results.importance_figure import importance_figure
 
 _COLUMNS = {
     "first": "first-order",
@@ -59,4 +59,4 @@ def importances(reading: Reading) -> Iterator[Block]:
     numbers = Table.of("importance-table", "Sobol indices", columns, ".3f")
     yield drawing("importance-figure", "Importance of parameters", text, draw, numbers, wide=True)
     for note in table.attrs.get("notes", []):
-        yield Notice(f"{str(note)[:1].upper()}{str(note)[1:]}.")
+        yield Notice(sentence(note))

@@ -11,9 +11,9 @@ import optuna
 
 from slayr_py.display import cell
 from slayr_py.errors import SlayrError
+from slayr_py.study.results.recommendation import Recommendation
 from slayr_py.study.results.report.blocks import Block, Cards, Cell, Facts, Notice, Table
 from slayr_py.study.results.report.reading import Absent, Reading
-from slayr_py.study.results.recommendation import Recommendation
 from slayr_py.study.results.tables import found_kernels, suggestion_table
 from slayr_py.study.storage.attributes import FIT_KEY, describe_kernel
 from slayr_py.version import __version__

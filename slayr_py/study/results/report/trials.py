@@ -10,11 +10,12 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from slayr_py.errors import SlayrError
+from slayr_py.study.results.figures import convergence_figure
+from slayr_py.study.results.recommendation import has_recommendation
 from slayr_py.study.results.report.blocks import Block, Cell, Notice, Table
 from slayr_py.study.results.report.figures import drawing
 from slayr_py.study.results.report.reading import Absent, Reading
-from slayr_py.study.results.recommendation import has_recommendation
-from slayr_py.study.results.tables import convergence_figure, feasible_trials, finite_trials, trials_table
+from slayr_py.study.results.tables import feasible_trials, finite_trials, trials_table
 from slayr_py.study.storage.attributes import FAILURE_KEY, suggestion_record
 from slayr_py.study.storage.trials import known_error
 
