@@ -11,7 +11,7 @@ from slayr_py.display import printable
 from slayr_py.errors import DataError, InferenceError
 from slayr_py.inference import Replay, replay_folder
 from slayr_py.kernels import from_name as kernel_from_name, label
-from slayr_py.study import last_fitted, quiet_optuna, replay_parts
+from slayr_py.study import last_fitted, quiet_optuna, replay
 
 IDENTICAL = 0
 AGREES = 1
@@ -70,7 +70,7 @@ def _replay(source: str, trial: int | None, study_name: str | None) -> list[tupl
         study = load_study(source, study_name)
         number = last_fitted(study) if trial is None else trial
         typer.echo(printable(f"study        {study.study_name}, trial {number}"))
-        return replay_parts(study, number, report)
+        return replay(study, number, report)
 
 
 def _report(record: dict[str, Any], again: Replay) -> str:

@@ -16,7 +16,7 @@ from slayr_py.study.results.fit_text import (
     limits_text as limits_text,
 )
 from slayr_py.study.results.recommendation import Recommendation, has_recommendation as has_recommendation
-from slayr_py.study.results.refits import last_fitted as last_fitted, posterior_of, replay_parts, replay_trial
+from slayr_py.study.results.refits import last_fitted as last_fitted, posterior_of, replay
 from slayr_py.study.results.report.page import write_report as write_report
 from slayr_py.study.results.result import Result
 from slayr_py.study.results.tables import (
@@ -61,8 +61,7 @@ __all__ = [
     "minimize",
     "posterior_of",
     "regret_table",
-    "replay_parts",
-    "replay_trial",
+    "replay",
     "save_to_dashboard",
     "search_table",
     "space_of",

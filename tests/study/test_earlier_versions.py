@@ -13,7 +13,7 @@ from ConfigSpace import ConfigurationSpace
 
 import slayr_py as sl
 from slayr_py.inference import replay_folder
-from slayr_py.study import posterior_of, replay_trial
+from slayr_py.study import posterior_of, replay
 
 pytestmark = pytest.mark.stan
 
@@ -46,7 +46,7 @@ def test_a_saved_posterior_loads_and_replays(name):
 
 def test_a_study_replays(url):
     study = optuna.load_study(study_name="before", storage=url)
-    record, again = replay_trial(study, 7)
+    ((record, again),) = replay(study, 7)
     assert record["format"] == 1
     assert again.identical or "program.source_sha256" in "".join(again.differences)
     assert again.agrees

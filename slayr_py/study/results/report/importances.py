@@ -12,7 +12,7 @@ from slayr_py.inference import importance
 from slayr_py.study.results.figures import importance_figure
 from slayr_py.study.results.report.blocks import Block, Notice, Paragraph, Table, sentence
 from slayr_py.study.results.report.figures import drawing, short
-from slayr_py.study.results.report.reading import Reading
+from slayr_py.study.results.report.reading import Reading, once
 
 _COLUMNS = {
     "first": "first-order",
@@ -24,12 +24,9 @@ _COLUMNS = {
 }
 
 
+@once
 def importance_of(reading: Reading) -> pd.DataFrame:
-    """Return the Sobol indices of the posterior, computed once."""
-    return reading.once("importance", lambda: _computed(reading))
-
-
-def _computed(reading: Reading) -> pd.DataFrame:
+    """Return the Sobol indices of the posterior."""
     posterior = reading.posterior
     reading.progress("computing the importance of the parameters")
     return importance(posterior)

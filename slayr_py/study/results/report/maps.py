@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from itertools import combinations
 from typing import Any, NamedTuple
 
@@ -10,13 +10,14 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from slayr_py.errors import SlayrError
-from slayr_py.space import Dimension, FloatArray
+from slayr_py.space import FloatArray
 from slayr_py.study.results.report.blocks import Block, Drawing, Drawings, Notice, Paragraph, Table
-from slayr_py.study.results.report.figures import drawing, figure_and_axes, levels, number, scale, short
+from slayr_py.study.results.report.figures import drawing, figure_and_axes, number
+from slayr_py.study.results.report.grids import Coordinate, Grid, grid_through
 from slayr_py.study.results.report.importances import importance_of
 from slayr_py.study.results.report.palette import light
-from slayr_py.study.results.report.reading import Reading, active_dimensions
-from slayr_py.study.results.report.slices import Slice, grid_of, slices_of, value_text
+from slayr_py.study.results.report.reading import Reading
+from slayr_py.study.results.report.slices import Slice, slices_of
 
 _PARAMETERS = 4  # most important ones, all pairs of which are drawn
 _POINTS = 22
@@ -24,173 +25,143 @@ _COLOURS = 12  # steps of the scale: fewer paths than a smooth one
 
 
 class _Map(NamedTuple):
-    """The posterior median over a grid of two parameters; NaN where the space forbids a point."""
+    """The posterior median over a grid of two parameters."""
 
-    dimensions: tuple[Dimension, Dimension]
-    positions: tuple[int, int]
-    numbers: tuple[FloatArray, FloatArray]
+    grid: Grid
     median: FloatArray
-    """(k, l): rows for the second parameter."""
+    """(l, k): rows for the second parameter; NaN where the space forbids a point."""
 
-    others: list[str]
-    """Parameters whose activity depends on the two."""
+    @property
+    def has_cells(self) -> bool:
+        """Whether it is drawn as cells, since a parameter has levels."""
+        return not all(axis.dimension.is_real for axis in self.grid.coordinates)
 
 
 def maps(reading: Reading) -> Iterator[Block]:
     """Return a map for every pair of the parameters along which the median varies most."""
-    found, measure = _ranked(reading)
-    if len(found) < 2:
+    ranked, measure = _ranked(reading)
+    if len(ranked) < 2:
         yield Notice("A map needs two active parameters; this configuration has fewer.")
         return
-    chosen = found[:_PARAMETERS]
-    rest = found[_PARAMETERS:]
+    names = [part.line.coordinates[0].dimension.name for part in ranked]
     yield Paragraph(
         f"The posterior median of the objective over pairs of parameters, the others as in {reading.centre.what}, "
         "which the diamond marks. Dots: finished trials, projected on the pair. All pairs of "
-        f"{', '.join(one.line.dimension.name for one in chosen)}, the parameters with the largest {measure}."
+        f"{', '.join(names[:_PARAMETERS])}, the parameters with the largest {measure}."
     )
     reading.progress("predicting over pairs of parameters")
-    pairs = list(combinations([one.line.position for one in chosen], 2))
-    made = [_map(reading, *pair) for pair in pairs]
-    yield Drawings([_draw(reading, one, k) for k, one in enumerate(made)])
-    if others := sorted({name for one in made for name in one.others}):
+    pairs = combinations([part.line.coordinates[0].position for part in ranked[:_PARAMETERS]], 2)
+    predicted = [_predict(reading, pair) for pair in pairs]
+    yield Drawings([_draw(reading, median, k) for k, median in enumerate(predicted)])
+    if others := sorted({name for median in predicted for name in median.grid.changing}):
         yield Notice(f"Active in parts of some maps only, and there at the default of the space: {', '.join(others)}.")
-    if rest:
-        names = ", ".join(one.line.dimension.name for one in rest)
-        left = len(found) * (len(found) - 1) // 2 - len(pairs)
-        yield Notice(f"Left out: the {left} pairs with {names}, whose {measure} is smaller.")
-    count = len(reading.encoder.names) - len(active_dimensions(reading.encoder, reading.centre.encoded))
-    if count:
+    if rest := names[_PARAMETERS:]:
+        left = len(names) * (len(names) - 1) // 2 - len(predicted)
+        yield Notice(f"Left out: the {left} pairs with {', '.join(rest)}, whose {measure} is smaller.")
+    if count := int((~reading.centre.encoded.active[0]).sum()):
         yield Notice(f"Parameters that are inactive in this configuration have no map: {count}.")
 
 
 def _ranked(reading: Reading) -> tuple[list[Slice], str]:
     """Return the slices in the order of the importance of their parameters, and the measure of the latter."""
-    found = slices_of(reading)
+    along = slices_of(reading)
     try:
         total = importance_of(reading)["total"]
     except SlayrError:  # its own section has the reason
-        return sorted(found, key=lambda one: -one.spread), "range of the median in the slices"
-    return sorted(found, key=lambda one: -total[one.line.dimension.name]), "total Sobol index"
+        return sorted(along, key=lambda part: -part.spread), "range of the median in the slices"
+    return sorted(along, key=lambda part: -total[part.line.coordinates[0].dimension.name]), "total Sobol index"
 
 
-def _map(reading: Reading, i: int, j: int) -> _Map:
-    encoder = reading.encoder
-    centre = reading.centre
-    grids = [grid_of(encoder.dimensions[p], float(centre.genotype[p]), _POINTS)[0] for p in (i, j)]
-    x, y = np.meshgrid(*grids)
-    genotypes = np.repeat(centre.genotype[None], x.size, axis=0)
-    genotypes[:, i] = x.ravel()
-    genotypes[:, j] = y.ravel()
-    encoded, allowed = encoder.resolve(genotypes)
-    # Both parameters must stay active: the value of one may switch the other off.
-    drawn = allowed & encoded.active[:, i] & encoded.active[:, j]
-    median = np.full(x.size, np.nan)
-    if drawn.any():
-        median[drawn] = reading.posterior.predict(encoded[np.flatnonzero(drawn)]).quantile(0.5)
-    changing = np.flatnonzero((encoded.active[drawn] != centre.encoded.active[0]).any(axis=0))
-    first = encoder.dimensions[i]
-    second = encoder.dimensions[j]
-    numbers = (first.numbers(grids[0]), second.numbers(grids[1]))
-    others = [encoder.names[c] for c in changing]
-    return _Map((first, second), (i, j), numbers, median.reshape(x.shape), others)
+def _predict(reading: Reading, positions: tuple[int, int]) -> _Map:
+    grid = grid_through(reading.encoder, reading.centre, positions, _POINTS)
+    median = np.full(len(grid.exists), np.nan)
+    if grid.exists.any():
+        median[grid.exists] = reading.posterior.predict(grid.encoded).quantile(0.5)
+    x, y = grid.coordinates
+    return _Map(grid, median.reshape(len(y.unit_values), len(x.unit_values)))
 
 
-def _draw(reading: Reading, one: _Map, k: int) -> Drawing:
-    names = [d.name for d in one.dimensions]
-    places = [_places(d, n) for d, n in zip(one.dimensions, one.numbers, strict=True)]
-    known = one.median[np.isfinite(one.median)]
-    title = f"{names[0]} and {names[1]}"
+def _draw(reading: Reading, predicted: _Map, k: int) -> Drawing:
+    x, y = predicted.grid.coordinates
+    names = [x.dimension.name, y.dimension.name]
+    median = predicted.median
+    known = median[np.isfinite(median)]
+    title = " and ".join(names)
     text = f"Posterior median over {title}"
     if len(known):
-        best = np.nanargmax(one.median) if reading.maximize else np.nanargmin(one.median)
-        row, column = np.unravel_index(best, one.median.shape)
-        values = [d.values(n[[p]])[0] for d, n, p in zip(one.dimensions, one.numbers, (column, row), strict=True)]
-        text += f": from {known.min():.4g} to {known.max():.4g}, best at {names[0]} = {value_text(values[0])}"
-        text += f", {names[1]} = {value_text(values[1])}"
-    text += (
-        "." if len(known) == one.median.size else f"; {one.median.size - len(known)} points do not exist in the space."
-    )
+        best = np.nanargmax(median) if reading.maximize else np.nanargmin(median)
+        row, column = np.unravel_index(best, median.shape)
+        text += f": from {known.min():.4g} to {known.max():.4g}, best at {names[0]} = {x.texts[column]}"
+        text += f", {names[1]} = {y.texts[row]}"
+    missing = median.size - len(known)
+    text += f"; {missing} points do not exist in the space." if missing else "."
 
     def draw() -> Figure:
         figure, axes = figure_and_axes(4.0, 3.2)
         if len(known):
-            _fill(figure, axes, one, places)
-        _overlay(reading, axes, one)
+            _fill(figure, axes, predicted)
+        _overlay(reading, axes, predicted)
         return figure
 
-    return drawing(f"map-{k}", title, text, draw, _table(one, k))
+    return drawing(f"map-{k}", title, text, draw, _table(predicted, k))
 
 
-def _fill(figure: Figure, axes: Any, one: _Map, places: Sequence[FloatArray]) -> None:
-    low = float(np.nanmin(one.median))
-    high = float(np.nanmax(one.median))
-    steps = np.linspace(low, high, _COLOURS + 1) if high > low else np.array([low - 0.5, low + 0.5])
-    if all(d.is_real for d in one.dimensions):
-        filled = axes.contourf(*places, one.median, levels=steps, cmap="viridis", extend="neither")
-        axes.contour(*places, one.median, levels=steps, colors="#fffffe", linewidths=0.4, alpha=0.5)
+def _fill(figure: Figure, axes: Any, predicted: _Map) -> None:
+    median = predicted.median
+    low = float(np.nanmin(median))
+    high = float(np.nanmax(median))
+    if predicted.has_cells:
+        edges = [_edges(axis) for axis in predicted.grid.coordinates]
+        filled = axes.pcolormesh(*edges, median, cmap="viridis", vmin=low, vmax=high, rasterized=True)
     else:
-        edges = [_edges(d, p) for d, p in zip(one.dimensions, places, strict=True)]
-        filled = axes.pcolormesh(*edges, one.median, cmap="viridis", vmin=low, vmax=high, rasterized=True)
+        steps = np.linspace(low, high, _COLOURS + 1) if high > low else np.array([low - 0.5, low + 0.5])
+        places = [axis.places for axis in predicted.grid.coordinates]
+        filled = axes.contourf(*places, median, levels=steps, cmap="viridis", extend="neither")
+        axes.contour(*places, median, levels=steps, colors="#fffffe", linewidths=0.4, alpha=0.5)
     bar = figure.colorbar(filled, ax=axes, pad=0.02, aspect=26)
     ticks = np.linspace(low, high, 5) if high > low else np.array([low])
     bar.set_ticks(ticks.tolist(), labels=[number(float(f"{tick:.3g}")) for tick in ticks])
     bar.outline.set_visible(False)
 
 
-def _overlay(reading: Reading, axes: Any, one: _Map) -> None:
+def _overlay(reading: Reading, axes: Any, predicted: _Map) -> None:
     """Draw trials and the centre, and label both axes."""
     train = reading.posterior.train
-    centre = reading.centre
-    on = train.active[:, list(one.positions)].all(axis=1)
+    on = train.active[:, [axis.position for axis in predicted.grid.coordinates]].all(axis=1)
     style = {"markeredgecolor": "#1b212a", "markeredgewidth": 0.7, "ls": "none", "clip_on": False}
-    coordinates = [_numbers(d, train.unit_values[on, p]) for d, p in zip(one.dimensions, one.positions, strict=True)]
-    axes.plot(*coordinates, "o", color="#fffffe", ms=3.4, **style)
-    coordinates = [_numbers(d, centre.genotype[[p]]) for d, p in zip(one.dimensions, one.positions, strict=True)]
-    axes.plot(*coordinates, "D", color=light("best"), ms=7, **style)
-    on_cells = not all(d.is_real for d in one.dimensions)
-    for axis, d, count in zip((axes.xaxis, axes.yaxis), one.dimensions, one.median.shape[::-1], strict=True):
-        if d.is_real:
-            margin = 0.5 if on_cells and _is_counted(d, count) else 0.0
-            getattr(axes, f"set_{axis.axis_name}lim")(d.lower - margin, d.upper + margin)
-            scale(axis, d.log, d.kind == "integer")
-        else:
-            levels(axis, list(d.levels))
-        axis.set_label_text(short(d.name))
+    trials = [axis.place(train.unit_values[on, axis.position]) for axis in predicted.grid.coordinates]
+    axes.plot(*trials, "o", color="#fffffe", ms=3.4, **style)
+    centre = [axis.place(reading.centre.genotype[[axis.position]]) for axis in predicted.grid.coordinates]
+    axes.plot(*centre, "D", color=light("best"), ms=7, **style)
+    for axis, coordinate in zip((axes.xaxis, axes.yaxis), predicted.grid.coordinates, strict=True):
+        coordinate.frame(axis, 0.5 if predicted.has_cells and _has_unit_steps(coordinate) else 0.0)
     axes.grid(False)
 
 
-def _is_counted(d: Dimension, count: int) -> bool:
-    """Whether the places of a parameter are all of its integers, one after another."""
-    return d.kind == "integer" and not d.log and count == d.upper - d.lower + 1
+def _has_unit_steps(axis: Coordinate) -> bool:
+    """Whether the places of a parameter are levels, or all of its integers, one after another."""
+    d = axis.dimension
+    all_integers = d.kind == "integer" and not d.log and len(axis.unit_values) == d.upper - d.lower + 1
+    return all_integers or not d.is_real
 
 
-def _numbers(d: Dimension, unit_values: FloatArray) -> FloatArray:
-    return d.numbers(np.asarray(unit_values))
-
-
-def _places(d: Dimension, numbers: FloatArray) -> FloatArray:
-    return numbers if d.is_real else np.arange(len(numbers), dtype=np.float64)
-
-
-def _edges(d: Dimension, places: FloatArray) -> FloatArray:
+def _edges(axis: Coordinate) -> FloatArray:
     """Return the bounds of the cells around the places."""
-    if not d.is_real:
-        return np.arange(len(places) + 1, dtype=np.float64) - 0.5
-    if _is_counted(d, len(places)):
+    places = axis.places
+    if _has_unit_steps(axis):
         return np.asarray(np.append(places, places[-1] + 1) - 0.5, dtype=np.float64)
-    values = np.log(places) if d.log else places
+    values = np.log(places) if axis.dimension.log else places
     middle = (values[1:] + values[:-1]) / 2
     edges = np.concatenate([values[:1], middle, values[-1:]])
-    return np.asarray(np.exp(edges) if d.log else edges, dtype=np.float64)
+    return np.asarray(np.exp(edges) if axis.dimension.log else edges, dtype=np.float64)
 
 
-def _table(one: _Map, k: int) -> Table:
+def _table(predicted: _Map, k: int) -> Table:
     """Return the medians on at most six values of each parameter."""
-    columns, rows = (np.unique(np.linspace(0, len(n) - 1, min(6, len(n))).round().astype(int)) for n in one.numbers)
-    first, second = one.dimensions
-    values: dict[str, Any] = {f"{second.name} \\ {first.name}": []}
-    values[next(iter(values))] = [value_text(second.values(one.numbers[1][[r]])[0]) for r in rows]
-    for c in columns:
-        values[value_text(first.values(one.numbers[0][[c]])[0])] = one.median[rows, c]
+    x, y = predicted.grid.coordinates
+    columns, rows = (
+        np.unique(np.linspace(0, n - 1, min(6, n)).round().astype(int)) for n in predicted.median.shape[::-1]
+    )
+    values: dict[str, Any] = {f"{y.dimension.name} \\ {x.dimension.name}": [y.texts[row] for row in rows]}
+    values |= {x.texts[column]: predicted.median[rows, column] for column in columns}
     return Table.of(f"map-{k}-table", "Posterior medians", values)

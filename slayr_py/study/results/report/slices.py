@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -10,49 +10,23 @@ from matplotlib.figure import Figure
 
 from slayr_py.acquisition import Feasibility
 from slayr_py.inference import Posterior
-from slayr_py.space import Dimension, Encoded, Encoder, FloatArray
+from slayr_py.space import FloatArray
 from slayr_py.study.results.report.blocks import Block, Drawing, Drawings, Notice, Paragraph, Table
-from slayr_py.study.results.report.figures import drawing, figure_and_axes, levels, scale, short
+from slayr_py.study.results.report.figures import drawing, figure_and_axes, short
+from slayr_py.study.results.report.grids import Coordinate, Grid, grid_through, line_notes
 from slayr_py.study.results.report.palette import light
-from slayr_py.study.results.report.reading import Centre, Reading, active_dimensions
+from slayr_py.study.results.report.reading import Reading, once
 
 _POINTS = 61
-_MOST_LEVELS = 40
 _TABLE_ROWS = 13
 _PROBABILITIES = (0.05, 0.25, 0.5, 0.75, 0.95)
-
-
-class Line(NamedTuple):
-    """Configurations that differ from the centre in one parameter, and in what depends on it."""
-
-    position: int
-    """Position of the parameter."""
-
-    dimension: Dimension
-    encoded: Encoded
-    """k configurations."""
-
-    numbers: FloatArray
-    """(k,): values of the parameter in the user's units, or indices of its levels."""
-
-    notes: list[str]
-    """What was left out or changes along the line."""
-
-    @property
-    def values(self) -> list[Any]:
-        """The user's values of the parameter."""
-        return self.dimension.values(self.numbers)
-
-    @property
-    def is_drawn_as_points(self) -> bool:
-        """Whether the values are levels, or a few integers."""
-        return not self.dimension.is_real or (self.dimension.kind == "integer" and len(self.numbers) <= 12)
+_STYLES = ("-", (0, (5, 2)), (0, (1, 1.5)), (0, (5, 2, 1, 2)))
 
 
 class Slice(NamedTuple):
     """The posterior along a line."""
 
-    line: Line
+    line: Grid
     quantiles: FloatArray
     """(5, k): of the latent function, at probabilities 5%, 25%, 50%, 75%, 95%."""
 
@@ -62,88 +36,45 @@ class Slice(NamedTuple):
         return float(np.ptp(self.quantiles[2]))
 
 
-def lines(encoder: Encoder, centre: Centre) -> list[Line]:
-    """Return a line through the centre for every active parameter."""
-    return [_line(encoder, centre, int(j)) for j in active_dimensions(encoder, centre.encoded)]
+@once
+def lines_of(reading: Reading) -> list[Grid]:
+    """Return a line through the centre for every active parameter along which there are configurations."""
+    active = np.flatnonzero(reading.centre.encoded.active[0])
+    every = [grid_through(reading.encoder, reading.centre, [int(j)], _POINTS) for j in active]
+    return [line for line in every if line.exists.any()]
 
 
-def _line(encoder: Encoder, centre: Centre, j: int) -> Line:
-    dimension = encoder.dimensions[j]
-    notes = []
-    grid, note = grid_of(dimension, float(centre.genotype[j]), _POINTS)
-    notes += [note] if note else []
-    genotypes = np.repeat(centre.genotype[None], len(grid), axis=0)
-    genotypes[:, j] = grid
-    encoded, allowed = encoder.resolve(genotypes)
-    if not allowed.all():
-        notes.append(f"{(~allowed).sum()} of {len(grid)} points are left out: they are forbidden by the space")
-    encoded = encoded[np.flatnonzero(allowed)]
-    changes = np.flatnonzero((encoded.active != centre.encoded.active[0]).any(axis=0))
-    if len(changes):
-        names = ", ".join(encoder.names[c] for c in changes)
-        notes.append(f"{names} is active at some values only, and has the default of the space there")
-    return Line(j, dimension, encoded, dimension.numbers(encoded.unit_values[:, j]), notes)
-
-
-def grid_of(dimension: Dimension, centre: float, points: int) -> tuple[FloatArray, str]:
-    """Return unit values of a parameter over its range, the centre among them, and a note on what is left out."""
-    if dimension.levels:
-        count = len(dimension.levels)
-        if count <= _MOST_LEVELS:
-            return np.arange(count, dtype=np.float64), ""
-        kept = np.union1d(np.linspace(0, count - 1, _MOST_LEVELS - 1).round(), [centre])
-        return kept, f"{len(kept)} of {count} levels are drawn, evenly spaced, and that of the centre"
-    grid = np.union1d(dimension.snap(np.linspace(0.0, 1.0, points)), [centre])
-    return grid, ""
-
-
+@once
 def slices_of(reading: Reading) -> list[Slice]:
-    """Predict along every line through the centre, once."""
-    return reading.once("slices", lambda: _predicted(reading))
-
-
-def _predicted(reading: Reading) -> list[Slice]:
+    """Predict along every line through the centre."""
     posterior = reading.posterior
     reading.progress("predicting along the parameters")
-    return [
-        Slice(line, posterior.predict(line.encoded).quantile(_PROBABILITIES))
-        for line in lines(reading.encoder, reading.centre)
-        if len(line.numbers)
-    ]
+    return [Slice(line, posterior.predict(line.encoded).quantile(_PROBABILITIES)) for line in lines_of(reading)]
 
 
 def slices(reading: Reading) -> Iterator[Block]:
     """Return a figure for every active parameter."""
-    found = slices_of(reading)
+    along = slices_of(reading)
     centre = reading.centre
-    encoder = reading.encoder
     yield Paragraph(
         f"The latent function, without the noise of observations, through {centre.what}: one parameter varies, the "
         "others stay. Median, and bands of 50% and 90% of the posterior. The dashed line is the value of the "
         "configuration; ticks at the bottom are the values of all finished trials. All figures have one vertical scale."
     )
-    low, high, clipped = _limits(found)
-    drawings = [_draw_slice(reading, one, (low, high), k) for k, one in enumerate(found)]
-    yield Drawings(drawings)
+    low, high, clipped = _limits(along)
+    yield Drawings([_draw_slice(reading, part, (low, high), k) for k, part in enumerate(along)])
     if clipped:
         yield Notice("The 90% bands leave the figures at some values; the tables of numbers have them whole.")
-    inactive = [name for name, on in zip(encoder.names, centre.encoded.active[0], strict=True) if not on]
+    inactive = [name for name, on in zip(reading.encoder.names, centre.encoded.active[0], strict=True) if not on]
     if inactive:
         yield Notice(f"Inactive in this configuration, and not drawn: {', '.join(inactive)}.")
-    yield from line_notes([one.line for one in found])
+    yield from line_notes([part.line for part in along])
 
 
-def line_notes(found: Sequence[Line]) -> Iterator[Block]:
-    """Return a notice for every note on a line."""
-    for line in found:
-        for note in line.notes:
-            yield Notice(f"Along {short(line.dimension.name, 60)}, {note}.")
-
-
-def _limits(found: Sequence[Slice]) -> tuple[float, float, bool]:
+def _limits(along: Sequence[Slice]) -> tuple[float, float, bool]:
     """Return one range for all slices, and whether some 90% bands exceed it."""
-    inner = np.concatenate([one.quantiles[1:4].ravel() for one in found])
-    outer = np.concatenate([one.quantiles.ravel() for one in found])
+    inner = np.concatenate([part.quantiles[1:4].ravel() for part in along])
+    outer = np.concatenate([part.quantiles.ravel() for part in along])
     span = float(np.ptp(inner)) or 1.0
     low = max(float(outer.min()), float(inner.min()) - 0.4 * span)
     high = min(float(outer.max()), float(inner.max()) + 0.4 * span)
@@ -151,38 +82,35 @@ def _limits(found: Sequence[Slice]) -> tuple[float, float, bool]:
     return low - margin, high + margin, bool(outer.min() < low or outer.max() > high)
 
 
-def _draw_slice(reading: Reading, one: Slice, limits: tuple[float, float], k: int) -> Drawing:
-    line = one.line
-    q = one.quantiles
-    name = line.dimension.name
-    at = int(np.argmin(np.abs(line.encoded.unit_values[:, line.position] - reading.centre.genotype[line.position])))
+def _draw_slice(reading: Reading, part: Slice, limits: tuple[float, float], k: int) -> Drawing:
+    line, q = part
+    (coordinate,) = line.coordinates
+    name = coordinate.dimension.name
+    texts = coordinate.texts
+    here = line.nearest
     best = int(np.argmax(q[2]) if reading.maximize else np.argmin(q[2]))
-    here = value_text(line.values[at])
-    there = value_text(line.values[best])
     text = (
-        f"Posterior of the objective along {name}: median {q[2, at]:.4g} at {here}, the value of the configuration; "
-        f"the best median {q[2, best]:.4g} at {there}; it varies by {one.spread:.3g}."
+        f"Posterior of the objective along {name}: median {q[2, here]:.4g} at {texts[here]}, the value of the "
+        f"configuration; the best median {q[2, best]:.4g} at {texts[best]}; it varies by {part.spread:.3g}."
     )
-    columns: dict[str, Any] = {name: [value_text(line.values[i]) for i in _rows(line)]}
-    columns |= {f"{p:.0%}": q[j][_rows(line)] for j, p in enumerate(_PROBABILITIES)}
+    columns = {f"{p:.0%}": row for p, row in zip(_PROBABILITIES, q, strict=True)}
+    table = _table(f"slice-{k}", f"Quantiles along {name}", coordinate, columns)
 
     def draw() -> Figure:
         figure, axes = figure_and_axes()
-        draw_bands(axes, line, q)
+        _draw_bands(axes, coordinate, q)
         axes.set_ylim(*limits)
-        _frame(reading, axes, line, at)
-        axes.set_ylabel("objective")
+        _frame(reading, axes, line, "objective")
         return figure
 
-    table = Table.of(f"slice-{k}-table", f"Quantiles along {name}", columns)
     return drawing(f"slice-{k}", name, text, draw, table)
 
 
-def draw_bands(axes: Any, line: Line, q: FloatArray) -> None:
+def _draw_bands(axes: Any, coordinate: Coordinate, q: FloatArray) -> None:
     """Draw the median with bands, or points with intervals for levels."""
     blue = light("model")
-    x = _place(line)
-    if line.is_drawn_as_points:
+    x = coordinate.places
+    if coordinate.is_discrete:
         axes.vlines(x, q[0], q[4], color=blue, lw=1.4)
         axes.vlines(x, q[1], q[3], color=blue, lw=4.5)
         axes.plot(x, q[2], "o", color=light("paper"), markeredgecolor=blue, markeredgewidth=1.6, markersize=6.5)
@@ -192,87 +120,65 @@ def draw_bands(axes: Any, line: Line, q: FloatArray) -> None:
     axes.plot(x, q[2], color=blue, lw=1.8)
 
 
-def _place(line: Line) -> FloatArray:
-    """Return the places of the values on the axis: their numbers, or 0, 1, 2 for levels."""
-    return np.arange(len(line.numbers), dtype=np.float64) if line.dimension.levels else line.numbers
-
-
-def _frame(reading: Reading, axes: Any, line: Line, at: int) -> None:
-    """Mark the centre and the values of the trials, and label the axis of the parameter."""
-    x = _place(line)
-    dimension = line.dimension
-    axes.axvline(x[at], color=light("best"), lw=1.2, ls=(0, (4, 3)))
-    train = reading.posterior.train
-    tried = dimension.numbers(train.unit_values[train.active[:, line.position], line.position])
-    if not dimension.levels:
+def _frame(reading: Reading, axes: Any, line: Grid, quantity: str) -> None:
+    """Mark the centre and the values of the trials, and label the axes."""
+    (coordinate,) = line.coordinates
+    axes.axvline(coordinate.places[line.nearest], color=light("best"), lw=1.2, ls=(0, (4, 3)))
+    margin = 0.6
+    if coordinate.dimension.is_real:
+        margin = 0.5 if coordinate.is_discrete and not coordinate.dimension.log else 0.0
+        train = reading.posterior.train
+        tried = coordinate.place(train.unit_values[train.active[:, coordinate.position], coordinate.position])
         axes.plot(tried, np.zeros(len(tried)), "|", color=light("muted"), transform=axes.get_xaxis_transform(), ms=7)
-        margin = 0.5 if line.is_drawn_as_points and not dimension.log else 0.0
-        axes.set_xlim(dimension.lower - margin, dimension.upper + margin)
-        scale(axes.xaxis, dimension.log, dimension.kind == "integer")
-    else:
-        levels(axes.xaxis, line.values)
-        axes.set_xlim(-0.6, len(x) - 0.4)
-    axes.set_xlabel(short(dimension.name))
+    coordinate.frame(axes.xaxis, margin)
+    axes.set_ylabel(quantity)
 
 
-def _rows(line: Line) -> list[int]:
-    """Return the positions of the rows of a table: all levels, or at most 13 values."""
-    count = len(line.numbers)
-    if line.dimension.levels or count <= _TABLE_ROWS:
-        return list(range(count))
-    return [int(i) for i in np.linspace(0, count - 1, _TABLE_ROWS).round()]
+def _table(
+    key: str, caption: str, coordinate: Coordinate, columns: Mapping[str, FloatArray], form: str = ".4g"
+) -> Table:
+    """Return the numbers of a figure: at all levels, or at most 13 values."""
+    texts = np.array(coordinate.texts)
+    rows = np.arange(len(texts))
+    if coordinate.dimension.is_real and len(texts) > _TABLE_ROWS:
+        rows = np.linspace(0, len(texts) - 1, _TABLE_ROWS).round().astype(int)
+    values = {coordinate.dimension.name: texts, **columns}
+    return Table.of(f"{key}-table", caption, {name: column[rows] for name, column in values.items()}, form)
 
 
-def value_text(value: Any) -> str:
-    """Return a value of a parameter with at most four digits."""
-    return f"{value:.4g}" if isinstance(value, float) else str(value)
+def probability_slices(reading: Reading, models: Mapping[str, Posterior]) -> list[Drawing]:
+    """Return a figure of the probabilities of feasibility by all models for every active parameter."""
+    terms = {name: Feasibility.of(model, model.train[:0], model.n_draws) for name, model in models.items()}
+    return [_draw_probabilities(reading, line, terms, k) for k, line in enumerate(lines_of(reading))]
 
 
-def probabilities(conditions: dict[str, Posterior], encoded: Encoded) -> dict[str, FloatArray]:
-    """Return the probability (k,) of every condition at k configurations."""
-    found = {}
-    for name, posterior in conditions.items():
-        model = Feasibility.of(posterior, posterior.train[:0], posterior.n_draws)
-        found[name] = np.exp(model.log_probability(encoded))
-    return found
-
-
-def probability_slices(reading: Reading, conditions: dict[str, Posterior]) -> list[Drawing]:
-    """Return a figure of the probabilities of all conditions for every active parameter."""
-    return [
-        _draw_probabilities(reading, line, probabilities(conditions, line.encoded), k)
-        for k, line in enumerate(lines(reading.encoder, reading.centre))
-        if len(line.numbers)
-    ]
-
-
-_STYLES = ("-", (0, (5, 2)), (0, (1, 1.5)), (0, (5, 2, 1, 2)))
-
-
-def _draw_probabilities(reading: Reading, line: Line, found: dict[str, FloatArray], k: int) -> Drawing:
-    name = line.dimension.name
-    joint = np.prod(list(found.values()), axis=0)
-    at = int(np.argmin(np.abs(line.encoded.unit_values[:, line.position] - reading.centre.genotype[line.position])))
-    columns: dict[str, Any] = {name: [value_text(line.values[i]) for i in _rows(line)]}
-    columns |= {key: value[_rows(line)] for key, value in (*found.items(), ("all", joint))}
-    text = f"Probability that all conditions hold along {name}: {joint[at]:.2f} at the configuration, between "
-    text += f"{joint.min():.2f} and {joint.max():.2f} elsewhere."
+def _draw_probabilities(reading: Reading, line: Grid, terms: Mapping[str, Feasibility], k: int) -> Drawing:
+    (coordinate,) = line.coordinates
+    name = coordinate.dimension.name
+    probabilities = {model: np.exp(term.log_probability(line.encoded)) for model, term in terms.items()}
+    joint = np.prod(list(probabilities.values()), axis=0)
+    text = (
+        f"Probability of feasibility along {name}: {joint[line.nearest]:.2f} at the configuration, between "
+        f"{joint.min():.2f} and {joint.max():.2f} elsewhere."
+    )
+    columns = {**probabilities, "all": joint}
+    table = _table(f"feasible-{k}", f"Probabilities along {name}", coordinate, columns, ".3f")
 
     def draw() -> Figure:
         figure, axes = figure_and_axes(height=2.6)
         colours = [light(colour) for colour in ("model", "other", "good", "muted")]
-        mark = "o" if line.is_drawn_as_points else ""
-        for i, (key, values) in enumerate(found.items()):
-            style = "" if line.dimension.levels else _STYLES[i % len(_STYLES)]
-            axes.plot(_place(line), values, ls=style, marker=mark, color=colours[i % 4], label=short(key), ms=5)
-        if len(found) > 1:
-            style = "" if line.dimension.levels else "-"
-            axes.plot(_place(line), joint, ls=style, marker=mark and "D", color=light("ink"), lw=2, label="all", ms=5)
+        mark = "o" if coordinate.is_discrete else ""
+        is_real = coordinate.dimension.is_real
+        x = coordinate.places
+        for i, (key, values) in enumerate(probabilities.items()):
+            style = _STYLES[i % len(_STYLES)] if is_real else ""
+            axes.plot(x, values, ls=style, marker=mark, color=colours[i % 4], label=short(key), ms=5)
+        if len(probabilities) > 1:
+            style = "-" if is_real else ""
+            axes.plot(x, joint, ls=style, marker=mark and "D", color=light("ink"), lw=2, label="all", ms=5)
         axes.set_ylim(-0.03, 1.03)
-        _frame(reading, axes, line, at)
-        axes.set_ylabel("probability")
+        _frame(reading, axes, line, "probability")
         axes.legend(loc="best")
         return figure
 
-    table = Table.of(f"feasible-{k}-table", f"Probabilities along {name}", columns, ".3f")
     return drawing(f"feasible-{k}", name, text, draw, table)
