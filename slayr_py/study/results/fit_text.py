@@ -10,7 +10,7 @@ from typing import Any, TypeGuard
 
 from slayr_py.inference import INFLUENTIAL, reason
 from slayr_py.study.results.shown_checks import CHECKS
-from slayr_py.study.results.tables import abandoned_attempts, entry
+from slayr_py.study.results.tables import abandoned_attempts, entry, stack_parts
 
 
 def attempts_text(abandoned: Sequence[Mapping[str, Any]], diagnostics: Mapping[str, Any]) -> str | None:
@@ -38,10 +38,9 @@ def attempts_text(abandoned: Sequence[Mapping[str, Any]], diagnostics: Mapping[s
 
 def stack_lines(record: Mapping[str, Any]) -> list[str]:
     """Describe the stack of a suggestion record: weights and methods, then the attempts of each part and messages."""
-    stack = record.get("stack")
-    if not isinstance(stack, Mapping) or not isinstance(found := stack.get("parts"), list):
+    stack = entry(record, "stack")
+    if not (parts := stack_parts(record)):
         return []
-    parts = [part for part in found if isinstance(part, Mapping) and _is_number(part.get("weight"))]
     shares = [f"{part['weight']:.2f} {part.get('kernel')} ({part.get('method')})" for part in parts]
     lines = [f"stack: {', '.join(shares)}"]
     for part in parts:
@@ -56,9 +55,9 @@ def fit_notes(record: Mapping[str, Any]) -> list[str]:
         return [f"no fit: {error}"]
     text = attempts_text(abandoned_attempts(record), entry(record, "diagnostics"))
     notes = [*([text] if text else []), *stack_lines(record)]
-    conditions = entry(record, "conditions")
-    for name in conditions:
-        if messages := _texts(entry(entry(conditions, name), "diagnostics").get("messages")):
+    models = entry(record, "conditions")
+    for name in models:
+        if messages := _texts(entry(entry(models, name), "diagnostics").get("messages")):
             notes.append(f"model of {name}: {'; '.join(messages)}")
     return notes
 

@@ -59,7 +59,7 @@ class Result:
     def recommended(self) -> Recommendation:
         """Return the evaluated configuration with the best posterior mean, and the prediction of its value.
 
-        For a noisy objective it is a better choice than `best_config`, whose value is a lucky one. The first use fits
+        For a noisy objective it is a better choice than `best_config`, whose value is partly luck. The first use fits
         the model to all finished trials, unless the fit of the last suggestion has seen them all.
 
         Raises
@@ -71,9 +71,9 @@ class Result:
         ToolchainError, InferenceError
             If Stan cannot be run, or fails.
         """
-        n = len(observations(self.study, self.space).numbers)
+        n = self._n_observations()
         if n not in self._recommended:
-            self._recommended[n] = recommend(self.study, self._posterior_of(n))
+            self._recommended[n] = recommend(self.study, self._posterior_of_all())
         return self._recommended[n]
 
     @property
@@ -150,8 +150,7 @@ class Result:
         StorageError, ToolchainError, InferenceError
             As for `recommended`.
         """
-        n = len(observations(self.study, self.space).numbers)
-        return importance(self._posterior_of(n), draws, points, seed)
+        return importance(self._posterior_of_all(), draws, points, seed)
 
     def plot_importance(self, draws: int = 48, points: int = 256, seed: int = 1) -> Figure:
         """Draw `importance`: see `slayr_py.study.importance_figure`."""
@@ -181,8 +180,7 @@ class Result:
         StorageError
             If the file cannot be written.
         """
-        n = len(observations(self.study, self.space).numbers)
-        return write_report(self.study, path, progress, lambda: self._posterior_of(n))
+        return write_report(self.study, path, progress, self._posterior_of_all)
 
     def plot_convergence(self) -> Figure:
         """Draw the values and the best so far: see `slayr_py.study.convergence_figure`.
@@ -196,12 +194,11 @@ class Result:
 
         After a kernel search, also the kernels behind the last suggestion and their weights.
         """
-        feasible = feasible_trials(self.study)
         # Without a fit: it would surprise that printing a result takes seconds.
-        known = self._recommended.get(len(observations(self.study, self.space).numbers))
+        known = self._recommended.get(self._n_observations())
         recommended = f"recommended={known}: {known.config}, " if known is not None else ""
         best = "no feasible trial" if finite_trials(self.study) else "no finished trial"
-        if feasible:
+        if feasible_trials(self.study):
             best = f"best_value={self.best_value:.6g}, best_config={self.best_config}"
         trials = len(self.study.get_trials(deepcopy=False))
         sampler = sampler_of(self.study)
@@ -223,8 +220,12 @@ class Result:
             lines.append(f"best: {self.best_value:.6g} at {best}")
         return Summary("\n".join(lines), trials, rows=5).html()
 
-    def _posterior_of(self, n: int) -> Posterior | StackedPosterior:
-        """Return the posterior given all n observations; fitted once."""
+    def _n_observations(self) -> int:
+        return len(observations(self.study, self.space).numbers)
+
+    def _posterior_of_all(self) -> Posterior | StackedPosterior:
+        """Return the posterior given all observations; fitted once."""
+        n = self._n_observations()
         if n not in self._posteriors:
             self._posteriors.clear()
             self._posteriors[n] = posterior_of_all(self.study)

@@ -107,9 +107,9 @@ def suggestion_table(study: Study) -> pd.DataFrame:
     since_nuts = None
     for trial in study.get_trials(deepcopy=False):
         record = suggestion_record(trial)
-        diagnostics = entry(record, "diagnostics")
         phase = record.get("phase")
-        fit = entry(record, "fit")
+        parts = {name: entry(record, name) for name in ("fit", "diagnostics", "predicted", "acquisition", "seconds")}
+        fit = parts["fit"]
         if record.get("method") == "nuts":
             since_nuts = 0
         elif record.get("method") and since_nuts is not None:
@@ -118,17 +118,17 @@ def suggestion_table(study: Study) -> pd.DataFrame:
             {
                 "number": trial.number,
                 **{name: record.get(name) for name in ("phase", "kernel", "method", "observations")},
-                **{name: diagnostics.get(name) for name in (*CHECKS, "ok")},
+                **{name: parts["diagnostics"].get(name) for name in (*CHECKS, "ok")},
                 "start": fit.get("start"),
                 "since_nuts": since_nuts if fit else None,
                 "attempts": 1 + len(abandoned_attempts(record)) if fit else None,
                 "trusted": _all_ok(record) if phase in ("model", "random") else None,
-                "predicted_mean": entry(record, "predicted").get("mean"),
-                "predicted_sd": entry(record, "predicted").get("sd"),
-                "acquisition": entry(record, "acquisition").get("value"),
+                "predicted_mean": parts["predicted"].get("mean"),
+                "predicted_sd": parts["predicted"].get("sd"),
+                "acquisition": parts["acquisition"].get("value"),
                 "feasible": record.get("feasible"),
-                "seconds_fit": entry(record, "seconds").get("fit"),
-                "seconds_acquisition": entry(record, "seconds").get("acquisition"),
+                "seconds_fit": parts["seconds"].get("fit"),
+                "seconds_acquisition": parts["seconds"].get("acquisition"),
                 "error": record.get("error"),
             }
         )
@@ -169,7 +169,7 @@ def search_table(study: Study) -> pd.DataFrame:
 
 
 def regret_table(study: Study) -> pd.DataFrame:
-    """Tabulate what a stopping rule has found after each trial, one row per estimate.
+    """Tabulate the estimates of a stopping rule, one row per estimate.
 
     Returns
     -------
@@ -180,12 +180,12 @@ def regret_table(study: Study) -> pd.DataFrame:
         See `slayr_py.Regret`.
     """
     columns = ["number", "incumbent", "observations", "epsilon", "target", "probability", "mean", "upper", "stop"]
-    found: dict[int, Mapping[str, Any]] = {}
+    estimates: dict[int, Mapping[str, Any]] = {}
     for key, record in study.user_attrs.items():
         prefix, _, number = key.rpartition(":")
         if prefix == REGRET_KEY and number.isdecimal() and isinstance(record, Mapping):
-            found[int(number)] = record
-    return pd.DataFrame([{"number": number, **found[number]} for number in sorted(found)], columns=columns)
+            estimates[int(number)] = record
+    return pd.DataFrame([{"number": number, **estimates[number]} for number in sorted(estimates)], columns=columns)
 
 
 def found_kernels(study: Study) -> str | None:
@@ -196,18 +196,22 @@ def found_kernels(study: Study) -> str | None:
     if next(stored_searches(study), None) is None:
         return None
     for trial in reversed(study.get_trials(deepcopy=False)):
-        stack = suggestion_record(trial).get("stack")
-        if isinstance(stack, Mapping) and isinstance(parts := stack.get("parts"), list):
-            known = [part for part in parts if isinstance(part, Mapping) and isinstance(part.get("weight"), float)]
-            known.sort(key=lambda part: -part["weight"])
-            return ", ".join(f"{part['weight']:.2f} {part.get('kernel')}" for part in known)
+        if parts := sorted(stack_parts(suggestion_record(trial)), key=lambda part: -part["weight"]):
+            return ", ".join(f"{part['weight']:.2f} {part.get('kernel')}" for part in parts)
     return None
 
 
+def stack_parts(record: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    """Return the parts with a weight in the suggestion record of a stack; none if it has no stack."""
+    parts = entry(record, "stack").get("parts")
+    mappings = [part for part in parts if isinstance(part, Mapping)] if isinstance(parts, list) else []
+    return [part for part in mappings if isinstance(part.get("weight"), float)]
+
+
 def _all_ok(record: Mapping[str, Any]) -> bool:
-    """Return whether the fit behind a suggestion and those of its conditions passed their diagnostics."""
-    conditions = entry(record, "conditions")
-    fits = [record, *(entry(conditions, name) for name in conditions)]
+    """Return whether the fit behind a suggestion and the models of its feasibility passed their diagnostics."""
+    models = entry(record, "conditions")
+    fits = [record, *(entry(models, name) for name in models)]
     return all(entry(fit, "diagnostics").get("ok") is True for fit in fits)
 
 

@@ -65,11 +65,10 @@ def _settings(reading: Reading) -> Iterator[tuple[str, str]]:
     if starts and ends:
         yield "time", f"{min(starts):%Y-%m-%d %H:%M} to {max(ends):%Y-%m-%d %H:%M}"
     yield "versions of the last fit", _versions_of_fit(reading) or "no fit"
-    yield "versions of this page", f"slayr_py {__version__}, optuna {optuna.__version__}, Python {_python()}"
-
-
-def _python() -> str:
-    return platform.python_version()
+    yield (
+        "versions of this page",
+        f"slayr_py {__version__}, optuna {optuna.__version__}, Python {platform.python_version()}",
+    )
 
 
 def _versions_of_fit(reading: Reading) -> str | None:
@@ -98,21 +97,15 @@ def configurations(reading: Reading) -> Iterator[Block]:
         reason = Notice(f"No configuration is recommended. {absent}")
     except (SlayrError, ValueError) as error:
         reason = Notice(f"No configuration is recommended: {type(error).__name__}: {error}", "error")
-    columns = ["parameter", f"best observed (trial {best.number})"]
-    names = list(best.params)
+    columns = [(f"best observed (trial {best.number})", best.params, f"{best.value:.6g}")]
     if recommended is not None:
-        columns.append(f"recommended (trial {recommended.number})")
-        names += [name for name in recommended.config if name not in best.params]
-    rows = []
-    for name in names:
-        row = [Cell(name), _value(best.params, name)]
-        if recommended is not None:
-            row.append(_value(recommended.config, name))
-        rows.append(row)
-    outcome = [Cell("objective", mark="strong"), Cell(f"{best.value:.6g}", mark="strong")]
-    if recommended is not None:
-        outcome.append(Cell(f"{recommended.mean:.6g} ± {recommended.sd:.2g} (posterior)", mark="strong"))
-    yield Table("configurations-table", "Active parameters and the value of the objective", columns, [*rows, outcome])
+        value = f"{recommended.mean:.6g} ± {recommended.sd:.2g} (posterior)"
+        columns.append((f"recommended (trial {recommended.number})", recommended.config, value))
+    names = dict.fromkeys(name for _, config, _ in columns for name in config)
+    rows = [[Cell(name), *(_value(config, name) for _, config, _ in columns)] for name in names]
+    rows.append([Cell(text, mark="strong") for text in ("objective", *(value for _, _, value in columns))])
+    titles = ["parameter", *(title for title, _, _ in columns)]
+    yield Table("configurations-table", "Active parameters and the value of the objective", titles, rows)
     if reason is not None:
         yield reason
     elif recommended is not None:
