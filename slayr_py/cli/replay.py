@@ -11,7 +11,7 @@ from slayr_py.display import printable
 from slayr_py.errors import DataError, InferenceError
 from slayr_py.inference import Replay, replay_folder
 from slayr_py.kernels import from_name as kernel_from_name, label
-from slayr_py.study import last_fitted, quiet_optuna, replay
+from slayr_py.study import last_fitted, quiet_optuna, replay as replay_trial
 
 IDENTICAL = 0
 AGREES = 1
@@ -45,35 +45,36 @@ def run(source: str, *, trial: int | None, study_name: str | None) -> int:
     except InferenceError as error:  # the recorded fit did not fail
         typer.echo(printable(f"slayr: {error}"), err=True)
         return DISAGREES
-    for record, again in replays:
+    for again in replays:
         if len(replays) > 1:
-            typer.echo(printable(f"kernel       {_kernel(record)}"))
-        typer.echo(printable(_report(record, again)))
-    if not all(again.agrees for _, again in replays):
+            typer.echo(printable(f"kernel       {_kernel(again.record)}"))
+        typer.echo(printable(_report(again)))
+    if not all(again.agrees for again in replays):
         return DISAGREES
-    return IDENTICAL if all(again.identical for _, again in replays) else AGREES
+    return IDENTICAL if all(again.identical for again in replays) else AGREES
 
 
 def _kernel(record: dict[str, Any]) -> str:
     return label(kernel_from_name(record["kernel"]["name"], **record["kernel"]["options"]))
 
 
-def _replay(source: str, trial: int | None, study_name: str | None) -> list[tuple[dict[str, Any], Replay]]:
+def _replay(source: str, trial: int | None, study_name: str | None) -> tuple[Replay, ...]:
     def report(phase: str) -> None:
         typer.echo(f"{phase} ...", err=True)
 
     if not is_study(source):
         if trial is not None or study_name is not None:
             raise DataError(f"{source} is not a study: --trial and --study-name need an SQLite file or a storage URL")
-        return [replay_folder(source, report)]
+        return (replay_folder(source, report)[1],)
     with quiet_optuna():
         study = load_study(source, study_name)
         number = last_fitted(study) if trial is None else trial
         typer.echo(printable(f"study        {study.study_name}, trial {number}"))
-        return replay(study, number, report)
+        return replay_trial(study, number, report)
 
 
-def _report(record: dict[str, Any], again: Replay) -> str:
+def _report(again: Replay) -> str:
+    record = again.record
     arguments = record["arguments"]
     lines = [
         f"record       {arguments['method']} of {record['program']['name']}, seed {arguments['seed']}, "

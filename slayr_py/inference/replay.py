@@ -41,6 +41,8 @@ class Replay:
 
     Attributes
     ----------
+    record : dict
+        The record of the run.
     identical : bool
         Whether all draws equal the recorded ones bit for bit.
     agrees : bool
@@ -60,6 +62,7 @@ class Replay:
         Wall-clock time of the new run.
     """
 
+    record: dict[str, Any]
     identical: bool
     agrees: bool
     differences: tuple[str, ...]
@@ -103,6 +106,7 @@ def replay(record: Mapping[str, Any], data: Mapping[str, Any], progress: Callabl
     agreement = _checked(lambda was: compare(was, summary), record["summary"])
     now = environment(program) | {"arguments": result.arguments}
     return Replay(
+        record=dict(record),
         identical=draws == record["draws_sha256"],
         agrees=agreement.holds,
         differences=differences({name: record[name] for name in now}, now),

@@ -171,5 +171,5 @@ def test_the_common_parameters_are_fitted_and_fits_replay(quick):
     assert suggestion(study.trials[-1])["phase"] == "model"
     posterior = study.sampler.fit(study)
     assert list(posterior.encoder.names) == ["x", "y"] and len(posterior.train) == 5
-    assert replay(study, 4)[0][1].agrees
+    assert replay(study, 4)[0].agrees
     assert len(observations(study, posterior.encoder.space).numbers) == 5

@@ -339,7 +339,7 @@ def test_results_and_the_command_line_show_what_was_found(study, url, slayr):
 
 @pytest.mark.stan
 def test_fits_are_recorded_part_by_part(study):
-    assert all(again.identical for _, again in replay(study, 10))
+    assert all(again.identical for again in replay(study, 10))
     assert FIT_KEY + ":success" not in study.trials[11].user_attrs
     sampler = StanGPSampler(PLANE, KernelSearch(PLANE, **QUICK), **SMALL)
     study.sampler = sampler

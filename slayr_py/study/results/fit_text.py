@@ -65,9 +65,8 @@ def fit_notes(record: Mapping[str, Any]) -> list[str]:
 def limits_text(diagnostics: Mapping[str, Any]) -> str | None:
     """List the limits of a fit's diagnostics; None if they were not stored, as by earlier versions."""
     limits = entry(diagnostics, "limits")
-    known = {name: limit for name in CHECKS if _is_number(limit := limits.get(name))}
-    texts = [f"{CHECKS[name].short} {CHECKS[name].side} {known[name]:{CHECKS[name].limit_form}}" for name in known]
-    return ", ".join(text + CHECKS[name].note for name, text in zip(known, texts, strict=True)) or None
+    known = [(check, limits.get(name)) for name, check in CHECKS.items()]
+    return ", ".join(check.limit_text(limit) for check, limit in known if _is_number(limit)) or None
 
 
 def fits_remarks(records: Mapping[int, Mapping[str, Any]]) -> list[str]:

@@ -20,7 +20,7 @@ from slayr_py.inference import (
     observe,
     posterior_again,
     recorded_model,
-    replay as replay_fit,
+    replay as replay_record,
 )
 from slayr_py.study.conditions import condition_results
 from slayr_py.study.storage.attributes import FIT_KEY, START_KEY, study_record, suggestion_record
@@ -99,20 +99,18 @@ def posterior_of(
     return posterior
 
 
-def replay(
-    study: Study, number: int, progress: Callable[[str], None] | None = None
-) -> list[tuple[dict[str, Any], Replay]]:
-    """Repeat the fit behind a trial's suggestion and compare it with its record.
+def replay(study: Study, number: int, progress: Callable[[str], None] | None = None) -> tuple[Replay, ...]:
+    """Repeat the fit of every kernel behind a trial's suggestion and compare the results with the records.
 
     Parameters and errors as in :func:`posterior_of`.
 
     Returns
     -------
-    list of (dict, Replay)
-        Record and comparison; one pair for each kernel of a stack, else a single one.
+    tuple of Replay
+        One for each kernel, more than one for a stack.
     """
     fits = recorded_fits(study, number).fits
-    return [(fit.record, replay_fit(fit.record, fit.observed.data, progress)) for fit in fits]
+    return tuple(replay_record(record, observed.data, progress) for record, observed in fits)
 
 
 def recorded_fits(study: Study, number: int) -> RecordedFits:

@@ -14,15 +14,19 @@ class ShownCheck(NamedTuple):
     form, limit_form : str
         Formats of the number and of its limit.
     side : {"<=", ">="}
-    note : str
-        What a violated limit means, if the fit may be used nevertheless.
+    note : bool
+        Whether a number outside its limit is only noted.
     """
 
     short: str
     form: str
     side: str
     limit_form: str
-    note: str = ""
+    note: bool = False
+
+    def limit_text(self, limit: float) -> str:
+        """Describe the limit: ``ess_bulk >= 50``."""
+        return f"{self.short} {self.side} {limit:{self.limit_form}}{' (a note only)' if self.note else ''}"
 
 
 CHECKS = {
@@ -32,7 +36,7 @@ CHECKS = {
     "divergences": ShownCheck("div", "", "<=", ".1f"),
     "max_treedepth_hits": ShownCheck("treedepth", "", "<=", ".0f"),
     "ebfmi_min": ShownCheck("ebfmi", ".2f", ">=", "g"),
-    "loo_pareto_k_max": ShownCheck("k_loo", ".2f", "<=", ".2f", " (a note only)"),
+    "loo_pareto_k_max": ShownCheck("k_loo", ".2f", "<=", ".2f", note=True),
     "pareto_k": ShownCheck("pareto_k", ".2f", "<=", "g"),
 }
 """By the names of the diagnostics."""

@@ -48,7 +48,7 @@ def replaying(reading: Reading) -> Iterator[Block]:
 def _lines(number: int) -> list[str]:
     return [
         f"posterior = sl.study.posterior_of(study, {number})  # the fit behind its suggestion",
-        f"for record, again in sl.study.replay(study, {number}):",
+        f"for again in sl.study.replay(study, {number}):",
         "    print(again.identical, again.agrees, again.differences)",
     ]
 
