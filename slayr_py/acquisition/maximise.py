@@ -110,7 +110,9 @@ def suggest(
         raise DataError("best is None, and no feasibility is modelled; give the best value so far")
     if best is not None and not np.isfinite(best):
         raise DataError(f"best must be finite, got {best!r}")
-    criterion = from_name(acquisition) if best is not None else NoCriterion()
+    criterion = from_name(acquisition)
+    if best is None:
+        criterion = NoCriterion()
     encoder = posterior.encoder
     kept = encoder.fix(fixed, "fixed: ") if isinstance(fixed, Mapping) else fixed
     # The matrices are small: one thread is as fast, and the last bits do not depend on the machine's number of cores.
@@ -125,7 +127,7 @@ def suggest(
         state = State(0.0 if best is None else (best - posterior.y_mean) / posterior.y_sd, t, len(encoder.names))
         predictor = posterior.predictor(most).with_pending(running).linearised(state.best)
         landscape = Landscape(encoder, predictor, posterior.n_chains, criterion, state, models, taken, fixed=kept)
-        return _described(posterior, landscape, _maximum(landscape, pool, effort))
+        return _describe(posterior, landscape, _maximum(landscape, pool, effort))
 
 
 def _doubtful(models: Sequence[Feasibility], train: Encoded) -> NDArray[np.bool_] | None:
@@ -146,7 +148,7 @@ def _maximum(landscape: Landscape, pool: Candidates, effort: Effort) -> Encoded:
     return landscape.place(finalists[[np.argmax(landscape.values(finalists))]])[0]
 
 
-def _described(posterior: Posterior | StackedPosterior, landscape: Landscape, chosen: Encoded) -> Suggestion:
+def _describe(posterior: Posterior | StackedPosterior, landscape: Landscape, chosen: Encoded) -> Suggestion:
     """Return the suggestion of a configuration."""
     predictor = landscape.predictor
     mean, variance = predictor.moments(chosen)

@@ -1,4 +1,4 @@
-r"""Posterior of the regret: what is still to be gained over the incumbent.
+r"""Posterior of the regret: the possible gain over the incumbent.
 
 For a function f drawn from the posterior, the simple regret of the incumbent x+ is f(x+) - min f over the feasible
 configurations. Its distribution over draws answers when to stop: once P(regret < epsilon) is large enough (Wilson 2024,
@@ -72,20 +72,20 @@ def sample_regret(
         lowest = np.unique(np.argmin(values, axis=1))
         nearby = perturbed(encoder, np.repeat(pool.genotypes[lowest], _PERTURBATIONS, axis=0), rng)
         anchors = pool[lowest[:_ANCHORS]]
-        pool = pool[_kept(values, lowest)]
+        pool = pool[_keep(values, lowest)]
         pool = pool.joined(Candidates.of(encoder, nearby, fixed))
     at_incumbent, values = _values(posterior, incumbent, anchors.encoded, pool.encoded, rng, feasibility, _LAST_DRAWS)
     return np.asarray(np.maximum(at_incumbent - values.min(axis=1), 0.0))
 
 
-def _promising(posterior: Posterior | StackedPosterior, found: Candidates) -> Candidates:
+def _promising(posterior: Posterior | StackedPosterior, pool: Candidates) -> Candidates:
     """Return the candidates with the lowest confidence bounds, the lowest first."""
-    mean, variance = posterior.predictor(_LAST_DRAWS).moments(found.encoded)
+    mean, variance = posterior.predictor(_LAST_DRAWS).moments(pool.encoded)
     bound = (mean - 2 * np.sqrt(variance)).mean(axis=0)
-    return found[np.argsort(bound, kind="stable")[:_POOL]]
+    return pool[np.argsort(bound, kind="stable")[:_POOL]]
 
 
-def _kept(values: FloatArray, lowest: NDArray[np.intp]) -> NDArray[np.intp]:
+def _keep(values: FloatArray, lowest: NDArray[np.intp]) -> NDArray[np.intp]:
     """Return the rows of the minima and of the configurations with the lowest confidence bounds, by (k, m) values."""
     finite = np.where(np.isfinite(values), values, np.nan)
     with warnings.catch_warnings():
@@ -106,14 +106,14 @@ def _values(
 ) -> tuple[FloatArray, FloatArray]:
     """Return new functions at the incumbent (k,) and at the pool (k, m), smaller is better, infinite if infeasible."""
     both = incumbent.concatenate(anchors)
-    drawn = _drawn(posterior, both, incumbent.concatenate(pool), rng, n_draws)
+    drawn = _draw(posterior, both, incumbent.concatenate(pool), rng, n_draws)
     values = np.copysign(1.0, posterior.y_sd) * drawn
     for model in feasibility:
-        values[:, 1:][infeasible(model, _drawn(model, both, pool, rng, n_draws))] = np.inf
+        values[:, 1:][infeasible(model, _draw(model, both, pool, rng, n_draws))] = np.inf
     return values[:, 0], values[:, 1:]
 
 
-def _drawn(
+def _draw(
     posterior: Posterior | StackedPosterior, anchors: Encoded, new: Encoded, rng: np.random.Generator, n_draws: int
 ) -> FloatArray:
     """Return `_FUNCTIONS` functions at m configurations."""
