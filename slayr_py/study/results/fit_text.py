@@ -50,7 +50,7 @@ def stack_lines(record: Mapping[str, Any]) -> list[str]:
 
 
 def fit_notes(record: Mapping[str, Any]) -> list[str]:
-    """Describe what failed in the fits behind a suggestion record and what was done, one note per fit concerned."""
+    """Describe the failures of the fits behind a suggestion record and their remedies, one note per fit."""
     if error := record.get("error"):
         return [f"no fit: {error}"]
     text = attempts_text(abandoned_attempts(record), entry(record, "diagnostics"))

@@ -169,7 +169,10 @@ def feasibility_of(study: Study, number: int, progress: Callable[[str], None] | 
 
 def _complete(study: Study, reduced: Mapping[str, Any], start_key: str) -> dict[str, Any]:
     """Return a stored record of a fit with what the study has only once: space, kernel and warm start."""
-    record = dict(reduced) if "space" in reduced else {"space": _space(study), **reduced}
+    record = dict(reduced)
+    if "space" not in record:
+        about = study_record(study) or {}  # a damaged study; without a space, the record is not readable
+        record["space"] = {key: about[key] for key in ("space", "graphs") if key in about}
     record["kernel"] = stored_kernel(study, record["kernel"])
     if set(record["start"] or ()) == {"trial"}:
         record["start"] = _trial(study, record["start"]["trial"]).user_attrs[start_key]
@@ -255,10 +258,3 @@ def _fit_record(study: Study, trial: FrozenTrial) -> Mapping[str, Any]:
     fitted = ", ".join(f"{first} to {last}" for first, last in to_ranges(fitted_numbers(study)))
     known = f"trials with a fit: {fitted}" if fitted else "no trial of this study has one"
     raise DataError(f"trial {trial.number} of study {study.study_name!r} has no fit (its phase: {phase}); {known}")
-
-
-def _space(study: Study) -> dict[str, Any]:
-    about = study_record(study)
-    if about is None:
-        raise KeyError("the study's own record")
-    return {key: about[key] for key in ("space", "graphs") if key in about}

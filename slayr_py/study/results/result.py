@@ -203,8 +203,8 @@ class Result:
         trials = len(self.study.get_trials(deepcopy=False))
         sampler = sampler_of(self.study)
         kernel = f"kernel={sampler.kernel!r}, " if sampler is not None else ""
-        if found := found_kernels(self.study):
-            kernel += f"found=[{found}], "
+        if kernels := found_kernels(self.study):
+            kernel += f"found=[{kernels}], "
         return f"Result({self.study.study_name!r}, {trials} trials, {kernel}{recommended}{best})"
 
     def _repr_html_(self) -> str:
@@ -213,8 +213,8 @@ class Result:
         sampler = sampler_of(self.study)
         if sampler is not None:
             lines.append(f"kernel: {sampler.kernel!r}")
-        if found := found_kernels(self.study):
-            lines.append(f"found: {found}")
+        if kernels := found_kernels(self.study):
+            lines.append(f"found: {kernels}")
         if feasible_trials(self.study):
             best = ", ".join(f"{name} = {cell(value)}" for name, value in self.best_config.items())
             lines.append(f"best: {self.best_value:.6g} at {best}")

@@ -26,15 +26,12 @@ def summary(reading: Reading) -> Iterator[Block]:
     best = reading.best
     fits = suggestion_table(reading.study)
     trusted = [] if fits.empty else [value for value in fits["trusted"].tolist() if isinstance(value, bool)]
+    remark = "passed all diagnostics" if trusted else "no fit yet"
     yield Cards(
         [
             ("best value", cell(best.value) if best else "–", f"trial {best.number}" if best else "no feasible trial"),
             ("trials", str(len(reading.trials)), counts or "none yet"),
-            (
-                "trusted fits",
-                f"{sum(trusted)} of {len(trusted)}",
-                "passed all diagnostics" if len(trusted) else "no fit yet",
-            ),
+            ("trusted fits", f"{sum(trusted)} of {len(trusted)}", remark),
         ]
     )
     yield Facts(list(_settings(reading)))
@@ -49,8 +46,8 @@ def _settings(reading: Reading) -> Iterator[tuple[str, str]]:
     if record:
         yield "objective", "noisy" if reading.noisy else "declared free of noise"
         yield "kernel", describe_kernel(record["kernel"])
-        if found := found_kernels(reading.study):
-            yield "found by search", found
+        if kernels := found_kernels(reading.study):
+            yield "found by search", kernels
         yield "acquisition", str(record.get("acquisition"))
         yield "initial design", f"{str(record.get('n_initial'))} configurations"
         yield "seed", str(record.get("seed"))

@@ -92,9 +92,9 @@ def write_report(
 
 def render(reading: Reading) -> str:
     """Return the page as HTML."""
-    sections = [section(reading, *one) for one in SECTIONS]
-    own = files("slayr_py.study.results.report") / "templates"
-    script = (own / "script.js").read_text(encoding="utf-8")
+    sections = [section(reading, key, title, content) for key, title, content in SECTIONS]
+    templates = files("slayr_py.study.results.report") / "templates"
+    script = (templates / "script.js").read_text(encoding="utf-8")
     environment = Environment(
         loader=PackageLoader("slayr_py.study.results.report", "templates"),
         autoescape=True,
@@ -107,11 +107,11 @@ def render(reading: Reading) -> str:
         title=reading.study.study_name,
         sections=sections,
         palette=PALETTE,
-        style=Markup((own / "style.css").read_text(encoding="utf-8")),
+        style=Markup((templates / "style.css").read_text(encoding="utf-8")),
         script=Markup(script),
         script_hash=base64.b64encode(hashlib.sha256(script.encode()).digest()).decode(),
         version=__version__,
-        made=f"{datetime.now(UTC):%Y-%m-%d %H:%M} UTC",
+        written=f"{datetime.now(UTC):%Y-%m-%d %H:%M} UTC",
     )
     return page.lstrip()
 

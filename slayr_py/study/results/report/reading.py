@@ -187,10 +187,5 @@ class Reading:
 
 def with_defaults(encoder: Encoder, encoded: Encoded) -> FloatArray:
     """Return the unit values (D,) of one configuration; inactive parameters have the default of the space."""
-    defaults = [d.unit_values(np.array([d.number(_default(encoder, d.name))]))[0] for d in encoder.dimensions]
+    defaults = [d.unit_value(encoder.space[d.name].default_value) for d in encoder.dimensions]
     return np.where(encoded.active[0], encoded.unit_values[0], defaults)
-
-
-def _default(encoder: Encoder, name: str) -> Any:
-    value = encoder.space[name].default_value
-    return value.item() if isinstance(value, np.generic) else value
