@@ -49,8 +49,6 @@ STUDY = [
     ["declared_space", "inferred_space"],
     ["sampler"],
     ["results"],
-    ["report"],
-    ["result"],
     ["run"],
 ]
 

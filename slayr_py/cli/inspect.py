@@ -16,23 +16,23 @@ from slayr_py.cli.studies import load_study
 from slayr_py.cli.wrapping import wrapped
 from slayr_py.display import cell, config_lines, printable, table_text
 from slayr_py.errors import DataError
-from slayr_py.inference import CHECKS, INFLUENTIAL
 from slayr_py.study import (
     FAILURE_KEY,
+    FIT_COLUMNS,
     Result,
     convergence_figure,
     describe_kernel,
     fit_notes,
+    fit_table,
+    fits_remarks,
     found_kernels,
     has_recommendation,
-    limits_text,
     quiet_optuna,
     regret_table,
     search_table,
     space_of,
     study_record,
     suggestion_record,
-    suggestion_table,
     trials_table,
 )
 
@@ -94,9 +94,7 @@ def run(study: str, *, study_name: str | None, n_trials: int, figure: Path | Non
 
     _print_regret(regret_table(loaded))
     _print_searches(search_table(loaded))
-    fits = suggestion_table(loaded)
-    if not fits.empty:
-        fits = fits[fits["phase"].isin(["model", "random"])]
+    fits = fit_table(loaded)
     _print(f"\nfits{_last(len(fits), n_trials)}")
     if fits.empty:
         _print("  none yet: all trials belong to the initial design")
@@ -142,34 +140,20 @@ def _print_searches(searches: pd.DataFrame) -> None:
 
 def _print_fits(fits: pd.DataFrame, records: Mapping[int, Mapping[str, Any]]) -> None:
     """Print one row per fit, then the discarded attempts and the limits of the diagnostics."""
-    optional = ("pareto_k", "loo_pareto_k_max", "feasible")
-    columns = {
-        name: column for name, column in _FIT_COLUMNS.items() if name not in optional or fits[name].notna().any()
-    }
+    columns = {name: column for name, column in FIT_COLUMNS.items() if fits[name].notna().any()}
     cells = {title: [_cell(value, form) for value in fits[name]] for name, (title, form) in columns.items()}
     doubtful = [trusted is False for trusted in fits["trusted"].tolist()]
-    cells["number"] = [f"{n}{'*' if mark else ' '}" for n, mark in zip(cells["number"], doubtful, strict=True)]
+    number = FIT_COLUMNS["number"][0]
+    cells[number] = [f"{n}{'*' if mark else ' '}" for n, mark in zip(cells[number], doubtful, strict=True)]
     _print(table_text(pd.DataFrame(cells)))
     if any(doubtful):
         _print("  * this suggestion does not come from a fit that passed its diagnostics")
-    influential = []
-    limits = None
-    for number in fits["number"]:
-        record = records[number]
-        diagnostics = record.get("diagnostics", {})
+    shown = {number: records[number] for number in fits["number"]}
+    for number, record in shown.items():
         for note in fit_notes(record):
             typer.echo(wrapped(f"trial {number}: {note}"))
-        if diagnostics.get("loo_influential"):
-            influential.append(number)
-        if text := limits_text(diagnostics):
-            limits = f"limits, as of trial {number}: {text}"
-    if notes := records[fits["number"].iloc[-1]].get("diagnostics", {}).get("kernel_notes"):
-        typer.echo(wrapped(f"kernel, as of trial {fits['number'].iloc[-1]}: {'; '.join(map(str, notes))}"))
-    if limits:
-        typer.echo(wrapped(limits))
-    if influential:
-        numbers = ", ".join(map(str, influential))
-        typer.echo(wrapped(f"influential observations (k_loo above its limit) in trial {numbers}: {INFLUENTIAL}"))
+    for remark in fits_remarks(shown):
+        typer.echo(wrapped(remark))
 
 
 def _cell(value: Any, form: str) -> str:
@@ -177,23 +161,6 @@ def _cell(value: Any, form: str) -> str:
     if form and isinstance(value, float) and math.isfinite(value):
         return f"{value:{form}}"
     return " ".join(cell(value).split())
-
-
-_FIT_COLUMNS = {
-    "number": ("number", ""),
-    "phase": ("phase", ""),
-    "kernel": ("kernel", ""),
-    "method": ("method", ""),
-    "observations": ("n", ""),
-    **{name: (check.short, check.form) for name, check in CHECKS.items()},
-    "start": ("start", ""),
-    "since_nuts": ("since_nuts", ""),
-    "attempts": ("attempts", ""),
-    "ok": ("ok", ""),
-    "feasible": ("feasible", ".2f"),
-    "seconds_fit": ("fit [s]", ".1f"),
-    "seconds_acquisition": ("acq [s]", ".1f"),
-}
 
 
 def _last(count: int, shown: int) -> str:

@@ -3,19 +3,21 @@
 import slayr_py.progress_bar  # noqa: F401  # before Optuna, see there
 from slayr_py.study.model.kernel_searches import default_search as default_search
 from slayr_py.study.proposal import LOOP_OPTIONS as LOOP_OPTIONS, Phase
-from slayr_py.study.report.page import write_report as write_report
-from slayr_py.study.result import Result
 from slayr_py.study.results.dashboard import save_to_dashboard
+from slayr_py.study.results.figures import convergence_figure, importance_figure
 from slayr_py.study.results.fit_text import (
     attempts_text as attempts_text,
     fit_notes as fit_notes,
+    fits_remarks as fits_remarks,
     limits_text as limits_text,
 )
-from slayr_py.study.results.importance_figure import importance_figure
 from slayr_py.study.results.recommendation import Recommendation, has_recommendation as has_recommendation
 from slayr_py.study.results.refits import last_fitted as last_fitted, posterior_of, replay
+from slayr_py.study.results.report.page import write_report as write_report
+from slayr_py.study.results.result import Result
 from slayr_py.study.results.tables import (
-    convergence_figure,
+    FIT_COLUMNS as FIT_COLUMNS,
+    fit_table as fit_table,
     found_kernels as found_kernels,
     regret_table,
     search_table,

@@ -228,7 +228,7 @@ class Proposer:
             pending=pending(study, space, trial, design),
             # Failed trials too: a model that ignores failures would suggest their configurations again.
             exclude=excluded(study, space, fitted.model.observed.configs if self.noisy else ()),
-            conditions=[fit.posterior for fit in fitted.feasibility],
+            feasibility=[fit.posterior for fit in fitted.feasibility],
             fixed=fixed,
         )
 

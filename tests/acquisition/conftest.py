@@ -39,7 +39,7 @@ def landscape_of():
     def make(space, f, slope, **options):
         encoder = Encoder(space) if not isinstance(space, Encoder) else space
         state = State(0.0, 1, len(encoder.names))
-        return Landscape(encoder, KnownFunction(f, slope), LowerConfidenceBound(), state, **options)
+        return Landscape(encoder, KnownFunction(f, slope), 1, LowerConfidenceBound(), state, **options)
 
     return make
 

@@ -22,8 +22,7 @@ from slayr_py.study import (
     minimize,
     posterior_of,
     proposal,
-    replay_parts,
-    replay_trial,
+    replay,
     suggestion_table,
 )
 from slayr_py.study.storage.attributes import FIT_KEY, START_KEY, SUGGESTION_KEY
@@ -86,10 +85,8 @@ def test_every_part_is_recorded(study):
 @pytest.mark.stan
 def test_fits_are_replayed_part_by_part(study):
     for number in (4, 6):
-        assert all(again.identical for _, again in replay_parts(study, number))
-    assert [record["kernel"]["name"] for record, _ in replay_parts(study, 4)] == ["matern", "composite"]
-    with pytest.raises(DataError, match=r"stack of 2 fits: use slayr_py.study.replay_parts"):
-        replay_trial(study, 6)
+        assert all(again.identical for again in replay(study, number))
+    assert [again.record["kernel"]["name"] for again in replay(study, 4)] == ["matern", "composite"]
 
 
 @pytest.mark.stan

@@ -100,7 +100,7 @@ def posterior_of_all(study: Study, progress: Callable[[str], None] | None = None
     last = recorded_fits(study, numbers[-1]) if (numbers := fitted_numbers(study)) else None
     # The trials of a recorded fit are finished ones: equal numbers of them are the same trials.
     if last is not None and last.n == len(observations(study, space_of(study)).numbers):
-        return last.again(progress)
+        return last.repeat(progress)
     declared = declared_space(study) or (_recorded_space(study, last) if last is not None else None)
     if declared is None:
         raise DataError(

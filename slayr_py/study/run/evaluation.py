@@ -112,7 +112,7 @@ class TrialEvaluations:
             for future, running in self.running.items():
                 future.cancel()
                 running.heartbeats.close()
-            if error is not None and is_storage_error(error) and self.unsaved is not None:
+            if isinstance(error, Exception) and is_storage_error(error) and self.unsaved is not None:
                 self._store_again(*self.unsaved, error)
             for running in self.running.values():
                 self._abandon(running.trial, error)

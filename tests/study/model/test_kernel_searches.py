@@ -20,7 +20,7 @@ from slayr_py.inference import GaussianProcess, StackedGaussianProcess
 from slayr_py.search import KernelSearch
 from slayr_py.search.workers import Workers
 from slayr_py.space import Encoder
-from slayr_py.study import StanGPSampler, create_study, minimize, replay_parts
+from slayr_py.study import StanGPSampler, create_study, minimize, replay
 from slayr_py.study.model import kernel_searches
 from slayr_py.study.model.kernel_searches import LoopSearch, default_search, due
 from slayr_py.study.storage.attributes import FIT_KEY, SEARCH_KEY
@@ -350,7 +350,7 @@ def test_results_and_the_command_line_show_what_was_found(study, url, slayr):
 
 @pytest.mark.stan
 def test_fits_are_recorded_part_by_part(study):
-    assert all(again.identical for _, again in replay_parts(study, 10))
+    assert all(again.identical for again in replay(study, 10))
     assert FIT_KEY + ":success" not in study.trials[11].user_attrs
     sampler = StanGPSampler(PLANE, kernel=KernelSearch(PLANE, **QUICK), **SMALL)
     study.sampler = sampler

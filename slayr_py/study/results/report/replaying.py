@@ -7,9 +7,9 @@ from collections.abc import Iterator
 
 from optuna.storages import InMemoryStorage, JournalStorage
 
-from slayr_py.study.report.blocks import Block, Code, Notice, Paragraph
-from slayr_py.study.report.reading import Reading
 from slayr_py.study.results.refits import fitted_numbers
+from slayr_py.study.results.report.blocks import Block, Code, Notice, Paragraph
+from slayr_py.study.results.report.reading import Reading
 from slayr_py.study.storage.opening import url_without_password
 from slayr_py.study.storage.optuna_private import journal_of, storage_of
 from slayr_py.study.storage.trials import to_ranges

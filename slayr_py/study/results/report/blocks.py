@@ -1,65 +1,68 @@
-"""The parts of a section: paragraphs, tables, figures and code. The template has a macro for each ``kind``."""
+"""The parts of a section: paragraphs, tables, figures and code. The template has a macro for each."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, Literal
+from typing import Any, Literal
 
 from markupsafe import Markup
 
 from slayr_py.display import cell
 
 
+class Block:
+    """A part of a section; the template has a macro with the name of its class."""
+
+    @property
+    def kind(self) -> str:
+        """Name of its macro."""
+        return type(self).__name__.lower()
+
+
 @dataclass(frozen=True)
-class Paragraph:
+class Paragraph(Block):
     """Plain text."""
 
     text: str
-    kind: ClassVar[str] = "paragraph"
 
 
 @dataclass(frozen=True)
-class Notice:
+class Notice(Block):
     """A remark, a warning, or the reason for a part that is missing."""
 
     text: str
     level: Literal["note", "warning", "error"] = "note"
-    kind: ClassVar[str] = "notice"
 
 
 @dataclass(frozen=True)
-class Heading:
+class Heading(Block):
     """A heading below that of the section."""
 
     text: str
-    kind: ClassVar[str] = "heading"
 
 
 @dataclass(frozen=True)
-class Facts:
+class Facts(Block):
     """Names and values."""
 
     items: Sequence[tuple[str, str]]
-    kind: ClassVar[str] = "facts"
 
 
 @dataclass(frozen=True)
-class Cards:
+class Cards(Block):
     """Labels, values and remarks at the top of the page."""
 
     items: Sequence[tuple[str, str, str]]
-    kind: ClassVar[str] = "cards"
 
 
 @dataclass(frozen=True)
-class Code:
+class Code(Block):
     """Commands or Python lines, with a label."""
 
     label: str
     text: str
-    kind: ClassVar[str] = "code"
 
 
 @dataclass(frozen=True)
@@ -87,7 +90,7 @@ def _key(value: float) -> float | None:
 
 
 @dataclass(frozen=True)
-class Table:
+class Table(Block):
     """A table in a region that scrolls.
 
     Attributes
@@ -106,7 +109,6 @@ class Table:
     columns: Sequence[str]
     rows: Sequence[Sequence[Cell]]
     interactive: bool = False
-    kind: ClassVar[str] = "table"
 
     @property
     def numeric(self) -> list[bool]:
@@ -125,7 +127,7 @@ def _plain(value: Any) -> Any:
 
 
 @dataclass(frozen=True)
-class Drawing:
+class Drawing(Block):
     """A figure as inline SVG, and its text alternative.
 
     Attributes
@@ -147,18 +149,18 @@ class Drawing:
     svg: Markup
     table: Table | None = None
     wide: bool = False
-    kind: ClassVar[str] = "drawing"
 
 
 @dataclass(frozen=True)
-class Drawings:
+class Drawings(Block):
     """Figures side by side where the page is wide enough."""
 
     drawings: Sequence[Drawing]
-    kind: ClassVar[str] = "drawings"
 
 
-Block = Paragraph | Notice | Heading | Facts | Cards | Code | Table | Drawing | Drawings
+def sentence(text: object) -> str:
+    """Return a text with a capital at its start and a full stop at its end."""
+    return f"{str(text)[:1].upper()}{str(text)[1:]}."
 
 
 @dataclass(frozen=True)

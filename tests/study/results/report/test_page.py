@@ -13,10 +13,10 @@ from testing_reports import IMAGE, SCRIPT, filled, without_stan
 import slayr_py as sl
 from slayr_py.errors import DataError, InferenceError, StorageError
 from slayr_py.study import ask, create_study, minimize
-from slayr_py.study.report.blocks import Notice
-from slayr_py.study.report.page import SECTIONS, render, section, write_report
-from slayr_py.study.report.reading import Absent, Reading
-from slayr_py.study.report.stopping import stopping
+from slayr_py.study.results.report.blocks import Notice
+from slayr_py.study.results.report.page import SECTIONS, render, section, write_report
+from slayr_py.study.results.report.reading import Absent, Reading
+from slayr_py.study.results.report.stopping import stopping
 from slayr_py.study.storage.attributes import FIT_KEY, REGRET_KEY, STUDY_KEY, SUGGESTION_KEY
 
 TITLES = [title for _, title, _ in SECTIONS]
@@ -128,11 +128,15 @@ def test_control_characters_are_visible(plane):
 def test_a_failing_section_gives_the_error_and_the_others_are_whole(plane):
     study = filled(plane, 8)
 
+    calls = []
+
     def fail():
+        calls.append(1)
         raise InferenceError("the chains <died>")
 
     page = render(Reading(study, fit=fail))
     check_structure(page)
+    assert len(calls) == 1  # a fit that failed is not repeated
     found = errors(page)
     assert len(found) >= 4 and all("InferenceError: the chains <died>" in one for one in found)
     assert "<svg" in part(page, "convergence") and "trials-table" in part(page, "trials")
@@ -143,8 +147,13 @@ def test_what_a_section_has_before_it_fails_is_kept():
         yield Notice("first")
         raise ValueError("second\nline")
 
+    def absent(reading):
+        yield Notice("first")
+        raise Absent("nothing here")
+
     blocks = section(None, "k", "K", content).blocks
     assert [block.text for block in blocks] == ["first", "This section is incomplete. ValueError: second line"]
+    assert section(None, "k", "K", absent).blocks == [Notice("first"), Notice("nothing here")]
 
 
 def test_damaged_records_end_in_a_page(plane):
@@ -165,18 +174,6 @@ def test_the_posterior_is_fitted_once_and_slow_steps_are_announced(plane):
     render(Reading(study, steps.append, lambda: calls.append(1) or fit()))
     assert len(calls) == 1
     assert steps[0] == "fitting the model to all finished trials" and len(steps) == len(set(steps)) > 2
-
-
-def test_a_fit_that_failed_is_not_repeated(plane):
-    study = filled(plane, 8)
-    calls = []
-
-    def fail():
-        calls.append(1)
-        raise InferenceError("no")
-
-    render(Reading(study, fit=fail))
-    assert len(calls) == 1
 
 
 def test_stacks_have_the_hyperparameters_of_each_kernel(plane):
@@ -235,15 +232,6 @@ def test_the_file_is_returned_and_an_unwritable_one_is_an_error(plane, tmp_path)
     assert path.read_text(encoding="utf-8").startswith("<!doctype html>")
     with pytest.raises(StorageError, match="cannot be written"):
         write_report(study, tmp_path / "none" / "r.html")
-
-
-def test_absent_is_a_note_and_no_error():
-    def content(reading):
-        raise Absent("nothing here")
-        yield
-
-    (block,) = section(None, "k", "K", content).blocks
-    assert block == Notice("nothing here")
 
 
 @pytest.mark.stan

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 from testing_reports import SCRIPT, filled, hostile_space, without_stan
 
-from slayr_py.study.report.page import render
-from slayr_py.study.report.reading import Reading
+from slayr_py.study.results.report.page import render
+from slayr_py.study.results.report.reading import Reading
 
 
 @pytest.fixture(scope="session")

@@ -6,9 +6,10 @@ from collections import Counter
 from collections.abc import Iterator
 
 from slayr_py.study.feasibility import SUCCESS
-from slayr_py.study.report.blocks import Block, Cell, Drawings, Heading, Notice, Paragraph, Table
-from slayr_py.study.report.reading import Reading
-from slayr_py.study.report.slices import line_notes, lines, probability_slices
+from slayr_py.study.results.report.blocks import Block, Cell, Drawings, Heading, Notice, Paragraph, Table
+from slayr_py.study.results.report.grids import line_notes
+from slayr_py.study.results.report.reading import Reading
+from slayr_py.study.results.report.slices import lines_of, probability_slices
 from slayr_py.study.storage.attributes import FAILURE_KEY
 
 
@@ -28,21 +29,21 @@ def feasibility(reading: Reading) -> Iterator[Block]:
         yield Table(
             "constraints-table", "Constraints; a value of at most 0 is feasible.", *_counts(reading, constraints)
         )
-    conditions = reading.conditions
-    if not conditions:
+    models = reading.feasibility
+    if not models:
         yield Notice("No model of failures or constraints was fitted for the last suggestion, so none is drawn.")
         return
     reading.progress("predicting the probability of feasibility")
-    names = ", ".join("success of the evaluation" if name == SUCCESS else name for name in conditions)
+    names = ", ".join("success of the evaluation" if name == SUCCESS else name for name in models)
     yield Heading("Probability along the parameters")
     yield Paragraph(
         f"Models behind the last suggestion: {names}. Probabilities through {reading.centre.what}, as in the slices."
     )
-    for name, posterior in conditions.items():
+    for name, posterior in models.items():
         if not (checks := posterior.check()).ok:
             yield Notice(f"The model of {name} failed its diagnostics: {'; '.join(checks.messages)}", "warning")
-    yield Drawings(probability_slices(reading, conditions))
-    yield from line_notes(lines(reading.encoder, reading.centre))
+    yield Drawings(probability_slices(reading, models))
+    yield from line_notes(lines_of(reading))
 
 
 def _counts(reading: Reading, constraints: list[str]) -> tuple[list[str], list[list[Cell]]]:

@@ -16,19 +16,19 @@ from optuna import Study
 from slayr_py.display import printable
 from slayr_py.errors import StorageError
 from slayr_py.inference import Posterior
-from slayr_py.study.report.blocks import Block, Notice, Section
-from slayr_py.study.report.feasibility import feasibility
-from slayr_py.study.report.fits import fits
-from slayr_py.study.report.hyperparameters import hyperparameters
-from slayr_py.study.report.importances import importances
-from slayr_py.study.report.maps import maps
-from slayr_py.study.report.overview import configurations, summary
-from slayr_py.study.report.palette import PALETTE
-from slayr_py.study.report.reading import Absent, Reading
-from slayr_py.study.report.replaying import replaying
-from slayr_py.study.report.slices import slices
-from slayr_py.study.report.stopping import stopping
-from slayr_py.study.report.trials import convergence, trials
+from slayr_py.study.results.report.blocks import Block, Notice, Section
+from slayr_py.study.results.report.feasibility import feasibility
+from slayr_py.study.results.report.fits import fits
+from slayr_py.study.results.report.hyperparameters import hyperparameters
+from slayr_py.study.results.report.importances import importances
+from slayr_py.study.results.report.maps import maps
+from slayr_py.study.results.report.overview import configurations, summary
+from slayr_py.study.results.report.palette import PALETTE
+from slayr_py.study.results.report.reading import Absent, Reading
+from slayr_py.study.results.report.replaying import replaying
+from slayr_py.study.results.report.slices import slices
+from slayr_py.study.results.report.stopping import stopping
+from slayr_py.study.results.report.trials import convergence, trials
 from slayr_py.study.sampler import check_one_objective
 from slayr_py.version import __version__
 
@@ -92,11 +92,11 @@ def write_report(
 
 def render(reading: Reading) -> str:
     """Return the page as HTML."""
-    sections = [section(reading, *one) for one in SECTIONS]
-    own = files("slayr_py.study.report") / "templates"
-    script = (own / "script.js").read_text(encoding="utf-8")
+    sections = [section(reading, key, title, content) for key, title, content in SECTIONS]
+    templates = files("slayr_py.study.results.report") / "templates"
+    script = (templates / "script.js").read_text(encoding="utf-8")
     environment = Environment(
-        loader=PackageLoader("slayr_py.study.report", "templates"),
+        loader=PackageLoader("slayr_py.study.results.report", "templates"),
         autoescape=True,
         finalize=shown,
         undefined=StrictUndefined,
@@ -107,11 +107,11 @@ def render(reading: Reading) -> str:
         title=reading.study.study_name,
         sections=sections,
         palette=PALETTE,
-        style=Markup((own / "style.css").read_text(encoding="utf-8")),
+        style=Markup((templates / "style.css").read_text(encoding="utf-8")),
         script=Markup(script),
         script_hash=base64.b64encode(hashlib.sha256(script.encode()).digest()).decode(),
         version=__version__,
-        made=f"{datetime.now(UTC):%Y-%m-%d %H:%M} UTC",
+        written=f"{datetime.now(UTC):%Y-%m-%d %H:%M} UTC",
     )
     return page.lstrip()
 

@@ -5,9 +5,9 @@ import re
 import numpy as np
 from matplotlib import rcParams
 
-from slayr_py.study.report.blocks import Cell, Table
-from slayr_py.study.report.figures import drawing, figure_and_axes, number, scale, short
-from slayr_py.study.report.palette import PALETTE, VARIABLES, light
+from slayr_py.study.results.report.blocks import Cell, Table
+from slayr_py.study.results.report.figures import drawing, figure_and_axes, number, scale, short
+from slayr_py.study.results.report.palette import PALETTE, VARIABLES, light
 
 
 def example(key="fig", label="$a_1$ <b>&"):

@@ -9,9 +9,9 @@ from optuna.storages.journal import JournalFileBackend
 from sqlalchemy import make_url
 from testing_reports import filled
 
-from slayr_py.study.report import replaying
-from slayr_py.study.report.blocks import Code, Notice
-from slayr_py.study.report.reading import Reading
+from slayr_py.study.results.report import replaying
+from slayr_py.study.results.report.blocks import Code, Notice
+from slayr_py.study.results.report.reading import Reading
 
 
 def code(study) -> dict[str, str]:

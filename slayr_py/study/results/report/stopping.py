@@ -1,17 +1,18 @@
-"""What the stopping rule of the study found after each trial."""
+"""Estimates of the stopping rule of the study after each trial."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
-from slayr_py.study.report.blocks import Block, Drawing, Drawings, Notice, Paragraph, Table
-from slayr_py.study.report.figures import drawing, figure_and_axes, scale
-from slayr_py.study.report.palette import light
-from slayr_py.study.report.reading import Reading
+from slayr_py.study.results.report.blocks import Block, Drawing, Drawings, Notice, Paragraph, Table
+from slayr_py.study.results.report.figures import drawing, figure_and_axes, scale
+from slayr_py.study.results.report.palette import light
+from slayr_py.study.results.report.reading import Reading
 from slayr_py.study.results.tables import regret_table
 
 _NUMBERS = ["number", "observations", "epsilon", "target", "probability", "mean", "upper"]
@@ -41,13 +42,10 @@ def _probability(table: pd.DataFrame, numbers: Table) -> Drawing:
     last = table.iloc[-1]
 
     def draw() -> Figure:
-        figure, axes = figure_and_axes()
+        figure, axes = _over_trials("P(regret < epsilon)")
         axes.plot(table["number"], table["probability"], "o-", color=light("model"), ms=4, label="probability")
         axes.step(table["number"], table["target"], where="mid", color=light("best"), ls="--", label="wanted")
         axes.set_ylim(-0.03, 1.03)
-        axes.set_ylabel("P(regret < epsilon)")
-        axes.set_xlabel("trial")
-        scale(axes.xaxis, log=False, integer=True)
         axes.legend(loc="best")
         return figure
 
@@ -63,21 +61,25 @@ def _regret(table: pd.DataFrame) -> Drawing:
     log = len(positive) > 0 and positive.max() > 30 * positive.min()
 
     def draw() -> Figure:
-        figure, axes = figure_and_axes()
+        figure, axes = _over_trials("regret")
         label = f"{last['target']:.0%} bound"
         axes.plot(table["number"], table["upper"], "-", color=light("model"), lw=1.2, label=label)
         axes.plot(table["number"], table["mean"], "o-", color=light("model"), ms=4, label="mean")
         axes.step(table["number"], table["epsilon"], where="mid", color=light("best"), ls="--", label="epsilon")
         if log:
             axes.set_ylim(positive.min() / 1.5, positive.max() * 1.5)
-        axes.set_ylabel("regret")
-        axes.set_xlabel("trial")
-        scale(axes.xaxis, log=False, integer=True)
         scale(axes.yaxis, log)
         axes.legend(loc="lower left", bbox_to_anchor=(0, 1), ncols=3, columnspacing=1)  # above the lines
         return figure
 
-    text = (
-        f"Posterior of the regret after each trial: mean {last['mean']:.3g} and upper bound {last['upper']:.3g} at the "
-    )
-    return drawing("regret-size", "Regret", f"{text}end; epsilon is {last['epsilon']:g}.", draw)
+    text = f"Posterior of the regret after each trial: mean {last['mean']:.3g} and upper bound {last['upper']:.3g} at "
+    return drawing("regret-size", "Regret", f"{text}the end; epsilon is {last['epsilon']:g}.", draw)
+
+
+def _over_trials(quantity: str) -> tuple[Figure, Any]:
+    """Return an empty figure of a quantity over the trials."""
+    figure, axes = figure_and_axes()
+    axes.set_ylabel(quantity)
+    axes.set_xlabel("trial")
+    scale(axes.xaxis, log=False, integer=True)
+    return figure, axes

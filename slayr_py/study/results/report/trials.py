@@ -10,12 +10,13 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from slayr_py.errors import SlayrError
-from slayr_py.study.report.blocks import Block, Cell, Notice, Table
-from slayr_py.study.report.figures import drawing
-from slayr_py.study.report.reading import Absent, Reading
+from slayr_py.study.results.figures import convergence_figure
 from slayr_py.study.results.recommendation import has_recommendation
-from slayr_py.study.results.tables import convergence_figure, feasible_trials, finite_trials, trials_table
-from slayr_py.study.storage.attributes import FAILURE_KEY, suggestion_record
+from slayr_py.study.results.report.blocks import Block, Cell, Notice, Table
+from slayr_py.study.results.report.figures import drawing
+from slayr_py.study.results.report.reading import Absent, Reading
+from slayr_py.study.results.tables import feasible_trials, finite_trials, trials_table
+from slayr_py.study.storage.attributes import ERROR_KEY, FAILURE_KEY, suggestion_record
 from slayr_py.study.storage.trials import known_error
 
 
@@ -76,32 +77,34 @@ def trials(reading: Reading) -> Iterator[Block]:
 
 
 def _table(reading: Reading) -> Table:
+    trials = reading.trials
     frame = trials_table(reading.study, reading.space).astype(object)
-    names = [name.removeprefix("params_") for name in frame.columns[3:]]
-    constraints = sorted({name for trial in reading.trials for name in trial.constraints})
-    reasons = [trial.user_attrs.get(FAILURE_KEY) for trial in reading.trials]
-    errors = [trial.user_attrs.get("y_sd") for trial in reading.trials]
-    columns = ["trial", "value", *(["sd"] if any(errors) else []), "best so far", "state", "phase"]
-    columns += [name for name in names] + [f"constraint {name}" for name in constraints]
-    columns += ["failure"] if any(reasons) else []
-    rows = []
-    for trial, values, best in zip(reading.trials, frame.itertuples(index=False), _best_so_far(reading), strict=True):
-        is_best = reading.best is not None and trial.number == reading.best.number
-        row = [Cell.of(trial.number), Cell.of(_number(values[1]), mark="best" if is_best else "")]
-        row += [Cell.of(trial.user_attrs.get("y_sd"))] if any(errors) else []
-        row += [Cell.of(best), Cell.of(trial.state.name.lower(), mark=trial.state.name.lower())]
-        row += [Cell.of(suggestion_record(trial).get("phase"))]
-        row += [Cell.of(_number(value)) for value in values[3:]]
-        row += [_excess(trial.constraints.get(name)) for name in constraints]
-        row += [Cell.of(trial.user_attrs.get(FAILURE_KEY))] if any(reasons) else []
-        rows.append(row)
+    constraints = sorted({name for trial in trials for name in trial.constraints})
+    best = None if reading.best is None else reading.best.number
+    columns = [
+        ("trial", [Cell.of(trial.number) for trial in trials]),
+        ("value", [_cell(x, "best" if t.number == best else "") for t, x in zip(trials, frame["value"], strict=True)]),
+        *_optional("sd", [trial.user_attrs.get(ERROR_KEY) for trial in trials]),
+        ("best so far", [Cell.of(value) for value in _best_so_far(reading)]),
+        ("state", [Cell(state, mark=state) for state in (trial.state.name.lower() for trial in trials)]),
+        ("phase", [Cell.of(suggestion_record(trial).get("phase")) for trial in trials]),
+        *((name.removeprefix("params_"), [_cell(value) for value in frame[name]]) for name in frame.columns[3:]),
+        *((f"constraint {name}", [_excess(trial.constraints.get(name)) for trial in trials]) for name in constraints),
+        *_optional("failure", [trial.user_attrs.get(FAILURE_KEY) for trial in trials]),
+    ]
     caption = "All trials. A constraint holds where its value is at most 0." if constraints else "All trials."
-    return Table("trials-table", caption, columns, rows, interactive=True)
+    rows = list(zip(*(cells for _, cells in columns), strict=True))
+    return Table("trials-table", caption, [title for title, _ in columns], rows, interactive=True)
 
 
-def _number(value: Any) -> Any:
-    """Return a value of a data frame as a plain Python object."""
-    return value.item() if isinstance(value, np.generic) else value
+def _optional(title: str, values: list[Any]) -> list[tuple[str, list[Cell]]]:
+    """Return a column if any trial has a value."""
+    return [(title, [Cell.of(value) for value in values])] if any(values) else []
+
+
+def _cell(value: Any, mark: str = "") -> Cell:
+    """Return the cell of a value of a data frame."""
+    return Cell.of(value.item() if isinstance(value, np.generic) else value, mark=mark)
 
 
 def _excess(value: float | None) -> Cell:

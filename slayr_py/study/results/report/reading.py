@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from functools import cached_property
+from functools import wraps
 from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 from ConfigSpace import ConfigurationSpace
-from numpy.typing import NDArray
 from optuna import Study
 from optuna.study import StudyDirection
 from optuna.trial import FrozenTrial
@@ -17,7 +16,7 @@ from scipy.special import ndtr
 from slayr_py.inference import Posterior
 from slayr_py.space import Encoded, Encoder, FloatArray
 from slayr_py.study.results.recommendation import Recommendation, is_noisy, posterior_of_all, recommend
-from slayr_py.study.results.refits import conditions_of, fitted_numbers, last_fitted
+from slayr_py.study.results.refits import feasibility_of, fitted_numbers
 from slayr_py.study.results.tables import best_trial
 from slayr_py.study.sampler import declared_space, space_of
 from slayr_py.study.storage.attributes import study_record
@@ -43,11 +42,27 @@ class Centre(NamedTuple):
     """"the best configuration (trial 12)" or "the recommended configuration (trial 12)"."""
 
 
+def once(compute: Callable[[Reading], _Value]) -> Callable[[Reading], _Value]:
+    """Compute a value of a study at its first use; if that fails, raise the same error at every use."""
+
+    @wraps(compute)
+    def remembered(reading: Reading) -> _Value:
+        if compute not in reading.outcomes:
+            try:
+                reading.outcomes[compute] = compute(reading), None
+            except Exception as error:  # every section that needs the value gives the reason
+                reading.outcomes[compute] = None, error
+        value: _Value
+        value, failure = reading.outcomes[compute]
+        if failure is not None:
+            raise failure
+        return value
+
+    return remembered
+
+
 class Reading:
     """A study as the sections of its report read it.
-
-    Everything is computed at its first use. What fails then, fails again at every use, so that each section that needs
-    it gives the reason.
 
     Parameters
     ----------
@@ -67,47 +82,32 @@ class Reading:
         self.study = study
         self.fit = fit or (lambda: posterior_of_all(study))
         self.progress = progress or (lambda step: None)
-        self._values: dict[str, Any] = {}
-        self._failures: dict[str, Exception] = {}
-
-    @cached_property
-    def trials(self) -> list[FrozenTrial]:
-        """All trials in order."""
-        return self.study.get_trials(deepcopy=False)
-
-    @cached_property
-    def record(self) -> Mapping[str, Any]:
-        """The record of the study; empty if it was not created by this package."""
-        return study_record(self.study) or {}
+        self.outcomes: dict[Callable[[Reading], Any], tuple[Any, Exception | None]] = {}
+        self.trials = study.get_trials(deepcopy=False)
+        self.record: Mapping[str, Any] = study_record(study) or {}
+        self.maximize = study.direction == StudyDirection.MAXIMIZE
+        self.noisy = is_noisy(study)
 
     @property
-    def maximize(self) -> bool:
-        """Whether larger values are better."""
-        return self.study.direction == StudyDirection.MAXIMIZE
-
-    @cached_property
-    def noisy(self) -> bool:
-        """Whether the objective was declared noisy."""
-        return is_noisy(self.study)
-
-    @cached_property
-    def space(self) -> ConfigurationSpace | None:
-        """The declared space; None if the study has none."""
-        return space_of(self.study) if self.record or declared_space(self.study) is not None else None
-
-    @cached_property
+    @once
     def best(self) -> FrozenTrial | None:
         """The best feasible trial; None if there is none."""
         return best_trial(self.study)
 
     @property
-    def observed(self) -> Observations:
-        """The trials that a model is fitted to."""
-        if self.space is None:
-            raise Absent(self._without_model())
-        return observations(self.study, self.space)
+    @once
+    def space(self) -> ConfigurationSpace | None:
+        """The declared space; None if the study has none."""
+        return space_of(self.study) if self.record or declared_space(self.study) is not None else None
 
     @property
+    @once
+    def observed(self) -> Observations:
+        """The trials that a model is fitted to."""
+        return observations(self.study, self._declared_space())
+
+    @property
+    @once
     def posterior(self) -> Posterior:
         """The posterior given all finished trials.
 
@@ -116,17 +116,26 @@ class Reading:
         Absent
             If the study has no model, or no fit yet.
         """
-        return self.once("posterior", self._fitted)
+        self._declared_space()
+        if not fitted_numbers(self.study):
+            raise Absent("No model has been fitted yet: no trial was suggested by one.")
+        self.progress("fitting the model to all finished trials")
+        return self.fit()
 
     @property
-    def conditions(self) -> dict[str, Posterior]:
+    @once
+    def feasibility(self) -> dict[str, Posterior]:
         """The models of failures and constraints behind the last fit, by name."""
-        return self.once("conditions", self._fitted_conditions)
+        if not (numbers := fitted_numbers(self.study)):
+            return {}
+        self.progress("fitting the models of failures and constraints")
+        return feasibility_of(self.study, numbers[-1])
 
     @property
+    @once
     def recommendation(self) -> Recommendation:
         """The evaluated configuration with the best posterior mean."""
-        return self.once("recommendation", lambda: recommend(self.study, self.posterior))
+        return recommend(self.study, self.posterior)
 
     @property
     def encoder(self) -> Encoder:
@@ -134,53 +143,9 @@ class Reading:
         return self.posterior.encoder
 
     @property
+    @once
     def centre(self) -> Centre:
         """The best configuration, or the recommended one of a noisy objective."""
-        return self.once("centre", self._centre)
-
-    @property
-    def noise(self) -> FloatArray:
-        """Standard deviation (n,) of the noise of the observations, estimated by the model, in the objective's units.
-
-        Under a warp it depends on the value; half the central 68% interval then replaces the standard deviation.
-        """
-        return self.once("noise", self._noise)
-
-    def once(self, name: str, compute: Callable[[], _Value]) -> _Value:
-        """Return a value that is computed once; if that failed, raise its error again."""
-        if name in self._failures:
-            raise self._failures[name]
-        if name not in self._values:
-            try:
-                self._values[name] = compute()
-            except Exception as error:
-                self._failures[name] = error
-                raise
-        value: _Value = self._values[name]
-        return value
-
-    def _without_model(self) -> str:
-        kind = type(self.study.sampler).__name__
-        return (
-            "This study declares no space of slayr_py: its trials come from another sampler, or from a StanGPSampler "
-            f"without a space, and there is no model to show. The sampler of this session is {kind}."
-        )
-
-    def _fitted(self) -> Posterior:
-        if self.space is None:
-            raise Absent(self._without_model())
-        if not fitted_numbers(self.study):
-            raise Absent("No model has been fitted yet: no trial was suggested by one.")
-        self.progress("fitting the model to all finished trials")
-        return self.fit()
-
-    def _fitted_conditions(self) -> dict[str, Posterior]:
-        if not fitted_numbers(self.study):
-            return {}
-        self.progress("fitting the models of failures and constraints")
-        return conditions_of(self.study, last_fitted(self.study))
-
-    def _centre(self) -> Centre:
         if self.noisy:
             number = self.recommendation.number
             kind = "recommended"
@@ -196,25 +161,30 @@ class Reading:
         encoded = encoder.encode([observed.configs[observed.numbers.index(number)]])
         return Centre(encoded, with_defaults(encoder, encoded), f"the {kind} configuration (trial {number})")
 
-    def _noise(self) -> FloatArray:
+    @property
+    @once
+    def noise(self) -> FloatArray:
+        """Standard deviation (n,) of the noise of the observations, estimated by the model, in the objective's units.
+
+        Under a warp it depends on the value; half the central 68% interval then replaces the standard deviation.
+        """
         prediction = self.posterior.predict(self.posterior.train)
         spread = [
             np.diff(prediction.quantile(ndtr([-1.0, 1.0]), observation), axis=0)[0] / 2 for observation in (False, True)
         ]
         return np.asarray(np.sqrt(np.maximum(np.square(spread[1]) - np.square(spread[0]), 0.0)))
 
+    def _declared_space(self) -> ConfigurationSpace:
+        if self.space is None:
+            raise Absent(
+                "This study declares no space of slayr_py: its trials come from another sampler, or from a "
+                "StanGPSampler without a space, and there is no model to show. The sampler of this session is "
+                f"{type(self.study.sampler).__name__}."
+            )
+        return self.space
+
 
 def with_defaults(encoder: Encoder, encoded: Encoded) -> FloatArray:
     """Return the unit values (D,) of one configuration; inactive parameters have the default of the space."""
-    defaults = [d.unit_values(np.array([d.number(_default(encoder, d.name))]))[0] for d in encoder.dimensions]
+    defaults = [d.unit_value(encoder.space[d.name].default_value) for d in encoder.dimensions]
     return np.where(encoded.active[0], encoded.unit_values[0], defaults)
-
-
-def _default(encoder: Encoder, name: str) -> Any:
-    value = encoder.space[name].default_value
-    return value.item() if isinstance(value, np.generic) else value
-
-
-def active_dimensions(encoder: Encoder, encoded: Encoded) -> NDArray[np.intp]:
-    """Return the positions of the active parameters of one configuration."""
-    return np.flatnonzero(encoded.active[0])

@@ -13,10 +13,10 @@ from scipy.stats import gaussian_kde
 from slayr_py.inference import Posterior
 from slayr_py.kernels import Beta, Hyperparameter, Prior
 from slayr_py.space import FloatArray
-from slayr_py.study.report.blocks import Block, Drawing, Drawings, Heading, Notice, Paragraph, Table
-from slayr_py.study.report.figures import drawing, figure_and_axes, scale, short
-from slayr_py.study.report.palette import light
-from slayr_py.study.report.reading import Reading
+from slayr_py.study.results.report.blocks import Block, Drawing, Drawings, Heading, Notice, Paragraph, Table
+from slayr_py.study.results.report.figures import drawing, figure_and_axes, scale, short
+from slayr_py.study.results.report.palette import light
+from slayr_py.study.results.report.reading import Reading
 
 _PROBABILITIES = (0.05, 0.25, 0.5, 0.75, 0.95)
 _FEWEST_DRAWS = 40  # for a density
@@ -26,16 +26,16 @@ _ROWS = 40  # of a figure; more entries are drawn in further figures
 
 
 class _Entry(NamedTuple):
-    """One hyperparameter: its name, draws, and quantiles of its prior."""
+    """A scalar hyperparameter or an entry of a vector: its name, draws, and quantiles of its prior."""
 
     name: str
     draws: FloatArray
     prior: FloatArray
-    scores: FloatArray
-    """Values of the prior at `_SCORES`, for its density."""
+    curve: FloatArray
+    """Values of the prior at the normal coordinates `_Z`, for its density."""
 
 
-_SCORES = np.linspace(-3.0, 3.0, 61)
+_Z = np.linspace(-3.0, 3.0, 61)
 
 
 def hyperparameters(reading: Reading) -> Iterator[Block]:
@@ -58,16 +58,15 @@ def hyperparameters(reading: Reading) -> Iterator[Block]:
 
 
 def _of(posterior: Posterior, key: str) -> Iterator[Block]:
-    fixed = posterior.model.fixed
     if posterior.n_draws == 1:
         yield Notice("The fit is a point estimate: single values without uncertainty.", "warning")
     figures: list[Drawing] = []
     constant: list[str] = []
     for number, h in enumerate(posterior.model.hyperparameters):
         entries = _entries(posterior, h)
-        held = np.atleast_1d(fixed[h.name])
-        constant += [f"{e.name} = {e.draws[0]:.4g}" for e, one in zip(entries, held, strict=True) if one]
-        free = [entry for entry, one in zip(entries, held, strict=True) if not one]
+        pairs = list(zip(entries, np.atleast_1d(posterior.model.fixed[h.name]), strict=True))
+        constant += [f"{entry.name} = {entry.draws[0]:.4g}" for entry, is_fixed in pairs if is_fixed]
+        free = [entry for entry, is_fixed in pairs if not is_fixed]
         for first in range(0, len(free), _ROWS):
             figures.append(_figure(f"{key}-{number}-{first}", h, free[first : first + _ROWS]))
     yield Drawings(figures)
@@ -77,15 +76,14 @@ def _of(posterior: Posterior, key: str) -> Iterator[Block]:
 
 def _entries(posterior: Posterior, h: Hyperparameter) -> list[_Entry]:
     draws = posterior.draws[h.name].reshape(posterior.n_draws, -1)
-    found = []
-    for i, name in enumerate(h.entries):
-        quantiles, scores = (_prior_values(h, i, z) for z in (ndtri(_PROBABILITIES), _SCORES))
-        found.append(_Entry(name, draws[:, i], quantiles, scores))
-    return found
+    return [
+        _Entry(name, draws[:, i], _prior_values(h, i, ndtri(_PROBABILITIES)), _prior_values(h, i, _Z))
+        for i, name in enumerate(h.entries)
+    ]
 
 
 def _prior_values(h: Hyperparameter, i: int, z: FloatArray) -> FloatArray:
-    """Return the values of entry i whose prior scores are z; those of a Dirichlet vector are Beta distributed."""
+    """Return the values of entry i at normal coordinates z; an entry of a Dirichlet vector has a Beta distribution."""
     size = len(h.entries)
     prior: Prior = h.prior
     if prior.support == "simplex":
@@ -119,10 +117,8 @@ def _figure(key: str, h: Hyperparameter, entries: Sequence[_Entry]) -> Drawing:
         figure, axes = figure_and_axes(4.0, 1.15 + step * len(entries))
         for row, (entry, q) in enumerate(zip(entries, quantiles, strict=True)):
             _draw_entry(axes, -row, entry, q, h.prior.support, density=len(entries) <= _MOST_DENSITIES)
-        names = [entry.name if single or h.labels is None else entry.name[len(h.name) + 1 : -1] for entry in entries]
-        axes.set_yticks([-row for row in range(len(entries))], [] if single else [short(name, 20) for name in names])
-        if single:
-            axes.set_yticks([])
+        names = [short(e.name if h.labels is None else e.name[len(h.name) + 1 : -1], 20) for e in entries]
+        axes.set_yticks([] if single else [-row for row in range(len(entries))], [] if single else names)
         axes.set_ylim(-len(entries) + 0.55, 0.95)
         axes.tick_params(axis="y", length=0)
         axes.grid(axis="y", visible=False)
@@ -154,12 +150,11 @@ def _draw_entry(axes: Any, row: int, entry: _Entry, q: FloatArray, support: str,
     log = support == "positive"
     if density:
         x, height = _density(entry.draws, support)
-        z = _SCORES
-        prior = np.exp(-0.5 * z**2) / np.maximum(np.gradient(_transformed(entry.scores, log), z), 1e-12)
+        prior = np.exp(-0.5 * _Z**2) / np.maximum(np.gradient(_transformed(entry.curve, log), _Z), 1e-12)
         peak = max(float(height.max(initial=0.0)), 1e-300)
         # One height for both, so that their areas can be compared; a prior far below is still visible as a line.
         top = max(peak, float((prior / np.sqrt(2 * np.pi)).max()))
-        axes.plot(entry.scores, row + 0.7 * prior / np.sqrt(2 * np.pi) / top, "--", color=light("prior"), lw=1.1)
+        axes.plot(entry.curve, row + 0.7 * prior / np.sqrt(2 * np.pi) / top, "--", color=light("prior"), lw=1.1)
         if len(x):
             axes.fill_between(x, row, row + 0.7 * height / top, color=light("model"), alpha=0.28, lw=0)
             axes.plot(x, row + 0.7 * height / top, color=light("model"), lw=1.1)

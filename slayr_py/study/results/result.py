@@ -15,12 +15,11 @@ from optuna.trial import FrozenTrial
 from slayr_py.display import Summary, cell
 from slayr_py.errors import DataError
 from slayr_py.inference import importance
-from slayr_py.study.report.page import write_report
-from slayr_py.study.results.importance_figure import importance_figure
+from slayr_py.study.results.figures import convergence_figure, importance_figure
 from slayr_py.study.results.recommendation import Recommendation, posterior_of_all, recommend
+from slayr_py.study.results.report.page import write_report
 from slayr_py.study.results.tables import (
     best_trial,
-    convergence_figure,
     feasible_trials,
     finite_trials,
     found_kernels,
@@ -58,7 +57,7 @@ class Result:
     def recommended(self) -> Recommendation:
         """Return the evaluated configuration with the best posterior mean, and the prediction of its value.
 
-        For a noisy objective it is a better choice than `best_config`, whose value is a lucky one. The first use fits
+        For a noisy objective it is a better choice than `best_config`, whose value is partly luck. The first use fits
         the model to all finished trials, unless the fit of the last suggestion has seen them all.
 
         Raises
@@ -70,9 +69,9 @@ class Result:
         ToolchainError, InferenceError
             If Stan cannot be run, or fails.
         """
-        n = len(observations(self.study, self.space).numbers)
+        n = self._n_observations()
         if n not in self._recommended:
-            self._recommended[n] = recommend(self.study, self._posterior_of(n))
+            self._recommended[n] = recommend(self.study, self._posterior_of_all())
         return self._recommended[n]
 
     @property
@@ -149,8 +148,7 @@ class Result:
         StorageError, ToolchainError, InferenceError
             As for `recommended`.
         """
-        n = len(observations(self.study, self.space).numbers)
-        return importance(self._posterior_of(n), draws, points, seed)
+        return importance(self._posterior_of_all(), draws, points, seed)
 
     def plot_importance(self, draws: int = 48, points: int = 256, seed: int = 1) -> Figure:
         """Draw `importance`: see `slayr_py.study.importance_figure`."""
@@ -180,11 +178,10 @@ class Result:
         StorageError
             If the file cannot be written.
         """
-        n = len(observations(self.study, self.space).numbers)
-        return write_report(self.study, path, progress, lambda: self._posterior_of(n))
+        return write_report(self.study, path, progress, self._posterior_of_all)
 
     def plot_convergence(self) -> Figure:
-        """Draw the values and the best so far: see `slayr_py.study.results.tables.convergence_figure`.
+        """Draw the values and the best so far: see `slayr_py.study.convergence_figure`.
 
         A notebook shows the figure as the value of a cell.
         """
@@ -195,18 +192,17 @@ class Result:
 
         After a kernel search, also the kernels behind the last suggestion and their weights.
         """
-        feasible = feasible_trials(self.study)
         # Without a fit: it would surprise that printing a result takes seconds.
-        known = self._recommended.get(len(observations(self.study, self.space).numbers))
+        known = self._recommended.get(self._n_observations())
         recommended = f"recommended={known}: {known.config}, " if known is not None else ""
         best = "no feasible trial" if finite_trials(self.study) else "no finished trial"
-        if feasible:
+        if feasible_trials(self.study):
             best = f"best_value={self.best_value:.6g}, best_config={self.best_config}"
         trials = len(self.study.get_trials(deepcopy=False))
         declared = declared_space(self.study)
         kernel = f"kernel={declared.surrogate.kernel!r}, " if declared is not None else ""
-        if found := found_kernels(self.study):
-            kernel += f"found=[{found}], "
+        if kernels := found_kernels(self.study):
+            kernel += f"found=[{kernels}], "
         return f"Result({self.study.study_name!r}, {trials} trials, {kernel}{recommended}{best})"
 
     def _repr_html_(self) -> str:
@@ -215,15 +211,19 @@ class Result:
         declared = declared_space(self.study)
         if declared is not None:
             lines.append(f"kernel: {declared.surrogate.kernel!r}")
-        if found := found_kernels(self.study):
-            lines.append(f"found: {found}")
+        if kernels := found_kernels(self.study):
+            lines.append(f"found: {kernels}")
         if feasible_trials(self.study):
             best = ", ".join(f"{name} = {cell(value)}" for name, value in self.best_config.items())
             lines.append(f"best: {self.best_value:.6g} at {best}")
         return Summary("\n".join(lines), trials, rows=5).html()
 
-    def _posterior_of(self, n: int) -> Posterior:
-        """Return the posterior given all n observations; fitted once."""
+    def _n_observations(self) -> int:
+        return len(observations(self.study, self.space).numbers)
+
+    def _posterior_of_all(self) -> Posterior:
+        """Return the posterior given all observations; fitted once."""
+        n = self._n_observations()
         if n not in self._posteriors:
             self._posteriors.clear()
             self._posteriors[n] = posterior_of_all(self.study)

@@ -8,7 +8,7 @@ from optuna.distributions import CategoricalDistribution
 from testing_studies import branin
 
 from slayr_py.study import create_study, importance_figure, minimize
-from slayr_py.study.result import Result
+from slayr_py.study.results.result import Result
 
 
 def test_result_reads_the_study(mixed):

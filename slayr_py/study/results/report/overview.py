@@ -11,9 +11,9 @@ import optuna
 
 from slayr_py.display import cell
 from slayr_py.errors import SlayrError
-from slayr_py.study.report.blocks import Block, Cards, Cell, Facts, Notice, Table
-from slayr_py.study.report.reading import Absent, Reading
 from slayr_py.study.results.recommendation import Recommendation
+from slayr_py.study.results.report.blocks import Block, Cards, Cell, Facts, Notice, Table
+from slayr_py.study.results.report.reading import Absent, Reading
 from slayr_py.study.results.tables import found_kernels, suggestion_table
 from slayr_py.study.storage.attributes import FIT_KEY, describe_kernel
 from slayr_py.version import __version__
@@ -26,15 +26,12 @@ def summary(reading: Reading) -> Iterator[Block]:
     best = reading.best
     fits = suggestion_table(reading.study)
     trusted = [] if fits.empty else [value for value in fits["trusted"].tolist() if isinstance(value, bool)]
+    remark = "passed all diagnostics" if trusted else "no fit yet"
     yield Cards(
         [
             ("best value", cell(best.value) if best else "–", f"trial {best.number}" if best else "no feasible trial"),
             ("trials", str(len(reading.trials)), counts or "none yet"),
-            (
-                "trusted fits",
-                f"{sum(trusted)} of {len(trusted)}",
-                "passed all diagnostics" if len(trusted) else "no fit yet",
-            ),
+            ("trusted fits", f"{sum(trusted)} of {len(trusted)}", remark),
         ]
     )
     yield Facts(list(_settings(reading)))
@@ -49,8 +46,8 @@ def _settings(reading: Reading) -> Iterator[tuple[str, str]]:
     if record:
         yield "objective", "noisy" if reading.noisy else "declared free of noise"
         yield "kernel", describe_kernel(record["kernel"])
-        if found := found_kernels(reading.study):
-            yield "found by search", found
+        if kernels := found_kernels(reading.study):
+            yield "found by search", kernels
         yield "acquisition", str(record.get("acquisition"))
         yield "initial design", f"{str(record.get('n_initial'))} configurations"
         yield "seed", str(record.get("seed"))
@@ -65,11 +62,10 @@ def _settings(reading: Reading) -> Iterator[tuple[str, str]]:
     if starts and ends:
         yield "time", f"{min(starts):%Y-%m-%d %H:%M} to {max(ends):%Y-%m-%d %H:%M}"
     yield "versions of the last fit", _versions_of_fit(reading) or "no fit"
-    yield "versions of this page", f"slayr_py {__version__}, optuna {optuna.__version__}, Python {_python()}"
-
-
-def _python() -> str:
-    return platform.python_version()
+    yield (
+        "versions of this page",
+        f"slayr_py {__version__}, optuna {optuna.__version__}, Python {platform.python_version()}",
+    )
 
 
 def _versions_of_fit(reading: Reading) -> str | None:
@@ -98,21 +94,15 @@ def configurations(reading: Reading) -> Iterator[Block]:
         reason = Notice(f"No configuration is recommended. {absent}")
     except (SlayrError, ValueError) as error:
         reason = Notice(f"No configuration is recommended: {type(error).__name__}: {error}", "error")
-    columns = ["parameter", f"best observed (trial {best.number})"]
-    names = list(best.params)
+    columns = [(f"best observed (trial {best.number})", best.params, f"{best.value:.6g}")]
     if recommended is not None:
-        columns.append(f"recommended (trial {recommended.number})")
-        names += [name for name in recommended.config if name not in best.params]
-    rows = []
-    for name in names:
-        row = [Cell(name), _value(best.params, name)]
-        if recommended is not None:
-            row.append(_value(recommended.config, name))
-        rows.append(row)
-    outcome = [Cell("objective", mark="strong"), Cell(f"{best.value:.6g}", mark="strong")]
-    if recommended is not None:
-        outcome.append(Cell(f"{recommended.mean:.6g} ± {recommended.sd:.2g} (posterior)", mark="strong"))
-    yield Table("configurations-table", "Active parameters and the value of the objective", columns, [*rows, outcome])
+        value = f"{recommended.mean:.6g} ± {recommended.sd:.2g} (posterior)"
+        columns.append((f"recommended (trial {recommended.number})", recommended.config, value))
+    names = dict.fromkeys(name for _, config, _ in columns for name in config)
+    rows = [[Cell(name), *(_value(config, name) for _, config, _ in columns)] for name in names]
+    rows.append([Cell(text, mark="strong") for text in ("objective", *(value for _, _, value in columns))])
+    titles = ["parameter", *(title for title, _, _ in columns)]
+    yield Table("configurations-table", "Active parameters and the value of the objective", titles, rows)
     if reason is not None:
         yield reason
     elif recommended is not None:

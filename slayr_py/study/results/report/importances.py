@@ -9,10 +9,10 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from slayr_py.inference import importance
-from slayr_py.study.report.blocks import Block, Notice, Paragraph, Table
-from slayr_py.study.report.figures import drawing, short
-from slayr_py.study.report.reading import Reading
-from slayr_py.study.results.importance_figure import importance_figure
+from slayr_py.study.results.figures import importance_figure
+from slayr_py.study.results.report.blocks import Block, Notice, Paragraph, Table, sentence
+from slayr_py.study.results.report.figures import drawing, short
+from slayr_py.study.results.report.reading import Reading, once
 
 _COLUMNS = {
     "first": "first-order",
@@ -24,12 +24,9 @@ _COLUMNS = {
 }
 
 
+@once
 def importance_of(reading: Reading) -> pd.DataFrame:
-    """Return the Sobol indices of the posterior, computed once."""
-    return reading.once("importance", lambda: _computed(reading))
-
-
-def _computed(reading: Reading) -> pd.DataFrame:
+    """Return the Sobol indices of the posterior."""
     posterior = reading.posterior
     reading.progress("computing the importance of the parameters")
     return importance(posterior)
@@ -59,4 +56,4 @@ def importances(reading: Reading) -> Iterator[Block]:
     numbers = Table.of("importance-table", "Sobol indices", columns, ".3f")
     yield drawing("importance-figure", "Importance of parameters", text, draw, numbers, wide=True)
     for note in table.attrs.get("notes", []):
-        yield Notice(f"{str(note)[:1].upper()}{str(note)[1:]}.")
+        yield Notice(sentence(note))

@@ -1,8 +1,7 @@
 """Draw figures with Matplotlib and turn them into inline SVG.
 
 Text stays text, so that it is searchable and selectable. Colours become variables of the style sheet, so that the same
-figure suits a light and a dark page. Identifiers get the key of the figure, since those of several figures in one page
-would collide.
+figure suits a light and a dark page. Identifiers get the key of the figure: figures in one page may have the same ones.
 """
 
 from __future__ import annotations
@@ -22,8 +21,8 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullFormatter, NullLocator
 
 from slayr_py.display import cell, printable
-from slayr_py.study.report.blocks import Drawing, Table
-from slayr_py.study.report.palette import VARIABLES, light
+from slayr_py.study.results.report.blocks import Drawing, Table
+from slayr_py.study.results.report.palette import VARIABLES, light
 
 _STYLE: Any = {
     "svg.fonttype": "none",
@@ -180,7 +179,7 @@ def _inline(svg: bytes, key: str, title: str, description: str) -> str:
 
 
 def _references(value: str) -> list[str]:
-    return [one or other for one, other in _REFERENCE.findall(value)]
+    return [anchor or url for anchor, url in _REFERENCE.findall(value)]
 
 
 def _attribute(name: str, value: str, key: str) -> str:
@@ -190,7 +189,7 @@ def _attribute(name: str, value: str, key: str) -> str:
     if name == "href" and value.startswith("#"):
         return f"#{key}-{value[1:]}"
     if name == "style":
-        value = _COLOUR.sub(lambda found: _variable(found[0]), _FONT.sub("", value))
+        value = _COLOUR.sub(lambda match: _variable(match[0]), _FONT.sub("", value))
     if name in ("d", "x", "y", "transform", "points"):
         value = _DIGITS.sub(r"\1", value.replace("\n", ""))
     return value.replace("url(#", f"url(#{key}-")
