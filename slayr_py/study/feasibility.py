@@ -25,7 +25,6 @@ Failures = Literal["learn", "ignore"]
 SUCCESS = "success"
 """Name of the model of failures; it predicts the probability of success."""
 
-
 _CONSTRAINT = "constraint "
 
 

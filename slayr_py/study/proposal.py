@@ -165,7 +165,7 @@ class Proposer:
         observed: Observations,
         design: Sequence[Configuration],
         seed: int,
-        of_acquisition: np.random.SeedSequence,
+        search_stream: np.random.SeedSequence,
         fixed: Fixed | None = None,
     ) -> Iterator[Proposal]:
         """Fit ``gp``, propose a configuration and hold the search lock of the study until the ``with`` block ends.
@@ -189,7 +189,7 @@ class Proposer:
             # Processes fit side by side but search one after another, so that each knows what the others evaluate.
             lock.enter_context(search_lock(study))
             with _timed(seconds, "acquisition"):
-                return self._maximise(fitted, best, trial, design, of_acquisition, fixed), best
+                return self._maximise(fitted, best, trial, design, search_stream, fixed), best
 
         with ExitStack() as lock:
             with _timed(seconds, "fit"):

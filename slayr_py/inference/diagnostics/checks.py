@@ -199,10 +199,10 @@ CARRIED_CHECKS = importance_checks(lambda draws: CARRIED_ESS)
 
 def importance_limits(checks: tuple[Check, Check], draws: int) -> Callable[[float, float], bool]:
     """Return a function of a Pareto shape and an effective number of draws: whether both are within their limits."""
-    of_shape, of_effective = checks
+    shape, effective = checks
     facts = {"draws": draws}
     return lambda pareto_k, ess: (
-        of_shape.passes(pareto_k, of_shape.limit(facts)) and of_effective.passes(ess, of_effective.limit(facts))
+        shape.passes(pareto_k, shape.limit(facts)) and effective.passes(ess, effective.limit(facts))
     )
 
 

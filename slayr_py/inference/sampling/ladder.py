@@ -205,21 +205,19 @@ def ladder(options: FitOptions, start: WarmStart | None, seed: int) -> Generator
     carries = METHODS[options.method].carries
     retries = iter(range(1, options.retries + 1))
     steps = planned(options, start, seed)
-    by_chains: Outcome[_Fitted] | None = None
+    by_chains: tuple[Attempt, tuple[str, ...]] | None = None
     while steps:
         outcome = yield steps.pop(0)
         if outcome.ok:
             return
         has_chains = outcome.attempt.method.has_chains
         if has_chains and outcome.fitted is not None:
-            by_chains = outcome
+            by_chains = outcome.attempt, outcome.fitted.check().outside
             if carries and can_carry(draws := outcome.fitted.warm_start()):
                 steps.insert(0, Attempt(options, outcome.attempt.seed, draws))
-        failed = has_chains and outcome.fitted is None
-        if steps or failed or by_chains is None or by_chains.fitted is None:
-            continue
-        if retry := next(retries, None):
-            steps.append(next_retry(by_chains.attempt, by_chains.fitted.check().outside, seed, retry))
+        stan_failed = has_chains and outcome.fitted is None
+        if not steps and by_chains and not stan_failed and (retry := next(retries, None)):
+            steps.append(next_retry(*by_chains, seed, retry))
 
 
 def planned(options: FitOptions, start: WarmStart | None, seed: int) -> list[Attempt]:
