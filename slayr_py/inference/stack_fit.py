@@ -94,7 +94,7 @@ def _fit_twice(
         try:
             posterior = fit(seed=as_stan_seed(attempt), options=options)
             loo = posterior.parts[0].leave_one_out
-            objection = failure(posterior.check(), loo) or unreliability(loo)
+            objection = failure(posterior, loo) or unreliability(loo)
         except InferenceError as error:
             objection = str(error)
         if objection is None:

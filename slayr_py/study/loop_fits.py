@@ -163,7 +163,7 @@ class LoopFits:
         for posterior in posteriors:
             name = label(posterior.kernel)
             loo = posterior.parts[0].leave_one_out
-            if why := failure(posterior.check(), loo):
+            if why := failure(posterior, loo):
                 failures.append(f"{name}: {why}")
                 failed += [posterior] if np.all(np.isfinite(loo.elpd)) else []
                 continue

@@ -6,7 +6,7 @@ import pytest
 from slayr_py import DataError
 from slayr_py.acquisition import Acquisition, LowerConfidenceBound, from_name, names
 from slayr_py.acquisition.criteria import State
-from slayr_py.inference.prediction import Moments
+from slayr_py.inference.prediction.predictor import Moments
 
 STATE = State(best=-0.4, t=3, dimension=2)
 

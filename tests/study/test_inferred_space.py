@@ -12,7 +12,7 @@ from testing_studies import suggestion
 
 from slayr_py.errors import DataError, SpaceError
 from slayr_py.space import Encoder, space_from_json, space_to_json
-from slayr_py.study import StanGPSampler, ask, replay_trial
+from slayr_py.study import StanGPSampler, ask, replay
 from slayr_py.study.distributions import space_to_distributions, to_configuration, to_params
 from slayr_py.study.inferred_space import groups, to_space
 from slayr_py.study.storage.attributes import FIT_KEY, STUDY_KEY
@@ -171,5 +171,5 @@ def test_the_common_parameters_are_fitted_and_fits_replay(quick):
     assert suggestion(study.trials[-1])["phase"] == "model"
     posterior = study.sampler.fit(study)
     assert list(posterior.encoder.names) == ["x", "y"] and len(posterior.train) == 5
-    assert replay_trial(study, 4)[1].agrees
+    assert replay(study, 4)[0].agrees
     assert len(observations(study, posterior.encoder.space).numbers) == 5

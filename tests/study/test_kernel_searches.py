@@ -16,11 +16,11 @@ from testing_studies import suggestion
 
 import slayr_py as sl
 from slayr_py.errors import DataError, InferenceError, StorageError
-from slayr_py.inference import GaussianProcess, StackedGaussianProcess
+from slayr_py.inference import GaussianProcess
 from slayr_py.search import KernelSearch
 from slayr_py.search.workers import Workers
 from slayr_py.space import Encoder
-from slayr_py.study import StanGPSampler, create_study, kernel_searches, minimize, replay_parts
+from slayr_py.study import StanGPSampler, create_study, kernel_searches, minimize, replay
 from slayr_py.study.kernel_searches import LoopSearch, default_search, due
 from slayr_py.study.storage.attributes import FIT_KEY, SEARCH_KEY
 from slayr_py.study.storage.integrity import check_integrity
@@ -56,7 +56,7 @@ def grown(study: optuna.Study, n: int, value=objective) -> optuna.Study:
     return study
 
 
-def model(study: optuna.Study) -> GaussianProcess | StackedGaussianProcess:
+def model(study: optuna.Study) -> GaussianProcess:
     """The model for a suggestion of a new trial, which then fails."""
     trial = study.ask()
     search = study.sampler._search
@@ -98,7 +98,7 @@ def test_searches_run_at_the_due_numbers_from_the_last_expressions(first_guesses
     phases = []
     study = searching(on_progress=lambda phase: phases.append((phase.name, phase.trial)))
     models = [model(grown(study, n)) for n in (9, 12, 13, 23, 24)]
-    assert [isinstance(one, StackedGaussianProcess) for one in models] == [False, True, True, True, True]
+    assert [gp.is_stack for gp in models] == [False, True, True, True, True]
     assert list(records(study)) == [12, 23]
     assert phases == [("searching kernels", 12), ("searching kernels", 23)]
     first, second = records(study).values()
@@ -208,7 +208,7 @@ def test_an_interrupted_search_is_not_stored(monkeypatch):
         patch.setattr(Workers, "fits", interrupted)
         model(study)
     assert not records(study)
-    assert isinstance(model(study), StackedGaussianProcess)
+    assert model(study).is_stack
 
 
 def test_the_targets_of_a_search():
@@ -339,7 +339,7 @@ def test_results_and_the_command_line_show_what_was_found(study, url, slayr):
 
 @pytest.mark.stan
 def test_fits_are_recorded_part_by_part(study):
-    assert all(again.identical for _, again in replay_parts(study, 10))
+    assert all(again.identical for again in replay(study, 10))
     assert FIT_KEY + ":success" not in study.trials[11].user_attrs
     sampler = StanGPSampler(PLANE, KernelSearch(PLANE, **QUICK), **SMALL)
     study.sampler = sampler

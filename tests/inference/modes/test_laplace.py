@@ -7,8 +7,8 @@ import pytest
 from scipy.stats import multivariate_normal
 
 from slayr_py.errors import InferenceError
-from slayr_py.inference.modes.marginal import Density, Marginal
 from slayr_py.inference.modes.laplace import find_mode, hessian, laplace_draws, laplace_evidence
+from slayr_py.inference.modes.marginal import Density, Marginal
 
 A = np.array([[2.0, 0.5, 0.0], [0.5, 1.0, 0.0], [0.0, 0.0, 50.0]])
 CENTRE = np.array([1.0, -2.0, 0.3])

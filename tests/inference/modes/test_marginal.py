@@ -10,9 +10,9 @@ from testing_spaces import mixed_space
 
 import slayr_py as sl
 from slayr_py.errors import DataError
-from slayr_py.inference.modes.marginal import ExactMarginal
 from slayr_py.inference.model import Model
 from slayr_py.inference.modes.laplace import find_mode
+from slayr_py.inference.modes.marginal import ExactMarginal
 from slayr_py.space import Encoder
 
 SQUARE = ConfigurationSpace({"x": (0.0, 1.0), "z": (0.0, 1.0)})

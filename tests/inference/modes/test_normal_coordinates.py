@@ -57,7 +57,9 @@ def test_derivatives_are_those_of_the_values():
     weights = {name: rng.normal(size=values.shape) for name, values in coordinates.theta(z).items()}
 
     def total(z):
-        return sum((weights[name] * values).reshape(len(z), -1).sum(axis=1) for name, values in coordinates.theta(z).items())
+        return sum(
+            (weights[name] * values).reshape(len(z), -1).sum(axis=1) for name, values in coordinates.theta(z).items()
+        )
 
     steps = 1e-6 * np.eye(coordinates.size)
     expected = np.column_stack([(total(z + step) - total(z - step)) / 2e-6 for step in steps])

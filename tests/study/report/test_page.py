@@ -182,7 +182,7 @@ def test_a_fit_that_failed_is_not_repeated(plane):
 def test_stacks_have_the_hyperparameters_of_each_kernel(plane):
     study = filled(plane, 10)
     fit = without_stan(study, plane, draws=30)
-    page = render(Reading(study, fit=lambda: sl.StackedPosterior([fit(), fit()], [1.0, 0.0])))
+    page = render(Reading(study, fit=lambda: sl.Posterior.stack([fit(), fit()], [1.0, 0.0])))
     check_structure(page)
     assert errors(page) == []
     text = words(part(page, "hyperparameters"))

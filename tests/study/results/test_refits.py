@@ -15,7 +15,7 @@ from ConfigSpace import ConfigurationSpace
 
 import slayr_py as sl
 from slayr_py.errors import DataError, StorageError
-from slayr_py.study import minimize, posterior_of, proposal, replay_trial
+from slayr_py.study import minimize, posterior_of, proposal, replay
 from slayr_py.study.results.refits import conditions_of
 from slayr_py.study.storage.attributes import FIT_KEY, START_KEY, STUDY_KEY
 
@@ -53,7 +53,8 @@ def study(url) -> optuna.Study:
 def test_every_fit_of_a_study_is_replayed_bit_for_bit(study):
     starts = set()
     for number in range(4, 10):
-        record, again = replay_trial(study, number)
+        (again,) = replay(study, number)
+        record = again.record
         assert again.identical and again.differences == ()
         starts.add(record["arguments"]["start"])
     assert {"cold", "carried"} <= starts
@@ -94,7 +95,7 @@ def test_the_posterior_of_a_maximised_study_predicts_its_values(space, entry):
     posterior = posterior_of(study, 5)
     suggestion = last.user_attrs["slayr:suggestion"]
     assert posterior.maximize and posterior.y_mean > 6
-    assert replay_trial(study, 5)[1].identical
+    assert replay(study, 5)[0].identical
     centre, spread = posterior.predict([last.params]).centre_and_spread()
     assert float(centre[0]) == pytest.approx(suggestion["predicted"]["mean"], rel=1e-6)
     assert float(spread[0]) == pytest.approx(suggestion["predicted"]["sd"], rel=1e-6)
@@ -123,7 +124,7 @@ def test_changed_graphs_are_stored_with_the_fit(copied, space):
     study = optuna.load_study(study_name="s", storage=copied)
     assert study.trials[10].user_attrs[FIT_KEY]["space"]["graphs"] == {}
     assert study.user_attrs[STUDY_KEY]["graphs"] == {"c": "path"}
-    assert all(replay_trial(study, number)[1].identical for number in (9, 10))
+    assert all(replay(study, number)[0].identical for number in (9, 10))
 
 
 @pytest.mark.parametrize(
@@ -162,7 +163,7 @@ def test_damaged_records_are_refused(copied, change, words):
         connection.execute(statement, {"v": json.dumps(record), "t": study.trials[8]._trial_id, "k": FIT_KEY})
     engine.dispose()
     with pytest.raises(StorageError, match=words):
-        replay_trial(optuna.load_study(study_name="s", storage=copied), 8)
+        replay(optuna.load_study(study_name="s", storage=copied), 8)
 
 
 def test_a_different_posterior_warns(study, monkeypatch):
