@@ -8,7 +8,7 @@ from scipy.stats import norm
 import slayr_py as sl
 from slayr_py.inference import Model
 from slayr_py.inference.model import NOISE_FLOOR
-from slayr_py.inference.modes.likelihood import Targets, probit_targets
+from slayr_py.inference.modes.likelihood import probit_targets
 
 SPACE = ConfigurationSpace({"x": (0.0, 1.0)})
 X = np.linspace(0, 1, 12)[:, None]
