@@ -13,10 +13,11 @@ import slayr_py as sl
 from slayr_py.inference.diagnostics.checks import PARETO_K_LIMIT
 from slayr_py.inference.model import NOISE_FLOOR, Model
 from slayr_py.inference.modes.laplace import laplace_draws
+from slayr_py.inference.modes.likelihood import Targets
 from slayr_py.inference.modes.marginal import ExactMarginal
 from slayr_py.inference.modes.sparse_bound import SparseMarginal
 from slayr_py.inference.observed import standardisation
-from slayr_py.inference.prediction import Predictor, Targets
+from slayr_py.inference.prediction.predictor import KernelPredictor
 from slayr_py.inference.sampling.population import improve
 from slayr_py.inference.stacking.weights import stacking_weights
 from slayr_py.kernels import Composite
@@ -125,7 +126,7 @@ class FittedKernel:
         theta = marginal.coordinates.theta(found.draws)
         targets = Targets(self._y, np.zeros(len(self._y)), NOISE_FLOOR)
         new = self._encoder.encode(configs, other_columns=True)
-        mean, variance = Predictor(self._kernel, self._train, targets, theta).moments(new)
+        mean, variance = KernelPredictor(self._kernel, self._train, targets, theta).moments(new)
         sd = self._sd * np.sqrt(variance + np.square(theta["sigma_n"])[:, None] + NOISE_FLOOR**2)
         return Predictive(np.full(count, 1 / count), self._mean + self._sd * mean, sd)
 
@@ -137,16 +138,16 @@ class FittedKernel:
         errors = variance * (precision @ (self._y - self._theta["mu"][0]))
         return np.asarray(norm.logpdf(errors, 0.0, np.sqrt(variance)) - np.log(self._sd))
 
-    def _predictor(self) -> Predictor:
+    def _predictor(self) -> KernelPredictor:
         if self._inducing is None:
             targets = Targets(self._y, np.zeros(len(self._y)), NOISE_FLOOR)
-            return Predictor(self._kernel, self._train, targets, self._theta)
+            return KernelPredictor(self._kernel, self._train, targets, self._theta)
         model = Model(self._encoder, self._kernel)
         marginal = SparseMarginal(model, self._train, self._y, self._inducing, self._seed)
         factor, weights = marginal.pseudo_factor(self._theta)
         nothing = Targets(np.zeros(len(weights)), np.zeros(len(weights)), NOISE_FLOOR)
         points = marginal.inducing
-        return Predictor.from_factors(self._kernel, points, nothing, self._theta, factor[None], weights[None])
+        return KernelPredictor.from_factors(self._kernel, points, nothing, self._theta, factor[None], weights[None])
 
 
 def predict_by_nuts(found: SearchResult, configs: Any) -> Predictive:

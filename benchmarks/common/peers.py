@@ -59,7 +59,7 @@ def standardised(n: int) -> tuple[np.ndarray, np.ndarray, dict[str, Any]]:
     train = gp.encoder.encode(configs)
     centre, scale = standardisation(y)
     targets = (y - centre) / scale
-    return train.columns, targets, gp.stan_data(train, targets, train[:0])
+    return train.columns, targets, gp.model.stan_data(train, targets, train[:0])
 
 
 def effective(draws: np.ndarray) -> float:

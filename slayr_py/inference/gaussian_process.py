@@ -17,6 +17,7 @@ from slayr_py.inference.model import Likelihood, Model, Warp
 from slayr_py.inference.modes.marginal import planned
 from slayr_py.inference.named_priors import Priors
 from slayr_py.inference.observed import observe
+from slayr_py.inference.part import Part
 from slayr_py.inference.posterior import Posterior
 from slayr_py.inference.sampling.ladder import Attempt, fit_until_ok
 from slayr_py.inference.sampling.methods import METHODS
@@ -96,30 +97,25 @@ class GaussianProcess:
         self.inducing = None if inducing is None else check_integer("inducing", inducing)
         if isinstance(kernel, Stack):
             if likelihood != "gaussian" or inducing is not None:
-                raise DataError(
-                    f"a stack needs likelihood='gaussian' and no inducing points, got {likelihood!r} and "
-                    f"{inducing}; use a single kernel"
-                )
-            self._set(stacked_models(encoder, kernel, priors, warp), kernel.on(encoder))
+                raise DataError("a stack needs likelihood='gaussian' and no inducing points; use a single kernel")
+            self.kernel: Kernel | Stack = kernel.on(encoder)
+            self.models = tuple(stacked_models(encoder, kernel, priors, warp))
             return
         if self.inducing is not None:
             kernel = as_composite(from_name(kernel, encoder))
-        model = Model(encoder, kernel, priors, warp, likelihood)
+        self.models = (Model(encoder, kernel, priors, warp, likelihood),)
+        self.kernel = self.model.kernel
         if self.inducing is not None:
-            planned(model)  # raises for a warp or binary observations
-        self._set([model], model.kernel)
+            planned(self.model)  # raises for a warp or binary observations
 
     @classmethod
-    def of(cls, models: Sequence[Model], stacked: bool = True) -> GaussianProcess:
-        """Return the Gaussian process of these models, a stack unless ``stacked`` is False."""
+    def of(cls, models: Sequence[Model], kernel: Kernel | None = None) -> GaussianProcess:
+        """Return the stack of these models; with ``kernel``, the Gaussian process of the only one."""
         gp = cls.__new__(cls)
         gp.inducing = None
-        gp._set(models, Stack(model.kernel for model in models) if stacked else models[0].kernel)
+        gp.models = tuple(models)
+        gp.kernel = kernel or Stack(model.kernel for model in models)
         return gp
-
-    def _set(self, models: Sequence[Model], kernel: Kernel | Stack) -> None:
-        self.models = tuple(models)
-        self.kernel = kernel
 
     def __repr__(self) -> str:
         return self._summary().text()
@@ -130,9 +126,8 @@ class GaussianProcess:
     def _summary(self) -> Summary:
         if not self.is_stack:
             return self.model.summary("GaussianProcess")
-        rows = [(model.kernel.description, len(model.hyperparameters)) for model in self.models]
-        heading = f"GaussianProcess: {self.kernel.description}, {len(self.encoder.names)} parameters"
-        return Summary(heading, pd.DataFrame(rows, columns=["kernel", "hyperparameters"]))
+        table = pd.DataFrame({"kernel": [model.kernel.description for model in self.models]})
+        return Summary(f"GaussianProcess: {self.kernel.description}, {len(self.encoder.names)} parameters", table)
 
     @property
     def is_stack(self) -> bool:
@@ -142,7 +137,7 @@ class GaussianProcess:
     @property
     def parts(self) -> tuple[GaussianProcess, ...]:
         """The Gaussian process of each kernel of a stack; otherwise this one."""
-        return tuple(self.of([model], stacked=False) for model in self.models) if self.is_stack else (self,)
+        return tuple(self.of([model], model.kernel) for model in self.models) if self.is_stack else (self,)
 
     @property
     def model(self) -> Model:
@@ -259,7 +254,8 @@ class GaussianProcess:
             if start is not None:
                 raise DataError("a stack takes no warm start; fit each of gp.parts with its own")
             data: dict[str, Any] = {"y_sd": y_sd, "maximize": maximize}
-            return fit_stack(self.parts, self.encoder.encode(configs), y, options, seed, progress, data)
+            fits = [(gp.model.kernel, gp.fit) for gp in self.parts]
+            return fit_stack(fits, self.encoder.encode(configs), y, options, seed, progress, data)
         observed = observe(
             self.model, configs, y, METHODS[options.method].point_estimate, options.pointwise, maximize, y_sd
         )
@@ -273,7 +269,7 @@ class GaussianProcess:
             result = run(
                 program, observed.data, attempt.options, seed=attempt.seed, start=attempt.start, progress=progress
             )
-            return Posterior.from_run(program, observed, result, attempt.start)
+            return Posterior.of(Part.from_run(program, observed, result, attempt.start))
 
         posterior, abandoned = fit_until_ok(fit_once, options, start, seed)
         posterior.record["abandoned"] = abandoned

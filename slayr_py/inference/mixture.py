@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 import os
-from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
@@ -16,7 +15,6 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import logsumexp
-from typing_extensions import override
 
 from slayr_py.arguments import check_integer
 from slayr_py.display import Summary
@@ -38,103 +36,49 @@ _FEWEST_OF_CHAIN = 4  # draws of a chain from which a Monte Carlo error is known
 _SUM = 1e-9  # accepted rounding error of the sum of weights
 
 
-class Mixture(ABC):
-    """Parts of a posterior, and how many draws of each are used.
+class Alone:
+    """All draws of a single fit; with the attributes and methods of `Weighted`."""
 
-    Attributes
-    ----------
-    parts : tuple of Part
-    weights : (k,) float64
-    seed : int
-    messages : tuple of str
-        What was left out or fitted again.
-    """
-
-    parts: tuple[Part, ...]
-    weights: FloatArray
-    seed: int
     messages: tuple[str, ...] = ()
-    n_draws: int
-    n_chains: int
-
-    @property
-    def names(self) -> list[str]:
-        """Names of the kernels; repeated ones are numbered, for example those with and without a warp."""
-        names = [part.kernel.short_name for part in self.parts]
-        return [
-            f"{name} ({names[: k + 1].count(name)})" if names.count(name) > 1 else name for k, name in enumerate(names)
-        ]
-
-    @abstractmethod
-    def rows(self, n_draws: int) -> list[NDArray[np.intp]]:
-        """Return the draws of each part among at most ``n_draws`` of all."""
-
-    @abstractmethod
-    def predictor(self, n_draws: int) -> Predictor:
-        """Return a predictor from at most ``n_draws`` draws."""
-
-    @abstractmethod
-    def chains(self, n_draws: int) -> list[Chains]:
-        """Return the chains of the draws of a predictor that has ``n_draws`` of them."""
-
-    @abstractmethod
-    def check(self) -> Diagnostics:
-        """Return the diagnostics."""
-
-    @abstractmethod
-    def leave_one_out(self) -> LeaveOneOut:
-        """Return the leave-one-out densities of the observations, in the user's units."""
-
-    @abstractmethod
-    def summary(self) -> Summary:
-        """Return a short description with a table."""
-
-    @abstractmethod
-    def save(self, path: Path, form: Format) -> None:
-        """Write the parts into a folder."""
-
-
-class Alone(Mixture):
-    """All draws of a single fit."""
 
     def __init__(self, part: Part) -> None:
         self.part = part
         self.parts = (part,)
         self.weights = np.ones(1)
-        self.seed = part.record["arguments"]["seed"]
+        self.seed = int(part.record["arguments"]["seed"])
         self.n_draws = part.n_draws
         self.n_chains = part.n_chains
 
-    @override
     def rows(self, n_draws: int) -> list[NDArray[np.intp]]:
+        """Return the rows of at most ``n_draws`` draws, the same number from every chain."""
         return [thinned(self.n_draws, self.n_chains, n_draws)]
 
-    @override
     def predictor(self, n_draws: int) -> Predictor:
+        """Return a predictor from at most ``n_draws`` draws."""
         return self.part.predictor(self.rows(n_draws)[0])
 
-    @override
     def chains(self, n_draws: int) -> list[Chains]:
+        """Return the chains of the draws of a predictor that has ``n_draws`` of them."""
         return [Chains(1.0, np.arange(n_draws).reshape(self.n_chains, -1))]
 
-    @override
     def check(self) -> Diagnostics:
+        """Return the diagnostics of the fit."""
         return self.part.diagnostics
 
-    @override
     def leave_one_out(self) -> LeaveOneOut:
+        """Return the leave-one-out densities of the observations, in the user's units."""
         return self.part.psis()
 
-    @override
     def summary(self) -> Summary:
+        """Return a short description with a table of the hyperparameters."""
         return self.part.summary()
 
-    @override
     def save(self, path: Path, form: Format) -> None:
+        """Write the fit into a folder."""
         self.part.save(path, form)
 
 
-class Weighted(Mixture):
+class Weighted:
     """Draws of several fits to the same observations, in number proportional to their weights.
 
     Parameters
@@ -145,6 +89,7 @@ class Weighted(Mixture):
     seed : int
         Fixes the systematic resampling of the draws.
     messages : sequence of str
+        What was left out or fitted again.
     """
 
     n_chains = 1  # the parts have no chains in common; `chains` has those of each
@@ -165,16 +110,15 @@ class Weighted(Mixture):
         # As many as the weights allow without using a draw twice.
         self.n_draws = max(_FEWEST, int(np.min(available[used] / self.weights[used])))
 
-    @override
     def rows(self, n_draws: int) -> list[NDArray[np.intp]]:
+        """Return the draws of each part among at most ``n_draws`` of the mixture."""
         numbers = counts(self.weights, min(n_draws, self.n_draws), self._offset)
         return [evenly(part.n_draws, k) for part, k in zip(self.parts, numbers, strict=True)]
 
-    @override
     def predictor(self, n_draws: int) -> Predictor:
+        """Return a predictor from at most ``n_draws`` draws, in proportion to the weights."""
         return MixturePredictor.of([part.predictor for part in self.parts], self.rows(n_draws))
 
-    @override
     def chains(self, n_draws: int) -> list[Chains]:
         """Return the chains of each part among the draws of a predictor that has ``n_draws`` of them.
 
@@ -195,10 +139,13 @@ class Weighted(Mixture):
             first += len(rows)
         return chains
 
-    @override
     def check(self) -> Diagnostics:
         """Return the worst diagnostics of the parts with a positive weight; each message names its kernel."""
-        used = {name: part.diagnostics for name, part, w in zip(self.names, self.parts, self.weights, strict=True) if w}
+        used = {
+            name: part.diagnostics
+            for name, part, w in zip(names_of(self.parts), self.parts, self.weights, strict=True)
+            if w
+        }
         checks = list(used.values())
         points = len(self.parts) > 1 and any(part.n_draws < FEWEST_DRAWS for part in self.parts)
         notes = ("weights from point estimates, whose hyperparameters have seen each observation",) * points
@@ -219,16 +166,16 @@ class Weighted(Mixture):
             kernel_notes=(*notes, *(f"{name}: {note}" for name, check in used.items() for note in check.kernel_notes)),
         )
 
-    @override
     def leave_one_out(self) -> LeaveOneOut:
+        """Return the leave-one-out densities of the mixture, in the user's units."""
         used = self.weights > 0
         parts = [part.leave_one_out for part, w in zip(self.parts, used, strict=True) if w]
         elpd = logsumexp([loo.elpd for loo in parts], axis=0, b=self.weights[used, None])
         shapes = np.max([loo.pareto_k for loo in parts], axis=0)
         return LeaveOneOut(np.asarray(elpd), shapes, float(np.min([loo.pareto_k_limit for loo in parts])))
 
-    @override
     def summary(self) -> Summary:
+        """Return a short description with a table of the kernels."""
         checks = self.check()
         k = len(self.parts)
         lines = [
@@ -240,13 +187,13 @@ class Weighted(Mixture):
         ]
         methods = [part.record["arguments"]["method"] for part in self.parts]
         elpd = [float(part.leave_one_out.elpd.sum()) for part in self.parts]
-        table = pd.DataFrame({"kernel": self.names, "weight": self.weights, "elpd": elpd, "method": methods})
+        table = pd.DataFrame({"kernel": names_of(self.parts), "weight": self.weights, "elpd": elpd, "method": methods})
         return Summary("\n".join(lines), table)
 
-    @override
     def save(self, path: Path, form: Format) -> None:
+        """Write ``stack.json`` with weights and messages, and a folder for each part."""
         parts = []
-        for k, (name, part) in enumerate(zip(self.names, self.parts, strict=True)):
+        for k, (name, part) in enumerate(zip(names_of(self.parts), self.parts, strict=True)):
             part.save(path / f"part_{k}", form)
             parts.append({"folder": f"part_{k}", "kernel": name, "draws_sha256": part.record["draws_sha256"]})
         weights = self.weights.tolist()
@@ -281,6 +228,16 @@ class Weighted(Mixture):
                 f"{path} is not a readable saved stack: {type(error).__name__}: {error}; save it again, or restore a "
                 "copy of the folder"
             ) from error
+
+
+Mixture = Alone | Weighted
+"""What a posterior is made of."""
+
+
+def names_of(parts: Sequence[Part]) -> list[str]:
+    """Return the names of the kernels; repeated ones are numbered, for example those with and without a warp."""
+    names = [part.model.kernel.short_name for part in parts]
+    return [f"{name} ({names[: k + 1].count(name)})" if names.count(name) > 1 else name for k, name in enumerate(names)]
 
 
 def _check_same_data(parts: Sequence[Part]) -> None:

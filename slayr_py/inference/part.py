@@ -22,10 +22,10 @@ from slayr_py.inference.diagnostics.checks import Diagnostics
 from slayr_py.inference.model import Model
 from slayr_py.inference.modes.likelihood import Targets
 from slayr_py.inference.observed import Observed
-from slayr_py.inference.prediction.blocks import AllMoments, predict_all, sample_all
+from slayr_py.inference.prediction.blocks import predict_all, sample_all
 from slayr_py.inference.prediction.components import Components, split_into_components
 from slayr_py.inference.prediction.distribution import Latent
-from slayr_py.inference.prediction.factorisation import ExactFactorisation, Factorisation
+from slayr_py.inference.prediction.factorisation import ExactFactorisation, Factorisation, SparseFactorisation
 from slayr_py.inference.prediction.predictor import KernelPredictor
 from slayr_py.inference.prediction.stan_engine import coordinate_table, predict_in_stan
 from slayr_py.inference.records import saved
@@ -40,7 +40,6 @@ from slayr_py.inference.sampling.programs import compiled
 from slayr_py.inference.sampling.run import generate, run
 from slayr_py.inference.sampling.warm_start import WarmStart
 from slayr_py.inference.warp import unwarped
-from slayr_py.kernels import Kernel
 from slayr_py.space import Encoded, FloatArray
 from slayr_py.toolchain import CompiledProgram
 
@@ -65,8 +64,8 @@ class Part:
         ArviZ' groups.
     record : dict
     diagnostics : Diagnostics
-    factorisation : Factorisation
-        What predictions are computed from.
+    sparse : SparseFactorisation, optional
+        What the predictions of a sparse fit are computed from.
     """
 
     model: Model
@@ -75,7 +74,7 @@ class Part:
     tree: xr.DataTree
     record: dict[str, Any]
     diagnostics: Diagnostics
-    factorisation: Factorisation
+    sparse: SparseFactorisation | None = None
 
     @classmethod
     def from_run(
@@ -83,10 +82,24 @@ class Part:
         program: CompiledProgram,
         observed: Observed,
         result: Run,
-        start: WarmStart | None,
-        abandoned: Sequence[Mapping[str, Any]],
+        start: WarmStart | None = None,
+        abandoned: Sequence[Mapping[str, Any]] = (),
     ) -> Part:
-        """Label the arrays of a run, compute its diagnostics and write its record; see `Posterior.from_run`."""
+        """Label the arrays of a run, compute its diagnostics and make its record.
+
+        Parameters
+        ----------
+        program : CompiledProgram
+            Program of the run.
+        observed : Observed
+            Model and observations of the fit.
+        result : Run
+            Output of the program.
+        start : WarmStart, optional
+            Start of the chains.
+        abandoned : sequence of mappings
+            Earlier attempts, for ``record["abandoned"]``.
+        """
         model = observed.model
         y = np.asarray(observed.data["y"], dtype=np.float64)
         tree = arviz_tree(posterior_groups(model, observed.train, y, result, observed.y_mean, observed.y_sd))
@@ -97,21 +110,7 @@ class Part:
         diagnostics = replace(diagnostics, kernel_notes=model.kernel.notes(draws))
         maximize = observed.y_sd < 0
         record = make_record(model, program, observed.data, result, diagnostics, start, abandoned, maximize)
-        return cls.exact(model, observed.train, observed.data, tree, record, diagnostics)
-
-    @classmethod
-    def exact(
-        cls,
-        model: Model,
-        train: Encoded,
-        data: Mapping[str, Any],
-        tree: xr.DataTree,
-        record: dict[str, Any],
-        diagnostics: Diagnostics,
-    ) -> Part:
-        """Return a fit whose predictions use all observations."""
-        factorisation = ExactFactorisation(model.kernel, train, Targets.of(data))
-        return cls(model, train, data, tree, record, diagnostics, factorisation)
+        return cls(model, observed.train, observed.data, tree, record, diagnostics)
 
     @classmethod
     def load(cls, path: Path) -> Part:
@@ -123,7 +122,7 @@ class Part:
             saved.check(model, tree)
             constant = tree["constant_data"].to_dataset()
             train = Encoded(constant["values"].values, constant["active"].values.astype(np.bool_), model.encoder)
-            return cls.exact(model, train, data, tree, record, Diagnostics.fromdict(record["diagnostics"]))
+            return cls(model, train, data, tree, record, Diagnostics.fromdict(record["diagnostics"]))
         except StorageError:
             raise
         except Exception as error:  # a damaged file can cause any of them: AttributeError, RecursionError, ...
@@ -132,10 +131,10 @@ class Part:
                 "save it again, or restore a copy of the folder"
             ) from error
 
-    @property
-    def kernel(self) -> Kernel:
-        """Kernel of the model."""
-        return self.model.kernel
+    @cached_property
+    def factorisation(self) -> Factorisation:
+        """What predictions are computed from: all observations, or the inducing points of a sparse fit."""
+        return self.sparse or ExactFactorisation(self.model.kernel, self.train, Targets.of(self.data))
 
     @property
     def y_mean(self) -> float:
@@ -198,7 +197,7 @@ class Part:
         several = self.n_draws > 1
         verdict = "ok" if checks.ok else "NOT OK"
         lines = [
-            f"Posterior of a Gaussian process: {self.kernel.description}, {len(self.train)} observations",
+            f"Posterior of a Gaussian process: {self.model.kernel.description}, {len(self.train)} observations",
             f"{self.record['arguments']['method']}, {self.n_draws} draw{'s' * several}: {checks} {verdict}",
             *checks.messages,
         ]
@@ -217,18 +216,18 @@ class Part:
     def latent(self, new: Encoded, engine: Engine) -> Latent:
         """Return the transformed function at m configurations under every draw."""
         if engine == "numpy":
-            moments = predict_all(self.predictor, self.n_draws, len(self.factorisation.support), new)
+            mean, sd, jitter = predict_all(self.predictor, self.n_draws, len(self.factorisation.support), new)
         elif engine == "stan":
             self.require_program("prediction by engine='stan'")
             stored = self.tree["unconstrained_posterior"].to_dataset()
             seed = self.record["arguments"]["seed"]
             mean, sd = predict_in_stan(self.model, self.train, self.targets, stored, new, seed)
-            moments = AllMoments(mean, sd, np.zeros(len(mean)))
+            jitter = np.zeros(len(mean))
         else:
             raise DataError(f"unknown engine {engine!r}; known: 'numpy', 'stan'")
         noise = np.sqrt(self.targets.common_noise(self.draws))
         warp = self.draws.get("warp")
-        return Latent(moments.mean, moments.sd, warp, self.y_mean, self.y_sd, noise, moments.jitter)
+        return Latent(mean, sd, warp, self.y_mean, self.y_sd, noise, jitter)
 
     def sample(self, new: Encoded, rows: NDArray[np.intp], rng: np.random.Generator) -> FloatArray:
         """Draw the latent function jointly at m configurations for each of the k ``rows`` of the draws, (k, m)."""
@@ -242,7 +241,9 @@ class Part:
         self.require_program("components")
         if "warp" in self.draws:
             raise DataError("a fit with a warp has no components, as its function is not their sum; use warp='none'")
-        return split_into_components(self.kernel, self.train, self.targets, self.draws, new, self.y_mean, self.y_sd)
+        return split_into_components(
+            self.model.kernel, self.train, self.targets, self.draws, new, self.y_mean, self.y_sd
+        )
 
     def warm_start(self) -> WarmStart:
         """Return a warm start for a fit to nearly the same data."""
@@ -258,7 +259,7 @@ class Part:
         """Return this fit with draws from the prior."""
         self.require_program("draws from the prior")
         result = run(
-            compiled(self.kernel.program),
+            compiled(self.model.kernel.program),
             {**self.data, "prior_only": 1, "omit_jacobian": 0, "want_pointwise": 1},
             FitOptions(chains=chains, warmup=warmup, draws=draws),
             seed=seed,
@@ -270,7 +271,7 @@ class Part:
         """Return this fit with the groups that one without ``pointwise`` omits."""
         self.require_program("pointwise densities")
         stored = self.tree["unconstrained_posterior"].to_dataset()
-        program = compiled(self.kernel.program)
+        program = compiled(self.model.kernel.program)
         data = {**self.data, "want_pointwise": 1}
         table = generate(program, data, coordinate_table(self.model, stored), self.record["arguments"]["seed"])
         shape = (stored.sizes["chain"], stored.sizes["draw"], len(self.train))
@@ -287,6 +288,6 @@ class Part:
         return replace(self, tree=arviz_tree({**groups_of(self.tree), **added}))
 
     def require_program(self, what: str) -> None:
-        """Raise `DataError` for a sparse fit, which no Stan program has made."""
-        if "program" not in self.record:
+        """Raise `DataError` for a sparse fit, which no Stan program made."""
+        if self.sparse is not None:
             raise DataError(f"a sparse fit has no {what}; fit at most a few thousand observations without inducing=")

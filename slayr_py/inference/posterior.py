@@ -16,21 +16,18 @@ from slayr_py.arguments import check_integer
 from slayr_py.errors import DataError
 from slayr_py.inference.diagnostics.arviz_tree import prepare, to_arviz
 from slayr_py.inference.diagnostics.checks import Diagnostics
-from slayr_py.inference.mixture import STACK_FILE, Alone, Mixture, Weighted
+from slayr_py.inference.mixture import STACK_FILE, Alone, Mixture, Weighted, names_of
 from slayr_py.inference.model import Model
 from slayr_py.inference.modes.likelihood import Targets
-from slayr_py.inference.observed import Observed
 from slayr_py.inference.part import Engine, Part
 from slayr_py.inference.prediction.components import Components
 from slayr_py.inference.prediction.distribution import Latent, Prediction
 from slayr_py.inference.prediction.draws import Chains
 from slayr_py.inference.prediction.predictor import Predictor
 from slayr_py.inference.records.saved import Format
-from slayr_py.inference.sampling.output import Run
 from slayr_py.inference.sampling.warm_start import WarmStart
 from slayr_py.kernels import Kernel
 from slayr_py.space import Encoded, Encoder, FloatArray
-from slayr_py.toolchain import CompiledProgram
 
 
 class Posterior:
@@ -91,39 +88,13 @@ class Posterior:
         self._mixture = mixture
         self._posteriors = tuple(posteriors)
         self.parts = mixture.parts
-        self.weights = pd.Series(mixture.weights, index=mixture.names, name="weight")
+        self.weights = pd.Series(mixture.weights, index=names_of(mixture.parts), name="weight")
         self.messages = mixture.messages
 
     @classmethod
     def of(cls, part: Part) -> Posterior:
         """Return the posterior of a single fit."""
         return cls(Alone(part))
-
-    @classmethod
-    def from_run(
-        cls,
-        program: CompiledProgram,
-        observed: Observed,
-        result: Run,
-        start: WarmStart | None = None,
-        abandoned: Sequence[Mapping[str, Any]] = (),
-    ) -> Posterior:
-        """Label the arrays of a run, compute its diagnostics and make its record.
-
-        Parameters
-        ----------
-        program : CompiledProgram
-            Program of the run.
-        observed : Observed
-            Model and observations of the fit.
-        result : Run
-            Output of the program.
-        start : WarmStart, optional
-            Start of the chains.
-        abandoned : sequence of mappings
-            Earlier attempts, for ``record["abandoned"]``.
-        """
-        return cls.of(Part.from_run(program, observed, result, start, abandoned))
 
     @classmethod
     def stack(
@@ -206,7 +177,7 @@ class Posterior:
     @property
     def kernel(self) -> Kernel:
         """Kernel of a single fit."""
-        return self.only("single kernel").kernel
+        return self.only("single kernel").model.kernel
 
     @property
     def data(self) -> Mapping[str, Any]:

@@ -15,6 +15,7 @@ from typing import Any, TypeVar, get_args
 from slayr_py.errors import CompileError, DataError, StorageError
 from slayr_py.inference.model import Model
 from slayr_py.inference.observed import Observed
+from slayr_py.inference.part import Part
 from slayr_py.inference.posterior import Posterior
 from slayr_py.inference.records.environment import differences, environment
 from slayr_py.inference.records.record import array_digest, check_format
@@ -156,7 +157,7 @@ def posterior_again(
     """
     recorded = _read(record, observed.data)
     program, result = recorded.run(observed.data, progress)
-    return Posterior.from_run(program, observed, result, recorded.start, record.get("abandoned", ()))
+    return Posterior.of(Part.from_run(program, observed, result, recorded.start, record["abandoned"]))
 
 
 def recorded_model(record: Mapping[str, Any]) -> Model:

@@ -111,11 +111,11 @@ def _part(observed: Observed, marginal: SparseMarginal, run: Run) -> Part:
     }
     draws = flat_draws(model, tree["posterior"].to_dataset())
     each = [marginal.pseudo_factor({k: v[i : i + 1] for k, v in draws.items()}) for i in range(len(draws["mu"]))]
-    factorisation = SparseFactorisation(
+    sparse = SparseFactorisation(
         model.kernel,
         marginal.inducing,
         Targets(y, np.zeros(len(y)), model.noise_floor),
         np.stack([lower for lower, _ in each]),
         np.stack([weights for _, weights in each]),
     )
-    return Part(model, observed.train, {"y": y}, tree, record, diagnostics, factorisation)
+    return Part(model, observed.train, {"y": y}, tree, record, diagnostics, sparse)

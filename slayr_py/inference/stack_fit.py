@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -20,18 +20,6 @@ from slayr_py.kernels import Kernel, Stack
 from slayr_py.space import Encoded, Encoder
 
 _MORE = 2  # times as many draws and warm-up iterations in the second fit of a kernel
-
-
-class SingleProcess(Protocol):
-    """A Gaussian process with one kernel."""
-
-    @property
-    def model(self) -> Model:
-        """Kernel and priors."""
-
-    @property
-    def fit(self) -> Callable[..., Posterior]:
-        """Fit to configurations and values."""
 
 
 def stacked_models(encoder: Encoder, stack: Stack, priors: Priors | None, warp: Warp) -> list[Model]:
@@ -54,7 +42,7 @@ def stacked_models(encoder: Encoder, stack: Stack, priors: Priors | None, warp: 
 
 
 def fit_stack(
-    parts: Sequence[SingleProcess],
+    fits: Sequence[tuple[Kernel, Callable[..., Posterior]]],
     train: Encoded,
     y: ArrayLike,
     options: FitOptions,
@@ -64,24 +52,29 @@ def fit_stack(
 ) -> Posterior:
     """Fit every kernel and weight the posteriors; see `GaussianProcess.fit`.
 
-    The seed of a kernel's fit does not depend on the other kernels. ``data`` has the further observations of a fit,
-    ``y_sd`` and ``maximize``.
+    Parameters
+    ----------
+    fits : sequence of (Kernel, callable)
+        The kernels, and `GaussianProcess.fit` of each.
+    data : dict
+        The further arguments of a fit: ``y_sd`` and ``maximize``.
+    seed : int
+        The seed of a kernel's fit does not depend on the other kernels.
     """
     options = options.updated(pointwise=True)
     posteriors: list[Posterior] = []
     messages: list[str] = []
-    for gp in parts:
-        kernel = gp.model.kernel
+    for kernel, fit in fits:
         name = kernel.short_name
         report = None if progress is None else _named(name, progress)
-        fit = partial(gp.fit, train, y, progress=report, **data)
-        posterior, message = _fit_twice(fit, part_stream(np.random.SeedSequence(seed), kernel), options)
+        fit_part = partial(fit, train, y, progress=report, **data)
+        posterior, message = _fit_twice(fit_part, part_stream(np.random.SeedSequence(seed), kernel), options)
         if posterior is not None:
             posteriors.append(posterior)
         if message:
             messages.append(f"{name}: {message}")
     if not posteriors:
-        raise InferenceError(f"none of the {len(parts)} kernels can be used. {'. '.join(messages)}")
+        raise InferenceError(f"none of the {len(fits)} kernels can be used. {'. '.join(messages)}")
     return Posterior.stack(posteriors, seed=seed, messages=messages)
 
 
@@ -94,7 +87,7 @@ def _fit_twice(
         try:
             posterior = fit(seed=as_stan_seed(attempt), options=options)
             loo = posterior.parts[0].leave_one_out
-            objection = failure(posterior.check(), loo) or unreliability(loo)
+            objection = failure(posterior, loo) or unreliability(loo)
         except InferenceError as error:
             objection = str(error)
         if objection is None:

@@ -8,7 +8,7 @@ import pytest
 from slayr_py.acquisition import LowerConfidenceBound
 from slayr_py.acquisition.criteria import State
 from slayr_py.acquisition.landscape import Landscape
-from slayr_py.inference.prediction import Moments
+from slayr_py.inference.prediction.predictor import Moments
 from slayr_py.space import Encoder
 
 

@@ -8,7 +8,7 @@ import pytest
 from slayr_py import DataError
 from slayr_py.acquisition import Acquisition, LowerConfidenceBound, criteria, from_name, names, suggest
 from slayr_py.acquisition.criteria import State, gradient_by_inputs
-from slayr_py.inference.prediction import Moments
+from slayr_py.inference.prediction.predictor import Moments
 
 STATE = State(best=-0.4, t=3, dimension=2)
 

@@ -77,7 +77,7 @@ def test_suggestions_from_the_same_trials_share_a_fit(quick, monkeypatch):
     fits = []
 
     def counted(gp, *arguments, **options):
-        fits.append(gp.likelihood)
+        fits.append(gp.model.likelihood)
         return fit(gp, *arguments, **options)
 
     monkeypatch.setattr(GaussianProcess, "fit", counted)

@@ -93,7 +93,7 @@ def test_fits_are_replayed_part_by_part(study):
 def test_posterior_of_a_suggestion(study):
     posterior = posterior_of(study, 6)
     record = suggestion(study.trials[6])
-    assert isinstance(posterior, sl.StackedPosterior)
+    assert posterior.is_stack
     assert posterior.weights.tolist() == [part["weight"] for part in record["stack"]["parts"]]
     centre, _ = posterior.predict([study.trials[6].params]).centre_and_spread()
     assert float(centre[0]) == pytest.approx(record["predicted"]["mean"], rel=1e-6)
@@ -205,7 +205,7 @@ def test_weights_of_modes(plane, quick):
 def test_only_parts_with_a_weight_are_continued_if_the_error_is_large(plane, monkeypatch):
     monkeypatch.setattr(proposal, "LARGEST_ERROR", 1e-6)
     monkeypatch.setattr(loop_fits, "failure", lambda *_: None)
-    monkeypatch.setattr("slayr_py.inference.stacking.posterior.stacking_weights", lambda elpd: np.array([0.0, 1.0]))
+    monkeypatch.setattr("slayr_py.inference.mixture.stacking_weights", lambda elpd: np.array([0.0, 1.0]))
     study = advance(create_study(plane, kernel=sl.stack(KERNELS), **NUTS), 5)
     first, second = suggestion(study.trials[4])["stack"]["parts"]
     assert not any("Monte Carlo" in str(one["why"]) for one in first["fit"]["abandoned"])

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,23 +18,10 @@ PredictorOf = Callable[[NDArray[np.intp]], KernelPredictor]
 """Returns the predictor of some rows of the draws of a fit."""
 
 
-class AllMoments(NamedTuple):
-    """Moments of the transformed function under s draws at m configurations.
-
-    Attributes
-    ----------
-    mean, sd : (s, m) float64
-    jitter : (s,) float64
-        As in `Latent`.
-    """
-
-    mean: FloatArray
-    sd: FloatArray
-    jitter: FloatArray
-
-
-def predict_all(predictor_of: PredictorOf, n_draws: int, n_points: int, new: Encoded) -> AllMoments:
-    """Return mean and standard deviation of s draws at m configurations in blocks of limited memory.
+def predict_all(
+    predictor_of: PredictorOf, n_draws: int, n_points: int, new: Encoded
+) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Return mean and standard deviation (s, m) at m configurations and the jitter (s,), in blocks of limited memory.
 
     Parameters
     ----------
@@ -59,7 +45,7 @@ def predict_all(predictor_of: PredictorOf, n_draws: int, n_points: int, new: Enc
             block_mean, variance = predictor.moments(new[j : j + columns])
             mean[i : i + rows, j : j + columns] = block_mean
             sd[i : i + rows, j : j + columns] = np.sqrt(variance)
-    return AllMoments(mean, sd, jitter)
+    return mean, sd, jitter
 
 
 def sample_all(

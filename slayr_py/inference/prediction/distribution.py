@@ -76,22 +76,15 @@ class Latent(NamedTuple):
         if len(latents) == 1 and len(rows[0]) == len(latents[0].mean):
             return latents[0]  # all draws of a single fit; without a copy, means are summed in the same order
 
-        def pick(arrays: Sequence[FloatArray]) -> FloatArray:
-            return np.concatenate([array[some] for array, some in zip(arrays, rows, strict=True)])
+        def pick(name: str) -> FloatArray:
+            return np.concatenate([getattr(latent, name)[some] for latent, some in zip(latents, rows, strict=True)])
 
         warp = None
         if any(latent.warp is not None for latent in latents):
-            warps = [np.full(len(latent.mean), _NO_WARP) if latent.warp is None else latent.warp for latent in latents]
-            warp = pick(warps)
-        return cls(
-            pick([latent.mean for latent in latents]),
-            pick([latent.sd for latent in latents]),
-            warp,
-            latents[0].y_mean,
-            latents[0].y_sd,
-            pick([latent.sigma_n for latent in latents]),
-            pick([latent.jitter for latent in latents]),
-        )
+            bent = [np.full(len(latent.mean), _NO_WARP) if latent.warp is None else latent.warp for latent in latents]
+            warp = np.concatenate([values[some] for values, some in zip(bent, rows, strict=True)])
+        first = latents[0]
+        return cls(pick("mean"), pick("sd"), warp, first.y_mean, first.y_sd, pick("sigma_n"), pick("jitter"))
 
     def _standard(self, y: FloatArray, noise: FloatArray | float) -> tuple[FloatArray, FloatArray]:
         """Return y as standard normal variates z (s, m), and log(dy / dz) on the standardised scale."""

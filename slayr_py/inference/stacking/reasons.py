@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Protocol
+
 import numpy as np
 
 from slayr_py.inference.diagnostics.arviz_bridge import LeaveOneOut
@@ -10,8 +12,16 @@ from slayr_py.inference.diagnostics.checks import Diagnostics, reason
 _INFLUENTIAL_SHARE = 0.05
 
 
-def failure(check: Diagnostics, loo: LeaveOneOut) -> str | None:
+class Checked(Protocol):
+    """A posterior with diagnostics."""
+
+    def check(self) -> Diagnostics:
+        """Return the diagnostics."""
+
+
+def failure(posterior: Checked, loo: LeaveOneOut) -> str | None:
     """Return why a fit cannot be a part of a stack, or None: its diagnostics fail, or a density is 0."""
+    check = posterior.check()
     if not check.ok:
         return "; ".join(reason(message) for message in check.messages)
     infinite = np.sum(~np.isfinite(loo.elpd))

@@ -6,8 +6,9 @@ from ConfigSpace import ConfigurationSpace
 from scipy.stats import norm
 
 import slayr_py as sl
+from slayr_py.inference import Model
 from slayr_py.inference.model import NOISE_FLOOR
-from slayr_py.inference.modes.likelihood import Targets, probit_targets
+from slayr_py.inference.modes.likelihood import probit_targets
 
 SPACE = ConfigurationSpace({"x": (0.0, 1.0)})
 X = np.linspace(0, 1, 12)[:, None]
@@ -39,11 +40,6 @@ def test_moments_are_those_of_the_posterior():
 def test_confident_observations_have_finite_targets():
     targets, variance = probit_targets(np.ones(2), np.array([[[1e8, 9e7], [9e7, 1e8]]]), np.zeros(1))
     assert np.isfinite([targets, variance]).all()
-
-
-def test_targets_of_earlier_data_have_neither_errors_nor_a_floor():
-    targets = Targets.of({"y": [1.0, 2.0]})
-    assert targets.y_sd.tolist() == [0, 0] and targets.noise_floor == 0 and not targets.binary
 
 
 @pytest.mark.stan
@@ -86,7 +82,7 @@ def test_a_number_fixes_a_hyperparameter():
         np.testing.assert_allclose(posterior.draws[name], value, rtol=1e-12)
     assert posterior.draws["sigma_f"].std() > 0.01
     assert posterior.check().ok, posterior.check().messages
-    assert sl.GaussianProcess.fromdict(gp.asdict()).priors == gp.priors
+    assert Model.fromdict(gp.model.asdict()).priors == gp.priors
 
 
 @pytest.mark.stan

@@ -8,8 +8,8 @@ from ConfigSpace import Categorical, ConfigurationSpace, Float
 
 import slayr_py as sl
 from slayr_py.inference.modes.likelihood import Targets
-from slayr_py.inference.prediction import Predictor
-from slayr_py.inference.prediction.components import components
+from slayr_py.inference.prediction.components import split_into_components
+from slayr_py.inference.prediction.predictor import KernelPredictor
 from slayr_py.kernels import Composite
 from slayr_py.space import Encoder
 
@@ -32,16 +32,16 @@ def fitted():
 
 def test_summands_add_up_to_the_prediction(fitted):
     kernel, train, new, y, draws = fitted
-    found = components(kernel, train, Targets(y, np.zeros(12)), draws, new, 3.0, 2.0)
+    found = split_into_components(kernel, train, Targets(y, np.zeros(12)), draws, new, 3.0, 2.0)
     assert found.names == ("LIN[x] * PER[x]", "SE[c] * PER[x]", "LIN[x]")
-    prediction = Predictor(kernel, train, y, draws).predict(new, 3.0, 2.0)
+    prediction = KernelPredictor(kernel, train, y, draws).predict(new, 3.0, 2.0)
     np.testing.assert_allclose(found.offset + found.mean.sum(axis=0), prediction.mean, rtol=1e-10)
 
 
 def test_moments_of_a_summand_by_dense_algebra(fitted):
     kernel, train, new, y, draws = fitted
     one = {name: value[1:] for name, value in draws.items()}
-    found = components(kernel, train, Targets(y, np.zeros(12)), one, new, 0.0, 1.0)
+    found = split_into_components(kernel, train, Targets(y, np.zeros(12)), one, new, 0.0, 1.0)
     # The last summand by hand: its weight, times the linear kernel, is a covariance of its own.
     weight = float(one["sigma_f"][0] ** 2 * (1 - one["split"][0, 1]))
     length = one["lengthscale"][0, -1]
@@ -68,7 +68,7 @@ def test_equal_summands_are_told_apart(fitted):
 
 def test_frame_and_figure(fitted):
     kernel, train, new, y, draws = fitted
-    found = components(kernel, train, Targets(y, np.zeros(12)), draws, new, 0.0, 1.0)
+    found = split_into_components(kernel, train, Targets(y, np.zeros(12)), draws, new, 0.0, 1.0)
     table = found.frame()
     assert list(table.columns) == ["c", "x", "summand", "mean", "sd"] and len(table) == 15
     np.testing.assert_array_equal(table["mean"].to_numpy().reshape(3, 5), found.mean)
@@ -82,7 +82,7 @@ def test_frame_and_figure(fitted):
 
 def test_no_configurations(fitted):
     kernel, train, new, y, draws = fitted
-    found = components(kernel, train, Targets(y, np.zeros(12)), draws, new[:0], 0.0, 1.0)
+    found = split_into_components(kernel, train, Targets(y, np.zeros(12)), draws, new[:0], 0.0, 1.0)
     assert found.mean.shape == (3, 0) and found.frame().empty
     assert "3 summands at 0 configurations" in repr(found) and "LIN[x] * PER[x]" in repr(found)
 

@@ -1,4 +1,4 @@
-"""Predictors of a stack: the methods that a search uses."""
+"""Predictors of several kernels: the methods that a search uses."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def test_moments_are_those_of_the_parts(stacked, new):
     predictor = stacked.predictor()
     mean, variance = predictor.moments(new)
     parts = [one.predictor().moments(new) for one in stacked.posteriors]
-    rows = stacked._rows(stacked.n_draws)
+    rows = [rows for _, rows in stacked.rows_of(stacked.n_draws)]
     n_one = len(predictor.rows[0])
     assert mean.shape == variance.shape == (stacked.n_draws, 5)
     np.testing.assert_allclose(mean[:n_one], parts[0][0][rows[0]], rtol=1e-12)
@@ -93,7 +93,5 @@ def test_a_search_takes_a_stack_like_a_posterior(stacked, plane_data, acquisitio
 def test_a_stack_of_one_with_few_draws_suggests_what_its_part_does(plane_data):
     encoder, configs, y = plane_data
     one = sl.GaussianProcess(encoder).fit(configs, y, method="map")
-    made = [
-        suggest(post, best=y.min(), t=1, rng=np.random.default_rng(1)) for post in (one, sl.StackedPosterior([one]))
-    ]
+    made = [suggest(post, best=y.min(), t=1, rng=np.random.default_rng(1)) for post in (one, sl.Posterior.stack([one]))]
     assert dict(made[0].config) == pytest.approx(dict(made[1].config), rel=1e-3, abs=1e-3)

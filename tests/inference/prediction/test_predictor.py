@@ -8,9 +8,12 @@ import pytest
 from ConfigSpace import ConfigurationSpace
 
 import slayr_py as sl
-from slayr_py.inference import prediction
 from slayr_py.inference.modes.likelihood import Targets
-from slayr_py.inference.prediction import Predictor, coordinate_table, mixture_moments, sample_all
+from slayr_py.inference.prediction import blocks
+from slayr_py.inference.prediction.blocks import sample_all
+from slayr_py.inference.prediction.distribution import Latent, Prediction, mixture_moments
+from slayr_py.inference.prediction.predictor import KernelPredictor
+from slayr_py.inference.prediction.stan_engine import coordinate_table
 from slayr_py.inference.sampling.programs import compiled
 from slayr_py.inference.sampling.run import generate
 from slayr_py.kernels import Matern
@@ -24,7 +27,9 @@ def test_stan_and_numpy_predict_the_same(fixture, request):
     new = posterior.encoder.sobol(9, 123)
     here = posterior.predict(new)
     there = posterior.predict(new, engine="stan")
-    for a, b in zip(here, there, strict=True):
+    for name in ("mean", "sd", "draw_mean", "draw_sd"):
+        a = getattr(here, name)
+        b = getattr(there, name)
         np.testing.assert_allclose(a, b, rtol=1e-8, atol=1e-8 * posterior.y_sd)
 
 
@@ -95,7 +100,7 @@ def test_a_table_may_have_other_columns_in_another_order(mixed_posterior):
 
 def predictor_of(drawn):
     kernel, train, y, draws, _ = drawn
-    return lambda rows: Predictor(kernel, train, y, {name: values[rows] for name, values in draws.items()})
+    return lambda rows: KernelPredictor(kernel, train, y, {name: values[rows] for name, values in draws.items()})
 
 
 def test_joint_draws_have_the_joint_moments(drawn):
@@ -103,7 +108,7 @@ def test_joint_draws_have_the_joint_moments(drawn):
     for row in range(4):
         rows = np.full(20_000, row)
         values = sample_all(predictor_of(drawn), len(train), new, rows, np.random.default_rng(1))
-        mean, covariance = (moment[row] for moment in Predictor(kernel, train, y, draws).joint_moments(new))
+        mean, covariance = (moment[row] for moment in KernelPredictor(kernel, train, y, draws).joint_moments(new))
         sd = np.sqrt(np.maximum(np.diag(covariance), 0))
         np.testing.assert_allclose(values.mean(axis=0), mean, atol=4.5 * sd.max() / np.sqrt(20_000))
         np.testing.assert_allclose(
@@ -116,9 +121,9 @@ def test_joint_draws_do_not_depend_on_blocks(drawn, monkeypatch):
     _, train, _, _, new = drawn
     rows = np.array([3, 0, 3, 2, 1, 3])
     whole = sample_all(predictor_of(drawn), len(train), new, rows, np.random.default_rng(1))
-    monkeypatch.setattr(prediction, "BLOCK", 1)
-    blocks = sample_all(predictor_of(drawn), len(train), new, rows, np.random.default_rng(1))
-    np.testing.assert_allclose(blocks, whole, rtol=1e-9, atol=1e-9)
+    monkeypatch.setattr(blocks, "BLOCK", 1)
+    split = sample_all(predictor_of(drawn), len(train), new, rows, np.random.default_rng(1))
+    np.testing.assert_allclose(split, whole, rtol=1e-9, atol=1e-9)
     alone = sample_all(predictor_of(drawn), len(train), new, rows[:1], np.random.default_rng(1))
     np.testing.assert_allclose(alone[0], whole[0], rtol=1e-9, atol=1e-9)
 
@@ -154,7 +159,7 @@ def test_pending_points_extend_the_factor_exactly(fixture, request):
     quick = predictor.with_pending(pending)
     believed = np.hstack([np.tile(posterior.data["y"], (len(predictor.factor), 1)), predictor.moments(pending)[0]])
     targets = Targets(believed, np.zeros(believed.shape[1]), posterior.model.noise_floor)
-    whole = Predictor(posterior.kernel, posterior.train.concatenate(pending), targets, predictor.draws)
+    whole = KernelPredictor(posterior.kernel, posterior.train.concatenate(pending), targets, predictor.draws)
     np.testing.assert_allclose(quick.factor, whole.factor, atol=1e-9)
     for a, b in zip(quick.moments_with_gradient(elsewhere), whole.moments_with_gradient(elsewhere), strict=True):
         np.testing.assert_allclose(a, b, rtol=1e-6, atol=1e-8)
@@ -178,8 +183,12 @@ def test_nearly_singular_covariances_are_still_factored(branin_posterior):
     point = encoder.encode(encoder.sobol(1, 0))
     rows = point[[0] * 30]
     draws = {"mu": np.zeros(1), "sigma_f": np.ones(1), "sigma_n": np.array([1e-9]), "lengthscale": np.ones((1, 2))}
-    mean, variance = Predictor(branin_posterior.kernel, rows, np.ones(30), draws).moments(point)
+    predictor = KernelPredictor(branin_posterior.kernel, rows, np.ones(30), draws)
+    mean, variance = predictor.moments(point)
     assert mean[0, 0] == pytest.approx(1, abs=1e-3) and variance[0, 0] < 1e-3
+    (note,) = predictor.predict(point, 0.0, 1.0).notes
+    assert "singular up to rounding under 1 of 1 draws; a relative jitter of at most 1e-1" in note
+    assert branin_posterior.predict(point).notes == () and note in repr(predictor.predict(point, 0.0, 1.0))
 
 
 def test_mixture_moments():
@@ -190,8 +199,8 @@ def test_mixture_moments():
 
 def test_a_short_description_has_the_first_rows():
     rng = np.random.default_rng(0)
-    latent = prediction.Latent(rng.normal(size=(3, 8)), np.ones((3, 8)), None, 10.0, 2.0, np.ones(3))
-    about = prediction.Prediction.from_latent(latent)
+    latent = Latent(rng.normal(size=(3, 8)), np.ones((3, 8)), None, 10.0, 2.0, np.ones(3), np.zeros(3))
+    about = Prediction.from_latent(latent)
     first, header, *rows, more = repr(about).splitlines()
     assert first == "Prediction of the latent function at 8 configurations by 3 draws"
     assert header.split() == ["configuration", "mean", "sd"] and len(rows) == 5 and more.strip() == "... 3 more rows"

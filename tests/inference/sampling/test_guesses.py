@@ -19,7 +19,7 @@ WAVES = np.sin(2 * np.pi * X / 0.2) + 0.5 * np.sin(2 * np.pi * X / 0.07) + np.si
 def data_of(expression, y=WAVES, priors=None, **options):
     gp = sl.GaussianProcess(SPACE, expression, priors)
     train = SPACE.encode([{"x": x, "z": z} for x, z in zip(X[: len(y)], Z, strict=False)])
-    return gp.stan_data(train, y, train[:0], **options)
+    return gp.model.stan_data(train, y, train[:0], **options)
 
 
 def periods(data, guess):

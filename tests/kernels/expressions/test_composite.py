@@ -11,6 +11,7 @@ from testing_kernels import Learned, graphs_only_space, random_points, random_th
 from testing_spaces import mixed_space, plain_space
 
 import slayr_py as sl
+from slayr_py.inference import Model
 from slayr_py.kernels import Composite, Hierarchical, Matern, from_name
 from slayr_py.kernels.expressions import LEAVES
 from slayr_py.kernels.expressions.composite import MOST_LEAVES
@@ -224,7 +225,7 @@ def test_names_with_blanks_commas_brackets_and_quotes():
     assert repr(gp.kernel) == f"Composite(expression={text!r})"
     labels = next(h.labels for h in gp.hyperparameters if h.name == "lengthscale")
     assert labels == ("1:SE[learning rate]", "2:LIN[a,b]", "3:PER[c[0]]", '4:RQ[ "q" ]')
-    assert sl.GaussianProcess.fromdict(gp.asdict()).kernel.expression == text
+    assert Model.fromdict(gp.model.asdict()).kernel.expression == text
     assert gp.kernel.component_names(gp.encoder)[1] == 'LIN["a,b"] * PER["c[0]"]'
 
 
@@ -250,7 +251,7 @@ WAVES = np.sin(2 * np.pi * X / 2.5) + 0.1 * np.random.default_rng(2).normal(size
 
 def informed(kernel, n=40, space=LINE, **priors):
     encoded = space.encode([dict.fromkeys(space.names, 0.5) | {space.names[0]: x} for x in X[:n]])
-    model = sl.GaussianProcess(space, kernel, priors)
+    model = Model(space, kernel, priors)
     return model, model.informed(encoded, WAVES[:n])
 
 
@@ -259,7 +260,7 @@ def test_the_prior_of_a_period_moves_to_the_peak_of_the_periodogram():
     prior = found.priors["period"]
     assert np.exp(prior.mu) == pytest.approx(0.25, rel=0.02) and prior.sigma == 0.5
     assert model.priors["period"].mu == pytest.approx(np.log([0.2, 0.2]))
-    assert sl.GaussianProcess.fromdict(found.asdict()).priors == found.priors
+    assert Model.fromdict(found.asdict()).priors == found.priors
     assert {name: p for name, p in found.priors.items() if name != "period"} == {
         name: p for name, p in model.priors.items() if name != "period"
     }

@@ -15,7 +15,7 @@ from testing_spaces import conditional_space, mixed_space, plain_space
 
 import slayr_py as sl
 from slayr_py import DataError, StorageError, svm
-from slayr_py.inference import replay_folder
+from slayr_py.inference import replay
 from slayr_py.inference.model import Model
 from slayr_py.kernels import Composite, Matern, Pretrained, from_name
 from slayr_py.space import Encoder
@@ -340,7 +340,7 @@ def test_engines_and_saved_posteriors_predict_the_same(fitted, tmp_path):
     np.testing.assert_allclose(stan.sd, here.sd, rtol=1e-6)
     np.testing.assert_array_equal(again.predict(new).mean, here.mean)
     assert again.check().asdict() == fitted.check().asdict() and again.kernel.options() == fitted.kernel.options()
-    assert replay_folder(tmp_path)[1].identical
+    assert replay(tmp_path).identical
     summands = fitted.components(new)
     np.testing.assert_allclose(summands.mean.sum(axis=0) + summands.offset, here.mean, rtol=1e-8)
 

@@ -179,7 +179,7 @@ def test_the_posterior_is_fitted_once_and_slow_steps_are_announced(plane):
 def test_stacks_have_the_hyperparameters_of_each_kernel(plane):
     study = filled(plane, 10)
     fit = without_stan(study, plane, draws=30)
-    page = render(Reading(study, fit=lambda: sl.StackedPosterior([fit(), fit()], [1.0, 0.0])))
+    page = render(Reading(study, fit=lambda: sl.Posterior.stack([fit(), fit()], [1.0, 0.0])))
     check_structure(page)
     assert errors(page) == []
     text = words(part(page, "hyperparameters"))

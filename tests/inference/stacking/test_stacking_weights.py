@@ -1,4 +1,4 @@
-"""Stacking weights against a general optimiser, and systematic resampling."""
+"""Stacking weights against a general optimiser."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import pytest
 from scipy.optimize import minimize
 
 from slayr_py.errors import DataError
-from slayr_py.inference.stacking.weights import counts, evenly, stacking_weights
+from slayr_py.inference.stacking.weights import stacking_weights
 
 
 @pytest.mark.parametrize(("n", "k", "spread"), [(20, 2, 1.0), (50, 5, 5.0), (3, 4, 0.1), (400, 10, 1.0), (5, 1, 1.0)])
@@ -38,17 +38,3 @@ def test_equal_models_share_their_weight_and_a_bad_one_gets_none():
 def test_illegal_densities_are_rejected(elpd):
     with pytest.raises(DataError, match="leave-one-out densities must be finite"):
         stacking_weights(elpd)
-
-
-def test_numbers_of_draws_are_proportional_to_the_weights():
-    weights = np.array([0.55, 0.0, 0.307, 0.143, 0.0])
-    grid = (np.arange(1000) + 0.5) / 1000
-    drawn = np.array([counts(weights, 10, offset) for offset in grid])
-    assert (drawn.sum(axis=1) == 10).all() and (np.abs(drawn - 10 * weights) < 1).all()
-    np.testing.assert_allclose(drawn.mean(axis=0), 10 * weights, atol=0.01)
-    assert counts(weights, 7, 0.0).sum() == 7 and not counts(weights, 7, 0.0)[[1, 4]].any()
-
-
-def test_rows_are_evenly_spaced_and_repeat_only_if_there_are_too_few():
-    assert evenly(8, 4).tolist() == [1, 3, 5, 7] and evenly(5, 5).tolist() == [0, 1, 2, 3, 4]
-    assert evenly(1, 3).tolist() == [0, 0, 0] and evenly(4, 0).tolist() == []
