@@ -48,7 +48,7 @@ def open_storage(
         Raise an error for an SQLite file that does not exist or has no tables of Optuna, instead of creating it.
     worker : bool
         Return a `WorkerStorage`: trials carry the name of this process and send heartbeats, and those of killed
-        processes are resumed. Only Optuna's own loop supports this, ask and tell do not.
+        processes are resumed. Only the loop of `minimize` supports this, ask and tell do not.
 
     Returns
     -------
