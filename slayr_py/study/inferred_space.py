@@ -155,11 +155,11 @@ def groups(study: Study) -> list[dict[str, BaseDistribution]]:
         latest |= trial.distributions
         for name in trial.distributions:
             occurs.setdefault(name, []).append(trial.number)
-    found: dict[tuple[int, ...], dict[str, BaseDistribution]] = {tuple(trial.number for trial in trials): {}}
+    by_trials: dict[tuple[int, ...], dict[str, BaseDistribution]] = {tuple(trial.number for trial in trials): {}}
     for name in sorted(latest):
         if not latest[name].single():
-            found.setdefault(tuple(occurs[name]), {})[name] = latest[name]
-    return list(found.values())
+            by_trials.setdefault(tuple(occurs[name]), {})[name] = latest[name]
+    return list(by_trials.values())
 
 
 def to_space(distributions: Mapping[str, BaseDistribution]) -> ConfigurationSpace:

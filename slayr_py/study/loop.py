@@ -48,8 +48,12 @@ class Evaluations(AbstractContextManager["Evaluations"], Protocol):
         """Return whether an evaluation is running."""
 
 
-def run_loop(study: Study, evaluations: Evaluations, callbacks: Sequence[Callback]) -> None:
-    """Evaluate trials until the budget or the time is used up, or a callback such as a stopping rule ends the loop."""
+def run_loop(
+    study: Study, evaluations: Evaluations, callbacks: Sequence[Callback], stops: Callable[[Study], bool]
+) -> None:
+    """Evaluate trials until the budget or the time is used up, the stopping rule holds, or a callback ends the loop."""
+    if stops(study):
+        return
     with optimizing(study), evaluations:
         while True:
             while evaluations.may_start():
@@ -60,6 +64,8 @@ def run_loop(study: Study, evaluations: Evaluations, callbacks: Sequence[Callbac
             for finished in evaluations.finish():  # stores values and tells them to Optuna
                 for callback in callbacks:
                     callback(study, finished)
+                if stops(study):
+                    study.stop()
 
 
 def suggest_next(model: SpaceModel, study: Study, trial: FrozenTrial, seed: int) -> dict[str, Any]:

@@ -91,12 +91,12 @@ def due(n: int, n_initial: int) -> int | None:
     >>> due(39, 5), due(40, 5), due(79, 5), due(80, 5)
     (None, 40, 40, 80)
     """
-    found = None
+    latest = None
     number = 2 * max(n_initial, 1)
     while number <= n:
-        found = number if number >= FEWEST else None
+        latest = number if number >= FEWEST else None
         number *= 2
-    return found
+    return latest
 
 
 @dataclass(frozen=True)
@@ -193,23 +193,23 @@ class LoopSearch:
     ) -> None:
         self.report(Phase("searching kernels", trial.number))
         clock = time.perf_counter()
-        own = as_stan_seed(np.random.SeedSequence([seed, number, self.search.seed]))
+        search_seed = as_stan_seed(np.random.SeedSequence([seed, number, self.search.seed]))
         scalars = {name: self.plain.priors[name] for name in SCALARS if name in self.priors}
-        search = self.search.updated(seed=own, priors=scalars | self.search.priors)
+        search = self.search.updated(seed=search_seed, priors=scalars | self.search.priors)
         earlier = [] if before is None else before.expressions
         about: dict[str, Any] = {"expressions": earlier, "scores": [], "fits": 0, "messages": [], "error": None}
         try:
-            found = search.run(observed.configs, self.targets(observed), progress=False, first=earlier)
+            result = search.run(observed.configs, self.targets(observed), progress=False, first=earlier)
         except (DataError, InferenceError) as error:
             about["error"] = str(error)
             text = f"the kernel search at {len(observed.y)} observations failed, so the model stays as it was: {error}"
             self.warn(text, "kernel search")
         else:
-            if found.interrupted:
+            if result.interrupted:
                 raise KeyboardInterrupt  # a resumed study searches again, and finds what it would have found
-            about |= {"fits": len(found.unique), "messages": list(found.messages)}
-            about |= self._best(found) if found.top(1) else {}
-        about |= {"due": number, "score": search.score, "seed": own, "trials": to_ranges(observed.numbers)}
+            about |= {"fits": len(result.unique), "messages": list(result.messages)}
+            about |= self._best(result) if result.top(1) else {}
+        about |= {"due": number, "score": search.score, "seed": search_seed, "trials": to_ranges(observed.numbers)}
         store_search(study, trial, about | {"seconds": round(time.perf_counter() - clock, 3)})
 
     def targets(self, observed: Observations) -> FloatArray:
@@ -221,27 +221,27 @@ class LoopSearch:
         median = self.plain.priors[WARP.name].at_score(np.zeros(()))
         return warped(y, np.asarray(median))
 
-    def _best(self, found: SearchResult) -> dict[str, Any]:
+    def _best(self, result: SearchResult) -> dict[str, Any]:
         """Return the best expressions and their scores, without that of the plain kernel."""
         plain = self.plain.model.kernel
         known = "MAT52" if isinstance(plain, Matern) and plain.p == 2 else None
-        expressions = [text for text in found.top(TOP + 1) if text != known][:TOP]
-        scores = found.unique.set_index("expression")[self.search.score]
+        expressions = [text for text in result.top(TOP + 1) if text != known][:TOP]
+        scores = result.unique.set_index("expression")[self.search.score]
         return {"expressions": expressions, "scores": [float(scores[text]) for text in expressions]}
 
-    def _stacked(self, study: Study, found: StoredSearch | None) -> GaussianProcess:
+    def _stacked(self, study: Study, stored: StoredSearch | None) -> GaussianProcess:
         """Return the stack of the plain kernel and the expressions of a search."""
-        if found is None or not found.expressions:
+        if stored is None or not stored.expressions:
             return self.plain
         shared = {name: prior for name, prior in self.priors.items() if name in OF_TARGETS}
         encoder = self.plain.encoder
         warp = self.plain.warp
         try:
-            kernels = [Composite(text, self.search.given, MOST_LEAVES) for text in found.expressions]
+            kernels = [Composite(text, self.search.given, MOST_LEAVES) for text in stored.expressions]
             models = [Model(encoder, kernel, shared, warp) for kernel in kernels]
             return GaussianProcess.of([self.plain.model, *models])
         except DataError as error:
             raise StorageError(
-                f"study {study.study_name!r}: the expressions of the kernel search in trial {found.trial} cannot be "
+                f"study {study.study_name!r}: the expressions of the kernel search in trial {stored.trial} cannot be "
                 f"used: {error}. Restore a copy of the study, or resume it with the kernel that it was started with"
             ) from error

@@ -17,7 +17,7 @@ from slayr_py.study.fit_cache import FitCache
 from slayr_py.study.model.design import Design
 from slayr_py.study.model.options import SamplerOptions
 from slayr_py.study.model.session import Session
-from slayr_py.study.model.surrogate import fit_model, surrogate_of
+from slayr_py.study.model.surrogate import Surrogate, fit_model, surrogate_of
 from slayr_py.study.proposal import Phase, Proposer
 from slayr_py.study.storage.attributes import CONTEXT_KEY
 from slayr_py.study.storage.trials import observations
@@ -66,7 +66,7 @@ class SpaceModel:
             given = [encoder.configuration({**config, **kept}) for config in options.initial_configs]
             size = len(given)
         self.design = Design(encoder, size, self.fixed, given, options.noisy)
-        self.surrogate = surrogate_of(
+        self.surrogate: Surrogate = surrogate_of(
             options.kernel, encoder, options.all_priors, options.warp, size, session.report, session.warn
         )
         fits = FitCache()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 from optuna import Study
@@ -29,37 +29,15 @@ from slayr_py.study.storage.attributes import kernel_record
 from slayr_py.study.storage.trials import Observations
 
 
-class Surrogate(Protocol):
-    """What models the objective of a study."""
-
-    @property
-    def kernel(self) -> Kernel | Stack | KernelSearch:
-        """Return the kernel, the stack, or the search that the user has chosen, made for the space."""
-
-    @property
-    def first_kernel(self) -> Kernel:
-        """Return the kernel of the models of failures and constraints."""
-
-    def record(self) -> dict[str, Any]:
-        """Return the entry "kernel" of the study's record."""
-
-    def prepare(self, progress: Callable[[str], None] | None = None) -> None:
-        """Compile the Stan programs; see `GaussianProcess.prepare`."""
-
-    def model(self, study: Study, trial: FrozenTrial, observed: Observations, seed: int) -> GaussianProcess:
-        """Return the model for the suggestion of a trial."""
-
-    def latest(self, study: Study, observed: Observations) -> GaussianProcess:
-        """Return the model for all observations."""
-
-
-@dataclass
+@dataclass(frozen=True)
 class GivenKernel:
     """The surrogate of a kernel or a stack that does not change.
 
     Attributes
     ----------
     gp : GaussianProcess
+    first_kernel : Kernel
+        Kernel of the models of failures and constraints.
     automatic : bool
         Whether "auto" has chosen the kernel.
     """
@@ -88,6 +66,10 @@ class GivenKernel:
     def latest(self, study: Study, observed: Observations) -> GaussianProcess:
         """Return the only model."""
         return self.gp
+
+
+Surrogate = GivenKernel | LoopSearch
+"""What models the objective of a study: two classes with the same methods."""
 
 
 def surrogate_of(

@@ -36,7 +36,7 @@ def parse_constraints(texts: Iterable[str]) -> tuple[Constraint, ...]:
     """
     if isinstance(texts, str):
         raise DataError(f'constraints are a list of texts such as ["memory <= 8"], not {texts!r}')
-    found: dict[str, Constraint] = {}
+    parsed: dict[str, Constraint] = {}
     for text in texts:
         match = _FORM.fullmatch(text) if isinstance(text, str) else None
         try:
@@ -44,11 +44,11 @@ def parse_constraints(texts: Iterable[str]) -> tuple[Constraint, ...]:
         except ValueError:
             limit = math.nan
         if match is None or not math.isfinite(limit):
-            raise DataError(f'{text!r} is no constraint; write a name, <= or >=, and a number: "memory <= 8"')
-        if match["name"] in found:
+            raise DataError(f'{text!r} is not a constraint; write a name, <= or >=, and a number: "memory <= 8"')
+        if match["name"] in parsed:
             raise DataError(f"two constraints on {match['name']!r}; report a second value under another name")
-        found[match["name"]] = Constraint(match["name"], 1.0 if match["relation"][0] == "<" else -1.0, limit)
-    return tuple(found.values())
+        parsed[match["name"]] = Constraint(match["name"], 1.0 if match["relation"][0] == "<" else -1.0, limit)
+    return tuple(parsed.values())
 
 
 def constraint_values(reported: Mapping[Any, Any], constraints: tuple[Constraint, ...] | None) -> dict[str, float]:
@@ -73,7 +73,9 @@ def constraint_values(reported: Mapping[Any, Any], constraints: tuple[Constraint
         known = {constraint.name: constraint for constraint in constraints}
         for name in reported:
             if name not in known:
-                raise ObjectiveError(f"the objective reported {name!r}, no constraint{did_you_mean(str(name), known)}")
+                raise ObjectiveError(
+                    f"the objective reported {name!r}, which is not a constraint{did_you_mean(str(name), known)}"
+                )
         if missing := known.keys() - reported.keys():
             raise ObjectiveError(f"the objective reported no value of the constraint {sorted(missing)[0]!r}")
     values = {}

@@ -195,7 +195,8 @@ class TrialEvaluations:
         for name, excess in evaluation.constraints.items():
             if name not in trial.constraints:  # a killed process may have stored it
                 trial.set_constraint(name, excess)
-        _write_value(trial, evaluation.value)
+        if VALUE_KEY not in trial.user_attrs:
+            _write_value(trial, evaluation.value)
         finished = self.study.tell(trial, evaluation.value) if self._owns(trial) else None
         self.unsaved = None
         return finished

@@ -71,8 +71,8 @@ def read_history(history: History, encoder: Encoder) -> list[Experiment]:
         rows = [_row_of_pair(i, pair) for i, pair in enumerate(history)]
     else:
         raise DataError(f"history must be a DataFrame or a sequence of (config, value), got {history!r:.200}")
-    found = [_experiment(row, encoder) for row in rows]
-    return [experiment for experiment in found if experiment.params or experiment.value is not None]
+    experiments = [_experiment(row, encoder) for row in rows]
+    return [experiment for experiment in experiments if experiment.params or experiment.value is not None]
 
 
 def add_history(study: Study, experiments: Sequence[Experiment], encoder: Encoder) -> None:
@@ -140,7 +140,7 @@ def _target(column: str, columns: Sequence[str], encoder: Encoder) -> str | None
     if column in _IGNORED or column.startswith(_IGNORED_PREFIXES):
         return None
     raise DataError(
-        f"history has the column {column!r}, which is no parameter{did_you_mean(bare, [*encoder.space, _VALUE])}"
+        f"history has the column {column!r}, which is not a parameter{did_you_mean(bare, [*encoder.space, _VALUE])}"
     )
 
 

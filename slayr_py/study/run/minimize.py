@@ -10,7 +10,6 @@ from inspect import signature
 from ConfigSpace import ConfigurationSpace
 from optuna import Study
 from optuna.storages import BaseStorage
-from optuna.trial import FrozenTrial
 from typing_extensions import Unpack
 
 from slayr_py.arguments import check_integer
@@ -199,10 +198,8 @@ def _run(
             past = sum(map(is_history, study.get_trials(deepcopy=False)))
             if settings.budget + past > len(declared.design.with_history(study, declared.bind(study))):
                 declared.prepare()
-            if rule is not None:
-                callbacks = [*callbacks, _stopping_callback(rule, bar)]
-            if rule is None or not _estimate_stops(rule, study, bar):
-                run_loop(study, TrialEvaluations(study, settings, bar), callbacks)
+            evaluations = TrialEvaluations(study, settings, bar)
+            run_loop(study, evaluations, callbacks, lambda study: _stops(rule, study, bar))
             if has_recommendation(study):
                 bar.phase(Phase("fitting", None))
                 _show_recommendation(result, bar)
@@ -210,19 +207,9 @@ def _run(
             sampler.session.displays.remove(bar.phase)
 
 
-def _stopping_callback(rule: Regret, bar: ProgressBar) -> Callback:
-    """Return a callback that stops the study when the rule holds, and shows each estimate."""
-
-    def callback(study: Study, trial: FrozenTrial) -> None:
-        if _estimate_stops(rule, study, bar):
-            study.stop()
-
-    return callback
-
-
-def _estimate_stops(rule: Regret, study: Study, bar: ProgressBar) -> bool:
-    """Return whether the rule holds, also before the first trial of a resumed study; show the estimate."""
-    if (estimate := rule.estimate(study)) is None:
+def _stops(rule: Regret | None, study: Study, bar: ProgressBar) -> bool:
+    """Return whether the stopping rule holds, also before the first trial of a resumed study; show the estimate."""
+    if rule is None or (estimate := rule.estimate(study)) is None:
         return False
     bar.regret(estimate)
     if estimate.stop:

@@ -123,12 +123,12 @@ class Regret:
                 f"StanGPSampler(space), not {study.sampler}"
             )
         try:
-            found = self._sampled(study, declared)
+            sampled = self._sampled(study, declared)
         except InferenceError:  # the next suggestion meets the same failure and reports it
             return None
-        if found is None:
+        if sampled is None:
             return None
-        observed, row, regret = found
+        observed, row, regret = sampled
         probability = float(np.mean(regret < self.epsilon))
         estimate = RegretEstimate(
             observed.numbers[row],

@@ -75,10 +75,10 @@ def stored_kernel(study: Study, kernel: Mapping[str, Any]) -> Mapping[str, Any]:
     """
     if "sha256" not in kernel:
         return kernel
-    found = study.user_attrs.get(f"{KERNEL_KEY}:{kernel['sha256']}")
-    if not isinstance(found, Mapping) or _sha256(found) != kernel["sha256"]:
+    stored = study.user_attrs.get(f"{KERNEL_KEY}:{kernel['sha256']}")
+    if not isinstance(stored, Mapping) or _sha256(stored) != kernel["sha256"]:
         raise ValueError(f"the study has no kernel {kernel['sha256']!r:.80}")
-    return found
+    return stored
 
 
 def _stored_once(study: Study, kernel: dict[str, Any]) -> dict[str, Any]:
@@ -115,7 +115,7 @@ def last_warm_start(
     """
     fit_key, start_key = keys(condition)
     ranges = to_ranges(observed)
-    for earlier in sorted(study.get_trials(deepcopy=False), key=lambda one: -one.number):
+    for earlier in sorted(study.get_trials(deepcopy=False), key=lambda trial: -trial.number):
         if earlier.user_attrs.get(fit_key, {}).get("trials") == ranges:
             continue
         if earlier.number < number and start_key in earlier.user_attrs:

@@ -48,7 +48,7 @@ def open_storage(
         Raise an error for an SQLite file that does not exist or has no tables of Optuna, instead of creating it.
     worker : bool
         Return a `WorkerStorage`: trials carry the name of this process and send heartbeats, and those of killed
-        processes are resumed. Only Optuna's own loop supports this, ask and tell do not.
+        processes are resumed. Only the loop of `minimize` supports this, ask and tell do not.
 
     Returns
     -------
@@ -112,7 +112,7 @@ def is_storage_error(error: BaseException) -> bool:
     return isinstance(error, StorageInternalError | OSError) and not isinstance(error, SlayrError)
 
 
-def describe_storage_error(error: Exception) -> str:
+def describe_storage_error(error: BaseException) -> str:
     """Return the reason for a failure of the storage and a remedy."""
     reason = _reason(error)
     return f"{reason}; {_remedy(reason, 'make sure that it can be reached and written')}"
@@ -151,7 +151,7 @@ def _hide_password(text: str) -> str:
     return repr(re.sub(r"//.*@", "//***@", text))
 
 
-def _reason(error: Exception) -> str:
+def _reason(error: BaseException) -> str:
     """Return the first line of the driver's own message, without the additions of SQLAlchemy and Optuna."""
     cause = error.__cause__ if isinstance(error, StorageInternalError) and error.__cause__ is not None else error
     lines = str(getattr(cause, "orig", None) or cause).strip().splitlines()

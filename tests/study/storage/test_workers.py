@@ -98,7 +98,15 @@ sl.minimize(objective, space, budget=3, n_initial=2, seed=3, progress=False, sto
 
         monkeypatch.setattr("slayr_py.study.proposal.suggest", spy)
         minimize(
-            lambda config: 1.0, plane, 4, 2, seed=3, storage=database, study_name="shared", progress=False, **quick
+            lambda config: 1.0,
+            plane,
+            4,
+            n_initial=2,
+            seed=3,
+            storage=database,
+            study_name="shared",
+            progress=False,
+            **quick,
         )
         assert seen == [[third()[0].params]]
         stop.touch()
