@@ -137,7 +137,7 @@ class Kernel(ABC):
         return {}
 
     def notes(self, draws: Draws) -> tuple[str, ...]:
-        """Return what a posterior of the hyperparameters says about the kernel; a line each."""
+        """Return notes on the kernel that follow from draws of the posterior, one line each."""
         return ()
 
     def check_encoder(self, encoder: Layout) -> None:

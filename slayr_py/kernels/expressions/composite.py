@@ -158,7 +158,7 @@ class Composite(Planned):
     Its hyperparameters are vectors, labelled with number and name of the leaf: ``lengthscale`` ("1:SE[x1]"),
     ``period``, ``rq_alpha``, ``centre`` of linear leaves, and ``split``, the weight of the left operand of each ``+``.
     Every leaf has mean variance 1 on the unit cube and sums are convex combinations, so ``sigma_f`` is the standard
-    deviation of the function whatever the number of terms.
+    deviation of the function for any number of terms.
 
     Parameters
     ----------
