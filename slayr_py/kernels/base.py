@@ -84,6 +84,11 @@ class Kernel(ABC):
         return {"name": self.name, "options": jsonable(self.options())}
 
     @property
+    def form(self) -> str:
+        """Text that equal kernels share, also if their terms have another order."""
+        return json.dumps(self.asdict(), sort_keys=True)
+
+    @property
     def digest(self) -> str:
         """Twelve hexadecimal digits that identify the kernel with its options."""
         return hashlib.sha256(json.dumps(self.asdict(), sort_keys=True).encode()).hexdigest()[:12]
