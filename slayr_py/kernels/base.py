@@ -84,6 +84,11 @@ class Kernel(ABC):
         return {"name": self.name, "options": jsonable(self.options())}
 
     @property
+    def form(self) -> str:
+        """Text that equal kernels share, also if their terms have another order."""
+        return json.dumps(self.asdict(), sort_keys=True)
+
+    @property
     def digest(self) -> str:
         """Twelve hexadecimal digits that identify the kernel with its options."""
         return hashlib.sha256(json.dumps(self.asdict(), sort_keys=True).encode()).hexdigest()[:12]
@@ -137,7 +142,7 @@ class Kernel(ABC):
         return {}
 
     def notes(self, draws: Draws) -> tuple[str, ...]:
-        """Return what a posterior of the hyperparameters says about the kernel; a line each."""
+        """Return notes on the kernel that follow from draws of the posterior, one line each."""
         return ()
 
     def check_encoder(self, encoder: Layout) -> None:

@@ -28,7 +28,7 @@ LENGTHS: Mapping[str, Callable[[StanData], int]] = {
     "new pairs": lambda data: _length(data, "want_cov") * _pairs(data, "M"),
     "2 L - 1": lambda data: 2 * _length(data, "L") - 1,
 }
-"""Lengths of axes that are no entry of the data. "new pairs" is M (M - 1) / 2 if ``want_cov``, else 0."""
+"""Lengths of axes that are not entries of the data. "new pairs" is M (M - 1) / 2 if ``want_cov``, else 0."""
 
 
 def _length(data: StanData, axis: str) -> int:
@@ -163,7 +163,7 @@ QUANTITIES = (
 
 @dataclass(frozen=True)
 class Contract:
-    """What a program takes and what it writes.
+    """Data, parameters and output of a Stan program.
 
     Attributes
     ----------
@@ -208,7 +208,7 @@ class Contract:
         return tuple(given[name] for name in declared if name in given)
 
     def coordinate_shapes(self, hyperparameters: Iterable[Hyperparameter]) -> dict[str, tuple[int, ...]]:
-        """Return the shapes of the program's parameters in its order, without those of length 0."""
+        """Return the shapes of the program's parameters in its order; parameters of length 0 are left out."""
         shapes: dict[str, tuple[int, ...]] = {}
         given = {h.name: h for h in hyperparameters}
         for parameter in self.parameters:
@@ -265,7 +265,7 @@ class Contract:
             )
 
     def split(self, theta: FloatArray, lengths: Mapping[str, int]) -> dict[str, FloatArray]:
-        """Split ``theta`` (..., n_theta) into hyperparameters, given the lengths of those that have entries.
+        """Split ``theta`` (..., n_theta) into hyperparameters, given the lengths of the ones with entries.
 
         Raises
         ------
@@ -275,7 +275,7 @@ class Contract:
         names = [parameter.name for parameter in self.parameters if parameter.name in lengths]
         ends = np.cumsum([lengths[name] for name in names])
         if ends[-1] != theta.shape[-1] or len(names) != len(lengths):
-            raise ValueError(f"theta of {self.program} has {theta.shape[-1]} entries, not those of {dict(lengths)}")
+            raise ValueError(f"theta of {self.program} has {theta.shape[-1]} entries, which do not fit {dict(lengths)}")
         return dict(zip(names, np.split(theta, ends[:-1], axis=-1), strict=True))
 
 

@@ -9,8 +9,8 @@ active in both, real                             omega_i sqrt(2 - 2 cos(pi rho_i
 active in both, different ones of m levels       omega_i rho_i sqrt(2 / (1 + (m - 1) (1 - rho_i)^2))
 ===============================================  ===================================================
 
-Each is the Euclidean distance of an embedding (Propositions 3 and 4; the last line is that of the document's map f,
-whose stated distance omega_i sqrt(2) omits rho), so that any Euclidean kernel of distance / lengthscale_i is positive
+Each is the Euclidean distance of an embedding (Propositions 3 and 4; the last line follows from the document's map f,
+whose stated distance omega_i sqrt(2) omits rho). Any Euclidean kernel of distance / lengthscale_i is therefore positive
 semi-definite, and so are products and sums over the dimensions. rho_i weighs a difference in value against a difference
 in activity: the two ends of a real parameter are as far apart as active and inactive at rho_i = 1/3, farther above 1/3,
 closer below.

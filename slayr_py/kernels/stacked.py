@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable
 from typing import Any, ClassVar
 
@@ -38,7 +37,7 @@ class Stack:
             raise DataError("a stack needs at least one kernel; the list is empty")
         seen: dict[str, Kernel | str] = {}
         for kernel in self.kernels:
-            form = _form(kernel)
+            form = kernel if isinstance(kernel, str) else kernel.form
             if form in seen:
                 raise DataError(f"the kernel {kernel!r} is in the stack twice, also as {seen[form]!r}; remove one")
             seen[form] = kernel
@@ -58,12 +57,14 @@ class Stack:
     def with_plain(self) -> Stack:
         """Return the stack with a Matérn kernel of order 2; the same stack if it has one."""
         plain = Matern(p=2)
-        equal = {_form(plain), _form(Composite("MAT52"))}
-        return self if equal & set(map(_form, self.kernels)) else Stack((*self.kernels, plain))
+        equal = {plain.form, Composite("MAT52").form}
+        forms = {kernel.form for kernel in self.kernels if isinstance(kernel, Kernel)}
+        return self if equal & forms else Stack((*self.kernels, plain))
 
     def options(self) -> dict[str, Any]:
         """Return the kernels by name and options; JSON-able."""
-        return {"kernels": [_spelled(kernel) for kernel in self.kernels]}
+        auto = {"name": "auto", "options": {}}
+        return {"kernels": [kernel.asdict() if isinstance(kernel, Kernel) else auto for kernel in self.kernels]}
 
     def __len__(self) -> int:
         return len(self.kernels)
@@ -91,15 +92,3 @@ def stack(kernels: Iterable[Kernel | str]) -> Stack:
     stack([Matern(p=2), Composite(expression='SE + LIN')])
     """
     return Stack(kernels)
-
-
-def _form(kernel: Kernel | str) -> str:
-    """Return a text that equal kernels share, also if their terms have another order."""
-    spelled = _spelled(kernel)
-    if isinstance(kernel, Composite):
-        spelled["options"]["expression"] = kernel.canonical
-    return json.dumps(spelled, sort_keys=True)
-
-
-def _spelled(kernel: Kernel | str) -> dict[str, Any]:
-    return {"name": kernel, "options": {}} if isinstance(kernel, str) else kernel.asdict()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from abc import abstractmethod
 from collections.abc import Callable, Mapping
 from itertools import count
@@ -44,6 +45,10 @@ class Composable(Kernel):
         DataError
             If no expression describes it.
         """
+
+    def as_composite(self) -> Composite:
+        """Return the composite kernel of the expression."""
+        return Composite.from_node(*self.as_node())
 
     def __add__(self, other: object) -> Composite:
         return self._combine(other, add)
@@ -136,14 +141,12 @@ def as_composite(kernel: Kernel) -> Composite:
     DataError
         For another kernel.
     """
-    if isinstance(kernel, Composite):
-        return kernel
     if not isinstance(kernel, Composable):
         raise DataError(
             f"kernel {kernel.name!r} cannot be part of an expression; use a composite, a pre-trained or a Matérn "
             "kernel with p <= 2"
         )
-    return Composite.from_node(*kernel.as_node())
+    return kernel.as_composite()
 
 
 class Composite(Planned):
@@ -158,7 +161,7 @@ class Composite(Planned):
     Its hyperparameters are vectors, labelled with number and name of the leaf: ``lengthscale`` ("1:SE[x1]"),
     ``period``, ``rq_alpha``, ``centre`` of linear leaves, and ``split``, the weight of the left operand of each ``+``.
     Every leaf has mean variance 1 on the unit cube and sums are convex combinations, so ``sigma_f`` is the standard
-    deviation of the function whatever the number of terms.
+    deviation of the function for any number of terms.
 
     Parameters
     ----------
@@ -227,6 +230,10 @@ class Composite(Planned):
     def as_node(self) -> tuple[Node, dict[str, Kernel]]:
         return self.node, self.given
 
+    @override
+    def as_composite(self) -> Composite:
+        return self
+
     @property
     def canonical(self) -> str:
         """The expression in canonical form: equal for expressions that describe the same kernels by simple rules."""
@@ -246,6 +253,13 @@ class Composite(Planned):
     @override
     def short_name(self) -> str:
         return self.expression
+
+    @property
+    @override
+    def form(self) -> str:
+        spelled = self.asdict()
+        spelled["options"]["expression"] = self.canonical
+        return json.dumps(spelled, sort_keys=True)
 
     @override
     def check_encoder(self, encoder: Layout) -> None:

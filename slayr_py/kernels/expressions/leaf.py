@@ -67,7 +67,7 @@ class LeafKernel(ABC):
     code : int
         Code of the leaf in the Stan program.
     reads : {"all columns", "numbers", "nothing"}
-        Which columns the leaf can read; "numbers" are those of real and ordinal parameters.
+        Which columns the leaf can read; "numbers" are the columns of real and ordinal parameters.
     stationary : bool
         Whether the leaf is a function of the squared distance h.
     defaults : mapping of str to Prior

@@ -35,7 +35,7 @@ class StationaryLeaf(LeafKernel):
     ----------
     base : {"se", "rq", "matern"}
     order : int
-        Of the Matérn kernel.
+        Order of the Matérn kernel.
     """
 
     reads = "all columns"

@@ -58,7 +58,7 @@ class Pairs:
     _features: dict[tuple[str, tuple[int, ...]], FloatArray] = field(default_factory=dict, compare=False, repr=False)
 
     def differences(self, columns: tuple[int, ...]) -> FloatArray:
-        """Return a - b by column, (c, ...); as the others, computed once."""
+        """Return a - b by column, (c, ...). Like the other features, it is computed once."""
         return self._feature("differences", columns, lambda a, b: a - b)
 
     def squares(self, columns: tuple[int, ...]) -> FloatArray:

@@ -42,13 +42,13 @@ def peaks(x: FloatArray, y: FloatArray, count: int) -> FloatArray:
     Returns
     -------
     ndarray of shape (k,)
-        Periods in units of `x`, that of the highest peak first; k <= `count`. Empty for fewer than 5 distinct
+        Periods in units of `x`, the highest peak first; k <= `count`. Empty for fewer than 5 distinct
         coordinates, and if `y` is a quadratic function of `x`, such as a constant.
 
     Notes
     -----
-    Frequencies are from 1 / span to the Nyquist frequency of as many evenly spaced distinct coordinates. Both ends are
-    no peaks. Noise has peaks too: nothing is tested for significance.
+    Frequencies are from 1 / span to the Nyquist frequency of as many evenly spaced distinct coordinates. The two
+    ends do not count as peaks. Noise has peaks too: no peak is tested for significance.
     """
     check_integer("count", count)
     distinct = len(np.unique(x))

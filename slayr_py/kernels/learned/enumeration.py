@@ -1,4 +1,4 @@
-"""Choice of the features of a re-weighted kernel: those that contribute within a box.
+"""Enumerate the features of a re-weighted kernel that contribute within a box.
 
 Symbols
 -------
@@ -20,7 +20,7 @@ _MOST_ORDERS = 10_000  # mean order of a column; more cannot fit into any useful
 _SHARES = tuple(10.0**-k for k in (11, 12, 13, 14, 15, 16, 17, 18, 20, 22, 24, 27, 30, 34, 38, 43, 48, 54, 60))
 _GROWTH = 1.3  # number of features of a set relative to the one that it is compared with
 
-_Found = tuple[NDArray[np.intp], FloatArray, FloatArray]
+_Features = tuple[NDArray[np.intp], FloatArray, FloatArray]
 
 
 def moment_features(
@@ -34,8 +34,8 @@ def moment_features(
 ) -> MomentFeatures | None:
     """Enumerate the features of a re-weighted kernel.
 
-    All features of a finite series are kept. Of an infinite one, features are dropped whose contribution, the largest
-    w_k phi_k(u)^2 within the radius, is below a share of the largest contribution. The share decreases until the
+    All features of a finite series are kept. Features of an infinite series are dropped if their contribution, the
+    largest w_k phi_k(u)^2 within the radius, is below a share of the largest one. The share decreases until the
     variances change by less than ``accuracy``. Short length-scales need tiny shares, since K^E(u, u) then varies by
     many orders of magnitude over the box.
 
@@ -63,19 +63,19 @@ def moment_features(
     search = _Search(series, points, alpha, radius, tempering)
     most = min(8 * limit, _MOST_SUMS // len(points))
     if series.degree is not None:
-        return _limited(series, search.found(0.0, series.degree, most), 0.0, limit)
-    few = [found for total in (1, 2) if (found := search.found(0.0, total, most)) is not None]
+        return _limited(series, search.enumerate(0.0, series.degree, most), 0.0, limit)
+    few = [features for total in (1, 2) if (features := search.enumerate(0.0, total, most)) is not None]
     largest = max((contribution.max() for _, _, contribution in few), default=0.0)
     reference = _reference_points(radius)
     reference[:, series.binary] = np.round(reference[:, series.binary])
     before: MomentFeatures | None = None
     variance = np.full(len(reference), np.inf)
     for share in _SHARES:
-        kept = _limited(series, search.found(share * largest, None, most), share, 2 * limit)
+        kept = _limited(series, search.enumerate(share * largest, None, most), share, 2 * limit)
         if kept is None:
             return None
         if before is not None and len(kept) < _GROWTH * len(before) and share != _SHARES[-1]:
-            continue  # few features more are no evidence that the others are negligible
+            continue  # a few more features do not show that the others are negligible
         latest = kept.variance(reference)
         if before is not None and np.all(np.abs(latest - variance) <= accuracy * latest):
             return before if len(before) <= limit else None
@@ -84,11 +84,11 @@ def moment_features(
     return None
 
 
-def _limited(series: PowerSeries, found: _Found | None, share: float, limit: int) -> MomentFeatures | None:
+def _limited(series: PowerSeries, features: _Features | None, share: float, limit: int) -> MomentFeatures | None:
     """Return the features with more than a share of the largest contribution; None if there are too many or none."""
-    if found is None:
+    if features is None:
         return None
-    indices, weights, contribution = found
+    indices, weights, contribution = features
     keep = (contribution > 0) & (contribution >= share * contribution.max(initial=0.0))
     return MomentFeatures(series, indices[keep], weights[keep]) if 0 < keep.sum() <= limit else None
 
@@ -119,7 +119,7 @@ class _Search:
         most = [e * np.abs(t).max(axis=1) ** self.power for e, t in zip(self.envelopes, self.tables, strict=True)]
         self.growth = np.append(np.cumprod([m.max() for m in most][::-1])[::-1], 1.0)
 
-    def found(self, least: float, total: int | None, limit: float) -> _Found | None:
+    def enumerate(self, least: float, total: int | None, limit: float) -> _Features | None:
         """Return multi-indices (R, d) that may contribute more than ``least``, weights and contributions (R,).
 
         None if a level has more than ``limit`` prefixes.

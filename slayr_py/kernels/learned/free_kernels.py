@@ -5,7 +5,7 @@ A free kernel has the same features and feature weights for every number m of ar
     K_m(u_1, ..., u_m) = sum_k tau_k^2 theta_k(u_1) ... theta_k(u_m).
 
 All four families are power series of the semi-inner product <<u_1, ..., u_m>> = sum_c u_1c ... u_mc. For m > 2 their
-values depend on the origin, the scale and the rotation of the coordinates, also where those for m = 2 do not.
+values depend on the origin, the scale and the rotation of the coordinates, even if the values for m = 2 do not.
 """
 
 from __future__ import annotations
@@ -117,7 +117,7 @@ class FreeKernel(ABC):
             Features have the weights ``|m_k|^(2 tempering)`` instead of ``m_k^2``: 0 gives K_2, 1 (default) the kernel
             above. Another value than 1 needs the engine "features".
         binary : sequence of int
-            Columns that are only 0 or 1 in all points, which then need fewer features: those of categorical parameters.
+            Columns of categorical parameters, which are 0 or 1 in all points and then need fewer features.
             Derivatives by them are not available.
 
         Raises
@@ -218,7 +218,7 @@ class SquaredExponential(Exponential):
     """exp(sum_c (2 u_1c ... u_mc - sum_i u_ic^2) / (2 lengthscale_c^2)).
 
     For m = 2 this is the squared exponential exp(-sum_c (u_1c - u_2c)^2 / (2 lengthscale_c^2)). The norms are squared,
-    other than printed in table 1 of the document.
+    unlike in table 1 of the document.
 
     Parameters
     ----------

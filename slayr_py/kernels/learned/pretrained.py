@@ -7,8 +7,8 @@ alpha_j K_4(u_i, u_j, u, u') (theorem 3). It is used in two ways, both 1 on the 
 * two layers (section 5.3): kappa_2 = exp(-D / (2 lambda^2)) with the squared distance of the features,
   D = K^E(u, u) + K^E(u', u') - 2 K^E(u, u'), in units of its median over the space.
 
-The covariance is sigma_f^2 (share_1 kappa_1 + share_2 kappa_2 + share_base M_p), with a Matérn kernel M_p for what the
-related data do not tell.
+The covariance is sigma_f^2 (share_1 kappa_1 + share_2 kappa_2 + share_base M_p), with a Matérn kernel M_p for
+functions that the related data do not show.
 """
 
 from __future__ import annotations
@@ -83,7 +83,7 @@ class Pretrained(Planned):
     layers : int or sequence of int
         1, 2 or both.
     base : Matern or None
-        Kernel for what the related data do not tell, of order 0, 1 or 2.
+        Kernel of order 0, 1 or 2 for functions that the related data do not show.
     columns : sequence of str
         Names of the C encoded columns; the kernel is refused for a space with others.
     family_options : mapping, optional
@@ -94,7 +94,7 @@ class Pretrained(Planned):
         Lower bound, upper bound, and whether the scale is logarithmic, of real parameters: the kernel is refused for a
         space with others.
     concentration : float
-        Concentration of the learned parts in the Dirichlet prior of ``share``; that of the base is 1. A number below 1
+        Concentration of the learned parts in the Dirichlet prior of ``share``; the base has 1. A number below 1
         makes their prior share smaller.
 
     Raises
@@ -274,7 +274,7 @@ class Pretrained(Planned):
         Raises
         ------
         StorageError
-            If the file cannot be read, is no such kernel, or is one for other columns.
+            If the file cannot be read, does not hold a pre-trained kernel, or holds one for other columns.
         """
         file = Path(path)
         try:
@@ -288,7 +288,7 @@ class Pretrained(Planned):
                 kernel.check_encoder(space if isinstance(space, Encoder) else Encoder(space))
             return kernel
         except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError, SlayrError) as error:
-            raise StorageError(f"{file} is no readable pre-trained kernel: {error}") from error
+            raise StorageError(f"{file} cannot be read as a pre-trained kernel: {error}") from error
 
     def features(self, encoder: Layout) -> Features:
         """Return the re-weighted kernel on a space; it is made once."""

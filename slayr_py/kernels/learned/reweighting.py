@@ -221,7 +221,7 @@ class _Pairs:
         return k
 
     def _slopes(self, v: FloatArray, damping: FloatArray) -> FloatArray:
-        """Return the derivatives of the sums by v, (n, d), without those of the factors r."""
+        """Return the derivatives of the sums by v, (n, d), without the derivatives of the factors r."""
         slopes = np.empty(v.shape)
         weighted = self.weights[:, None] * self.products
         for rows in self._blocks(len(v)):

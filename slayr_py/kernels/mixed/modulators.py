@@ -51,7 +51,6 @@ class Modulator(ABC):
     """
 
     name: ClassVar[str]
-
     stationary: ClassVar[bool] = True
 
     @property
@@ -310,7 +309,7 @@ class ByHierarchical(Modulator):
 
 
 def _strength(encoder: Layout, log_median: float) -> tuple[Hyperparameter, ...]:
-    """Return alpha of every graph, or nothing without real parameters: there is no distance to scale."""
+    """Return alpha of every graph; nothing without real parameters, since there is no distance to scale."""
     alpha = Hyperparameter("alpha", LogNormal(log_median, 1.0), encoder.graph_names, "graph", may_vanish=True)
     return (alpha,) if encoder.real_names else ()
 

@@ -235,7 +235,7 @@ def test_kernel_is_refused_for_other_columns(tmp_path):
             use()
     path = kernel().save(tmp_path / "kernel.json")
     assert Pretrained.load(path).columns == COLUMNS
-    with pytest.raises(StorageError, match="kernel.json is no readable pre-trained kernel: .* learned on the columns"):
+    with pytest.raises(StorageError, match="cannot be read as a pre-trained kernel: .* learned on the columns"):
         Pretrained.load(path, other)
 
 
@@ -263,7 +263,7 @@ def test_damaged_files_are_no_kernels(entry, value, tmp_path):
     stored = json.loads(path.read_text())
     stored["kernel"][entry] = value
     path.write_text(json.dumps(stored))
-    with pytest.raises(StorageError, match="kernel.json is no readable pre-trained kernel"):
+    with pytest.raises(StorageError, match="kernel.json cannot be read as a pre-trained kernel"):
         Pretrained.load(path)
 
 
@@ -272,7 +272,7 @@ def test_damaged_files_are_no_kernels(entry, value, tmp_path):
 )
 def test_other_files_are_no_kernels(content, tmp_path):
     (tmp_path / "kernel.json").write_bytes(content)
-    with pytest.raises(StorageError, match="kernel.json is no readable pre-trained kernel"):
+    with pytest.raises(StorageError, match="kernel.json cannot be read as a pre-trained kernel"):
         Pretrained.load(tmp_path / "kernel.json")
 
 
