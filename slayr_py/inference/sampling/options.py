@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, field, fields, replace
 from typing import Literal, TypedDict, get_args
 
 import numpy as np
@@ -12,6 +12,8 @@ from slayr_py.arguments import check_flag, check_integer
 from slayr_py.errors import DataError, did_you_mean
 
 Method = Literal["nuts", "carried", "pathfinder", "laplace", "map"]
+
+METHOD_NAMES: tuple[Method, ...] = get_args(Method)
 
 
 class FitKeywords(TypedDict, total=False):
@@ -57,19 +59,21 @@ class FitOptions:
         For an unknown method or a number outside its range.
     """
 
-    method: Method = "nuts"
-    chains: int = 4
-    warmup: int = 500
-    draws: int = 500
-    target_acceptance: float = 0.8
-    max_treedepth: int = 10
-    ess: int | None = None
-    retries: int = 0
-    pointwise: bool = True
+    method: Method = field(default="nuts", metadata={"help": f"{', '.join(METHOD_NAMES[:-1])} or {METHOD_NAMES[-1]}."})
+    chains: int = field(default=4, metadata={"help": "Number of chains."})
+    warmup: int = field(default=500, metadata={"help": "Warm-up iterations per chain."})
+    draws: int = field(default=500, metadata={"help": "Draws per chain."})
+    target_acceptance: float = field(
+        default=0.8, metadata={"help": "Target acceptance statistic, in (0, 1). Larger: fewer divergences."}
+    )
+    max_treedepth: int = field(default=10, metadata={"help": "A trajectory has at most 2^max_treedepth steps."})
+    ess: int | None = field(default=None, metadata={"help": "Sample until the ESS is this large, at most 16 x draws."})
+    retries: int = field(default=0, metadata={"help": "Number of retries if the diagnostics fail."})
+    pointwise: bool = field(default=True, metadata={"help": "Compute leave-one-out of every observation."})
 
     def __post_init__(self) -> None:
-        if self.method not in get_args(Method):
-            raise DataError(f"unknown method {self.method!r}{did_you_mean(self.method, get_args(Method))}")
+        if self.method not in METHOD_NAMES:
+            raise DataError(f"unknown method {self.method!r}{did_you_mean(self.method, METHOD_NAMES)}")
         for name in ("chains", "warmup", "draws", "max_treedepth", "ess"):
             if name != "ess" or self.ess is not None:
                 object.__setattr__(self, name, check_integer(name, getattr(self, name)))
@@ -90,7 +94,7 @@ class FitOptions:
         DataError
             For an illegal value.
         """
-        known = [field.name for field in fields(self)]
+        known = [option.name for option in fields(self)]
         for name in changes:
             if name not in known:
                 raise TypeError(f"unknown fit option {name!r}{did_you_mean(name, known)}")
@@ -98,4 +102,4 @@ class FitOptions:
 
     def changed(self) -> list[str]:
         """Return the names of the options that differ from their defaults."""
-        return [field.name for field in fields(self) if getattr(self, field.name) != field.default]
+        return [option.name for option in fields(self) if getattr(self, option.name) != option.default]
