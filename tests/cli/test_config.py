@@ -1,16 +1,21 @@
 from __future__ import annotations
 
+import re
+import tomllib
+from dataclasses import asdict
 from pathlib import Path
 
 import pytest
 from ConfigSpace import ConfigurationSpace
 
 import slayr_py as sl
-from slayr_py.cli.checks import ConfigError
+from slayr_py.cli import keys
+from slayr_py.cli.checks import ConfigError, check_keys
 from slayr_py.cli.config import load_config
 from slayr_py.errors import DataError, SlayrError
 from slayr_py.kernels import LogNormal, Matern
 from slayr_py.search import KernelSearch
+from slayr_py.study import LOOP_OPTIONS
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
 
@@ -80,6 +85,21 @@ delta = 0.25
 def test_the_shortest_valid_file(folder):
     config = load_config(write(folder, OBJECTIVE + SPACE))
     assert (config.name, config.storage, config.output, config.options) == ("study", None, Path("."), {})
+
+
+def test_the_file_in_the_manual_is_valid(slayr, folder):
+    """Its values have the types of their keys, and those of fits are the defaults."""
+    manual = slayr("optimize", "--help")[1].partition("A configuration file:\n")[2].partition("\n  Kernels,")[0]
+    document = tomllib.loads(manual)
+    for section in ("study", "objective", "gp", "pretrain"):
+        known = keys.types(getattr(keys, section.upper()))
+        assert check_keys(document[section], known, section).keys() == known.keys()
+    (folder / "net.py").write_text("def loss(config):\n    return 1.0\n")
+    (folder / "runs.csv").write_text("lr,layers,act,size,slope,epochs,value\n0.01,2,relu,small,,20,1.5\n")
+    text = manual.partition("\n    [pretrain]")[0] + manual[manual.index("\n    [acquisition]") :]
+    text = re.sub(r"\n    (command|timeout) = (?=600|\[)", r"\n    # \1", text)
+    options = load_config(write(folder, text)).options
+    assert asdict(LOOP_OPTIONS).items() <= options.items()
 
 
 @pytest.mark.parametrize(
