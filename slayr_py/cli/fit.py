@@ -15,6 +15,7 @@ from slayr_py.cli.options import announce, expand
 from slayr_py.cli.wrapping import wrapped
 from slayr_py.display import table_text
 from slayr_py.inference import FitOptions, GaussianProcess, Posterior, Warp
+from slayr_py.space import FloatArray
 from slayr_py.study import attempts_text, describe_kernel, kernel_record, limits_text
 
 
@@ -83,26 +84,11 @@ def _print(post: Posterior) -> bool:
 
 def summary(post: Posterior) -> pd.DataFrame:
     """Tabulate mean, standard deviation and the 5%, 50% and 95% quantiles of every hyperparameter."""
-    rows = []
-    for name, variable in post.idata["posterior"].to_dataset().data_vars.items():
-        flat = variable.stack(sample=("chain", "draw"))
-        labels = [dimension for dimension in flat.dims if dimension != "sample"]
-        entries = [(str(name), flat)]
-        if labels:
-            dimension = labels[0]
-            entries = [
-                (f"{name}[{label}]", flat.sel({dimension: label})) for label in flat.coords[dimension].to_numpy()
-            ]
-        for label, values in entries:
-            low, middle, high = values.quantile([0.05, 0.5, 0.95]).to_numpy()
-            rows.append(
-                {
-                    "hyperparameter": label,
-                    "mean": float(values.mean()),
-                    "sd": float(values.std(ddof=1)) if values.size > 1 else float("nan"),
-                    "5%": float(low),
-                    "50%": float(middle),
-                    "95%": float(high),
-                }
-            )
-    return pd.DataFrame(rows)
+    columns: dict[str, FloatArray] = {}
+    for hyperparameter in post.model.hyperparameters:
+        draws = post.draws[hyperparameter.name].reshape(post.n_draws, -1)
+        columns |= {entry: draws[:, i] for i, entry in enumerate(hyperparameter.entries)}
+    table = pd.DataFrame(columns)
+    moments = pd.DataFrame({"mean": table.mean(), "sd": table.std()})
+    moments[["5%", "50%", "95%"]] = table.quantile([0.05, 0.5, 0.95]).T
+    return moments.rename_axis("hyperparameter").reset_index()
