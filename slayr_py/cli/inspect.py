@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
+import optuna
 import pandas as pd
 import typer
+from ConfigSpace import ConfigurationSpace
+from optuna.trial import FrozenTrial
 
 from slayr_py.cli.checks import ConfigError
+from slayr_py.cli.options import Study, StudyName, announce
 from slayr_py.cli.recommendation import recommendation_text
 from slayr_py.cli.studies import load_study
 from slayr_py.cli.wrapping import wrapped
@@ -37,75 +41,93 @@ from slayr_py.study import (
 )
 
 
-def run(study: str, *, study_name: str | None, n_trials: int, figure: Path | None) -> None:
-    """Print a study.
+def inspect(
+    study: Study,
+    study_name: StudyName = None,
+    trials: Annotated[int, typer.Option(min=0, help="Number of trials to show, the last ones.")] = 20,
+    figure: Annotated[Path | None, typer.Option(metavar="FILE", help="Also save a figure of the convergence.")] = None,
+) -> None:
+    """Show a study and the diagnostics of its fits.
 
-    Parameters
-    ----------
-    study, study_name
-        As in `load_study`.
-    n_trials : int
-        Number of trials and of fits to print, the last ones.
-    figure : Path or None
-        File for the convergence figure.
+    Diagnostics:
+      rhat       near 1 if the chains agree; do not trust a fit above 1.03, or
+                 1.11 in a loop
+      ess        effective sample size in the bulk and in the tails
+      div        divergent transitions: many mean that the draws may miss a part
+                 of the posterior
+      treedepth  trajectories stopped at the largest tree depth
+      ebfmi      energy fraction: below 0.2 the sampler explores slowly
+      pareto_k   error of importance sampling: at most 0.7
+      method     carried: importance sampling from the draws of the last fit
+      since_nuts number of fits since the last one by NUTS
+      k_loo      influence of a single observation; a note, not a failure
+      start      carried, or start of the chains, warm or cold
+      attempts   number of fits
+      ok         all but k_loo are within the limits printed below the table
+      *          after the number: the suggestion does not come from such a fit
 
-    Raises
-    ------
-    StorageError, DataError
-        As raised by `load_study`.
+    For example:
+      slayr inspect nusvr_diabetes.db
+      slayr inspect sqlite:///studies.db --study-name net --figure net.png
     """
     with quiet_optuna():
         loaded = load_study(study, study_name)
+    stored = loaded.get_trials(deepcopy=False)
+    _print(f"study {loaded.study_name}: {len(stored)} trials, {loaded.direction.name.lower()}")
     record = study_record(loaded)
-    trials = loaded.get_trials(deepcopy=False)
-    _print(f"study {loaded.study_name}: {len(trials)} trials, {loaded.direction.name.lower()}")
+    space = None if record is None else space_of(loaded)
     if record is not None:
         noise = ", noisy objective" if record.get("noisy") else ""
         _print(f"kernel: {describe_kernel(record['kernel'])}")
-        if found := found_kernels(loaded):
-            typer.echo(wrapped(f"found: {found}", indent=""))
+        if kernels := found_kernels(loaded):
+            typer.echo(wrapped(f"found: {kernels}", indent=""))
         _print(f"acquisition {record['acquisition']}, seed {record['seed']}{noise}")
-        space = space_of(loaded)
-    else:
-        space = None
-    result = Result(loaded, space) if space is not None else None
-    if result is not None and has_recommendation(loaded):
-        typer.echo("fitting the model for the recommendation ...", err=True)
-        _print(f"\n{recommendation_text(result)}")
-    try:
-        value, config = (result.best_value, result.best_config) if result else (loaded.best_value, loaded.best_params)
-        _print(f"\nbest value {value:.6g}, at\n{config_lines(config)}")
-    except (DataError, ValueError) as error:
-        _print(f"\nno best trial: {error}")
+    _print_best(loaded, space)
 
     table = trials_table(loaded, space)
     table.columns = table.columns.str.removeprefix("params_")
-    _print(f"\ntrials{_last(len(table), n_trials)}\n{table_text(table.tail(n_trials) if n_trials else table[:0])}")
-    for trial in trials[len(trials) - n_trials :] if n_trials < len(trials) else trials:
-        if reason := trial.user_attrs.get(FAILURE_KEY):
-            _print(f"  trial {trial.number} failed: {reason}")
-
-    failed = [trial for trial in trials if trial.state.name == "FAIL"]
-    if failed:
-        _print(f"failures: {len(failed)} of {len(trials)} trials")
-    violated = [trial for trial in trials if any(value > 0 for value in trial.constraints.values())]
-    if violated:
-        _print(f"constraints: violated by {len(violated)} of {len(trials)} trials")
-
+    _print(f"\ntrials{_last(len(table), trials)}\n{table_text(table.tail(trials) if trials else table[:0])}")
+    _print_failures(stored, trials)
     _print_regret(regret_table(loaded))
     _print_searches(search_table(loaded))
     fits = fit_table(loaded)
-    _print(f"\nfits{_last(len(fits), n_trials)}")
+    _print(f"\nfits{_last(len(fits), trials)}")
     if fits.empty:
         _print("  none yet: all trials belong to the initial design")
-    elif n_trials:
-        _print_fits(fits.tail(n_trials), {trial.number: suggestion_record(trial) for trial in trials})
+    elif trials:
+        _print_fits(fits.tail(trials), {trial.number: suggestion_record(trial) for trial in stored})
     if figure is not None:
         try:
             convergence_figure(loaded).savefig(figure, dpi=150)
         except (OSError, ValueError) as error:
             raise ConfigError(f"the figure {figure} cannot be written: {error}") from error
         _print(f"\nfigure {figure}")
+
+
+def _print_best(study: optuna.Study, space: ConfigurationSpace | None) -> None:
+    """Print the recommendation of a noisy study, and the best trial."""
+    result = None if space is None else Result(study, space)
+    if result is not None and has_recommendation(study):
+        announce("fitting the model for the recommendation")
+        _print(f"\n{recommendation_text(result)}")
+    try:
+        value, config = (result.best_value, result.best_config) if result else (study.best_value, study.best_params)
+        _print(f"\nbest value {value:.6g}, at\n{config_lines(config)}")
+    except (DataError, ValueError) as error:
+        _print(f"\nno best trial: {error}")
+
+
+def _print_failures(trials: Sequence[FrozenTrial], n_shown: int) -> None:
+    """Print the reasons of the last failures, and how many trials have failed or violate a constraint."""
+    for trial in trials[max(len(trials) - n_shown, 0) :]:
+        if reason := trial.user_attrs.get(FAILURE_KEY):
+            _print(f"  trial {trial.number} failed: {reason}")
+    failed = [trial for trial in trials if trial.state.name == "FAIL"]
+    if failed:
+        _print(f"failures: {len(failed)} of {len(trials)} trials")
+    violated = [trial for trial in trials if any(value > 0 for value in trial.constraints.values())]
+    if violated:
+        _print(f"constraints: violated by {len(violated)} of {len(trials)} trials")
 
 
 def _print(text: str) -> None:
@@ -133,9 +155,9 @@ def _print_searches(searches: pd.DataFrame) -> None:
     _print("\nkernel searches")
     for row in searches.to_dict("records"):
         error = f"; failed: {row['error']}" if row["error"] else ""
-        found = row["expressions"] or "nothing better than the plain kernel"
-        text = f"trial {row['number']}, due at {row['due']} observations, {_cell(row['fits'], '')} fits: {found}{error}"
-        typer.echo(wrapped(text))
+        outcome = f"{row['expressions'] or 'nothing better than the plain kernel'}{error}"
+        fits = f"{_cell(row['fits'], '')} fits"
+        typer.echo(wrapped(f"trial {row['number']}, due at {row['due']} observations, {fits}: {outcome}"))
 
 
 def _print_fits(fits: pd.DataFrame, records: Mapping[int, Mapping[str, Any]]) -> None:

@@ -1,9 +1,12 @@
-"""List the examples of the package and write one into the working directory."""
+"""``slayr example``: list the examples of the package, or write one into the working directory."""
 
 from __future__ import annotations
 
 import ast
 from pathlib import Path
+from typing import Annotated
+
+import typer
 
 from slayr_py.errors import DataError, StorageError, did_you_mean
 
@@ -11,6 +14,21 @@ NEEDS = {"tune_xgboost": "pip install xgboost-cpu (on macOS: pip install xgboost
 """What an example needs beyond the package."""
 
 _PACKAGE = Path(__file__).resolve().parents[1]
+
+
+def example(
+    name: Annotated[str | None, typer.Argument(metavar="NAME", help="Name of the example; without it, a list.")] = None,
+) -> None:
+    """Write an example into the working directory, or list the examples.
+
+    An existing file is never overwritten.
+
+    For example:
+      slayr example
+      slayr example nusvr_diabetes
+    """
+    for line in listing() if name is None else write(name, Path.cwd()):
+        typer.echo(line)
 
 
 def example_folder() -> Path:
@@ -29,11 +47,11 @@ def example_folder() -> Path:
 
 def example_files() -> dict[str, list[Path]]:
     """Return the files of every example by its name: those with this stem, the one to run first."""
-    found: dict[str, list[Path]] = {}
+    files: dict[str, list[Path]] = {}
     for path in sorted(example_folder().iterdir(), key=lambda path: (path.stem, path.suffix != ".toml")):
         if path.suffix in (".toml", ".py"):
-            found.setdefault(path.stem, []).append(path)
-    return found
+            files.setdefault(path.stem, []).append(path)
+    return files
 
 
 def describe(path: Path) -> str:
