@@ -25,8 +25,9 @@ import pandas as pd
 from ConfigSpace import ConfigurationSpace
 
 from benchmarks.common.command_line import begin, command_parser
-from benchmarks.common.fitted_kernels import FittedKernel
-from benchmarks.common.kernel_searches import (
+from benchmarks.common.studies import append, begin_table, line, standard_error
+from benchmarks.search.fitted_kernels import FittedKernel
+from benchmarks.search.kernel_searches import (
     METHODS,
     add_search_arguments,
     fit_expression,
@@ -34,7 +35,6 @@ from benchmarks.common.kernel_searches import (
     kernel_search,
     search_options,
 )
-from benchmarks.common.studies import append, begin_table, line, standard_error
 from slayr_py.inference.model import Model
 from slayr_py.inference.scores import Scores
 from slayr_py.kernels import Composite

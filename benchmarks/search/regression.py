@@ -31,8 +31,9 @@ import pandas as pd
 from sklearn.datasets import load_diabetes
 
 from benchmarks.common.command_line import begin, command_parser
-from benchmarks.common.fitted_kernels import predictions
-from benchmarks.common.kernel_searches import (
+from benchmarks.common.studies import append, begin_table, line, standard_error
+from benchmarks.search.fitted_kernels import predictions
+from benchmarks.search.kernel_searches import (
     METHODS,
     add_search_arguments,
     fits_until_best,
@@ -40,7 +41,6 @@ from benchmarks.common.kernel_searches import (
     search_options,
     unit_inputs,
 )
-from benchmarks.common.studies import append, begin_table, line, standard_error
 
 DATASETS = ("diabetes", "mauna", "mauna-future", "protein")
 KEYS = ["data", "split", "method", "budget", "base", "score"]

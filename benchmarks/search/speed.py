@@ -22,7 +22,7 @@ from sklearn.datasets import make_friedman1
 
 import slayr_py as sl
 from benchmarks.common.command_line import begin, command_parser
-from benchmarks.common.kernel_searches import SEARCHES, fit_expression, kernel_search, unit_inputs
+from benchmarks.search.kernel_searches import SEARCHES, fit_expression, kernel_search, unit_inputs
 from benchmarks.search.recovery import Problem
 from benchmarks.search.regression import load
 
