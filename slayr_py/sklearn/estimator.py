@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from dataclasses import KW_ONLY, dataclass, field, fields
 from typing import Any, Self
 
 import numpy as np
@@ -20,8 +21,10 @@ from slayr_py.sklearn.features import Features, categorical_positions
 from slayr_py.space import Encoded, FloatArray
 
 _LARGEST_SEED = np.iinfo(np.int32).max
+_FIT_OPTIONS = [option.name for option in fields(FitOptions)]
 
 
+@dataclass(eq=False, repr=False)
 class BayesianGPRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]  # scikit-learn has no type hints
     """Gaussian process regression that averages over the posterior of the hyperparameters.
 
@@ -78,41 +81,23 @@ class BayesianGPRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc] 
     BayesianGPRegressor(kernel='matern', method='map')
     """
 
-    posterior_: Posterior
-    diagnostics_: Diagnostics
-
-    def __init__(
-        self,
-        kernel: Kernel | str = "auto",
-        *,
-        priors: Priors | None = None,
-        warp: Warp = "none",
-        inducing: int | None = None,
-        categorical_features: ArrayLike | str | None = "from_dtype",
-        method: Method = "pathfinder",
-        chains: int = 4,
-        warmup: int = 300,
-        draws: int = 50,
-        target_acceptance: float = FitOptions.target_acceptance,
-        max_treedepth: int = FitOptions.max_treedepth,
-        ess: int | None = 50,
-        retries: int = 1,
-        random_state: int | np.random.RandomState | None = None,
-    ) -> None:
-        self.kernel = kernel
-        self.priors = priors
-        self.warp = warp
-        self.inducing = inducing
-        self.categorical_features = categorical_features
-        self.method = method
-        self.chains = chains
-        self.warmup = warmup
-        self.draws = draws
-        self.target_acceptance = target_acceptance
-        self.max_treedepth = max_treedepth
-        self.ess = ess
-        self.retries = retries
-        self.random_state = random_state
+    kernel: Kernel | str = "auto"
+    _: KW_ONLY
+    priors: Priors | None = None
+    warp: Warp = "none"
+    inducing: int | None = None
+    categorical_features: ArrayLike | str | None = "from_dtype"
+    method: Method = "pathfinder"
+    chains: int = 4
+    warmup: int = 300
+    draws: int = 50
+    target_acceptance: float = FitOptions.target_acceptance
+    max_treedepth: int = FitOptions.max_treedepth
+    ess: int | None = 50
+    retries: int = 1
+    random_state: int | np.random.RandomState | None = None
+    posterior_: Posterior = field(init=False)
+    diagnostics_: Diagnostics = field(init=False)
 
     def fit(self, X: Any, y: ArrayLike) -> Self:
         """Fit to n rows.
@@ -143,17 +128,9 @@ class BayesianGPRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc] 
             names = [f"x{j}" for j in range(self.n_features_in_)]
         self._features = Features(table, names, self._categorical(table))
         process = GaussianProcess(self._features.encoder, self.kernel, self.priors, self.warp, inducing=self.inducing)
-        options = FitOptions(
-            self.method,
-            self.chains,
-            self.warmup,
-            self.draws,
-            self.target_acceptance,
-            self.max_treedepth,
-            self.ess,
-            self.retries,
-            pointwise=False,
-        )
+        parameters = self.get_params(deep=False)
+        chosen = {name: value for name, value in parameters.items() if name in _FIT_OPTIONS}
+        options = FitOptions(**chosen, pointwise=False)
         seed = int(check_random_state(self.random_state).randint(_LARGEST_SEED))
         self.posterior_ = process.fit(self._features.encode(table), targets, seed=seed, options=options)
         self.diagnostics_ = self.posterior_.check()

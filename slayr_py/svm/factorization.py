@@ -7,6 +7,7 @@ product of any two points x, y is k(x, X) K^+ k(X, y), the Nyström extension (W
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
@@ -20,6 +21,7 @@ from slayr_py.svm.kernel_names import from_name
 from slayr_py.svm.precomputed import Precomputed
 
 
+@dataclass(eq=False, repr=False)
 class KernelFactorization(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc]
     """Map points to features whose inner products are a kernel, for use with a linear method.
 
@@ -66,10 +68,9 @@ class KernelFactorization(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Bas
            [0.049787, 0.135335, 1.      ]])
     """
 
-    def __init__(self, kernel: KernelFunction | str = "rbf", rank: float | None = None, tol: float = 1e-10) -> None:
-        self.kernel = kernel
-        self.rank = rank
-        self.tol = tol
+    kernel: KernelFunction | str = "rbf"
+    rank: float | None = None
+    tol: float = 1e-10
 
     def fit(self, X: Any, y: object = None) -> Self:
         """Factor the training Gram matrix.
