@@ -25,7 +25,7 @@ from slayr_py.inference import ExactMarginal, Marginal, Model, SparseMarginal, f
 from slayr_py.kernels import MOST_LEAVES, Composite, Kernel, Node, Prior, parse
 from slayr_py.search.inheritance import Parent, starts
 from slayr_py.search.task import Candidate, Evaluation
-from slayr_py.space import Encoded, Encoder, FloatArray
+from slayr_py.space import Encoded, FloatArray
 
 Score = Literal["laplace", "bic", "loo", "rmse", "elbo"]
 SCORES: tuple[Score, ...] = get_args(Score)
@@ -37,30 +37,27 @@ class Settings:
 
     Attributes
     ----------
-    encoder : Encoder
     train, y
         The n observations; targets are standardised.
-    score : str
-        What to maximise.
     restarts : int
         Starts of every fit.
     inducing : int, optional
         Number of inducing points of sparse fits; None for exact ones.
     seed : int
     validation : Encoded, optional
-        Held-out configurations for the score "rmse", with their targets on the same scale.
+        Configurations that the score "rmse" holds out.
+    validation_y : FloatArray
+        Their targets on the scale of `y`.
     peaks : mapping of int to FloatArray
-        Periods at the peaks of the periodogram of a column, the highest first.
+        Periods of each column at the peaks of its periodogram, the highest first.
     given : mapping of str to Kernel
         Given leaves by name.
     priors : mapping of str to Prior
         Priors of ``mu``, ``sigma_f`` and ``sigma_n`` that replace the defaults.
     """
 
-    encoder: Encoder
     train: Encoded
     y: FloatArray
-    score: Score
     restarts: int
     inducing: int | None
     seed: int
@@ -130,7 +127,9 @@ def fit(settings: Settings, candidate: Candidate, parent: Fit | None) -> Fit:
 
 
 def _fit(settings: Settings, candidate: Candidate, parent: Fit | None) -> Fit:
-    model = Model(settings.encoder, Composite.from_node(candidate.node, settings.given, MOST_LEAVES), settings.priors)
+    model = Model(
+        settings.train.encoder, Composite.from_node(candidate.node, settings.given, MOST_LEAVES), settings.priors
+    )
     model = model.informed(settings.train, settings.y)
     marginal: Marginal
     if settings.inducing is None:

@@ -299,10 +299,8 @@ class KernelSearch:
             train = train[rest]
             y = y[rest]
         return Settings(
-            self.encoder,
             train,
             y,
-            self.score,
             self.restarts,
             inducing,
             self.seed,
