@@ -25,7 +25,7 @@ from slayr_py.inference import ExactMarginal, Marginal, Model, SparseMarginal, f
 from slayr_py.kernels import MOST_LEAVES, Composite, Kernel, Node, Prior, parse
 from slayr_py.search.inheritance import Parent, starts
 from slayr_py.search.task import Candidate, Evaluation
-from slayr_py.space import Encoded, FloatArray
+from slayr_py.space import Encoded, Encoder, FloatArray
 
 Score = Literal["laplace", "bic", "loo", "rmse", "elbo"]
 SCORES: tuple[Score, ...] = get_args(Score)
@@ -37,6 +37,7 @@ class Settings:
 
     Attributes
     ----------
+    encoder : Encoder
     train, y
         The n observations; targets are standardised.
     restarts : int
@@ -56,6 +57,7 @@ class Settings:
         Priors of ``mu``, ``sigma_f`` and ``sigma_n`` that replace the defaults.
     """
 
+    encoder: Encoder
     train: Encoded
     y: FloatArray
     restarts: int
@@ -127,9 +129,7 @@ def fit(settings: Settings, candidate: Candidate, parent: Fit | None) -> Fit:
 
 
 def _fit(settings: Settings, candidate: Candidate, parent: Fit | None) -> Fit:
-    model = Model(
-        settings.train.encoder, Composite.from_node(candidate.node, settings.given, MOST_LEAVES), settings.priors
-    )
+    model = Model(settings.encoder, Composite.from_node(candidate.node, settings.given, MOST_LEAVES), settings.priors)
     model = model.informed(settings.train, settings.y)
     marginal: Marginal
     if settings.inducing is None:

@@ -299,6 +299,7 @@ class KernelSearch:
             train = train[rest]
             y = y[rest]
         return Settings(
+            self.encoder,
             train,
             y,
             self.restarts,
