@@ -21,7 +21,7 @@ _SPREAD = 0.3  # standard deviation of inherited scores in further starts
 
 @dataclass(frozen=True)
 class Parent:
-    """A fitted expression from which another one was made.
+    """A fitted expression from which another expression was made.
 
     Attributes
     ----------
@@ -47,12 +47,12 @@ def starts(
 ) -> list[FloatArray]:
     """Return the scores (P,) from which a mode is sought.
 
-    The first start has what the parent has, and what is new at its prior median. The second and third ignore the
-    parent, whose mode may be a bad one for its child: in the second, stationary length-scales are a quarter of the
-    period of the highest peak of the periodogram, since from longer ones the fit of dozens of waves ends where they are
-    noise; the third is at the prior medians, or a draw of the prior if there is no parent. Further starts move what is
-    inherited a little, and draw what is new from the prior. Periods are at peaks of the periodogram, in start k at the
-    k-th.
+    The first start inherits from the parent; new hyperparameters are at their prior medians. The second and third
+    ignore the parent, whose mode may be far from the best mode of its child. In the second, stationary length-scales
+    are a quarter of the period of the highest peak of the periodogram: from longer length-scales, a fit to dozens of
+    waves explains them as noise. The third is at the prior medians, or a draw of the prior if there is no parent.
+    Further starts perturb inherited values and draw new ones from the prior. Start k has periods at the k-th peaks of
+    the periodograms.
 
     Parameters
     ----------
@@ -73,7 +73,7 @@ def starts(
     splits = np.array([]) if parent is None else _of_sums(kernel.node, parent)
     periods = _at_peaks(model, kernel, peaks)
     short = _quarter_periods(model, kernel, peaks)
-    found = []
+    points = []
     for k in range(count):
         from_parent = parent is not None and k not in _FRESH
         drawn = k > max(_FRESH) if parent is not None else k > 1
@@ -86,10 +86,10 @@ def starts(
             elif name == "lengthscale" and k == 1 and label in short:
                 z[i] = short[label]
         if from_parent and len(splits):
-            own = scores.place("split")
-            z[own] = splits + _SPREAD * moves[own]
-        found.append(z)
-    return found
+            place = scores.place("split")
+            z[place] = splits + _SPREAD * moves[place]
+        points.append(z)
+    return points
 
 
 def _of_leaves(node: Node, parent: Parent) -> dict[tuple[str, str], float]:
