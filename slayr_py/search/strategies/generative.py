@@ -195,8 +195,8 @@ class GenerativeSearch:
             block = z[start : start + size]
             seeds = [(*seed, start + i) for i in range(len(block))]
             moments = self.distribution.moments(block)
-            scores = np.stack([_normal_scores(each, moments.mean.shape[1]) for each in seeds])
-            gamma = moments.draw(scores * 2.0**self.widenings)
+            normals = np.stack([_standard_normals(each, moments.mean.shape[1]) for each in seeds])
+            gamma = moments.draw(normals * 2.0**self.widenings)
             noise = Noise.draw(seeds, self.task.max_leaves, len(self.task.base))
             for i, trajectory in enumerate(self.generate(block, gamma, noise, temperature)):
                 yield Choice(block[i], seeds[i], temperature, trajectory)
@@ -249,13 +249,13 @@ class GenerativeSearch:
         at = np.concatenate([moments.mean[0], moments.log_sd[0]])
         noise = Noise.draw([choice.seed], self.task.max_leaves, len(self.task.base))
         # The same random numbers for every point: differences of losses vary less.
-        scores = rng.standard_normal((_POLICY_DRAWS, len(at) // 2))
+        normals = rng.standard_normal((_POLICY_DRAWS, len(at) // 2))
         uniform = rng.random((_POLICY_DRAWS, *noise.uniform.shape[1:]))
 
         def loss(points: FloatArray) -> FloatArray:
             k = len(points)
             mean, log_sd = np.split(np.repeat(points, _POLICY_DRAWS, axis=0), 2, axis=1)
-            gamma = Moments(mean, log_sd).draw(np.tile(scores, (k, 1)))
+            gamma = Moments(mean, log_sd).draw(np.tile(normals, (k, 1)))
             stops = noise.with_stops(np.tile(uniform, (k, 1, 1, 1)))
             z = np.tile(choice.z, (k * _POLICY_DRAWS, 1))
             drawn = self.generate(z, gamma, stops, choice.temperature)
@@ -266,6 +266,6 @@ class GenerativeSearch:
         self.distribution.update(choice.z, smoothed_gradient(loss, at, rng))
 
 
-def _normal_scores(seed: Sequence[int], n: int) -> FloatArray:
+def _standard_normals(seed: Sequence[int], n: int) -> FloatArray:
     # The last number keeps these apart from the noise of the same trajectory.
     return np.random.default_rng([*seed, 1]).standard_normal(n)

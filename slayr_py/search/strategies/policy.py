@@ -102,9 +102,9 @@ class Moments:
     mean: FloatArray
     log_sd: FloatArray
 
-    def draw(self, scores: FloatArray) -> FloatArray:
-        """Return mean + sd times standard normal scores (m, P)."""
-        return self.mean + np.exp(self.log_sd) * scores
+    def draw(self, normals: FloatArray) -> FloatArray:
+        """Return mean + sd times standard normal numbers (m, P)."""
+        return self.mean + np.exp(self.log_sd) * normals
 
 
 class PolicyDistribution:
