@@ -161,7 +161,7 @@ def _is_redundant(node: Node) -> bool:
 
 
 def _places(node: Node) -> Iterator[tuple[Node, Replace]]:
-    """Yield all subexpressions, the whole first, each with the function that puts another one in its place."""
+    """Yield all subexpressions, the whole first, each with the function that replaces it."""
     yield node, lambda new: new
     if isinstance(node, Leaf):
         return
@@ -198,8 +198,8 @@ def sample_expression(rng: np.random.Generator, base: Sequence[Leaf], max_leaves
     """Draw an expression from the grammar's prior, given that it has at most ``max_leaves`` leaves.
 
     An expression is a base kernel with probability `P_LEAF`, all being equally likely, and otherwise a sum or a product
-    of two independent expressions. Larger draws are rejected as a whole: the probabilities of those that remain keep
-    their ratios. Leaves are counted before the canonical form merges any.
+    of two independent expressions. Larger draws are rejected as a whole: the others keep the ratios of
+    their probabilities. Leaves are counted before the canonical form merges any.
     """
     while True:
         rules = _derivation(rng, max_leaves)

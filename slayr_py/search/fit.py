@@ -2,7 +2,7 @@
 
 Scores, larger is better; P is the number of hyperparameters, n that of observations:
 
-* ``laplace``: Laplace's approximation of the log evidence, at the mode of scores that are standard normal a priori;
+* ``laplace``: Laplace's approximation of the log evidence, at the mode of standard normal coordinates;
 * ``bic``: 2 log p(y | theta) - P log n, the negative of Schwarz's criterion (Duvenaud et al. 2013);
 * ``loo``: sum of log p(y_i | y_-i, theta) in closed form (Rasmussen & Williams 2006, section 5.4.2);
 * ``rmse``: negative root mean squared error on held-out observations, of a fit to the others;

@@ -95,8 +95,8 @@ def starts(
 def _inherited_leaves(node: Node, parent: Parent) -> dict[tuple[str, str], float]:
     """Return the coordinates of leaves and scalars that an expression inherits, by name and label in the expression.
 
-    A leaf inherits from the first free leaf of the parent that is spelled like it; a stationary one without such a leaf
-    takes the length-scales of a free stationary leaf on the same columns.
+    A leaf inherits from the first free leaf of the parent with the same text. A stationary leaf without such a partner
+    inherits the length-scales of a free stationary leaf on the same columns.
     """
     theirs = leaves(parent.node)
     mine = leaves(node)

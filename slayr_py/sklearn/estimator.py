@@ -28,14 +28,14 @@ _FIT_OPTIONS = [option.name for option in fields(FitOptions)]
 class BayesianGPRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]  # scikit-learn has no type hints
     """Gaussian process regression that averages over the posterior of the hyperparameters.
 
-    The columns of X are the parameters of a search space, whose ranges are those of the training data. Rows outside
-    the ranges are extrapolated.
+    The columns of X are the parameters of a search space with the ranges of the training data. Rows outside these
+    ranges are extrapolated.
 
     Parameters
     ----------
     kernel : Kernel or str, default "auto"
-        As in :class:`slayr_py.GaussianProcess`: a kernel, its name, or an expression such as "LIN[bmi] + SE". The names
-        of the columns are those of the DataFrame, or "x0", "x1", and so on.
+        As in :class:`slayr_py.GaussianProcess`: a kernel, its name, or an expression such as "LIN[bmi] + SE". Columns
+        have the names of the DataFrame, or "x0", "x1", and so on.
     priors : mapping of str to Prior, optional
         As in :class:`slayr_py.GaussianProcess`; on standardised targets and columns scaled to [0, 1].
     warp : {"none", "log", "auto"}
@@ -49,7 +49,7 @@ class BayesianGPRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc] 
         How to fit: see :meth:`slayr_py.GaussianProcess.fit`. An approximation whose importance ratios fail their checks
         is replaced by a NUTS fit. "map" is a point estimate.
     chains, warmup, draws, target_acceptance, max_treedepth, ess, retries
-        Options of :meth:`slayr_py.GaussianProcess.fit`. The defaults are those of the optimisation loop.
+        Options of :meth:`slayr_py.GaussianProcess.fit`. The optimisation loop has the same defaults.
     random_state : int, RandomState or None
         Determines all random numbers of a fit.
 
@@ -58,7 +58,7 @@ class BayesianGPRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc] 
     posterior_ : Posterior
         The fit. Its methods take rows as :meth:`encode` returns them.
     diagnostics_ : Diagnostics
-        Checks of the fit; a :class:`sklearn.exceptions.ConvergenceWarning` lists those that fail.
+        Checks of the fit; a :class:`sklearn.exceptions.ConvergenceWarning` lists the checks that fail.
     n_features_in_ : int
         Number p of columns.
     feature_names_in_ : (p,) array of str
@@ -112,7 +112,7 @@ class BayesianGPRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc] 
         Warns
         -----
         ConvergenceWarning
-            If the diagnostics of the fit fail; the message says how to mend it.
+            If the diagnostics of the fit fail; the message has advice.
 
         Raises
         ------

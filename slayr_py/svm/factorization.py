@@ -51,8 +51,8 @@ class KernelFactorization(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Bas
 
     Notes
     -----
-    A kernel whose ``needs_factorization`` is False provides its eigenpairs itself. The eigenpairs of a graph kernel are
-    those of all nodes, so features are exact for every node, including those that were not passed to ``fit``.
+    A kernel whose ``needs_factorization`` is False provides its eigenpairs itself. A graph kernel has
+    eigenpairs of all nodes, so features are exact for every node, also for nodes that were not passed to ``fit``.
 
     ``fit_transform`` returns the columns of Q. ``transform`` of the same points differs from them by rounding errors,
     which grow as the eigenvalue decreases; inner products do not differ.

@@ -135,7 +135,7 @@ class KernelSVC(ClassifierMixin, KernelMachine):  # type: ignore[misc]
         return SVC(C=self.C, kernel="linear", class_weight=self.class_weight, tol=self.tol, max_iter=self.max_iter)
 
     def decision_function(self, X: Any) -> FloatArray:
-        """Return decision values, positive for the second of two classes, (m,), or scores of k > 2 classes, (m, k)."""
+        """Return decision values: (m,), positive for the second of two classes, or (m, k) for k > 2 classes."""
         check_is_fitted(self)
         return np.asarray(self.machine_.decision_function(self.factorization_.transform(X)))
 

@@ -87,7 +87,7 @@ class PNormSVR(RegressorMixin, BaseEstimator):  # type: ignore[misc]  # scikit-l
         ValueError
             If X or y are not finite numbers, or their lengths differ.
         """
-        kernel = self._checked_kernel()
+        kernel = self._check_kernel()
         X, y = validate_data(self, X, y, dtype=np.float64, y_numeric=True)
         self._features = _features(kernel.series(X.shape[1]), X)
         phi = self._phi(X)
@@ -120,14 +120,8 @@ class PNormSVR(RegressorMixin, BaseEstimator):  # type: ignore[misc]  # scikit-l
         factors[used] = np.sqrt(totals[used]) * tau[used] ** (1 / self.q - 1)
         return features.features(X).T * factors
 
-    def _checked_kernel(self) -> FreeKernel:
-        """Return the kernel.
-
-        Raises
-        ------
-        DataError
-            For an illegal parameter.
-        """
+    def _check_kernel(self) -> FreeKernel:
+        """Check the parameters and return the kernel."""
         check_integer("q", self.q)
         for name, value, least in (("C", self.C, None), ("epsilon", self.epsilon, 0.0)):
             check_number(name, value, least)

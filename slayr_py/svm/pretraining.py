@@ -2,7 +2,7 @@
 
 Covariance Function Pre-Training with m-Kernels (Shilton et al., arXiv 1802.05370), section 3.1: the weights alpha of a
 support vector machine on related data re-weight the features of its kernel, and the re-weighted kernel is a covariance
-function for a new problem (theorem 3). Its regularisation C and length-scale minimise the leave-one-out mean squared
+function for a new problem (theorem 3). The regularisation C and length-scale minimise the leave-one-out mean squared
 error.
 
 Symbols
@@ -44,7 +44,7 @@ from slayr_py.svm.tuning import Lengthscale, Tuning
 _COSTS = (0.1, 1.0, 10.0, 100.0, 1000.0)
 _LENGTHSCALES = (0.1, 0.15, 0.2, 0.3, 0.5, 0.8, 1.2)  # times sqrt(C / 2) for C columns
 _LEAST_CONCENTRATION = 0.1
-_USELESS = 0.8  # leave-one-out error, relative to that without a machine, above which a message says so
+_USELESS = 0.8  # ratio of the leave-one-out error to the error without a machine above which there is a message
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -259,7 +259,7 @@ def pretrain(
     messages: list[str] = []
     train = encoder.encode(clip_to_space(configs, encoder, messages) if clip else configs)
     targets = RelatedTargets.of(y, len(train))
-    machine = _checked_machine(machine, bool(targets.classes))
+    machine = _check_machine(machine, bool(targets.classes))
     epsilon = check_number("epsilon", epsilon, least=0.0)
     costs = _COSTS if C is None else (check_number("C", C),)
     lengthscales = _lengthscales(family, lengthscale, len(encoder.column_names), family_options)
@@ -335,7 +335,7 @@ def _check_weights(fit: Fit, epsilon: float, sd: float) -> None:
         )
 
 
-def _checked_machine(machine: str, labels: bool) -> str:
+def _check_machine(machine: str, labels: bool) -> str:
     known = ("svr", "ridge")
     if not isinstance(machine, str) or machine not in known:
         raise DataError(f"unknown machine {machine!r}{did_you_mean(machine, known)}")
