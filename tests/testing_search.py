@@ -9,7 +9,7 @@ import numpy as np
 from ConfigSpace import ConfigurationSpace
 from testing_kernels import Learned
 
-from slayr_py.kernels.expressions import Leaf, Node, Product, Sum, canonical, parse, spell
+from slayr_py.kernels.expressions import Leaf, Node, Product, Sum, canonical, leaves, parse, spell
 from slayr_py.search.expressions import base_leaves
 from slayr_py.search.task import Candidate, Evaluation, Task
 from slayr_py.space import Encoder
@@ -75,7 +75,7 @@ def check_table(table, task: Task) -> None:
     for candidate, _ in table:
         assert candidate.node == canonical(candidate.node)
         assert parse(candidate.expression, task.given) == candidate.node
-        assert task.allows(candidate.node)
+        assert len(leaves(candidate.node)) <= task.max_leaves
         assert candidate.parent is None or candidate.parent in seen
         assert candidate.step in (step, step + 1)
         step = candidate.step

@@ -22,8 +22,8 @@ import numpy as np
 
 import slayr_py as sl
 from benchmarks.common.problems import PROBLEMS
-from slayr_py.inference.diagnostics.arviz_bridge import arviz, standard_error
-from slayr_py.inference.observed import standardisation
+from slayr_py.inference import standard_error, standardisation
+from slayr_py.inference.diagnostics.arviz_bridge import arviz
 from slayr_py.space import Encoder
 
 CHAINS = 4

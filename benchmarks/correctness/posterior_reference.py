@@ -26,7 +26,8 @@ import pandas as pd
 import slayr_py as sl
 from benchmarks.common.command_line import begin, command_parser
 from benchmarks.common.problems import PROBLEMS
-from slayr_py.inference.diagnostics.arviz_bridge import convergence, standard_error
+from slayr_py.inference import standard_error
+from slayr_py.inference.diagnostics.arviz_bridge import convergence
 from slayr_py.inference.sampling.nuts import SHORT_WARMUP
 from slayr_py.study import StanGPSampler
 

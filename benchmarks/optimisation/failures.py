@@ -12,20 +12,19 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from ConfigSpace import Categorical, ConfigurationSpace, EqualsCondition, Float, InCondition, Integer
 
 import slayr_py as sl
 from benchmarks.common.command_line import begin, command_parser
-from slayr_py.study.run.objective import Objective
 
 
 class Failing(NamedTuple):
     """An objective that fails in a region, and the best value of a success."""
 
-    objective: Objective
+    objective: Callable[[Mapping[str, Any]], float]
     space: ConfigurationSpace
     direction: str
     best: float

@@ -18,7 +18,6 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator, Sequence
 from itertools import chain, product
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -26,8 +25,9 @@ import pandas as pd
 from ConfigSpace import ConfigurationSpace
 
 from benchmarks.common.command_line import begin, command_parser
-from benchmarks.common.fitted_kernels import FittedKernel
-from benchmarks.common.kernel_searches import (
+from benchmarks.common.results import ResultFile, add_result_arguments, markdown, standard_error
+from benchmarks.search.fitted_kernels import FittedKernel
+from benchmarks.search.kernel_searches import (
     METHODS,
     add_search_arguments,
     fit_expression,
@@ -35,9 +35,7 @@ from benchmarks.common.kernel_searches import (
     kernel_search,
     search_options,
 )
-from benchmarks.common.studies import append, begin_table, line, standard_error
-from slayr_py.inference.model import Model
-from slayr_py.inference.modes.normal_coordinates import NormalCoordinates
+from slayr_py.inference import Model, NormalCoordinates
 from slayr_py.kernels import Composite
 from slayr_py.kernels.expressions import Leaf, Node, Product, Sum, canonical, leaves, parse, spell
 
@@ -176,7 +174,7 @@ def run(problem: Problem, method: str, n: int, settings: dict[str, Any]) -> dict
     fitted = FittedKernel(found, expression)
     row = problem._asdict() | {"method": method, "budget": settings["budget"]}
     row |= errors(data, fitted.covariance(), fitted.noise)
-    row |= {
+    return row | {
         "canonical": expression == Composite(problem.truth).canonical,
         "equivalent": multiplied_out(expression, problem.inputs) == multiplied_out(problem.truth, problem.inputs),
         "columns": columns_of(expression, problem.inputs) == columns_of(problem.truth, problem.inputs),
@@ -186,21 +184,20 @@ def run(problem: Problem, method: str, n: int, settings: dict[str, Any]) -> dict
         "seconds": round(time.perf_counter() - started, 1),
         "expression": expression,
     }
-    return {name: row[name] for name in COLUMNS}
 
 
 def report(rows: pd.DataFrame) -> str:
     """Return a Markdown table of means and standard errors over seeds."""
     heads = ["kernel", "inputs", "noise", "method", "seeds", "Frobenius", "centred", "Hellinger", "Bhattacharyya"]
     heads += ["exact", "equivalent", "inputs right", "leaves", "fits", "fits to the best", "s"]
-    lines = [f"| {' | '.join(heads)} |", "|---" * len(heads) + "|"]
+    lines = []
     for (truth, inputs, noise, method, budget), some in rows.groupby([k for k in KEYS if k != "seed"], sort=False):
-        cells = [f"{truth} | {inputs} | {noise} | {method}, {budget} | {len(some)}"]
+        cells = [truth, str(inputs), noise, f"{method}, {budget}", str(len(some))]
         cells += [f"{some[name].mean():.3g} ± {standard_error(some[name]):.2g}" for name in ERRORS]
         cells += [f"{some[name].astype(float).mean():.2f}" for name in ("canonical", "equivalent", "columns")]
         cells += [f"{some[name].mean():.1f}" for name in ("leaves", "fits", "fits_to_best", "seconds")]
-        lines.append(f"| {' | '.join(cells)} |")
-    return "\n".join(lines)
+        lines.append(cells)
+    return markdown(heads, lines)
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -212,23 +209,18 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--seeds", type=int, default=10, help="draws of each kernel (default: %(default)s)")
     parser.add_argument("--size", type=int, help="observations (default: 200, with --cks-kernels 300)")
     add_search_arguments(parser, budget=100, base=("SE", "RQ", "PER", "LIN"), single=False)
-    parser.add_argument("--output", type=Path, default=Path(__file__).parent / "results", help="folder of the file")
-    parser.add_argument("--report", action="store_true", help="run nothing; print the table of the stored rows")
+    add_result_arguments(parser, __file__)
     options = begin(parser, arguments)
-    path = options.output / "recovery.csv"
+    file = ResultFile(options.output / "recovery.csv", KEYS, COLUMNS)
     settings = search_options(options)
     if options.cks_kernels:
         settings["single"] = True
-    rows = begin_table(path, COLUMNS)
-    done = {tuple(map(str, key)) for key in rows[KEYS].itertuples(index=False, name=None)}
-    for problem in problems(options.cks_kernels, 0 if options.report else options.seeds):
-        for method in options.methods:
-            if tuple(map(str, (*problem, method, options.budget))) in done:
-                continue
-            row = run(problem, method, options.size or (300 if options.cks_kernels else 200), settings)
-            append(path, row)
-            print(line({name: row[name] for name in (*KEYS, *ERRORS, "seconds", "expression")}), flush=True)
-    rows = begin_table(path, COLUMNS)
+    size = options.size or (300 if options.cks_kernels else 200)
+    runs = product(problems(options.cks_kernels, options.seeds), options.methods)
+    keys = ((*problem, method, options.budget) for problem, method in runs)
+    for *problem, method, _ in [] if options.report else file.missing(keys):
+        file.append([run(Problem(*problem), method, size, settings)])
+    rows = file.rows()
     kernels = CKS if options.cks_kernels else DOCUMENT
     print(report(rows[rows["truth"].isin(list(kernels)) & rows["method"].isin(options.methods)]))
 

@@ -81,7 +81,7 @@ def test_a_kernel_in_gp_too_is_refused(slayr, folder, related):
         (lambda t: t, "[pretrain]: configuration 23: parameter 'x' is a number from 0.0 to 1.0, not 1.1"),
         (lambda t: t.head(0), "related.csv has a header but no rows"),
         (lambda t: t.assign(value=np.where(t["x"] > 0.3, np.nan, 1.0)), "row 8 of related.csv has no value; remove"),
-        (lambda t: t.head(9).assign(value=1.0), "[pretrain]: y is constant, 1: the related data teach nothing"),
+        (lambda t: t.head(9).assign(value=1.0), "[pretrain]: y is constant, 1: a kernel cannot be learned from it"),
     ],
 )
 def test_wrong_tables_are_named(slayr, folder, related, change, words):

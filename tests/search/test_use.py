@@ -25,7 +25,7 @@ def found() -> SearchResult:
 
 @pytest.mark.stan
 def test_the_best_kernel_is_fitted_and_replayed(found, tmp_path):
-    posterior = sl.GaussianProcess(LINE, kernel=found.best).fit(found._train, found._y, **QUICK)
+    posterior = sl.GaussianProcess(LINE, kernel=found.best).fit(found.train, found.y, **QUICK)
     assert posterior.kernel.expression == found.best.expression
     posterior.save(tmp_path)
     assert replay(tmp_path).identical

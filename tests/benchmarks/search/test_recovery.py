@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from benchmarks.search import recovery
-from benchmarks.search.recovery import CKS, DOCUMENT, Problem, columns_of, errors, multiplied_out
+from benchmarks.search.recovery import DOCUMENT, Problem, columns_of, errors, multiplied_out
 
 
 def test_errors_of_the_truth_are_zero():
@@ -45,7 +45,3 @@ def test_rows_are_appended_and_not_repeated(tmp_path, capsys):
     assert "| RQ * RQ | 1 | sd 0.1 | truth, 1 | 2 |" in capsys.readouterr().out
     recovery.main(options)
     assert (tmp_path / "recovery.csv").read_text(encoding="utf-8") == first
-
-
-def test_kernels_of_the_paper():
-    assert len(CKS) == 7 and all(len(columns_of(truth, d)) <= d for truth, d in CKS.items())

@@ -23,21 +23,6 @@ def test_splits():
     assert train.max() < test.min() and len(test) == 20
 
 
-def test_regression(folder, tmp_path, capsys):
-    options = ["--datasets", "mauna", "--data", str(folder), "--methods", "SE", "greedy", "--splits", "2"]
-    options += ["--budget", "3", "--base", "SE", "LIN", "--output", str(tmp_path)]
-    regression.main(options)
-    rows = pd.read_csv(tmp_path / "regression.csv")
-    assert rows.groupby(["split", "method"])["use"].agg(list).to_dict() == {
-        (split, method): uses
-        for split in (0, 1)
-        for method, uses in {"SE": ["best", "draws"], "greedy": ["best", "draws", "stacked", "averaged"]}.items()
-    }
-    assert "| mauna | SE, 3, laplace | best | 2 |" in capsys.readouterr().out
-    regression.main(options)
-    assert len(pd.read_csv(tmp_path / "regression.csv")) == len(rows)
-
-
 def test_missing_folder():
     with pytest.raises(SystemExit, match="--data"):
         regression.load("protein", None)
@@ -55,11 +40,3 @@ def test_codings_of_servo(folder):
     integers, categories = (cks.load("servo", folder, coding) for coding in ("integers", "categories"))
     assert integers.inputs["motor"].dtype == np.float64 and set(categories.inputs["motor"]) == {"A", "B"}
     assert (integers.y.mean(), integers.y.std(ddof=1)) == pytest.approx((0, 1))
-
-
-def test_cks(folder, tmp_path, capsys):
-    options = ["--data", str(folder), "--datasets", "servo", "--methods", "SE", "--folds", "0", "1"]
-    cks.main([*options, "--output", str(tmp_path)])
-    rows = pd.read_csv(tmp_path / "cks.csv")
-    assert rows["fold"].tolist() == [0, 0, 1, 1] and np.all(np.isfinite(rows[["mse", "nll"]]))
-    assert "| servo | paper: search | | | 10 | 0.102 | 0.265 |" in capsys.readouterr().out

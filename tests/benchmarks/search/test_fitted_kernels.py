@@ -5,8 +5,8 @@ import pandas as pd
 import pytest
 from scipy.stats import multivariate_normal, norm
 
-from benchmarks.common.fitted_kernels import FittedKernel, Predictive, predictions
-from benchmarks.common.kernel_searches import SEARCHES, fit_expression, fits_until_best, kernel_search, unit_inputs
+from benchmarks.search.fitted_kernels import FittedKernel, Predictive, predictions
+from benchmarks.search.kernel_searches import fit_expression, fits_until_best, kernel_search, unit_inputs
 
 POINTS = pd.DataFrame({"x": np.linspace(0, 1, 15)})
 SPACE, INPUTS = unit_inputs(POINTS)
@@ -76,12 +76,6 @@ def test_sparse_prediction_nears_the_exact_one():
 def test_one_expression():
     found = fit_expression(SPACE, "LIN + SE", INPUTS, Y, restarts=1, seed=1)
     assert set(found.unique["expression"]) == {"LIN + SE", "SE"}
-
-
-@pytest.mark.parametrize("method", SEARCHES)
-def test_methods_are_searches(method):
-    search = kernel_search(SPACE, method, 1, base=["SE", "LIN"], budget=4, restarts=1, jobs=1)
-    assert search.strategy == {"printed": "generative"}.get(method, method)
 
 
 def test_single_kernels_have_the_starts_of_a_search():

@@ -14,9 +14,9 @@ import numpy as np
 from threadpoolctl import threadpool_limits
 
 from slayr_py.kernels.expressions import Node
-from slayr_py.search.affinity import Affinities
 from slayr_py.search.expressions import expansions, sample_expression
-from slayr_py.search.surrogate import Surrogate, targets_of
+from slayr_py.search.strategies.affinity import Affinities
+from slayr_py.search.strategies.surrogate import Surrogate, targets_of
 from slayr_py.search.task import Candidate, Evaluation, Rounds, Task
 
 MOST_NEIGHBOURS = 40
@@ -35,8 +35,8 @@ def model(task: Task) -> Rounds:
     The first round is all base kernels, after the expressions of an earlier search. Then scores are regressed on
     expressions, see :class:`Affinities` and :class:`Surrogate`. Candidates are neighbours of the best ``task.beam``
     expressions that have new ones, and draws of the grammar's prior. Each round proposes ``task.batch`` of them, one
-    after the other; the predicted mean takes the place of the score of those before. The search ends when there is no
-    candidate.
+    after the other, with the predicted mean as the score of those chosen earlier in the round. The search ends when
+    there is no candidate.
     """
     pool = _Pool(task)
     affinities = Affinities(task.train, task.y, task.given, task.seed)
@@ -53,8 +53,9 @@ def _choose(
     candidates: Sequence[Node], evaluated: Sequence[Evaluation], affinities: Affinities, count: int
 ) -> list[Node]:
     """Return up to ``count`` candidates of the largest expected improvement."""
-    known = [one.node for one in evaluated]
-    surrogate = Surrogate.fit(affinities.between(known, known), targets_of([one.score for one in evaluated]))
+    known = [evaluation.node for evaluation in evaluated]
+    targets = targets_of([evaluation.score for evaluation in evaluated])
+    surrogate = Surrogate.fit(affinities.between(known, known), targets)
     cross = affinities.between(candidates, known)
     chosen: list[int] = []
     while len(chosen) < min(count, len(candidates)):
@@ -82,13 +83,13 @@ class _Pool:
         """Return new neighbours of the best expressions, and draws of the prior."""
         self.parents = {}
         expanded = 0
-        for one in sorted(evaluated, key=lambda one: -one.score):
-            if expanded == self.task.beam or one.score == -math.inf:
+        for parent in sorted(evaluated, key=lambda evaluation: -evaluation.score):
+            if expanded == self.task.beam or parent.score == -math.inf:
                 break
-            found = self._new_neighbours(one.node)
-            expanded += bool(found)
-            for node in found:
-                self.parents.setdefault(node, one.expression)
+            neighbours = self._new_neighbours(parent.node)
+            expanded += bool(neighbours)
+            for node in neighbours:
+                self.parents.setdefault(node, parent.expression)
         self._draw()
         return list(dict.fromkeys([*self.parents, *self.draws]))
 
@@ -98,13 +99,13 @@ class _Pool:
 
     def _new_neighbours(self, node: Node) -> list[Node]:
         if node not in self.neighbours:
-            found = expansions(node, self.task.base, self.task.max_leaves)
-            self.neighbours[node] = [found[place] for place in self.rng.permutation(len(found))]
+            neighbours = expansions(node, self.task.base, self.task.max_leaves)
+            self.neighbours[node] = [neighbours[place] for place in self.rng.permutation(len(neighbours))]
         self.neighbours[node] = [near for near in self.neighbours[node] if near not in self.proposed]
         return self.neighbours[node][:MOST_NEIGHBOURS]
 
     def _draw(self) -> None:
-        """Replace those draws that were proposed. The others are kept, since their affinities are known."""
+        """Replace the draws that were proposed. Keep the others, since their affinities are known."""
         self.draws = [node for node in self.draws if node not in self.proposed]
         repeats = 0
         while len(self.draws) < N_DRAWS and repeats < MOST_REPEATS:

@@ -15,8 +15,8 @@ MOST_REPEATS = 1000
 def random_search(task: Task) -> Rounds:
     """Propose expressions drawn from the grammar's prior, see :func:`~slayr_py.search.expressions.sample_expression`.
 
-    Those of an earlier search come first. No expression is proposed twice. The search stops when `MOST_REPEATS`
-    successive draws bring nothing new.
+    The expressions of an earlier search come first. No expression is proposed twice. The search stops when
+    `MOST_REPEATS` successive draws are known expressions.
     """
     rng = np.random.default_rng(task.seed)
     known: set[Node] = set(task.first)

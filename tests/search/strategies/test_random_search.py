@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from testing_search import check_table, likeness, run, task
 
-from slayr_py.search.random_search import random_search
+from slayr_py.search.strategies.random_search import random_search
 
 SCORE = likeness("LIN * PER + SE")
 

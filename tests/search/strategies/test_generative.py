@@ -13,18 +13,13 @@ from testing_spaces import mixed_space
 
 from slayr_py.errors import DataError
 from slayr_py.kernels.expressions import Leaf, Product, Sum, canonical, leaves, parse, spell
-from slayr_py.search.generative import (
-    ScoreModel,
-    _Choice,
-    _Search,
-    expected_improvement,
-    generative,
-    standardised,
-    trajectory_node,
-    truncations,
-)
-from slayr_py.search.generator import Noise, draw_coordinates
-from slayr_py.search.policy import Correlations, PolicyDistribution, policy_kernel, relative_distance
+from slayr_py.search.strategies.correlations import Correlations, relative_distance
+from slayr_py.search.strategies.generative import Choice, GenerativeSearch, generative
+from slayr_py.search.strategies.generator import Noise, draw_coordinates
+from slayr_py.search.strategies.policy import PolicyDistribution, policy_kernel
+from slayr_py.search.strategies.score_model import ScoreModel, standardise
+from slayr_py.search.strategies.surrogate import expected_improvement
+from slayr_py.search.strategies.trajectories import trajectory_node, truncations
 from slayr_py.search.task import Evaluation, Task
 from slayr_py.space import Encoder
 
@@ -80,7 +75,7 @@ def test_every_candidate_is_new_canonical_and_small_enough():
             assert len(candidates) >= task.batch
             for one in candidates:
                 assert one.step == step
-                assert task.allows(one.node)
+                assert len(leaves(one.node)) <= task.max_leaves
                 assert one.node == canonical(one.node)
 
 
@@ -148,7 +143,7 @@ def test_failed_fits_do_not_stop_it():
 
 def test_fitted_hyperparameters_reach_the_policies():
     task = some_task(BASE[:1], 1)
-    search = _Search(task, False, False, "gaussian", 10, 8)
+    search = GenerativeSearch(task, 10, 8)
     rounds = search.rounds()
     (candidate,) = next(rounds)
     theta = {"lengthscale": np.array([5.0]), "sigma_f": np.array(2.0), "sigma_n": np.array(0.1)}
@@ -164,20 +159,6 @@ def test_mixed_spaces_and_leaves_of_single_parameters():
     assert {leaf for one in evaluations for leaf in leaves(one.node)} == set(base)
 
 
-def test_the_documents_version_finds_less():
-    counts = {}
-    for name, settings in {"mended": {}, "printed": {"argmax": True, "printed_policy": True}}.items():
-        _, evaluations = run(some_task(n=60), 60, draws=300, **settings)
-        counts[name] = len({one.expression for one in evaluations})
-    assert counts["printed"] < 20 < 60 <= counts["mended"]
-
-
-def test_count_sketch():
-    assert len(run(some_task(), 20, draws=200, embedding="count sketch")[1]) >= 20
-    with pytest.raises(DataError, match="count sketch"):
-        generative(some_task(), embedding="count")
-
-
 @pytest.mark.parametrize("name", ["draws", "most_truncations"])
 def test_numbers_below_one(name):
     with pytest.raises(DataError, match=name):
@@ -187,7 +168,7 @@ def test_numbers_below_one(name):
 def searched(n_rounds=6, draws=60):
     """A search after some rounds."""
     task = some_task()
-    search = _Search(task, False, False, "gaussian", draws, 4)
+    search = GenerativeSearch(task, draws, 4)
     score = FakeScores(task)
     rounds = search.rounds()
     candidates = next(rounds)
@@ -204,7 +185,7 @@ def test_the_choice_has_the_best_expected_improvement_of_all_new_expressions():
     z = draw_coordinates(60, np.random.default_rng(seed))
     improvement = search._improvement(z, [])
     order = np.argsort(-improvement, kind="stable")
-    new = [spell(search.node(one.trajectory)) not in search.known for one in search._decoded(z[order], seed)]
+    new = [spell(search.node(one.trajectory)) not in search.known for one in search._decode(z[order], seed)]
     assert np.any(z[order[np.argmax(new)]] == choice.z) and choice.seed[-1] == np.argmax(new)
     assert np.ptp(improvement) > 0
     again = search._choose((99, 0), [], {spell(search.node(choice.trajectory)): None})
@@ -245,15 +226,15 @@ def test_truncations(lengths, wanted):
 
 @pytest.mark.parametrize("long", [False, True])
 def test_the_policies_learn_the_length_of_the_best_truncation(long):
-    search = _Search(some_task(), False, False, "gaussian", 10, 8)
+    search = GenerativeSearch(some_task(), 10, 8)
     z = np.random.default_rng(3).uniform(-3, 3, 10)
-    choice = _Choice(z, (5,), 0.5, ())
+    choice = Choice(z, (5,), 0.5, ())
     noise = Noise.draw([choice.seed], 8, 4).with_stops(Noise.draw([(8, i) for i in range(100)], 8, 4).uniform)
     scores = np.random.default_rng(1).standard_normal((100, search.distribution.moments(z[None]).mean.shape[1]))
 
     def found():
         moments = search.distribution.moments(np.tile(z, (100, 1)))
-        return search._generate(np.tile(z, (100, 1)), moments.draw(scores), noise, 0.5)
+        return search.generate(np.tile(z, (100, 1)), moments.draw(scores), noise, 0.5)
 
     whole = max(found(), key=lambda one: sum(map(len, one)))
     best = trajectory_node(whole if long else (whole[0][:1],), BASE)
@@ -270,13 +251,13 @@ def test_the_policies_learn_the_length_of_the_best_truncation(long):
 
 
 def test_standardised_scores():
-    values = standardised([3.0, 1.0, 2.0, -np.inf, 4.0, 5.0, -1e9])
+    values = standardise([3.0, 1.0, 2.0, -np.inf, 4.0, 5.0, -1e9])
     unit = (3.75 - 1.25) / 1.349
     np.testing.assert_allclose(values[[0, 4]], [0.5 / unit, 1.5 / unit])
     assert values[3] == values[6] == -3
-    np.testing.assert_array_equal(standardised([-np.inf, -np.inf]), [0, 0])
-    np.testing.assert_array_equal(standardised([2.0, 2.0]), [0, 0])
-    np.testing.assert_allclose(standardised([0.0, 0, 0, 0, 1])[-1], 1 / 0.4)
+    np.testing.assert_array_equal(standardise([-np.inf, -np.inf]), [0, 0])
+    np.testing.assert_array_equal(standardise([2.0, 2.0]), [0, 0])
+    np.testing.assert_allclose(standardise([0.0, 0, 0, 0, 1])[-1], 1 / 0.4)
 
 
 @pytest.mark.parametrize(("mean", "sd", "best"), [(0.3, 0.5, 1.0), (2.0, 0.1, 1.0), (0.0, 2.0, -1.0)])

@@ -2,10 +2,10 @@
 
 The primary unit has one step for every term of a sum of products, the secondary unit one for every factor of a term.
 Both have four hidden ReLU layers and a state h. The primary unit emits the first state of the secondary unit (tanh),
-the secondary unit the logits of the next symbol, the place of a base kernel in ``Task.base``. The document's generator
-gets no input and takes the symbol with the largest logit, so most of its terms repeat one symbol. Here the secondary
-unit reads the last symbol, the primary unit the mean symbol of the last term, and symbols are sampled: the largest
-logit plus Gumbel noise, which is fixed for a trajectory.
+the secondary unit the logits of the next symbol, the place of a base kernel in ``Task.base``. The secondary unit reads
+the last symbol, the primary unit the mean symbol of the last term. Symbols are sampled: the next one has the largest
+logit plus Gumbel noise, which is fixed for a trajectory. The source's generator has neither input nor noise, and most
+of its terms repeat one symbol.
 
 Symbols
 -------
@@ -14,8 +14,7 @@ m : trajectories; S : symbols; W : weights; d : coordinates of the embedding; L 
 References
 ----------
 Hoang & Kingsford 2020, *Optimizing Dynamic Structures with Bayesian Generative Search* (generator).
-Wang et al. 2016, *Bayesian optimization in a billion dimensions via random embeddings* (Gaussian embedding).
-Nayebi, Munteanu & Poloczek 2019, *A framework for Bayesian optimization in embedded subspaces* (count sketch).
+Wang et al. 2016, *Bayesian optimization in a billion dimensions via random embeddings* (embedding).
 """
 
 from __future__ import annotations
@@ -27,7 +26,6 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from slayr_py.errors import DataError, did_you_mean
 from slayr_py.space import FloatArray
 
 WIDTH = 5
@@ -35,15 +33,13 @@ WIDTH = 5
 
 HIDDEN_LAYERS = 4
 
-EMBEDDINGS = ("gaussian", "count sketch")
-
 COORDINATES = 10
 """Coordinates of the embedding, d."""
 
 BOX = float(np.sqrt(COORDINATES))
 """Coordinates are in [-BOX, BOX], the box of Wang et al."""
 
-_CLIP = 2.0  # standard deviations of a weight at which a Gaussian embedding is clipped
+_CLIP = 2.0  # standard deviations at which a weight is clipped
 
 Trajectory = tuple[tuple[int, ...], ...]
 """Symbols of the factors of each term, in the order in which they were generated."""
@@ -89,34 +85,25 @@ class Generator:
 
     Weights are one vector: the matrices of the primary unit, then those of the secondary unit, row by row. The matrices
     of a unit are those of its four hidden layers, of the state and of the emission. The last column of each is the
-    bias. With four symbols there are 200 + 194 = 394 weights; 180 + 174 = 354 without feedback.
+    bias. With four symbols there are 200 + 194 = 394 weights.
 
     Attributes
     ----------
     n_symbols : int
         Number of base kernels, S.
-    argmax : bool
-        The document's generator: no feedback and no noise.
     """
 
     n_symbols: int
-    argmax: bool = False
 
     @cached_property
     def shapes(self) -> tuple[tuple[int, int], ...]:
         """Rows and columns of each matrix."""
-        first = WIDTH + 1 + (0 if self.argmax else self.n_symbols)
-        hidden = [(WIDTH, first), *[(WIDTH, WIDTH + 1)] * (HIDDEN_LAYERS - 1)]
+        hidden = [(WIDTH, WIDTH + self.n_symbols + 1), *[(WIDTH, WIDTH + 1)] * (HIDDEN_LAYERS - 1)]
         return tuple(
             shape
             for n_emitted in (WIDTH, self.n_symbols)
             for shape in (*hidden, (WIDTH, WIDTH + 1), (n_emitted, WIDTH + 1))
         )
-
-    @property
-    def n_weights(self) -> int:
-        """Length of the vector of weights, W."""
-        return sum(rows * columns for rows, columns in self.shapes)
 
     @property
     def scales(self) -> FloatArray:
@@ -160,7 +147,7 @@ class Generator:
             active = active[~(stops[:, 0] & stops[:, 1])]
             if not len(active):
                 break
-        return [_frozen(one) for one in terms]
+        return [_frozen(each) for each in terms]
 
 
 class _Walk:
@@ -174,7 +161,6 @@ class _Walk:
         matrices = [block.reshape(m, *shape) for block, shape in zip(blocks, generator.shapes, strict=True)]
         self.primary_weights = matrices[: len(matrices) // 2]
         self.secondary_weights = matrices[len(matrices) // 2 :]
-        self.argmax = generator.argmax
         self.gumbel = gumbel
         self.temperature = temperature
         self.primary = np.zeros((m, WIDTH))
@@ -200,10 +186,9 @@ class _Walk:
         """Make a step of the secondary unit in all rows."""
         self.secondary, logits = self._step(self.secondary_weights, self.secondary, self.last)
         self.factor = self.factor + 1
-        if not self.argmax:
-            # Rows that have ended may be past the last place.
-            places = np.minimum([self.term, self.factor], self.gumbel.shape[1] - 1)
-            logits = logits + self.temperature * self.gumbel[np.arange(len(logits)), places[0], places[1]]
+        # Rows that have ended may be past the last place.
+        places = np.minimum([self.term, self.factor], self.gumbel.shape[1] - 1)
+        logits = logits + self.temperature * self.gumbel[np.arange(len(logits)), places[0], places[1]]
         symbols: NDArray[np.int64] = np.argmax(logits, axis=1)
         self.last = np.eye(logits.shape[1])[symbols]
         self.total = self.total + self.last
@@ -213,11 +198,11 @@ class _Walk:
         self, matrices: Sequence[FloatArray], state: FloatArray, read: FloatArray
     ) -> tuple[FloatArray, FloatArray]:
         """Return the next state, and the emission before its activation."""
-        *hidden, of_state, of_emission = matrices
-        values = state if self.argmax else np.hstack([state, read])
+        *hidden, to_state, to_emission = matrices
+        values = np.hstack([state, read])
         for matrix in hidden:
             values = np.maximum(_affine(matrix, values), 0)
-        return np.tanh(_affine(of_state, values)), _affine(of_emission, values)
+        return np.tanh(_affine(to_state, values)), _affine(to_emission, values)
 
 
 @dataclass(frozen=True)
@@ -237,30 +222,10 @@ class Embedding:
     bound: FloatArray
 
     @classmethod
-    def draw(cls, scales: FloatArray, seed: Sequence[int], kind: str = "gaussian") -> Embedding:
-        """Draw an embedding for weights with the given standard deviations.
-
-        Parameters
-        ----------
-        scales : (W,) float64
-        seed : sequence of int
-        kind : {"gaussian", "count sketch"}
-            Rows of standard normals, clipped at two standard deviations; or each weight plus or minus one coordinate,
-            which needs no clipping.
-
-        Raises
-        ------
-        DataError
-            For another kind.
-        """
-        if kind not in EMBEDDINGS:
-            raise DataError(f"unknown embedding {kind!r}{did_you_mean(kind, EMBEDDINGS)}")
+    def draw(cls, scales: FloatArray, seed: Sequence[int]) -> Embedding:
+        """Draw an embedding of standard normals for weights with the given standard deviations (W,)."""
         rng = np.random.default_rng([*seed])
-        n = len(scales)
-        if kind == "gaussian":
-            rows = rng.standard_normal((n, COORDINATES)) / np.sqrt(COORDINATES)
-        else:
-            rows = rng.choice([-1.0, 1.0], size=(n, 1)) * np.eye(COORDINATES)[rng.integers(COORDINATES, size=n)]
+        rows = rng.standard_normal((len(scales), COORDINATES)) / np.sqrt(COORDINATES)
         # Each coordinate has the variance BOX^2 / 3.
         return cls(rows * (np.sqrt(3) / BOX * scales)[:, None], _CLIP * scales)
 

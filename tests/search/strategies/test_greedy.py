@@ -9,7 +9,7 @@ from testing_search import check_table, likeness, run, task
 
 from slayr_py.kernels.expressions import Leaf, parse, spell
 from slayr_py.search.expressions import expansions
-from slayr_py.search.greedy import BATCHES_AT_ONCE, greedy
+from slayr_py.search.strategies.greedy import BATCHES_AT_ONCE, greedy
 from slayr_py.search.task import Evaluation
 
 

@@ -5,7 +5,7 @@ generated and v = gamma at the points, a term or an expression stops with probab
 
     pi(K) = sigmoid(a (q - 1/2) + o),    q = v'K v / (v'v lambda_max(K)), in [0, 1].
 
-The document prints sigmoid(v'K v), which is at least 1/2 and grows with the number of points. One policy decides after
+The source prints sigmoid(v'K v), which is at least 1/2 and grows with the number of points. One policy decides after
 each factor, one after each term. Their parameters are one vector gamma with p(gamma | z) = N(mu(z), diag sd(z)^2), mu
 and log sd affine in the coordinates z of the generator's weights.
 
@@ -23,108 +23,23 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit
 
-from slayr_py.kernels import MOST_LEAVES, Composite
-from slayr_py.kernels.expressions import Leaf, Node, Sum, spell
-from slayr_py.search.generator import BOX, COORDINATES
-from slayr_py.search.task import Evaluation, Task
+from slayr_py.search.strategies.generator import BOX, COORDINATES
 from slayr_py.space import FloatArray
 
 UNITS = 8
 """Hidden tanh units of the network of a policy."""
 
-_MOST_POINTS = 128
-"""A matrix of 128 points and its largest eigenvalue take 1 ms, one of 256 points 4 ms."""
-
-_KEPT_MATRICES = 512  # 64 MB
 _SLOPE = 4.0  # prior standard deviation of a: q varies over a few tenths, so the policy depends on it
 _OFFSET = -0.5  # prior mean of o
 _SPREAD = 0.5  # share of the prior variance of gamma that comes from z
 _SD_SLOPE = 0.3  # prior standard deviation of the coefficients of log sd
 _LOG_SD_BOUNDS = (-4.0, 1.0)
 _SMOOTHING = 0.3  # nu; parameters of policies have prior standard deviations of 1
-
-
-class Correlations:
-    """Correlation matrices of expressions on a fixed subset of the observed configurations.
-
-    Hyperparameters are prior medians, or fitted ones where known. Terms of a sum have equal weights at prior medians,
-    the mean of the uniform distribution on the simplex: unlike medians of the splits they do not depend on the order.
-
-    Parameters
-    ----------
-    task : Task
-    max_points : int
-        Largest number of points n; they are drawn by the task's seed.
-    """
-
-    def __init__(self, task: Task, max_points: int = _MOST_POINTS) -> None:
-        n = len(task.train)
-        rows = np.random.default_rng([task.seed, n]).permutation(n)[:max_points]
-        self.points = task.train[np.sort(rows)]
-        self._task = task
-        self._leaves: dict[Leaf, FloatArray] = {}
-        self._fitted: dict[str, Evaluation] = {}
-        self._of_fit = lru_cache(_KEPT_MATRICES)(self._at_fit)
-        self._normalised = lru_cache(_KEPT_MATRICES)(self._divide)
-
-    def learn(self, evaluations: Sequence[Evaluation]) -> None:
-        """Use the hyperparameters of fits from now on, in :meth:`fitted`."""
-        for one in evaluations:
-            if one.theta:
-                self._fitted.setdefault(one.expression, one)
-
-    def fitted(self, node: Node) -> FloatArray:
-        """Return the matrix (n, n) of an expression in canonical form at fitted hyperparameters, or prior medians."""
-        text = spell(node)
-        return self._of_fit(text) if text in self._fitted else self.at_medians(node)
-
-    def at_medians(self, node: Node) -> FloatArray:
-        """Return the matrix (n, n) of an expression at prior medians."""
-        if isinstance(node, Leaf):
-            if node not in self._leaves:
-                self._leaves[node] = self._leaf(node)
-            return self._leaves[node]
-        matrix: FloatArray
-        first, *others = node.terms if isinstance(node, Sum) else node.factors
-        matrix = self.at_medians(first)
-        for part in others:
-            value = self.at_medians(part)
-            matrix = matrix + value if isinstance(node, Sum) else matrix * value
-        return matrix / (len(others) + 1) if isinstance(node, Sum) else matrix
-
-    def normalised(self, node: Node) -> FloatArray:
-        """Return the matrix of an expression in canonical form at prior medians, divided by its largest eigenvalue."""
-        return self._normalised(node)
-
-    def _leaf(self, leaf: Leaf) -> FloatArray:
-        kernel = Composite.from_node(leaf, self._task.given)
-        informed = kernel.informed_priors(self._task.train, self._task.y)
-        medians = {
-            h.name: informed.get(h.name, h.prior).at_score(np.zeros(h.shape))
-            for h in kernel.hyperparameters(self.points.encoder)
-        }
-        return kernel.gram(self.points, self.points, medians)
-
-    def _at_fit(self, text: str) -> FloatArray:
-        evaluation = self._fitted[text]
-        kernel = Composite.from_node(evaluation.node, self._task.given, MOST_LEAVES)
-        names = {h.name for h in kernel.hyperparameters(self.points.encoder)}
-        return kernel.gram(self.points, self.points, {k: v for k, v in evaluation.theta.items() if k in names})
-
-    def _divide(self, node: Node) -> FloatArray:
-        matrix = self.at_medians(node)
-        return np.asarray(matrix / np.linalg.eigvalsh(matrix)[-1])
-
-
-def relative_distance(a: FloatArray, b: FloatArray) -> float:
-    """Return the Frobenius norm of a - b divided by that of b."""
-    return float(np.linalg.norm(a - b) / np.linalg.norm(b))
 
 
 @dataclass(frozen=True)
@@ -143,21 +58,17 @@ class Policies:
     slope: FloatArray
     offset: FloatArray
 
-    def probabilities(self, rows: NDArray[np.int64], matrix: FloatArray, printed: bool = False) -> FloatArray:
+    def probabilities(self, rows: NDArray[np.int64], matrix: FloatArray) -> FloatArray:
         """Return the probabilities of stopping (r, 2) of some trajectories that have generated the same expression.
 
         Parameters
         ----------
         rows : (r,) int64
         matrix : (n, n) float64
-            Correlation matrix; divided by its largest eigenvalue unless `printed`.
-        printed : bool
-            Use the document's formula.
+            Correlation matrix divided by its largest eigenvalue.
         """
         values = self.values[rows]
         square = np.einsum("rpn,rpn->rp", values @ matrix, values)
-        if printed:
-            return np.asarray(expit(square))
         norm = np.einsum("rpn,rpn->rp", values, values)
         q = np.clip(square / np.maximum(norm, np.finfo(np.float64).tiny), 0, 1)
         return np.asarray(expit(self.slope[rows] * (q - 0.5) + self.offset[rows]))
@@ -191,9 +102,9 @@ class Moments:
     mean: FloatArray
     log_sd: FloatArray
 
-    def draw(self, scores: FloatArray) -> FloatArray:
-        """Return mean + sd times standard normal scores (m, P)."""
-        return self.mean + np.exp(self.log_sd) * scores
+    def draw(self, normals: FloatArray) -> FloatArray:
+        """Return mean + sd times standard normal numbers (m, P)."""
+        return self.mean + np.exp(self.log_sd) * normals
 
 
 class PolicyDistribution:
@@ -241,10 +152,10 @@ class PolicyDistribution:
 def policy_kernel(a: Moments, b: Moments) -> FloatArray:
     """Return exp(-sum((m - m')^2 + (log s - log s')^2) / (2 P)) for all pairs of policies, (m_a, m_b).
 
-    It is a covariance function for every P. The document has the Kullback-Leibler divergence, which is 0 on the
-    diagonal; even exp(-divergence), made symmetric, is indefinite.
+    It is a covariance function for every P. The source has the Kullback-Leibler divergence, which is 0 on the diagonal;
+    even exp(-divergence), made symmetric, is indefinite.
     """
-    left, right = (np.hstack([one.mean, one.log_sd]) for one in (a, b))
+    left, right = (np.hstack([moments.mean, moments.log_sd]) for moments in (a, b))
     return np.asarray(np.exp(-squared_distances(left, right) / left.shape[1]))
 
 

@@ -8,8 +8,8 @@ from scipy import stats
 from testing_search import task
 
 from slayr_py.kernels.expressions import canonical, parse
-from slayr_py.search.affinity import N_POINTS, NOISE_VARIANCE, Affinities
 from slayr_py.search.expressions import sample_expression
+from slayr_py.search.strategies.affinity import N_POINTS, NOISE_VARIANCE, Affinities
 
 
 def affinities(seed=1, dimensions=2, n=40) -> Affinities:

@@ -10,8 +10,8 @@ from testing_search import check_table, given_kernel, likeness, run, task
 
 from slayr_py.kernels.expressions import Leaf, spell
 from slayr_py.search.expressions import expansions
-from slayr_py.search.model import model
-from slayr_py.search.random_search import random_search
+from slayr_py.search.strategies.model import model
+from slayr_py.search.strategies.random_search import random_search
 from slayr_py.search.task import Evaluation
 
 TARGETS = ("LIN * PER + SE", "(LIN + RQ) * PER + SE")

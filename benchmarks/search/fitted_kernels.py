@@ -10,20 +10,13 @@ from scipy.special import logsumexp
 from scipy.stats import norm
 
 import slayr_py as sl
+from slayr_py.inference import NOISE_FLOOR, ExactMarginal, Model, SparseMarginal, Targets, standardisation
 from slayr_py.inference.diagnostics.checks import PARETO_K_LIMIT
-from slayr_py.inference.model import NOISE_FLOOR, Model
 from slayr_py.inference.modes.laplace import laplace_draws
-from slayr_py.inference.modes.likelihood import Targets
-from slayr_py.inference.modes.marginal import ExactMarginal
-from slayr_py.inference.modes.sparse_bound import SparseMarginal
-from slayr_py.inference.observed import standardisation
 from slayr_py.inference.prediction.predictor import KernelPredictor
 from slayr_py.inference.sampling.population import improve
 from slayr_py.inference.stacking.weights import stacking_weights
-from slayr_py.kernels import Composite
-from slayr_py.kernels.expressions.composite import MOST_LEAVES
 from slayr_py.search import SearchResult
-from slayr_py.search.kernel_search import DEFAULT_INDUCING, MOST_EXACT
 
 USES = ("best", "draws", "nuts", "stacked", "averaged")
 """The best fit at its mode, and with draws of the hyperparameters by importance sampling and by NUTS; modes of the best
@@ -75,19 +68,15 @@ class FittedKernel:
 
     def __init__(self, found: SearchResult, expression: str) -> None:
         self.expression = expression
-        self._train = found._train
+        self._train = found.train
         self._encoder = found.search.encoder
-        self._mean, self._sd = standardisation(found._y)
-        self._y = (found._y - self._mean) / self._sd
-        self._kernel = Composite(expression, max_leaves=MOST_LEAVES)
-        shapes = {h.name: h.shape for h in self._kernel.hyperparameters(self._encoder)}
-        theta = found._fits[expression].theta
-        self._scores = found._fits[expression].start
-        self._theta = {name: np.reshape(values, (1, *shapes.get(name, ()))) for name, values in theta.items()}
+        self._mean, self._sd = standardisation(found.y)
+        self._y = (found.y - self._mean) / self._sd
+        self._kernel = found.kernel(expression)
+        self._start = found.fits[expression].start
+        self._theta = found.mode(expression)
         self._noise = float(self._theta["sigma_n"][0]) ** 2 + NOISE_FLOOR**2
-        self._inducing = found.search.inducing
-        if self._inducing is None and len(self._train) > MOST_EXACT:
-            self._inducing = DEFAULT_INDUCING
+        self._inducing = found.search.inducing_points(len(self._train))
         self._seed = found.search.seed
 
     @property
@@ -113,7 +102,7 @@ class FittedKernel:
         model = Model(self._encoder, self._kernel).informed(self._train, self._y)
         marginal = ExactMarginal(model, self._train, self._y)
         rng = np.random.default_rng(self._seed)
-        mode = np.array([self._scores[name][label] for name, label in marginal.coordinates.entries])
+        mode = np.array([self._start[name][label] for name, label in marginal.coordinates.entries])
 
         def log_density(points: np.ndarray) -> np.ndarray:
             return np.array([marginal(z).value for z in points])
@@ -153,7 +142,7 @@ class FittedKernel:
 def predict_by_nuts(found: SearchResult, configs: Any) -> Predictive:
     """Return the predictive distributions at m configurations of the best kernel, fitted by Stan."""
     process = sl.GaussianProcess(found.search.encoder, found.best)
-    posterior = process.fit(found._train, found._y, seed=found.search.seed, **NUTS)
+    posterior = process.fit(found.train, found.y, seed=found.search.seed, **NUTS)
     predicted = posterior.predict(configs)
     noise = posterior.targets.common_noise(posterior.draws)
     sd = np.sqrt(np.square(predicted.draw_sd) + posterior.y_sd**2 * noise[:, None])
@@ -180,4 +169,5 @@ def predictions(found: SearchResult, configs: Any, top: int = 5, nuts: bool = Fa
 
 
 def _mixture(weights: np.ndarray, single: Sequence[Predictive]) -> Predictive:
-    return Predictive(weights, np.vstack([one.mean for one in single]), np.vstack([one.sd for one in single]))
+    means = np.vstack([predictive.mean for predictive in single])
+    return Predictive(weights, means, np.vstack([predictive.sd for predictive in single]))

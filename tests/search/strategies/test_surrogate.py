@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from slayr_py.search.surrogate import NOISE, STEEPNESS, Surrogate, targets_of
+from slayr_py.search.strategies.surrogate import NOISE, STEEPNESS, Surrogate, targets_of
 
 RNG = np.random.default_rng(0)
 POINTS = RNG.uniform(size=(25, 1))

@@ -8,10 +8,10 @@ noisy observations at p points, with A = K_1 + s^2 I, B = K_2 + s^2 I:
 1 minus the squared Hellinger distance. The affinity of two expressions is the mean over prior draws of their
 hyperparameters [1]_. It is an inner product of functions, so matrices of affinities are positive semidefinite.
 
-The hyperparameters of all expressions are quantiles of their priors at standard normal scores. Equal leaves of
-different expressions share their scores, wherever they are: the scores belong to the leaf's text, its number among
-equal leaves, the hyperparameter and the column. So SE[x1] has the same draws in SE[x1] and in LIN + SE[x1], while the
-two leaves of SE + SE differ. The scores of a split belong to its number. The signal variance is 1.
+The hyperparameters of all expressions are quantiles of their priors at standard normal numbers. Equal leaves of
+different expressions share these numbers, which depend on the leaf's text, its number among equal leaves, the
+hyperparameter and the column. So SE[x1] has the same draws in SE[x1] and in LIN + SE[x1], while the two leaves of
+SE + SE differ. The numbers of a split depend on its position. The signal variance is 1.
 
 References
 ----------
@@ -57,7 +57,7 @@ class Affinities:
     given : mapping of str to Kernel
         Given leaves by name.
     seed : int
-        Fixes points and scores.
+        Fixes points and draws.
     """
 
     def __init__(self, train: Encoded, y: FloatArray, given: Mapping[str, Kernel], seed: int) -> None:
@@ -66,7 +66,7 @@ class Affinities:
         self.given = given
         self.seed = seed
         self._informed = Composite("PER").informed_priors(train, y)
-        self._scores: dict[str, FloatArray] = {}
+        self._normals: dict[str, FloatArray] = {}
         self._numbers: dict[str, int] = {}
         self._covariances: list[FloatArray] = []
         self._log_determinants: list[FloatArray] = []
@@ -91,16 +91,16 @@ class Affinities:
         owners = _owners(node)
         draws = {"sigma_f": np.ones(N_DRAWS)}
         for h in kernel.hyperparameters(self.points.encoder):
-            scores = [self._scores_of(_key(h.name, label, owners)) for label in h.labels or ()]
-            draws[h.name] = self._informed.get(h.name, h.prior).at_score(np.column_stack(scores))
+            normals = [self._normals_of(_key(h.name, label, owners)) for label in h.labels or ()]
+            draws[h.name] = self._informed.get(h.name, h.prior).at_score(np.column_stack(normals))
         return draws
 
-    def _scores_of(self, key: str) -> FloatArray:
-        """Return the standard normal scores (s,) that belong to a text."""
-        if key not in self._scores:
+    def _normals_of(self, key: str) -> FloatArray:
+        """Return the standard normal numbers (s,) that belong to a text."""
+        if key not in self._normals:
             rng = np.random.default_rng([self.seed, zlib.crc32(key.encode())])
-            self._scores[key] = rng.standard_normal(N_DRAWS)
-        return self._scores[key]
+            self._normals[key] = rng.standard_normal(N_DRAWS)
+        return self._normals[key]
 
     def _known(self, nodes: Sequence[Node]) -> NDArray[np.intp]:
         """Return the numbers of expressions; new ones get covariances, and unknown affinities (NaN)."""
@@ -120,8 +120,8 @@ class Affinities:
         pairs = np.unique(np.sort(np.column_stack([rows[i], columns[j]]), axis=1), axis=0)
         for start in range(0, len(pairs), _PAIRS_AT_ONCE):
             block = pairs[start : start + _PAIRS_AT_ONCE]
-            middle = np.stack([(self._covariances[one] + self._covariances[other]) / 2 for one, other in block])
-            ends = np.stack([self._log_determinants[one] + self._log_determinants[other] for one, other in block])
+            middle = np.stack([(self._covariances[a] + self._covariances[b]) / 2 for a, b in block])
+            ends = np.stack([self._log_determinants[a] + self._log_determinants[b] for a, b in block])
             value = np.exp(ends / 4 - _log_determinant(middle) / 2).mean(axis=1)
             self._values[block[:, 0], block[:, 1]] = self._values[block[:, 1], block[:, 0]] = value
 
@@ -137,7 +137,7 @@ def _owners(node: Node) -> list[str]:
 
 
 def _key(name: str, label: str, owners: Sequence[str]) -> str:
-    """Return what the scores of an entry of a hyperparameter belong to; labels are such as "2:SE[x1]"."""
+    """Return what the draws of an entry of a hyperparameter belong to; labels are such as "2:SE[x1]"."""
     number, _, column = label.partition(":")
     return f"split {number}" if name == "split" else f"{name} {owners[int(number) - 1]} {column}"
 

@@ -26,10 +26,11 @@ def greedy(task: Task) -> Rounds:
     turns, the best one first, and so do the kinds of their moves, so that a budget that ends within a round leaves none
     of them out.
 
-    A round ends when nothing new is left of it, or as soon as an expression is better than all before. The next round
-    then expands that one too, and the remaining neighbours of the others keep their places. Rounds have up to hundreds
-    of candidates: otherwise a budget of 100 fits would not reach large expressions. The search stops after
-    `ROUNDS_WITHOUT_GAIN` rounds without a better expression, and when no evaluated expression has new neighbours.
+    A round ends when it has no new candidates left, or as soon as an expression is better than all before. The next
+    round expands that expression too, and the remaining neighbours of the others keep their places. A round can have
+    hundreds of candidates: if rounds were always completed, 100 fits would not reach large expressions. The search
+    stops after `ROUNDS_WITHOUT_GAIN` rounds without a better expression, and when no evaluated expression has new
+    neighbours.
 
     References
     ----------
@@ -49,7 +50,7 @@ def greedy(task: Task) -> Rounds:
 
 
 class _Frontier:
-    """Evaluated expressions and those of their neighbours that were not proposed yet."""
+    """Evaluated expressions, and their neighbours that were not proposed yet."""
 
     def __init__(self, task: Task) -> None:
         self.task = task
@@ -65,38 +66,39 @@ class _Frontier:
     def learn(self, evaluations: Sequence[Evaluation]) -> bool:
         """Add evaluations, and return whether one is better than all before."""
         before = self.evaluated[0].score if self.evaluated else -math.inf
-        self.evaluated = sorted([*self.evaluated, *evaluations], key=lambda one: -one.score)
+        self.evaluated = sorted([*self.evaluated, *evaluations], key=lambda evaluation: -evaluation.score)
         return bool(self.evaluated) and self.evaluated[0].score > before
 
     def order_base(self) -> None:
         """Sort the base kernels, the best first.
 
-        With many parameters a budget reaches the moves of a few base kernels only, which should not be those of the
-        first parameters.
+        With many parameters a budget reaches the moves of a few base kernels only. These should be the best ones, not
+        the first ones.
         """
-        score = {one.node: one.score for one in self.evaluated}
+        score = {evaluation.node: evaluation.score for evaluation in self.evaluated}
         self.base.sort(key=lambda leaf: -score[leaf])
 
     def beam(self) -> list[Evaluation]:
         """Return the best expressions that have new neighbours; none of those that failed."""
-        promising = (one for one in self.evaluated if one.score > -math.inf and self.new_neighbours(one))
+        fitted = (evaluation for evaluation in self.evaluated if evaluation.score > -math.inf)
+        promising = (evaluation for evaluation in fitted if self.new_neighbours(evaluation))
         return list(islice(promising, self.task.beam))
 
     def candidates(self, beam: Sequence[Evaluation], step: int) -> list[Candidate]:
-        """Return up to `BATCHES_AT_ONCE` batches of neighbours, taken from each of the beam in turn."""
-        found: list[Candidate] = []
+        """Return up to `BATCHES_AT_ONCE` batches of neighbours, taken from each expression of the beam in turn."""
+        candidates: list[Candidate] = []
         limit = BATCHES_AT_ONCE * self.task.batch
-        while len(found) < limit and any(self.new_neighbours(one) for one in beam):
-            for one in beam:
-                if len(found) < limit and (queue := self.new_neighbours(one)):
-                    found.append(self.propose(queue.popleft(), one.expression, step))
-        return found
+        while len(candidates) < limit and any(map(self.new_neighbours, beam)):
+            for parent in beam:
+                if len(candidates) < limit and (queue := self.new_neighbours(parent)):
+                    candidates.append(self.propose(queue.popleft(), parent.expression, step))
+        return candidates
 
-    def new_neighbours(self, one: Evaluation) -> deque[Node]:
-        """Return the neighbours of an expression in the order of the moves, the first of which was not proposed yet."""
-        if one.node not in self.neighbours:
-            self.neighbours[one.node] = deque(expansions(one.node, self.base, self.task.max_leaves))
-        queue = self.neighbours[one.node]
+    def new_neighbours(self, parent: Evaluation) -> deque[Node]:
+        """Return the neighbours of an expression in the order of the moves, without those at the front that are old."""
+        if parent.node not in self.neighbours:
+            self.neighbours[parent.node] = deque(expansions(parent.node, self.base, self.task.max_leaves))
+        queue = self.neighbours[parent.node]
         while queue and queue[0] in self.proposed:
             queue.popleft()
         return queue

@@ -9,14 +9,16 @@ import numpy as np
 import pandas as pd
 from ConfigSpace import Categorical, ConfigurationSpace, Float
 
-from slayr_py.kernels import Composite
-from slayr_py.search import KernelSearch, SearchResult
+from benchmarks.search.printed import printed
+from slayr_py.search import STRATEGIES, KernelSearch, SearchResult
+
+STRATEGIES["printed"] = printed
 
 SINGLE = ("SE", "MAT52", "SE-starts")
 SEARCHES = ("greedy", "random", "model", "generative", "printed")
 METHODS = (*SINGLE, *SEARCHES)
 """A single kernel on all inputs (``SE-starts`` has as many starts as a search has fits); a search by its strategy;
-``printed`` is the generative strategy with the formulas of its source."""
+``printed`` is the strategy of `benchmarks.search.printed`."""
 
 
 def add_search_arguments(parser: argparse.ArgumentParser, budget: int, base: tuple[str, ...], single: bool) -> None:
@@ -46,8 +48,6 @@ def kernel_search(space: Any, method: str, seed: int, **options: Any) -> KernelS
     if method in SINGLE:
         restarts = options["budget"] if method == "SE-starts" else options["restarts"]
         settings |= {"base": [method.partition("-")[0]], "budget": 1, "single": False, "restarts": restarts}
-    elif method == "printed":
-        settings |= {"strategy": "generative", "argmax": True, "printed_policy": True}
     else:
         settings["strategy"] = method
     return KernelSearch(space, **settings)
@@ -56,7 +56,7 @@ def kernel_search(space: Any, method: str, seed: int, **options: Any) -> KernelS
 def fit_expression(space: Any, expression: str, configs: Any, y: np.ndarray, restarts: int, seed: int) -> SearchResult:
     """Fit one expression; the result also has a fit of the squared exponential kernel."""
     search = KernelSearch(space, ["SE"], budget=2, restarts=restarts, seed=seed, single=False, jobs=1, max_leaves=64)
-    return search.go_on(search.encoder.encode(configs), y, {}, (Composite(expression).canonical,), progress=False)
+    return search.run(configs, y, progress=False, first=[expression])
 
 
 def fits_until_best(found: SearchResult) -> int:
