@@ -81,7 +81,7 @@ class TrialEvaluations:
         self.bar = bar
         self.space = space_of(study)
         self.executor = settings.executor
-        self.end = None if settings.timeout is None else time.monotonic() + settings.timeout
+        self.end: float | None = None
         self.running: dict[Future[Evaluation], _Running] = {}
         self.failures = 0
         self.last_failure: ObjectiveError | None = None
@@ -90,7 +90,9 @@ class TrialEvaluations:
         self._exit = ExitStack()
 
     def __enter__(self) -> Self:
-        """Start the threads of parallel evaluations, unless the user has given an executor."""
+        """Start the clock and, unless the user has given an executor, the threads of parallel evaluations."""
+        if self.settings.timeout is not None:
+            self.end = time.monotonic() + self.settings.timeout
         if self.executor is None:
             n = self.settings.n_parallel
             self.executor = self._exit.enter_context(ThreadPoolExecutor(n) if n > 1 else InThisThread())

@@ -22,7 +22,7 @@ def test_bounds_become_excesses():
 
 @pytest.mark.parametrize("text", ["memory", "<= 8", "memory <= big", "memory <= inf", "a <= b <= 3", 3, ""])
 def test_other_forms_are_refused(text):
-    with pytest.raises(sl.DataError, match="is no constraint; write"):
+    with pytest.raises(sl.DataError, match="is not a constraint; write"):
         parse_constraints([text])
 
 
@@ -36,7 +36,7 @@ def test_a_text_or_two_bounds_on_a_name_are_refused():
 @pytest.mark.parametrize(
     ("reported", "error", "words"),
     [
-        ({"memry": 1.0}, ObjectiveError, "reported 'memry', no constraint; did you mean 'memory'"),
+        ({"memry": 1.0}, ObjectiveError, "reported 'memry', which is not a constraint; did you mean 'memory'"),
         ({}, ObjectiveError, "no value of the constraint 'memory'"),
         ({"memory": "much"}, ObjectiveError, "is 'much', not a number"),
         ({"memory": float("nan")}, NotFiniteError, "is nan, not a finite number"),

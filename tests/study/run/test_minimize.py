@@ -65,6 +65,12 @@ def test_a_fit_that_fails_does_not_end_the_study(plane, monkeypatch):
     assert len(result.trials) == 3
 
 
+def test_phases_are_passed_to_the_user(plane, quick):
+    phases = []
+    minimize(branin, plane, budget=5, n_initial=4, on_progress=phases.append, progress=False, **quick)
+    assert [phase.name for phase in phases] == ["compiling", "fitting", "maximising"]
+
+
 def test_optunas_verbosity_is_restored(plane):
     before = optuna.logging.get_verbosity()
     minimize(branin, plane, budget=2, n_initial=2, progress=False)
