@@ -101,10 +101,11 @@ class GaussianProcess:
             return
         if self.inducing is not None:
             kernel = as_composite(from_name(kernel, encoder))
-        self.models = (Model(encoder, kernel, priors, warp, likelihood),)
-        self.kernel = self.model.kernel
+        model = Model(encoder, kernel, priors, warp, likelihood)
         if self.inducing is not None:
-            planned(self.model)  # raises for a warp or binary observations
+            planned(model)  # raises for a warp or binary observations
+        self.kernel = model.kernel
+        self.models = (model,)
 
     @classmethod
     def of(cls, models: Sequence[Model], kernel: Kernel | None = None) -> GaussianProcess:
