@@ -44,7 +44,7 @@ def fit_sparse(observed: Observed, inducing: int, options: FitOptions, seed: int
     Parameters
     ----------
     observed : Observed
-        Of a model with a composite kernel.
+        Observations of a model with a composite kernel.
     inducing : int
         Number of inducing points.
     options : FitOptions
@@ -77,10 +77,10 @@ def fit_sparse(observed: Observed, inducing: int, options: FitOptions, seed: int
             def good(k: float, effective: float) -> bool:
                 return k <= PARETO_K_LIMIT and effective >= importance_ess_limit(wanted, method)
 
-            found = improve(log_density, start, wanted, good, rng, PROPOSALS * max(1, size // 10))
-            draws = found.draws
-            pareto_k = found.pareto_k
-            ess = found.ess
+            improved = improve(log_density, start, wanted, good, rng, PROPOSALS * max(1, size // 10))
+            draws = improved.draws
+            pareto_k = improved.pareto_k
+            ess = improved.ess
     theta = marginal.coordinates.theta(draws)
     variables = {name: values.reshape(1, len(draws), -1) for name, values in theta.items()}
     for h in observed.model.hyperparameters:
