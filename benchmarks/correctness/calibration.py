@@ -92,7 +92,7 @@ def run_case(case: str, path: Path, replications: int, seed: int) -> None:
     print(f"{case}: {max(replications - done, 0)} replications to do", flush=True)
     while done < replications:
         n = min(CHUNK, replications - done)
-        result = calibrate(gp.model, configs, n, DRAWS, seed, first=done, program=program)
+        result = calibrate(gp, configs, n, DRAWS, seed, first=done, program=program)
         rows = pd.concat([result.fits.round(3), result.ranks], axis=1)
         rows.insert(0, "case", case)
         # Columns of hyperparameters that a kernel does not have stay empty.

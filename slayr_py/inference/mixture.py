@@ -85,14 +85,14 @@ class Weighted:
     ----------
     parts : sequence of Part
     weights : (k,) array_like, optional
-        By default those of stacking.
+        By default the stacking weights.
     seed : int
         Fixes the systematic resampling of the draws.
     messages : sequence of str
         What was left out or fitted again.
     """
 
-    n_chains = 1  # the parts have no chains in common; `chains` has those of each
+    n_chains = 1  # the parts have no chains in common; `chains` returns the chains of each
 
     def __init__(
         self, parts: Sequence[Part], weights: ArrayLike | None = None, seed: int = 1, messages: Sequence[str] = ()

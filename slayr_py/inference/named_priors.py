@@ -49,8 +49,8 @@ def vector_prior(h: Hyperparameter, given: Mapping[str, Prior | float], layout: 
         if any(np.ndim(value) for value in _numbers(prior).values()):
             raise DataError(f"the prior of {name!r} in {h.name!r} must be a prior with single numbers, got {prior!r}")
     entries = [h.prior] * len(labels)
-    for name, found in places.items():
-        for i in found if name in named else ():
+    for name, positions in places.items():
+        for i in positions if name in named else ():
             entries[i] = named[name]
     return _stacked(h, entries) if named else h.prior
 
@@ -70,8 +70,8 @@ def _places(labels: Sequence[str], layout: Layout) -> dict[str, list[int]]:
     by_column = {name: [name] for name in layout.column_names}
     places: dict[str, list[int]] = {}
     for name, wanted in (*by_parameter.items(), *by_column.items()):
-        if found := [i for i, column in enumerate(columns) if column in wanted]:
-            places[name] = found
+        if positions := [i for i, column in enumerate(columns) if column in wanted]:
+            places[name] = positions
     return places | {label: [i] for i, label in enumerate(labels)}
 
 

@@ -51,7 +51,7 @@ def observe(
 ) -> Observed:
     """Encode configurations and standardise their values.
 
-    ``omit_jacobian`` and ``pointwise`` are those of `Model.stan_data`, ``maximize`` is that of `GaussianProcess.fit`.
+    ``omit_jacobian`` and ``pointwise`` are as in `Model.stan_data`, ``maximize`` as in `GaussianProcess.fit`.
 
     ``errors`` are known standard deviations of the errors of y, in the user's units.
 

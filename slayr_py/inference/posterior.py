@@ -136,7 +136,7 @@ class Posterior:
         return self._mixture.summary().html()
 
     def only(self, what: str) -> Part:
-        """Return the fit of a posterior that is no stack.
+        """Return the only fit of a posterior that is not a stack.
 
         Raises
         ------
@@ -270,8 +270,8 @@ class Posterior:
         Returns
         -------
         Components
-            Mean and standard deviation of every summand, in the user's units, and a figure. A kernel that is no sum
-            has a single summand.
+            Mean and standard deviation of every summand, in the user's units, and a figure. A kernel that is not a
+            sum has a single summand.
 
         Raises
         ------
@@ -316,9 +316,9 @@ class Posterior:
         values = np.empty((n, len(new)))
         first = 0
         for part, rows in self.rows_of(self.n_draws):
-            own = (drawn >= first) & (drawn < first + len(rows))
-            if own.any():
-                values[own] = part.sample(new, rows[drawn[own] - first], rng)
+            chosen = (drawn >= first) & (drawn < first + len(rows))
+            if chosen.any():
+                values[chosen] = part.sample(new, rows[drawn[chosen] - first], rng)
             first += len(rows)
         return values
 

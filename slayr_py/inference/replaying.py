@@ -153,7 +153,7 @@ def posterior_again(
 ) -> Posterior:
     """Repeat a recorded run and return its posterior, identical to the recorded one or not.
 
-    Parameters and errors are those of :func:`replay`.
+    Parameters and errors as in :func:`replay`.
     """
     recorded = _read(record, observed.data)
     program, result = recorded.run(observed.data, progress)
@@ -201,7 +201,7 @@ def _read(record: Mapping[str, Any], data: Mapping[str, Any]) -> _RecordedRun:
     digest = _checked(array_digest, data)
     if digest != record["data_sha256"]:
         raise StorageError(
-            f"the data are not those of the record: their SHA-256 is {digest}, the recorded one is "
+            f"the data do not belong to the record: their SHA-256 is {digest}, the recorded one is "
             f"{record['data_sha256']!r:.80}; put the data.json of the same fit beside it"
         )
     return recorded

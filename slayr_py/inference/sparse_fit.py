@@ -45,7 +45,7 @@ def fit_sparse(observed: Observed, inducing: int, options: FitOptions, seed: int
     Parameters
     ----------
     observed : Observed
-        Of a model with a composite kernel.
+        Observations of a model with a composite kernel.
     inducing : int
         Number of inducing points.
     options : FitOptions
@@ -76,10 +76,10 @@ def fit_sparse(observed: Observed, inducing: int, options: FitOptions, seed: int
                 return np.array([marginal.log_density(z) for z in points])
 
             good = importance_limits(APPROXIMATION_CHECKS, wanted)
-            found = improve(log_density, start, wanted, good, rng, PROPOSALS * max(1, size // 10))
-            draws = found.draws
-            pareto_k = found.pareto_k
-            ess = found.ess
+            improved = improve(log_density, start, wanted, good, rng, PROPOSALS * max(1, size // 10))
+            draws = improved.draws
+            pareto_k = improved.pareto_k
+            ess = improved.ess
     theta = marginal.coordinates.theta(draws)
     variables = {name: values.reshape(1, len(draws), -1) for name, values in theta.items()}
     for h in observed.model.hyperparameters:

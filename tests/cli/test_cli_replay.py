@@ -79,7 +79,7 @@ def test_altered_data_are_exit_code_4(slayr, folder):
     (folder / "data.json").write_text(json.dumps(data))
     code, out, err = slayr("replay", folder)
     assert (code, out) == (4, "") and str(folder / "record.json") in err
-    assert "the data are not those of the record" in err and "put the data.json of the same fit beside it" in err
+    assert "the data do not belong to the record" in err and "put the data.json of the same fit beside it" in err
 
 
 def test_what_is_no_record_is_exit_code_4(slayr, folder):

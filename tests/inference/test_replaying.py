@@ -207,7 +207,7 @@ HOSTILE = [
     ("summary.mu.mean", "x", "ValueError"),
     ("machine", KeyError, "machine"),
     ("data_sha256", KeyError, "data_sha256"),
-    ("data_sha256", "0" * 64, "the data are not those of the record: .*; put the data.json"),
+    ("data_sha256", "0" * 64, "the data do not belong to the record: .*; put the data.json"),
     ("space", "x", "Error"),
     ("priors.mu.family", "Cauchy", "Cauchy"),
 ]
@@ -228,7 +228,7 @@ def test_an_invalid_record_is_rejected_before_anything_runs(cold, monkeypatch, p
 @pytest.mark.parametrize("value", ["evil", {"a": 1}, [[1.0], [2.0, 3.0]], None, [1.0]])
 def test_other_data_are_rejected(cold, value):
     record, data = cold
-    with pytest.raises(sl.StorageError, match="not those of the record|not a readable run record"):
+    with pytest.raises(sl.StorageError, match="do not belong to the record|not a readable run record"):
         replay(record, data | {"y": value})
 
 
@@ -241,7 +241,7 @@ def test_other_data_are_rejected(cold, value):
         ("record.json", "{}", "record.json cannot be replayed: its format is None"),
         ("data.json", None, "data.json cannot be read"),
         ("data.json", "[" * 99_999, "data.json cannot be read"),
-        ("data.json", '{"N": 1}', "record.json cannot be replayed: the data are not those of the record"),
+        ("data.json", '{"N": 1}', "record.json cannot be replayed: the data do not belong to the record"),
     ],
 )
 def test_an_invalid_folder(fits, tmp_path, name, text, words):

@@ -64,8 +64,8 @@ def find_mode(marginal: Marginal, starts: Sequence[FloatArray]) -> Mode:
 
     def search(start: FloatArray, iterations: int) -> tuple[float, FloatArray]:
         options = {"maxiter": iterations, "maxfun": 2 * iterations, "ftol": _TOLERANCE, "gtol": 1e-4, "maxcor": 20}
-        found = minimize(negative, start, jac=True, method="L-BFGS-B", options=options)
-        return float(found.fun), np.asarray(found.x)
+        result = minimize(negative, start, jac=True, method="L-BFGS-B", options=options)
+        return float(result.fun), np.asarray(result.x)
 
     if len(starts) == 1:
         ends = [(0.0, starts[0])]

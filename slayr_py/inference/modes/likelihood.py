@@ -94,7 +94,7 @@ def probit_targets(y: FloatArray, covariance: FloatArray, mu: FloatArray) -> tup
 def _propagate(y: FloatArray, covariance: FloatArray, mu: FloatArray) -> tuple[FloatArray, FloatArray]:
     s, n = covariance.shape[:2]
     centre = mu[:, None]
-    own = np.diagonal(covariance, axis1=1, axis2=2)
+    prior = np.diagonal(covariance, axis1=1, axis2=2)
     precision = np.zeros((s, n))
     shift = np.zeros((s, n))
     rows = np.arange(s)  # of draws that have not converged
@@ -104,9 +104,9 @@ def _propagate(y: FloatArray, covariance: FloatArray, mu: FloatArray) -> tuple[F
         h = shift[rows]
         root = np.sqrt(p)
         factor = np.linalg.cholesky(root[:, :, None] * k * root[:, None, :] + np.eye(n))
-        v = np.stack([solve_lower(one, two) for one, two in zip(factor, k * root[:, None, :], strict=True)])
+        v = np.stack([solve_lower(lower, right) for lower, right in zip(factor, k * root[:, None, :], strict=True)])
         b = h - centre[rows] * p
-        variance = own[rows] - np.einsum("sij,sij->si", v, v)
+        variance = prior[rows] - np.einsum("sij,sij->si", v, v)
         vb = np.einsum("sij,si->sj", v, b)
         f = centre[rows] + np.einsum("sij,sj->si", k, b) - np.einsum("sij,sj->si", v, vb)
         # Without the observation itself:

@@ -130,7 +130,7 @@ class ExactMarginal(Marginal):
         self._places = self._columns * self.n + self._rows
         self._diagonal = np.flatnonzero(self._columns == self._rows)
         X = train.columns
-        given = [one.between(train, train)[self._rows, self._columns] for one in self._plan.given]
+        given = [leaf.between(train, train)[self._rows, self._columns] for leaf in self._plan.given]
         self._pairs = Pairs(X[self._rows], X[self._columns], given)
 
     @override

@@ -42,11 +42,11 @@ class NormalCoordinates:
         self._is_log = np.zeros(self.size, dtype=np.bool_)
         self._others: list[Hyperparameter] = []
         for h in self._hyperparameters:
-            own = self._places[h.name]
+            place = self._places[h.name]
             if isinstance(h.prior, Normal | LogNormal):
-                self._location[own] = h.prior.mu
-                self._scale[own] = h.prior.sigma
-                self._is_log[own] = isinstance(h.prior, LogNormal)
+                self._location[place] = h.prior.mu
+                self._scale[place] = h.prior.sigma
+                self._is_log[place] = isinstance(h.prior, LogNormal)
             else:
                 self._others.append(h)
 
@@ -79,7 +79,7 @@ class NormalCoordinates:
         slopes = self._scale * np.where(self._is_log, self._values(z), 1.0)
         for h in self._others:
             # The slope of a quantile transformation is the density of the coordinate over that of the value.
-            own = np.clip(z[:, self._places[h.name]], -LARGEST, LARGEST)
-            log_density = -0.5 * np.square(own) - 0.5 * np.log(2 * np.pi)
-            slopes[:, self._places[h.name]] = np.exp(log_density - h.prior.log_density(h.prior.at_score(own)))
+            clipped = np.clip(z[:, self._places[h.name]], -LARGEST, LARGEST)
+            log_density = -0.5 * np.square(clipped) - 0.5 * np.log(2 * np.pi)
+            slopes[:, self._places[h.name]] = np.exp(log_density - h.prior.log_density(h.prior.at_score(clipped)))
         return slopes

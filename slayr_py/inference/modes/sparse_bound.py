@@ -120,8 +120,8 @@ class SparseMarginal(Marginal):
         excess = solved.inner_factor @ solved.inner_factor.T - np.eye(m)
         shrunk = np.eye(m) - inner_inverse
         error = self._y - theta["mu"][0] - np.sqrt(noise) * (solved.whitened_weights @ solved.A)
-        own, of_own = self._plan.correlation_pullback(self._own, theta)
-        by_noise = np.trace(shrunk) - np.trace(excess) + (error @ error + signal * own[0].sum()) / noise
+        variances, of_variances = self._plan.correlation_pullback(self._own, theta)
+        by_noise = np.trace(shrunk) - np.trace(excess) + (error @ error + signal * variances[0].sum()) / noise
         by_noise = 0.5 * (by_noise - self.n) / noise
         half = dtrtrs(solved.own_factor, shrunk - excess, lower=1, trans=1)[0]
         by_among = 0.5 * (dtrtrs(solved.own_factor, half.T, lower=1, trans=1)[0] - np.outer(beta, beta))
@@ -130,8 +130,8 @@ class SparseMarginal(Marginal):
         by_pair[self._diagonal] = np.diagonal(by_among) + JITTER * np.trace(by_among) / m
         among, of_among = self._plan.correlation_pullback(self._among, theta)
         slopes = of_among(signal * by_pair[None])
-        by_signal = by_pair @ among[0] - 0.5 / noise * own[0].sum()
-        _add(slopes, of_own(np.full((1, self.n), -0.5 * signal / noise)))
+        by_signal = by_pair @ among[0] - 0.5 / noise * variances[0].sum()
+        _add(slopes, of_variances(np.full((1, self.n), -0.5 * signal / noise)))
         middle = dtrtrs(solved.own_factor, shrunk, lower=1, trans=1)[0].T / np.sqrt(noise)
         for block, pairs in zip(self._blocks, self._between, strict=True):
             by_cross = solved.A[:, block].T @ middle + np.outer(error[block] / noise, beta)
@@ -190,10 +190,10 @@ class SparseMarginal(Marginal):
         m = len(self.inducing)
         signal = float(theta["sigma_f"][0]) ** 2
         noise = float(theta["sigma_n"][0]) ** 2 + self._floor
-        own = np.zeros((m, m))
-        own[self._rows, self._columns] = signal * self._plan.correlation(self._among, theta)[0]
-        own[np.arange(m), np.arange(m)] += JITTER * np.trace(own) / m
-        own_factor, info = dpotrf(own, lower=1, clean=1)
+        among = np.zeros((m, m))
+        among[self._rows, self._columns] = signal * self._plan.correlation(self._among, theta)[0]
+        among[np.arange(m), np.arange(m)] += JITTER * np.trace(among) / m
+        own_factor, info = dpotrf(among, lower=1, clean=1)
         if info:
             return None
         cross = np.empty((self.n, m))

@@ -108,10 +108,10 @@ def _machine() -> dict[str, Any]:
 
 @cache
 def _packages() -> dict[str, str]:
-    found = {}
+    versions = {}
     for name in _PACKAGES:
         try:
-            found[name] = version(name)
+            versions[name] = version(name)
         except PackageNotFoundError:  # optional, or part of another version of ArviZ
             continue
-    return found
+    return versions

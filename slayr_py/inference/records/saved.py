@@ -82,8 +82,8 @@ def load(folder: Path) -> tuple[dict[str, Any], dict[str, Any], xr.DataTree]:
     data = json.loads((folder / "data.json").read_text(encoding="utf-8"))
     trees = _trees(folder)
     if len(trees) != 1:
-        found = " and ".join(path.name for path in trees) or f"neither {' nor '.join(_TREES.values())}"
-        raise ValueError(f"it has {found}; exactly one of them is needed")
+        present = " and ".join(path.name for path in trees) or f"neither {' nor '.join(_TREES.values())}"
+        raise ValueError(f"it has {present}; exactly one of them is needed")
     return record, data, _read(trees[0])
 
 

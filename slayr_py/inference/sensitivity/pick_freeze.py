@@ -46,8 +46,7 @@ def pick_freeze(
         from their spread.
     rng : numpy.random.Generator
     """
-    found = [_estimate(values, encoder, points, rng) for _ in range(repeats)]
-    indices = np.stack(found)  # (r, 2, k, D)
+    indices = np.stack([_estimate(values, encoder, points, rng) for _ in range(repeats)])  # (r, 2, k, D)
     known = np.isfinite(indices).all(axis=(0, 1, 3))
     means = indices[:, :, known].mean(axis=2)
     error = float(np.std(means, axis=0, ddof=1).max() / np.sqrt(repeats)) if known.any() else 0.0

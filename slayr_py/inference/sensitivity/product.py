@@ -35,13 +35,13 @@ def product_indices(expansions: Sequence[Expansion], encoder: Encoder) -> Indice
 
     Whether the summands of a kernel factor over the parameters is tested at random pairs of configurations.
     """
-    if any(one.warp is not None for one in expansions) or encoder.is_conditional:
+    if any(expansion.warp is not None for expansion in expansions) or encoder.is_conditional:
         return None
-    if not all(_is_product(one.kernel, encoder, one.draws) for one in expansions):
+    if not all(_is_product(expansion.kernel, encoder, expansion.draws) for expansion in expansions):
         return None
     rules = [quadrature(dimension) for dimension in encoder.dimensions]
-    found = [_of_draw(one, i, rules) for one in expansions for i in range(len(one.weights))]
-    first, total = (np.concatenate(arrays) for arrays in zip(*found, strict=True))
+    indices = [_of_draw(expansion, i, rules) for expansion in expansions for i in range(len(expansion.weights))]
+    first, total = (np.concatenate(arrays) for arrays in zip(*indices, strict=True))
     return Indices(first, total, 0.0)
 
 
@@ -49,24 +49,24 @@ def _is_product(kernel: Kernel, encoder: Encoder, draws: Draws) -> bool:
     """Return whether every summand of a kernel is a product of functions of one parameter each."""
     rng = np.random.default_rng(0)
     a, b = (encoder.from_uniform(rng.random((_TESTS, len(encoder.dimensions)))) for _ in range(2))
-    one = {name: values[:1] for name, values in draws.items()}
-    scale, factors = _factors(kernel, encoder, one, zip(a.T, b.T, strict=True))
+    draw = {name: values[:1] for name, values in draws.items()}
+    scale, factors = _factors(kernel, encoder, draw, zip(a.T, b.T, strict=True))
     if not np.all(scale > 0):
         return False
-    found = scale[:, None, None] * prod(factors)
-    expected = kernel.component_cross(_encoded(encoder, a), _encoded(encoder, b), one)[:, 0]
-    return bool(np.all(np.abs(found - expected) <= _SAME * np.abs(expected).max(axis=(1, 2), keepdims=True)))
+    product = scale[:, None, None] * prod(factors)
+    expected = kernel.component_cross(_encoded(encoder, a), _encoded(encoder, b), draw)[:, 0]
+    return bool(np.all(np.abs(product - expected) <= _SAME * np.abs(expected).max(axis=(1, 2), keepdims=True)))
 
 
 def _of_draw(expansion: Expansion, i: int, rules: Sequence[Rule]) -> tuple[FloatArray, FloatArray]:
     """Return first-order and total indices (j, D) of the functions of one draw."""
     encoder = expansion.centres.encoder
     assert isinstance(encoder, Encoder)
-    one = {name: values[i : i + 1] for name, values in expansion.draws.items()}
+    draw = {name: values[i : i + 1] for name, values in expansion.draws.items()}
     centres = expansion.centres.unit_values
     w = expansion.weights[i]
     pairs = ((rule.nodes, column) for rule, column in zip(rules, centres.T, strict=True))
-    scale, factors = _factors(expansion.kernel, encoder, one, pairs)
+    scale, factors = _factors(expansion.kernel, encoder, draw, pairs)
     means = [np.tensordot(rule.weights, k, axes=(0, 1)) for rule, k in zip(rules, factors, strict=True)]  # (t, N) each
     scaled = scale[:, None, None] * w  # (t, N, j)
     mean = np.einsum("tnj,tn->j", scaled, prod(means))
@@ -132,7 +132,7 @@ def _products_of_others(arrays: Sequence[FloatArray]) -> list[FloatArray]:
         before.append(before[-1] * array)
     for array in arrays[:0:-1]:
         after.append(after[-1] * array)
-    return [one * other for one, other in zip(before, reversed(after), strict=True)]
+    return [left * right for left, right in zip(before, reversed(after), strict=True)]
 
 
 def _forms(left: FloatArray, matrix: FloatArray, right: FloatArray) -> FloatArray:

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 import pandas as pd
@@ -63,8 +63,16 @@ class Calibration:
         return min(1.0, float(self.p_values().min()) * self.ranks.shape[1])
 
 
+class SingleProcess(Protocol):
+    """A Gaussian process with one kernel."""
+
+    @property
+    def model(self) -> Model:
+        """Kernel and priors."""
+
+
 def calibrate(
-    model: Model,
+    gp: SingleProcess,
     configs: Encoded | Iterable[Mapping[str, Any]] | Any,
     replications: int = 500,
     draws: int = 99,
@@ -81,7 +89,7 @@ def calibrate(
 
     Parameters
     ----------
-    model : Model
+    gp : GaussianProcess
         Kernel and priors. The simulated data are not standardised.
     configs : iterable of configurations
         At least two; the last one is not observed.
@@ -117,6 +125,7 @@ def calibrate(
     M. Modrák et al. (2023). Simulation-based calibration checking for Bayesian computation: the choice of test
     quantities shapes sensitivity. Bayesian Analysis.
     """
+    model = gp.model
     points = model.encoder.encode(configs)
     if len(points) < 2:
         raise DataError(f"calibration needs at least 2 configurations, got {len(points)}")
