@@ -10,6 +10,9 @@ import xarray as xr
 
 from slayr_py.inference.diagnostics.arviz_bridge import arviz
 
+HAS_TREES = not hasattr(arviz(), "from_datatree")
+"""Whether the installed ArviZ, version 1 or later, uses data trees."""
+
 
 def axes(drawn: Any) -> list[plt.Axes]:
     """Return the axes of a plot that are not empty; a plot is axes, an array of them, or since version 1 an object."""
@@ -33,4 +36,4 @@ def loo_pit(tree: Any, y_hat: xr.DataArray | None = None) -> np.ndarray:
     if y_hat is not None:
         tree = tree.copy()
         tree["posterior_predictive"]["y"] = y_hat
-    return np.asarray(module.loo_pit(tree, y="y") if hasattr(module, "from_datatree") else module.loo_pit(tree)["y"])
+    return np.asarray(module.loo_pit(tree, y="y") if not HAS_TREES else module.loo_pit(tree)["y"])

@@ -5,21 +5,10 @@ import pytest
 
 from benchmarks.common.problems import PROBLEMS
 from benchmarks.optimisation import batch
-from benchmarks.optimisation.peers import initial_design, peer
 from benchmarks.optimisation.runs import read_trials, run_all
 
 SAME = ["problem", "seed", "number", "value", "params"]
 SLAYR = "slayr:method=map"
-
-
-def test_values_of_a_batch_are_reported_in_any_order():
-    problem = PROBLEMS["branin"]
-    optimiser = peer("random").start(problem, 0)
-    params = [optimiser.ask() for _ in range(3)]
-    for own in reversed(params):
-        optimiser.tell(own, problem.objective(own))
-    assert [trial.params for trial in optimiser.study.trials] == params
-    assert [trial.value for trial in optimiser.study.trials] == [problem.objective(own) for own in params]
 
 
 @pytest.mark.stan
@@ -31,16 +20,6 @@ def test_an_interrupted_batch_is_made_again(tmp_path):
     whole, parts = (read_trials(tmp_path / folder, [SLAYR], "batch5") for folder in ("whole", "parts"))
     assert len(whole) == 12
     pd.testing.assert_frame_equal(parts[SAME], whole[SAME])
-
-
-def test_suggestions_of_a_batch_do_not_know_its_values(tmp_path, monkeypatch):
-    kind = peer("random").kind
-    pending = []
-    ask = kind.ask
-    monkeypatch.setattr(kind, "ask", lambda self: (pending.append(len(self.open)), ask(self))[1])
-    run_all({"branin": PROBLEMS["branin"]}, "random", 1, 17, tmp_path, name="batch5", batch=5)
-    assert len(initial_design(PROBLEMS["branin"].space, 0)) == 10
-    assert pending == [0, 1, 2, 3, 4, 0, 1]
 
 
 def test_the_command_compares_sizes(tmp_path, capsys, monkeypatch):

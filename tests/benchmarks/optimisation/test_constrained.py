@@ -28,12 +28,6 @@ def test_infeasible_values_are_not_the_best():
     assert "| 0/2 | 0.0 |" in constrained.table(trials, CONSTRAINED, ["random"], 2)
 
 
-def test_unfinished_runs_do_not_count():
-    trials = runs([[-1, -3], [-2, -2]], [[-1, 1], [1, 1]])[:3]
-    assert "| gardner1 | random | 1, 1/1 | 1.0 |" in constrained.table(trials, CONSTRAINED, ["random"], 2)
-    assert constrained.table(trials, CONSTRAINED, ["random"], 3) == "no finished runs"
-
-
 @pytest.mark.parametrize("name", ["random", "optuna-tpe", pytest.param("slayr:method=map", marks=pytest.mark.stan)])
 def test_samplers_are_told_the_constraints(name):
     problem = CONSTRAINED["gardner1"]

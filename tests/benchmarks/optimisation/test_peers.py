@@ -3,7 +3,6 @@ from __future__ import annotations
 import pytest
 
 import slayr_py as sl
-from benchmarks.common.data_problems import svm_table
 from benchmarks.common.problems import PROBLEMS
 from benchmarks.optimisation.peers import PEERS, initial_design, keywords, peer
 from slayr_py.study import StanGPSampler
@@ -38,11 +37,6 @@ def test_the_initial_design_is_that_of_slayr(problem):
     assert [to_params(config) for config in own] == initial_design(space, 3)
 
 
-def test_the_initial_design_has_no_repetitions(data):
-    design = initial_design(svm_table(data, "made-up").space, 0)
-    assert len({repr(params) for params in design}) == len(design) <= 10
-
-
 def test_keywords_of_a_variant():
     assert keywords("") == {}
     assert keywords("kernel=auto,warp=true,n_initial=5,lengthscale=-0.5/0.7,ess=none") == {
@@ -55,8 +49,3 @@ def test_keywords_of_a_variant():
     assert repr(keywords("kernel=fm")["kernel"]).startswith("FrequencyModulated")
     with pytest.raises(ValueError, match="'kernel' is not of the form key=value"):
         keywords("kernel")
-
-
-def test_an_unknown_sampler_is_an_error():
-    with pytest.raises(ValueError, match="no sampler 'spearmint'"):
-        peer("spearmint")

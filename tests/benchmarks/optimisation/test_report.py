@@ -2,10 +2,9 @@ from __future__ import annotations
 
 import numpy as np
 import pandas as pd
-import pytest
 
 from benchmarks.common.problems import PROBLEMS
-from benchmarks.optimisation.report import best_values, limits, rank_table, reached_table, report, value_cell
+from benchmarks.optimisation.report import best_values, rank_table, report
 
 
 def runs(problem, sampler, curves):
@@ -27,20 +26,6 @@ def test_best_values_are_exact_values_of_the_best_observations():
     best = best_values(trials.sample(frac=1.0, random_state=0), [1, 2, 3])
     assert best.loc[("p", "s", 0)].tolist() == [3.5, 1.5, 1.5]
     np.testing.assert_array_equal(best.loc[("p", "s", 1)], [5.5, 5.5, np.nan])
-
-
-def test_one_thousandth_of_the_initial_regret_counts_as_the_minimum():
-    trials = pd.concat([runs("ackley5", "a", falling(0.01)), runs("ackley5", "b", falling(0.02))])
-    assert limits(trials, PROBLEMS)["ackley5"] == pytest.approx(0.01)
-    table = reached_table(best_values(trials, [25]), limits(trials, PROBLEMS), ["a", "b"])
-    assert "| a | 100% of 1 problems |" in table and "| b | 0% of 1 problems |" in table
-
-
-def test_cells():
-    values = pd.Series([1.0, 3.0])
-    assert value_cell(values, limit=2.0, smallest=2.0) == "**2** ± 1, 1/2"
-    assert value_cell(values[:1], limit=2.0, smallest=0.5) == "1, 1/1"
-    assert value_cell(values[:0], limit=2.0, smallest=0.5) == ""
 
 
 def test_ranks_use_the_runs_that_all_samplers_have():
