@@ -6,10 +6,18 @@ import contextlib
 import functools
 import os
 import sqlite3
+import sys
 from collections.abc import Callable, Iterator
+from pathlib import Path
 
 # Before NumPy and Matplotlib are imported; the processes that tests start inherit it.
 os.environ |= {"OMP_NUM_THREADS": "1", "MPLBACKEND": "Agg"}
+if sys.dont_write_bytecode:
+    # Without bytecode, each process would compile its libraries for seven seconds. Keep it apart from the sources.
+    sys.dont_write_bytecode = False
+    sys.pycache_prefix = str(Path(__file__).resolve().parents[1] / "build" / "bytecode")
+    os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+    os.environ["PYTHONPYCACHEPREFIX"] = sys.pycache_prefix
 
 import numpy as np
 import pytest
