@@ -5,6 +5,13 @@ PYTHON ?= python3
 VENV ?= .venv
 BIN = $(VENV)/bin
 
+# Without bytecode, each process would compile its libraries for seven seconds. Keep it apart from the sources where it
+# is not wanted beside them.
+ifdef PYTHONDONTWRITEBYTECODE
+unexport PYTHONDONTWRITEBYTECODE
+export PYTHONPYCACHEPREFIX = $(CURDIR)/build/bytecode
+endif
+
 # With SLAYR_QUICK=1 the notebooks make few evaluations and draws.
 SITE = build/docs/$(if $(SLAYR_QUICK),quick,site)
 

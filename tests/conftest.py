@@ -6,10 +6,18 @@ import contextlib
 import functools
 import os
 import sqlite3
+import sys
 from collections.abc import Callable, Iterator
+from pathlib import Path
 
 # Before NumPy and Matplotlib are imported; the processes that tests start inherit it.
 os.environ |= {"OMP_NUM_THREADS": "1", "MPLBACKEND": "Agg"}
+if sys.dont_write_bytecode:
+    # Without bytecode, each process would compile its libraries for seven seconds. Keep it apart from the sources.
+    sys.dont_write_bytecode = False
+    sys.pycache_prefix = str(Path(__file__).resolve().parents[1] / "build" / "bytecode")
+    os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+    os.environ["PYTHONPYCACHEPREFIX"] = sys.pycache_prefix
 
 import numpy as np
 import pytest
@@ -61,20 +69,21 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
         os.environ.pop("SLAYR_CACHE_DIR", None)
     else:
         os.environ["SLAYR_CACHE_DIR"] = CACHE
-    compile_programs()
+    compile_programs(item.session)
 
 
 @functools.cache
-def compile_programs() -> None:
+def compile_programs(session: pytest.Session) -> None:
     """Compile the programs once: a lock on each makes other workers wait for it.
 
-    If they were not in the cache, neither are the readable ones. They are compiled while tests run: otherwise one
-    worker would wait for the program that the other compiles in a test.
+    One worker also starts to compile the readable programs if tests need them. Otherwise one worker would compile them
+    in a test, and another would wait in its next.
     """
     from slayr_py.inference.sampling.programs import build
 
-    slowest = max(seconds for _, seconds in build())
-    if slowest > 5 and "PYTEST_XDIST_WORKER" in os.environ:
+    list(build())
+    is_first = os.environ.get("PYTEST_XDIST_WORKER") == "gw0"
+    if is_first and any("stan/test_programs.py" in item.nodeid for item in session.items):
         compile_readable_in_background()
 
 

@@ -20,7 +20,6 @@ sys.path.insert(0, str(ROOT / "docs" / "_extensions"))
 
 import plain_formulas  # noqa: E402
 import public_names  # noqa: E402
-import stan_functions  # noqa: E402
 import stan_source  # noqa: E402
 
 FILES = [stan_source.read(path) for path in sorted((ROOT / "stan").rglob("*.stan"))]
@@ -100,30 +99,6 @@ def test_formulas_of_stan_files_have_balanced_braces_and_no_double_index():
         latex = plain_formulas.to_latex(formula.lines)
         assert latex.replace(r"\{", "").count("{") == latex.replace(r"\}", "").count("}"), formula
         assert not re.search(r"_\{\w*\}\s*_|\^\{\w*\}\s*\^", latex), f"two indices: {formula}"
-
-
-def test_a_stan_function_is_read():
-    matern = next(function for function in FUNCTIONS if function.name == "matern")
-    assert matern.signature == "vector matern(vector h, data int p)"
-    assert [name for name, _ in matern.comment.parameters] == ["h", "p"]
-    assert matern.comment.returned == "correlations; n_pairs"
-    assert len(matern.comment.formulas) == 2
-
-
-def test_constants_are_grouped_by_their_comments():
-    constants = [f for f in FUNCTIONS if f.constant is not None and f.name in {"HIERARCHICAL", "MODULATED", "SUM"}]
-    assert [[f.name for f in group] for group in stan_functions.groups(constants)] == [
-        ["HIERARCHICAL"],
-        ["MODULATED", "SUM"],
-    ]
-
-
-def test_a_long_signature_has_one_argument_a_line():
-    function = next(function for function in FUNCTIONS if function.name == "fm_pairs")
-    first, *arguments, last = stan_functions.wrapped(function).split("\n")
-    assert first == "tuple(array[] matrix, matrix) fm_pairs(" and last == ")"
-    assert arguments[:2] == ["  data tuple(matrix, matrix, matrix) A,", "  data tuple(matrix, matrix, matrix) B,"]
-    assert len(arguments) == 6
 
 
 @pytest.mark.parametrize(

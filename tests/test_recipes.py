@@ -318,10 +318,6 @@ def test_stop_when_little_is_left_to_be_gained(names):
 @recipe("Dashboard", 0)
 def test_dashboard(names):
     assert len(optuna.load_study(study_name="net", storage="sqlite:///net.db").trials) == 8
-
-
-@pytest.mark.parametrize("names", [("Dashboard", 0)], indirect=True)
-def test_figures_of_the_dashboard(names):
     pytest.importorskip("optuna_dashboard")
     exec(BLOCKS["Dashboard", 1], {"sl": sl, "result": names["result"]})
     study = names["result"].study

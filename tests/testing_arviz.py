@@ -6,9 +6,11 @@ from typing import Any
 
 import matplotlib.pyplot as plt
 import numpy as np
-import xarray as xr
 
 from slayr_py.inference.diagnostics.arviz_bridge import arviz
+
+HAS_TREES = not hasattr(arviz(), "from_datatree")
+"""Whether the installed ArviZ, version 1 or later, uses data trees."""
 
 
 def axes(drawn: Any) -> list[plt.Axes]:
@@ -27,10 +29,6 @@ def pointwise(loo: Any) -> np.ndarray:
     return np.asarray(loo.loo_i if hasattr(loo, "loo_i") else loo.elpd_i)
 
 
-def loo_pit(tree: Any, y_hat: xr.DataArray | None = None) -> np.ndarray:
-    """Return leave-one-out probability integral transforms (n,), optionally of given replicates (chain, draw, n)."""
-    module = arviz()
-    if y_hat is not None:
-        tree = tree.copy()
-        tree["posterior_predictive"]["y"] = y_hat
-    return np.asarray(module.loo_pit(tree, y="y") if hasattr(module, "from_datatree") else module.loo_pit(tree)["y"])
+def loo_pit(tree: Any) -> np.ndarray:
+    """Return leave-one-out probability integral transforms (n,)."""
+    return np.asarray(arviz().loo_pit(tree)["y"] if HAS_TREES else arviz().loo_pit(tree, y="y"))

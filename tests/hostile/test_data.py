@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import decimal
-import math
 import re
 
 import numpy as np
-import pandas as pd
 import pytest
 from ConfigSpace import ConfigurationSpace
 
@@ -23,49 +21,19 @@ def with_x(value):
 
 # What is done, the exact error, and words that name the value and the way out.
 REFUSED = [
-    ("y is None", {"y": None}, sl.DataError, r"y has shape \(\) for 3 configurations; one number each"),
-    ("y is one number", {"y": 3.0}, sl.DataError, r"y has shape \(\) for 3 configurations; one number each"),
     ("y is a column", {"y": [[1.0], [2.0], [3.0]]}, sl.DataError, r"y has shape \(3, 1\) .*one number each"),
     ("y is ragged", {"y": [[1.0], [2.0, 3.0], [4.0]]}, sl.DataError, r"y must be numbers, got \[\[1\.0\], \[2"),
     ("y is complex", {"y": [1j, 2.0, 3.0]}, sl.DataError, "y must be numbers, got .*1j"),
-    ("y has an object", {"y": [1.0, {"loss": 2}, 3.0]}, sl.DataError, "y must be numbers, got .*loss"),
-    ("y is a mapping", {"y": {"a": 1.0}}, sl.DataError, "y must be numbers, got {'a': 1.0}"),
-    ("y is texts", {"y": ["1", "2", "3"]}, sl.DataError, r"y must be numbers, got \['1', '2', '3'\]"),
-    ("y is dates", {"y": np.array(["2020-01-01"] * 3, dtype="M8[D]")}, sl.DataError, "y must be numbers, got .*2020"),
     ("y has 400 digits", {"y": [10**400, 1, 2]}, sl.DataError, "y must be numbers, got .*1000"),
     ("y is masked", {"y": np.ma.array([1.0, 2.0, 3.0], mask=[0, 1, 0])}, sl.DataError, r"y\[1\] is nan; drop failed"),
     ("y has a None", {"y": [1.0, None, 3.0]}, sl.DataError, r"y\[1\] is nan; drop failed evaluations"),
-    ("y is minus infinity", {"y": [1.0, 2.0, -math.inf]}, sl.DataError, r"y\[2\] is -inf; drop failed evaluations"),
-    ("more y than configurations", {"y": [1.0] * 4}, sl.DataError, r"shape \(4,\) for 3 configurations"),
-    ("no observation", {"configs": [], "y": []}, sl.DataError, "at least one observation is needed"),
     ("configurations are None", {"configs": None}, sl.SpaceError, "expected configurations .*got None"),
-    ("configurations are a number", {"configs": 3}, sl.SpaceError, "expected configurations .*got 3"),
     ("configurations are a text", {"configs": "abc"}, sl.SpaceError, "0: a configuration must be a mapping.*got 'a'"),
-    ("configurations are numbers", {"configs": [1, 2, 3]}, sl.SpaceError, "configuration must be a mapping.*got 1"),
-    ("a configuration is None", {"configs": [THREE[0], None, THREE[1]]}, sl.SpaceError, "configuration 1: .*got None"),
-    ("a value is infinite", {"configs": with_x(math.inf)}, sl.SpaceError, "'x' is a number from 0.0 to 1.0, not inf"),
-    ("a value is a text", {"configs": with_x("0.5")}, sl.SpaceError, "'x' is a number from 0.0 to 1.0, not '0.5'"),
     ("a value is None", {"configs": with_x(None)}, sl.SpaceError, "'x' is a number from 0.0 to 1.0, not None"),
-    ("a value is complex", {"configs": with_x(1j)}, sl.SpaceError, "'x' is a number from 0.0 to 1.0, not 1j"),
-    ("a value is a list", {"configs": with_x([0.1])}, sl.SpaceError, r"'x' is a number from 0.0 to 1.0, not \[0.1\]"),
     ("a value is a decimal", {"configs": with_x(decimal.Decimal("0.1"))}, sl.SpaceError, "not Decimal"),
     ("a value of 400 digits", {"configs": with_x(10**400)}, sl.SpaceError, "'x' is a number from 0.0 to 1.0, not 1000"),
     ("a value beside its range", {"configs": with_x(1 + 1e-12)}, sl.SpaceError, "from 0.0 to 1.0, not 1.000000000001"),
     ("a name is no text", {"configs": [{1: 0.1, "z": 0.0}] * 3}, sl.SpaceError, "no parameter 1 .*known: x, z"),
-    ("an array of one axis", {"configs": np.zeros(3)}, sl.SpaceError, r"shape \(n, 2\).*got \(3,\)"),
-    (
-        "an array of NaN",
-        {"configs": np.full((3, 2), np.nan)},
-        sl.SpaceError,
-        "parameter 'x' has no value",
-    ),
-    (
-        "a table lacks a column",
-        {"configs": pd.DataFrame({"x": [0.1] * 3})},
-        sl.SpaceError,
-        "no column for parameter 'z'",
-    ),
-    ("a column too many", {"configs": pd.DataFrame(THREE).assign(w=1)}, sl.SpaceError, "no parameter 'w'.*known: x"),
 ]
 
 
@@ -79,24 +47,17 @@ def test_what_cannot_be_fitted_is_named(change, error, words):
 
 WORKS = [
     ("one observation", THREE[:1], [3.0]),
-    ("two observations", THREE[:2], [3.0, 4.0]),
     ("one configuration, five values", THREE[:1] * 5, [1.0, 2.0, 3.0, 4.0, 5.0]),
     ("thirty times the same row", THREE[:1] * 30, [1.0] * 30),
     ("a constant target", THREE, [5.0] * 3),
     ("zero everywhere", THREE, [0.0] * 3),
-    ("a constant of 1e8", THREE, [1e8] * 3),
     ("a constant but for rounding", THREE, [1.0, 1.0 + 2.3e-16, 1.0]),
-    ("steps of 1 at 1e8", THREE, [1e8, 1e8 + 1, 1e8 + 2]),
     ("steps of 1e-12 at 1", THREE, [1.0, 1.0 + 1e-12, 1.0 + 2e-12]),
-    ("values of 1e-8", THREE, [1e-8, 2e-8, 3e-8]),
-    ("values of 1e100", THREE, [1e100, -1e100, 2e100]),
-    ("values of 1e200", THREE, [1e200, -1e200, 2e200]),
     ("values of 1e308", THREE, [8e307, -8e307, 0.0]),
     ("values of 1e-200", THREE, [1e-200, 2e-200, 3e-200]),
     ("three hundred decades", THREE, [1e-150, 1e150, 0.0]),
     ("integers beyond 64 bits", THREE, [2**70, 1, 2]),
     ("a constant column", [{"x": 0.5, "z": c["z"]} for c in THREE], [1.0, 2.0, 3.0]),
-    ("configurations at the corners", [{"x": 0.0, "z": -1.0}, {"x": 1.0, "z": 1.0}, {"x": 0, "z": 1}], [1.0, 2.0, 3.0]),
     ("integers and truth values for numbers", [{"x": 0, "z": True}, *THREE[1:]], [True, False, True]),
 ]
 
@@ -111,27 +72,12 @@ def test_awkward_observations_are_fitted(configs, y):
     assert np.all(prediction.mean >= min(y) - spread) and np.all(prediction.mean <= max(y) + spread)
 
 
-@pytest.mark.stan
-@pytest.mark.parametrize("y", [[5.0] * 4, [1e8, 1e8 + 1, 1e8 + 2, 1e8], [1e-8, 2e-8, 3e-8, 1e-8]], ids=repr)
-def test_chains_too_take_awkward_targets(y):
-    configs = [*THREE, THREE[0]]
-    fit = sl.GaussianProcess(SPACE).fit(configs, y, chains=1, warmup=50, draws=20, seed=1)
-    assert np.all(np.isfinite(fit.predict(configs).draw_mean))
-
-
 TABLES = [
     ("a span beyond floats", b"x,loss\n-1e308,2\n1e308,3\n", r"'x' spans from -1e\+308 to 1e\+308, which is too large"),
-    (
-        "fractions and a span beyond floats",
-        b"x,loss\n-1e308,2\n0.5,1\n1e308,3\n",
-        r"'x' spans .* it out with --ignore x",
-    ),
     ("a span below rounding", b"x,loss\n1e-20,2\n2e-20,3\n", "'x' spans from 1e-20 to 2e-20, which is too small for"),
     ("an infinite cell", b"x,loss\n1,2\ninf,3\n4,5\n", r"column 'x' has the value inf: drop such rows"),
-    ("an infinite target", b"x,loss\n1,2\n3,inf\n", r"y\[1\] is inf; drop failed evaluations"),
     ("bytes that are no text", b"x,loss\n1,\xff\xfe\n", r"t\.csv cannot be read as a table: .*utf-8"),
     ("ragged rows", b"x,loss\n1,2\n1,2,3,4\n", r"t\.csv cannot be read as a table: .*line 3"),
-    ("a null character for a number", b"x,loss\n1,2\n2,\x00\n", r"row 2 of t\.csv has the loss"),
 ]
 
 
@@ -150,9 +96,3 @@ def test_integers_beyond_64_bits_are_fitted_as_floats(tmp_path, monkeypatch, sla
     (tmp_path / "t.csv").write_text("x,loss\n1e30,2\n3e30,3\n")
     code, out, err = slayr("fit", "t.csv", "--target", "loss", "--method", "map", "--chains", "1")
     assert code == 0 and "2 observations of loss, 1 parameters" in out, err
-
-
-@pytest.mark.stan
-def test_no_configuration_has_an_empty_prediction():
-    prediction = sl.GaussianProcess(SPACE).fit(THREE, [1.0, 2.0, 3.0], method="map").predict([])
-    assert prediction.mean.shape == prediction.sd.shape == (0,)

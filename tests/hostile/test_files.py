@@ -18,7 +18,7 @@ from testing_hostility import changed, disk_with_room_for, ordinary_user, stored
 import slayr_py as sl
 from slayr_py.cli.checks import ConfigError
 from slayr_py.cli.config import load_config
-from slayr_py.errors import DataError, ObjectiveError, SpaceError, StorageError
+from slayr_py.errors import DataError, ObjectiveError, StorageError
 from slayr_py.study.storage.integrity import FORMAT
 
 MODULE = "def bowl(config):\n    return (config['x'] - 0.3) ** 2\n"
@@ -57,33 +57,13 @@ def command(text: str) -> bytes:
 
 CONFIGS = [
     ("UTF-16", CONFIG.encode("utf-16"), ConfigError, "study.toml cannot be read: .*utf-8.*; save it as UTF-8"),
-    ("Latin-1", CONFIG.encode() + b"# caf\xe9\n", ConfigError, "study.toml cannot be read: .*0xe9.*; save it as UTF-8"),
-    ("a null character", CONFIG.encode() + b"\0", ConfigError, "study.toml is not valid TOML: .*line 10"),
-    ("nothing", b"", ConfigError, r"study.toml has no \[objective\] section"),
     ("five thousand lists", b"a = " + b"[" * 5000, ConfigError, "study.toml is not valid TOML: .*recursion"),
     ("a number of 5000 digits", said("budget = 3", "budget = " + "9" * 5000), ConfigError, "not valid TOML: .*4300"),
-    ("a key twice", said("seed = 1", "seed = 1\nseed = 2"), ConfigError, "not valid TOML: .*line 6"),
-    (
-        "a number for a section",
-        said("[objective]\n", "[objective]\ncommand = 3\n"),
-        ConfigError,
-        "must be a list, not 3",
-    ),
-    (
-        "a section for a number",
-        said("seed = 1", "seed = {}"),
-        ConfigError,
-        "seed in .study. must be an integer, not {}",
-    ),
     ("a relative module", said("bowls:bowl", "..os:system"), ConfigError, r"\"module:function\", not '..os:system'"),
     ("a module that leaves", said("bowls:bowl", "leaving:f"), ConfigError, "'leaving' raised SystemExit: not a mod"),
-    ("an attribute's attribute", said("bowls:bowl", "bowls:bowl.x"), ConfigError, "'bowls' has no function 'bowl.x'"),
     ("a command without a program", command('["", "a"]'), ConfigError, r"must start with a program.*\['', 'a'\]"),
     ("a null character in it", command(r'["a\u0000"]'), ConfigError, "no null character"),
     ("a timeout of NaN", command('["true"]\ntimeout = nan'), ConfigError, "positive number of seconds, not nan"),
-    ("a timeout without end", command('["true"]\ntimeout = inf'), ConfigError, "positive number of seconds, not inf"),
-    ("an endless range", said("upper = 1.0", "upper = inf"), SpaceError, "upper of the float parameter 'x' .* not inf"),
-    ("a space file that is a folder", said("x = {", 'file = "."\n# {'), SpaceError, "cannot be read as JSON: .*direct"),
 ]
 
 
@@ -104,13 +84,8 @@ def test_a_mark_of_the_byte_order_is_read_over(folder):
 
 
 STORAGES = [
-    ("study.db", "'study.db' is not a storage URL; a storage URL looks like sqlite:///study.db"),
-    ("postgresql://me:secret@host:port/x", r"'postgresql://\*\*\*@host:port/x' is not a storage URL"),
-    ("redis://localhost", "redis://localhost does not open: .*; a storage URL looks like"),
     ("sqlite:///" + "n" * 300, "does not open: File name too long; name another file"),
     ("sqlite:///a\0b.db", "does not open: .*null.*; a storage URL looks like"),
-    ("sqlite:///absent/study.db", "there is no folder absent; create it first"),
-    ("sqlite:///.", r"\. is a folder; a storage URL looks like"),
 ]
 
 
@@ -119,11 +94,6 @@ def test_storages_that_cannot_be_are_named(folder, plane, url, words):
     with pytest.raises(StorageError, match=words) as caught:
         sl.minimize(lambda config: pytest.fail("evaluated"), plane, budget=2, n_initial=2, storage=url, progress=False)
     assert type(caught.value) is StorageError and "secret" not in str(caught.value)
-
-
-def test_sqlite_in_memory_works(plane):
-    result = sl.minimize(lambda c: c["x"], plane, budget=3, n_initial=3, seed=1, storage="sqlite://", progress=False)
-    assert len(result.trials) == 3
 
 
 def set_record(path: str, value: str) -> str:
@@ -145,14 +115,8 @@ DAMAGED = [
         "does not open: .*try updating optuna",
     ),
     ("a table is gone", ["DROP TABLE study_directions"], "is damaged: it has no direction. Restore a copy"),
-    (
-        "a column is gone",
-        ["ALTER TABLE trials RENAME COLUMN state TO s"],
-        "no such column: .*; restore a copy",
-    ),
     ("values are gone", ["DELETE FROM trial_values"], "trial 0 is complete and has the value None. Restore a copy"),
     ("a value is a text", ["UPDATE trial_values SET value = 'abc'"], "trial 0 is complete and has the value 'abc'"),
-    ("a value is missing", ["UPDATE trial_values SET value = NULL"], "is damaged: AssertionError.*Restore a copy"),
     ("a state to come", ["UPDATE trials SET state = 'DREAMING'"], "is damaged: LookupError: 'DREAMING' is not"),
     ("a distribution is no JSON", ["UPDATE trial_params SET distribution_json = '{'"], "is damaged: JSONDecodeError"),
     (
@@ -164,19 +128,11 @@ DAMAGED = [
         "IndexError",
     ),
     ("our record is no JSON", ["UPDATE study_user_attributes SET value_json = '{'"], "damaged: JSONDecodeError"),
-    (
-        "our record is a list",
-        ["UPDATE study_user_attributes SET value_json = '[1]'"],
-        "its record .*TypeError",
-    ),
     ("our record is empty", ["UPDATE study_user_attributes SET value_json = '{}'"], "its record .*KeyError: 'space'"),
     ("our record is deep", [f"UPDATE study_user_attributes SET value_json = '{'[' * 99999}'"], "RecursionError"),
     ("our record is of a version to come", [set_record("format", str(FORMAT + 1))], "format 2, this .*pip install -U"),
     ("the space is a text", [set_record("space", '"x"')], "its record .*not a ConfigSpace space"),
-    ("the space is empty", [set_record("space", "{}")], "its record .*KeyError: 'hyperparameters'"),
     ("the seed is a text", [set_record("seed", '"x"')], "its record .*seed is 'x'"),
-    ("the kernel is a number", [set_record("kernel", "5")], "its record .*TypeError"),
-    ("a suggestion is no JSON", [set_suggestion("zzz")], "is damaged: JSONDecodeError"),
     (
         "a suggestion is a list",
         [set_suggestion("[]")],
@@ -189,7 +145,6 @@ DAMAGED = [
         "trial 0 was evaluated 'often' times. Restore",
     ),
     ("a value that is a word", [set_attribute("value", '"low"')], "trial 0 has the unfinished value 'low'. Restore"),
-    ("a value without end", [set_attribute("value", "Infinity")], "trial 0 has the unfinished value inf. Restore"),
 ]
 
 
@@ -218,7 +173,6 @@ def trials_in(path: Path) -> int:
 BYTES = [
     ("half of it", lambda old: old[: len(old) // 2], "malformed; restore a copy"),
     ("a page overwritten", lambda old: old[:4096] + bytes(4096 * 4) + old[4096 * 5 :], "malformed|damaged"),
-    ("another kind of file", lambda old: b"\x1f\x8b" + bytes(2000), "not a database; restore a copy"),
 ]
 
 
@@ -417,13 +371,10 @@ NAMES = [
     "/tmp/evil",
     "a/b",
     "..",
-    ".hidden",
     "-q",
     "",
     "a\0b",
-    "a\nb",
     "a?mode=ro",
-    "%2e%2e",
     "n" * 300,
     "a\\b",
 ]
@@ -452,9 +403,6 @@ def test_odd_names_that_stay_in_the_folder_are_names(folder, slayr):
 
 
 def test_an_output_that_no_folder_can_be_is_named(folder, slayr):
-    (folder / "study.toml").write_text(CONFIG.replace("[study]", '[study]\noutput = "a\\u0000"'))
+    (folder / "study.toml").write_text(CONFIG.replace("[study]", '[study]\noutput = "bowls.py"'))
     code, _, err = slayr("optimize", "study.toml", "-q")
-    # In Python 3.13 a character, after the name of the function.
-    reason = "(embedded null byte|mkdir: embedded null character in path)"
-    wanted = rf"the output folder 'a\\x00' cannot be created: {reason}; choose"
-    assert code == 2 and re.search(wanted, err)
+    assert code == 2 and re.search("the output folder 'bowls.py' cannot be created: .*; choose another", err)

@@ -8,13 +8,11 @@ import re
 import textwrap
 import time
 
-import numpy as np
 import optuna
 import pytest
 from testing_hostility import stored_values
 from testing_processes import exit_code
 
-import slayr_py as sl
 from slayr_py.cli.objective import command_objective
 from slayr_py.errors import NotFiniteError, ObjectiveError
 from slayr_py.study.run.objective import evaluate
@@ -41,28 +39,17 @@ class Mute:
 
 
 ANSWERS = [
-    ("raises", ValueError("bad lr"), ObjectiveError, "raised ValueError: bad lr"),
-    ("raises without words", MemoryError(), ObjectiveError, "raised MemoryError"),
     ("recurses for ever", RecursionError("too deep"), ObjectiveError, "raised RecursionError: too deep"),
     ("raises StopIteration", StopIteration(), ObjectiveError, "raised StopIteration"),
-    ("raises an error of ours", sl.DataError("mine"), ObjectiveError, "raised DataError: mine"),
     ("raises what cannot be printed", Unprintable(), ObjectiveError, "raised Unprintable: .*cannot be printed"),
     ("raises three megabytes", ValueError("x" * 3_000_000), ObjectiveError, r"ValueError: x{2000}\.\.\.$"),
     ("raises bytes that are no text", ValueError("\udcff\0"), ObjectiveError, "raised ValueError: \udcff\0"),
     ("leaves Python", SystemExit(3), ObjectiveError, r"called sys\.exit\(3\); it must return a number or raise"),
-    ("returns None", None, ObjectiveError, "NoneType None; does it end without a return statement"),
-    ("returns a text", "0.3", ObjectiveError, "must return one number but returned str '0.3'"),
     ("returns a long text", "x" * 10_000, ObjectiveError, r"returned str 'x{199}\.\.\.$"),
-    ("returns a truth value", True, ObjectiveError, "must return one number but returned bool True"),
-    ("returns a table", {"loss": 1.0}, ObjectiveError, "must return one number but returned dict {'loss': 1.0}"),
-    ("returns a pair", (1.0, 2.0), ObjectiveError, r"must return one number but returned tuple \(1.0, 2.0\)"),
-    ("returns an array", np.zeros(2), ObjectiveError, r"must return one number but returned an array of shape \(2,\)"),
-    ("returns a complex number", 1j, ObjectiveError, "must return one number but returned complex 1j"),
     ("returns a decimal", decimal.Decimal("0.1"), ObjectiveError, "must return one number but returned Decimal"),
     ("returns a poser", Poser(), ObjectiveError, "returned Poser, whose value cannot be read: nothing inside"),
     ("returns what cannot be printed", Mute(), ObjectiveError, "returned Mute .*cannot be printed: RuntimeError"),
     ("returns NaN", math.nan, NotFiniteError, "returned nan, which is not a finite number"),
-    ("returns infinity", np.float64(np.inf), NotFiniteError, "returned inf, which is not a finite number"),
     ("returns 400 digits", 10**400, NotFiniteError, r"returned 10{199}\.\.\., which is too large for a float"),
     ("returns 5000 digits", 10**5000, NotFiniteError, "returned .*int that cannot be printed.*, which is too large"),
 ]
@@ -106,26 +93,12 @@ def shell(script: str) -> list[str]:
 
 
 COMMANDS = [
-    ("hangs", shell("echo 1; sleep 60"), ObjectiveError, "took longer than 0.3 s and was killed"),
     ("hangs with its outputs closed", shell("exec >&- 2>&-; sleep 60"), ObjectiveError, "longer than 0.3 s and was"),
     ("never stops writing", ["yes"], ObjectiveError, "took longer than 0.3 s and was killed"),
-    ("leaves a child that holds its output", shell("sleep 60 & echo 1"), ObjectiveError, "longer than 0.3 s and was"),
     ("kills itself", shell("echo 0.5; kill -9 $$"), ObjectiveError, "was killed by SIGKILL: 0.5"),
-    ("crashes", shell("kill -SEGV $$"), ObjectiveError, "was killed by SIGSEGV: it wrote nothing"),
-    (
-        "fails",
-        shell("echo 0.5; echo 'out of memory' >&2; exit 3"),
-        ObjectiveError,
-        "ended with status 3: out of memory",
-    ),
-    ("is not there", ["no-such-program"], ObjectiveError, "command 'no-such-program' does not start: No such file"),
     ("is a folder", ["/"], ObjectiveError, "command '/' does not start: Permission denied"),
     ("gets a null character", ["echo", "{k}"], ObjectiveError, "command 'echo' does not start: embedded null"),
-    ("writes nothing", ["true"], ObjectiveError, "wrote nothing; its last line of output must be the value"),
-    ("writes words", ["echo", "loss", "1"], ObjectiveError, "last line of output must be the value, but is 'loss 1'"),
-    ("writes two numbers", ["echo", "1", "2"], ObjectiveError, "must be the value, but is '1 2'"),
     ("writes ten megabytes in a line", shell("head -c 10000000 /dev/zero"), ObjectiveError, "must be the value, but"),
-    ("writes NaN", ["echo", "nan"], NotFiniteError, "returned nan, which is not a finite number"),
     ("writes 1e999", ["echo", "1e999"], NotFiniteError, "returned inf, which is not a finite number"),
 ]
 
@@ -148,7 +121,6 @@ COMMANDS_THAT_WORK = [
         0.5,
     ),
     ("waits for input that nobody gives", shell("cat; echo 1e-3"), 1e-3),
-    ("a value without a line's end", ["printf", "7"], 7.0),
 ]
 
 

@@ -27,7 +27,6 @@ def integers(lower, upper):
 
 ENTRIES = [
     ("no upper bound", floats(0.0, math.inf), "upper of the float parameter 'x' must lie between .*, not inf"),
-    ("no lower bound", floats(-math.inf, 0.0), "lower of the float parameter 'x' must lie between .*, not -inf"),
     ("NaN for a bound", floats(math.nan, 1.0), "lower of the float parameter 'x' must lie between .*, not nan"),
     ("a date for a bound", floats(datetime.date(2020, 1, 1), 1.0), "must be a number of this type, not datetime.date"),
     (
@@ -37,22 +36,13 @@ ENTRIES = [
     ),
     ("a bound whose rounding overflows", floats(0.0, 1e300), "upper of the .* must lie between .*, not 1e.300"),
     ("a span too small", floats(0.0, 5e-324), "'x' is illegal: Upper bound .* must be larger than lower bound"),
-    ("equal bounds", floats(1.0, 1.0), "needs lower < upper, not 1.0 and 1.0"),
     ("a default outside", floats(0.0, 1.0, default=3.0), "'x' is illegal: .*default value 3.0"),
-    ("a default of NaN", floats(0.0, 1.0, default=math.nan), "'x' is illegal: .*default value nan"),
     (
         "an integer of 400 digits",
         {"type": "integer", "lower": 0, "upper": 10**400},
         "'x' must lie between -1e.18 and 1e.18, not 1000",
     ),
-    (
-        "an integer of 65 bits",
-        {"type": "integer", "lower": 0, "upper": 2**64},
-        "'x' must lie between .*, not 18446744073709551616",
-    ),
-    ("a list for a type", {"type": ["float"], "lower": 0.0, "upper": 1.0}, r"has the type \['float'\]"),
     ("NaN for a choice", {"type": "categorical", "choices": [math.nan, 1.0]}, "'x' is illegal: .*nan"),
-    ("a constant of NaN", {"type": "constant", "value": math.nan}, "'x' is illegal: .*nan"),
 ]
 
 
@@ -77,12 +67,9 @@ def test_choices_that_a_study_cannot_store_raise_before_any_evaluation():
 
 SPACE_FILES = [
     ("bytes that are not text", b"\xff\xfe{}", "cannot be read as JSON: .*utf-8.*; write it with"),
-    ("half a file", b'{"hyperparameters": [', "cannot be read as JSON: .*; write it with"),
     ("a list a hundred thousand deep", b"[" * 100_000, "cannot be read as JSON: .*recursion"),
     ("a number of 5000 digits", b'{"name": ' + b"9" * 5000 + b"}", "cannot be read as JSON: .*4300"),
-    ("NaN", b"NaN", "is not a space: write it with ConfigurationSpace.to_json"),
     ("a parameter of an unknown kind", b'{"hyperparameters": [{"type": "quantum", "name": "x"}]}', "quantum"),
-    ("a parameter that is a number", b'{"hyperparameters": [3]}', "not a ConfigSpace space in JSON"),
     (
         "a condition without a parent",
         b'{"hyperparameters": [], "conditions": [{"type": "EQ"}]}',

@@ -43,8 +43,6 @@ def script(tmp_path) -> Callable[[str], str]:
 
 COMPILERS = [
     ("fails", "echo 'license expired' >&2; exit 1", "--version ended with status 1: license expired. Install a C"),
-    ("fails without output", "exit 7", "--version ended with status 7: no output. Install a C"),
-    ("is killed", "kill -9 $$", "--version ended with status -9: no output. Install a C"),
     ("is not a program", None, "the C.. compiler .*/tool does not run: .*Exec format error.* Install a C"),
 ]
 
@@ -62,12 +60,9 @@ def test_a_compiler_that_does_not_run_is_named(script, monkeypatch, text, words)
 
 
 NAMES = [
-    ("CXX", "no-such-compiler", "CXX=no-such-compiler is not a program on the PATH. Unset CXX, or correct it"),
     ("CXX", "g++ '", "CXX=g.. ' is not a command: No closing quotation. Unset CXX, or correct it"),
-    ("CXX", "''", "CXX='' is not a program on the PATH. Unset CXX, or correct it"),
     ("MAKE", "no-such-make", "no make found: no-such-make is not on the PATH. Install a C"),
     ("PATH", "", "no make found: make is not on the PATH. Install a C"),
-    ("CMDSTAN", "/dev/null", "CMDSTAN=/dev/null cannot be used: there is no such folder. Correct it, or unset"),
     ("CMDSTAN", "/", "CMDSTAN=/ cannot be used: it has no makefile, so it is not a CmdStan. Correct it, or unset"),
 ]
 
@@ -106,7 +101,7 @@ def test_a_compiler_with_an_undecodable_version_is_used(script, monkeypatch):
     assert "1.0" in find_compiler().version
 
 
-VERSION_CACHES = [b"garbage", b"[]", b"3", b"null", b'"x"', b'{"a": 3}', b"\xff\xfe", b"[" * 100_000]
+VERSION_CACHES = [b"garbage", b"[]", b'{"a": 3}', b"\xff\xfe", b"[" * 100_000]
 
 
 @pytest.mark.parametrize("content", VERSION_CACHES, ids=[ascii(content)[:12] for content in VERSION_CACHES])
@@ -133,30 +128,6 @@ def test_a_damaged_installation_is_assembled_again(piece, left):
     assert not is_complete(installation) and find_cmdstan() is None
     assert ensure_cmdstan().path == installation and is_complete(installation)
     assert path.read_bytes() == whole
-
-
-def test_leftovers_of_a_killed_build_are_removed(alone):
-    staging = alone / ".staging" / "cmdstan-2.35.0-0123456789ab.killed"
-    staging.mkdir(parents=True)
-    (staging / "half").write_text("a library")
-    assert is_complete(ensure_cmdstan().path)
-    assert not staging.exists()
-
-
-CACHES = [
-    ("a file", "file", "cannot write the cache folder .*/file: "),
-    ("below a file", "file/cache", "cannot write the cache folder .*/file/cache: Not a directory"),
-    ("where nobody can write", "/proc/cache", "cannot write the cache folder /proc/cache: "),
-]
-
-
-@pytest.mark.parametrize(("cache", "words"), [row[1:] for row in CACHES], ids=[row[0] for row in CACHES])
-def test_a_cache_that_cannot_be_written_is_reported(tmp_path, monkeypatch, cache, words):
-    (tmp_path / "file").write_text("")
-    monkeypatch.setenv("SLAYR_CACHE_DIR", str(tmp_path / cache))
-    with pytest.raises(ToolchainError, match=words + ".*or set SLAYR_CACHE_DIR") as caught:
-        ensure_cmdstan()
-    assert type(caught.value) is ToolchainError
 
 
 def test_a_full_disk_leaves_no_partial_installation(alone):
@@ -226,7 +197,6 @@ TOOLS = [
         CompileError,
         "stanc refused .*p.stan:\nSyn",
     ),
-    ("stanc is killed", "#!/bin/sh\nkill -9 $$", "", CompileError, "stanc refused .*p.stan"),
     (
         "the compiler fails",
         "#!/bin/sh\ntouch ../*/p*/p.hpp",

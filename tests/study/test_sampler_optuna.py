@@ -77,13 +77,20 @@ class TestBasic(BasicSamplerTestCase):
     def sampler(self, quick) -> Callable[[], BaseSampler]:
         return lambda: StanGPSampler(n_initial=2, seed=0, **quick)
 
+    # The sampler suggests all parameters alike, one after the other: each kind of x beside one of y.
+    test_combination_of_different_distributions_objective = fewer(
+        BasicSamplerTestCase.test_combination_of_different_distributions_objective, suggest_method_y=slice(1)
+    )
+    test_dynamic_range_objective = fewer(
+        BasicSamplerTestCase.test_dynamic_range_objective, **{"second_low,second_high": slice(1)}
+    )
+
 
 class TestRelative(RelativeSamplerTestCase):
     @pytest.fixture
     def sampler(self, quick) -> Callable[[], BaseSampler]:
         return lambda: StanGPSampler(n_initial=1, seed=0, **quick)
 
-    # Each distribution of x beside one of y: the sampler suggests all parameters alike, one after the other.
     test_sample_relative_numerical = fewer(
         RelativeSamplerTestCase.test_sample_relative_numerical, y_distribution=slice(1)
     )

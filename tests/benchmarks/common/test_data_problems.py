@@ -1,9 +1,8 @@
 from __future__ import annotations
 
-import numpy as np
 import pytest
 
-from benchmarks.common.data_problems import nusvr, svm_table, xgboost_digits
+from benchmarks.common.data_problems import svm_table, xgboost_digits
 from slayr_py.space import Encoder
 
 
@@ -14,14 +13,6 @@ def test_an_svm_table_has_every_configuration_of_its_space(data):
     assert objective({"kernel": "linear", "log2_C": -1}) == pytest.approx(0.5)
     with pytest.raises(ValueError, match="no data set 'absent'"):
         svm_table(data, "absent")
-
-
-def test_nusvr_is_deterministic(data):
-    space, objective, minimum, *_ = nusvr(data)
-    config = {"kernel": "rbf", "gamma": "scale", "shrinking": True, "C": 1.0, "tol": 1e-3, "nu": 0.5}
-    assert np.isnan(minimum)
-    assert objective(config) == objective(config) > 0
-    assert set(space) == set(config)
 
 
 def test_xgboost_learns_the_training_part(data):

@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import numpy as np
 import pytest
 from scipy.optimize import minimize
 
@@ -70,24 +69,6 @@ def test_minima_at_the_origin(name):
     assert min(objective(config) for config in Encoder(space).sobol(64, 0)) > minimum
 
 
-def test_powell_and_dixon_price():
-    assert PROBLEMS["powell8"].objective({f"x{i}": x for i, x in enumerate([3, -1, 0, 1] * 2, start=1)}) == 430
-    assert PROBLEMS["dixon-price4"].objective({f"x{i}": 1.0 for i in range(1, 5)}) == 9
-
-
-def test_griewank_ignores_five_parameters():
-    space, objective, *_ = PROBLEMS["griewank5 of 10"]
-    config = dict(Encoder(space).sobol(1, 0)[0])
-    assert objective(config | {f"x{i}": 1.0 for i in range(6, 11)}) == objective(config)
-
-
-@pytest.mark.parametrize("name", ["branin", "hartmann6"])
-def test_noise_is_five_percent_of_the_standard_deviation(name):
-    space, objective, _, noise, _ = PROBLEMS[f"{name}, noisy"]
-    values = [objective(config) for config in Encoder(space).sobol(2**12, 0)]
-    assert noise == pytest.approx(0.05 * np.std(values), rel=0.02)
-
-
 def test_the_tree_of_depth_two_is_jenattons():
     space, objective, minimum, *_ = tree(2)
     configs = Encoder(space).sobol(64, 0)
@@ -100,12 +81,3 @@ def test_the_tree_of_depth_two_is_jenattons():
             wanted = leaf + config["r3"]
         assert objective(config) == pytest.approx(wanted, rel=1e-14)
     assert objective({"x1": 0, "x2": 0, "x4": 0.0, "r2": 0.0}) == minimum
-
-
-def test_a_deeper_tree_has_one_path_of_active_parameters():
-    space, objective, minimum, *_ = tree(3)
-    assert len(space) == 21
-    configs = Encoder(space).sobol(64, 0)
-    assert {len(dict(config)) for config in configs} == {6}
-    assert min(objective(config) for config in configs) > minimum
-    assert objective({"x1": 0, "r2": 0.0, "x2": 0, "r4": 0.0, "x4": 0, "x8": 0.0}) == minimum

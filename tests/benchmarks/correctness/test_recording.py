@@ -11,5 +11,3 @@ def test_recording(capsys, monkeypatch):
     monkeypatch.setattr(recording, "one_core", lambda: None)  # it would pin the whole test process
     assert recording.main(["--sizes", "6", "--repeats", "1", "--methods", "map"]) == 0
     assert "ratio" in capsys.readouterr().out
-    assert recording.main(["--replays", "1"]) == 0
-    assert "identical: 1 of 1" in capsys.readouterr().out

@@ -24,12 +24,6 @@ def test_bhattacharyya_of_two_normal_distributions():
     assert found["hellinger"] == pytest.approx(np.sqrt(1 - affinity))
 
 
-def test_noise_of_a_problem():
-    assert Problem(DOCUMENT[0], 1, "sd 0.1", 0).data(20).noise == pytest.approx(0.01)
-    noisy = [Problem("SE + RQ", 1, f"snr {snr}", 3).data(50).noise for snr in (10, 1)]
-    assert noisy[1] == pytest.approx(100 * noisy[0])
-
-
 def test_equivalent_expressions():
     assert multiplied_out("LIN * (PER + SE)", 1) == multiplied_out("SE * LIN + LIN * PER", 1)
     assert multiplied_out("SE[x1] * SE[x2]", 2) == multiplied_out("SE", 2) != multiplied_out("SE[x1]", 2)

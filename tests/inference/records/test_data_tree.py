@@ -234,20 +234,3 @@ def test_the_loo_pit_of_arviz_is_uniform_for_data_from_the_model(simulated, az):
     # Observations of one data set depend on each other; those of different ones do not.
     ranks = [rank(loo_pit(posterior.idata)[i % 6]) for i, posterior in enumerate(simulated)]
     assert ecdf_p_value(ranks, RANKS) > LIMIT, ranks
-
-
-@pytest.mark.slow
-def test_loo_pit_of_replicates_given_all_observations_is_not_uniform(simulated, az):
-    ranks = []
-    for i, posterior in enumerate(simulated):
-        factors = posterior.predictor()
-        sigma_n = posterior.draws["sigma_n"][:, None]
-        y = posterior.data["y"]
-        inverse = np.linalg.inv(factors.factor @ factors.factor.transpose(0, 2, 1))
-        variance = 2 * sigma_n**2 - sigma_n**4 * np.diagonal(inverse, axis1=1, axis2=2)
-        seen = y - sigma_n**2 * factors.weights
-        seen += np.sqrt(variance) * np.random.default_rng(i).normal(size=variance.shape)
-        tree = posterior.idata
-        stored = tree["posterior_predictive"]["y"]
-        ranks.append(rank(loo_pit(tree, stored.copy(data=seen.reshape(stored.shape)))[i % 6]))
-    assert ecdf_p_value(ranks, RANKS) < LIMIT, ranks

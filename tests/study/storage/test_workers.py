@@ -167,7 +167,7 @@ WorkerStorage.set_trial_state_values = die
 """
 
 
-@pytest.mark.parametrize("budget", [5, 6])
+@pytest.mark.parametrize(("database", "budget"), [("sqlite", 5), ("postgresql", 6)], indirect=["database"])
 def test_a_value_written_before_a_kill_is_not_evaluated_again(database, tmp_path, plane, quick, budget):
     body = KILLED.replace("len(calls) == 5", "False").replace("budget=6", f"budget={budget}")
     body = body.replace("import os, sys", f"import os, sys\n{KILLED_AFTER_THE_VALUE}")
