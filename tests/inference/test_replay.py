@@ -58,7 +58,10 @@ def fits(tmp_path_factory):
                 "rounds": gp.fit(configs, y, seed=2, ess=350, **QUICK),
                 "warm": gp.fit(configs, y, seed=3, start=start, **QUICK),
                 "warm rounds": gp.fit(configs, y, seed=4, start=start, ess=350, **QUICK),
-                **{method: gp.fit(configs, y, method=method, seed=5, **QUICK) for method in ("pathfinder", "laplace", "map")},
+                **{
+                    method: gp.fit(configs, y, method=method, seed=5, **QUICK)
+                    for method in ("pathfinder", "laplace", "map")
+                },
             }
             for way, posterior in fits.items():
                 assert posterior.record["program"]["name"] == program
