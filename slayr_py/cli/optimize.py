@@ -18,7 +18,7 @@ from slayr_py.display import config_lines, printable
 from slayr_py.errors import DataError, ObjectiveError
 from slayr_py.study import (
     Result,
-    declared_space,
+    declared_space_of,
     describe_kernel,
     found_kernels,
     has_recommendation,
@@ -92,7 +92,7 @@ def _report(result: Result, name: str, folder: Path, url: str, command: str) -> 
     among = f" ({', '.join(counts)})" if counts else ""
     typer.echo(f"best value {result.best_value:.6g} in {len(trials)} trials{among}, at")
     typer.echo(best)
-    declared = declared_space(result.study)
+    declared = declared_space_of(result.study)
     assert declared is not None
     typer.echo(f"kernel      {describe_kernel(declared.kernel_record)}")
     if kernels := found_kernels(result.study):

@@ -28,7 +28,7 @@ from slayr_py.study.run.asktell import ask, config_of, create_study, tell
 from slayr_py.study.run.minimize import minimize
 from slayr_py.study.run.objective import Objective as Objective, as_value as as_value
 from slayr_py.study.run.stopping import Regret, RegretEstimate
-from slayr_py.study.sampler import StanGPSampler, declared_space as declared_space, space_of
+from slayr_py.study.sampler import StanGPSampler, declared_space_of as declared_space_of, space_of
 from slayr_py.study.storage.attributes import (
     FAILURE_KEY as FAILURE_KEY,
     describe_kernel as describe_kernel,

@@ -216,7 +216,7 @@ def check_one_objective(study: Study) -> None:
         raise DataError(f"study {study.study_name!r} has {len(study.directions)} objectives; only one is supported")
 
 
-def declared_space(study: Study) -> DeclaredSpace | None:
+def declared_space_of(study: Study) -> DeclaredSpace | None:
     """Return what suggests for a study whose sampler is a `StanGPSampler` with a declared space, else None."""
     sampler: BaseSampler = study.sampler
     strategy = sampler.strategy if isinstance(sampler, StanGPSampler) else None
@@ -231,7 +231,7 @@ def space_of(study: Study) -> ConfigurationSpace:
     SpaceError
         If the study was not created by this package.
     """
-    if (declared := declared_space(study)) is not None:
+    if (declared := declared_space_of(study)) is not None:
         return declared.space
     record = study_record(study)
     if record is None:

@@ -20,7 +20,7 @@ from slayr_py.study.model.session import Session
 from slayr_py.study.model.surrogate import GivenKernel
 from slayr_py.study.proposal import LOOP_OPTIONS
 from slayr_py.study.results.refits import RecordedFits, fitted_numbers, recorded_fits
-from slayr_py.study.sampler import declared_space, space_of
+from slayr_py.study.sampler import declared_space_of, space_of
 from slayr_py.study.storage.attributes import study_record
 from slayr_py.study.storage.distributions import to_params
 from slayr_py.study.storage.trials import observations
@@ -48,7 +48,7 @@ class Recommendation(NamedTuple):
 
 def is_noisy(study: Study) -> bool:
     """Return whether the objective was declared noisy."""
-    declared = declared_space(study)
+    declared = declared_space_of(study)
     record = study_record(study) or {}
     return declared.options.noisy if declared is not None else record.get("noisy") is True
 
@@ -101,7 +101,7 @@ def posterior_of_all(study: Study, progress: Callable[[str], None] | None = None
     # The trials of a recorded fit are finished ones: equal numbers of them are the same trials.
     if last is not None and last.n == len(observations(study, space_of(study)).numbers):
         return last.repeat(progress)
-    declared = declared_space(study) or (_recorded_space(study, last) if last is not None else None)
+    declared = declared_space_of(study) or (_recorded_space(study, last) if last is not None else None)
     if declared is None:
         raise DataError(
             f"study {study.study_name!r} has no fit yet and its sampler is {study.sampler}: only a StanGPSampler has a "

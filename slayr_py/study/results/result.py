@@ -26,7 +26,7 @@ from slayr_py.study.results.tables import (
     search_table,
     trials_table,
 )
-from slayr_py.study.sampler import declared_space
+from slayr_py.study.sampler import declared_space_of
 from slayr_py.study.storage.attributes import FAILURE_KEY
 from slayr_py.study.storage.trials import observations
 
@@ -121,7 +121,7 @@ class Result:
         InferenceError
             If Stan fails.
         """
-        declared = declared_space(self.study)
+        declared = declared_space_of(self.study)
         if declared is None:
             raise DataError(f"the study's sampler is {self.study.sampler}: only a StanGPSampler has a posterior")
         return declared.fit_all(self.study)
@@ -199,7 +199,7 @@ class Result:
         if feasible_trials(self.study):
             best = f"best_value={self.best_value:.6g}, best_config={self.best_config}"
         trials = len(self.study.get_trials(deepcopy=False))
-        declared = declared_space(self.study)
+        declared = declared_space_of(self.study)
         kernel = f"kernel={declared.surrogate.kernel!r}, " if declared is not None else ""
         if kernels := found_kernels(self.study):
             kernel += f"found=[{kernels}], "
@@ -208,7 +208,7 @@ class Result:
     def _repr_html_(self) -> str:
         trials = self.trials
         lines = [f"Study {self.study.study_name!r}: {len(trials)} trials"]
-        declared = declared_space(self.study)
+        declared = declared_space_of(self.study)
         if declared is not None:
             lines.append(f"kernel: {declared.surrogate.kernel!r}")
         if kernels := found_kernels(self.study):

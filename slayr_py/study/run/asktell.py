@@ -19,7 +19,7 @@ from slayr_py.errors import DataError, EnqueuedError
 from slayr_py.space import Encoder, jsonable
 from slayr_py.study.model.options import SamplerKeywords, check_names
 from slayr_py.study.run.history import History, add_history, read_history
-from slayr_py.study.sampler import StanGPSampler, declared_space, space_of
+from slayr_py.study.sampler import StanGPSampler, declared_space_of, space_of
 from slayr_py.study.storage.attributes import CONTEXT_KEY, ERROR_KEY, FAILURE_KEY
 from slayr_py.study.storage.integrity import check_integrity
 from slayr_py.study.storage.opening import open_storage, translate_storage_errors
@@ -140,7 +140,7 @@ def ask(study: Study, context: Mapping[str, Any] | None = None) -> Trial:
 
 
 def _ask_in(study: Study, context: Mapping[str, Any]) -> Trial:
-    if (declared := declared_space(study)) is None:
+    if (declared := declared_space_of(study)) is None:
         raise DataError(f"the study's sampler is {study.sampler}: only a StanGPSampler suggests in a context")
     declared.fixed_with(context)  # before a trial is started
     values = jsonable(declared.encoder.fix(context, "context: ").values)

@@ -16,7 +16,7 @@ from slayr_py.errors import DataError, InferenceError
 from slayr_py.inference import Posterior
 from slayr_py.space import FloatArray
 from slayr_py.study.declared_space import DeclaredSpace
-from slayr_py.study.sampler import declared_space
+from slayr_py.study.sampler import declared_space_of
 from slayr_py.study.storage.attributes import REGRET_KEY
 from slayr_py.study.storage.trials import Observations
 
@@ -116,7 +116,7 @@ class Regret:
         ToolchainError
             If Stan cannot be run here.
         """
-        declared = declared_space(study)
+        declared = declared_space_of(study)
         if declared is None:
             raise DataError(
                 f"the stopping rule needs a model: the sampler of study {study.study_name!r} must be a "

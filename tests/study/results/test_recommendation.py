@@ -121,7 +121,7 @@ def test_minimize_shows_the_recommendation_of_a_noisy_study(plane, quick):
 
 def test_a_failed_last_fit_warns(plane, quick, monkeypatch):
     monkeypatch.setattr(
-        "slayr_py.study.sampler.StanGPSampler.fit", lambda *a: (_ for _ in ()).throw(InferenceError("x"))
+        "slayr_py.study.declared_space.DeclaredSpace.fit_all", lambda *a: (_ for _ in ()).throw(InferenceError("x"))
     )
     with pytest.warns(RuntimeWarning, match="no configuration is recommended: x"):
         minimize(lambda c: c["x"], plane, budget=5, n_initial=4, seed=1, noisy=True, progress=False, **quick)

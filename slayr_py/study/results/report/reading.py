@@ -18,7 +18,7 @@ from slayr_py.space import Encoded, Encoder, FloatArray
 from slayr_py.study.results.recommendation import Recommendation, is_noisy, posterior_of_all, recommend
 from slayr_py.study.results.refits import feasibility_of, fitted_numbers
 from slayr_py.study.results.tables import best_trial
-from slayr_py.study.sampler import declared_space, space_of
+from slayr_py.study.sampler import declared_space_of, space_of
 from slayr_py.study.storage.attributes import study_record
 from slayr_py.study.storage.trials import Observations, observations
 
@@ -98,7 +98,7 @@ class Reading:
     @once
     def space(self) -> ConfigurationSpace | None:
         """The declared space; None if the study has none."""
-        return space_of(self.study) if self.record or declared_space(self.study) is not None else None
+        return space_of(self.study) if self.record or declared_space_of(self.study) is not None else None
 
     @property
     @once
