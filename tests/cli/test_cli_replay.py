@@ -65,7 +65,7 @@ def test_another_posterior_is_exit_code_2(slayr, folder):
 
 
 def test_a_run_that_fails_is_exit_code_2(slayr, folder, monkeypatch):
-    def fails(*arguments):
+    def fails(*arguments, **options):
         raise InferenceError("Stan's nuts run of matern_gp failed: no reason")
 
     monkeypatch.setattr("slayr_py.cli.replay.replay_saved", fails)

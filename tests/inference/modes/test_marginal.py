@@ -103,7 +103,7 @@ def test_mode_and_leave_one_out_are_those_of_stan():
     y = np.sin(9 * x) + 0.1 * np.random.default_rng(5).normal(size=25)
     gp = sl.GaussianProcess(ConfigurationSpace({"x": (0.0, 1.0)}), "SE * RQ")
     posterior = gp.fit(configs, y, method="map", seed=2)
-    marginal = ExactMarginal(gp, posterior.train, posterior.targets.y)
+    marginal = ExactMarginal(gp.model, posterior.train, posterior.targets.y)
     # Log-normal and normal priors: Stan's mode is the mode of the scores, up to the tolerance of its optimiser.
     z = np.zeros(marginal.coordinates.size)
     for h in gp.hyperparameters:
