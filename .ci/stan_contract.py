@@ -1,4 +1,4 @@
-"""Check that the tables in ``stan/README.md`` follow ``slayr_py/kernels/contracts.py``; ``--write`` replaces them."""
+"""Check that the tables in ``stan/README.md`` follow the contracts of the kernels; ``--write`` replaces them."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from pathlib import Path
 from slayr_py.kernels.contracts import (
     COMMON_ENTRIES,
     COMMON_PARAMETERS,
-    CONTRACTS,
     QUANTITIES,
     Entry,
     Parameter,
     Variable,
 )
+from slayr_py.kernels.registry import program_contracts
 
 README = Path(__file__).resolve().parents[1] / "stan" / "README.md"
 BEGIN = "<!-- contract: begin -->"
@@ -35,10 +35,10 @@ def updated(text: str) -> str:
 def tables() -> str:
     """Return the sections on data, hyperparameters and output."""
     parts = ["## Data", "All programs:", entries(COMMON_ENTRIES)]
-    for contract in CONTRACTS.values():
+    for contract in program_contracts().values():
         parts += [f"Only `{contract.program}`:", entries(contract.own_entries)]
     parts += ["## Hyperparameters and their priors", PRIORS, "All programs:", parameters(COMMON_PARAMETERS)]
-    for contract in CONTRACTS.values():
+    for contract in program_contracts().values():
         parts += [f"Only `{contract.program}`:", parameters(contract.own_parameters)]
     parts += ["## Generated quantities", entries(QUANTITIES)]
     return "\n\n".join(parts) + "\n"

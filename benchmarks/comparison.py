@@ -15,6 +15,8 @@ from pathlib import Path
 
 import pandas as pd
 
+from benchmarks.common.results import markdown
+
 FOLDER = Path(__file__).parent
 PAGE = FOLDER.parent / "docs" / "comparison.md"
 LABELS = {
@@ -52,11 +54,6 @@ def table(page: str, heading: str, *columns: str) -> pd.DataFrame:
 def number(cell: str) -> float:
     """Return the first number of a cell: the mean of "**0.058** ± 0.026, 1/9"."""
     return float(cell.replace("*", "").split()[0].rstrip(","))
-
-
-def markdown(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    lines = [heads, ["---"] * len(heads), *rows]
-    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
 
 
 def suite() -> pd.DataFrame:

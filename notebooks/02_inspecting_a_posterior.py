@@ -30,6 +30,7 @@ import slayr_py as sl
 
 quick = bool(os.environ.get("SLAYR_QUICK"))  # fewer draws, to test that the notebook runs
 sampling = {"chains": 2, "warmup": 200, "draws": 200} if quick else {}
+long_chains = {"chains": 2} if quick else {}
 
 # %% [markdown]
 # ## Example objective
@@ -382,7 +383,7 @@ few = [{"x": value} for value in x]
 wiggle = np.sin(6 * x) + 0.3 * np.cos(20 * x)
 vague = {"lengthscale": sl.LogNormal(0, 5), "sigma_f": sl.LogNormal(0, 5)}
 
-diverged = sl.GaussianProcess(line, priors=vague).fit(few, wiggle, seed=1)
+diverged = sl.GaussianProcess(line, priors=vague).fit(few, wiggle, seed=1, **long_chains)
 assert diverged.check().divergences > 20 and not diverged.check().ok
 diverged.check().messages
 
@@ -391,7 +392,7 @@ diverged.check().messages
 # suggests it, and it is a good first attempt.
 
 # %%
-careful = sl.GaussianProcess(line, priors=vague).fit(few, wiggle, seed=1, target_acceptance=0.99)
+careful = sl.GaussianProcess(line, priors=vague).fit(few, wiggle, seed=1, target_acceptance=0.99, **long_chains)
 assert careful.check().divergences < diverged.check().divergences / 10
 careful.check()
 
@@ -403,7 +404,7 @@ careful.check()
 # vague prior 22%.
 
 # %%
-sensible = sl.GaussianProcess(line).fit(few, wiggle, seed=1)
+sensible = sl.GaussianProcess(line).fit(few, wiggle, seed=1, **long_chains)
 assert sensible.check().ok and sensible.check().divergences < 10
 sensible.check()
 

@@ -6,7 +6,8 @@ Submodules load on first use, so that the import of the package is fast.
 
 from __future__ import annotations
 
-import importlib
+from importlib import import_module
+from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
 from slayr_py.version import __version__ as __version__
@@ -30,42 +31,9 @@ if TYPE_CHECKING:
         GaussianProcess,
         Posterior,
         Prediction,
-        StackedGaussianProcess,
-        StackedPosterior,
     )
     from slayr_py.kernels import Beta, Dirichlet, Gamma, HalfNormal, InverseGamma, LogNormal, Normal, stack
     from slayr_py.study import Regret, Result, minimize
-
-_MODULES = ("acquisition", "errors", "inference", "kernels", "search", "sklearn", "space", "study", "svm", "toolchain")
-_NAMES = {
-    "CompileError": "errors",
-    "DataError": "errors",
-    "EnqueuedError": "errors",
-    "InferenceError": "errors",
-    "NotFiniteError": "errors",
-    "ObjectiveError": "errors",
-    "SlayrError": "errors",
-    "SpaceError": "errors",
-    "StorageError": "errors",
-    "ToolchainError": "errors",
-    "Beta": "kernels",
-    "Dirichlet": "kernels",
-    "Gamma": "kernels",
-    "HalfNormal": "kernels",
-    "InverseGamma": "kernels",
-    "LogNormal": "kernels",
-    "Normal": "kernels",
-    "stack": "kernels",
-    "Diagnostics": "inference",
-    "GaussianProcess": "inference",
-    "Posterior": "inference",
-    "Prediction": "inference",
-    "StackedGaussianProcess": "inference",
-    "StackedPosterior": "inference",
-    "Regret": "study",
-    "Result": "study",
-    "minimize": "study",
-}
 
 __all__ = [
     "Beta",
@@ -89,8 +57,6 @@ __all__ = [
     "Result",
     "SlayrError",
     "SpaceError",
-    "StackedGaussianProcess",
-    "StackedPosterior",
     "StorageError",
     "ToolchainError",
     "acquisition",
@@ -109,11 +75,13 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    if name in _MODULES:
-        return importlib.import_module(f"slayr_py.{name}")
-    if name in _NAMES:
-        return getattr(importlib.import_module(f"slayr_py.{_NAMES[name]}"), name)
-    raise AttributeError(f"module 'slayr_py' has no attribute {name!r}")
+    if name not in __all__:
+        raise AttributeError(f"module 'slayr_py' has no attribute {name!r}")
+    if find_spec(f"slayr_py.{name}") is not None:
+        return import_module(f"slayr_py.{name}")
+    # From the bottom to the top: a room imports those below it, so the order imports nothing that is not needed.
+    rooms = map(import_module, ("slayr_py.errors", "slayr_py.kernels", "slayr_py.inference", "slayr_py.study"))
+    return next(getattr(room, name) for room in rooms if hasattr(room, name))
 
 
 def __dir__() -> list[str]:

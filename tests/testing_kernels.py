@@ -1,4 +1,4 @@
-"""Kernels, each with a space that uses all its parts, and sums of two kernels."""
+"""Kernels, each with a space that uses all its parts."""
 
 from __future__ import annotations
 
@@ -9,11 +9,9 @@ from ConfigSpace import Categorical, ConfigurationSpace
 from testing_spaces import conditional_space, mixed_space, plain_space
 
 from slayr_py.kernels import Composite, FrequencyModulated, Hierarchical, Kernel, Matern, Pretrained, Separable
-from slayr_py.kernels.composite import Planned
-from slayr_py.kernels.contracts import Contract, Parameter
-from slayr_py.kernels.expression import Leaf
-from slayr_py.kernels.hyperparameters import add_namespace, part_draws
-from slayr_py.kernels.leaves import Given
+from slayr_py.kernels.expressions import Leaf
+from slayr_py.kernels.expressions.composite import Planned
+from slayr_py.kernels.expressions.pairs import Given
 from slayr_py.space import Encoded, Encoder
 
 
@@ -82,58 +80,6 @@ CASES: dict[str, tuple[Kernel, ConfigurationSpace]] = {
 }
 
 
-class Sum(Kernel):
-    """The sum of two kernels, with one signal standard deviation."""
-
-    name = "sum"
-
-    def __init__(self, first, second):
-        self.parts = {"1:": first, "2:": second}
-        self.needs_graphs = first.needs_graphs or second.needs_graphs
-
-    @property
-    def contract(self):
-        parameters = [
-            Parameter(namespace + p.name, p.shape, p.meaning, support=p.support)
-            for namespace, part in self.parts.items()
-            for p in part.contract.own_parameters
-        ]
-        return Contract("sum_gp", (), tuple(parameters))
-
-    def options(self):
-        return dict(zip(("first", "second"), self.parts.values(), strict=True))
-
-    @property
-    def description(self):
-        return " + ".join(part.description for part in self.parts.values())
-
-    def hyperparameters(self, encoder):
-        return tuple(h for ns, part in self.parts.items() for h in add_namespace(ns, part.hyperparameters(encoder)))
-
-    def stan_data(self, train, new):
-        raise AssertionError("no Stan program fits a sum")
-
-    def cross(self, a, b, draws):
-        return sum(part.cross(a, b, part_draws(ns, draws)) for ns, part in self.parts.items())
-
-    def cross_gradient(self, a, b, draws):
-        pairs = [part.cross_gradient(a, b, part_draws(ns, draws)) for ns, part in self.parts.items()]
-        return tuple(sum(values) for values in zip(*pairs, strict=True))
-
-    def diagonal(self, a, draws):
-        return sum(part.diagonal(a, part_draws(ns, draws)) for ns, part in self.parts.items())
-
-    def diagonal_gradient(self, a, draws):
-        return sum(part.diagonal_gradient(a, part_draws(ns, draws)) for ns, part in self.parts.items())
-
-
-SUMS = {
-    "of one class": (Sum(Matern(1), Matern(2)), conditional_space()),
-    "of two programs": (Sum(Hierarchical("rq"), FrequencyModulated("power")), mixed_space()),
-    "of sums": (Sum(Sum(Matern(2), Separable()), FrequencyModulated("neural")), mixed_space()),
-}
-
-
 class Squares(Given):
     """A covariance that was computed elsewhere."""
 
@@ -145,16 +91,15 @@ class Squares(Given):
     def gradient(self, a, b):
         raise AssertionError("not called")
 
-    def check_encoder(self, encoder):
-        pass
-
 
 class Learned(Planned):
-    """A kernel that can be a given leaf."""
+    """A kernel that can be a given leaf; its class declares no name, which would register it."""
 
-    name = "learned"
     description = "learned kernel"
     only_part = Squares()
+
+    def __init__(self):
+        self.name = "learned"
 
     def as_node(self):
         return Leaf("PRE"), {"PRE": self}

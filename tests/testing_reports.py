@@ -13,8 +13,8 @@ from optuna.storages import BaseStorage
 import slayr_py as sl
 from slayr_py.space import Encoder
 from slayr_py.study import create_study, space_to_distributions
-from slayr_py.study.distributions import to_params
 from slayr_py.study.storage.attributes import FAILURE_KEY, FIT_KEY, SUGGESTION_KEY
+from slayr_py.study.storage.distributions import to_params
 from slayr_py.study.storage.trials import observations
 
 SCRIPT = "<script>document.title='broken'</script>"

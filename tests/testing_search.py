@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter
+from itertools import product
 
 import numpy as np
 from ConfigSpace import ConfigurationSpace
 from testing_kernels import Learned
 
-from slayr_py.kernels.expression import Leaf, Node, Product, Sum, canonical, distribute, parse, spell
+from slayr_py.kernels.expressions import Leaf, Node, Product, Sum, canonical, leaves, parse, spell
 from slayr_py.search.expressions import base_leaves
 from slayr_py.search.task import Candidate, Evaluation, Task
 from slayr_py.space import Encoder
@@ -30,9 +31,11 @@ def given_kernel() -> Learned:
 
 def products(node: Node) -> list[Counter[Leaf]]:
     """Factors of each term of the expression when it is multiplied out."""
-    node = distribute(node)
-    terms = node.terms if isinstance(node, Sum) else (node,)
-    return [Counter(term.factors if isinstance(term, Product) else (term,)) for term in terms]
+    if isinstance(node, Sum):
+        return [factors for term in node.terms for factors in products(term)]
+    if isinstance(node, Product):
+        return [sum(parts, start=Counter()) for parts in product(*map(products, node.factors))]
+    return [Counter([node])]
 
 
 def likeness(target: str):
@@ -72,7 +75,7 @@ def check_table(table, task: Task) -> None:
     for candidate, _ in table:
         assert candidate.node == canonical(candidate.node)
         assert parse(candidate.expression, task.given) == candidate.node
-        assert task.allows(candidate.node)
+        assert len(leaves(candidate.node)) <= task.max_leaves
         assert candidate.parent is None or candidate.parent in seen
         assert candidate.step in (step, step + 1)
         step = candidate.step

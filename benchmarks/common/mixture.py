@@ -18,8 +18,8 @@ from scipy.optimize import minimize
 from scipy.spatial.distance import cdist
 from scipy.special import softmax
 
-from slayr_py.kernels.base_kernels import matern_correlation
-from slayr_py.space.dimension import FloatArray
+from slayr_py.kernels import matern_correlation
+from slayr_py.space import FloatArray
 
 PARTS = ("SE", "MAT12", "MAT32")
 _BOUNDS = [(-6.0, 6.0)] * 3 + [(np.log(0.02), np.log(10.0))] * 3 + [(-14.0, 3.0)]

@@ -22,8 +22,8 @@ import numpy as np
 
 import slayr_py as sl
 from benchmarks.common.problems import PROBLEMS
-from slayr_py.inference.diagnostics.arviz_bridge import arviz, standard_error
-from slayr_py.inference.observed import standardisation
+from slayr_py.inference import standard_error, standardisation
+from slayr_py.inference.diagnostics.arviz_bridge import arviz
 from slayr_py.space import Encoder
 
 CHAINS = 4
@@ -59,7 +59,7 @@ def standardised(n: int) -> tuple[np.ndarray, np.ndarray, dict[str, Any]]:
     train = gp.encoder.encode(configs)
     centre, scale = standardisation(y)
     targets = (y - centre) / scale
-    return train.columns, targets, gp.stan_data(train, targets, train[:0])
+    return train.columns, targets, gp.model.stan_data(train, targets, train[:0])
 
 
 def effective(draws: np.ndarray) -> float:

@@ -1,14 +1,10 @@
-"""Fit options on the command line, kernels by name, and CSV files that several processes append to."""
+"""Fit options on the command line, and kernels by name."""
 
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable, Iterable, Mapping
-from pathlib import Path
+from collections.abc import Callable
 from typing import Any
-
-import numpy as np
-import pandas as pd
 
 import slayr_py as sl
 
@@ -43,40 +39,3 @@ def fit_options(arguments: argparse.Namespace) -> dict[str, Any]:
 
 def fit_label(method: str, chains: int, warmup: int, draws: int) -> str:
     return method if method == "map" else f"{method} {chains}x({warmup}+{draws})"
-
-
-def read(path: Path, columns: Iterable[str]) -> pd.DataFrame:
-    """Return the rows of a file, or no rows if the file does not exist."""
-    # The converter is exact; the default parser of pandas may round the last digit.
-    exact = {"value": float, "exact": float}
-    rows = pd.read_csv(path, converters=exact) if path.exists() else pd.DataFrame()
-    return rows.reindex(columns=list(columns))
-
-
-def append(path: Path, row: Mapping[str, Any]) -> None:
-    """Append one row in a single write, so that several processes can share the file."""
-    pd.DataFrame([row]).to_csv(path, mode="a", header=False, index=False)
-
-
-def median_rhat(rows: pd.DataFrame) -> str:
-    """Return the median of the column ``rhat``, or an empty cell if there is none (point estimates)."""
-    values = rows["rhat"].dropna()
-    return f"{values.median():.3f}" if len(values) else ""
-
-
-def standard_error(values: pd.Series) -> float:
-    return float(values.std(ddof=1) / np.sqrt(len(values)))
-
-
-def begin_table(path: Path, columns: Iterable[str]) -> pd.DataFrame:
-    """Create a file with these columns for :func:`append` unless it exists, and return its rows."""
-    if not path.exists():
-        path.parent.mkdir(parents=True, exist_ok=True)
-        pd.DataFrame(columns=list(columns)).to_csv(path, index=False)
-    return read(path, columns)
-
-
-def line(row: Mapping[str, Any]) -> str:
-    """Return a row as text with four digits."""
-    texts = {name: f"{value:.4g}" if isinstance(value, float) else value for name, value in row.items()}
-    return ", ".join(f"{name} {text}" for name, text in texts.items())

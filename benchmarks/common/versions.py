@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import platform
 from collections.abc import Iterable
 from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
 
 from slayr_py.errors import ToolchainError
 from slayr_py.toolchain import find_cmdstan, processor_name
@@ -30,9 +32,14 @@ def versions(packages: Iterable[str] = PEERS) -> dict[str, str]:
     return found
 
 
+def write_versions(path: Path, packages: Iterable[str] = PEERS) -> None:
+    """Write the versions beside a file of results."""
+    path.with_suffix(".json").write_text(json.dumps(versions(packages), indent=1) + "\n", encoding="utf-8")
+
+
 def _cmdstan() -> str:
     try:
-        found = find_cmdstan()
+        installation = find_cmdstan()
     except ToolchainError:
         return "unusable"
-    return found.version if found is not None else "none yet"
+    return installation.version if installation is not None else "none yet"

@@ -20,6 +20,7 @@ from PIL import Image
 
 import slayr_py as sl
 from benchmarks.common.command_line import begin, command_parser
+from benchmarks.common.results import add_result_arguments, markdown
 from slayr_py.inference import Calibration, calibrate
 from slayr_py.inference.sampling.programs import compiled
 from slayr_py.inference.validation.uniformity import ecdf_band
@@ -91,7 +92,7 @@ def run_case(case: str, path: Path, replications: int, seed: int) -> None:
     print(f"{case}: {max(replications - done, 0)} replications to do", flush=True)
     while done < replications:
         n = min(CHUNK, replications - done)
-        result = calibrate(gp, configs, n, DRAWS, seed, first=done, program=program)
+        result = calibrate(gp.model, configs, n, DRAWS, seed, first=done, program=program)
         rows = pd.concat([result.fits.round(3), result.ranks], axis=1)
         rows.insert(0, "case", case)
         # Columns of hyperparameters that a kernel does not have stay empty.
@@ -116,19 +117,18 @@ def stored_results(path: Path) -> dict[str, Calibration]:
 
 def report(results: dict[str, Calibration]) -> bool:
     """Print one row per case and return whether all ranks are uniform."""
-    print("| model | replications | quantities | smallest p-value | of | Bonferroni p-value | ESS | divergences | s |")
-    print("|---|---|---|---|---|---|---|---|---|")
+    heads = ["model", "replications", "quantities", "smallest p-value", "of", "Bonferroni p-value", "ESS"]
+    lines = []
     uniform = True
     for case, result in results.items():
         p = result.p_values()
         together = result.p_value()
         fits = result.fits
         uniform &= together >= LIMIT
-        print(
-            f"| {case} | {len(result.ranks)} | {len(p)} | {p.min():.3g} | `{p.idxmin()}` | {together:.2g} "
-            f"| {fits['ess'].min():.0f} to {fits['ess'].max():.0f} | {fits['divergences'].sum()} "
-            f"| {fits['seconds'].sum():.0f} |"
-        )
+        cells = [case, str(len(result.ranks)), str(len(p)), f"{p.min():.3g}", f"`{p.idxmin()}`", f"{together:.2g}"]
+        cells += [f"{fits['ess'].min():.0f} to {fits['ess'].max():.0f}", str(fits["divergences"].sum())]
+        lines.append([*cells, f"{fits['seconds'].sum():.0f}"])
+    print(markdown([*heads, "divergences", "s"], lines))
     return uniform
 
 
@@ -166,9 +166,8 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--replications", type=int, default=500, help="replications per case")
     parser.add_argument("--cases", nargs="+", choices=list(CASES), default=list(CASES))
     parser.add_argument("--seed", type=int, default=1, help="seed of a new file")
-    parser.add_argument("--output", type=Path, default=Path(__file__).parent / "results", help="folder of the ranks")
     parser.add_argument("--figure", type=Path, help="file for a figure of the ranks")
-    parser.add_argument("--report", action="store_true", help="run nothing; print the table of the stored ranks")
+    add_result_arguments(parser, __file__)
     given = begin(parser, arguments)
     given.output.mkdir(parents=True, exist_ok=True)
     path = given.output / "calibration.csv"

@@ -22,9 +22,9 @@ import pandas as pd
 from benchmarks.common.command_line import begin, command_parser
 from benchmarks.common.problems import PROBLEMS
 from slayr_py.study import StanGPSampler, posterior_of, suggestion_table
-from slayr_py.study.asktell import suggest_all
 from slayr_py.study.loop_fits import largest_difference
 from slayr_py.study.storage.attributes import suggestion_record
+from slayr_py.study.suggesting import suggest_all
 
 FIRST = 16  # observations from which suggestions count
 REFERENCES = (15, 30, 50, 75, 95)  # observations at which carried posteriors are compared with long runs
@@ -44,7 +44,9 @@ def loop(problem: str, seed: int, budget: int) -> tuple[pd.DataFrame, list[float
         posterior = posterior_of(study, row.number)
         configs = [trial.params for trial in study.trials[: row.number]]
         y = [trial.value for trial in study.trials[: row.number]]
-        reference = study.sampler.gp.fit(configs, y, warmup=1000, draws=2000, seed=1000, pointwise=False)
+        reference = study.sampler.strategy.surrogate.gp.fit(
+            configs, y, warmup=1000, draws=2000, seed=1000, pointwise=False
+        )
         apart.append(largest_difference(posterior, reference)[0])
     return table, apart
 
@@ -56,9 +58,11 @@ def cold_fits(problem: str, seeds: int) -> str:
     for seed in range(seeds):
         sampler = StanGPSampler(space, seed=seed)
         for n in (25, 50):
-            configs = sampler.encoder.sobol(n, seed)
+            configs = sampler.strategy.encoder.sobol(n, seed)
             y = [objective(config) for config in configs]
-            passed.append(sampler.gp.fit(configs, y, seed=seed, options=sampler.fit_options).check().ok)
+            passed.append(
+                sampler.strategy.surrogate.gp.fit(configs, y, seed=seed, options=sampler.options.fit).check().ok
+            )
     return f"{problem}: {sum(passed)} of {len(passed)} cold fits pass their check"
 
 

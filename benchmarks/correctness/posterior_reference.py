@@ -26,7 +26,8 @@ import pandas as pd
 import slayr_py as sl
 from benchmarks.common.command_line import begin, command_parser
 from benchmarks.common.problems import PROBLEMS
-from slayr_py.inference.diagnostics.arviz_bridge import convergence, standard_error
+from slayr_py.inference import standard_error
+from slayr_py.inference.diagnostics.arviz_bridge import convergence
 from slayr_py.inference.sampling.nuts import SHORT_WARMUP
 from slayr_py.study import StanGPSampler
 
@@ -66,8 +67,8 @@ def compare(name: str, draws: np.ndarray, reference: np.ndarray) -> dict[str, An
 def compare_fits(problem: str) -> tuple[list[dict[str, Any]], bool]:
     space, objective, *_ = PROBLEMS[problem]
     sampler = StanGPSampler(space)
-    gp = sampler.gp
-    options = sampler.fit_options.updated(method="nuts")
+    gp = sampler.strategy.surrogate.gp
+    options = sampler.options.fit.updated(method="nuts")
     configs = gp.encoder.sobol(SIZES[problem], 0)
     y = np.array([objective(config) for config in configs])
     reference = unconstrained(gp.fit(configs, y, warmup=2000, draws=5000, seed=1000))

@@ -53,7 +53,7 @@ def overhead(n: int, methods: Sequence[str], repeats: int) -> Iterator[dict[str,
         spent.append(cpu_seconds() - started)
         return record
 
-    with tempfile.TemporaryDirectory() as folder, patch("slayr_py.inference.posterior.make_record", timed):
+    with tempfile.TemporaryDirectory() as folder, patch("slayr_py.inference.part.make_record", timed):
         start = gp.fit(configs[:-1], y[:-1], seed=0, **options("nuts", 500)).warm_start()
         for method, seed in product(methods, range(repeats)):
             spent.clear()

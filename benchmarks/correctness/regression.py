@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
+from itertools import product
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -29,18 +30,11 @@ from threadpoolctl import threadpool_limits
 
 import slayr_py as sl
 from benchmarks.common.command_line import begin, command_parser
-from benchmarks.common.studies import (
-    KERNELS,
-    add_fit_arguments,
-    append,
-    fit_label,
-    fit_options,
-    median_rhat,
-    read,
-    standard_error,
-)
+from benchmarks.common.results import ResultFile, add_result_arguments, markdown, median_rhat, standard_error
+from benchmarks.common.studies import KERNELS, add_fit_arguments, fit_label, fit_options
 
-COLUMNS = ["data", "model", "split", "n_train", "nll", "nll_one_normal", "nll_without_noise", "rmse", "seconds", "rhat"]
+KEYS = ["data", "model", "split", "n_train"]
+COLUMNS = [*KEYS, "nll", "nll_one_normal", "nll_without_noise", "rmse", "seconds", "rhat"]
 
 
 class Table(NamedTuple):
@@ -128,44 +122,35 @@ def scores(posterior: sl.Posterior, inputs: pd.DataFrame, y: np.ndarray) -> dict
     }
 
 
-def fit_and_score(
-    path: Path, data: Path, name: str, model: str, kernel: str, seed: int, max_train: int, fit: dict[str, Any]
-) -> None:
-    """Append the scores of one fit to the file."""
-    space, inputs, y = load(data, name)
-    train, test = split(len(y), seed)
-    train = train[:max_train]
+def fit_and_score(key: dict[str, Any], data: Path, kernel: str, fit: dict[str, Any]) -> dict[str, Any]:
+    """Return the row of one fit."""
+    space, inputs, y = load(data, key["data"])
+    train, test = split(len(y), key["split"])
+    train = train[: key["n_train"]]
     y = (y - y[train].mean()) / y[train].std()
     with threadpool_limits(limits=1):
         start = time.perf_counter()
-        posterior = sl.GaussianProcess(space, KERNELS[kernel]()).fit(inputs.iloc[train], y[train], seed=seed, **fit)
+        gp = sl.GaussianProcess(space, KERNELS[kernel]())
+        posterior = gp.fit(inputs.iloc[train], y[train], seed=key["split"], **fit)
         seconds = time.perf_counter() - start
         measured = scores(posterior, inputs.iloc[test], y[test])
-    row = (name, model, seed, len(train), *measured.values(), round(seconds, 3), posterior.check().rhat_max)
-    append(path, dict(zip(COLUMNS, row, strict=True)))
-    text = ", ".join(f"{measure} {value:.3f}" for measure, value in measured.items())
-    print(f"{name}, {model}, split {seed}: {text}, {seconds:.1f} s", flush=True)
+    return key | measured | {"seconds": round(seconds, 3), "rhat": posterior.check().rhat_max}
 
 
 def report(rows: pd.DataFrame) -> str:
     """Return a Markdown table of means and standard errors over splits."""
-    lines = [
-        "| data | model | splits | nll | one normal | without noise | rmse | seconds per fit | R-hat |",
-        "|---" * 9 + "|",
-    ]
+    heads = ["data", "model", "splits", "nll", "one normal", "without noise", "rmse", "seconds per fit", "R-hat"]
+    lines = []
     for name in rows["data"].unique():
         for (model, n_train), group in rows[rows["data"] == name].groupby(["model", "n_train"]):
             measures = [group[c] for c in ("nll", "nll_one_normal", "nll_without_noise", "rmse")]
             cells = [f"{m.mean():.4f} ± {standard_error(m):.4f}" for m in measures]
-            lines.append(
-                f"| {name}, n = {n_train} | {model} | {len(group)} | "
-                + " | ".join(cells)
-                + f" | {group['seconds'].mean():.1f} | {median_rhat(group)} |"
-            )
+            cells += [f"{group['seconds'].mean():.1f}", median_rhat(group)]
+            lines.append([f"{name}, n = {n_train}", model, str(len(group)), *cells])
         for method, (nll, nll_error, rmse, rmse_error) in PAPER[name].items():
-            numbers = f"{nll:.4f} ± {nll_error:.4f} | {rmse:.4f} ± {rmse_error:.4f}"
-            lines.append(f"| {name} | paper: {method} | 20 | | | {numbers} | | |")
-    return "\n".join(lines)
+            cells = ["20", "", "", f"{nll:.4f} ± {nll_error:.4f}", f"{rmse:.4f} ± {rmse_error:.4f}", "", ""]
+            lines.append([name, f"paper: {method}", *cells])
+    return markdown(heads, lines)
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -182,31 +167,21 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--splits", type=int, default=20, help="random splits per data set")
     parser.add_argument("--max-train", type=int, default=10**6, help="largest number of training rows")
     parser.add_argument("--jobs", type=int, default=1, help="number of parallel fits")
-    parser.add_argument(
-        "--output", type=Path, default=Path(__file__).parent / "results", help="folder of the CSV file with the scores"
-    )
+    add_result_arguments(parser, __file__)
     add_fit_arguments(parser, chains=4, warmup=200, draws=100)
     options = begin(parser, arguments)
 
-    path = options.output / "regression.csv"
+    file = ResultFile(options.output / "regression.csv", KEYS, COLUMNS)
     fit = fit_options(options)
     models = {f"{kernel}, {fit_label(**fit)}": kernel for kernel in options.kernels}
-    options.output.mkdir(parents=True, exist_ok=True)
-    done = read(path, COLUMNS)
-    done.to_csv(path, index=False)
-    known = set(done[["data", "model", "split", "n_train"]].itertuples(index=False, name=None))
-    todo = []
-    for name in options.datasets:
-        n_train = min(int(0.8 * len(load(options.data, name)[2])), options.max_train)
-        for seed in range(options.splits):
-            todo += [
-                (path, options.data, name, model, kernel, seed, options.max_train, fit)
-                for model, kernel in models.items()
-                if (name, model, seed, n_train) not in known
-            ]
-    print(f"{len(todo)} fits to do; rows are written to {path}", flush=True)
-    joblib.Parallel(n_jobs=options.jobs)(joblib.delayed(fit_and_score)(*job) for job in todo)
-    rows = read(path, COLUMNS)
+    n_train = {name: min(int(0.8 * len(load(options.data, name)[2])), options.max_train) for name in options.datasets}
+    keys = product(options.datasets, models, range(options.splits))
+    todo = [] if options.report else file.missing((name, model, seed, n_train[name]) for name, model, seed in keys)
+    jobs = (dict(zip(KEYS, key, strict=True)) for key in todo)
+    parallel = joblib.Parallel(n_jobs=options.jobs, return_as="generator_unordered")
+    for row in parallel(joblib.delayed(fit_and_score)(key, options.data, models[key["model"]], fit) for key in jobs):
+        file.append([row])
+    rows = file.rows()
     rows = rows[rows["data"].isin(options.datasets) & rows["model"].isin([*models]) & (rows["split"] < options.splits)]
     print(report(rows))
 

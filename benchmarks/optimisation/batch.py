@@ -16,7 +16,6 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 
 import optuna
 import pandas as pd
@@ -25,10 +24,10 @@ from threadpoolctl import threadpool_limits
 from benchmarks.common.command_line import begin, command_parser
 from benchmarks.common.peers import hartmann6, one_core
 from benchmarks.common.problems import PROBLEMS
-from benchmarks.common.studies import standard_error
-from benchmarks.optimisation.peers import N_INITIAL, Optuna, peer
+from benchmarks.common.results import markdown, mean_cell
+from benchmarks.optimisation.peers import N_INITIAL, peer
 from benchmarks.optimisation.report import BUDGETS, best_values
-from benchmarks.optimisation.runs import processor_time, read_trials, run_all
+from benchmarks.optimisation.runs import add_run_arguments, processor_time, require_optuna, trials_of
 
 NAMES = ("branin", "hartmann6")
 SAMPLERS = ["slayr", "optuna-gp"]
@@ -39,7 +38,7 @@ def table(trials: Mapping[int, pd.DataFrame], samplers: Sequence[str], budget: i
     """Return mean regrets with standard errors, and mean times of a suggestion, by size of the batch in Markdown."""
     budgets = [b for b in BUDGETS if b <= budget] or [budget]
     heads = ["problem", "sampler", "batch", *(f"at {b}" for b in budgets), "seconds per suggestion", "runs"]
-    lines = [f"| {' | '.join(heads)} |", "|---" * len(heads) + "|"]
+    lines = []
     for name in NAMES:
         for sampler in samplers:
             for batch, stored in trials.items():
@@ -47,17 +46,10 @@ def table(trials: Mapping[int, pd.DataFrame], samplers: Sequence[str], budget: i
                 if own.empty:
                     continue
                 regret = best_values(own, budgets) - PROBLEMS[name].minimum
-                cells = [regret_cell(regret[b].dropna()) for b in budgets]
+                cells = [mean_cell(regret[b].dropna()) for b in budgets]
                 seconds = own.loc[own["number"].between(N_INITIAL, budget - 1), "seconds"].mean()
-                row = [name, sampler, str(batch), *cells, f"{seconds:.2f}", str(regret[budgets[-1]].count())]
-                lines.append(f"| {' | '.join(row)} |")
-    return "\n".join(lines)
-
-
-def regret_cell(regrets: pd.Series) -> str:
-    """Return "mean ± standard error"."""
-    error = f" ± {standard_error(regrets):.2g}" if len(regrets) > 1 else ""
-    return f"{regrets.mean():.3g}{error}" if len(regrets) else ""
+                lines.append([name, sampler, str(batch), *cells, f"{seconds:.2f}", str(regret[budgets[-1]].count())])
+    return markdown(heads, lines)
 
 
 def times(sampler: str, n: int, seed: int) -> list[float]:
@@ -79,7 +71,7 @@ def times(sampler: str, n: int, seed: int) -> list[float]:
 
 def times_table(samplers: Sequence[str], sizes: Sequence[int], repeats: int) -> str:
     """Return the medians over repeats of the first suggestion and of all five, in Markdown."""
-    lines = [f"| n | sampler | first suggestion | all {TIMED} | ratio |", "|---" * 5 + "|"]
+    lines = []
     for sampler in samplers:
         times(sampler, N_INITIAL + 1, repeats)  # imports and first calls are not measured
     for n in sizes:
@@ -87,24 +79,18 @@ def times_table(samplers: Sequence[str], sizes: Sequence[int], repeats: int) -> 
             measured = pd.DataFrame([times(sampler, n, seed) for seed in range(repeats)])
             first = measured[0].median()
             total = measured.sum(axis=1).median()
-            lines.append(f"| {n} | {sampler} | {first:.2f} | {total:.2f} | {total / first:.1f} |")
-    return "\n".join(lines)
+            lines.append([str(n), sampler, f"{first:.2f}", f"{total:.2f}", f"{total / first:.1f}"])
+    return markdown(["n", "sampler", "first suggestion", f"all {TIMED}", "ratio"], lines)
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
     parser = command_parser(__file__, __doc__)
     parser.add_argument("--problems", nargs="+", choices=NAMES, default=list(NAMES))
-    parser.add_argument("--samplers", nargs="+", default=SAMPLERS, help="sampler names (default: %(default)s)")
     parser.add_argument("--batches", type=int, nargs="+", default=[1, 5], help="sizes of the batches")
-    parser.add_argument("--seeds", type=int, default=5, help="runs per problem, sampler and size; repeats of --times")
-    parser.add_argument("--budget", type=int, default=50, help="evaluations per run")
-    parser.add_argument("--jobs", type=int, default=1, help="number of parallel runs")
-    parser.add_argument("--output", type=Path, default=Path(__file__).parent / "results", help="folder of the files")
-    parser.add_argument("--report", action="store_true", help="run nothing; print the table of the stored trials")
+    add_run_arguments(parser, __file__, SAMPLERS, seeds=5)
     parser.add_argument("--times", type=int, nargs="+", metavar="N", help="only measure the times at these sizes")
     options = begin(parser, arguments)
-    if without := [sampler for sampler in options.samplers if not issubclass(peer(sampler).kind, Optuna)]:
-        raise SystemExit(f"{', '.join(without)} cannot be asked for a batch; available: {', '.join(SAMPLERS)}")
+    require_optuna(options.samplers, "asked for a batch", SAMPLERS)
     if options.times:
         one_core()
         optuna.logging.set_verbosity(optuna.logging.ERROR)
@@ -113,18 +99,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
             print(times_table(options.samplers, options.times, options.seeds))
         return
     problems = {name: PROBLEMS[name] for name in options.problems}
-    trials = {}
-    for batch in options.batches:
-        name = f"batch{batch}"
-        if not options.report:
-            for sampler in options.samplers:
-                run_all(
-                    *(problems, sampler, options.seeds, options.budget, options.output, options.jobs),
-                    name=name,
-                    batch=batch,
-                )
-        stored = read_trials(options.output, options.samplers, name)
-        trials[batch] = stored[stored["problem"].isin([*problems]) & (stored["seed"] < options.seeds)]
+    trials = {batch: trials_of(problems, options, f"batch{batch}", batch) for batch in options.batches}
     print(table(trials, options.samplers, options.budget))
 
 

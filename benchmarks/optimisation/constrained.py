@@ -11,7 +11,6 @@ after an interruption. --report only prints the table.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -19,10 +18,10 @@ import pandas as pd
 from benchmarks.common.command_line import begin, command_parser
 from benchmarks.common.constrained_problems import CONSTRAINED
 from benchmarks.common.problems import Problem
-from benchmarks.common.studies import standard_error
-from benchmarks.optimisation.peers import N_INITIAL, Optuna, peer
+from benchmarks.common.results import markdown, mean_cell
+from benchmarks.optimisation.peers import N_INITIAL
 from benchmarks.optimisation.report import BUDGETS, best_values
-from benchmarks.optimisation.runs import read_trials, run_all
+from benchmarks.optimisation.runs import add_run_arguments, require_optuna, trials_of
 
 NAME = "constrained"
 SAMPLERS = ["slayr", "optuna-gp", "optuna-tpe", "random"]
@@ -41,14 +40,14 @@ def table(trials: pd.DataFrame, problems: Mapping[str, Problem], samplers: Seque
     number = (trials["violation"] <= 0).groupby([trials[key] for key in RUN]).sum()
     seconds = trials[trials["number"] >= N_INITIAL].groupby(["problem", "sampler"])["seconds"].mean()
     heads = ["problem", "sampler", *(f"at {b}" for b in budgets), "feasible evaluations", "seconds per suggestion"]
-    lines = [f"| {' | '.join(heads)} |", "|---" * len(heads) + "|"]
+    lines = []
     for name in [name for name in problems if name in best.index.unique("problem")]:
         regret = best.loc[name] - problems[name].minimum
         for sampler in [s for s in samplers if s in regret.index.unique("sampler")]:
             cells = [regret_cell(regret.loc[sampler, b]) for b in budgets]
             cells += [f"{number[name, sampler].mean():.1f}", f"{seconds.get((name, sampler), np.nan):.2f}"]
-            lines.append(f"| {name} | {sampler} | {' | '.join(cells)} |")
-    return "\n".join(lines)
+            lines.append([name, sampler, *cells])
+    return markdown(heads, lines)
 
 
 def finished(trials: pd.DataFrame, budget: int) -> pd.DataFrame:
@@ -64,31 +63,19 @@ def feasible_only(trials: pd.DataFrame) -> pd.DataFrame:
 
 def regret_cell(regrets: pd.Series) -> str:
     """Return "mean ± standard error, runs with a feasible evaluation / runs"; the mean is over the former."""
-    found = regrets.dropna()
-    if found.empty:
-        return f"0/{len(regrets)}"
-    error = f" ± {standard_error(found):.2g}" if len(found) > 1 else ""
-    return f"{found.mean():.3g}{error}, {len(found)}/{len(regrets)}"
+    feasible = regrets.dropna()
+    share = f"{len(feasible)}/{len(regrets)}"
+    return share if feasible.empty else f"{mean_cell(feasible)}, {share}"
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
     parser = command_parser(__file__, __doc__)
     parser.add_argument("--problems", nargs="+", choices=CONSTRAINED, default=list(CONSTRAINED), metavar="PROBLEM")
-    parser.add_argument("--samplers", nargs="+", default=SAMPLERS, help="sampler names (default: %(default)s)")
-    parser.add_argument("--seeds", type=int, default=5, help="runs per problem and sampler")
-    parser.add_argument("--budget", type=int, default=50, help="evaluations per run")
-    parser.add_argument("--jobs", type=int, default=1, help="number of parallel runs")
-    parser.add_argument("--output", type=Path, default=Path(__file__).parent / "results", help="folder of the files")
-    parser.add_argument("--report", action="store_true", help="run nothing; print the table of the stored trials")
+    add_run_arguments(parser, __file__, SAMPLERS, seeds=5)
     options = begin(parser, arguments)
-    if without := [sampler for sampler in options.samplers if not issubclass(peer(sampler).kind, Optuna)]:
-        raise SystemExit(f"{', '.join(without)} cannot be told constraints; available: {', '.join(SAMPLERS)}")
+    require_optuna(options.samplers, "told constraints", SAMPLERS)
     problems = {name: CONSTRAINED[name] for name in options.problems}
-    if not options.report:
-        for sampler in options.samplers:
-            run_all(problems, sampler, options.seeds, options.budget, options.output, options.jobs, name=NAME)
-    trials = read_trials(options.output, options.samplers, NAME)
-    trials = trials[trials["problem"].isin([*problems]) & (trials["seed"] < options.seeds)]
+    trials = trials_of(problems, options, NAME)
     print(table(trials, problems, options.samplers, options.budget))
 
 

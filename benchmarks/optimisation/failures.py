@@ -12,20 +12,19 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from ConfigSpace import Categorical, ConfigurationSpace, EqualsCondition, Float, InCondition, Integer
 
 import slayr_py as sl
 from benchmarks.common.command_line import begin, command_parser
-from slayr_py.study.objective import Objective
 
 
 class Failing(NamedTuple):
     """An objective that fails in a region, and the best value of a success."""
 
-    objective: Objective
+    objective: Callable[[Mapping[str, Any]], float]
     space: ConfigurationSpace
     direction: str
     best: float
@@ -71,7 +70,7 @@ def row(name: str, seeds: int, suggestions: int, failures: str) -> str:
     worst = 0.0
     seconds = 0.0
     for seed in range(seeds):
-        n_initial = sl.study.StanGPSampler(problem.space).n_initial
+        n_initial = sl.study.StanGPSampler(problem.space).strategy.design.size
         clock = time.process_time()
         result = sl.minimize(
             problem.objective,

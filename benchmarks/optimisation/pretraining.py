@@ -22,6 +22,7 @@ from __future__ import annotations
 import time
 import warnings
 from collections.abc import Sequence
+from itertools import product
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -32,17 +33,18 @@ import slayr_py as sl
 from benchmarks.common.command_line import begin, command_parser
 from benchmarks.common.mixture import tuned_mixture
 from benchmarks.common.related_problems import NAMES, Related, related
-from benchmarks.common.studies import standard_error
-from slayr_py.kernels.composite import Planned
-from slayr_py.kernels.expression import Leaf
-from slayr_py.kernels.hyperparameters import Hyperparameter
-from slayr_py.kernels.leaves import Given, PlannedLeaf
-from slayr_py.kernels.plan import Plan
-from slayr_py.kernels.priors import LogNormal
+from benchmarks.common.results import ResultFile, add_result_arguments, markdown, mean_cell
+from slayr_py.kernels import Hyperparameter, LogNormal, Planned
+from slayr_py.kernels.expressions import Leaf
+from slayr_py.kernels.expressions.leaf_kernels import GIVEN_LEAVES
+from slayr_py.kernels.expressions.pairs import Given
+from slayr_py.kernels.expressions.plan import Plan
 from slayr_py.space import Encoder
 
 KERNELS = ("matern", "se", "mixture", "pretrained", "corner", "centre", "se-source", "se-of-g", "mean-g")
 AT = (10, 20, 30, 50)
+KEYS = ["problem", "kernel", "acquisition", "seed", "misleading"]
+COLUMNS = [*KEYS, "minimum", "seconds", "share_base", "first", *(f"at {k}" for k in AT)]
 NEAR = 0.01
 _STEP = 1e-6
 
@@ -69,9 +71,6 @@ class Frozen(Given):
             slopes.append((up - down) / (2 * _STEP))
         return self.between(a, b), np.stack(slopes, axis=-1)
 
-    def check_encoder(self, encoder):
-        pass
-
 
 class FrozenKernel(Planned):
     """A kernel whose only leaf is a frozen function."""
@@ -89,9 +88,9 @@ class FrozenKernel(Planned):
         return {}
 
     def plan(self, encoder):
-        feature = 0 if self.part.kind == "squared distance" else -1
-        none = slice(0, 0)
-        return Plan((PlannedLeaf("1", self.part.kind, (), none, none, -1, -1, feature, 0),), (1,), (self.part,))
+        leaf = GIVEN_LEAVES[self.part.kind]
+        places = {name: slice(0, 1) for name in leaf.priors(0)}
+        return Plan((leaf("1", (), places, 0),), (1,), (self.part,))
 
     def hyperparameters(self, encoder):
         if self.part.kind == "correlation":
@@ -172,7 +171,7 @@ def run(
     best = np.minimum.accumulate(values)
     near = np.flatnonzero(best - task.problem.minimum < NEAR)
     row["first"] = int(near[0]) + 1 if len(near) else np.nan
-    return row | {f"at {k}": best[k - 1] - task.problem.minimum for k in AT if k <= budget}
+    return row | {f"at {k}": best[k - 1] - task.problem.minimum if k <= budget else np.nan for k in AT}
 
 
 def residual_loop(task: Related, acquisition: str, seed: int, budget: int) -> np.ndarray:
@@ -199,27 +198,24 @@ def residual_loop(task: Related, acquisition: str, seed: int, budget: int) -> np
 
 
 def _regrets(values: pd.Series) -> str:
-    if values.empty:
-        return ""
-    error = f" ± {standard_error(values):.2g}" if len(values) > 1 else ""
-    return f"{values.mean():.2g}{error} ({values.median():.2g})"
+    return "" if values.empty else f"{mean_cell(values, digits=2)} ({values.median():.2g})"
 
 
 def table(rows: pd.DataFrame) -> str:
     """Return regrets with standard errors, and how soon a run is near the minimum, in Markdown."""
     at = [f"at {k}" for k in AT if f"at {k}" in rows and rows[f"at {k}"].notna().any()]
     heads = ["problem", "acquisition", "kernel", *at, f"first below {NEAR}: median", "runs", "share of the base", "s"]
-    lines = [f"| {' | '.join(heads)} |", "|---" * len(heads) + "|"]
-    keys = ["problem", "misleading", "acquisition", "kernel"]
-    for (problem, misleading, acquisition, kernel), some in rows.groupby(keys, sort=False):
+    lines = []
+    groups = ["problem", "misleading", "acquisition", "kernel"]
+    for (problem, misleading, acquisition, kernel), some in rows.groupby(groups, sort=False):
         cells = [_regrets(some[k].dropna()) for k in at]
         found = some["first"].fillna(np.inf).median()
         share = "" if some["share_base"].isna().all() else f"{some['share_base'].mean():.2f}"
         first = "never" if np.isinf(found) else f"{found:g}"
         name = f"{problem}, misleading" if misleading else problem
         cells += [first, f"{int(some['first'].notna().sum())}/{len(some)}", share, f"{some['seconds'].mean():.0f}"]
-        lines.append(f"| {name} | {acquisition} | {kernel} | {' | '.join(cells)} |")
-    return "\n".join(lines) + "\n\nRegrets: mean ± standard error (median)."
+        lines.append([name, acquisition, kernel, *cells])
+    return markdown(heads, lines) + "\n\nRegrets: mean ± standard error (median)."
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -231,27 +227,16 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--budget", type=int, default=30, help="evaluations per run")
     parser.add_argument("--misleading", action="store_true", help="permute the values of the related data")
     parser.add_argument("--data", type=Path, help="folder of the data sets")
-    parser.add_argument("--output", type=Path, default=Path(__file__).parent / "results", help="folder of the file")
-    parser.add_argument("--report", action="store_true", help="run nothing; print the table of the stored runs")
+    add_result_arguments(parser, __file__)
     options = begin(parser, arguments)
-    path = options.output / "pretraining.csv"
-    rows = pd.read_csv(path).to_dict("records") if path.exists() else []
-    keys = ("problem", "kernel", "acquisition", "seed", "misleading")
-    done = {tuple(row[key] for key in keys) for row in rows}
-    for seed in range(options.repeats if not options.report else 0):
-        for problem in options.problems:
-            for acquisition in options.acquisitions:
-                for kernel in options.kernels:
-                    if (problem, kernel, acquisition, seed, options.misleading) in done:
-                        continue
-                    with warnings.catch_warnings():
-                        warnings.simplefilter("ignore")
-                        rows.append(
-                            run(problem, kernel, acquisition, seed, options.budget, options.misleading, options.data)
-                        )
-                    pd.DataFrame(rows).to_csv(path, index=False)
-                    print(rows[-1], flush=True)
-    print(table(pd.DataFrame(rows)))
+    file = ResultFile(options.output / "pretraining.csv", KEYS, COLUMNS)
+    runs = product(range(options.repeats), options.problems, options.acquisitions, options.kernels)
+    keys = ((problem, kernel, acquisition, seed, options.misleading) for seed, problem, acquisition, kernel in runs)
+    for problem, kernel, acquisition, seed, misleading in [] if options.report else file.missing(keys):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            file.append([run(problem, kernel, acquisition, seed, options.budget, misleading, options.data)])
+    print(table(file.rows()))
 
 
 if __name__ == "__main__":

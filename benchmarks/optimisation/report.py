@@ -16,7 +16,7 @@ import numpy as np
 import pandas as pd
 
 from benchmarks.common.problems import Problem
-from benchmarks.common.studies import standard_error
+from benchmarks.common.results import markdown, standard_error
 from benchmarks.optimisation.peers import N_INITIAL
 from benchmarks.optimisation.published import PUBLISHED
 
@@ -75,8 +75,7 @@ def value_table(
 
     The time of a suggestion and the R-hat of its fit are those after the initial design, mean and median.
     """
-    lines = ["| problem | sampler | " + " | ".join(f"at {b}" for b in best) + " | seconds per suggestion | R-hat |"]
-    lines.append("|---" * (len(best.columns) + 4) + "|")
+    lines = []
     modelled = trials[trials["number"] >= N_INITIAL].groupby(["problem", "sampler"])
     seconds = modelled["seconds"].mean()
     rhat = modelled["rhat"].median()
@@ -88,11 +87,11 @@ def value_table(
             runs = own.loc[sampler]
             cells = [value_cell(runs[b].dropna(), limit[name] - offset, smallest[b]) for b in best]
             quality = f"{rhat[name, sampler]:.3f}" if np.isfinite(rhat[name, sampler]) else ""
-            lines.append(f"| {name} | {sampler} | {' | '.join(cells)} | {seconds[name, sampler]:.2f} | {quality} |")
+            lines.append([name, sampler, *cells, f"{seconds[name, sampler]:.2f}", quality])
         for method, (mean, error) in PUBLISHED.get(name, {}).items() if 200 in best else ():
-            blank = "| " * (len(best.columns) - 1)
-            lines.append(f"| {name} | paper: {method} | {blank}{mean - offset:.3g} ± {error:.2g} | | |")
-    return "\n".join(lines)
+            blank = [""] * (len(best.columns) - 1)
+            lines.append([name, f"paper: {method}", *blank, f"{mean - offset:.3g} ± {error:.2g}", "", ""])
+    return markdown(["problem", "sampler", *(f"at {b}" for b in best), "seconds per suggestion", "R-hat"], lines)
 
 
 def value_cell(values: pd.Series, limit: float, smallest: float) -> str:
@@ -123,17 +122,16 @@ def rank_table(best: pd.DataFrame, samplers: Sequence[str]) -> str:
         means = wide.groupby("problem").mean()
         columns[f"at {budget} ({len(means)} problems)"] = means.rank(axis=1).mean()
     heads = list(columns)
-    lines = ["| average rank | " + " | ".join(heads) + " |", "|---" * (len(heads) + 1) + "|"]
+    lines = []
     for sampler in samplers:
-        cells = [f"{columns[h][sampler]:.2f}" if np.isfinite(columns[h][sampler]) else "" for h in heads]
-        lines.append(f"| {sampler} | " + " | ".join(cells) + " |")
-    return "\n".join(lines)
+        ranks = [columns[head][sampler] for head in heads]
+        lines.append([sampler, *(f"{rank:.2f}" if np.isfinite(rank) else "" for rank in ranks)])
+    return markdown(["average rank", *heads], lines)
 
 
 def reached_table(best: pd.DataFrame, limit: pd.Series, samplers: Sequence[str]) -> str:
     """Return the shares of runs that reached the minimum, averaged over problems."""
-    lines = ["| runs that reached the minimum | " + " | ".join(f"at {b}" for b in best) + " |"]
-    lines.append("|---" * (len(best.columns) + 1) + "|")
+    lines = []
     ceiling = best.index.get_level_values("problem").map(limit)
     for sampler in samplers:
         cells = []
@@ -142,8 +140,8 @@ def reached_table(best: pd.DataFrame, limit: pd.Series, samplers: Sequence[str])
             reached = reached[reached.index.get_level_values("sampler") == sampler]
             shares = reached.groupby("problem").mean()
             cells.append(f"{shares.mean():.0%} of {len(shares)} problems" if len(shares) else "")
-        lines.append(f"| {sampler} | " + " | ".join(cells) + " |")
-    return "\n".join(lines)
+        lines.append([sampler, *cells])
+    return markdown(["runs that reached the minimum", *(f"at {b}" for b in best)], lines)
 
 
 def draw_convergence(

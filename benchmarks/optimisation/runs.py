@@ -7,13 +7,14 @@ would have made; a run of another optimiser starts again. Only one command at a 
 
 from __future__ import annotations
 
+import argparse
 import json
 import os
 import re
 import time
 import traceback
 import warnings
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -24,9 +25,9 @@ import pandas as pd
 from threadpoolctl import threadpool_limits
 
 from benchmarks.common.problems import Problem
-from benchmarks.common.studies import append, read
-from benchmarks.common.versions import versions
-from benchmarks.optimisation.peers import initial_design, peer
+from benchmarks.common.results import add_result_arguments, append, read
+from benchmarks.common.versions import write_versions
+from benchmarks.optimisation.peers import Optuna, initial_design, peer
 
 COLUMNS = ["problem", "sampler", "seed", "number", "value", "exact", "seconds", "rhat", "params", "violation"]
 """``value`` is the observation, ``exact`` the value without noise, ``seconds`` the processor time of the suggestion and
@@ -46,6 +47,33 @@ def read_trials(folder: Path, samplers: Iterable[str], name: str = "suite") -> p
     return pd.concat([rows for rows in files if len(rows)] or files, ignore_index=True)
 
 
+def add_run_arguments(parser: argparse.ArgumentParser, file: str, samplers: Sequence[str], seeds: int) -> None:
+    """Add the samplers, the number and length of the runs, and the folder of their files."""
+    parser.add_argument("--samplers", nargs="+", default=list(samplers), help="sampler names (default: %(default)s)")
+    parser.add_argument("--seeds", type=int, default=seeds, help="runs per problem and sampler")
+    parser.add_argument("--budget", type=int, default=50, help="evaluations per run")
+    parser.add_argument("--jobs", type=int, default=1, help="number of parallel runs")
+    add_result_arguments(parser, file)
+
+
+def require_optuna(samplers: Iterable[str], what: str, known: Iterable[str]) -> None:
+    """End the command unless every sampler is one of a study of Optuna."""
+    if without := [sampler for sampler in samplers if not issubclass(peer(sampler).kind, Optuna)]:
+        raise SystemExit(f"{', '.join(without)} cannot be {what}; available: {', '.join(known)}")
+
+
+def trials_of(
+    problems: Mapping[str, Problem], options: argparse.Namespace, name: str = "suite", batch: int = 1
+) -> pd.DataFrame:
+    """Complete the runs, unless stored results are only reported, and return their trials."""
+    if not options.report:
+        for sampler in options.samplers:
+            limits = (options.seeds, options.budget, options.output, options.jobs)
+            run_all(problems, sampler, *limits, name=name, batch=batch)
+    trials = read_trials(options.output, options.samplers, name)
+    return trials[trials["problem"].isin([*problems]) & (trials["seed"] < options.seeds)]
+
+
 def run_all(
     problems: Mapping[str, Problem],
     sampler: str,
@@ -57,9 +85,9 @@ def run_all(
     name: str = "suite",
     batch: int = 1,
 ) -> None:
-    """Continue every run of an optimiser up to its budget, and record the versions of its packages.
+    """Resume every run of an optimiser up to its budget, and record the versions of its packages.
 
-    ``name`` is that of the benchmark, in the file names. A batch of suggestions is made before one of its values is
+    ``name`` is the name of the benchmark in the file names. A batch of suggestions is made before one of its values is
     reported.
     """
     kind = peer(sampler).kind
@@ -79,9 +107,7 @@ def run_all(
             runs.append((problem, seed, earlier))
     folder.mkdir(parents=True, exist_ok=True)
     trials.to_csv(path, index=False)
-    path.with_suffix(".json").write_text(
-        json.dumps(versions((*kind.packages, "xgboost", "xgboost-cpu")), indent=1) + "\n", encoding="utf-8"
-    )
+    write_versions(path, (*kind.packages, "xgboost", "xgboost-cpu"))
     if skipped:
         print(f"{sampler} has no conditional parameters: {', '.join(skipped)} skipped")
     print(f"{len(runs)} runs of {sampler} to do; trials are written to {path}", flush=True)

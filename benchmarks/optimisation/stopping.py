@@ -11,7 +11,6 @@ the same command again to resume after an interruption. --report only prints the
 
 from __future__ import annotations
 
-import json
 import time
 import warnings
 from collections.abc import Mapping, Sequence
@@ -28,8 +27,8 @@ from benchmarks.common.command_line import begin, command_parser
 from benchmarks.common.constrained_problems import CONSTRAINED
 from benchmarks.common.data_problems import svm_table
 from benchmarks.common.problems import PROBLEMS, Problem
-from benchmarks.common.studies import append, begin_table
-from benchmarks.common.versions import versions
+from benchmarks.common.results import ResultFile, add_result_arguments, markdown
+from benchmarks.common.versions import write_versions
 from slayr_py.space import Encoder
 
 COLUMNS = ["problem", "seed", "number", "sd", "upper", "regret", "seconds"]
@@ -85,27 +84,28 @@ def stopped(runs: pd.DataFrame, share: float) -> pd.DataFrame:
 def calibration(runs: pd.DataFrame) -> str:
     """Return how often the true regret is below epsilon where the rule stops, one line per epsilon, in Markdown."""
     n = len(runs[["problem", "seed"]].drop_duplicates())
-    lines = ["| epsilon / sd | runs that stopped | true regret below epsilon | evaluations, median |", "|---" * 4 + "|"]
+    heads = ["epsilon / sd", "runs that stopped", "true regret below epsilon", "evaluations, median"]
+    lines = []
     for share in SHARES:
         ends = stopped(runs, share)
         right = int((ends["regret"] <= share * ends["sd"]).sum())
         part = f"{right} ({right / len(ends):.0%})" if len(ends) else "0"
-        lines.append(f"| {share:g} | {len(ends)} of {n} | {part} | {ends['number'].median():.0f} |")
-    return "\n".join(lines)
+        lines.append([f"{share:g}", f"{len(ends)} of {n}", part, f"{ends['number'].median():.0f}"])
+    return markdown(heads, lines)
 
 
 def by_problem(runs: pd.DataFrame, share: float) -> str:
     """Return where each problem stops for one epsilon, and the true regret there over epsilon, in Markdown."""
     ends = stopped(runs, share)
-    lines = ["| problem | stopped after | true regret / epsilon |", "|---" * 3 + "|"]
+    lines = []
     for name, group in runs.groupby("problem", sort=False):
         own = ends[ends["problem"] == name]
         numbers = ", ".join(str(number) for number in own["number"])
         ratios = ", ".join(f"{ratio:.2g}" for ratio in own["regret"] / (share * own["sd"]))
         missing = group["seed"].nunique() - len(own)
         never = f"{missing} not by {group['number'].max()}" if missing else ""
-        lines.append(f"| {name} | {', '.join(filter(None, (numbers, never)))} | {ratios} |")
-    return "\n".join(lines)
+        lines.append([name, ", ".join(filter(None, (numbers, never))), ratios])
+    return markdown(["problem", "stopped after", "true regret / epsilon"], lines)
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -115,25 +115,20 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--seeds", type=int, default=2, help="runs per problem")
     parser.add_argument("--budget", type=int, default=60, help="evaluations per run")
     parser.add_argument("--jobs", type=int, default=1, help="number of parallel runs")
-    parser.add_argument("--output", type=Path, default=Path(__file__).parent / "results", help="folder of the file")
-    parser.add_argument("--report", action="store_true", help="run nothing; print the tables of the stored runs")
+    add_result_arguments(parser, __file__)
     options = begin(parser, arguments)
-    path = options.output / "stopping.csv"
+    file = ResultFile(options.output / "stopping.csv", ["problem", "seed"], COLUMNS)
     known = problems_with_minimum(options.data)
     names = options.problems or list(known)
     if not options.report:
         if unknown := [name for name in names if name not in known]:
             raise SystemExit(f"unknown problems {unknown}; known: {', '.join(known)}")
-        rows = begin_table(path, COLUMNS)
-        path.with_suffix(".json").write_text(json.dumps(versions(), indent=1) + "\n", encoding="utf-8")
-        done = set(zip(rows["problem"], rows["seed"], strict=True))
-        todo = [(name, seed) for seed in range(options.seeds) for name in names if (name, seed) not in done]
+        write_versions(file.path)
+        todo = file.missing((name, seed) for seed in range(options.seeds) for name in names)
         parallel = joblib.Parallel(n_jobs=options.jobs, return_as="generator_unordered")
-        for found in parallel(joblib.delayed(run)(name, known[name], seed, options.budget) for name, seed in todo):
-            for row in found:
-                append(path, row)
-            print(f"{found[0]['problem']}, seed {found[0]['seed']}: {found[-1]['upper']:.3g}", flush=True)
-    runs = begin_table(path, COLUMNS)
+        for rows in parallel(joblib.delayed(run)(name, known[name], seed, options.budget) for name, seed in todo):
+            file.append(rows)
+    runs = file.rows()
     runs = runs[runs["seed"] < options.seeds]
     if options.problems:
         runs = runs[runs["problem"].isin(names)]

@@ -19,7 +19,7 @@ from benchmarks.common.command_line import begin, command_parser
 from benchmarks.common.data_problems import nusvr, svm_table, xgboost_digits
 from benchmarks.common.problems import PROBLEMS, Problem
 from benchmarks.optimisation.report import draw_convergence, report
-from benchmarks.optimisation.runs import read_trials, run_all
+from benchmarks.optimisation.runs import add_run_arguments, trials_of
 
 SAMPLERS = ["slayr", "optuna-gp", "optuna-tpe", "botorch", "hebo", "smac", "random"]
 DATASETS = ["A9A", "phoneme"]
@@ -41,23 +41,14 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser = command_parser(__file__, __doc__)
     parser.add_argument("--data", type=Path, help="folder with boston_housing.csv, optdigits.csv and hpo/")
     parser.add_argument("--problems", nargs="+", help="problem names as in the tables (default: all)")
-    parser.add_argument("--samplers", nargs="+", default=SAMPLERS, help="sampler names (default: %(default)s)")
-    parser.add_argument("--seeds", type=int, default=10, help="runs per problem and sampler")
-    parser.add_argument("--budget", type=int, default=50, help="evaluations per run")
-    parser.add_argument("--jobs", type=int, default=1, help="number of parallel runs")
-    parser.add_argument("--output", type=Path, default=Path(__file__).parent / "results", help="folder of the files")
-    parser.add_argument("--report", action="store_true", help="run nothing; print the tables of the stored trials")
+    add_run_arguments(parser, __file__, SAMPLERS, seeds=10)
     parser.add_argument("--figure", type=Path, help="file for a figure of the convergence")
     options = begin(parser, arguments)
     problems = problems_of(options.data)
     if missing := set(options.problems or ()) - set(problems):
         raise SystemExit(f"no problem {sorted(missing)}; available: {list(problems)}; --data adds more")
     problems = {name: problems[name] for name in options.problems or problems}
-    if not options.report:
-        for sampler in options.samplers:
-            run_all(problems, sampler, options.seeds, options.budget, options.output, options.jobs)
-    trials = read_trials(options.output, options.samplers)
-    trials = trials[trials["problem"].isin([*problems]) & (trials["seed"] < options.seeds)]
+    trials = trials_of(problems, options)
     print(report(trials, problems, options.samplers, options.budget))
     if options.figure:
         draw_convergence(trials, problems, options.samplers, options.figure)

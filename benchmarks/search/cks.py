@@ -30,8 +30,9 @@ import numpy as np
 import pandas as pd
 
 from benchmarks.common.command_line import begin, command_parser
-from benchmarks.common.fitted_kernels import predictions
-from benchmarks.common.kernel_searches import (
+from benchmarks.common.results import ResultFile, add_result_arguments, markdown, standard_error
+from benchmarks.search.fitted_kernels import predictions
+from benchmarks.search.kernel_searches import (
     METHODS,
     add_search_arguments,
     fits_until_best,
@@ -39,7 +40,6 @@ from benchmarks.common.kernel_searches import (
     search_options,
     unit_inputs,
 )
-from benchmarks.common.studies import append, begin_table, line, standard_error
 
 FOLDS = 10
 PAPER = {
@@ -103,27 +103,27 @@ def run(key: dict[str, Any], table: Table, settings: dict[str, Any], nuts: bool)
     for use, predictive in predictions(found, inputs.iloc[test], nuts=nuts).items():
         scores = predictive.scores(table.y[test])
         rows.append(row | {"use": use, "mse": scores["rmse"] ** 2, "nll": -scores["log_density"]})
-    return [{column: one[column] for column in COLUMNS} for one in rows]
+    return rows
 
 
 def report(rows: pd.DataFrame) -> str:
     """Return a Markdown table of means and standard errors over folds, also of differences to SE on the same folds."""
     heads = ["data", "method", "base, fits", "use", "folds", "MSE", "NLL", "MSE - SE", "NLL - SE", "leaves", "s"]
-    lines = [f"| {' | '.join(heads)} |", "|---" * len(heads) + "|"]
+    lines = []
     for (data, coding), some in rows.groupby(["data", "coding"], sort=False):
         plain = some[some["method"] == "SE"].drop_duplicates(["shuffle", "fold"]).set_index(["shuffle", "fold"])
         for key, group in some.groupby([*KEYS[4:], "use"], sort=False):
             method, budget, base, score, restarts, most, use = key
             own = group.set_index(["shuffle", "fold"])
             measures = [own["mse"], own["nll"], *((own[name] - plain[name]).dropna() for name in ("mse", "nll"))]
-            cells = [f"{data}, {coding} | {method}, {score}, {restarts} starts, {most} leaves"]
-            cells += [f"{base}, {budget} | {use} | {len(own)}"]
+            cells = [f"{data}, {coding}", f"{method}, {score}, {restarts} starts, {most} leaves"]
+            cells += [f"{base}, {budget}", use, str(len(own))]
             cells += [f"{m.mean():.3f} ± {standard_error(m):.3f}" for m in measures]
             cells += [f"{own['expression'].str.count('[+*]').mean() + 1:.1f}", f"{own['seconds'].mean():.0f}"]
-            lines.append(f"| {' | '.join(cells)} |")
+            lines.append(cells)
         for method, (mse, nll) in PAPER[data].items():
-            lines.append(f"| {data} | paper: {method} | | | 10 | {mse:.3f} | {nll:.3f} | | | | |")
-    return "\n".join(lines)
+            lines.append([data, f"paper: {method}", "", "", "10", f"{mse:.3f}", f"{nll:.3f}", "", "", "", ""])
+    return markdown(heads, lines)
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -136,24 +136,18 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--folds", nargs="+", type=int, default=list(range(FOLDS)), help="folds, from 0")
     add_search_arguments(parser, budget=60, base=("SE", "RQ"), single=True)
     parser.add_argument("--nuts", action="store_true", help="also sample the hyperparameters of the best kernel")
-    parser.add_argument("--output", type=Path, default=Path(__file__).parent / "results", help="folder of the file")
-    parser.add_argument("--report", action="store_true", help="run nothing; print the table of the stored rows")
+    add_result_arguments(parser, __file__)
     options = begin(parser, arguments)
-    path = options.output / "cks.csv"
+    file = ResultFile(options.output / "cks.csv", KEYS, COLUMNS)
     settings = search_options(options)
-    rows = begin_table(path, COLUMNS)
-    done = {tuple(map(str, key)) for key in rows[KEYS].itertuples(index=False, name=None)}
     base = " ".join(options.base) + (" single" if options.single else "")
-    datasets = [] if options.report else options.datasets
-    for name, shuffle, fold, method in product(datasets, options.shuffles, options.folds, options.methods):
-        values = (name, options.coding, shuffle, fold, method, options.budget, base)
-        key = dict(zip(KEYS, (*values, options.score, options.restarts, options.max_leaves), strict=True))
-        if tuple(map(str, key.values())) in done:
-            continue
-        for row in run(key, load(name, options.data, options.coding, shuffle), settings, options.nuts):
-            append(path, row)
-            print(line(row), flush=True)
-    rows = begin_table(path, COLUMNS)
+    fixed = (options.budget, base, options.score, options.restarts, options.max_leaves)
+    runs = product(options.datasets, [options.coding], options.shuffles, options.folds, options.methods)
+    for values in [] if options.report else file.missing((*each, *fixed) for each in runs):
+        key = dict(zip(KEYS, values, strict=True))
+        table = load(key["data"], options.data, key["coding"], key["shuffle"])
+        file.append(run(key, table, settings, options.nuts))
+    rows = file.rows()
     print(report(rows[rows["data"].isin(options.datasets)]))
 
 

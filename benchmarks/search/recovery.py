@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator, Sequence
-from pathlib import Path
+from itertools import chain, product
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -25,8 +25,9 @@ import pandas as pd
 from ConfigSpace import ConfigurationSpace
 
 from benchmarks.common.command_line import begin, command_parser
-from benchmarks.common.fitted_kernels import FittedKernel
-from benchmarks.common.kernel_searches import (
+from benchmarks.common.results import ResultFile, add_result_arguments, markdown, standard_error
+from benchmarks.search.fitted_kernels import FittedKernel
+from benchmarks.search.kernel_searches import (
     METHODS,
     add_search_arguments,
     fit_expression,
@@ -34,11 +35,9 @@ from benchmarks.common.kernel_searches import (
     kernel_search,
     search_options,
 )
-from benchmarks.common.studies import append, begin_table, line, standard_error
-from slayr_py.inference.model import Model
-from slayr_py.inference.scores import Scores
+from slayr_py.inference import Model, NormalCoordinates
 from slayr_py.kernels import Composite
-from slayr_py.kernels.expression import Leaf, Product, Sum, canonical, distribute, leaves, parse, spell
+from slayr_py.kernels.expressions import Leaf, Node, Product, Sum, canonical, leaves, parse, spell
 
 DOCUMENT = ("RQ * RQ", "PER * RQ * LIN * LIN", "LIN * RQ * LIN + PER * LIN + RQ * SE")
 CKS = {
@@ -87,7 +86,7 @@ class Problem(NamedTuple):
         x = (x - x.min(axis=0)) / np.ptp(x, axis=0)
         kernel = Composite(self.truth)
         model = Model(ConfigurationSpace({f"x{i + 1}": (0.0, 1.0) for i in range(self.inputs)}), kernel)
-        scores = Scores(model.hyperparameters)
+        scores = NormalCoordinates(model.hyperparameters)
         theta = scores.theta(rng.standard_normal((1, scores.size)))
         points = model.encoder.encode(x)
         covariance = kernel.cross(points, points, theta)[0]
@@ -115,17 +114,24 @@ def problems(cks_kernels: bool, seeds: int) -> Iterator[Problem]:
             yield from (Problem(truth, d, "sd 0.1", seed) for truth in DOCUMENT for d in (1, 2))
 
 
+def products(node: Node) -> list[tuple[Leaf, ...]]:
+    """Return the factors of each term of the expression when it is multiplied out."""
+    if isinstance(node, Sum):
+        return [factors for term in node.terms for factors in products(term)]
+    if isinstance(node, Product):
+        return [tuple(chain.from_iterable(parts)) for parts in product(*map(products, node.factors))]
+    return [(node,)]
+
+
 def multiplied_out(expression: str, inputs: int) -> list[str]:
     """Return the products of an expression as sorted texts; SE factors become one on all their columns."""
     everything = tuple(f"x{i + 1}" for i in range(inputs))
-    node = distribute(canonical(parse(expression)))
     texts = []
-    for term in node.terms if isinstance(node, Sum) else (node,):
-        factors = list(term.factors if isinstance(term, Product) else (term,))
-        smooth = {column for one in factors if one.name == "SE" for column in one.columns or everything}
-        rest = [one for one in factors if one.name != "SE"]
+    for factors in products(canonical(parse(expression))):
+        smooth = {column for leaf in factors if leaf.name == "SE" for column in leaf.columns or everything}
+        rest = [leaf for leaf in factors if leaf.name != "SE"]
         merged = [Leaf("SE", tuple(sorted(smooth)))] if smooth else []
-        texts.append(" * ".join(sorted(spell(Leaf(one.name, one.columns or everything)) for one in [*rest, *merged])))
+        texts.append(" * ".join(sorted(spell(Leaf(leaf.name, leaf.columns or everything)) for leaf in rest + merged)))
     return sorted(texts)
 
 
@@ -168,7 +174,7 @@ def run(problem: Problem, method: str, n: int, settings: dict[str, Any]) -> dict
     fitted = FittedKernel(found, expression)
     row = problem._asdict() | {"method": method, "budget": settings["budget"]}
     row |= errors(data, fitted.covariance(), fitted.noise)
-    row |= {
+    return row | {
         "canonical": expression == Composite(problem.truth).canonical,
         "equivalent": multiplied_out(expression, problem.inputs) == multiplied_out(problem.truth, problem.inputs),
         "columns": columns_of(expression, problem.inputs) == columns_of(problem.truth, problem.inputs),
@@ -178,21 +184,20 @@ def run(problem: Problem, method: str, n: int, settings: dict[str, Any]) -> dict
         "seconds": round(time.perf_counter() - started, 1),
         "expression": expression,
     }
-    return {name: row[name] for name in COLUMNS}
 
 
 def report(rows: pd.DataFrame) -> str:
     """Return a Markdown table of means and standard errors over seeds."""
     heads = ["kernel", "inputs", "noise", "method", "seeds", "Frobenius", "centred", "Hellinger", "Bhattacharyya"]
     heads += ["exact", "equivalent", "inputs right", "leaves", "fits", "fits to the best", "s"]
-    lines = [f"| {' | '.join(heads)} |", "|---" * len(heads) + "|"]
+    lines = []
     for (truth, inputs, noise, method, budget), some in rows.groupby([k for k in KEYS if k != "seed"], sort=False):
-        cells = [f"{truth} | {inputs} | {noise} | {method}, {budget} | {len(some)}"]
+        cells = [truth, str(inputs), noise, f"{method}, {budget}", str(len(some))]
         cells += [f"{some[name].mean():.3g} ± {standard_error(some[name]):.2g}" for name in ERRORS]
         cells += [f"{some[name].astype(float).mean():.2f}" for name in ("canonical", "equivalent", "columns")]
         cells += [f"{some[name].mean():.1f}" for name in ("leaves", "fits", "fits_to_best", "seconds")]
-        lines.append(f"| {' | '.join(cells)} |")
-    return "\n".join(lines)
+        lines.append(cells)
+    return markdown(heads, lines)
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -204,23 +209,18 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--seeds", type=int, default=10, help="draws of each kernel (default: %(default)s)")
     parser.add_argument("--size", type=int, help="observations (default: 200, with --cks-kernels 300)")
     add_search_arguments(parser, budget=100, base=("SE", "RQ", "PER", "LIN"), single=False)
-    parser.add_argument("--output", type=Path, default=Path(__file__).parent / "results", help="folder of the file")
-    parser.add_argument("--report", action="store_true", help="run nothing; print the table of the stored rows")
+    add_result_arguments(parser, __file__)
     options = begin(parser, arguments)
-    path = options.output / "recovery.csv"
+    file = ResultFile(options.output / "recovery.csv", KEYS, COLUMNS)
     settings = search_options(options)
     if options.cks_kernels:
         settings["single"] = True
-    rows = begin_table(path, COLUMNS)
-    done = {tuple(map(str, key)) for key in rows[KEYS].itertuples(index=False, name=None)}
-    for problem in problems(options.cks_kernels, 0 if options.report else options.seeds):
-        for method in options.methods:
-            if tuple(map(str, (*problem, method, options.budget))) in done:
-                continue
-            row = run(problem, method, options.size or (300 if options.cks_kernels else 200), settings)
-            append(path, row)
-            print(line({name: row[name] for name in (*KEYS, *ERRORS, "seconds", "expression")}), flush=True)
-    rows = begin_table(path, COLUMNS)
+    size = options.size or (300 if options.cks_kernels else 200)
+    runs = product(problems(options.cks_kernels, options.seeds), options.methods)
+    keys = ((*problem, method, options.budget) for problem, method in runs)
+    for *problem, method, _ in [] if options.report else file.missing(keys):
+        file.append([run(Problem(*problem), method, size, settings)])
+    rows = file.rows()
     kernels = CKS if options.cks_kernels else DOCUMENT
     print(report(rows[rows["truth"].isin(list(kernels)) & rows["method"].isin(options.methods)]))
 

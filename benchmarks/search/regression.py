@@ -23,6 +23,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
+from itertools import product
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -31,8 +32,9 @@ import pandas as pd
 from sklearn.datasets import load_diabetes
 
 from benchmarks.common.command_line import begin, command_parser
-from benchmarks.common.fitted_kernels import predictions
-from benchmarks.common.kernel_searches import (
+from benchmarks.common.results import ResultFile, add_result_arguments, markdown, standard_error
+from benchmarks.search.fitted_kernels import predictions
+from benchmarks.search.kernel_searches import (
     METHODS,
     add_search_arguments,
     fits_until_best,
@@ -40,7 +42,6 @@ from benchmarks.common.kernel_searches import (
     search_options,
     unit_inputs,
 )
-from benchmarks.common.studies import append, begin_table, line, standard_error
 
 DATASETS = ("diabetes", "mauna", "mauna-future", "protein")
 KEYS = ["data", "split", "method", "budget", "base", "score"]
@@ -78,30 +79,24 @@ def split(name: str, n: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
     return rows[: int(0.8 * n)], rows[int(0.9 * n) :]
 
 
-def run(name: str, table: Table, seed: int, method: str, settings: dict[str, Any], nuts: bool) -> list[dict[str, Any]]:
+def run(key: dict[str, Any], table: Table, settings: dict[str, Any], nuts: bool) -> list[dict[str, Any]]:
     """Return the rows of one search."""
-    train, test = split(name, len(table.y), seed)
+    train, test = split(key["data"], len(table.y), key["split"])
     started = time.perf_counter()
     space, inputs = unit_inputs(table.inputs)
-    found = kernel_search(space, method, seed + 1, **settings).run(inputs.iloc[train], table.y[train], progress=False)
-    row = {"data": name, "split": seed, "method": method, **key_of(settings), "n_train": len(train)}
-    row |= {"fits": len(found.unique), "fits_to_best": fits_until_best(found)}
+    search = kernel_search(space, key["method"], key["split"] + 1, **settings)
+    found = search.run(inputs.iloc[train], table.y[train], progress=False)
+    row = key | {"n_train": len(train), "fits": len(found.unique), "fits_to_best": fits_until_best(found)}
     row |= {"seconds": round(time.perf_counter() - started, 1), "expression": found.best.expression}
     row["best"] = found.unique[settings["score"]].iloc[0]
     uses = predictions(found, inputs.iloc[test], nuts=nuts)
-    rows = [row | {"use": use} | one.scores(table.y[test]) for use, one in uses.items()]
-    return [{column: one[column] for column in COLUMNS} for one in rows]
-
-
-def key_of(settings: dict[str, Any]) -> dict[str, Any]:
-    base = " ".join(settings["base"]) + (" single" if settings["single"] else "")
-    return {"budget": settings["budget"], "base": base, "score": settings["score"]}
+    return [row | {"use": use} | predictive.scores(table.y[test]) for use, predictive in uses.items()]
 
 
 def report(rows: pd.DataFrame) -> str:
     """Return a Markdown table of means and standard errors over splits; nRMSE is the ratio to SE on the same split."""
     heads = ["data", "method", "use", "splits", "RMSE", "nRMSE", "log density", "- SE", "leaves", "fits to best", "s"]
-    lines = [f"| {' | '.join(heads)} |", "|---" * len(heads) + "|"]
+    lines = []
     for data, some in rows.groupby("data", sort=False):
         plain = some[some["method"] == "SE"].drop_duplicates("split").set_index("split")[["rmse", "log_density"]]
         groups = ["method", "budget", "base", "score", "use"]
@@ -110,12 +105,12 @@ def report(rows: pd.DataFrame) -> str:
             ratio = own["rmse"] / plain["rmse"]
             difference = own["log_density"] - plain["log_density"]
             measures = [own["rmse"], ratio.dropna(), own["log_density"], difference.dropna()]
-            cells = [f"{data} | {method}, {budget}, {score} | {use} | {len(own)}"]
+            cells = [data, f"{method}, {budget}, {score}", use, str(len(own))]
             cells += [f"{m.mean():.4g} ± {standard_error(m):.2g}" for m in measures]
             factors = own["expression"].str.count(r"[+*]").mean() + 1
             cells += [f"{factors:.1f}", f"{own['fits_to_best'].mean():.0f}", f"{own['seconds'].mean():.0f}"]
-            lines.append(f"| {' | '.join(cells)} |")
-    return "\n".join(lines)
+            lines.append(cells)
+    return markdown(heads, lines)
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -126,23 +121,16 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--splits", type=int, default=20, help="splits per data set (default: %(default)s)")
     add_search_arguments(parser, budget=100, base=("SE", "RQ", "PER", "LIN"), single=False)
     parser.add_argument("--nuts", action="store_true", help="also sample the hyperparameters of the best kernel")
-    parser.add_argument("--output", type=Path, default=Path(__file__).parent / "results", help="folder of the file")
-    parser.add_argument("--report", action="store_true", help="run nothing; print the table of the stored rows")
+    add_result_arguments(parser, __file__)
     options = begin(parser, arguments)
-    path = options.output / "regression.csv"
+    file = ResultFile(options.output / "regression.csv", KEYS, COLUMNS)
     settings = search_options(options)
-    rows = begin_table(path, COLUMNS)
-    done = {tuple(map(str, key)) for key in rows[KEYS].itertuples(index=False, name=None)}
-    for name in [] if options.report else options.datasets:
-        table = load(name, options.data)
-        for seed in range(options.splits):
-            for method in options.methods:
-                if tuple(map(str, (name, seed, method, *key_of(settings).values()))) in done:
-                    continue
-                for row in run(name, table, seed, method, settings, options.nuts):
-                    append(path, row)
-                    print(line(row), flush=True)
-    rows = begin_table(path, COLUMNS)
+    base = " ".join(options.base) + (" single" if options.single else "")
+    runs = product(options.datasets, range(options.splits), options.methods, [options.budget], [base], [options.score])
+    for values in [] if options.report else file.missing(runs):
+        key = dict(zip(KEYS, values, strict=True))
+        file.append(run(key, load(key["data"], options.data), settings, options.nuts))
+    rows = file.rows()
     print(report(rows[rows["data"].isin(options.datasets)]))
 
 

@@ -22,7 +22,8 @@ from sklearn.datasets import make_friedman1
 
 import slayr_py as sl
 from benchmarks.common.command_line import begin, command_parser
-from benchmarks.common.kernel_searches import SEARCHES, fit_expression, kernel_search, unit_inputs
+from benchmarks.common.results import markdown
+from benchmarks.search.kernel_searches import SEARCHES, fit_expression, kernel_search, unit_inputs
 from benchmarks.search.recovery import Problem
 from benchmarks.search.regression import load
 
@@ -31,7 +32,7 @@ SPARSE = ("SE", "SE + RQ")
 INDUCING = 100
 
 
-def time_search(strategy: str, n: int, budget: int, jobs: int) -> str:
+def time_search(strategy: str, n: int, budget: int, jobs: int) -> list[str]:
     """Return a row of the first table."""
     data = Problem(TRUTH, 1, "sd 0.1", 0).data(n)
     options = {"budget": budget, "base": ["SE", "RQ", "PER", "LIN"], "restarts": 3, "jobs": jobs}
@@ -41,11 +42,10 @@ def time_search(strategy: str, n: int, budget: int, jobs: int) -> str:
     table = found.unique
     rest = seconds - table["seconds"].sum() / jobs
     cells = [strategy, str(len(table)), f"{seconds:.1f}", f"{table['seconds'].sum():.1f}", f"{rest:.1f}"]
-    cells += [f"{table['seconds'].median():.2f}", f"{table['leaves'].mean():.1f}", f"{found.best.expression}"]
-    return f"| {' | '.join(cells)} |"
+    return [*cells, f"{table['seconds'].median():.2f}", f"{table['leaves'].mean():.1f}", found.best.expression]
 
 
-def time_sparse(expression: str, inputs: pd.DataFrame, y: np.ndarray) -> str:
+def time_sparse(expression: str, inputs: pd.DataFrame, y: np.ndarray) -> list[str]:
     """Return a row of the second table."""
     space, scaled = unit_inputs(inputs)
     started = time.perf_counter()
@@ -55,7 +55,7 @@ def time_sparse(expression: str, inputs: pd.DataFrame, y: np.ndarray) -> str:
     fitted = time.perf_counter()
     posterior.predict(scaled)
     seconds = [mode - started, fitted - mode, time.perf_counter() - fitted]
-    return f"| {expression} | {len(y)} | {' | '.join(f'{s:.1f}' for s in seconds)} |"
+    return [expression, str(len(y)), *(f"{s:.1f}" for s in seconds)]
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -67,18 +67,17 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--data", type=Path, help="folder of the protein data")
     parser.add_argument("--sparse-size", type=int, default=45730, help="rows of a sparse fit (default: %(default)s)")
     options = begin(parser, arguments)
-    print("| strategy | fits | seconds | fits, s | rest, s | median fit | leaves | best |\n" + "|---" * 8 + "|")
-    for strategy in options.strategies:
-        print(time_search(strategy, options.size, options.budget, options.jobs), flush=True)
+    searches = [time_search(strategy, options.size, options.budget, options.jobs) for strategy in options.strategies]
+    print(markdown(["strategy", "fits", "seconds", "fits, s", "rest, s", "median fit", "leaves", "best"], searches))
     if options.data is not None:
         inputs, y = load("protein", options.data)
     else:
         points, y = make_friedman1(options.sparse_size, 9, noise=1.0, random_state=0)
         inputs = pd.DataFrame(points, columns=[f"x{i + 1}" for i in range(9)])
-    print("\n| expression | n | modes of it and of SE, s | draws, s | predictions at n, s |\n" + "|---" * 5 + "|")
-    for expression in SPARSE:
-        rows = slice(options.sparse_size)
-        print(time_sparse(expression, inputs.iloc[rows], y[rows]), flush=True)
+    rows = slice(options.sparse_size)
+    fits = [time_sparse(expression, inputs.iloc[rows], y[rows]) for expression in SPARSE]
+    heads = ["expression", "n", "modes of it and of SE, s", "draws, s", "predictions at n, s"]
+    print("\n" + markdown(heads, fits))
 
 
 if __name__ == "__main__":

@@ -101,7 +101,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         if options.cases not in name:
             continue
         train = gp.encoder.encode(configs)
-        data = gp.stan_data(train, (y - y.mean()) / y.std(ddof=1), train[:0])
+        data = gp.model.stan_data(train, (y - y.mean()) / y.std(ddof=1), train[:0])
         for _ in range(options.repeats):
             row = {"case": name, "accelerated": gradient(gp.kernel.program, data, "accelerated")}
             row |= {"readable": gradient(gp.kernel.program, data, "readable")} if options.readable else {}

@@ -73,7 +73,9 @@ def measure(n: int, dimensions: int, levels: int, draws: int) -> dict[str, float
     warnings.simplefilter("ignore")
     gp, configs, y = problem(n, dimensions, levels)
     train = gp.encoder.encode(configs)
-    row = {"gradient": 1e3 * gradient(gp.kernel.program, gp.stan_data(train, y - y.mean(), train[:0]), "accelerated")}
+    row = {
+        "gradient": 1e3 * gradient(gp.kernel.program, gp.model.stan_data(train, y - y.mean(), train[:0]), "accelerated")
+    }
     options = {"chains": 4, "warmup": 300, "draws": draws // 4}
     if n <= _LARGEST_FIT:
         started = time.perf_counter()

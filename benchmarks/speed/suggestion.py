@@ -56,11 +56,11 @@ class Slayr:
 
     def __init__(self, method: str) -> None:
         self.sampler = StanGPSampler(PROBLEMS["hartmann6"][0], method=method)
-        self.sampler.prepare()
-        self.options = self.sampler.fit_options
+        self.sampler.strategy.prepare()
+        self.options = self.sampler.options.fit
 
     def __call__(self, n: int, seed: int) -> dict[str, Any]:
-        gp = self.sampler.gp
+        gp = self.sampler.strategy.surrogate.gp
         (configs, y) = hartmann6(n)
         before = gp.fit(configs[:-1], y[:-1], seed=seed, options=self.options.updated(method="nuts"))
         start = before.warm_start()

@@ -9,7 +9,7 @@ from slayr_py.acquisition.criteria import (
     from_name,
     names,
 )
-from slayr_py.acquisition.feasibility import Gate as Gate
+from slayr_py.acquisition.feasibility import Feasibility as Feasibility
 from slayr_py.acquisition.functions import (
     beta_schedule,
     expected_improvement,

@@ -9,11 +9,11 @@ from numpy.typing import NDArray
 
 from slayr_py.acquisition.identity import distinct
 from slayr_py.acquisition.neighbourhood import Neighbourhood
-from slayr_py.inference import Posterior, StackedPosterior
+from slayr_py.inference import Posterior
 from slayr_py.space import Encoded, Encoder, Fixed, FloatArray
 
 _ENUMERATED = 10_000  # discrete spaces of at most so many genotypes are enumerated
-_BATCHES = 50  # most batches of genotypes drawn until there are enough valid ones
+_BATCHES = 50  # at most so many batches of genotypes are drawn to get enough valid ones
 _INCUMBENT = 50
 _OTHERS = 4
 _OTHER = 10  # perturbations of the incumbent; further best points, perturbations of each
@@ -55,7 +55,7 @@ class Candidates:
 
 
 def candidates(
-    posterior: Posterior | StackedPosterior,
+    posterior: Posterior,
     rng: np.random.Generator,
     wanted: int,
     fixed: Fixed | None = None,
@@ -75,15 +75,15 @@ def candidates(
     genotypes[len(best) :] = perturbed(encoder, genotypes[len(best) :], rng)
     if fixed is not None:
         genotypes = np.vstack([genotypes, fixed.example])  # there may be few others
-    found = Candidates.of(encoder, genotypes, fixed)
+    pool = Candidates.of(encoder, genotypes, fixed)
     everything = enumeration(encoder, fixed=fixed)
     if everything is not None:
-        return found.joined(Candidates.of(encoder, everything, fixed))
+        return pool.joined(Candidates.of(encoder, everything, fixed))
     for _ in range(_BATCHES):
-        found = found.joined(Candidates.of(encoder, _uniform(encoder, wanted, rng), fixed))
-        if len(found) >= wanted:
+        pool = pool.joined(Candidates.of(encoder, _uniform(encoder, wanted, rng), fixed))
+        if len(pool) >= wanted:
             break
-    return found
+    return pool
 
 
 def perturbed(encoder: Encoder, centres: FloatArray, rng: np.random.Generator) -> FloatArray:
@@ -109,10 +109,8 @@ def perturbed(encoder: Encoder, centres: FloatArray, rng: np.random.Generator) -
 def enumeration(encoder: Encoder, limit: int = _ENUMERATED, fixed: Fixed | None = None) -> FloatArray | None:
     """Return all genotypes of a space with the fixed values, or None if there are more than ``limit``."""
     known = {} if fixed is None else dict(zip(fixed.columns.tolist(), fixed.unit_values, strict=True))
-    sizes = [
-        1 if j in known else np.inf if d.kind == "float" else d.upper - d.lower + 1
-        for j, d in enumerate(encoder.dimensions)
-    ]
+    free = [d for j, d in enumerate(encoder.dimensions) if j not in known]
+    sizes = [np.inf if d.kind == "float" else d.upper - d.lower + 1 for d in free]
     if np.prod(sizes, dtype=np.float64) > limit:
         return None
     axes = [

@@ -1,4 +1,4 @@
-"""Acquisition criteria with gradients, for the maximiser.
+"""Acquisition functions with gradients, for the maximiser.
 
 Symbols
 -------
@@ -12,6 +12,7 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
+from dataclasses import dataclass, fields
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
@@ -25,6 +26,7 @@ from slayr_py.acquisition.functions import (
     log_expected_improvement,
     log_h,
     log_h_over_phi,
+    log_mean_exp,
     log_mills,
     lower_confidence_bound,
     probability_of_improvement,
@@ -37,6 +39,8 @@ _SMALLEST_VARIANCE = 1e-20  # for targets with variance 1; keeps the logarithm f
 
 _NEGLIGIBLE = 1e-3  # expected improvement in standard deviations of the targets, or probability of improvement
 
+_BY_NAME: dict[str, type[Acquisition]] = {}
+
 
 class State(NamedTuple):
     """State of the loop: smallest value so far, iteration from 1, dimensionality of the space."""
@@ -46,8 +50,12 @@ class State(NamedTuple):
     dimension: int
 
 
+@dataclass(frozen=True)
 class Acquisition(ABC):
     """A criterion whose maximum is the next configuration.
+
+    A subclass with a ``name`` is registered under it. The fields of a subclass are its options: numbers or None, which
+    studies store.
 
     Attributes
     ----------
@@ -59,17 +67,22 @@ class Acquisition(ABC):
     name: ClassVar[str]
     negligible: ClassVar[float] = -np.inf
 
+    def __init_subclass__(cls, **arguments: Any) -> None:
+        super().__init_subclass__(**arguments)
+        if "name" in vars(cls):
+            _BY_NAME[cls.name] = cls
+
     @abstractmethod
     def value(self, mean: FloatArray, sd: FloatArray, state: State) -> FloatArray:
         """Return the criterion at m points, (m,), from moments (s, m)."""
 
-    @abstractmethod
-    def score(self, mean: FloatArray, variance: FloatArray, state: State) -> FloatArray:
-        """Return a monotone transform of the criterion that is better to maximise, (m,)."""
+    def transformed(self, mean: FloatArray, variance: FloatArray, state: State) -> FloatArray:
+        """Return an increasing function of the criterion that is easier to maximise, (m,): the criterion by default."""
+        return self.value(mean, np.sqrt(variance), state)
 
     @abstractmethod
-    def score_gradient(self, moments: Moments, state: State) -> tuple[FloatArray, FloatArray]:
-        """Return the score (m,) and its gradient (m, d)."""
+    def transformed_with_gradient(self, moments: Moments, state: State) -> tuple[FloatArray, FloatArray]:
+        """Return `transformed`, (m,), and its gradient (m, d)."""
 
     def error(self, mean: FloatArray, sd: FloatArray, state: State, chains: Sequence[Chains]) -> float:
         """Return the Monte Carlo standard error of the criterion at one point, from moments (s,).
@@ -79,12 +92,9 @@ class Acquisition(ABC):
         """
         return _error_of_mean(self.value(mean[None], sd[None], state), chains)
 
-    def options(self) -> dict[str, float | None]:
-        """Return the arguments from which this criterion can be made again, as plain JSON."""
-        return {}
-
-    def __repr__(self) -> str:
-        return f"{type(self).__name__}({', '.join(f'{k}={v!r}' for k, v in self.options().items())})"
+    def options(self) -> dict[str, Any]:
+        """Return the options of `from_name` for an equal criterion, as plain JSON."""
+        return {field.name: getattr(self, field.name) for field in fields(self)}
 
 
 def _error_of_mean(terms: FloatArray, chains: Sequence[Chains]) -> float:
@@ -98,8 +108,31 @@ def _error_of_mean(terms: FloatArray, chains: Sequence[Chains]) -> float:
     return math.hypot(*known) if known else float("nan")
 
 
+def gradient_by_inputs(moments: Moments, by_mean: FloatArray, by_variance: FloatArray) -> FloatArray:
+    """Return the gradient (m, d) of a function of the moments from its derivatives by mean and variance (s, m)."""
+    gradient = np.einsum("sm,smd->md", by_mean, moments.mean_gradient)
+    gradient += np.einsum("sm,smd->md", by_variance, moments.variance_gradient)
+    return np.asarray(gradient)
+
+
+class NoCriterion(Acquisition):
+    """The constant 0, for a search that maximises the probability of feasibility alone."""
+
+    @override
+    def value(self, mean: FloatArray, sd: FloatArray, state: State) -> FloatArray:
+        return np.zeros(mean.shape[1])
+
+    @override
+    def transformed_with_gradient(self, moments: Moments, state: State) -> tuple[FloatArray, FloatArray]:
+        return np.zeros(moments.mean.shape[1]), np.zeros(moments.mean_gradient.shape[1:])
+
+    @override
+    def error(self, mean: FloatArray, sd: FloatArray, state: State, chains: Sequence[Chains]) -> float:
+        return float("nan")
+
+
 class _Improvement(Acquisition):
-    """Criteria that are the mean over draws of a function of z; their score is the logarithm."""
+    """Criteria that are the mean over draws of a function of z; their transform is the logarithm."""
 
     @abstractmethod
     def _log_terms(self, z: FloatArray, sd: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
@@ -113,19 +146,17 @@ class _Improvement(Acquisition):
         return _error_of_mean(terms, chains) / float(terms.mean())
 
     @override
-    def score(self, mean: FloatArray, variance: FloatArray, state: State) -> FloatArray:
+    def transformed(self, mean: FloatArray, variance: FloatArray, state: State) -> FloatArray:
         sd = np.sqrt(np.maximum(variance, _SMALLEST_VARIANCE))
-        log_terms = self._log_terms((state.best - mean) / sd, sd)[0]
-        return np.asarray(logsumexp(log_terms, axis=0) - np.log(len(mean)))
+        return log_mean_exp(self._log_terms((state.best - mean) / sd, sd)[0])
 
     @override
-    def score_gradient(self, moments: Moments, state: State) -> tuple[FloatArray, FloatArray]:
+    def transformed_with_gradient(self, moments: Moments, state: State) -> tuple[FloatArray, FloatArray]:
         sd = np.sqrt(np.maximum(moments.variance, _SMALLEST_VARIANCE))
         log_terms, by_mean, by_sd = self._log_terms((state.best - moments.mean) / sd, sd)
         total = logsumexp(log_terms, axis=0)
         share = np.exp(log_terms - total)
-        gradient = np.einsum("sm,smd->md", share * by_mean, moments.mean_gradient)
-        gradient += np.einsum("sm,smd->md", share * by_sd / (2 * sd), moments.variance_gradient)
+        gradient = gradient_by_inputs(moments, share * by_mean, share * by_sd / (2 * sd))
         return np.asarray(total - np.log(len(share))), gradient
 
 
@@ -173,6 +204,7 @@ class ProbabilityOfImprovement(_Improvement):
         return log_cdf(z), -by_z / sd, -by_z * z / sd
 
 
+@dataclass(frozen=True)
 class LowerConfidenceBound(Acquisition):
     """Lower confidence bound of the mixture with the cooling schedule of the slayR notes.
 
@@ -186,26 +218,18 @@ class LowerConfidenceBound(Acquisition):
     """
 
     name: ClassVar[str] = "lcb"
+    delta: float = 0.1
+    dimension: float | None = None
 
-    def __init__(self, delta: float = 0.1, dimension: float | None = None) -> None:
-        beta_schedule(1, dimension if dimension is not None else 1, delta)
-        self.delta = delta
-        self.dimension = dimension
-
-    @override
-    def options(self) -> dict[str, float | None]:
-        return {"delta": self.delta, "dimension": self.dimension}
+    def __post_init__(self) -> None:
+        self._beta(State(0.0, 1, 1))  # raises if an option is out of range
 
     @override
     def value(self, mean: FloatArray, sd: FloatArray, state: State) -> FloatArray:
         return lower_confidence_bound(mean, sd, self._beta(state))
 
     @override
-    def score(self, mean: FloatArray, variance: FloatArray, state: State) -> FloatArray:
-        return self.value(mean, np.sqrt(variance), state)
-
-    @override
-    def score_gradient(self, moments: Moments, state: State) -> tuple[FloatArray, FloatArray]:
+    def transformed_with_gradient(self, moments: Moments, state: State) -> tuple[FloatArray, FloatArray]:
         mean, variance, mean_gradient, variance_gradient = moments
         centre = mean.mean(axis=0)
         slope = mean_gradient.mean(axis=0)
@@ -221,15 +245,9 @@ class LowerConfidenceBound(Acquisition):
         return beta_schedule(state.t, self.dimension if self.dimension is not None else state.dimension, self.delta)
 
 
-_CRITERIA: dict[str, type[Acquisition]] = {
-    criterion.name: criterion
-    for criterion in (ExpectedImprovement, LogExpectedImprovement, ProbabilityOfImprovement, LowerConfidenceBound)
-}
-
-
 def names() -> tuple[str, ...]:
     """Return the names that :func:`from_name` accepts."""
-    return tuple(_CRITERIA)
+    return tuple(_BY_NAME)
 
 
 def from_name(name: str | Acquisition, **options: Any) -> Acquisition:
@@ -242,11 +260,11 @@ def from_name(name: str | Acquisition, **options: Any) -> Acquisition:
     """
     if isinstance(name, Acquisition):
         if options:
-            raise DataError(f"options {sorted(options)} cannot be added to {name!r}; pass them to it")
+            raise DataError(f"options {sorted(options)} cannot be added to {name!r}; pass them to its class")
         return name
-    if not isinstance(name, str) or name not in _CRITERIA:
+    if not isinstance(name, str) or name not in _BY_NAME:
         raise DataError(f"unknown acquisition {name!r}{did_you_mean(name, names())}")
     try:
-        return _CRITERIA[name](**options)
+        return _BY_NAME[name](**options)
     except TypeError as error:
         raise DataError(f"acquisition {name!r} does not take {sorted(options)}") from error

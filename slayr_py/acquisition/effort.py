@@ -1,4 +1,4 @@
-"""Settings of the search: how many configurations it scores, under how many draws, and when it stops."""
+"""Settings of the search: how many configurations it evaluates, under how many draws, and when it stops."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ class Effort(NamedTuple):
     screens : tuple of (int, int)
         For each screen the number of draws, and of candidates kept after it.
     climbs : (int, int)
-        Number of draws under which the score is maximised first, and of candidates from which it is.
+        Number of draws under which the landscape is maximised first, and of candidates from which it is.
     finals : (int, int)
-        Number of draws under which the score is maximised again, and of maxima from which it is.
+        Number of draws under which the landscape is maximised again, and of maxima from which it is.
     draws : int
         Most draws under which maxima are compared.
     gain : float
-        Least gain of the score in a round to continue (log EI, log PI, or the bound in sd of y).
+        Least gain of its value in a round to continue (log EI, log PI, or the bound in sd of y).
     """
 
     candidates: int = 2048

@@ -1,13 +1,15 @@
-"""Probability that a configuration is feasible, under the posteriors of failures and of constraints."""
+"""Probability that a configuration is feasible, under models of failures and of constraints."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.special import logsumexp
 
-from slayr_py.acquisition.functions import log_cdf, log_mills
+from slayr_py.acquisition.criteria import gradient_by_inputs
+from slayr_py.acquisition.functions import log_cdf, log_mean_exp, log_mills
 from slayr_py.inference import Posterior, Predictor
 from slayr_py.space import Encoded, FloatArray
 
@@ -22,15 +24,19 @@ _PROBIT_DRAWS = 64  # expectation propagation for each draw costs as much as the
 
 
 @dataclass(frozen=True)
-class Gate:
-    """Probability of one condition, averaged over s draws: mean(Phi(u)), u = sign (m - threshold) / sqrt(v + noise).
+class Feasibility:
+    """Probability that one model predicts feasibility, averaged over s draws.
+
+    It is mean(Phi(u)) with u = sign (m - threshold) / sqrt(v + noise).
 
     Attributes
     ----------
     predictor : Predictor
         Moments m, v (s, k) of the function that decides.
+    n_chains : int
+        Number of chains of its draws.
     sign : float
-        1 if the condition is a value above the threshold, -1 if below.
+        1 if values above the threshold are feasible, -1 if those below it are.
     threshold : float
         On the standardised scale.
     noise : float
@@ -40,43 +46,49 @@ class Gate:
     """
 
     predictor: Predictor
+    n_chains: int
     sign: float
     threshold: float
     noise: float
     wanted: float = 0.0
 
     @classmethod
-    def of(cls, posterior: Posterior, pending: Encoded, n_draws: int) -> Gate:
-        """Return the gate of a posterior, conditioned on pending configurations.
+    def of(cls, posterior: Posterior, pending: Encoded, n_draws: int) -> Feasibility:
+        """Return the feasibility by a model, conditioned on pending configurations.
 
         A probit model of success or failure has to succeed; the value of a constraint, modelled by a Gaussian
         likelihood, must not be positive.
         """
-        if posterior.model.likelihood == "probit":
+        if _is_of_success(posterior):
             predictor = posterior.predictor(min(n_draws, _PROBIT_DRAWS)).with_pending(pending)
-            return cls(predictor, 1.0, 0.0, 1.0, WANTED_SUCCESS)
+            return cls(predictor, posterior.n_chains, 1.0, 0.0, 1.0, WANTED_SUCCESS)
         predictor = posterior.predictor(n_draws).with_pending(pending)
         threshold = (0.0 - posterior.y_mean) / posterior.y_sd
-        return cls(predictor.linearised(threshold), -1.0, threshold, 0.0)
+        return cls(predictor.linearised(threshold), posterior.n_chains, -1.0, threshold, 0.0)
 
-    def subset(self, n_chains: int, n_draws: int) -> Gate:
-        """Return the gate under at most ``n_draws`` of its draws."""
-        return replace(self, predictor=self.predictor.subset(n_chains, n_draws))
+    def subset(self, n_draws: int) -> Feasibility:
+        """Return the feasibility under at most ``n_draws`` of the draws."""
+        return replace(self, predictor=self.predictor.subset(self.n_chains, n_draws))
 
     def log_probability(self, encoded: Encoded) -> FloatArray:
         """Return the log probability (k,) at k configurations."""
         mean, variance = self.predictor.moments(encoded)
-        u, _ = self._scores(mean, variance)
-        return np.asarray(logsumexp(log_cdf(u), axis=0) - np.log(len(u)))
+        return log_mean_exp(log_cdf(self._standardise(mean, variance)[0]))
 
-    def score(self, encoded: Encoded) -> FloatArray:
-        """Return what is added to the log of the acquisition, (k,)."""
+    def values(self, encoded: Encoded) -> FloatArray:
+        """Return the summand of the landscape, (k,): the log probability, steeper below the wanted probability."""
         value = self.log_probability(encoded)
         return value + _STEEPNESS * np.minimum(value - self._log_wanted, 0.0)
 
-    def score_and_gradient(self, encoded: Encoded) -> tuple[FloatArray, FloatArray]:
-        """Return the score (k,) and its derivatives by the real inputs, (k, D_real)."""
-        value, gradient = self._log_probability_and_gradient(encoded)
+    def values_and_gradients(self, encoded: Encoded) -> tuple[FloatArray, FloatArray]:
+        """Return the summand (k,) and its derivatives by the real inputs, (k, D_real)."""
+        moments = self.predictor.moments_with_gradient(encoded)
+        u, spread = self._standardise(moments.mean, moments.variance)
+        log_terms = log_cdf(u)
+        total = logsumexp(log_terms, axis=0)
+        by_u = np.exp(log_terms - total - log_mills(u))
+        gradient = gradient_by_inputs(moments, by_u * self.sign / spread, -(by_u * u / (2 * np.square(spread))))
+        value = total - np.log(len(u))
         excess = value - self._log_wanted
         weight = np.where(excess < 0, 1 + _STEEPNESS, 1.0)
         return value + _STEEPNESS * np.minimum(excess, 0.0), weight[:, None] * gradient
@@ -85,16 +97,16 @@ class Gate:
     def _log_wanted(self) -> float:
         return float(np.log(self.wanted)) if self.wanted else -np.inf
 
-    def _log_probability_and_gradient(self, encoded: Encoded) -> tuple[FloatArray, FloatArray]:
-        moments = self.predictor.moments_with_gradient(encoded)
-        u, spread = self._scores(moments.mean, moments.variance)
-        log_terms = log_cdf(u)
-        total = logsumexp(log_terms, axis=0)
-        by_u = np.exp(log_terms - total - log_mills(u))
-        gradient = np.einsum("sm,smd->md", by_u * self.sign / spread, moments.mean_gradient)
-        gradient -= np.einsum("sm,smd->md", by_u * u / (2 * np.square(spread)), moments.variance_gradient)
-        return np.asarray(total - np.log(len(u))), gradient
-
-    def _scores(self, mean: FloatArray, variance: FloatArray) -> tuple[FloatArray, FloatArray]:
+    def _standardise(self, mean: FloatArray, variance: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Return u and its denominator."""
         spread = np.sqrt(np.maximum(variance, _SMALLEST_VARIANCE) + self.noise)
         return self.sign * (mean - self.threshold) / spread, spread
+
+
+def infeasible(posterior: Posterior, values: FloatArray) -> NDArray[np.bool_]:
+    """Return where functions drawn from a model, with these values, are infeasible."""
+    return np.asarray(values < 0 if _is_of_success(posterior) else values > 0)
+
+
+def _is_of_success(posterior: Posterior) -> bool:
+    return posterior.model.likelihood == "probit"

@@ -52,7 +52,7 @@ def log_expected_improvement(mean: ArrayLike, sd: ArrayLike, best: float) -> Flo
     sd, gap, positive, z = _scaled_gap(mean, sd, best)
     with np.errstate(divide="ignore"):
         value = np.where(positive, np.log(np.where(positive, sd, 1.0)) + log_h(z), np.log(np.maximum(gap, 0.0)))
-    return _log_averaged(value)
+    return log_mean_exp(value) if value.ndim > 1 else np.asarray(value)
 
 
 def probability_of_improvement(mean: ArrayLike, sd: ArrayLike, best: float) -> FloatArray:
@@ -186,7 +186,6 @@ def _averaged(value: FloatArray) -> FloatArray:
     return np.asarray(value.mean(axis=0) if value.ndim > 1 else value)
 
 
-def _log_averaged(value: FloatArray) -> FloatArray:
-    if value.ndim <= 1:
-        return np.asarray(value)
-    return np.asarray(logsumexp(value, axis=0) - np.log(len(value)))
+def log_mean_exp(terms: FloatArray) -> FloatArray:
+    """Return the logarithm of the mean over draws, (m,), from logarithms (s, m)."""
+    return np.asarray(logsumexp(terms, axis=0) - np.log(len(terms)))

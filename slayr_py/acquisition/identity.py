@@ -49,16 +49,16 @@ class Taken:
         """Return which of m configurations are taken, (m,)."""
         if not len(self):
             return np.zeros(len(encoded), dtype=np.bool_)
-        found = np.array([key in self._keys for key in keys(encoded)], dtype=np.bool_)
+        equal = np.array([key in self._keys for key in keys(encoded)], dtype=np.bool_)
         if not self.radius:
-            return found
+            return equal
         reach = np.where([d.is_real for d in encoded.encoder.dimensions], self.radius, 0.0)
         near = np.ones((len(encoded), len(self)), dtype=np.bool_)
         for j, distance in enumerate(reach):
             both = encoded.active[:, j, None] & self.encoded.active[:, j]
             apart = np.abs(encoded.unit_values[:, j, None] - self.encoded.unit_values[:, j]) > distance
             near &= (encoded.active[:, j, None] == self.encoded.active[:, j]) & ~(both & apart)
-        return found | near.any(axis=1)
+        return equal | near.any(axis=1)
 
     @cached_property
     def _keys(self) -> frozenset[bytes]:

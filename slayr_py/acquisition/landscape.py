@@ -1,4 +1,4 @@
-"""The score as a function of the genotype, which the search maximises."""
+"""The function of the genotype that the search maximises."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from slayr_py.acquisition.criteria import Acquisition, State
-from slayr_py.acquisition.feasibility import Gate
+from slayr_py.acquisition.feasibility import Feasibility
 from slayr_py.acquisition.identity import Taken
-from slayr_py.inference import Predictor, StackedPredictor
+from slayr_py.inference import Predictor
 from slayr_py.space import Encoded, Encoder, Fixed, FloatArray
 
 _BLOCK = 2**18  # doubles in the largest array of a block of configurations: 2 MB, about one core's share of the cache
@@ -19,18 +19,19 @@ _BLOCK = 2**18  # doubles in the largest array of a block of configurations: 2 M
 
 @dataclass(frozen=True)
 class Landscape:
-    """Scores of genotypes under some draws; minus infinity where a genotype must not be suggested.
+    """Transformed criterion plus log probability of feasibility; minus infinity at genotypes not to be suggested.
 
     Attributes
     ----------
     encoder : Encoder
-    predictor : Predictor or StackedPredictor
+    predictor : Predictor
         Predictor for the draws over which the criterion is averaged.
-    criterion : Acquisition or None
-        None if only the probability of feasibility is maximised.
+    n_chains : int
+        Number of chains of these draws.
+    criterion : Acquisition
     state : State
-    gates : tuple of Gate
-        Their scores are added to that of the criterion.
+    feasibility : tuple of Feasibility
+        Their values are added to the transformed criterion.
     taken : Taken, optional
         Configurations that must not be suggested.
     relaxed : bool
@@ -41,13 +42,19 @@ class Landscape:
     """
 
     encoder: Encoder
-    predictor: Predictor | StackedPredictor
-    criterion: Acquisition | None
+    predictor: Predictor
+    n_chains: int
+    criterion: Acquisition
     state: State
-    gates: tuple[Gate, ...] = ()
+    feasibility: tuple[Feasibility, ...] = ()
     taken: Taken | None = None
     relaxed: bool = False
     fixed: Fixed | None = None
+
+    def subset(self, n_draws: int) -> Landscape:
+        """Return the landscape under at most ``n_draws`` of its draws."""
+        some = self.predictor.subset(self.n_chains, n_draws)
+        return replace(self, predictor=some, feasibility=tuple(model.subset(n_draws) for model in self.feasibility))
 
     def relax(self) -> Landscape:
         """Return the same landscape with continuous integers."""
@@ -55,8 +62,8 @@ class Landscape:
 
     @cached_property
     def continuous(self) -> NDArray[np.bool_]:
-        """Dimensions along which the score has a gradient, (D,)."""
-        # An integer on which others depend stays discrete: the score jumps where these become active or inactive.
+        """Dimensions along which the landscape has a gradient, (D,)."""
+        # An integer on which others depend stays discrete: the landscape jumps where these become active or inactive.
         parents = {name for ancestors in self.encoder.ancestors.values() for name in ancestors}
         return np.array(
             [
@@ -81,44 +88,43 @@ class Landscape:
             return Encoded(values, encoded.active, self.encoder), allowed
         return encoded, allowed & ~self.taken.contains(encoded) if self.taken is not None else allowed
 
-    def scores(self, genotypes: FloatArray) -> FloatArray:
-        """Return the scores (m,) of genotypes (m, D)."""
+    def values(self, genotypes: FloatArray) -> FloatArray:
+        """Return the values (m,) at genotypes (m, D)."""
         encoded, allowed = self.place(genotypes)
         values = np.full(len(genotypes), -np.inf)
-        values[allowed] = self.scores_of(encoded[allowed])
+        values[allowed] = self.values_of(encoded[allowed])
         return values
 
-    def scores_of(self, encoded: Encoded) -> FloatArray:
-        """Return the scores (m,) of allowed configurations."""
+    def values_of(self, encoded: Encoded) -> FloatArray:
+        """Return the values (m,) at allowed configurations."""
         values = np.empty(len(encoded))
         for rows in self._blocks(len(encoded), width=1):
-            values[rows] = sum(gate.score(encoded[rows]) for gate in self.gates)
-            if self.criterion is not None:
-                values[rows] += self.criterion.score(*self.predictor.moments(encoded[rows]), self.state)
+            values[rows] = sum(model.values(encoded[rows]) for model in self.feasibility)
+            values[rows] += self.criterion.transformed(*self.predictor.moments(encoded[rows]), self.state)
         return values
 
-    def scores_and_gradients(self, genotypes: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Return scores (m,) and gradients (m, D), which are 0 for inactive, discrete and fixed parameters."""
+    def values_and_gradients(self, genotypes: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Return values (m,) and gradients (m, D), which are 0 for inactive, discrete and fixed parameters."""
         gradients = np.zeros(genotypes.shape)
         if not self.continuous.any():
-            return self.scores(genotypes), gradients
+            return self.values(genotypes), gradients
         real = np.flatnonzero([d.is_real for d in self.encoder.dimensions])
         encoded, allowed = self.place(genotypes)
         values = np.empty(len(genotypes))
         for rows in self._blocks(len(genotypes), width=len(real)):
-            values[rows], gradients[rows, real] = self._score_and_gradient(encoded[rows])
+            values[rows], gradients[rows, real] = self._by_real_inputs(encoded[rows])
         along = encoded.active & self.continuous & self.free
         return np.where(allowed, values, -np.inf), np.where(along, gradients, 0.0)
 
-    def _score_and_gradient(self, encoded: Encoded) -> tuple[FloatArray, FloatArray]:
-        """Return the scores (m,) and their derivatives by the real inputs (m, D_real)."""
-        parts = [gate.score_and_gradient(encoded) for gate in self.gates]
-        if self.criterion is not None:
-            parts.append(self.criterion.score_gradient(self.predictor.moments_with_gradient(encoded), self.state))
+    def _by_real_inputs(self, encoded: Encoded) -> tuple[FloatArray, FloatArray]:
+        """Return the values (m,) and their derivatives by the real inputs (m, D_real)."""
+        parts = [model.values_and_gradients(encoded) for model in self.feasibility]
+        moments = self.predictor.moments_with_gradient(encoded)
+        parts.append(self.criterion.transformed_with_gradient(moments, self.state))
         values, gradients = zip(*parts, strict=True)
         return np.sum(values, axis=0), np.sum(gradients, axis=0)
 
     def _blocks(self, m: int, width: int) -> list[slice]:
-        one = self.predictor.n_draws * len(self.predictor.train) * width
-        size = max(1, _BLOCK // one)
+        doubles = self.predictor.n_draws * len(self.predictor.train) * width
+        size = max(1, _BLOCK // doubles)
         return [slice(i, i + size) for i in range(0, m, size)]

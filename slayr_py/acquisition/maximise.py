@@ -1,9 +1,9 @@
 """Find the configuration that maximises a criterion on a mixed, possibly conditional space.
 
-1. Score candidates, from the whole space and from near the best observed configurations, under few draws. Score the
-   best of them again under more draws.
-2. Maximise the score from some of the best candidates, under few draws.
-3. Score the maxima under all draws, maximise again from the best few under more draws, and return the best under all.
+1. Evaluate the landscape at candidates, from the whole space and from near the best observed configurations, under few
+   draws. Evaluate it at the best of them again under more draws.
+2. Maximise it from some of the best candidates, under few draws.
+3. Compare the maxima under all draws, maximise again from the best few under more draws, and return the best under all.
 
 :class:`Effort` has the numbers. All draws means fewer if their Cholesky factors would need more than half a gigabyte.
 """
@@ -19,14 +19,14 @@ from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 
 from slayr_py.acquisition.candidates import Candidates, candidates
-from slayr_py.acquisition.criteria import Acquisition, State, from_name
+from slayr_py.acquisition.criteria import Acquisition, NoCriterion, State, from_name
 from slayr_py.acquisition.effort import DEFAULT, Effort
-from slayr_py.acquisition.feasibility import Gate
+from slayr_py.acquisition.feasibility import Feasibility
 from slayr_py.acquisition.identity import NEIGHBOURHOOD, Taken, branches, distinct
 from slayr_py.acquisition.landscape import Landscape
 from slayr_py.acquisition.refinement import refine
 from slayr_py.errors import DataError
-from slayr_py.inference import Posterior, StackedPosterior
+from slayr_py.inference import Posterior
 from slayr_py.space import Encoded, Fixed, FloatArray
 
 _FACTORS = 2**26  # most doubles in the Cholesky factors of the draws for the final choice
@@ -45,7 +45,7 @@ class Suggestion(NamedTuple):
     mean, sd : float
         Prediction of the latent function there, in the user's units; `Prediction.centre_and_spread`.
     feasible : float
-        Probability that all conditions hold there; 1 without conditions.
+        Probability that the configuration is feasible; 1 if neither failures nor constraints are modelled.
     error : float
         Monte Carlo standard error of the criterion there: relative to the criterion for improvements, in standard
         deviations of the targets for the bound; NaN for a point estimate.
@@ -60,7 +60,7 @@ class Suggestion(NamedTuple):
 
 
 def suggest(
-    posterior: Posterior | StackedPosterior,
+    posterior: Posterior,
     acquisition: str | Acquisition = "ei",
     *,
     best: float | None,
@@ -68,7 +68,7 @@ def suggest(
     rng: np.random.Generator,
     pending: Iterable[Mapping[str, object]] = (),
     exclude: Iterable[Mapping[str, object]] = (),
-    conditions: Sequence[Posterior] = (),
+    feasibility: Sequence[Posterior] = (),
     fixed: Mapping[str, object] | Fixed | None = None,
     effort: Effort = DEFAULT,
 ) -> Suggestion:
@@ -76,7 +76,7 @@ def suggest(
 
     Parameters
     ----------
-    posterior : Posterior or StackedPosterior
+    posterior : Posterior
     acquisition : str or Acquisition
     best : float
         Best value so far, in the user's units: the smallest, or the largest if ``posterior.maximize``.
@@ -90,9 +90,9 @@ def suggest(
     exclude : iterable of configurations
         Evaluated configurations. Neither they nor their neighbours are suggested unless no other is left in the space.
         Leave it empty for a noisy objective, where evaluating a configuration twice can be useful.
-    conditions : sequence of Posterior
-        Of success (probit likelihood), and of constraints, which hold where their values are not positive. The
-        criterion is multiplied by the probability that all hold (Gardner et al. 2014); its logarithm is added to the
+    feasibility : sequence of Posterior
+        Models of success (probit likelihood), and of constraints, which hold where their values are not positive. The
+        criterion is multiplied by the probability of feasibility (Gardner et al. 2014); its logarithm is added to the
         confidence bound, in standard deviations of the targets.
     fixed : mapping of str to value, optional
         Parameters that keep these values: the criterion is maximised over the others.
@@ -102,74 +102,67 @@ def suggest(
     Raises
     ------
     DataError
-        If ``best`` is not finite, or None without conditions, or the acquisition is unknown.
+        If ``best`` is not finite, or None without models of feasibility, or the acquisition is unknown.
     SpaceError
         If no configuration has the fixed values.
     """
-    if best is None and not conditions:
-        raise DataError("best is None, and there are no conditions to fulfil; give the best value so far")
+    if best is None and not feasibility:
+        raise DataError("best is None, and no feasibility is modelled; give the best value so far")
     if best is not None and not np.isfinite(best):
         raise DataError(f"best must be finite, got {best!r}")
-    # The matrices are small: one thread is as fast, and the last bits do not depend on the machine's number of cores.
-    kept = posterior.encoder.fix(fixed, "fixed: ") if isinstance(fixed, Mapping) else fixed
-    with threadpool_limits(limits=1, user_api="blas"):
-        criterion = from_name(acquisition)
-        return _suggest(posterior, criterion, best, t, rng, list(pending), list(exclude), conditions, kept, effort)
-
-
-def _suggest(
-    posterior: Posterior | StackedPosterior,
-    criterion: Acquisition,
-    best: float | None,
-    t: int,
-    rng: np.random.Generator,
-    pending: list[Mapping[str, object]],
-    exclude: list[Mapping[str, object]],
-    conditions: Sequence[Posterior],
-    fixed: Fixed | None,
-    effort: Effort,
-) -> Suggestion:
+    criterion = from_name(acquisition)
+    if best is None:
+        criterion = NoCriterion()
     encoder = posterior.encoder
-    running = encoder.encode(pending)
-    scaled = 0.0 if best is None else (best - posterior.y_mean) / posterior.y_sd
-    state = State(scaled, t, len(encoder.names))
-    # At least one draw of each chain.
-    most = min(effort.draws, max(posterior.n_chains, _FACTORS // len(posterior.train) ** 2))
-    gates = [(Gate.of(other, running, most), other.n_chains) for other in conditions]
-    doubtful = None
-    if gates:
-        doubtful = sum(gate.log_probability(posterior.train) for gate, _ in gates) < np.log(0.5)
-    pool = candidates(posterior, rng, effort.candidates, fixed, doubtful)
-    pool, taken = _available(pool, encoder.encode(exclude).concatenate(running))
+    kept = encoder.fix(fixed, "fixed: ") if isinstance(fixed, Mapping) else fixed
+    # The matrices are small: one thread is as fast, and the last bits do not depend on the machine's number of cores.
+    with threadpool_limits(limits=1, user_api="blas"):
+        running = encoder.encode(list(pending))
+        # At least one draw of each chain.
+        most = min(effort.draws, max(posterior.n_chains, _FACTORS // len(posterior.train) ** 2))
+        models = tuple(Feasibility.of(model, running, most) for model in feasibility)
+        pool = candidates(posterior, rng, effort.candidates, kept, _doubtful(models, posterior.train))
+        pool, taken = _available(pool, encoder.encode(list(exclude)).concatenate(running))
 
-    predictor = posterior.predictor(most).with_pending(running).linearised(state.best)
+        state = State(0.0 if best is None else (best - posterior.y_mean) / posterior.y_sd, t, len(encoder.names))
+        predictor = posterior.predictor(most).with_pending(running).linearised(state.best)
+        landscape = Landscape(encoder, predictor, posterior.n_chains, criterion, state, models, taken, fixed=kept)
+        return _describe(posterior, landscape, _maximum(landscape, pool, effort))
 
-    def landscape(draws: int = most) -> Landscape:
-        some = predictor.subset(posterior.n_chains, draws)
-        subsets = tuple(gate.subset(n_chains, draws) for gate, n_chains in gates)
-        return Landscape(encoder, some, None if best is None else criterion, state, subsets, taken, fixed=fixed)
 
+def _doubtful(models: Sequence[Feasibility], train: Encoded) -> NDArray[np.bool_] | None:
+    """Return the observations (n,) that are infeasible with a probability above 1/2; None without models."""
+    return sum(model.log_probability(train) for model in models) < np.log(0.5) if models else None
+
+
+def _maximum(landscape: Landscape, pool: Candidates, effort: Effort) -> Encoded:
+    """Return the configuration with the largest value."""
     for draws, kept in effort.screens:
-        pool = pool[_descending(landscape(draws).scores_of(pool.encoded))[:kept]]
-    all_draws = landscape()
-    (few, climbs) = effort.climbs
-    (more, finals) = effort.finals
-    reached, _ = refine(landscape(few), pool.genotypes[_spread(pool.encoded)[:climbs]], effort.gain)
-    reached = reached[_descending(all_draws.scores(reached))]
-    finalists, _ = refine(landscape(more), reached[distinct(all_draws.place(reached)[0], _APART)[:finals]], effort.gain)
+        pool = pool[_descending(landscape.subset(draws).values_of(pool.encoded))[:kept]]
+    few, climbs = effort.climbs
+    more, finals = effort.finals
+    reached, _ = refine(landscape.subset(few), pool.genotypes[_spread(pool.encoded)[:climbs]], effort.gain)
+    reached = reached[_descending(landscape.values(reached))]
+    different = distinct(landscape.place(reached)[0], _APART)[:finals]
+    finalists, _ = refine(landscape.subset(more), reached[different], effort.gain)
+    return landscape.place(finalists[[np.argmax(landscape.values(finalists))]])[0]
 
-    chosen, _ = all_draws.place(finalists[[np.argmax(all_draws.scores(finalists))]])
-    mean, variance = all_draws.predictor.moments(chosen)
+
+def _describe(posterior: Posterior, landscape: Landscape, chosen: Encoded) -> Suggestion:
+    """Return the suggestion of a configuration."""
+    predictor = landscape.predictor
+    mean, variance = predictor.moments(chosen)
     sd = np.sqrt(variance)
-    predicted = all_draws.predictor.predict(chosen, posterior.y_mean, posterior.y_sd)
-    centre, spread = predicted.centre_and_spread()
-    feasible = float(np.exp(sum(gate.log_probability(chosen)[0] for gate in all_draws.gates)))
-    value = 0.0
-    error = float("nan")
-    if best is not None:
-        value = float(criterion.value(mean, sd, state)[0])
-        error = criterion.error(mean[:, 0], sd[:, 0], state, posterior.chains(len(mean)))
-    return Suggestion(encoder.decode(chosen)[0], value, float(centre[0]), float(spread[0]), error, feasible)
+    centre, spread = predictor.predict(chosen, posterior.y_mean, posterior.y_sd).centre_and_spread()
+    criterion = landscape.criterion
+    return Suggestion(
+        posterior.encoder.decode(chosen)[0],
+        float(criterion.value(mean, sd, landscape.state)[0]),
+        float(centre[0]),
+        float(spread[0]),
+        criterion.error(mean[:, 0], sd[:, 0], landscape.state, posterior.chains(len(mean))),
+        float(np.exp(sum(model.log_probability(chosen)[0] for model in landscape.feasibility))),
+    )
 
 
 def _available(pool: Candidates, evaluated: Encoded) -> tuple[Candidates, Taken | None]:
@@ -185,8 +178,8 @@ def _available(pool: Candidates, evaluated: Encoded) -> tuple[Candidates, Taken 
     return pool, None
 
 
-def _descending(scores: FloatArray) -> NDArray[np.intp]:
-    return np.argsort(-scores, kind="stable")
+def _descending(values: FloatArray) -> NDArray[np.intp]:
+    return np.argsort(-values, kind="stable")
 
 
 def _spread(encoded: Encoded) -> NDArray[np.intp]:

@@ -14,9 +14,9 @@ _ROUNDS = 200
 
 
 def refine(landscape: Landscape, starts: FloatArray, gain: float) -> tuple[FloatArray, FloatArray]:
-    """Maximise the score from genotypes (m, D) until no step improves it.
+    """Maximise a landscape from genotypes (m, D) until no step improves it.
 
-    Integers move continuously first. If the result of a start has a lower score after rounding them, the start itself
+    Integers move continuously first. If the result of a start has a lower value after rounding them, the start itself
     is used again. Then all continue with discrete steps.
 
     Parameters
@@ -24,18 +24,18 @@ def refine(landscape: Landscape, starts: FloatArray, gain: float) -> tuple[Float
     landscape : Landscape
     starts : (m, D) float64
     gain : float
-        Least gain of the score in a step to continue.
+        Least gain of the value in a step to continue.
 
     Returns
     -------
     genotypes : (m, D) float64
-    scores : (m,) float64
-        Never smaller than the score of the start.
+    values : (m,) float64
+        Never smaller than the value at the start.
     """
     relaxed = landscape.relax()
     if np.any(relaxed.continuous != landscape.continuous):
         between, _ = _alternate(relaxed, starts, gain)
-        better = landscape.scores(between) >= landscape.scores(starts)
+        better = landscape.values(between) >= landscape.values(starts)
         starts = np.where(better[:, None], between, starts)
     return _alternate(landscape, starts, gain)
 
@@ -48,7 +48,7 @@ def _alternate(landscape: Landscape, starts: FloatArray, gain: float) -> tuple[F
     """
     neighbourhood = Neighbourhood(landscape.encoder)
     upper = np.array([1.0 if d.is_real else d.upper for d in landscape.encoder.dimensions])
-    ascent = Ascent(landscape.scores_and_gradients, starts, upper)
+    ascent = Ascent(landscape.values_and_gradients, starts, upper)
     moving = np.arange(len(starts))
     for _ in range(_ROUNDS):
         before = ascent.values[moving]
@@ -70,9 +70,9 @@ def _hop(
         return
     encoded, _ = landscape.place(ascent.points[rows])
     owners, neighbours = neighbourhood.of(ascent.points[rows], encoded.active & landscape.free & ~landscape.continuous)
-    scores = landscape.scores(neighbours)
-    order = np.argsort(-scores, kind="stable")
+    values = landscape.values(neighbours)
+    order = np.argsort(-values, kind="stable")
     owners, first = np.unique(owners[order], return_index=True)
     best = order[first]
-    better = scores[best] > ascent.values[rows[owners]] + gain
+    better = values[best] > ascent.values[rows[owners]] + gain
     ascent.put(rows[owners[better]], neighbours[best[better]])

@@ -1,4 +1,4 @@
-r"""Posterior of the regret: what is still to be gained over the incumbent.
+r"""Posterior of the regret: the possible gain over the incumbent.
 
 For a function f drawn from the posterior, the simple regret of the incumbent x+ is f(x+) - min f over the feasible
 configurations. Its distribution over draws answers when to stop: once P(regret < epsilon) is large enough (Wilson 2024,
@@ -18,7 +18,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from slayr_py.acquisition.candidates import Candidates, candidates, perturbed
-from slayr_py.inference import Posterior, StackedPosterior, draw_functions
+from slayr_py.acquisition.feasibility import infeasible
+from slayr_py.inference import Posterior, draw_functions
 from slayr_py.space import Encoded, Encoder, Fixed, FloatArray
 
 _FUNCTIONS = 256
@@ -32,21 +33,21 @@ _PERTURBATIONS = 3  # of each minimum in every round
 
 
 def sample_regret(
-    posterior: Posterior | StackedPosterior,
+    posterior: Posterior,
     incumbent: Encoded,
     rng: np.random.Generator,
-    conditions: Sequence[Posterior] = (),
+    feasibility: Sequence[Posterior] = (),
     fixed: Fixed | None = None,
 ) -> FloatArray:
     """Draw the simple regret of the incumbent from its posterior.
 
     Parameters
     ----------
-    posterior : Posterior or StackedPosterior
+    posterior : Posterior
     incumbent : Encoded
         One evaluated, feasible configuration.
     rng : numpy.random.Generator
-    conditions : sequence of Posterior
+    feasibility : sequence of Posterior
         Models of failures and of constraints. Each function has its own feasible configurations: those where functions
         drawn from these models succeed with probability 1/2 at least and violate no constraint.
     fixed : Fixed, optional
@@ -67,24 +68,24 @@ def sample_regret(
     pool = _promising(posterior, candidates(posterior, rng, _CANDIDATES, fixed))
     anchors = pool[np.arange(min(_ANCHORS // 2, len(pool)))]
     for _ in range(_ROUNDS):
-        values = _values(posterior, incumbent, anchors.encoded, pool.encoded, rng, conditions, _DRAWS)[1]
+        values = _values(posterior, incumbent, anchors.encoded, pool.encoded, rng, feasibility, _DRAWS)[1]
         lowest = np.unique(np.argmin(values, axis=1))
         nearby = perturbed(encoder, np.repeat(pool.genotypes[lowest], _PERTURBATIONS, axis=0), rng)
         anchors = pool[lowest[:_ANCHORS]]
-        pool = pool[_kept(values, lowest)]
+        pool = pool[_keep(values, lowest)]
         pool = pool.joined(Candidates.of(encoder, nearby, fixed))
-    at_incumbent, values = _values(posterior, incumbent, anchors.encoded, pool.encoded, rng, conditions, _LAST_DRAWS)
+    at_incumbent, values = _values(posterior, incumbent, anchors.encoded, pool.encoded, rng, feasibility, _LAST_DRAWS)
     return np.asarray(np.maximum(at_incumbent - values.min(axis=1), 0.0))
 
 
-def _promising(posterior: Posterior | StackedPosterior, found: Candidates) -> Candidates:
+def _promising(posterior: Posterior, pool: Candidates) -> Candidates:
     """Return the candidates with the lowest confidence bounds, the lowest first."""
-    mean, variance = posterior.predictor(_LAST_DRAWS).moments(found.encoded)
+    mean, variance = posterior.predictor(_LAST_DRAWS).moments(pool.encoded)
     bound = (mean - 2 * np.sqrt(variance)).mean(axis=0)
-    return found[np.argsort(bound, kind="stable")[:_POOL]]
+    return pool[np.argsort(bound, kind="stable")[:_POOL]]
 
 
-def _kept(values: FloatArray, lowest: NDArray[np.intp]) -> NDArray[np.intp]:
+def _keep(values: FloatArray, lowest: NDArray[np.intp]) -> NDArray[np.intp]:
     """Return the rows of the minima and of the configurations with the lowest confidence bounds, by (k, m) values."""
     finite = np.where(np.isfinite(values), values, np.nan)
     with warnings.catch_warnings():
@@ -95,31 +96,25 @@ def _kept(values: FloatArray, lowest: NDArray[np.intp]) -> NDArray[np.intp]:
 
 
 def _values(
-    posterior: Posterior | StackedPosterior,
+    posterior: Posterior,
     incumbent: Encoded,
     anchors: Encoded,
     pool: Encoded,
     rng: np.random.Generator,
-    conditions: Sequence[Posterior],
+    feasibility: Sequence[Posterior],
     n_draws: int,
 ) -> tuple[FloatArray, FloatArray]:
     """Return new functions at the incumbent (k,) and at the pool (k, m), smaller is better, infinite if infeasible."""
     both = incumbent.concatenate(anchors)
-    drawn = _drawn(posterior, both, incumbent.concatenate(pool), rng, n_draws)
+    drawn = _draw(posterior, both, incumbent.concatenate(pool), rng, n_draws)
     values = np.copysign(1.0, posterior.y_sd) * drawn
-    for condition in conditions:
-        values[:, 1:][_infeasible(condition, _drawn(condition, both, pool, rng, n_draws))] = np.inf
+    for model in feasibility:
+        values[:, 1:][infeasible(model, _draw(model, both, pool, rng, n_draws))] = np.inf
     return values[:, 0], values[:, 1:]
 
 
-def _drawn(
-    posterior: Posterior | StackedPosterior, anchors: Encoded, new: Encoded, rng: np.random.Generator, n_draws: int
-) -> FloatArray:
+def _draw(posterior: Posterior, anchors: Encoded, new: Encoded, rng: np.random.Generator, n_draws: int) -> FloatArray:
     """Return `_FUNCTIONS` functions at m configurations."""
     draws = min(n_draws, posterior.n_draws)
     values = draw_functions(posterior, anchors, draws, rng, each=-(-_FUNCTIONS // draws))(new)
     return values[np.arange(_FUNCTIONS) % len(values)]
-
-
-def _infeasible(condition: Posterior, values: FloatArray) -> NDArray[np.bool_]:
-    return np.asarray(values < 0 if condition.model.likelihood == "probit" else values > 0)

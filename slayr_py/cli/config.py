@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import tomllib
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field, fields
 from inspect import signature
 from pathlib import Path
 from typing import Any
@@ -19,12 +19,13 @@ from slayr_py.acquisition import Acquisition, from_name as acquisition_from_name
 from slayr_py.cli.checks import ConfigError, Types, check_keys, check_names
 from slayr_py.cli.csv_files import read_past_experiments
 from slayr_py.cli.inline_space import inline_space, read_space
+from slayr_py.cli.keys import GP, OBJECTIVE, STUDY, types
 from slayr_py.cli.objective import command_objective, function_objective
 from slayr_py.errors import DataError
 from slayr_py.kernels import Kernel, Prior, from_name as kernel_from_name, prior_from_dict
 from slayr_py.search import KernelSearch
 from slayr_py.space import Encoder
-from slayr_py.study import LOOP_OPTIONS, Objective, Regret, default_search
+from slayr_py.study import Objective, Regret, default_search
 
 
 @dataclass(frozen=True)
@@ -44,43 +45,11 @@ class Config:
     """Other arguments of `minimize`, only those in the file."""
 
 
-_STUDY: dict[str, Types] = {
-    "name": str,
-    "storage": str,
-    "budget": int,
-    "n_initial": int,
-    "seed": int,
-    "direction": str,
-    "noisy": bool,
-    "timeout": (int, float),
-    "output": str,
-    "history": str,
-    "constraints": list,
-    "failures": str,
-    "max_consecutive_failures": int,
-    "n_parallel": int,
-    "fixed": dict,
-    "stop": dict,
-}
-_STOP: dict[str, Types] = {"epsilon": (int, float), "probability": (int, float)}
-_OBJECTIVE: dict[str, Types] = {"function": str, "command": list, "timeout": (int, float)}
-_GP: dict[str, Types] = {
-    "kernel": (str, dict),
-    **{name: (int, float) if type(value) is float else type(value) for name, value in asdict(LOOP_OPTIONS).items()},
-    "warm_starts": bool,
-    "priors": dict,
-    "warp": str,
-}
+_SECTIONS: dict[str, Types] = dict.fromkeys(
+    ("study", "objective", "gp", "acquisition", "space", "graphs", "pretrain"), dict
+)
+_STOP: dict[str, Types] = {option.name: (int, float) for option in fields(Regret)}
 _SEARCH = [name for name in signature(KernelSearch).parameters if name not in ("space", "given", "options")]
-_SECTIONS: dict[str, Types] = {
-    "study": dict,
-    "objective": dict,
-    "gp": dict,
-    "acquisition": dict,
-    "space": dict,
-    "graphs": dict,
-    "pretrain": dict,
-}
 
 
 def load_config(path: Path) -> Config:
@@ -110,8 +79,8 @@ def load_config(path: Path) -> Config:
     for required in ("objective", "space"):
         if required not in document:
             raise ConfigError(f"{path.name} has no [{required}] section")
-    study = check_keys(document.get("study", {}), _STUDY, "[study]")
-    gp = check_keys(document.get("gp", {}), _GP, "[gp]")
+    study = check_keys(document.get("study", {}), types(STUDY), "[study]")
+    gp = check_keys(document.get("gp", {}), types(GP), "[gp]")
     space = Encoder(_space(document["space"], path.parent), document.get("graphs"))
     options = {key: value for key, value in study.items() if key not in ("name", "storage", "output")}
     if "history" in study:
@@ -142,7 +111,7 @@ def load_config(path: Path) -> Config:
 
 
 def _objective(table: Mapping[str, Any], folder: Path, space: ConfigurationSpace) -> Objective:
-    check_keys(table, _OBJECTIVE, "[objective]")
+    check_keys(table, types(OBJECTIVE), "[objective]")
     if ("function" in table) == ("command" in table):
         raise ConfigError('[objective] needs either function = "module:function" or command = ["program", "argument"]')
     if "function" in table:

@@ -2,70 +2,59 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from pathlib import Path
+from typing import Annotated, cast
 
 import pandas as pd
 import typer
 
+from slayr_py.cli.exit_codes import FAILED
 from slayr_py.cli.figures import save_posterior_figures
-from slayr_py.cli.observations import read_observations
+from slayr_py.cli.observations import Source, read_observations
+from slayr_py.cli.options import announce, expand
 from slayr_py.cli.wrapping import wrapped
 from slayr_py.display import table_text
 from slayr_py.inference import FitOptions, GaussianProcess, Posterior, Warp
+from slayr_py.space import FloatArray
 from slayr_py.study import attempts_text, describe_kernel, kernel_record, limits_text
 
 
-def run(
-    data: Path,
+@expand(source=Source, options=FitOptions)
+def fit(
     *,
-    target: str,
-    space_file: Path | None,
-    kernel: str,
-    warp: Warp,
+    source: Source,
+    kernel: Annotated[str, typer.Option(help='Name of a kernel, or an expression: "LIN * PER + SE".')] = "auto",
     options: FitOptions,
-    seed: int,
-    output: Path | None,
-    parameters: Sequence[str] = (),
-    ignored: Sequence[str] = (),
-    drop_empty: bool = False,
-) -> bool:
-    """Fit a model to a table, print a summary, and save the posterior and figures.
+    warp: Annotated[str, typer.Option(help="none, or log: compress large values of the target.")] = "none",
+    seed: Annotated[int, typer.Option(min=0, help="Random seed; the same seed gives the same draws.")] = 1,
+    output: Annotated[
+        Path | None, typer.Option(metavar="DIR", help="Folder for the posterior; default: <data>_posterior.")
+    ] = None,
+) -> None:
+    """Fit a Gaussian process to a table and summarise its posterior.
 
-    Parameters
-    ----------
-    data, target, space_file, parameters, ignored, drop_empty
-        As for :func:`~slayr_py.cli.observations.read_observations`.
-    kernel : str
-        Name of a kernel, or an expression.
-    warp : {"none", "log", "auto"}
-        Transformation of the target.
-    options : FitOptions
-    seed : int
-        Seed of the draws.
-    output : Path or None
-        Folder of the posterior and the figures; by default ``<data>_posterior`` in the working directory.
+    Every column but the target is a parameter: floats, integers, or categories. Row numbers and dates are left out with
+    a note: columns with 0 to n - 1 or 1 to n in order, columns called run, trial, index, number or id, and columns of
+    dates or times. --parameter includes such a column, --ignore leaves out any other. With --space, the parameters are
+    those of the space, and an empty cell means that the parameter is inactive. A row with an empty target is an error,
+    or is left out with --drop-empty. Prints a summary and the diagnostics, and saves the posterior and ArviZ's trace
+    and pair figures. Exit code 1 if the diagnostics fail.
 
-    Returns
-    -------
-    bool
-        Whether the diagnostics pass.
-
-    Raises
-    ------
-    ConfigError, DataError
-        As raised by `read_observations`.
-    DataError, SpaceError, ToolchainError, InferenceError, StorageError
-        As raised by the fit.
+    For example:
+      slayr fit runs.csv --target loss
+      slayr fit runs.csv --target loss --ignore seconds --ignore host
+      slayr fit runs.csv --target loss --space space.json --method pathfinder
+      slayr fit runs.csv --target loss --drop-empty  (failed runs have no loss)
+      slayr fit runs.csv --target loss --warp log    (a few losses are far larger)
+      slayr fit co2.csv --target ppm --kernel "LIN + SE * PER"
     """
-    configs, y, space = read_observations(data, target, space_file, parameters, ignored, drop_empty)
-    gp = GaussianProcess(space, kernel=kernel, warp=warp)
-    described = describe_kernel(kernel_record(gp.kernel, gp.encoder, automatic=kernel == "auto"))
-    typer.echo(f"{len(y)} observations of {target}, {len(space)} parameters\nkernel: {described}")
-    gp.prepare(lambda phase: typer.echo(f"{phase} ...", err=True))
+    configs, y, space = read_observations(source)
+    gp = GaussianProcess(space, kernel=kernel, warp=cast(Warp, warp))  # GaussianProcess checks the name
+    typer.echo(f"kernel: {describe_kernel(kernel_record(gp.kernel, gp.encoder, automatic=kernel == 'auto'))}")
+    gp.prepare(announce)
     post = gp.fit(configs, y, seed=seed, options=options)
     passed = _print(post)
-    folder = output or Path(f"{data.stem}_posterior")
+    folder = output or Path(f"{source.data.stem}_posterior")
     post.save(folder)
     typer.echo(f"\nposterior  {folder}  (load it with slayr_py.Posterior.load)")
     try:
@@ -73,7 +62,8 @@ def run(
             typer.echo(f"figure     {figure}")
     except OSError as error:  # the posterior is saved, and figures can be drawn from it later
         typer.echo(f"figure     none: {error}")
-    return passed
+    if not passed:
+        raise typer.Exit(FAILED)
 
 
 def _print(post: Posterior) -> bool:
@@ -94,26 +84,11 @@ def _print(post: Posterior) -> bool:
 
 def summary(post: Posterior) -> pd.DataFrame:
     """Tabulate mean, standard deviation and the 5%, 50% and 95% quantiles of every hyperparameter."""
-    rows = []
-    for name, variable in post.idata["posterior"].to_dataset().data_vars.items():
-        flat = variable.stack(sample=("chain", "draw"))
-        labels = [dimension for dimension in flat.dims if dimension != "sample"]
-        entries = [(str(name), flat)]
-        if labels:
-            dimension = labels[0]
-            entries = [
-                (f"{name}[{label}]", flat.sel({dimension: label})) for label in flat.coords[dimension].to_numpy()
-            ]
-        for label, values in entries:
-            low, middle, high = values.quantile([0.05, 0.5, 0.95]).to_numpy()
-            rows.append(
-                {
-                    "hyperparameter": label,
-                    "mean": float(values.mean()),
-                    "sd": float(values.std(ddof=1)) if values.size > 1 else float("nan"),
-                    "5%": float(low),
-                    "50%": float(middle),
-                    "95%": float(high),
-                }
-            )
-    return pd.DataFrame(rows)
+    columns: dict[str, FloatArray] = {}
+    for hyperparameter in post.model.hyperparameters:
+        draws = post.draws[hyperparameter.name].reshape(post.n_draws, -1)
+        columns |= {entry: draws[:, i] for i, entry in enumerate(hyperparameter.entries)}
+    table = pd.DataFrame(columns)
+    moments = pd.DataFrame({"mean": table.mean(), "sd": table.std()})
+    moments[["5%", "50%", "95%"]] = table.quantile([0.05, 0.5, 0.95]).T
+    return moments.rename_axis("hyperparameter").reset_index()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -23,13 +23,13 @@ from ConfigSpace.hyperparameters import Hyperparameter
 from slayr_py.errors import SpaceError, did_you_mean
 from slayr_py.space import space_from_json
 
-# Required and optional keys of each type, besides "type" and "when".
-_KEYS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
-    "float": (("lower", "upper"), ("log", "default")),
-    "integer": (("lower", "upper"), ("log", "default")),
-    "categorical": (("choices",), ("default",)),
-    "ordinal": (("sequence",), ("default",)),
-    "constant": (("value",), ()),
+# Class, required and optional keys of each type, besides "type" and "when".
+_TYPES: dict[str, tuple[Callable[..., Hyperparameter[Any, Any]], tuple[str, ...], tuple[str, ...]]] = {
+    "float": (UniformFloatHyperparameter, ("lower", "upper"), ("log", "default")),
+    "integer": (UniformIntegerHyperparameter, ("lower", "upper"), ("log", "default")),
+    "categorical": (CategoricalHyperparameter, ("choices",), ("default",)),
+    "ordinal": (OrdinalHyperparameter, ("sequence",), ("default",)),
+    "constant": (Constant, ("value",), ()),
 }
 
 LARGEST_FLOAT = 1e290
@@ -107,14 +107,14 @@ def _parameter(name: str, entry: Any) -> Hyperparameter[Any, Any]:
             f'parameter {name!r} must be a table such as {{ type = "float", lower = 0.0, upper = 1.0 }}, not {entry!r}'
         )
     kind = entry.get("type")
-    if not isinstance(kind, str) or kind not in _KEYS:
-        hint = did_you_mean(str(kind), _KEYS)
+    if not isinstance(kind, str) or kind not in _TYPES:
+        hint = did_you_mean(str(kind), _TYPES)
         raise SpaceError(
             f"parameter {name!r} has the type {kind!r}{hint}"
             if "type" in entry
             else f"parameter {name!r} has no type{hint}"
         )
-    required, optional = _KEYS[kind]
+    make, required, optional = _TYPES[kind]
     for key in entry:
         if key not in ("type", "when", *required, *optional):
             hint = did_you_mean(key, (*required, *optional, "when"))
@@ -123,22 +123,10 @@ def _parameter(name: str, entry: Any) -> Hyperparameter[Any, Any]:
         if key not in entry:
             raise SpaceError(f"the {kind} parameter {name!r} has no {key!r}")
     _check_values(name, kind, entry)
-
-    default = {"default_value": entry["default"]} if "default" in entry else {}
+    options = {"default_value" if key == "default" else key: entry[key] for key in optional if key in entry}
     try:
-        if kind == "float":
-            return UniformFloatHyperparameter(
-                name, float(entry["lower"]), float(entry["upper"]), log=entry.get("log", False), **default
-            )
-        if kind == "integer":
-            return UniformIntegerHyperparameter(
-                name, entry["lower"], entry["upper"], log=entry.get("log", False), **default
-            )
-        if kind == "categorical":
-            return CategoricalHyperparameter(name, entry["choices"], **default)
-        if kind == "ordinal":
-            return OrdinalHyperparameter(name, entry["sequence"], **default)
-        return Constant(name, entry["value"])
+        values = [float(entry[key]) if kind == "float" else entry[key] for key in required]
+        return make(name, *values, **options)
     except (ValueError, TypeError, OverflowError) as error:
         # ConfigSpace's message is "illegal settings"; the cause has the details.
         raise SpaceError(f"the {kind} parameter {name!r} is illegal: {error.__cause__ or error}") from error

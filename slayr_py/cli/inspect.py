@@ -3,111 +3,131 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
+import optuna
 import pandas as pd
 import typer
+from ConfigSpace import ConfigurationSpace
+from optuna.trial import FrozenTrial
 
 from slayr_py.cli.checks import ConfigError
+from slayr_py.cli.options import Study, StudyName, announce
 from slayr_py.cli.recommendation import recommendation_text
 from slayr_py.cli.studies import load_study
 from slayr_py.cli.wrapping import wrapped
 from slayr_py.display import cell, config_lines, printable, table_text
 from slayr_py.errors import DataError
-from slayr_py.inference import INFLUENTIAL
 from slayr_py.study import (
     FAILURE_KEY,
+    FIT_COLUMNS,
     Result,
     convergence_figure,
     describe_kernel,
     fit_notes,
+    fit_table,
+    fits_remarks,
     found_kernels,
     has_recommendation,
-    limits_text,
     quiet_optuna,
     regret_table,
     search_table,
     space_of,
     study_record,
     suggestion_record,
-    suggestion_table,
     trials_table,
 )
 
 
-def run(study: str, *, study_name: str | None, n_trials: int, figure: Path | None) -> None:
-    """Print a study.
+def inspect(
+    study: Study,
+    study_name: StudyName = None,
+    trials: Annotated[int, typer.Option(min=0, help="Number of trials to show, the last ones.")] = 20,
+    figure: Annotated[Path | None, typer.Option(metavar="FILE", help="Also save a figure of the convergence.")] = None,
+) -> None:
+    """Show a study and the diagnostics of its fits.
 
-    Parameters
-    ----------
-    study, study_name
-        As in `load_study`.
-    n_trials : int
-        Number of trials and of fits to print, the last ones.
-    figure : Path or None
-        File for the convergence figure.
+    Diagnostics:
+      rhat       near 1 if the chains agree; do not trust a fit above 1.03, or
+                 1.11 in a loop
+      ess        effective sample size in the bulk and in the tails
+      div        divergent transitions: many mean that the draws may miss a part
+                 of the posterior
+      treedepth  trajectories stopped at the largest tree depth
+      ebfmi      energy fraction: below 0.2 the sampler explores slowly
+      pareto_k   error of importance sampling: at most 0.7
+      method     carried: importance sampling from the draws of the last fit
+      since_nuts number of fits since the last one by NUTS
+      k_loo      influence of a single observation; a note, not a failure
+      start      carried, or start of the chains, warm or cold
+      attempts   number of fits
+      ok         all but k_loo are within the limits printed below the table
+      *          after the number: the suggestion does not come from such a fit
 
-    Raises
-    ------
-    StorageError, DataError
-        As raised by `load_study`.
+    For example:
+      slayr inspect nusvr_diabetes.db
+      slayr inspect sqlite:///studies.db --study-name net --figure net.png
     """
     with quiet_optuna():
         loaded = load_study(study, study_name)
+    stored = loaded.get_trials(deepcopy=False)
+    _print(f"study {loaded.study_name}: {len(stored)} trials, {loaded.direction.name.lower()}")
     record = study_record(loaded)
-    trials = loaded.get_trials(deepcopy=False)
-    _print(f"study {loaded.study_name}: {len(trials)} trials, {loaded.direction.name.lower()}")
+    space = None if record is None else space_of(loaded)
     if record is not None:
         noise = ", noisy objective" if record.get("noisy") else ""
         _print(f"kernel: {describe_kernel(record['kernel'])}")
-        if found := found_kernels(loaded):
-            typer.echo(wrapped(f"found: {found}", indent=""))
+        if kernels := found_kernels(loaded):
+            typer.echo(wrapped(f"found: {kernels}", indent=""))
         _print(f"acquisition {record['acquisition']}, seed {record['seed']}{noise}")
-        space = space_of(loaded)
-    else:
-        space = None
-    result = Result(loaded, space) if space is not None else None
-    if result is not None and has_recommendation(loaded):
-        typer.echo("fitting the model for the recommendation ...", err=True)
-        _print(f"\n{recommendation_text(result)}")
-    try:
-        value, config = (result.best_value, result.best_config) if result else (loaded.best_value, loaded.best_params)
-        _print(f"\nbest value {value:.6g}, at\n{config_lines(config)}")
-    except (DataError, ValueError) as error:
-        _print(f"\nno best trial: {error}")
+    _print_best(loaded, space)
 
     table = trials_table(loaded, space)
     table.columns = table.columns.str.removeprefix("params_")
-    _print(f"\ntrials{_last(len(table), n_trials)}\n{table_text(table.tail(n_trials) if n_trials else table[:0])}")
-    for trial in trials[len(trials) - n_trials :] if n_trials < len(trials) else trials:
-        if reason := trial.user_attrs.get(FAILURE_KEY):
-            _print(f"  trial {trial.number} failed: {reason}")
-
-    failed = [trial for trial in trials if trial.state.name == "FAIL"]
-    if failed:
-        _print(f"failures: {len(failed)} of {len(trials)} trials")
-    violated = [trial for trial in trials if any(value > 0 for value in trial.constraints.values())]
-    if violated:
-        _print(f"constraints: violated by {len(violated)} of {len(trials)} trials")
-
+    _print(f"\ntrials{_last(len(table), trials)}\n{table_text(table.tail(trials) if trials else table[:0])}")
+    _print_failures(stored, trials)
     _print_regret(regret_table(loaded))
     _print_searches(search_table(loaded))
-    fits = suggestion_table(loaded)
-    if not fits.empty:
-        fits = fits[fits["phase"].isin(["model", "random"])]
-    _print(f"\nfits{_last(len(fits), n_trials)}")
+    fits = fit_table(loaded)
+    _print(f"\nfits{_last(len(fits), trials)}")
     if fits.empty:
         _print("  none yet: all trials belong to the initial design")
-    elif n_trials:
-        _print_fits(fits.tail(n_trials), {trial.number: suggestion_record(trial) for trial in trials})
+    elif trials:
+        _print_fits(fits.tail(trials), {trial.number: suggestion_record(trial) for trial in stored})
     if figure is not None:
         try:
             convergence_figure(loaded).savefig(figure, dpi=150)
         except (OSError, ValueError) as error:
             raise ConfigError(f"the figure {figure} cannot be written: {error}") from error
         _print(f"\nfigure {figure}")
+
+
+def _print_best(study: optuna.Study, space: ConfigurationSpace | None) -> None:
+    """Print the recommendation of a noisy study, and the best trial."""
+    result = None if space is None else Result(study, space)
+    if result is not None and has_recommendation(study):
+        announce("fitting the model for the recommendation")
+        _print(f"\n{recommendation_text(result)}")
+    try:
+        value, config = (result.best_value, result.best_config) if result else (study.best_value, study.best_params)
+        _print(f"\nbest value {value:.6g}, at\n{config_lines(config)}")
+    except (DataError, ValueError) as error:
+        _print(f"\nno best trial: {error}")
+
+
+def _print_failures(trials: Sequence[FrozenTrial], n_shown: int) -> None:
+    """Print the reasons of the last failures, and how many trials have failed or violate a constraint."""
+    for trial in trials[max(len(trials) - n_shown, 0) :]:
+        if reason := trial.user_attrs.get(FAILURE_KEY):
+            _print(f"  trial {trial.number} failed: {reason}")
+    failed = [trial for trial in trials if trial.state.name == "FAIL"]
+    if failed:
+        _print(f"failures: {len(failed)} of {len(trials)} trials")
+    violated = [trial for trial in trials if any(value > 0 for value in trial.constraints.values())]
+    if violated:
+        _print(f"constraints: violated by {len(violated)} of {len(trials)} trials")
 
 
 def _print(text: str) -> None:
@@ -135,41 +155,27 @@ def _print_searches(searches: pd.DataFrame) -> None:
     _print("\nkernel searches")
     for row in searches.to_dict("records"):
         error = f"; failed: {row['error']}" if row["error"] else ""
-        found = row["expressions"] or "nothing better than the plain kernel"
-        text = f"trial {row['number']}, due at {row['due']} observations, {_cell(row['fits'], '')} fits: {found}{error}"
-        typer.echo(wrapped(text))
+        outcome = f"{row['expressions'] or 'nothing better than the plain kernel'}{error}"
+        fits = f"{_cell(row['fits'], '')} fits"
+        typer.echo(wrapped(f"trial {row['number']}, due at {row['due']} observations, {fits}: {outcome}"))
 
 
 def _print_fits(fits: pd.DataFrame, records: Mapping[int, Mapping[str, Any]]) -> None:
     """Print one row per fit, then the discarded attempts and the limits of the diagnostics."""
-    optional = ("pareto_k", "loo_pareto_k_max", "feasible")
-    columns = {
-        name: column for name, column in _FIT_COLUMNS.items() if name not in optional or fits[name].notna().any()
-    }
+    columns = {name: column for name, column in FIT_COLUMNS.items() if fits[name].notna().any()}
     cells = {title: [_cell(value, form) for value in fits[name]] for name, (title, form) in columns.items()}
     doubtful = [trusted is False for trusted in fits["trusted"].tolist()]
-    cells["number"] = [f"{n}{'*' if mark else ' '}" for n, mark in zip(cells["number"], doubtful, strict=True)]
+    number = FIT_COLUMNS["number"][0]
+    cells[number] = [f"{n}{'*' if mark else ' '}" for n, mark in zip(cells[number], doubtful, strict=True)]
     _print(table_text(pd.DataFrame(cells)))
     if any(doubtful):
         _print("  * this suggestion does not come from a fit that passed its diagnostics")
-    influential = []
-    limits = None
-    for number in fits["number"]:
-        record = records[number]
-        diagnostics = record.get("diagnostics", {})
+    shown = {number: records[number] for number in fits["number"]}
+    for number, record in shown.items():
         for note in fit_notes(record):
             typer.echo(wrapped(f"trial {number}: {note}"))
-        if diagnostics.get("loo_influential"):
-            influential.append(number)
-        if text := limits_text(diagnostics):
-            limits = f"limits, as of trial {number}: {text}"
-    if notes := records[fits["number"].iloc[-1]].get("diagnostics", {}).get("kernel_notes"):
-        typer.echo(wrapped(f"kernel, as of trial {fits['number'].iloc[-1]}: {'; '.join(map(str, notes))}"))
-    if limits:
-        typer.echo(wrapped(limits))
-    if influential:
-        numbers = ", ".join(map(str, influential))
-        typer.echo(wrapped(f"influential observations (k_loo above its limit) in trial {numbers}: {INFLUENTIAL}"))
+    for remark in fits_remarks(shown):
+        typer.echo(wrapped(remark))
 
 
 def _cell(value: Any, form: str) -> str:
@@ -177,30 +183,6 @@ def _cell(value: Any, form: str) -> str:
     if form and isinstance(value, float) and math.isfinite(value):
         return f"{value:{form}}"
     return " ".join(cell(value).split())
-
-
-_FIT_COLUMNS = {
-    "number": ("number", ""),
-    "phase": ("phase", ""),
-    "kernel": ("kernel", ""),
-    "method": ("method", ""),
-    "observations": ("n", ""),
-    "rhat_max": ("rhat", ".3f"),
-    "ess_bulk_min": ("ess_bulk", ".0f"),
-    "ess_tail_min": ("ess_tail", ".0f"),
-    "divergences": ("div", ""),
-    "max_treedepth_hits": ("treedepth", ""),
-    "ebfmi_min": ("ebfmi", ".2f"),
-    "loo_pareto_k_max": ("k_loo", ".2f"),
-    "pareto_k": ("pareto_k", ".2f"),
-    "start": ("start", ""),
-    "since_nuts": ("since_nuts", ""),
-    "attempts": ("attempts", ""),
-    "ok": ("ok", ""),
-    "feasible": ("feasible", ".2f"),
-    "seconds_fit": ("fit [s]", ".1f"),
-    "seconds_acquisition": ("acq [s]", ".1f"),
-}
 
 
 def _last(count: int, shown: int) -> str:

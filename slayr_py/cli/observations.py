@@ -5,8 +5,9 @@ from __future__ import annotations
 import math
 import shlex
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -38,28 +39,40 @@ class Table(NamedTuple):
     space: ConfigurationSpace
 
 
-def read_observations(
-    data: Path,
-    target: str,
-    space_file: Path | None,
-    parameters: Sequence[str] = (),
-    ignored: Sequence[str] = (),
-    drop_empty: bool = False,
-) -> Table:
-    """Read a table and print what is left out.
+@dataclass(frozen=True)
+class Source:
+    """A CSV file of observations and the choice of its columns: options of ``slayr fit`` and ``slayr search``."""
 
-    Parameters
-    ----------
-    data : Path
-        CSV file with a header and one row per observation.
-    target : str
-        Column to model.
-    space_file : Path or None
-        Space as ConfigSpace JSON; None takes the ranges of the other columns, without row numbers and dates.
-    parameters, ignored : sequence of str
-        Columns that are parameters in any case, or never; only without a space.
-    drop_empty : bool
-        Whether to leave out rows with an empty target; otherwise they raise an error.
+    data: Annotated[Path, typer.Argument(metavar="DATA", help="A CSV table with one row per observation.")]
+    target: Annotated[str, typer.Option(metavar="COLUMN", help="Column to model.")]
+    space: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Space as ConfigSpace JSON; default: the ranges of the columns.")
+    ] = None
+    parameter: Annotated[
+        list[str] | None,
+        typer.Option(metavar="COLUMN", help="Column that is a parameter even if it looks like row numbers or dates."),
+    ] = None
+    ignore: Annotated[
+        list[str] | None, typer.Option(metavar="COLUMN", help="Column to leave out; may be repeated.")
+    ] = None
+    drop_empty: Annotated[
+        bool, typer.Option("--drop-empty", help="Leave out rows whose target is empty; otherwise they are an error.")
+    ] = False
+
+    def arguments(self) -> list[str]:
+        """Return the words of a command with this source."""
+        words = [str(self.data), "--target", self.target]
+        for name in self.parameter or ():
+            words += ["--parameter", name]
+        for name in self.ignore or ():
+            words += ["--ignore", name]
+        if self.space is not None:
+            words += ["--space", str(self.space)]
+        return [*words, "--drop-empty"] if self.drop_empty else words
+
+
+def read_observations(source: Source) -> Table:
+    """Read a table; print which columns and rows are left out, and how many observations and parameters remain.
 
     Raises
     ------
@@ -68,9 +81,14 @@ def read_observations(
     DataError
         If a target is empty or not a number.
     """
-    table = _read(data, target)
-    y = _targets(table[target], data, drop_empty)
-    columns, space = _columns_and_space(table.drop(columns=target), y.index, data, space_file, parameters, ignored)
+    data = source.data
+    target = source.target
+    table = read_table(data)
+    if target not in table.columns:
+        raise ConfigError(f"{data} has no column {target!r}{did_you_mean(target, map(str, table.columns))}")
+    y = _targets(table[target], data, source.drop_empty)
+    columns, space = _columns_and_space(table.drop(columns=target), y.index, source)
+    typer.echo(f"{len(y)} observations of {target}, {len(space)} parameters")
     return Table(_rows(columns, space), y.to_numpy(dtype="float64"), space)
 
 
@@ -100,26 +118,21 @@ def _listed(rows: Sequence[int]) -> str:
 
 
 def _columns_and_space(
-    columns: pd.DataFrame,
-    rows: pd.Index[Any],
-    data: Path,
-    space_file: Path | None,
-    parameters: Sequence[str],
-    ignored: Sequence[str],
+    columns: pd.DataFrame, rows: pd.Index[Any], source: Source
 ) -> tuple[pd.DataFrame, ConfigurationSpace]:
     """Return the columns of the parameters in these rows, and their space; print which columns are left out."""
-    if space_file is None:
-        names, notes = parameter_columns(columns, data, parameters, ignored)
+    if source.space is None:
+        names, notes = parameter_columns(columns, source.data, source.parameter or (), source.ignore or ())
         for note in notes:
             typer.echo(note)
         columns = columns.loc[rows, names]
         return columns, infer_space(columns)
-    if parameters or ignored:
+    if source.parameter or source.ignore:
         raise ConfigError("--space names the parameters; leave out --parameter and --ignore")
-    space = read_space(space_file)
+    space = read_space(source.space)
     if missing := [name for name in space if name not in columns]:
         raise ConfigError(
-            f"{data} has no column for the parameter {missing[0]!r}{did_you_mean(missing[0], columns.columns)}"
+            f"{source.data} has no column for the parameter {missing[0]!r}{did_you_mean(missing[0], columns.columns)}"
         )
     return columns.loc[rows, list(space)], space
 
@@ -187,12 +200,3 @@ def _rows(columns: pd.DataFrame, space: ConfigurationSpace) -> list[dict[str, An
 
 def _python(value: Any) -> Any:
     return value.item() if hasattr(value, "item") else value
-
-
-def _read(data: Path, target: str) -> pd.DataFrame:
-    table = read_table(data)
-    if target not in table.columns:
-        raise ConfigError(
-            f"{data} has no column {target!r}{did_you_mean(target, [str(name) for name in table.columns])}"
-        )
-    return table

@@ -3,65 +3,65 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import Annotated
 
 import typer
 
 from slayr_py.cli.checks import ConfigError, check_file_name
 from slayr_py.cli.config import load_config
 from slayr_py.cli.csv_files import read_past_experiments
+from slayr_py.cli.keys import STUDY
+from slayr_py.cli.manual import manual
+from slayr_py.cli.options import Quiet
 from slayr_py.cli.recommendation import recommendation_text
 from slayr_py.display import config_lines, printable
 from slayr_py.errors import DataError, ObjectiveError
 from slayr_py.study import (
     Result,
+    declared_space,
     describe_kernel,
     found_kernels,
     has_recommendation,
     is_history,
     minimize,
     regret_table,
-    sampler_of,
     suggestion_table,
     url_without_password,
 )
 
 
-def run(
-    path: Path,
-    *,
-    overrides: dict[str, Any],
-    storage: str | None,
-    study_name: str | None,
-    output: Path | None,
-    quiet: bool,
-    history: Path | None = None,
+def optimize(
+    config: Annotated[Path, typer.Argument(metavar="CONFIG", help="The configuration file, described above.")],
+    budget: Annotated[int | None, typer.Option(help=STUDY["budget"].help)] = None,
+    seed: Annotated[int | None, typer.Option(help=STUDY["seed"].help)] = None,
+    storage: Annotated[str | None, typer.Option(metavar="URL", help=STUDY["storage"].help)] = None,
+    study_name: Annotated[str | None, typer.Option(metavar="NAME", help=STUDY["name"].help)] = None,
+    output: Annotated[Path | None, typer.Option(metavar="DIR", help=STUDY["output"].help)] = None,
+    noisy: Annotated[bool | None, typer.Option("--noisy/--no-noisy", help=STUDY["noisy"].help)] = None,
+    history: Annotated[Path | None, typer.Option(metavar="FILE", help=STUDY["history"].help)] = None,
+    quiet: Quiet = False,
 ) -> None:
-    """Run the study of a configuration file; arguments that are not None override the file.
-
-    Raises
-    ------
-    SlayrError
-        As raised by `load_config` and `minimize`.
-    """
-    config = load_config(path)
+    """Minimise (or maximise) the objective of a configuration file."""
+    settings = load_config(config)
+    overrides = {"budget": budget, "seed": seed, "noisy": noisy}
+    options = settings.options | {key: value for key, value in overrides.items() if value is not None}
     if history is not None:
-        overrides = {**overrides, "history": read_past_experiments(history, config.space)}
-    name = check_file_name(config.name if study_name is None else study_name)
-    folder = output or config.output
+        options["history"] = read_past_experiments(history, settings.space)
+    name = check_file_name(settings.name if study_name is None else study_name)
+    folder = output or settings.output
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or error
         raise ConfigError(f"the output folder {str(folder)!r} cannot be created: {reason}; choose another") from error
-    url = storage or config.storage or f"sqlite:///{(folder / name).as_posix()}.db"
+    url = storage or settings.storage or f"sqlite:///{(folder / name).as_posix()}.db"
     shown = url_without_password(url)
-    command = _resume_command(path, storage and shown, study_name, output)
+    command = _resume_command(config, storage and shown, study_name, output)
     try:
         result = minimize(
-            config.objective,
-            config.space,
-            **{**config.options, **overrides},
+            settings.objective,
+            settings.space,
+            **options,
             storage=url,
             study_name=name,
             progress=not quiet,
@@ -72,6 +72,9 @@ def run(
         typer.echo(f"stopped; finished evaluations are in {shown}. Resume with: {command}", err=True)
         raise
     _report(result, name, folder, shown, command)
+
+
+optimize.__doc__ = f"{optimize.__doc__}\n\n{manual()}"
 
 
 def _report(result: Result, name: str, folder: Path, url: str, command: str) -> None:
@@ -89,11 +92,11 @@ def _report(result: Result, name: str, folder: Path, url: str, command: str) -> 
     among = f" ({', '.join(counts)})" if counts else ""
     typer.echo(f"best value {result.best_value:.6g} in {len(trials)} trials{among}, at")
     typer.echo(best)
-    sampler = sampler_of(result.study)
-    assert sampler is not None
-    typer.echo(f"kernel      {describe_kernel(sampler.kernel_record)}")
-    if found := found_kernels(result.study):
-        typer.echo(printable(f"found       {found}"))
+    declared = declared_space(result.study)
+    assert declared is not None
+    typer.echo(f"kernel      {describe_kernel(declared.kernel_record)}")
+    if kernels := found_kernels(result.study):
+        typer.echo(printable(f"found       {kernels}"))
     typer.echo(_fits_line(result))
     stopped = _stopped_line(result)
     if stopped:

@@ -8,29 +8,13 @@ from typing import Any
 
 import typer
 
-from slayr_py.cli.checks import ConfigError, Types, check_keys
+from slayr_py.cli.checks import ConfigError, check_keys
 from slayr_py.cli.csv_files import read_past_experiments
+from slayr_py.cli.keys import PRETRAIN, types
 from slayr_py.errors import DataError, SpaceError, did_you_mean
 from slayr_py.kernels import Kernel, Matern
 from slayr_py.space import Encoder
 from slayr_py.svm import pretrain
-
-_KEYS: dict[str, Types] = {
-    "data": str,
-    "column": str,
-    "family": str,
-    "machine": str,
-    "C": (int, float),
-    "lengthscale": (int, float, list),
-    "epsilon": (int, float),
-    "origin": (str, dict),
-    "clip": bool,
-    "degree": int,
-    "coef0": (int, float),
-    "layers": (int, list),
-    "base": bool,
-    "p": int,
-}
 
 
 def pretrained(table: Mapping[str, Any], folder: Path, encoder: Encoder) -> Kernel:
@@ -41,7 +25,7 @@ def pretrained(table: Mapping[str, Any], folder: Path, encoder: Encoder) -> Kern
     ConfigError
         For an unknown key or a wrong value, and if the file of related data cannot be used.
     """
-    check_keys(table, _KEYS, "[pretrain]")
+    check_keys(table, types(PRETRAIN), "[pretrain]")
     if "data" not in table:
         raise ConfigError('[pretrain] needs data = "FILE.csv": a column for each parameter and one for the value')
     related = read_past_experiments(folder / table["data"], encoder)

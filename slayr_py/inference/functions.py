@@ -18,10 +18,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from slayr_py.inference.modes.triangular import solve_lower, solve_upper
 from slayr_py.inference.posterior import Posterior
-from slayr_py.inference.prediction import BLOCK, CACHED, Predictor, cholesky
-from slayr_py.inference.stacking.posterior import StackedPosterior
-from slayr_py.inference.triangular import solve_lower, solve_upper
+from slayr_py.inference.prediction.blocks import BLOCK
+from slayr_py.inference.prediction.cholesky import cholesky
+from slayr_py.inference.prediction.predictor import CACHED, KernelPredictor
 from slayr_py.inference.warp import unwarped
 from slayr_py.kernels import Draws, Kernel
 from slayr_py.space import Encoded, FloatArray
@@ -51,6 +52,9 @@ class Expansion:
     draws: Draws
     weights: FloatArray
 
+    def __len__(self) -> int:
+        return int(self.weights.shape[0] * self.weights.shape[2])
+
     def __call__(self, new: Encoded) -> FloatArray:
         """Return the values at m configurations, (s * j, m)."""
         cross = self.kernel.cross(new, self.centres, self.draws)
@@ -72,7 +76,7 @@ class DrawnFunctions:
     Attributes
     ----------
     expansions : tuple of Expansion
-        Several for a stack, and if memory is short.
+        Several for a stack, or if memory is short.
     y_mean, y_sd : float
         Standardisation of the targets; ``y_sd`` is negative if larger values are better.
     lost : float
@@ -85,24 +89,25 @@ class DrawnFunctions:
     lost: float
 
     def __len__(self) -> int:
-        return sum(len(one.weights) * one.weights.shape[2] for one in self.expansions)
+        return sum(map(len, self.expansions))
 
     def __call__(self, new: Encoded) -> FloatArray:
         """Return the values of k functions at m configurations, (k, m), in the user's units."""
         values = np.empty((len(self), len(new)))
         first = 0
-        for one in self.expansions:
-            last = first + len(one.weights) * one.weights.shape[2]
-            block = max(1, CACHED // (len(one.weights) * len(one.centres)))
+        for expansion in self.expansions:
+            last = first + len(expansion)
+            warp = expansion.warp
+            block = max(1, CACHED // (len(expansion.weights) * len(expansion.centres)))
             for i in range(0, len(new), block):
-                some = one(new[i : i + block])
-                values[first:last, i : i + block] = some if one.warp is None else unwarped(some, one.warp)
+                some = expansion(new[i : i + block])
+                values[first:last, i : i + block] = some if warp is None else unwarped(some, warp)
             first = last
         return self.y_mean + self.y_sd * values
 
 
 def draw_functions(
-    posterior: Posterior | StackedPosterior,
+    posterior: Posterior,
     anchors: Encoded,
     n_draws: int,
     rng: np.random.Generator,
@@ -113,7 +118,7 @@ def draw_functions(
 
     Parameters
     ----------
-    posterior : Posterior or StackedPosterior
+    posterior : Posterior
     anchors : Encoded
         M configurations at which the functions are drawn jointly.
     n_draws : int
@@ -142,25 +147,25 @@ def draw_functions(
     return DrawnFunctions(tuple(expansions), posterior.y_mean, posterior.y_sd, lost)
 
 
-def _predictors(posterior: Posterior | StackedPosterior, n_draws: int, n_anchors: int) -> Iterator[Predictor]:
+def _predictors(posterior: Posterior, n_draws: int, n_anchors: int) -> Iterator[KernelPredictor]:
     """Yield predictors of the draws, in blocks of limited memory."""
-    for one, rows in posterior.parts_of(n_draws):
-        block = max(1, BLOCK // max(len(one.support), n_anchors) ** 2)
+    for part, rows in posterior.rows_of(n_draws):
+        block = max(1, BLOCK // max(len(part.factorisation.support), n_anchors) ** 2)
         for i in range(0, len(rows), block):
-            yield one.predictor_of_rows(rows[i : i + block])
+            yield part.predictor(rows[i : i + block])
 
 
-def _factor(predictor: Predictor, anchors: Encoded) -> tuple[FloatArray, FloatArray]:
+def _factor(predictor: KernelPredictor, anchors: Encoded) -> tuple[FloatArray, FloatArray]:
     """Return V_Z' (s, M, n) and L_Z (s, M, M)."""
     solved, covariance = predictor.solved_and_covariance(anchors)
     prior = predictor.kernel.diagonal(anchors, predictor.draws).max(axis=1)
     diagonal = np.arange(len(anchors))
     covariance[:, diagonal, diagonal] += NUGGET * prior[:, None]
-    return solved, cholesky(covariance, prior)
+    return solved, cholesky(covariance, prior).lower
 
 
 def _expansion(
-    predictor: Predictor,
+    predictor: KernelPredictor,
     anchors: Encoded,
     solved: FloatArray,
     factor: FloatArray,
@@ -176,7 +181,9 @@ def _expansion(
     return Expansion(predictor.kernel, centres, predictor.draws, np.ascontiguousarray(weights))
 
 
-def _lacking(predictor: Predictor, anchors: Encoded, solved: FloatArray, factor: FloatArray, tests: Encoded) -> float:
+def _lacking(
+    predictor: KernelPredictor, anchors: Encoded, solved: FloatArray, factor: FloatArray, tests: Encoded
+) -> float:
     """Return the mean variance at test points given the values at the anchors, summed over draws."""
     of_tests, covariance = predictor.solved_and_covariance(tests)
     before = np.einsum("stt->st", covariance)

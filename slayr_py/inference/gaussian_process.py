@@ -2,47 +2,51 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
-from typing import Any
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, Literal
 
-import numpy as np
 import pandas as pd
 from ConfigSpace import ConfigurationSpace
 from numpy.typing import ArrayLike
+from typing_extensions import Unpack
 
 from slayr_py.arguments import check_flag, check_integer
+from slayr_py.display import Summary
 from slayr_py.errors import DataError
-from slayr_py.inference.marginal import planned
 from slayr_py.inference.model import Likelihood, Model, Warp
+from slayr_py.inference.modes.marginal import planned
 from slayr_py.inference.named_priors import Priors
 from slayr_py.inference.observed import observe
+from slayr_py.inference.part import Part
 from slayr_py.inference.posterior import Posterior
-from slayr_py.inference.sampling.attempts import Attempt, fit_until_ok
-from slayr_py.inference.sampling.options import FitOptions, Method
+from slayr_py.inference.sampling.ladder import Attempt, fit_until_ok
+from slayr_py.inference.sampling.methods import METHODS
+from slayr_py.inference.sampling.options import FitKeywords, FitOptions
 from slayr_py.inference.sampling.programs import compiled
 from slayr_py.inference.sampling.run import run
 from slayr_py.inference.sampling.warm_start import WarmStart
-from slayr_py.inference.sparse_posterior import fit_sparse
-from slayr_py.kernels import Kernel, as_composite, from_name
+from slayr_py.inference.sparse_fit import fit_sparse
+from slayr_py.inference.stack_fit import fit_stack, stacked_models
+from slayr_py.kernels import Hyperparameter, Kernel, Prior, Stack, as_composite, from_name
 from slayr_py.space import Encoded, Encoder
 
 
-class GaussianProcess(Model):
+class GaussianProcess:
     """Fully Bayesian Gaussian process with constant mean and Gaussian noise on a search space.
 
     Parameters
     ----------
     space : ConfigSpace.ConfigurationSpace or Encoder
-    kernel : Kernel or str
+    kernel : Kernel, str or Stack
         A kernel, its name, "auto", or an expression such as "LIN * PER + SE": see
-        :class:`~slayr_py.kernels.Composite`.
+        :class:`~slayr_py.kernels.Composite`. A `slayr_py.stack` fits several kernels and averages their posteriors.
     priors : mapping of str to Prior, number, or a mapping of str to these, optional
         Replaces the default priors of the named hyperparameters; on standardised targets and unit-cube inputs. A number
         fixes a hyperparameter. For a vector, ``{"lengthscale": {"lr": LogNormal(0, 1)}}`` replaces the prior of the
         entry of one parameter, or of all columns of a categorical one, in every leaf if the kernel is an expression;
         the other entries keep their default, which must be of the same family. The labels of the entries are names too:
         ``{"period": {"2:PER": LogNormal(-2, 0.1)}}``. Priors are data of the program: changing them needs no
-        compilation.
+        compilation. A stack uses a prior for every kernel that has a hyperparameter of that name.
     warp : {"none", "log", "auto"}
         "log" lets the targets be a Gaussian process after a transformation that compresses large values and stretches
         small ones; its parameter ``warp`` is sampled with the other hyperparameters. "auto" is "log".
@@ -55,12 +59,20 @@ class GaussianProcess(Model):
         then "auto" on real parameters, Matérn kernels with p at most 2, and expressions. Nothing is compiled.
         ``method="map"`` gives the mode; all others at most 100 draws by importance sampling around it.
 
+    Attributes
+    ----------
+    encoder : Encoder
+    kernel : Kernel or Stack
+    models : tuple of Model
+        One for each kernel.
+
     Raises
     ------
     SpaceError
         If the space cannot be encoded.
     DataError
-        For an unknown kernel or warp, or a prior with an unknown name or of the wrong family or length.
+        For an unknown kernel or warp, a prior with an unknown name or of the wrong family or length, or a stack with
+        binary observations or inducing points.
 
     Examples
     --------
@@ -74,54 +86,123 @@ class GaussianProcess(Model):
     def __init__(
         self,
         space: ConfigurationSpace | Encoder,
-        kernel: Kernel | str = "auto",
+        kernel: Kernel | Stack | str = "auto",
         priors: Priors | None = None,
         warp: Warp = "none",
         likelihood: Likelihood = "gaussian",
         *,
         inducing: int | None = None,
     ) -> None:
+        encoder = space if isinstance(space, Encoder) else Encoder(space)
         self.inducing = None if inducing is None else check_integer("inducing", inducing)
+        if isinstance(kernel, Stack):
+            if likelihood != "gaussian" or inducing is not None:
+                raise DataError("a stack needs likelihood='gaussian' and no inducing points; use a single kernel")
+            self.kernel: Kernel | Stack = kernel.on(encoder)
+            self.models = tuple(stacked_models(encoder, kernel, priors, warp))
+            return
         if self.inducing is not None:
-            encoder = space if isinstance(space, Encoder) else Encoder(space)
-            space = encoder
             kernel = as_composite(from_name(kernel, encoder))
-        super().__init__(space, kernel, priors, warp, likelihood)
+        model = Model(encoder, kernel, priors, warp, likelihood)
         if self.inducing is not None:
-            planned(self)  # raises for a warp or binary observations
+            planned(model)  # raises for a warp or binary observations
+        self.kernel = model.kernel
+        self.models = (model,)
+
+    @classmethod
+    def of(cls, models: Sequence[Model], kernel: Kernel | None = None) -> GaussianProcess:
+        """Return the stack of these models; with ``kernel``, the Gaussian process of the only one."""
+        gp = cls.__new__(cls)
+        gp.inducing = None
+        gp.models = tuple(models)
+        gp.kernel = kernel or Stack(model.kernel for model in models)
+        return gp
+
+    def __repr__(self) -> str:
+        return self._summary().text()
+
+    def _repr_html_(self) -> str:
+        return self._summary().html()
+
+    def _summary(self) -> Summary:
+        if not self.is_stack:
+            return self.model.summary("GaussianProcess")
+        table = pd.DataFrame({"kernel": [model.kernel.description for model in self.models]})
+        return Summary(f"GaussianProcess: {self.kernel.description}, {len(self.encoder.names)} parameters", table)
+
+    @property
+    def is_stack(self) -> bool:
+        """Whether the posteriors of several kernels are averaged."""
+        return isinstance(self.kernel, Stack)
+
+    @property
+    def parts(self) -> tuple[GaussianProcess, ...]:
+        """The Gaussian process of each kernel of a stack; otherwise this one."""
+        return tuple(self.of([model], model.kernel) for model in self.models) if self.is_stack else (self,)
+
+    @property
+    def model(self) -> Model:
+        """Kernel and priors.
+
+        Raises
+        ------
+        DataError
+            For a stack.
+        """
+        if self.is_stack:
+            raise DataError(f"a {self.kernel.description} has {len(self.models)} models; use one of gp.models")
+        return self.models[0]
+
+    @property
+    def encoder(self) -> Encoder:
+        """Encoder of the space."""
+        return self.models[0].encoder
+
+    @property
+    def warp(self) -> Literal["none", "log"]:
+        """Transformation of the targets."""
+        return self.models[0].warp
+
+    @property
+    def hyperparameters(self) -> tuple[Hyperparameter, ...]:
+        """Mean, signal, noise and the kernel's hyperparameters with the priors of this model."""
+        return self.model.hyperparameters
+
+    @property
+    def priors(self) -> dict[str, Prior]:
+        """Priors by name."""
+        return self.model.priors
 
     def prepare(self, progress: Callable[[str], None] | None = None) -> None:
-        """Find or assemble CmdStan and compile the program, so that fits do not wait for it.
+        """Find or assemble CmdStan and compile the programs, so that fits do not wait for it.
 
         Raises
         ------
         ToolchainError, CompileError
         """
         if self.inducing is None:
-            compiled(self.kernel.program, progress)
+            for model in self.models:
+                compiled(model.kernel.program, progress)
 
     def fit(
         self,
         configs: Encoded | Iterable[Mapping[str, Any]] | Any,
         y: ArrayLike,
-        method: Method = FitOptions.method,
-        chains: int = FitOptions.chains,
-        warmup: int = FitOptions.warmup,
-        draws: int = FitOptions.draws,
-        seed: int = 1,
-        target_acceptance: float = FitOptions.target_acceptance,
-        max_treedepth: int = FitOptions.max_treedepth,
-        ess: int | None = FitOptions.ess,
-        start: WarmStart | None = None,
-        retries: int = FitOptions.retries,
-        progress: Callable[[str], None] | None = None,
         *,
+        seed: int = 1,
+        start: WarmStart | None = None,
         y_sd: ArrayLike | None = None,
-        pointwise: bool = FitOptions.pointwise,
-        options: FitOptions | None = None,
         maximize: bool = False,
+        progress: Callable[[str], None] | None = None,
+        options: FitOptions | None = None,
+        **fit: Unpack[FitKeywords],
     ) -> Posterior:
         """Fit to observed values.
+
+        A stack fits every kernel and weights the posteriors by leave-one-out. A fit of a stack whose diagnostics fail,
+        or whose leave-one-out densities are unreliable at more than 5% of the observations, is repeated once with
+        another seed and twice the draws. If that does not help, the kernel is left out; ``messages`` of the result name
+        it. With method "map" the weights come from the densities at the mode, in closed form.
 
         Parameters
         ----------
@@ -129,44 +210,26 @@ class GaussianProcess(Model):
             ``Configuration`` objects, mappings, a DataFrame, an (n, D) array, or ``Encoded``.
         y : (n,) array_like
             Observed values in the user's units; standardised before the fit. For the probit likelihood True or False.
-        method : {"nuts", "carried", "pathfinder", "laplace", "map"}
-            "nuts" is Hamiltonian Monte Carlo. "carried" is importance sampling from a mixture fitted to the draws of
-            ``start``, for programs of at most 15 parameters. "pathfinder" and "laplace" are approximations whose draws
-            are importance-resampled. If the Pareto k of importance ratios exceeds 0.7, or they are worth too few draws,
-            the fit falls back to NUTS. "map" is the mode (of the hyperparameters on the logarithmic scale) as a single
-            draw.
-        chains, warmup, draws : int
-            Number of chains, and iterations of each; other methods return ``chains * draws`` draws.
         seed : int
             Fixes every draw.
-        target_acceptance : float
-            Acceptance statistic to which the step size is adapted, in (0, 1).
-        max_treedepth : int
-            A trajectory has at most 2**max_treedepth steps.
-        ess : int, optional
-            Continue sampling, up to 16 times ``draws``, until the smallest bulk effective sample size of a
-            hyperparameter reaches this number and R-hat is within its limit.
         start : WarmStart, optional
             `Posterior.warm_start` of a fit to nearly the same data: the chains start there with a short warm-up. If
-            the diagnostics fail, a fit with a full warm-up follows.
-        retries : int
-            Number of retries of a NUTS fit whose diagnostics fail. Each has another seed and settings that address the
-            failure: twice the warm-up, a target acceptance halfway to 1, or one more tree level.
+            the diagnostics fail, a fit with a full warm-up follows. A stack takes none.
         y_sd : float or (n,) array_like, optional
             Known standard deviations of the errors of y, in the user's units. The noise of an observation is the sum of
             this error and of one with the standard deviation ``sigma_n``, which all observations have. Under a warp the
             known error is multiplied by the slope of the transformation.
-        pointwise : bool
-            Compute ``log_likelihood`` and ``posterior_predictive`` of ``idata``, which :meth:`Posterior.loo` and plots
-            of the fit need. Without them a fit is a little quicker; :meth:`Posterior.with_pointwise` adds them.
-        progress : callable, optional
-            Called with the name of each phase.
-        options : FitOptions, optional
-            Replaces ``method``, ``chains``, ``warmup``, ``draws``, ``target_acceptance``, ``max_treedepth``, ``ess``,
-            ``retries`` and ``pointwise``, which must then keep their defaults.
         maximize : bool
             Larger values are better: the model is fitted to the negated values, which matters to a warp and to the
             acquisition. Predictions keep the user's units and direction.
+        progress : callable, optional
+            Called with the name of each phase.
+        options : FitOptions, optional
+            Replaces all single options.
+        **fit
+            Single options of the fit, by the names of the attributes of :class:`~slayr_py.inference.FitOptions`:
+            ``method``, ``chains``, ``warmup``, ``draws``, ``target_acceptance``, ``max_treedepth``, ``ess``,
+            ``retries``, ``pointwise``.
 
         Returns
         -------
@@ -180,28 +243,34 @@ class GaussianProcess(Model):
             If a configuration does not belong to the space.
         DataError
             If y has another length, is empty or not finite, or an option is illegal.
+        TypeError
+            For an unknown option.
         InferenceError
-            If Stan fails.
+            If Stan fails, or no kernel of a stack can be used.
         """
-        single = FitOptions(method, chains, warmup, draws, target_acceptance, max_treedepth, ess, retries, pointwise)
-        if options is None:
-            options = single
-        elif changed := single.changed():
-            raise DataError(f"options= replaces the single fit options; remove {', '.join(changed)}, or options=")
+        options = FitOptions.given(options, fit)
         seed = check_integer("seed", seed, minimum=0)  # before anything is compiled
         maximize = check_flag("maximize", maximize)
-        observed = observe(self, configs, y, options.method == "map", options.pointwise, maximize, y_sd)
+        if self.is_stack:
+            if start is not None:
+                raise DataError("a stack takes no warm start; fit each of gp.parts with its own")
+            data: dict[str, Any] = {"y_sd": y_sd, "maximize": maximize}
+            fits = [(gp.model.kernel, gp.fit) for gp in self.parts]
+            return fit_stack(fits, self.encoder.encode(configs), y, options, seed, progress, data)
+        observed = observe(
+            self.model, configs, y, METHODS[options.method].point_estimate, options.pointwise, maximize, y_sd
+        )
         if self.inducing is not None:
-            return fit_sparse(observed, self.inducing, options, seed)
+            return Posterior.of(fit_sparse(observed, self.inducing, options, seed))
         if start is not None:
-            self.check_start(start, options.chains)
-        program = compiled(self.kernel.program, progress)
+            self.model.check_start(start, options.chains)
+        program = compiled(self.model.kernel.program, progress)
 
         def fit_once(attempt: Attempt) -> Posterior:
             result = run(
                 program, observed.data, attempt.options, seed=attempt.seed, start=attempt.start, progress=progress
             )
-            return Posterior.from_run(program, observed, result, attempt.start)
+            return Posterior.of(Part.from_run(program, observed, result, attempt.start))
 
         posterior, abandoned = fit_until_ok(fit_once, options, start, seed)
         posterior.record["abandoned"] = abandoned
@@ -247,28 +316,10 @@ class GaussianProcess(Model):
         Raises
         ------
         DataError
-            For an unknown score, a level outside (0, 1), or a target that is not finite.
+            For unknown ``scoring``, a level outside (0, 1), or a target that is not finite.
         SpaceError
             If a configuration does not belong to the space.
         """
         from slayr_py.inference.validation.cross_validation import cross_validate  # imports scikit-learn, which is slow
 
         return cross_validate(self, configs, y, cv, scoring, seed, progress, level, fit_options)
-
-    def check_start(self, start: WarmStart, chains: int) -> None:
-        """Check that a warm start fits this model and number of chains.
-
-        Raises
-        ------
-        DataError
-            If the start comes from a fit with another kernel, space or number of chains.
-        """
-        shapes = {name: values.shape for name, values in start.points.items()}
-        wanted = {name: (chains, *shape) for name, shape in self.parameter_shapes.items()}
-        n = sum(int(np.prod(shape)) for shape in self.parameter_shapes.values())
-        sizes = start.inverse_metric.shape in ((n,), (n, n)) and start.draws.shape[1] in (0, n)
-        if shapes != wanted or start.step_size.shape != (chains,) or not sizes:
-            raise DataError(
-                f"the warm start has states of shapes {shapes} for {len(start.step_size)} chains; this model with "
-                f"{chains} chains needs {wanted}: use a start from a fit with the same kernel and number of chains"
-            )

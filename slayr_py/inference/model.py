@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from slayr_py.display import Summary
 from slayr_py.errors import DataError, did_you_mean
 from slayr_py.inference.named_priors import Priors, vector_prior
+from slayr_py.inference.sampling.warm_start import WarmStart
 from slayr_py.kernels import (
     LATENT_SIGNAL,
     MEAN,
@@ -25,11 +26,10 @@ from slayr_py.kernels import (
     Hyperparameter,
     Kernel,
     Prior,
-    Stack,
     StanValue,
-    families,
-    fixed,
+    fixed_prior,
     from_name,
+    prior_families,
     prior_from_dict,
 )
 from slayr_py.space import Encoded, Encoder, FloatArray, encoder_from_json, encoder_to_json
@@ -47,7 +47,7 @@ to rounding; with the floor its condition number is at most n (sigma_f / 1e-4)^2
 
 
 class Model:
-    """A model to fit; :class:`~slayr_py.inference.GaussianProcess` documents the arguments and adds fitting.
+    """A space, a kernel and priors; :class:`~slayr_py.inference.GaussianProcess` documents the arguments.
 
     Attributes
     ----------
@@ -72,8 +72,6 @@ class Model:
         warp: Warp = "none",
         likelihood: Likelihood = "gaussian",
     ) -> None:
-        if isinstance(kernel, Stack):
-            raise DataError(f"a GaussianProcess has one kernel, got {kernel!r}; use StackedGaussianProcess(space, ...)")
         if warp not in get_args(Warp):
             raise DataError(f"unknown warp {warp!r}{did_you_mean(warp, get_args(Warp))}")
         if likelihood not in get_args(Likelihood):
@@ -94,9 +92,9 @@ class Model:
             prior = vector_prior(defaults[name], given, self.encoder) if isinstance(given, Mapping) else given
             support = defaults[name].prior.support
             if isinstance(prior, Prior) and prior.support != support:
-                known = " or ".join(families(support))
+                known = " or ".join(prior_families(support))
                 raise DataError(f"the prior of {name!r} must be {known} (support: {support}), got {prior!r}")
-            chosen[name] = prior if isinstance(prior, Prior) else fixed(prior, support)
+            chosen[name] = prior if isinstance(prior, Prior) else fixed_prior(prior, support)
         self._chosen = chosen
         self.priors: dict[str, Prior] = {h.name: chosen.get(h.name, h.prior) for h in declared}
         self.hyperparameters: tuple[Hyperparameter, ...] = tuple(
@@ -110,22 +108,23 @@ class Model:
 
         Priors that were given stay. The model itself is returned if the kernel's priors do not depend on observations.
         """
-        found = self.kernel.informed_priors(train, y)
-        if not found.keys() - self._chosen.keys():
+        informed = self.kernel.informed_priors(train, y)
+        if not informed.keys() - self._chosen.keys():
             return self
-        model = type(self)(self.encoder, self.kernel, found | self._chosen, self.warp, self.likelihood)
+        model = type(self)(self.encoder, self.kernel, informed | self._chosen, self.warp, self.likelihood)
         model.noise_floor = self.noise_floor
         return model
 
     def __repr__(self) -> str:
-        return self._summary().text()
+        return self.summary("Model").text()
 
     def _repr_html_(self) -> str:
-        return self._summary().html()
+        return self.summary("Model").html()
 
-    def _summary(self) -> Summary:
+    def summary(self, name: str) -> Summary:
+        """Return a table of the hyperparameters under a heading that starts with ``name``."""
         rows = [(h.name, int(np.prod(h.shape)), _spelled(h.prior)) for h in self.hyperparameters]
-        heading = f"{type(self).__name__}: {self.kernel.description}, {len(self.encoder.names)} parameters"
+        heading = f"{name}: {self.kernel.description}, {len(self.encoder.names)} parameters"
         if self.warp != "none":
             heading += f", warp {self.warp!r}"
         return Summary(heading, pd.DataFrame(rows, columns=["hyperparameter", "size", "prior"]))
@@ -158,9 +157,8 @@ class Model:
         priors = {name: prior_from_dict(prior) for name, prior in values["priors"].items()}
         encoder = encoder_from_json(values["space"])
         kernel = from_name(values["kernel"]["name"], encoder, **values["kernel"]["options"])
-        # The first formats had neither a warp, nor another likelihood, nor a noise floor.
-        model = cls(encoder, kernel, priors, values.get("warp", "none"), values.get("likelihood", "gaussian"))
-        model.noise_floor = float(values.get("noise_floor", 0.0))
+        model = cls(encoder, kernel, priors, values["warp"], values["likelihood"])
+        model.noise_floor = float(values["noise_floor"])
         return model
 
     def stan_data(
@@ -186,6 +184,24 @@ class Model:
         if y_sd is not None:
             entries["y_sd"] = y_sd
         return self.kernel.contract.data(entries, self.hyperparameters)
+
+    def check_start(self, start: WarmStart, chains: int) -> None:
+        """Check that a warm start fits this model and number of chains.
+
+        Raises
+        ------
+        DataError
+            If the start comes from a fit with another kernel, space or number of chains.
+        """
+        shapes = {name: values.shape for name, values in start.points.items()}
+        wanted = {name: (chains, *shape) for name, shape in self.parameter_shapes.items()}
+        n = sum(int(np.prod(shape)) for shape in self.parameter_shapes.values())
+        sizes = start.inverse_metric.shape in ((n,), (n, n)) and start.draws.shape[1] in (0, n)
+        if shapes != wanted or start.step_size.shape != (chains,) or not sizes:
+            raise DataError(
+                f"the warm start has states of shapes {shapes} for {len(start.step_size)} chains; this model with "
+                f"{chains} chains needs {wanted}: use a start from a fit with the same kernel and number of chains"
+            )
 
     @cached_property
     def parameter_shapes(self) -> dict[str, tuple[int, ...]]:

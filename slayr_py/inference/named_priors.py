@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from slayr_py.errors import DataError, did_you_mean
-from slayr_py.kernels import Hyperparameter, Prior, fixed
+from slayr_py.kernels import Hyperparameter, Prior, fixed_prior
 from slayr_py.space import Layout
 
 Priors = Mapping[str, Prior | ArrayLike | Mapping[str, Prior | float]]
@@ -40,7 +40,7 @@ def vector_prior(h: Hyperparameter, given: Mapping[str, Prior | float], layout: 
     if h.labels is None:
         raise DataError(f"{h.name!r} is one number: its prior cannot be a mapping, got {dict(given)!r}")
     support = h.prior.support
-    named = {name: prior if isinstance(prior, Prior) else fixed(prior, support) for name, prior in given.items()}
+    named = {name: prior if isinstance(prior, Prior) else fixed_prior(prior, support) for name, prior in given.items()}
     labels = h.labels
     places = _places(h.labels, layout)
     for name, prior in named.items():

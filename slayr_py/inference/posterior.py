@@ -1,58 +1,41 @@
-"""Posterior of a fit: draws, predictions, diagnostics and the run record."""
+"""Posterior of one fit, or of several whose draws are averaged: predictions and checks for users."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
-from functools import cached_property
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 import pandas as pd
 import xarray as xr
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from scipy.special import ndtr
 
 from slayr_py.arguments import check_integer
-from slayr_py.display import Summary
-from slayr_py.errors import DataError, StorageError
-from slayr_py.inference.components import Components, components
-from slayr_py.inference.diagnostics.arviz_bridge import leave_one_out
-from slayr_py.inference.diagnostics.arviz_tree import arviz_tree, groups_of, prepare, to_arviz
-from slayr_py.inference.diagnostics.checks import Diagnostics, diagnose
-from slayr_py.inference.likelihood import Targets
+from slayr_py.errors import DataError
+from slayr_py.inference.diagnostics.arviz_tree import prepare, to_arviz
+from slayr_py.inference.diagnostics.checks import Diagnostics
+from slayr_py.inference.mixture import STACK_FILE, Alone, Mixture, Weighted, names_of
 from slayr_py.inference.model import Model
-from slayr_py.inference.observed import Observed
-from slayr_py.inference.prediction import (
-    Chains,
-    Latent,
-    Prediction,
-    Predictor,
-    coordinate_table,
-    predict_all,
-    predict_in_stan,
-    sample_all,
-    thinned,
-)
-from slayr_py.inference.records import saved
-from slayr_py.inference.records.data_tree import flat_draws, log_prior, pointwise_groups, posterior_groups, prior_groups
-from slayr_py.inference.records.record import as_text, make_record
+from slayr_py.inference.modes.likelihood import Targets
+from slayr_py.inference.part import Engine, Part
+from slayr_py.inference.prediction.components import Components
+from slayr_py.inference.prediction.distribution import Latent, Prediction
+from slayr_py.inference.prediction.draws import Chains
+from slayr_py.inference.prediction.predictor import Predictor
 from slayr_py.inference.records.saved import Format
-from slayr_py.inference.records.summary import entries
-from slayr_py.inference.sampling.options import FitOptions
-from slayr_py.inference.sampling.output import Run, columns_of
-from slayr_py.inference.sampling.programs import compiled
-from slayr_py.inference.sampling.run import generate, run
 from slayr_py.inference.sampling.warm_start import WarmStart
-from slayr_py.inference.warp import unwarped
 from slayr_py.kernels import Kernel
 from slayr_py.space import Encoded, Encoder, FloatArray
-from slayr_py.toolchain import CompiledProgram
 
 
 class Posterior:
     """Posterior of a Gaussian process, from :meth:`GaussianProcess.fit` or :meth:`Posterior.load`.
+
+    It is a mixture of one or more parts, each of them a fit of one kernel. A fit of a `slayr_py.stack` has one part for
+    each kernel that is used; they are weighted by stacking. What belongs to a single fit, such as ``idata``, raises
+    `DataError` for a stack: use that of one of ``posteriors``.
 
     Attributes
     ----------
@@ -91,116 +74,155 @@ class Posterior:
             The same without the likelihood, only after :meth:`with_prior`. ``prior_predictive`` has joint draws.
     record : dict
         Everything needed to repeat the run; JSON-able.
+    weights : pandas.Series
+        Weights of the parts by the names of their kernels; 1 for a single fit.
+    posteriors : tuple of Posterior
+        The posterior of each part; this one if it is a single fit.
+    parts : tuple of Part
+        The fits themselves.
+    messages : tuple of str
+        What was left out of a stack or fitted again.
     """
 
-    def __init__(
-        self,
-        model: Model,
-        train: Encoded,
-        data: dict[str, Any],
-        idata: xr.DataTree,
-        record: dict[str, Any],
-        diagnostics: Diagnostics,
-    ) -> None:
-        self.model = model
-        self.train = train
-        self.data = data
-        self._idata = idata
-        self.record = record
-        self._diagnostics = diagnostics
+    def __init__(self, mixture: Mixture, posteriors: Sequence[Posterior] = ()) -> None:
+        self._mixture = mixture
+        self._posteriors = tuple(posteriors)
+        self.parts = mixture.parts
+        self.weights = pd.Series(mixture.weights, index=names_of(mixture.parts), name="weight")
+        self.messages = mixture.messages
 
     @classmethod
-    def from_run(
+    def of(cls, part: Part) -> Posterior:
+        """Return the posterior of a single fit."""
+        return cls(Alone(part))
+
+    @classmethod
+    def stack(
         cls,
-        program: CompiledProgram,
-        observed: Observed,
-        result: Run,
-        start: WarmStart | None = None,
-        abandoned: Sequence[Mapping[str, Any]] = (),
+        posteriors: Sequence[Posterior],
+        weights: ArrayLike | None = None,
+        seed: int = 1,
+        messages: Sequence[str] = (),
     ) -> Posterior:
-        """Label the arrays of a run, compute its diagnostics and make its record.
+        """Average posteriors of the same observations under different kernels.
+
+        The draws of each part are used in number proportional to its weight, so that all draws of the mixture have
+        equal weights: predictions and acquisitions treat them like those of a single fit.
 
         Parameters
         ----------
-        program : CompiledProgram
-            Program of the run.
-        observed : Observed
-            Model and observations of the fit.
-        result : Run
-            Output of the program.
-        start : WarmStart, optional
-            Start of the chains.
-        abandoned : sequence of mappings
-            Earlier attempts, for ``record["abandoned"]``.
+        posteriors : sequence of Posterior
+            Of single fits to the same observations in the same order, with Gaussian likelihood.
+        weights : (k,) array_like, optional
+            Not negative, with sum 1. By default those of stacking (Yao et al. 2018), from the leave-one-out densities.
+        seed : int
+            Fixes the systematic resampling of the draws.
+        messages : sequence of str
+            What was left out or fitted again.
+
+        Raises
+        ------
+        DataError
+            If there is no posterior, or they differ in observations, standardisation or direction; for a probit
+            likelihood; for illegal weights. Without weights also if a posterior has no leave-one-out densities.
         """
-        model = observed.model
-        y = np.asarray(observed.data["y"], dtype=np.float64)
-        idata = arviz_tree(posterior_groups(model, observed.train, y, result, observed.y_mean, observed.y_sd))
-        sampled = {name: ~fixed for name, fixed in model.fixed.items() if name in result.variables and not fixed.all()}
-        hyperparameters = {name: result.variables[name][..., np.atleast_1d(free)] for name, free in sampled.items()}
-        diagnostics = diagnose(
-            hyperparameters,
-            result.arguments,
-            result.sampler,
-            result.pareto_k,
-            result.importance_ess,
-            leave_one_out(idata),
-        )
-        draws = flat_draws(model, idata["posterior"].to_dataset())
-        diagnostics = replace(diagnostics, kernel_notes=model.kernel.notes(draws))
-        maximize = observed.y_sd < 0
-        record = make_record(model, program, observed.data, result, diagnostics, start, abandoned, maximize)
-        return cls(model, observed.train, observed.data, idata, record, diagnostics)
+        parts = [posterior.only("place in another stack") for posterior in posteriors]
+        return cls(Weighted(parts, weights, seed, messages), posteriors)
 
     def __repr__(self) -> str:
-        return self._summary().text()
+        return self._mixture.summary().text()
 
     def _repr_html_(self) -> str:
-        return self._summary().html()
+        return self._mixture.summary().html()
 
-    def _summary(self) -> Summary:
-        checks = self.check()
-        method = self.record["arguments"]["method"]
-        n = self.n_draws
-        several = n > 1
-        verdict = "ok" if checks.ok else "NOT OK"
-        lines = [
-            f"Posterior of a Gaussian process: {self.kernel.description}, {len(self.train)} observations",
-            f"{method}, {n} draw{'s' * several}: {checks} {verdict}",
-            *checks.messages,
-        ]
-        by_entry = entries(self.model)
-        draws = np.column_stack([self.draws[name].reshape(self.n_draws, -1)[:, i] for name, i in by_entry.values()])
-        centre = "median" if several else "value"
-        table = pd.DataFrame({"hyperparameter": list(by_entry), centre: np.median(draws, axis=0)})
-        if several:
-            table["5%"], table["95%"] = np.quantile(draws, [0.05, 0.95], axis=0)
-        return Summary("\n".join(lines), table)
+    def only(self, what: str) -> Part:
+        """Return the fit of a posterior that is no stack.
+
+        Raises
+        ------
+        DataError
+            For a stack, which has no ``what``.
+        """
+        if self.is_stack:
+            raise DataError(
+                f"a stack of {len(self.parts)} fits has no {what}; use one of its posteriors, posterior.posteriors[0]"
+            )
+        return self.parts[0]
+
+    @property
+    def is_stack(self) -> bool:
+        """Whether this is a weighted mixture, even if it has a single part."""
+        return bool(self._posteriors)
+
+    @property
+    def posteriors(self) -> tuple[Posterior, ...]:
+        """The posterior of each part."""
+        return self._posteriors or (self,)
+
+    @property
+    def used(self) -> list[Posterior]:
+        """The posteriors of the parts with a positive weight."""
+        return [part for part, weight in zip(self.posteriors, self.weights, strict=True) if weight > 0]
+
+    @property
+    def seed(self) -> int:
+        """Seed of a stack's resampling, or of a single fit."""
+        return self._mixture.seed
+
+    @property
+    def model(self) -> Model:
+        """Kernel, priors and encoder of a single fit."""
+        return self.only("single model").model
 
     @property
     def kernel(self) -> Kernel:
-        """Kernel of the model."""
-        return self.model.kernel
+        """Kernel of a single fit."""
+        return self.only("single kernel").model.kernel
 
     @property
-    def encoder(self) -> Encoder:
-        """Encoder of the space."""
-        return self.model.encoder
+    def data(self) -> Mapping[str, Any]:
+        """Data of the program of a single fit."""
+        return self.only("data of a program").data
+
+    @property
+    def record(self) -> dict[str, Any]:
+        """Record of a single fit."""
+        return self.only("record").record
 
     @property
     def idata(self) -> xr.DataTree:
         """ArviZ' groups, described above; functions of the installed ArviZ accept them."""
-        return prepare(self._idata)
+        return prepare(self.only("idata").tree)
+
+    @property
+    def draws(self) -> dict[str, FloatArray]:
+        """Hyperparameters of a single fit by name, (s, ...), with the chains concatenated."""
+        return self.only("common hyperparameters").draws
+
+    @property
+    def train(self) -> Encoded:
+        """The n observed configurations."""
+        return self.parts[0].train
+
+    @property
+    def encoder(self) -> Encoder:
+        """Encoder of the space."""
+        return self.parts[0].model.encoder
+
+    @property
+    def targets(self) -> Targets:
+        """The observations as the program saw them."""
+        return self.parts[0].targets
 
     @property
     def y_mean(self) -> float:
         """Mean that standardisation subtracted from the observed values, in the user's units."""
-        return float(self._idata["constant_data"]["y_mean"])
+        return self.parts[0].y_mean
 
     @property
     def y_sd(self) -> float:
         """Standard deviation by which standardisation divided the observed values; negative if `maximize`."""
-        return float(self._idata["constant_data"]["y_sd"])
+        return self.parts[0].y_sd
 
     @property
     def maximize(self) -> bool:
@@ -208,28 +230,16 @@ class Posterior:
         return self.y_sd < 0
 
     @property
-    def support(self) -> Encoded:
-        """The points in the factors of predictions: the n observed configurations."""
-        return self.train
-
-    @property
     def n_draws(self) -> int:
-        """Number of draws over all chains."""
-        return len(self.draws["mu"])
+        """Number of draws over all chains; of a stack as many as the weights allow without repetition, at least 100."""
+        return self._mixture.n_draws
 
     @property
     def n_chains(self) -> int:
-        """Number of chains; 1 for a method without chains."""
-        return int(self._idata["posterior"].sizes["chain"])
+        """Number of chains; 1 for a method without chains, and for a stack: see :meth:`chains`."""
+        return self._mixture.n_chains
 
-    @cached_property
-    def draws(self) -> dict[str, FloatArray]:
-        """Hyperparameters by name, (s, ...), with the chains concatenated."""
-        return flat_draws(self.model, self._idata["posterior"].to_dataset())
-
-    def predict(
-        self, configs: Encoded | Iterable[Mapping[str, Any]] | Any, engine: Literal["numpy", "stan"] = "numpy"
-    ) -> Prediction:
+    def predict(self, configs: Encoded | Iterable[Mapping[str, Any]] | Any, engine: Engine = "numpy") -> Prediction:
         """Predict the latent function at m configurations.
 
         Parameters
@@ -245,17 +255,9 @@ class Posterior:
             In the user's units.
         """
         new = self.encoder.encode(configs, other_columns=True)
-        if engine == "numpy":
-            mean, sd = predict_all(self.predictor_of_rows, self.n_draws, len(self.support), new)
-        elif engine == "stan":
-            stored = self._idata["unconstrained_posterior"].to_dataset()
-            seed = self.record["arguments"]["seed"]
-            mean, sd = predict_in_stan(self.model, self.train, self.targets, stored, new, seed)
-        else:
-            raise DataError(f"unknown engine {engine!r}; known: 'numpy', 'stan'")
-        warp = self.draws.get("warp")
-        noise = np.sqrt(self.targets.common_noise(self.draws))
-        return Prediction.from_latent(Latent(mean, sd, warp, self.y_mean, self.y_sd, noise))
+        used = self.rows_of(self.n_draws)
+        latents = [part.latent(new, engine) for part, _ in used]
+        return Prediction.from_latent(Latent.concatenated(latents, [rows for _, rows in used]))
 
     def components(self, configs: Encoded | Iterable[Mapping[str, Any]] | Any) -> Components:
         """Split the latent function at m configurations into the summands of the kernel.
@@ -276,12 +278,8 @@ class Posterior:
         DataError
             For a fit with a warp: the summands add up to the transformed function only.
         """
-        if "warp" in self.draws:
-            raise DataError(
-                "the function of a fit with a warp is no sum of the kernel's summands; fit with warp='none'"
-            )
-        new = self.encoder.encode(configs, other_columns=True)
-        return components(self.kernel, self.train, self.targets, self.draws, new, self.y_mean, self.y_sd)
+        part = self.only("components")
+        return part.components(self.encoder.encode(configs, other_columns=True))
 
     def sample(self, configs: Encoded | Iterable[Mapping[str, Any]] | Any, n: int = 100, seed: int = 1) -> FloatArray:
         """Draw the latent function jointly at m configurations.
@@ -313,15 +311,16 @@ class Posterior:
         n = check_integer("n", n)
         seed = check_integer("seed", seed, minimum=0)
         rng = np.random.default_rng(seed)
-        rows = rng.integers(self.n_draws, size=n)
-        return self.sample_of_rows(self.encoder.encode(configs, other_columns=True), rows, rng)
-
-    def sample_of_rows(self, new: Encoded, rows: NDArray[np.intp], rng: np.random.Generator) -> FloatArray:
-        """Draw the latent function jointly at m configurations for each of the k ``rows`` of the draws, (k, m)."""
-        values = sample_all(self.predictor_of_rows, len(self.support), new, rows, rng)
-        if "warp" in self.draws:
-            values = unwarped(values, self.draws["warp"][rows, None])
-        return np.asarray(self.y_mean + self.y_sd * values)
+        drawn = rng.integers(self.n_draws, size=n)
+        new = self.encoder.encode(configs, other_columns=True)
+        values = np.empty((n, len(new)))
+        first = 0
+        for part, rows in self.rows_of(self.n_draws):
+            own = (drawn >= first) & (drawn < first + len(rows))
+            if own.any():
+                values[own] = part.sample(new, rows[drawn[own] - first], rng)
+            first += len(rows)
+        return values
 
     def probability(self, configs: Encoded | Iterable[Mapping[str, Any]] | Any) -> FloatArray:
         """Return the probabilities of success at m configurations, averaged over draws.
@@ -331,7 +330,7 @@ class Posterior:
         DataError
             If the likelihood is not probit.
         """
-        if self.model.likelihood != "probit":
+        if any(part.model.likelihood != "probit" for part in self.parts):
             raise DataError("only a GaussianProcess(..., likelihood='probit') has probabilities of success")
         latent = self.predict(configs).latent
         return np.asarray(ndtr(latent.mean / np.sqrt(1 + np.square(latent.sd))).mean(axis=0))
@@ -339,61 +338,57 @@ class Posterior:
     def predictor(self, n_draws: int | None = None) -> Predictor:
         """Return a predictor from at most ``n_draws`` draws (all by default).
 
-        All chains are thinned evenly to the same number of draws.
+        All chains of a single fit are thinned evenly to the same number of draws; the parts of a stack are used in
+        proportion to their weights.
         """
-        return self.predictor_of_rows(
-            thinned(self.n_draws, self.n_chains, self.n_draws if n_draws is None else n_draws)
-        )
+        return self._mixture.predictor(self.n_draws if n_draws is None else n_draws)
 
-    def parts_of(self, n_draws: int) -> list[tuple[Posterior, NDArray[np.intp]]]:
-        """Return the rows of at most ``n_draws`` draws, with this posterior; several pairs for a stack."""
-        return [(self, thinned(self.n_draws, self.n_chains, n_draws))]
-
-    def predictor_of_rows(self, rows: NDArray[np.intp]) -> Predictor:
-        """Return a predictor from these rows of the draws."""
-        return Predictor(self.kernel, self.train, self.targets, {k: v[rows] for k, v in self.draws.items()})
+    def rows_of(self, n_draws: int) -> list[tuple[Part, NDArray[np.intp]]]:
+        """Return the parts with the rows of their draws among at most ``n_draws`` of all; unused parts are left out."""
+        rows = self._mixture.rows(n_draws)
+        return [(part, some) for part, some in zip(self.parts, rows, strict=True) if len(some)]
 
     def chains(self, n_draws: int) -> list[Chains]:
-        """Return the chains of the draws of a predictor that has ``n_draws`` of them."""
-        return [Chains(1.0, np.arange(n_draws).reshape(self.n_chains, -1))]
+        """Return the chains of each part among the draws of a predictor that has ``n_draws`` of them."""
+        return self._mixture.chains(n_draws)
 
     def check(self) -> Diagnostics:
-        """Return the diagnostics of the fit."""
-        return self._diagnostics
+        """Return the diagnostics of the fit; of a stack, the worst of the parts with a positive weight.
+
+        All of these have to pass for a stack to be ``ok``, and each message names its kernel.
+        """
+        return self._mixture.check()
 
     def loo(self) -> xr.DataArray:
         """Return the leave-one-out log predictive densities of the n observations, in the user's units.
 
         The function is integrated out exactly; the hyperparameters by Pareto-smoothed importance sampling (Vehtari,
-        Gelman & Gabry 2017).
+        Gelman & Gabry 2017). The density under a stack is the weighted mean of those of its parts. The weights were
+        chosen with all observations, so the sum is too large by about half a unit for each weight beyond the first.
 
         Returns
         -------
         (n,) DataArray
             With a coordinate ``pareto_k`` (n,) and the attributes ``elpd``, the sum of the densities, ``se``, its
-            standard error, and ``pareto_k_limit``: a density with a larger ``pareto_k`` is unreliable.
+            standard error, and ``pareto_k_limit``: a density with a larger ``pareto_k`` is unreliable. For a stack,
+            ``pareto_k`` and its limit are the worst of the parts with a positive weight, NaN for point estimates.
 
         Raises
         ------
         DataError
             With fewer than five draws, for example a point estimate, or if the fit was made without ``pointwise``.
         """
-        if "log_likelihood" not in self._idata.children:
-            raise DataError("this fit was made with pointwise=False: use posterior.with_pointwise().loo()")
-        result = leave_one_out(self._idata)
-        if result is None:
-            raise DataError(f"leave-one-out needs posterior draws; this fit has {self.n_draws}")
-        values = result.elpd - np.log(abs(self.y_sd))
-        n = len(values)
+        loo = self._mixture.leave_one_out()
+        values = loo.elpd
         return xr.DataArray(
             values,
             dims="observation",
-            coords={"pareto_k": ("observation", result.pareto_k)},
+            coords={"pareto_k": ("observation", loo.pareto_k)},
             name="elpd_loo",
             attrs={
                 "elpd": float(values.sum()),
-                "se": float(np.sqrt(n * np.var(values))),
-                "pareto_k_limit": result.pareto_k_limit,
+                "se": float(np.sqrt(len(values) * np.var(values))),
+                "pareto_k_limit": loo.pareto_k_limit,
             },
         )
 
@@ -405,22 +400,7 @@ class Posterior:
         DataError
             If this is neither a NUTS fit nor carried from one.
         """
-        method = self.record["arguments"]["method"]
-        if method not in ("nuts", "carried"):
-            raise DataError(f"a {method} fit has no chains to start from; use method='nuts'")
-        stored = self._idata["unconstrained_posterior"].to_dataset()
-        draws = {
-            name: stored[name].values.reshape(*stored[name].shape[:2], *shape)
-            for name, shape in self.model.parameter_shapes.items()
-        }
-        if method == "carried":
-            return WarmStart.without_chains(draws, WarmStart.fromdict(self.record["start"]))
-        return WarmStart.after(
-            draws,
-            np.array([chain["step_size"] for chain in self.record["adaptation"]]),
-            float(self._idata["sample_stats"]["acceptance_rate"].mean()),
-            self.record["arguments"]["target_acceptance"],
-        )
+        return self.only("warm start").warm_start()
 
     def with_prior(self, draws: int = 500, chains: int = 4, warmup: int = 500, seed: int = 1) -> Posterior:
         """Return this posterior with three more groups in ``idata``: draws from the prior.
@@ -448,13 +428,7 @@ class Posterior:
         InferenceError
             If Stan fails.
         """
-        result = run(
-            compiled(self.model.kernel.program),
-            {**self.data, "prior_only": 1, "omit_jacobian": 0, "want_pointwise": 1},
-            FitOptions(chains=chains, warmup=warmup, draws=draws),
-            seed=seed,
-        )
-        return self._with_groups(prior_groups(self.model, self.train, result), {"prior": result.arguments})
+        return Posterior.of(self.only("draws from the prior").with_prior(draws, chains, warmup, seed))
 
     def with_pointwise(self) -> Posterior:
         """Return this posterior with the groups that a fit without ``pointwise`` omits from ``idata``.
@@ -471,26 +445,20 @@ class Posterior:
         InferenceError
             If Stan fails.
         """
-        stored = self._idata["unconstrained_posterior"].to_dataset()
-        program = compiled(self.model.kernel.program)
-        data = {**self.data, "want_pointwise": 1}
-        table = generate(program, data, coordinate_table(self.model, stored), self.record["arguments"]["seed"])
-        shape = (stored.sizes["chain"], stored.sizes["draw"], len(self.train))
-        columns = columns_of(list(table.columns))
-        variables = {name: table.to_numpy()[:, columns[name]].reshape(shape) for name in ("log_lik", "y_rep")}
-        return self._with_groups(pointwise_groups(self.train, variables))
+        return Posterior.of(self.only("pointwise densities of its own").with_pointwise())
 
     def to_arviz(self) -> Any:
         """Return a copy of ``idata`` in ArviZ' own format: ``InferenceData`` before version 1, since then a tree.
 
         Functions of ArviZ accept ``idata`` too. A genuine ``InferenceData`` has further methods, such as ``extend``.
         """
-        return to_arviz(self._idata)
+        return to_arviz(self.only("idata").tree)
 
     def save(self, folder: str | Path, format: Format = "netcdf") -> Path:
         """Write ``record.json``, ``data.json`` and ``posterior.nc`` or ``posterior.zarr`` into a folder.
 
-        The folder is created if it does not exist; a posterior that is already there is replaced in either format.
+        The folder is created if it does not exist; a posterior that is already there is replaced in either format. A
+        stack has such a folder for each part, and ``stack.json`` with the weights and messages.
 
         Parameters
         ----------
@@ -505,7 +473,7 @@ class Posterior:
             If the folder cannot be written, or zarr is missing.
         """
         path = Path(folder)
-        saved.save(path, as_text(self.record), self.data, self._idata, format)
+        self._mixture.save(path, format)
         return path
 
     @classmethod
@@ -518,30 +486,7 @@ class Posterior:
             If the folder is not a saved posterior or cannot be read.
         """
         path = Path(folder)
-        try:
-            record, data, idata = saved.load(path)
-            model = Model.fromdict(record)
-            saved.check(model, idata)
-            if "log_prior" not in idata.children:  # saved by an earlier version
-                idata = arviz_tree(groups_of(idata) | {"log_prior": log_prior(model, idata["posterior"].to_dataset())})
-            constant = idata["constant_data"].to_dataset()
-            train = Encoded(constant["values"].values, constant["active"].values.astype(np.bool_), model.encoder)
-            return cls(model, train, data, idata, record, Diagnostics.fromdict(record["diagnostics"]))
-        except StorageError:
-            raise
-        except Exception as error:  # a damaged file can cause any of them: AttributeError, RecursionError, ...
-            raise StorageError(
-                f"{path} is not a readable saved posterior: {type(error).__name__}: {error}; "
-                "save it again, or restore a copy of the folder"
-            ) from error
-
-    def _with_groups(self, added: Mapping[str, xr.Dataset], entries: Mapping[str, Any] | None = None) -> Posterior:
-        """Return this posterior with further groups in ``idata`` and entries in its record."""
-        idata = arviz_tree({**groups_of(self._idata), **added})
-        record = {**self.record, **(entries or {})}
-        return Posterior(self.model, self.train, self.data, idata, record, self._diagnostics)
-
-    @cached_property
-    def targets(self) -> Targets:
-        """The observations as the program saw them."""
-        return Targets.of(self.data)
+        if not (path / STACK_FILE).exists():
+            return cls.of(Part.load(path))
+        mixture = Weighted.load(path)
+        return cls(mixture, [cls.of(part) for part in mixture.parts])

@@ -7,6 +7,8 @@ s : number of hyperparameter draws; n_a, n_b : numbers of configurations; C : co
 
 from __future__ import annotations
 
+import hashlib
+import json
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from typing import Any, ClassVar
@@ -17,11 +19,15 @@ from numpy.typing import ArrayLike
 from slayr_py.errors import DataError
 from slayr_py.kernels.contracts import Contract, StanValue
 from slayr_py.kernels.hyperparameters import SIGNAL, Draws, Hyperparameter
-from slayr_py.kernels.priors import Prior
-from slayr_py.space import Encoded, FloatArray, Layout
+from slayr_py.kernels.prior import Prior
+from slayr_py.space import Encoded, FloatArray, Layout, jsonable
 
 Hyperparameters = Mapping[str, ArrayLike]
 """Hyperparameters by name: scalars and vectors for one setting, with a leading axis of s for several."""
+
+
+KERNELS: dict[str, type[Kernel]] = {}
+"""Classes of kernels by name."""
 
 
 class Kernel(ABC):
@@ -30,24 +36,34 @@ class Kernel(ABC):
     Attributes
     ----------
     name : str
-        Name in configuration files and records.
+        Name in configuration files and records; a class that declares one is registered under it.
+    contract : Contract
+        Contract of the Stan program that fits the kernel.
     needs_graphs : bool
         Whether the space must have an ordinal or categorical parameter.
     tolerated : frozenset of str
         Names that :meth:`gram` accepts and ignores, since other kernels of the family have them.
     plain_mappings : tuple of str
         Options that may be mappings without being kernels.
+    description : str
+        Description for people.
     """
 
     name: ClassVar[str]
+    contract: ClassVar[Contract]
     needs_graphs: ClassVar[bool] = False
     tolerated: ClassVar[frozenset[str]] = frozenset()
     plain_mappings: ClassVar[tuple[str, ...]] = ()
+    description: str
 
-    @property
-    @abstractmethod
-    def contract(self) -> Contract:
-        """Contract of the Stan program that fits the kernel."""
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        if "name" not in vars(cls):
+            return
+        other = KERNELS.get(cls.name, cls)
+        if (other.__module__, other.__qualname__) != (cls.__module__, cls.__qualname__):
+            raise TypeError(f"the name {cls.name!r} belongs to the kernel {other.__qualname__}; choose another one")
+        KERNELS[cls.name] = cls
 
     @property
     def program(self) -> str:
@@ -59,17 +75,27 @@ class Kernel(ABC):
         """Return the arguments that construct this kernel; JSON-able."""
 
     @property
-    @abstractmethod
-    def description(self) -> str:
-        """Description for people."""
+    def short_name(self) -> str:
+        """The kernel's expression if it is one, else its description."""
+        return self.description
+
+    def asdict(self) -> dict[str, Any]:
+        """Return the name and the options; JSON-able."""
+        return {"name": self.name, "options": jsonable(self.options())}
+
+    @property
+    def form(self) -> str:
+        """Text that equal kernels share, also if their terms have another order."""
+        return json.dumps(self.asdict(), sort_keys=True)
+
+    @property
+    def digest(self) -> str:
+        """Twelve hexadecimal digits that identify the kernel with its options."""
+        return hashlib.sha256(json.dumps(self.asdict(), sort_keys=True).encode()).hexdigest()[:12]
 
     @abstractmethod
     def hyperparameters(self, encoder: Layout) -> tuple[Hyperparameter, ...]:
         """Return the kernel's hyperparameters on a space, without ``sigma_f``."""
-
-    def labels(self, encoder: Layout) -> dict[str, tuple[str, ...] | None]:
-        """Return the labels of each hyperparameter's entries by name; None for a scalar."""
-        return {h.name: h.labels for h in self.hyperparameters(encoder)}
 
     @abstractmethod
     def stan_data(self, train: Encoded, new: Encoded) -> dict[str, StanValue]:
@@ -116,7 +142,7 @@ class Kernel(ABC):
         return {}
 
     def notes(self, draws: Draws) -> tuple[str, ...]:
-        """Return what a posterior of the hyperparameters says about the kernel; a line each."""
+        """Return notes on the kernel that follow from draws of the posterior, one line each."""
         return ()
 
     def check_encoder(self, encoder: Layout) -> None:

@@ -27,6 +27,9 @@ from slayr_py.space import FloatArray
 
 Base = Literal["se", "rq", "matern"]
 
+BASES = {"se": 1, "rq": 2, "matern": 3}
+"""Codes of the kernels in the programs."""
+
 _LARGEST_ORDER = 1000
 
 

@@ -1,10 +1,9 @@
 """Contracts of the Stan programs: their data, parameters and generated quantities, each declared once.
 
 The data dictionary and its check, the shapes of the parameters, the order of ``theta`` and the tables in
-``stan/README.md`` follow from these declarations; a test compares them with ``stanc --info`` of each program.
+``stan/README.md`` follow from the contracts, which the kernels declare; a test compares them with ``stanc --info``.
 
-Symbols: N observations, M new points, D input columns; P graphs with G distinct eigenvalues and Q vertices in all;
-H weights gamma; L leaves of an expression.
+Symbols: N observations, M new points, D input columns; L leaves of an expression.
 """
 
 from __future__ import annotations
@@ -23,24 +22,13 @@ from slayr_py.space import Encoded, FloatArray
 StanValue = int | float | FloatArray | NDArray[np.int64]
 StanData = Mapping[str, StanValue]
 
-LEAVES = {"SE": 1, "RQ": 2, "PER": 3, "LIN": 4, "MAT12": 5, "MAT32": 6, "MAT52": 7, "C": 8}
-"""Codes of the leaves of expressions in ``composite_gp``."""
-GIVEN = {"correlation": 9, "squared distance": 10}
-"""Codes of leaves whose values were computed elsewhere."""
-
-BASES = {"se": 1, "rq": 2, "matern": 3}
-MODULATORS = {"laplacian": 1, "power": 2, "neural": 3, "diffusion": 4, "hierarchical": 5}
-COMBINATIONS = {"modulation": 0, "product": 1, "sum": 2}
-"""Codes of base kernels, modulators, and combinations of continuous and discrete parameters in the programs."""
-
-
 LENGTHS: Mapping[str, Callable[[StanData], int]] = {
     "N (N + 1) / 2": lambda data: _pairs(data, "N") + _length(data, "N"),
     "N M": lambda data: _length(data, "N") * _length(data, "M"),
     "new pairs": lambda data: _length(data, "want_cov") * _pairs(data, "M"),
     "2 L - 1": lambda data: 2 * _length(data, "L") - 1,
 }
-"""Lengths of axes that are no entry of the data. "new pairs" is M (M - 1) / 2 if ``want_cov``, else 0."""
+"""Lengths of axes that are not entries of the data. "new pairs" is M (M - 1) / 2 if ``want_cov``, else 0."""
 
 
 def _length(data: StanData, axis: str) -> int:
@@ -175,7 +163,7 @@ QUANTITIES = (
 
 @dataclass(frozen=True)
 class Contract:
-    """What a program takes and what it writes.
+    """Data, parameters and output of a Stan program.
 
     Attributes
     ----------
@@ -220,7 +208,7 @@ class Contract:
         return tuple(given[name] for name in declared if name in given)
 
     def coordinate_shapes(self, hyperparameters: Iterable[Hyperparameter]) -> dict[str, tuple[int, ...]]:
-        """Return the shapes of the program's parameters in its order, without those of length 0."""
+        """Return the shapes of the program's parameters in its order; parameters of length 0 are left out."""
         shapes: dict[str, tuple[int, ...]] = {}
         given = {h.name: h for h in hyperparameters}
         for parameter in self.parameters:
@@ -257,11 +245,11 @@ class Contract:
             h = given.get(parameter.name)
             values = h.prior.stan_data(h.name, h.labels) if h else {}
             for name, axes in parameter.prior_entries.items():
-                of_prior = replace(parameter, name=name, shape=axes)
-                value = values.get(name, np.zeros((0, *of_prior.lengths(data)[1:])))
+                variable = replace(parameter, name=name, shape=axes)
+                value = values.get(name, np.zeros((0, *variable.lengths(data)[1:])))
                 # A scalar that not every kernel has is a vector of length 1.
                 data[name] = np.array(value, ndmin=len(axes)) if axes else value
-                self._check(of_prior, data)
+                self._check(variable, data)
         return data
 
     def _check(self, variable: Variable, data: StanData) -> None:
@@ -277,7 +265,7 @@ class Contract:
             )
 
     def split(self, theta: FloatArray, lengths: Mapping[str, int]) -> dict[str, FloatArray]:
-        """Split ``theta`` (..., n_theta) into hyperparameters, given the lengths of those that have entries.
+        """Split ``theta`` (..., n_theta) into hyperparameters, given the lengths of the ones with entries.
 
         Raises
         ------
@@ -287,7 +275,7 @@ class Contract:
         names = [parameter.name for parameter in self.parameters if parameter.name in lengths]
         ends = np.cumsum([lengths[name] for name in names])
         if ends[-1] != theta.shape[-1] or len(names) != len(lengths):
-            raise ValueError(f"theta of {self.program} has {theta.shape[-1]} entries, not those of {dict(lengths)}")
+            raise ValueError(f"theta of {self.program} has {theta.shape[-1]} entries, which do not fit {dict(lengths)}")
         return dict(zip(names, np.split(theta, ends[:-1], axis=-1), strict=True))
 
 
@@ -296,109 +284,10 @@ def inputs(train: Encoded, new: Encoded) -> dict[str, StanValue]:
     return {"N": len(train), "D": train.columns.shape[1], "X": train.columns, "M": len(new), "X_new": new.columns}
 
 
-_RHO = "weight of a difference in value relative to a difference in activity"
-_RQ_ALPHA = "shape of the rational quadratic kernel"
-_LENGTHSCALE = Parameter("lengthscale", ("D",), "length-scales")
-_BASE = Entry(
-    "base", (), "kernel in one dimension (squared-exponential, rational quadratic, Matérn)", "int", codes=BASES
-)
-_ADD = Entry("add", (), "combination of the dimensions", "int", codes={"product": 0, "sum": 1})
-_ORDER = Entry("p", (), "order of the Matérn kernel, nu = p + 1/2", "int")
-_ACTIVE = (
-    Entry("active", ("N", "D"), "1 where the dimension has a value in the configuration, else 0"),
-    Entry("active_new", ("M", "D"), "as `active`, for the new points"),
-)
+def column_inputs(train: Encoded, new: Encoded) -> dict[str, StanValue]:
+    """Return the entries of the inputs for kernels that read the one-hot columns."""
+    return {"N": len(train), "D": train.columns.shape[1], "X": train.columns, "M": len(new), "X_new": new.columns}
 
-MATERN_GP = Contract("matern_gp", (_ORDER,), (_LENGTHSCALE,))
-HIERARCHICAL_GP = Contract(
-    "hierarchical_gp",
-    (
-        *_ACTIVE,
-        Entry("levels", ("D",), "number of levels, 0 for a real dimension", "int"),
-        Entry("lineage", ("D", "D"), "1 where the column's dimension is the row's or an ancestor of it, else 0"),
-        _BASE,
-        _ORDER,
-        _ADD,
-    ),
-    (
-        Parameter("gamma", ("D",), "weights of the dimensions", support="unit interval"),
-        Parameter("rho", ("D",), _RHO, support="unit interval"),
-        _LENGTHSCALE,
-        Parameter("rq_alpha", ("1",), _RQ_ALPHA, when={"base": BASES["rq"]}),
-    ),
-)
-_POWER, _NEURAL, _BY_HIERARCHICAL = ({"modulator": MODULATORS[name]} for name in ("power", "neural", "hierarchical"))
-FM_GP = Contract(
-    "fm_gp",
-    (
-        *_ACTIVE,
-        Entry("P", (), "graphs", "int"),
-        Entry("G", (), "distinct eigenvalues of the graphs' Laplacians", "int"),
-        Entry("Q", (), "vertices of the graphs", "int"),
-        Entry("lambda", ("G",), "distinct eigenvalues, graph after graph"),
-        Entry("graph_of", ("G",), "graph of each distinct eigenvalue, ascending from 1", "int"),
-        Entry("group_of", ("Q",), "distinct eigenvalue of each eigenvector, from 1", "int"),
-        Entry("U", ("N", "Q"), "eigenvectors at the vertices of each observation, the graphs side by side"),
-        Entry("U_new", ("M", "Q"), "as `U`, for the new points"),
-        Entry("modulator", (), "modulator of the frequencies", "int", codes=MODULATORS),
-        Entry("combine", (), "combination of continuous and discrete parameters", "int", codes=COMBINATIONS, default=0),
-        Entry("n_alpha", (), "`P` where alpha modulates, else 0", "int", default=0),
-        Entry("orders", (), "power modulator: number of orders", "int", default=1),
-        Entry("tau", (), "power modulator: exponent of the distance, in (0, 2]", default=2.0),
-        Entry("H", (), "hierarchical modulator: number of weights gamma", "int", default=0),
-        Entry("lineage", ("D", "H"), "1 where gamma belongs to the dimension or an ancestor of it, else 0", default=0),
-        replace(_BASE, default=BASES["se"]),
-        replace(_ORDER, default=0),
-        replace(_ADD, default=0),
-    ),
-    (
-        _LENGTHSCALE,
-        Parameter("alpha", ("n_alpha",), "strength of the modulation of each graph"),
-        Parameter("beta", ("P",), "damping of the frequencies of each graph"),
-        Parameter("weights", ("orders",), "weights of the orders", when=_POWER, support="simplex"),
-        Parameter("bias", ("1",), "bias of the neural network", when=_NEURAL),
-        Parameter("gamma", ("H",), "weights of the dimensions and their ancestors", support="unit interval"),
-        Parameter("rho", ("D",), _RHO, when=_BY_HIERARCHICAL, support="unit interval"),
-        Parameter("rq_alpha", ("1",), _RQ_ALPHA, when=_BY_HIERARCHICAL | {"base": BASES["rq"]}),
-    ),
-)
-COMPOSITE_GP = Contract(
-    "composite_gp",
-    (
-        Entry("L", (), "leaves of the expression, in reading order", "int"),
-        Entry("kind", ("L",), "kinds of the leaves, see `functions/composite.stan`", "int"),
-        Entry("n_lengthscale", (), "length-scales", "int"),
-        Entry("n_columns", ("L",), "columns of each leaf", "int"),
-        Entry("first_lengthscale", ("L",), "first length-scale of each leaf, from 1", "int"),
-        Entry("column", ("n_lengthscale",), "column of `X` of each length-scale", "int"),
-        Entry("n_period", (), "periods", "int"),
-        Entry("period_of", ("L",), "period of each leaf, 0 for none", "int"),
-        Entry("n_rq", (), "shapes of rational quadratic leaves", "int"),
-        Entry("rq_alpha_of", ("L",), "`rq_alpha` of each leaf, 0 for none", "int"),
-        Entry("n_centre", (), "centres", "int"),
-        Entry("first_centre", ("L",), "first centre of each leaf, 0 for none", "int"),
-        Entry("n_feature", (), "length-scales of given squared distances", "int"),
-        Entry("feature_of", ("L",), "`feature_lengthscale` of each leaf, 0 for none", "int"),
-        Entry("n_given", (), "given covariances and squared distances", "int"),
-        Entry("given_of", ("L",), "column of `given` of each leaf, 0 for none", "int"),
-        Entry("n_split", (), "sums with a split", "int"),
-        Entry("n_share", (), "0; or `L`, if the leaves are added up with shares and there are no splits", "int"),
-        Entry("steps", ("2 L - 1",), "postfix order: a leaf; 0 multiplies; -j adds with split j", "int"),
-        Entry("depth", (), "largest number of values on the stack", "int"),
-        Entry("given", ("N (N + 1) / 2", "n_given"), "values for the pairs of the lower triangle, then the diagonal"),
-        Entry("given_cross", ("N M", "n_given"), "values between observed and new points, N x M column by column"),
-        Entry("given_own", ("M", "n_given"), "values of the new points with themselves"),
-        Entry("given_new", ("new pairs", "n_given"), "values for the lower triangle of new points, if `want_cov`"),
-    ),
-    (
-        Parameter("lengthscale", ("n_lengthscale",), "length-scales, leaf by leaf"),
-        Parameter("period", ("n_period",), "periods"),
-        Parameter("rq_alpha", ("n_rq",), "shapes of the rational quadratic leaves"),
-        Parameter("centre", ("n_centre",), "centres of the linear leaves", support="real"),
-        Parameter("split", ("n_split",), "weights of the left operands of the sums", support="unit interval"),
-        Parameter("share", ("n_share",), "weights of the leaves", support="simplex"),
-        Parameter("feature_lengthscale", ("n_feature",), "length-scales of given squared distances"),
-    ),
-)
-CONTRACTS = {contract.program: contract for contract in (MATERN_GP, HIERARCHICAL_GP, FM_GP, COMPOSITE_GP)}
-"""Contracts by program."""
+
+MATERN_ORDER = Entry("p", (), "order of the Matérn kernel, nu = p + 1/2", "int")
+LENGTHSCALE = Parameter("lengthscale", ("D",), "length-scales")

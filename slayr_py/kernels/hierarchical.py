@@ -9,8 +9,8 @@ active in both, real                             omega_i sqrt(2 - 2 cos(pi rho_i
 active in both, different ones of m levels       omega_i rho_i sqrt(2 / (1 + (m - 1) (1 - rho_i)^2))
 ===============================================  ===================================================
 
-Each is the Euclidean distance of an embedding (Propositions 3 and 4; the last line is that of the document's map f,
-whose stated distance omega_i sqrt(2) omits rho), so that any Euclidean kernel of distance / lengthscale_i is positive
+Each is the Euclidean distance of an embedding (Propositions 3 and 4; the last line follows from the document's map f,
+whose stated distance omega_i sqrt(2) omits rho). Any Euclidean kernel of distance / lengthscale_i is therefore positive
 semi-definite, and so are products and sums over the dimensions. rho_i weighs a difference in value against a difference
 in activity: the two ends of a real parameter are as far apart as active and inactive at rho_i = 1/3, farther above 1/3,
 closer below.
@@ -27,14 +27,48 @@ from typing_extensions import override
 
 from slayr_py.errors import DataError, did_you_mean
 from slayr_py.kernels.base import Kernel
-from slayr_py.kernels.base_kernels import Base, checked_order, correlation, slope
-from slayr_py.kernels.conditional_tree import Tree, product_and_others
-from slayr_py.kernels.contracts import BASES, HIERARCHICAL_GP, Contract, StanValue
+from slayr_py.kernels.base_kernels import BASES, Base, checked_order, correlation, slope
+from slayr_py.kernels.contracts import LENGTHSCALE, MATERN_ORDER, Contract, Entry, Parameter, StanValue
 from slayr_py.kernels.hyperparameters import Draws, Hyperparameter
+from slayr_py.kernels.mixed.conditional_tree import Tree, product_and_others
 from slayr_py.kernels.priors import Beta, LogNormal, lengthscale_prior
 from slayr_py.space import Encoded, FloatArray, Layout
 
 Combine = Literal["product", "sum"]
+
+ACTIVE = (
+    Entry("active", ("N", "D"), "1 where the dimension has a value in the configuration, else 0"),
+    Entry("active_new", ("M", "D"), "as `active`, for the new points"),
+)
+BASE = Entry(
+    "base", (), "kernel in one dimension (squared-exponential, rational quadratic, Matérn)", "int", codes=BASES
+)
+ADD = Entry("add", (), "combination of the dimensions", "int", codes={"product": 0, "sum": 1})
+RHO = Parameter(
+    "rho",
+    ("D",),
+    "weight of a difference in value relative to a difference in activity",
+    support="unit interval",
+)
+RQ_ALPHA = Parameter("rq_alpha", ("1",), "shape of the rational quadratic kernel", when={"base": BASES["rq"]})
+
+HIERARCHICAL_GP = Contract(
+    "hierarchical_gp",
+    (
+        *ACTIVE,
+        Entry("levels", ("D",), "number of levels, 0 for a real dimension", "int"),
+        Entry("lineage", ("D", "D"), "1 where the column's dimension is the row's or an ancestor of it, else 0"),
+        BASE,
+        MATERN_ORDER,
+        ADD,
+    ),
+    (
+        Parameter("gamma", ("D",), "weights of the dimensions", support="unit interval"),
+        RHO,
+        LENGTHSCALE,
+        RQ_ALPHA,
+    ),
+)
 
 
 class Hierarchical(Kernel):
@@ -90,6 +124,7 @@ class Hierarchical(Kernel):
     """
 
     name: ClassVar[str] = "hierarchical"
+    contract: ClassVar[Contract] = HIERARCHICAL_GP
 
     def __init__(self, base: Base = "se", combine: Combine = "product", p: int = 2) -> None:
         if base not in BASES:
@@ -99,21 +134,12 @@ class Hierarchical(Kernel):
         self.base = base
         self.combine = combine
         self.p = checked_order(p)
-
-    @property
-    @override
-    def contract(self) -> Contract:
-        return HIERARCHICAL_GP
+        bases = {"se": "squared-exponential", "rq": "rational quadratic", "matern": f"Matérn p = {p}"}
+        self.description = f"hierarchical kernel ({bases[base]}, {combine} over dimensions)"
 
     @override
     def options(self) -> dict[str, Any]:
         return {"base": self.base, "combine": self.combine} | ({"p": self.p} if self.base == "matern" else {})
-
-    @property
-    @override
-    def description(self) -> str:
-        bases = {"se": "squared-exponential", "rq": "rational quadratic", "matern": f"Matérn p = {self.p}"}
-        return f"hierarchical kernel ({bases[self.base]}, {self.combine} over dimensions)"
 
     @override
     def hyperparameters(self, encoder: Layout) -> tuple[Hyperparameter, ...]:

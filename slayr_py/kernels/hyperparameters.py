@@ -1,15 +1,16 @@
-"""Hyperparameters of a kernel, and namespaces for kernels made of other kernels."""
+"""Hyperparameters of kernels and models."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from slayr_py.errors import DataError
-from slayr_py.kernels.priors import LogNormal, Normal, Prior
+from slayr_py.kernels.prior import Prior
+from slayr_py.kernels.priors import LogNormal, Normal
 from slayr_py.space import FloatArray
 
 Draws = Mapping[str, FloatArray]
@@ -84,16 +85,3 @@ LATENT_SIGNAL = Hyperparameter("sigma_f", LogNormal(2.3, 0.5))
 objective are mostly deterministic."""
 UNIT_NOISE = Hyperparameter("sigma_n", LogNormal(0.0, 0.0))
 """Noise of the probit likelihood: P(f + e > 0) = Phi(f) for e ~ Normal(0, 1)."""
-
-
-def add_namespace(namespace: str, hyperparameters: Iterable[Hyperparameter]) -> tuple[Hyperparameter, ...]:
-    """Prefix the names and dimensions of a part's hyperparameters, so that two parts never share one."""
-    return tuple(
-        replace(h, name=namespace + h.name, dimension=h.dimension and namespace + h.dimension) for h in hyperparameters
-    )
-
-
-def part_draws(namespace: str, draws: Draws) -> dict[str, FloatArray]:
-    """Return the draws of the part with that namespace under the part's own names; parts share ``sigma_f``."""
-    own = {name.removeprefix(namespace): values for name, values in draws.items() if name.startswith(namespace)}
-    return {"sigma_f": draws["sigma_f"], **own}

@@ -10,12 +10,14 @@ from typing_extensions import override
 from slayr_py.errors import DataError
 from slayr_py.kernels.base import Kernel
 from slayr_py.kernels.base_kernels import checked_order, matern_correlation, matern_slope
-from slayr_py.kernels.composite import Composable
-from slayr_py.kernels.contracts import MATERN_GP, Contract, StanValue, inputs
-from slayr_py.kernels.expression import Leaf, Node
+from slayr_py.kernels.contracts import LENGTHSCALE, MATERN_ORDER, Contract, StanValue, column_inputs
+from slayr_py.kernels.expressions.composite import Composable
+from slayr_py.kernels.expressions.language import Leaf, Node
 from slayr_py.kernels.hyperparameters import Draws, Hyperparameter
 from slayr_py.kernels.priors import lengthscale_prior
 from slayr_py.space import Encoded, FloatArray, Layout
+
+MATERN_GP = Contract("matern_gp", (MATERN_ORDER,), (LENGTHSCALE,))
 
 
 class Matern(Composable):
@@ -43,29 +45,26 @@ class Matern(Composable):
     """
 
     name: ClassVar[str] = "matern"
+    contract: ClassVar[Contract] = MATERN_GP
 
     def __init__(self, p: int = 2) -> None:
         self.p = checked_order(p)
-
-    @property
-    @override
-    def contract(self) -> Contract:
-        return MATERN_GP
+        self.description = f"Matérn kernel (p = {self.p})"
 
     @override
     def options(self) -> dict[str, Any]:
         return {"p": self.p}
 
     @property
-    @override
-    def description(self) -> str:
-        return f"Matérn kernel (p = {self.p})"
+    def leaf(self) -> Leaf:
+        """The kernel as a leaf of an expression; ``DataError`` if p > 2."""
+        if self.p > 2:
+            raise DataError(f"a Matérn kernel in a sum or product must have p = 0, 1 or 2, not p = {self.p}")
+        return Leaf(f"MAT{2 * self.p + 1}2")
 
     @override
     def as_node(self) -> tuple[Node, dict[str, Kernel]]:
-        if self.p > 2:
-            raise DataError(f"sums and products have Matérn kernels of order 0, 1 and 2, not p = {self.p}")
-        return Leaf(f"MAT{2 * self.p + 1}2"), {}
+        return self.leaf, {}
 
     @override
     def hyperparameters(self, encoder: Layout) -> tuple[Hyperparameter, ...]:
@@ -75,7 +74,7 @@ class Matern(Composable):
 
     @override
     def stan_data(self, train: Encoded, new: Encoded) -> dict[str, StanValue]:
-        return inputs(train, new) | {"p": self.p}
+        return column_inputs(train, new) | {"p": self.p}
 
     @override
     def cross(self, a: Encoded, b: Encoded, draws: Draws) -> FloatArray:

@@ -7,24 +7,25 @@ from inspect import signature
 from typing import Any
 
 from slayr_py.errors import DataError, did_you_mean
-from slayr_py.kernels.base import Kernel
-from slayr_py.kernels.composite import Composite
-from slayr_py.kernels.expression import LEAVES
-from slayr_py.kernels.frequency_modulated import FrequencyModulated
+from slayr_py.kernels.base import KERNELS, Kernel
+from slayr_py.kernels.contracts import Contract
+from slayr_py.kernels.expressions.composite import Composite
+from slayr_py.kernels.expressions.leaf_kernels import LEAVES
 from slayr_py.kernels.hierarchical import Hierarchical
 from slayr_py.kernels.matern import Matern
-from slayr_py.kernels.pretrained import Pretrained
-from slayr_py.kernels.separable import Separable
+from slayr_py.kernels.mixed.frequency_modulated import FrequencyModulated
 from slayr_py.space import Layout
-
-_KERNELS: dict[str, type[Kernel]] = {
-    kernel.name: kernel for kernel in (Matern, Hierarchical, FrequencyModulated, Separable, Composite, Pretrained)
-}
 
 
 def names() -> tuple[str, ...]:
     """Return the names that :func:`from_name` accepts, besides "auto"."""
-    return tuple(_KERNELS)
+    return tuple(KERNELS)
+
+
+def program_contracts() -> dict[str, Contract]:
+    """Return the contracts of all kernels by Stan program."""
+    contracts = {kernel.contract.program: kernel.contract for kernel in KERNELS.values()}
+    return dict(sorted(contracts.items()))
 
 
 def from_name(name: str | Kernel, encoder: Layout | None = None, **options: Any) -> Kernel:
@@ -46,7 +47,7 @@ def from_name(name: str | Kernel, encoder: Layout | None = None, **options: Any)
     DataError
         For an unknown name (the nearest known one is suggested) or option, or a kernel that does not fit the space.
     """
-    kernel = _made(name, encoder, options)
+    kernel = _build(name, encoder, options)
     if encoder is not None:
         kernel.check_encoder(encoder)
     return kernel
@@ -61,7 +62,7 @@ def auto_reason(encoder: Layout) -> str:
     return "all parameters are real"
 
 
-def _made(name: str | Kernel, encoder: Layout | None, options: dict[str, Any]) -> Kernel:
+def _build(name: str | Kernel, encoder: Layout | None, options: dict[str, Any]) -> Kernel:
     if isinstance(name, Kernel):
         if options:
             raise DataError(f"options {sorted(options)} cannot be added to the kernel {name!r}; pass them to it")
@@ -69,19 +70,19 @@ def _made(name: str | Kernel, encoder: Layout | None, options: dict[str, Any]) -
     if name == "auto":
         if options:
             raise DataError(f"options {sorted(options)} need the kernel's name; 'auto' takes none")
-        return _automatic(encoder)
-    if isinstance(name, str) and name not in _KERNELS and _is_expression(name):
+        return _choose(encoder)
+    if isinstance(name, str) and name not in KERNELS and _is_expression(name):
         return _from_class(Composite, name, options, expression=name)
     if name == "search":
         raise DataError(
             "kernel='search' is for minimize and StanGPSampler, which search as their data grow; for a table of data "
             "use slayr_py.search.KernelSearch(space).run(configs, y).best"
         )
-    if not isinstance(name, str) or name not in _KERNELS:
+    if not isinstance(name, str) or name not in KERNELS:
         raise DataError(f"unknown kernel {name!r}{did_you_mean(name, ('auto', *names(), *LEAVES))}")
     if name == Composite.name and "expression" not in options:
         raise DataError(f"kernel {name!r} needs an expression; use it instead of the name, such as 'LIN * PER + SE'")
-    return _from_class(_KERNELS[name], name, options)
+    return _from_class(KERNELS[name], name, options)
 
 
 def _from_class(kernel: type[Kernel], name: str, options: Mapping[str, Any], **fixed: Any) -> Kernel:
@@ -93,8 +94,8 @@ def _from_class(kernel: type[Kernel], name: str, options: Mapping[str, Any], **f
     missing = [option for option, p in parameters.items() if p.default is p.empty and option not in options]
     if missing:
         raise DataError(f"kernel {name!r} needs the options {', '.join(missing)}")
-    made = {key: value if key in kernel.plain_mappings else _nested(value) for key, value in options.items()}
-    return kernel(**fixed, **made)
+    arguments = {key: value if key in kernel.plain_mappings else _nested(value) for key, value in options.items()}
+    return kernel(**fixed, **arguments)
 
 
 def _is_expression(name: str) -> bool:
@@ -102,7 +103,7 @@ def _is_expression(name: str) -> bool:
     return name in LEAVES or any(character in name for character in "+*[]()")
 
 
-def _automatic(encoder: Layout | None) -> Kernel:
+def _choose(encoder: Layout | None) -> Kernel:
     if encoder is None:
         raise DataError("kernel='auto' depends on the space; name a kernel or give the encoder")
     if encoder.is_conditional:
@@ -114,8 +115,8 @@ def _nested(value: Any) -> Any:
     if not isinstance(value, Mapping):
         return value
     options = dict(value)
-    if "name" not in options and all(isinstance(one, Mapping | Kernel) for one in options.values()):
-        return {key: _nested(one) for key, one in options.items()}  # kernels by name
+    if "name" not in options and all(isinstance(option, Mapping | Kernel) for option in options.values()):
+        return {key: _nested(option) for key, option in options.items()}  # kernels by name
     if "name" not in options:
         raise DataError(f"a kernel given as a mapping needs a name, got {options}")
-    return _made(options.pop("name"), None, options)
+    return _build(options.pop("name"), None, options)

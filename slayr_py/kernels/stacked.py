@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
 from collections.abc import Iterable
 from typing import Any, ClassVar
 
 from slayr_py.errors import DataError
 from slayr_py.kernels.base import Kernel
-from slayr_py.kernels.composite import Composite
+from slayr_py.kernels.expressions.composite import Composite
 from slayr_py.kernels.matern import Matern
 from slayr_py.kernels.registry import from_name
-from slayr_py.space import Layout, jsonable
+from slayr_py.space import Layout
 
 
 class Stack:
@@ -24,6 +22,8 @@ class Stack:
         At least one, none twice.
     name : str
         "stack", in records.
+    description : str
+        Description for people.
     """
 
     name: ClassVar[str] = "stack"
@@ -32,16 +32,17 @@ class Stack:
         if isinstance(kernels, str | Kernel):
             raise DataError(f"a stack is made of a list of kernels, got {kernels!r}; write [{kernels!r}]")
         # Only the space decides which kernel "auto" is.
-        made = [one if isinstance(one, str) and one == "auto" else from_name(one) for one in kernels]
-        if not made:
+        self.kernels = tuple(kernel if kernel == "auto" else from_name(kernel) for kernel in kernels)
+        if not self.kernels:
             raise DataError("a stack needs at least one kernel; the list is empty")
         seen: dict[str, Kernel | str] = {}
-        for one in made:
-            key = one if isinstance(one, str) else _form(one)
-            if key in seen:
-                raise DataError(f"the kernel {one!r} is in the stack twice, also as {seen[key]!r}; remove one of them")
-            seen[key] = one
-        self.kernels: tuple[Kernel | str, ...] = tuple(made)
+        for kernel in self.kernels:
+            form = kernel if isinstance(kernel, str) else kernel.form
+            if form in seen:
+                raise DataError(f"the kernel {kernel!r} is in the stack twice, also as {seen[form]!r}; remove one")
+            seen[form] = kernel
+        names = (kernel if isinstance(kernel, str) else kernel.short_name for kernel in self.kernels)
+        self.description = f"stack of {', '.join(names)}"
 
     def on(self, encoder: Layout) -> Stack:
         """Return the same stack with the kernel of a space in the place of "auto".
@@ -51,23 +52,19 @@ class Stack:
         DataError
             If a kernel does not fit the space, or "auto" is a kernel that the stack has already.
         """
-        return Stack(from_name(one, encoder) for one in self.kernels)
+        return Stack(from_name(kernel, encoder) for kernel in self.kernels)
 
     def with_plain(self) -> Stack:
         """Return the stack with a Matérn kernel of order 2; the same stack if it has one."""
         plain = Matern(p=2)
-        same = {_form(plain), _form(Composite("MAT52"))}
-        known = {_form(one) for one in self.kernels if isinstance(one, Kernel)}
-        return self if same & known else Stack((*self.kernels, plain))
+        equal = {plain.form, Composite("MAT52").form}
+        forms = {kernel.form for kernel in self.kernels if isinstance(kernel, Kernel)}
+        return self if equal & forms else Stack((*self.kernels, plain))
 
     def options(self) -> dict[str, Any]:
         """Return the kernels by name and options; JSON-able."""
-        return {"kernels": [_spelled(one) for one in self.kernels]}
-
-    @property
-    def description(self) -> str:
-        """Description for people."""
-        return f"stack of {', '.join(one if isinstance(one, str) else label(one) for one in self.kernels)}"
+        auto = {"name": "auto", "options": {}}
+        return {"kernels": [kernel.asdict() if isinstance(kernel, Kernel) else auto for kernel in self.kernels]}
 
     def __len__(self) -> int:
         return len(self.kernels)
@@ -77,7 +74,7 @@ class Stack:
 
 
 def stack(kernels: Iterable[Kernel | str]) -> Stack:
-    """Return a stack of kernels, for :func:`~slayr_py.minimize` and :class:`~slayr_py.StackedGaussianProcess`.
+    """Return a stack of kernels, for :func:`~slayr_py.minimize` and :class:`~slayr_py.GaussianProcess`.
 
     Parameters
     ----------
@@ -95,28 +92,3 @@ def stack(kernels: Iterable[Kernel | str]) -> Stack:
     stack([Matern(p=2), Composite(expression='SE + LIN')])
     """
     return Stack(kernels)
-
-
-def label(kernel: Kernel) -> str:
-    """Return a short name of a kernel for people: its expression, or else its description."""
-    return kernel.expression if isinstance(kernel, Composite) else kernel.description
-
-
-def digest(kernel: Kernel) -> str:
-    """Return twelve hexadecimal digits that identify a kernel with its options."""
-    return hashlib.sha256(json.dumps(_spelled(kernel), sort_keys=True).encode()).hexdigest()[:12]
-
-
-def _form(kernel: Kernel) -> str:
-    """Return a text that equal kernels share, also if their terms have another order."""
-    spelled = _spelled(kernel)
-    if isinstance(kernel, Composite):
-        spelled["options"]["expression"] = kernel.canonical
-    return json.dumps(spelled, sort_keys=True)
-
-
-def _spelled(kernel: Kernel | str) -> dict[str, Any]:
-    if isinstance(kernel, str):
-        return {"name": kernel, "options": {}}
-    options: dict[str, Any] = jsonable(kernel.options())
-    return {"name": kernel.name, "options": options}

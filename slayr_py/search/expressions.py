@@ -1,6 +1,6 @@
 """Moves between expressions of kernels, and a prior over expressions.
 
-All expressions are in canonical form, see :func:`slayr_py.kernels.expression.canonical`. The order of a result depends
+All expressions are in canonical form, see :func:`slayr_py.kernels.expressions.canonical`. The order of a result depends
 on the arguments only, never on hashes.
 """
 
@@ -12,7 +12,8 @@ from itertools import chain, zip_longest
 import numpy as np
 
 from slayr_py.errors import DataError, did_you_mean
-from slayr_py.kernels import CONSTANT, LEAVES, MOST_LEAVES, Leaf, Node, Product, Sum, add, canonical, leaves, multiply
+from slayr_py.kernels import MOST_LEAVES
+from slayr_py.kernels.expressions import CONSTANT, LEAVES, Leaf, Node, Product, Sum, add, canonical, leaves, multiply
 from slayr_py.space import Layout
 
 P_LEAF = 18 / 28
@@ -23,7 +24,7 @@ P_PRODUCT = 5 / 28
 The expected number of leaves is P_LEAF / (2 P_LEAF - 1) = 2.25. The weights are those of AutoGP.jl.
 """
 
-_NEEDS_ORDER = ("PER", "LIN")
+_NEEDS_ORDER = frozenset(name for name, leaf in LEAVES.items() if leaf.reads == "numbers")
 
 Parts = tuple[Node, ...]
 Replace = Callable[[Node], Node]
@@ -44,12 +45,12 @@ def base_leaves(
     given : collection of str
         Names of further leaves, which take no columns.
     single : bool
-        Whether to include those of one of several parameters.
+        Whether to use base kernels on each of several parameters alone.
 
     Returns
     -------
     tuple of Leaf
-        Those of all parameters first.
+        Base kernels of all parameters first.
 
     Raises
     ------
@@ -59,7 +60,7 @@ def base_leaves(
     Examples
     --------
     >>> from ConfigSpace import ConfigurationSpace
-    >>> from slayr_py.kernels.expression import spell
+    >>> from slayr_py.kernels.expressions import spell
     >>> space = ConfigurationSpace({"x": (0.0, 1.0), "y": (0.0, 1.0)})
     >>> [spell(leaf) for leaf in base_leaves(Layout(space), ["SE", "PER"])]
     ['SE', 'PER', 'SE[x]', 'PER[x]', 'SE[y]', 'PER[y]']
@@ -74,15 +75,15 @@ def base_leaves(
         for name in names
         if name != CONSTANT.name and (d.kind != "categorical" or name not in _NEEDS_ORDER)
     ]
-    found = tuple(dict.fromkeys([*wide, *narrow]))
-    if not found:
+    base = tuple(dict.fromkeys([*wide, *narrow]))
+    if not base:
         raise DataError(
             f"there is no base kernel: {', '.join(names) or 'none is named'}, and all parameters are categorical; name "
             "some that read categorical parameters, such as SE and MAT52"
             if names
             else "there is no base kernel; name some, such as SE, RQ, PER and LIN"
         )
-    return found
+    return base
 
 
 def _on_all(encoder: Layout, name: str) -> list[Leaf]:
@@ -123,7 +124,7 @@ def expansions(node: Node, base: Sequence[Leaf], max_leaves: int = MOST_LEAVES) 
 
     Examples
     --------
-    >>> from slayr_py.kernels.expression import parse, spell
+    >>> from slayr_py.kernels.expressions import parse, spell
     >>> [spell(near) for near in expansions(parse("SE"), [Leaf("SE"), Leaf("PER")])]
     ['SE + SE', '(C + SE) * SE', 'PER + SE', 'PER * SE', 'PER', '(C + PER) * SE']
     """
@@ -139,9 +140,11 @@ def expansions(node: Node, base: Sequence[Leaf], max_leaves: int = MOST_LEAVES) 
         (rebuild(multiply(part, add(leaf, CONSTANT))) for part, rebuild, leaf in grown if leaf.name != "LIN"),
         _shortened(node),
     ]
-    in_turn = (one for one in chain.from_iterable(zip_longest(*kinds)) if one is not None)
-    found = dict.fromkeys(map(canonical, in_turn))
-    return tuple(one for one in found if one != node and len(leaves(one)) <= max_leaves and not _is_redundant(one))
+    in_turn = (near for near in chain.from_iterable(zip_longest(*kinds)) if near is not None)
+    distinct = dict.fromkeys(map(canonical, in_turn))
+    return tuple(
+        near for near in distinct if near != node and len(leaves(near)) <= max_leaves and not _is_redundant(near)
+    )
 
 
 def _is_redundant(node: Node) -> bool:
@@ -153,13 +156,13 @@ def _is_redundant(node: Node) -> bool:
         return False
     factors = node.factors if isinstance(node, Product) else ()
     columns = [factor.columns for factor in factors if isinstance(factor, Leaf) and factor.name == "SE"]
-    narrow = [set(own) for own in columns if own is not None]
-    covered = None in columns and narrow or any(one < other for one in narrow for other in narrow)
+    narrow = [set(names) for names in columns if names is not None]
+    covered = None in columns and narrow or any(a < b for a in narrow for b in narrow)
     return bool(covered) or any(map(_is_redundant, _parts(node)[0]))
 
 
 def _places(node: Node) -> Iterator[tuple[Node, Replace]]:
-    """Yield all subexpressions, the whole first, each with the function that puts another one in its place."""
+    """Yield all subexpressions, the whole first, each with the function that replaces it."""
     yield node, lambda new: new
     if isinstance(node, Leaf):
         return
@@ -196,8 +199,8 @@ def sample_expression(rng: np.random.Generator, base: Sequence[Leaf], max_leaves
     """Draw an expression from the grammar's prior, given that it has at most ``max_leaves`` leaves.
 
     An expression is a base kernel with probability `P_LEAF`, all being equally likely, and otherwise a sum or a product
-    of two independent expressions. Larger draws are rejected as a whole: the probabilities of those that remain keep
-    their ratios. The number of leaves is that before the canonical form merges any.
+    of two independent expressions. Larger draws are rejected as a whole: the others keep the ratios of
+    their probabilities. Leaves are counted before the canonical form merges any.
     """
     while True:
         rules = _derivation(rng, max_leaves)
@@ -231,10 +234,9 @@ def _derivation(rng: np.random.Generator, max_leaves: int) -> list[str] | None:
 def log_prior(node: Node, n_base: int = 1) -> float:
     """Return the log probability of one derivation of an expression, up to a constant.
 
-    It is that of a binary tree with the same leaves and operators, such as the left-deep one. All binary trees of n
-    leaves have n - 1 operators, and both operators have the same probability, so any of these trees gives the same
-    value. The number of trees and orders of operands that lead to the same expression is not counted, nor is the limit
-    on the number of leaves.
+    A derivation is a binary tree with the leaves and operators of the expression. A tree of n leaves has n - 1
+    operators, and both operators have the same probability, so all these trees have the same value. The value ignores
+    how many trees and orders of operands lead to the same expression, and the limit on the number of leaves.
 
     Parameters
     ----------

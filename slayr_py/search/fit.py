@@ -2,11 +2,11 @@
 
 Scores, larger is better; P is the number of hyperparameters, n that of observations:
 
-* ``laplace``: Laplace's approximation of the log evidence, at the mode of scores that are standard normal a priori;
+* ``laplace``: Laplace's approximation of the log evidence, at the mode of standard normal coordinates;
 * ``bic``: 2 log p(y | theta) - P log n, the negative of Schwarz's criterion (Duvenaud et al. 2013);
 * ``loo``: sum of log p(y_i | y_-i, theta) in closed form (Rasmussen & Williams 2006, section 5.4.2);
 * ``rmse``: negative root mean squared error on held-out observations, of a fit to the others;
-* ``elbo``: the variational bound of a sparse fit, in which case it replaces the likelihood in ``laplace`` and ``bic``.
+* ``elbo``: the variational bound of a sparse fit, which also replaces the likelihood in its ``laplace`` and ``bic``.
 """
 
 from __future__ import annotations
@@ -14,20 +14,22 @@ from __future__ import annotations
 import time
 from collections import defaultdict
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
-from typing import Any, Literal
+from dataclasses import asdict, dataclass, field, replace
+from typing import Any, Literal, get_args
 
 import numpy as np
 from threadpoolctl import threadpool_limits
 
 from slayr_py.errors import SlayrError
 from slayr_py.inference import ExactMarginal, Marginal, Model, SparseMarginal, find_mode, hessian, laplace_evidence
-from slayr_py.kernels import MOST_LEAVES, Composite, Kernel, Node, Prior
+from slayr_py.kernels import MOST_LEAVES, Composite, Kernel, Prior
+from slayr_py.kernels.expressions import Node, parse
 from slayr_py.search.inheritance import Parent, starts
 from slayr_py.search.task import Candidate, Evaluation
 from slayr_py.space import Encoded, Encoder, FloatArray
 
 Score = Literal["laplace", "bic", "loo", "rmse", "elbo"]
+SCORES: tuple[Score, ...] = get_args(Score)
 
 
 @dataclass(frozen=True)
@@ -39,17 +41,17 @@ class Settings:
     encoder : Encoder
     train, y
         The n observations; targets are standardised.
-    score : str
-        What to maximise.
     restarts : int
         Starts of every fit.
     inducing : int, optional
         Number of inducing points of sparse fits; None for exact ones.
     seed : int
     validation : Encoded, optional
-        Held-out configurations for the score "rmse", with their targets on the same scale.
+        Configurations that the score "rmse" holds out.
+    validation_y : FloatArray
+        Their targets on the scale of `y`.
     peaks : mapping of int to FloatArray
-        Periods at the peaks of the periodogram of a column, the highest first.
+        Periods of each column at the peaks of its periodogram, the highest first.
     given : mapping of str to Kernel
         Given leaves by name.
     priors : mapping of str to Prior
@@ -59,7 +61,6 @@ class Settings:
     encoder: Encoder
     train: Encoded
     y: FloatArray
-    score: Score
     restarts: int
     inducing: int | None
     seed: int
@@ -72,18 +73,21 @@ class Settings:
 
 @dataclass(frozen=True)
 class Fit:
-    """A fitted expression, or the reason why there is none. All values are numbers and text.
+    """A fitted expression, or the reason why its fit failed. All values are numbers and text.
 
     Attributes
     ----------
     expression : str
         Canonical text.
     scores : dict of str to float
-        All scores by name; NaN for one that these settings do not give.
+        All scores by name; NaN for a score that these settings do not give.
     start : dict
-        Scores of the hyperparameters at the mode, which fits of related expressions inherit.
+        Hyperparameters at the mode as standard normal coordinates, by name and label. Fits of related expressions
+        inherit them.
     theta : dict
         Hyperparameters at the mode by name.
+    evaluations : int
+        Evaluations of the density.
     seconds : float
         Time of the fit.
     failure : str
@@ -98,33 +102,34 @@ class Fit:
     seconds: float = 0.0
     failure: str = ""
 
+    def score(self, name: Score) -> float:
+        """Return a score by its name, -inf if it is not finite."""
+        value = self.scores[name]
+        return value if np.isfinite(value) else -np.inf
+
     def evaluation(self, node: Node, score: Score) -> Evaluation:
         """Return what a strategy learns."""
-        value = self.scores[score]
         theta = {name: np.asarray(values) for name, values in self.theta.items()}
-        return Evaluation(node, self.expression, value if np.isfinite(value) else -np.inf, theta)
+        return Evaluation(node, self.expression, self.score(score), theta)
 
     def asdict(self) -> dict[str, Any]:
         """Return a JSON-able description; ``Fit(**values)`` inverts it."""
         return asdict(self)
 
 
-SCORES: tuple[Score, ...] = ("laplace", "bic", "loo", "rmse", "elbo")
-
-
-def fit(settings: Settings, candidate: Candidate, parent: tuple[Node, Fit] | None) -> Fit:
-    """Fit an expression; a failure is part of the result."""
+def fit(settings: Settings, candidate: Candidate, parent: Fit | None) -> Fit:
+    """Fit an expression from the fit of its parent; a failure is part of the result."""
     clock = time.perf_counter()
     try:
         # One thread: results do not depend on the number of processes, and processes do not compete.
         with threadpool_limits(limits=1, user_api="blas"):
-            return _fitted(settings, candidate, parent, clock)
+            result = _fit(settings, candidate, parent)
     except (SlayrError, np.linalg.LinAlgError, FloatingPointError) as error:
-        missing: dict[str, float] = dict.fromkeys(SCORES, -np.inf)
-        return Fit(candidate.expression, missing, seconds=time.perf_counter() - clock, failure=str(error))
+        result = Fit(candidate.expression, dict.fromkeys(SCORES, -np.inf), failure=str(error))
+    return replace(result, seconds=time.perf_counter() - clock)
 
 
-def _fitted(settings: Settings, candidate: Candidate, parent: tuple[Node, Fit] | None, clock: float) -> Fit:
+def _fit(settings: Settings, candidate: Candidate, parent: Fit | None) -> Fit:
     model = Model(settings.encoder, Composite.from_node(candidate.node, settings.given, MOST_LEAVES), settings.priors)
     model = model.informed(settings.train, settings.y)
     marginal: Marginal
@@ -132,15 +137,15 @@ def _fitted(settings: Settings, candidate: Candidate, parent: tuple[Node, Fit] |
         marginal = ExactMarginal(model, settings.train, settings.y)
     else:
         marginal = SparseMarginal(model, settings.train, settings.y, settings.inducing, settings.seed)
-    inherited = Parent(parent[0], parent[1].start, parent[1].theta) if parent and not parent[1].failure else None
-    begin = starts(model, marginal.scores, settings.restarts, settings.seed, settings.peaks, inherited)
+    inherited = None
+    if parent is not None and not parent.failure:
+        inherited = Parent(parse(parent.expression, settings.given), parent.start, parent.theta)
+    begin = starts(model, marginal.coordinates, settings.restarts, settings.seed, settings.peaks, inherited)
     mode = find_mode(marginal, begin)
-    theta = {name: np.ravel(values).tolist() for name, values in marginal.scores.theta(mode.z[None]).items()}
     likelihood = mode.density.likelihood
-    size = marginal.scores.size
-    scores = {
+    scores: dict[str, float] = {
         "laplace": laplace_evidence(mode.density, hessian(marginal, mode.z)),
-        "bic": 2 * likelihood - size * float(np.log(marginal.n)),
+        "bic": 2 * likelihood - marginal.coordinates.size * float(np.log(marginal.n)),
         "loo": marginal.leave_one_out(mode.z),
         "rmse": np.nan,
         "elbo": likelihood if settings.inducing is not None else np.nan,
@@ -148,8 +153,8 @@ def _fitted(settings: Settings, candidate: Candidate, parent: tuple[Node, Fit] |
     if settings.validation is not None:
         mean = marginal.mean(mode.z, settings.validation)
         scores["rmse"] = -float(np.sqrt(np.mean(np.square(mean - settings.validation_y))))
+    theta = {name: np.ravel(values).tolist() for name, values in marginal.coordinates.theta(mode.z[None]).items()}
     start: dict[str, dict[str, float]] = defaultdict(dict)
-    for (name, label), value in zip(marginal.scores.entries, mode.z.tolist(), strict=True):
+    for (name, label), value in zip(marginal.coordinates.entries, mode.z.tolist(), strict=True):
         start[name][label] = value
-    seconds = time.perf_counter() - clock
-    return Fit(candidate.expression, scores, dict(start), theta, mode.evaluations, seconds)
+    return Fit(candidate.expression, scores, dict(start), theta, mode.evaluations)

@@ -10,49 +10,50 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import ndtri
 
-from slayr_py.inference import Model, Scores
-from slayr_py.kernels import STATIONARY, Composite, Leaf, LogNormal, Node, Sum, leaves, spell
+from slayr_py.inference import Model, NormalCoordinates
+from slayr_py.kernels import Composite, LogNormal
+from slayr_py.kernels.expressions import STATIONARY, Leaf, Node, Sum, leaves, spell
 from slayr_py.space import FloatArray
 
-_SHORT = -2.0  # score of a short length-scale where the periodogram has no peak
+_SHORT = -2.0  # coordinate of a short length-scale where the periodogram has no peak
 _FRESH = (1, 2)  # starts that ignore the parent
-_SPREAD = 0.3  # standard deviation of inherited scores in further starts
+_SPREAD = 0.3  # standard deviation of inherited coordinates in further starts
 
 
 @dataclass(frozen=True)
 class Parent:
-    """A fitted expression from which another one was made.
+    """A fitted expression from which another expression was made.
 
     Attributes
     ----------
     node : Node
-    scores : mapping
-        Scores at its mode by name of the hyperparameter and label; the label of a scalar is "".
+    coordinates : mapping
+        Standard normal coordinates of its mode by name of the hyperparameter and label; the label of a scalar is "".
     theta : mapping of str to sequence of float
         Hyperparameters at its mode.
     """
 
     node: Node
-    scores: Mapping[str, Mapping[str, float]]
+    coordinates: Mapping[str, Mapping[str, float]]
     theta: Mapping[str, Sequence[float]]
 
 
 def starts(
     model: Model,
-    scores: Scores,
+    scores: NormalCoordinates,
     count: int,
     seed: int,
     peaks: Mapping[int, FloatArray],
     parent: Parent | None,
 ) -> list[FloatArray]:
-    """Return the scores (P,) from which a mode is sought.
+    """Return the standard normal coordinates (P,) from which a mode is sought.
 
-    The first start has what the parent has, and what is new at its prior median. The second and third ignore the
-    parent, whose mode may be a bad one for its child: in the second, stationary length-scales are a quarter of the
-    period of the highest peak of the periodogram, since from longer ones the fit of dozens of waves ends where they are
-    noise; the third is at the prior medians, or a draw of the prior if there is no parent. Further starts move what is
-    inherited a little, and draw what is new from the prior. Periods are at peaks of the periodogram, in start k at the
-    k-th.
+    The first start inherits from the parent; new hyperparameters are at their prior medians. The second and third
+    ignore the parent, whose mode may be far from the best mode of its child. In the second, stationary length-scales
+    are a quarter of the period of the highest peak of the periodogram: from longer length-scales, a fit to dozens of
+    waves explains them as noise. The third is at the prior medians, or a draw of the prior if there is no parent.
+    Further starts perturb inherited values and draw new ones from the prior. Start k has periods at the k-th peaks of
+    the periodograms.
 
     Parameters
     ----------
@@ -69,11 +70,11 @@ def starts(
     kernel = model.kernel
     assert isinstance(kernel, Composite)
     rng = np.random.default_rng([seed, zlib.crc32(kernel.expression.encode())])
-    inherited = {} if parent is None else _of_leaves(kernel.node, parent)
-    splits = np.array([]) if parent is None else _of_sums(kernel.node, parent)
+    inherited = {} if parent is None else _inherited_leaves(kernel.node, parent)
+    splits = np.array([]) if parent is None else _inherited_splits(kernel.node, parent)
     periods = _at_peaks(model, kernel, peaks)
     short = _quarter_periods(model, kernel, peaks)
-    found = []
+    points = []
     for k in range(count):
         from_parent = parent is not None and k not in _FRESH
         drawn = k > max(_FRESH) if parent is not None else k > 1
@@ -86,17 +87,17 @@ def starts(
             elif name == "lengthscale" and k == 1 and label in short:
                 z[i] = short[label]
         if from_parent and len(splits):
-            own = scores.place("split")
-            z[own] = splits + _SPREAD * moves[own]
-        found.append(z)
-    return found
+            place = scores.place("split")
+            z[place] = splits + _SPREAD * moves[place]
+        points.append(z)
+    return points
 
 
-def _of_leaves(node: Node, parent: Parent) -> dict[tuple[str, str], float]:
-    """Return the scores of leaves and scalars that an expression inherits, by name and its own label.
+def _inherited_leaves(node: Node, parent: Parent) -> dict[tuple[str, str], float]:
+    """Return the coordinates of leaves and scalars that an expression inherits, by name and label in the expression.
 
-    A leaf inherits from the first free leaf of the parent that is spelled like it; a stationary one without such a leaf
-    takes the length-scales of a free stationary leaf on the same columns.
+    A leaf inherits from the first free leaf of the parent with the same text. A stationary leaf without such a partner
+    inherits the length-scales of a free stationary leaf on the same columns.
     """
     theirs = leaves(parent.node)
     mine = leaves(node)
@@ -108,32 +109,32 @@ def _of_leaves(node: Node, parent: Parent) -> dict[tuple[str, str], float]:
             if match is not None:
                 pairs[i] = match
                 del free[match]
-    found = {(name, ""): values[""] for name, values in parent.scores.items() if "" in values}
+    inherited = {(name, ""): values[""] for name, values in parent.coordinates.items() if "" in values}
     for i, j in pairs.items():
         old = f"{j + 1}:{theirs[j].name}"
         new = f"{i + 1}:{mine[i].name}"
-        for name, values in parent.scores.items():
+        for name, values in parent.coordinates.items():
             for label, value in values.items():
                 if name != "split" and (label == old or label.startswith(f"{old}[")):
-                    found[name, new + label.removeprefix(old)] = value
-    return found
+                    inherited[name, new + label.removeprefix(old)] = value
+    return inherited
 
 
 def _both_stationary(a: Leaf, b: Leaf) -> bool:
     return a.name in STATIONARY and b.name in STATIONARY and a.columns == b.columns
 
 
-def _of_sums(node: Node, parent: Parent) -> FloatArray:
-    """Return the scores of the splits of an expression.
+def _inherited_splits(node: Node, parent: Parent) -> FloatArray:
+    """Return the coordinates of the splits of an expression.
 
-    In every sum, the terms that a sum of the parent shares with it keep their relative shares; every other term has the
-    share of an equal division.
+    In every sum, terms that are also in a sum of the parent keep their relative shares. Every other term has the share
+    of an equal division.
     """
     known = []
     for sum_, places in _sums(parent.node):
         splits = [parent.theta["split"][place] for place in places]
         known.append(dict(zip(map(spell, sum_.terms), _shares(splits), strict=True)))
-    scores: dict[int, float] = {}
+    coordinates: dict[int, float] = {}
     for sum_, places in _sums(node):
         texts = [spell(term) for term in sum_.terms]
         nearest = max(known, key=lambda shares: sum(text in shares for text in texts), default={})
@@ -147,13 +148,13 @@ def _of_sums(node: Node, parent: Parent) -> FloatArray:
         # The split before term i is Beta(i, 1) a priori, whose distribution function is the i-th power.
         for i, place in enumerate(places, start=1):
             level = np.clip((heads[i - 1] / heads[i]) ** i, 1e-3, 1 - 1e-3)
-            scores[place] = float(ndtri(level))
-    return np.array([scores[place] for place in sorted(scores)])
+            coordinates[place] = float(ndtri(level))
+    return np.array([coordinates[place] for place in sorted(coordinates)])
 
 
 def _sums(node: Node) -> list[tuple[Sum, list[int]]]:
     """Return the sums of an expression with the positions of their splits in the kernel's hyperparameter."""
-    found: list[tuple[Sum, list[int]]] = []
+    sums: list[tuple[Sum, list[int]]] = []
     count = 0
 
     def visit(part: Node) -> None:
@@ -167,10 +168,10 @@ def _sums(node: Node) -> list[tuple[Sum, list[int]]]:
                 places.append(count)
                 count += 1
         if isinstance(part, Sum):
-            found.append((part, places))
+            sums.append((part, places))
 
     visit(node)
-    return found
+    return sums
 
 
 def _shares(splits: Sequence[float]) -> list[float]:
@@ -184,25 +185,25 @@ def _shares(splits: Sequence[float]) -> list[float]:
 
 
 def _at_peaks(model: Model, kernel: Composite, peaks: Mapping[int, FloatArray]) -> dict[str, FloatArray]:
-    """Return the scores of each period at the peaks of its column, by label; leaves of one column begin at others."""
+    """Return coordinates of each period by label: the peaks of its column, rotated for each leaf of the column."""
     prior = next((h.prior for h in model.hyperparameters if h.name == "period"), None)
     if not isinstance(prior, LogNormal):
         return {}
-    found: dict[str, FloatArray] = {}
+    periods: dict[str, FloatArray] = {}
     earlier: dict[int, int] = {}
     for leaf in kernel.plan(model.encoder).leaves:
-        if leaf.period < 0 or leaf.columns[0] not in peaks:
+        if "period" not in leaf.places or leaf.columns[0] not in peaks:
             continue
         column = leaf.columns[0]
         tops = np.roll(peaks[column], -earlier.get(column, 0))
         earlier[column] = earlier.get(column, 0) + 1
-        location, scale = (np.atleast_1d(v)[leaf.period % np.size(v)] for v in (prior.mu, prior.sigma))
-        found[leaf.label] = (np.log(tops) - location) / scale if scale > 0 else np.zeros(len(tops))
-    return found
+        location, scale = (np.atleast_1d(v)[leaf.places["period"].start % np.size(v)] for v in (prior.mu, prior.sigma))
+        periods[leaf.label] = (np.log(tops) - location) / scale if scale > 0 else np.zeros(len(tops))
+    return periods
 
 
 def _quarter_periods(model: Model, kernel: Composite, peaks: Mapping[int, FloatArray]) -> dict[str, float]:
-    """Return short scores of stationary length-scales by label.
+    """Return the coordinates of short stationary length-scales by label.
 
     They are at a quarter of the period of the highest peak, or at the 2% quantile of the prior if there is no peak.
     """
@@ -210,12 +211,13 @@ def _quarter_periods(model: Model, kernel: Composite, peaks: Mapping[int, FloatA
     if h is None or h.labels is None or not isinstance(h.prior, LogNormal):
         return {}
     location, scale = (np.broadcast_to(v, h.shape) for v in (h.prior.mu, h.prior.sigma))
-    found = {}
+    short: dict[str, float] = {}
     for leaf in kernel.plan(model.encoder).leaves:
-        for i, column in zip(range(leaf.lengthscale.start, leaf.lengthscale.stop), leaf.columns, strict=True):
-            if leaf.kind in STATIONARY:
-                found[h.labels[i]] = _SHORT
-                if len(peaks.get(column, ())) and scale[i] > 0:
-                    score = (np.log(peaks[column][0] / 4) - location[i]) / scale[i]
-                    found[h.labels[i]] = float(np.clip(score, -4.0, 0.0))
-    return found
+        if not leaf.stationary:
+            continue
+        for i, column in enumerate(leaf.columns, start=leaf.places["lengthscale"].start):
+            short[h.labels[i]] = _SHORT
+            if len(peaks.get(column, ())) and scale[i] > 0:
+                coordinate = (np.log(peaks[column][0] / 4) - location[i]) / scale[i]
+                short[h.labels[i]] = float(np.clip(coordinate, -4.0, 0.0))
+    return short

@@ -2,22 +2,18 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from functools import partial
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from inspect import signature
-from pathlib import Path
-from typing import Any, Literal, get_args
+from typing import Any
 
 import numpy as np
 from ConfigSpace import ConfigurationSpace
 from numpy.typing import ArrayLike
 
 from slayr_py.arguments import check_flag, check_integer
-from slayr_py.errors import DataError, InferenceError, StorageError, did_you_mean
+from slayr_py.errors import DataError, InferenceError, did_you_mean
 from slayr_py.inference import Model, check_targets, standardisation
 from slayr_py.kernels import (
-    LEAVES,
     MEAN,
     MOST_LEAVES,
     NOISE,
@@ -25,33 +21,19 @@ from slayr_py.kernels import (
     Composite,
     Kernel,
     Prior,
-    canonical,
     from_name,
     highest_peaks,
-    parse,
-    prior_from_dict,
-    spell,
 )
+from slayr_py.kernels.expressions import canonical, parse, spell
 from slayr_py.progress_bar import tqdm
 from slayr_py.search.expressions import base_leaves
 from slayr_py.search.fit import SCORES, Fit, Score, Settings
-from slayr_py.search.generative import generative
-from slayr_py.search.greedy import greedy
-from slayr_py.search.model import model
-from slayr_py.search.random_search import random_search
-from slayr_py.search.result import FORMAT, MOST_EXACT, Row, SearchResult
-from slayr_py.search.task import Candidate, Rounds, Task
+from slayr_py.search.journal import Journal
+from slayr_py.search.result import MOST_EXACT, SearchResult
+from slayr_py.search.strategies import STRATEGIES
+from slayr_py.search.task import Task
 from slayr_py.search.workers import Workers, n_processes
-from slayr_py.space import Encoded, Encoder, FloatArray, encoder_from_json
-
-Strategy = Literal["greedy", "random", "model", "generative"]
-
-STRATEGIES: dict[str, Callable[..., Rounds]] = {
-    "greedy": greedy,
-    "random": random_search,
-    "model": model,
-    "generative": generative,
-}
+from slayr_py.space import Encoded, Encoder, FloatArray
 
 FEWEST = 10
 """Observations that a search needs."""
@@ -67,8 +49,8 @@ _HELD_OUT = 0.2  # share of the observations that the score "rmse" holds out
 class KernelSearch:
     """Search for the expression of a :class:`~slayr_py.kernels.Composite` kernel that explains observations best.
 
-    Every candidate is fitted by its posterior mode; nothing is compiled. The score is compared on the same data, with
-    the same number of starts for every candidate.
+    Every candidate is fitted by its posterior mode, without a compiler. Scores are compared on the same data, with the
+    same number of starts for every candidate.
 
     Parameters
     ----------
@@ -79,24 +61,24 @@ class KernelSearch:
     strategy : {"greedy", "random", "model", "generative"}
         "greedy" expands the best expressions (Duvenaud et al. 2013), "random" draws from a grammar, "model" chooses by
         a Gaussian process over expressions (Malkomes, Schaff & Garnett 2016), "generative" by Bayesian optimisation of
-        a recurrent generator (Hoang & Kingsford 2020, with its formulas mended).
+        a recurrent generator (Hoang & Kingsford 2020, with corrected formulas).
     score : {"laplace", "bic", "loo", "rmse", "elbo"}
         "laplace" is Laplace's approximation of the evidence; "bic" Schwarz's criterion; "loo" the leave-one-out log
         density; "rmse" the error on a fifth of the observations, which are held out; "elbo" the variational bound of a
         sparse fit.
     budget : int
-        Number of fits. An expression that is already known costs nothing.
+        Number of fits. An expression that was fitted before is not counted.
     max_leaves : int
         Largest number of leaves of an expression.
     beam : int
         Number of expressions that a round expands.
     jobs : int, optional
-        Number of processes; by default one for each core, and one for searches of seconds. Results do not depend on
-        it.
+        Number of processes; by default one for each core, or one if the search takes seconds. Results do not depend
+        on it.
     restarts : int
         Starts of every fit.
     inducing : int, optional
-        Fit sparsely, with so many inducing points; by default 100 above 1000 observations.
+        Number of inducing points of sparse fits; by default 100 above 1000 observations, and exact fits below.
     seed : int
         Fixes every fit and every choice.
     single : bool
@@ -104,9 +86,10 @@ class KernelSearch:
     given : mapping of str to Kernel, optional
         Further base kernels by name, as in :class:`~slayr_py.kernels.Composite`.
     priors : mapping of str to Prior, optional
-        Priors of ``mu``, ``sigma_f`` and ``sigma_n``, as in `GaussianProcess`; those of kernels keep their defaults.
+        Priors of ``mu``, ``sigma_f`` and ``sigma_n``, as in `GaussianProcess`. Kernels have their default priors.
     **options
-        Options of the strategy: ``argmax`` and ``printed_policy`` of "generative" are the source as printed.
+        Options of the strategy: ``draws`` and ``most_truncations`` of "generative", see
+        :func:`~slayr_py.search.strategies.generative.generative`.
 
     Raises
     ------
@@ -127,7 +110,7 @@ class KernelSearch:
         self,
         space: ConfigurationSpace | Encoder,
         base: Sequence[str] = ("SE", "RQ", "PER", "LIN"),
-        strategy: Strategy = "greedy",
+        strategy: str = "greedy",
         score: Score = "laplace",
         budget: int = 100,
         max_leaves: int = 10,
@@ -144,13 +127,8 @@ class KernelSearch:
         self.encoder = space if isinstance(space, Encoder) else Encoder(space)
         if isinstance(base, str) or not len(base):
             raise DataError(f"base must be a list of base kernels such as ['SE', 'LIN'], got {base!r}")
-        for name in base:
-            if name not in LEAVES:
-                raise DataError(f"unknown base kernel {name!r}{did_you_mean(name, LEAVES)}")
-        if strategy not in get_args(Strategy):
-            raise DataError(f"unknown strategy {strategy!r}{did_you_mean(strategy, get_args(Strategy))}")
-        if score not in SCORES:
-            raise DataError(f"unknown score {score!r}{did_you_mean(score, SCORES)}")
+        _check_known("strategy", strategy, STRATEGIES)
+        _check_known("score", score, SCORES)
         self.base = tuple(dict.fromkeys(base))
         self.strategy = strategy
         self.score = score
@@ -162,12 +140,12 @@ class KernelSearch:
         self.inducing = None if inducing is None else check_integer("inducing", inducing)
         self.seed = check_integer("seed", seed, minimum=0)
         self.single = check_flag("single", single)
-        taken = list(signature(STRATEGIES[strategy]).parameters)[1:]
+        takes = list(signature(STRATEGIES[strategy]).parameters)[1:]
         for name in options:
-            if name not in taken:
-                raise DataError(f"the strategy {strategy!r} takes no option {name!r}{did_you_mean(name, taken)}")
+            if name not in takes:
+                raise DataError(f"the strategy {strategy!r} takes no option {name!r}{did_you_mean(name, takes)}")
         self.strategy_options = options
-        self.given = dict(given or {})
+        self.given: Mapping[str, Kernel] = dict(given or {})
         self.priors = dict(priors or {})
         for name in self.priors:
             if name not in SCALARS:
@@ -198,7 +176,7 @@ class KernelSearch:
 
     def updated(self, **changes: Any) -> KernelSearch:
         """Return this search with other settings."""
-        return KernelSearch(self.encoder, **{**self._arguments(), **changes})
+        return KernelSearch(self.encoder, **(self._arguments() | changes))
 
     def on(self, space: ConfigurationSpace | Encoder) -> KernelSearch:
         """Return this search on another space."""
@@ -218,7 +196,7 @@ class KernelSearch:
         start: SearchResult | None = None,
         first: Sequence[str] = (),
     ) -> SearchResult:
-        """Search.
+        """Search for the best expression.
 
         Parameters
         ----------
@@ -235,7 +213,7 @@ class KernelSearch:
         Returns
         -------
         SearchResult
-            Also if the search is interrupted from the keyboard: `SearchResult.resume` goes on.
+            Also if the search is interrupted from the keyboard; `SearchResult.resume` completes it.
 
         Raises
         ------
@@ -250,24 +228,27 @@ class KernelSearch:
         targets = check_targets(y, len(train))
         earlier = () if start is None else start.top(self.beam)
         known = dict.fromkeys([*earlier, *(spell(canonical(parse(text, self.given))) for text in first)])
-        return self.go_on(train, targets, {}, tuple(known), progress)
+        return self.resume(train, targets, {}, tuple(known), progress)
 
-    def go_on(
-        self, train: Encoded, targets: FloatArray, known: Mapping[str, Fit], first: Sequence[str], progress: bool
+    def resume(
+        self, train: Encoded, y: FloatArray, known: Mapping[str, Fit], first: tuple[str, ...], progress: bool
     ) -> SearchResult:
-        """Search, with the fits that are known already by expression; `run` and `SearchResult.resume` call it."""
+        """Repeat a search from the start with the fits that are known; `run` and `SearchResult.resume` call it."""
         if len(train) < FEWEST:
             raise DataError(
                 f"{len(train)} observations are fewer than the {FEWEST} that a search needs: structure needs data; "
                 "choose a kernel such as Matern(p=2) instead"
             )
-        mean, sd = standardisation(targets)
-        if np.ptp(targets) == 0:
-            message = f"all {len(train)} values are {targets[0]:.6g}: every kernel explains them equally well"
-            return SearchResult(self, train, targets, (), {}, (message,), tuple(first))
+        if np.ptp(y) == 0:
+            message = f"all {len(train)} values are {y[0]:.6g}: every kernel explains them equally well"
+            return SearchResult(self, train, y, (), {}, (message,), first)
+        mean, sd = standardisation(y)
+        settings = self._settings(train, (y - mean) / sd)
         messages: list[str] = []
-        interrupted = False
-        settings = self._settings(train, (targets - mean) / sd, messages)
+        if settings.inducing is not None and self.inducing is None:
+            messages.append(
+                f"fits of the {len(train)} observations are sparse, with {settings.inducing} inducing points"
+            )
         task = Task(
             self._leaves,
             self.max_leaves,
@@ -278,12 +259,13 @@ class KernelSearch:
             given=self.given,
             first=tuple(parse(text, self.given) for text in first),
         )
-        rounds = partial(STRATEGIES[self.strategy], **self.strategy_options)(task)
-        journal = _Journal(self.budget, dict(known), self.score, self.given)
+        rounds = STRATEGIES[self.strategy](task, **self.strategy_options)
         workers = Workers(settings, n_processes(self.jobs, len(settings.train), self.budget))
+        journal = Journal(self.budget, known, self.score, workers)
+        interrupted = False
         with tqdm(total=self.budget, unit="fit", disable=not progress) as bar:
             try:
-                finished = journal.follow(rounds, workers, bar)
+                exhausted = journal.follow(rounds, bar)
             except KeyboardInterrupt:
                 if not journal.fits:
                     raise
@@ -292,23 +274,19 @@ class KernelSearch:
                     f"interrupted after {len(journal.fits)} of {self.budget} fits: result.resume() continues"
                 )
             else:
-                if finished:
+                if exhausted:
                     messages.append(f"nothing new was left to fit after {len(journal.fits)} of {self.budget} fits")
-        failures = [fit for fit in journal.fits.values() if fit.failure]
-        if len(failures) == len(journal.fits):
-            reasons = "; ".join(f"{fit.expression}: {fit.failure}" for fit in failures[:3])
-            raise InferenceError(f"all {len(failures)} candidates failed: {reasons}")
-        if failures:
-            messages.append(f"{len(failures)} of {len(journal.fits)} fits failed; the column 'failure' says why")
-        rows = tuple(journal.rows)
-        seen = tuple(messages)
-        return SearchResult(self, train, targets, rows, journal.fits, seen, tuple(first), interrupted)
+        messages += _failures(journal.fits.values())
+        return SearchResult(self, train, y, tuple(journal.rows), journal.fits, tuple(messages), first, interrupted)
 
-    def _settings(self, train: Encoded, y: FloatArray, messages: list[str]) -> Settings:
-        inducing = self.inducing
-        if inducing is None and (len(train) > MOST_EXACT or self.score == "elbo"):
-            inducing = DEFAULT_INDUCING
-            messages.append(f"fits of the {len(train)} observations are sparse, with {inducing} inducing points")
+    def inducing_points(self, n: int) -> int | None:
+        """Return the number of inducing points of fits to n observations; None for exact fits."""
+        if self.inducing is None and (n > MOST_EXACT or self.score == "elbo"):
+            return DEFAULT_INDUCING
+        return self.inducing
+
+    def _settings(self, train: Encoded, y: FloatArray) -> Settings:
+        inducing = self.inducing_points(len(train))
         if inducing is not None and self.score == "loo":
             raise DataError("a sparse fit has no leave-one-out score; use score='laplace', or fewer observations")
         validation: dict[str, Any] = {}
@@ -318,110 +296,29 @@ class KernelSearch:
             validation = {"validation": train[out], "validation_y": y[out]}
             train = train[rest]
             y = y[rest]
-        tops = {c: highest_peaks(x, y) for c, x in enumerate(train.columns.T)}
         return Settings(
             self.encoder,
             train,
             y,
-            self.score,
             self.restarts,
             inducing,
             self.seed,
-            peaks=tops,
+            peaks={c: highest_peaks(x, y) for c, x in enumerate(train.columns.T)},
             given=self.given,
             priors=self.priors,
             **validation,
         )
 
 
-def load(path: str | Path) -> SearchResult:
-    """Read a result that `SearchResult.save` wrote.
-
-    Raises
-    ------
-    StorageError
-        If the file is not such a result.
-    """
-    try:
-        values = json.loads(Path(path).read_text(encoding="utf-8"))
-        if values["format"] != FORMAT:
-            raise StorageError(f"{path} has format {values['format']}, this version reads {FORMAT}")
-        encoder = encoder_from_json(values["space"])
-        priors = {name: prior_from_dict(prior) for name, prior in values["search"].pop("priors", {}).items()}
-        search = KernelSearch(encoder, **values["search"], priors=priors)
-        train = Encoded(np.array(values["values"], np.float64), np.array(values["active"], np.bool_), encoder)
-        fits = {one["expression"]: Fit(**one) for one in values["fits"]}
-        rows = tuple(Row(*row) for row in values["rows"])
-        y = np.array(values["y"], dtype=np.float64)
-        return SearchResult(search, train, y, rows, fits, tuple(values["messages"]), tuple(values["first"]))
-    except StorageError:
-        raise
-    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
-        raise StorageError(f"{path} is not a saved kernel search: {error}") from error
+def _check_known(what: str, name: object, known: Collection[str]) -> None:
+    if name not in known:
+        raise DataError(f"unknown {what} {name!r}{did_you_mean(name, known)}")
 
 
-class _Journal:
-    """What a search has fitted so far.
-
-    Attributes
-    ----------
-    rows : list of Row
-        In the order of the proposals.
-    fits : dict of str to Fit
-        By expression, those that count against the budget.
-    """
-
-    def __init__(self, budget: int, known: dict[str, Fit], score: Score, given: Collection[str]) -> None:
-        self._budget = budget
-        self._known = known
-        self._score = score
-        self._given = given
-        self.rows: list[Row] = []
-        self.fits: dict[str, Fit] = {}
-        self._best: Fit | None = None
-
-    def follow(self, rounds: Rounds, workers: Workers, bar: Any) -> bool:
-        """Fit what a strategy proposes; return whether it ended before the budget did."""
-        try:
-            batch = next(rounds)
-            while True:
-                self._fit(batch, workers, bar)
-                if len(self.fits) >= self._budget:
-                    rounds.close()
-                    return False
-                answers = [
-                    self.fits[one.expression].evaluation(one.node, self._score)
-                    for one in batch
-                    if one.expression in self.fits
-                ]
-                batch = rounds.send(answers)
-        except StopIteration:
-            return True
-
-    def _fit(self, batch: Sequence[Candidate], workers: Workers, bar: Any) -> None:
-        new: dict[str, Candidate] = {}
-        for candidate in batch:
-            if candidate.expression in self.fits:
-                self._note(candidate, self.fits[candidate.expression], cached=True)
-            elif len(self.fits) + len(new) < self._budget:
-                new.setdefault(candidate.expression, candidate)
-        unknown = [candidate for name, candidate in new.items() if name not in self._known]
-        fresh = self._fresh(unknown, workers)
-        for name, candidate in new.items():
-            fit = self._known[name] if name in self._known else next(fresh)
-            self.fits[name] = self._known[name] = fit
-            self._note(candidate, fit, cached=False)
-            bar.update()
-            if not fit.failure and (self._best is None or fit.scores[self._score] > self._best.scores[self._score]):
-                self._best = fit
-                bar.set_postfix_str(f"{fit.expression}: {fit.scores[self._score]:.1f}")
-
-    def _fresh(self, candidates: Sequence[Candidate], workers: Workers) -> Iterator[Fit]:
-        jobs = []
-        for candidate in candidates:
-            parent = self.fits.get(candidate.parent) if candidate.parent is not None else None
-            jobs.append((candidate, None if parent is None else (parse(parent.expression, self._given), parent)))
-        return workers.fits(jobs)
-
-    def _note(self, candidate: Candidate, fit: Fit, cached: bool) -> None:
-        self.rows.append(Row(fit.expression, candidate.step, candidate.parent, cached))
+def _failures(fits: Collection[Fit]) -> list[str]:
+    """Return a message about the fits that failed; raise `InferenceError` if all did."""
+    failures = [fit for fit in fits if fit.failure]
+    if len(failures) == len(fits):
+        reasons = "; ".join(f"{fit.expression}: {fit.failure}" for fit in failures[:3])
+        raise InferenceError(f"all {len(failures)} candidates failed: {reasons}")
+    return [f"{len(failures)} of {len(fits)} fits failed; the column 'failure' says why"] if failures else []

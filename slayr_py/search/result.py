@@ -1,12 +1,13 @@
-"""What a kernel search has found."""
+"""The result of a kernel search: its fits, the best expression, and what can be done with them."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any, NamedTuple, Protocol
+from typing import Any, Protocol
 
 import numpy as np
 import pandas as pd
@@ -16,19 +17,23 @@ from slayr_py.arguments import check_integer
 from slayr_py.display import Summary
 from slayr_py.errors import DataError
 from slayr_py.inference import (
+    METHODS,
     NOISE_FLOOR,
     Components,
     FitKeywords,
-    StackedPosterior,
+    FitOptions,
+    GaussianProcess,
+    Posterior,
     Targets,
-    components,
-    stack_posteriors,
+    split_into_components,
     standardisation,
 )
-from slayr_py.kernels import MOST_LEAVES, Composite, Kernel, leaves, parse
+from slayr_py.kernels import MOST_LEAVES, Composite, Kernel, Stack, names
+from slayr_py.kernels.expressions import leaves, parse
 from slayr_py.search.expressions import log_prior
 from slayr_py.search.fit import SCORES, Fit, Score
-from slayr_py.space import Encoded, Encoder, FloatArray, encoder_to_json
+from slayr_py.search.journal import Row
+from slayr_py.space import Encoded, Encoder, FloatArray, encoder_to_json, jsonable
 
 MOST_EXACT = 1000
 """Observations above which fits of a search are sparse."""
@@ -37,40 +42,16 @@ FORMAT = 1
 """Format of saved results; it increases with every change of their meaning."""
 
 
-class Row(NamedTuple):
-    """A proposal of the strategy."""
-
-    expression: str
-    step: int
-    parent: str | None
-    cached: bool
-
-
 class Search(Protocol):
     """What a result needs of the search that made it; see `KernelSearch`."""
 
     encoder: Encoder
+    base: tuple[str, ...]
+    strategy: str
     score: Score
-
-    @property
-    def seed(self) -> int:
-        """Seed of the search."""
-
-    @property
-    def base(self) -> tuple[str, ...]:
-        """Names of base kernels."""
-
-    @property
-    def strategy(self) -> str:
-        """Name of the strategy."""
-
-    @property
-    def budget(self) -> int:
-        """Number of fits."""
-
-    @property
-    def given(self) -> Mapping[str, Kernel]:
-        """Given leaves by name."""
+    budget: int
+    seed: int
+    given: Mapping[str, Kernel]
 
     def asdict(self) -> dict[str, Any]:
         """Return the settings; JSON-able."""
@@ -78,12 +59,13 @@ class Search(Protocol):
     def updated(self, **changes: Any) -> Search:
         """Return this search with other settings."""
 
-    def go_on(
-        self, train: Encoded, targets: FloatArray, known: Mapping[str, Fit], first: Sequence[str], progress: bool
+    def resume(
+        self, train: Encoded, y: FloatArray, known: Mapping[str, Fit], first: tuple[str, ...], progress: bool
     ) -> SearchResult:
-        """Search, with the fits that are known already by expression."""
+        """Repeat the search from the start with the fits that are known."""
 
 
+@dataclass(frozen=True, eq=False, repr=False)
 class SearchResult:
     """Fits of a kernel search, and the best expression.
 
@@ -91,31 +73,30 @@ class SearchResult:
     ----------
     search : KernelSearch
         Settings of the search.
+    train : Encoded
+        The n observed configurations.
+    y : (n,) float64
+        Observed values.
+    rows : tuple of Row
+        Proposals of the strategy, in order.
+    fits : mapping of str to Fit
+        Fits by expression.
     messages : tuple of str
         What was approximated, dropped or interrupted.
+    first : tuple of str
+        Expressions that were fitted first, besides the base kernels.
     interrupted : bool
         Whether it was interrupted from the keyboard.
     """
 
-    def __init__(
-        self,
-        search: Search,
-        train: Encoded,
-        y: FloatArray,
-        rows: tuple[Row, ...],
-        fits: Mapping[str, Fit],
-        messages: tuple[str, ...],
-        first: tuple[str, ...] = (),
-        interrupted: bool = False,
-    ) -> None:
-        self.search = search
-        self.messages = messages
-        self.interrupted = interrupted
-        self._train = train
-        self._y = y
-        self._rows = rows
-        self._fits = dict(fits)
-        self._first = first
+    search: Search
+    train: Encoded
+    y: FloatArray
+    rows: tuple[Row, ...]
+    fits: Mapping[str, Fit]
+    messages: tuple[str, ...]
+    first: tuple[str, ...] = ()
+    interrupted: bool = False
 
     def __repr__(self) -> str:
         return self._summary().text()
@@ -124,7 +105,7 @@ class SearchResult:
         return self._summary().html()
 
     def _summary(self) -> Summary:
-        heading = f"Kernel search: best {self.best.expression} of {len(self._fits)} fits, {self.search.strategy}"
+        heading = f"Kernel search: best {self.best.expression} of {len(self.fits)} fits, {self.search.strategy}"
         columns = ["expression", self.search.score, "parameters", "seconds"]
         return Summary("\n".join([heading, *self.messages]), self.unique[columns].head(5))
 
@@ -132,15 +113,16 @@ class SearchResult:
     def best(self) -> Composite:
         """The kernel with the best score; the simplest base kernel if nothing was fitted."""
         order = self.top(1)
-        return Composite(order[0] if order else self.search.base[0], self.search.given, MOST_LEAVES)
+        return self.kernel(order[0] if order else self.search.base[0])
+
+    def kernel(self, expression: str) -> Composite:
+        """Return the kernel of an expression, with the given leaves of the search."""
+        return Composite(expression, self.search.given, MOST_LEAVES)
 
     def top(self, count: int) -> list[str]:
-        """Return the expressions with the best scores, the best first."""
-        good = [fit for fit in self._fits.values() if not fit.failure and np.isfinite(self._score(fit))]
-        # Of equally good ones the simplest.
-        good.sort(
-            key=lambda fit: (-self._score(fit), len(leaves(parse(fit.expression, self.search.given))), fit.expression)
-        )
+        """Return the expressions with the best scores, the best first; of equally good ones the simplest first."""
+        good = [fit for fit in self.fits.values() if not fit.failure and np.isfinite(self._score(fit))]
+        good.sort(key=lambda fit: (-self._score(fit), self._size(fit.expression), fit.expression))
         return [fit.expression for fit in good[:count]]
 
     @cached_property
@@ -153,21 +135,20 @@ class SearchResult:
         ``fit`` is the number of fits so far; a cached row costs none. ``bic`` and ``rmse`` are negated, so that larger
         is better in every column of scores.
         """
-        fits = self._fits
         best = -np.inf
-        made = 0
+        count = 0
         records = []
-        for row in self._rows:
-            fit = fits[row.expression]
-            made += not row.cached
+        for row in self.rows:
+            fit = self.fits[row.expression]
+            count += not row.cached
             best = max(best, self._score(fit))
             records.append(
                 {
-                    "fit": made,
+                    "fit": count,
                     "step": row.step,
                     "expression": row.expression,
                     "parent": row.parent,
-                    "leaves": len(leaves(parse(row.expression, self.search.given))),
+                    "leaves": self._size(row.expression),
                     "parameters": sum(map(len, fit.theta.values())),
                     **{str(name): fit.scores[name] for name in SCORES},
                     "best": best,
@@ -186,27 +167,31 @@ class SearchResult:
         The probability of an expression among those that were fitted is proportional to its evidence in Laplace's
         approximation and to the prior of the grammar.
         """
-        made = self.table[~self.table["cached"].astype(bool)]
-        made = made.sort_values(self.search.score, ascending=False, kind="stable").reset_index(drop=True)
+        fits = self._fresh.sort_values(self.search.score, ascending=False, kind="stable").reset_index(drop=True)
         n_base = len(self.search.base)
-        prior = [log_prior(parse(text, self.search.given), n_base) for text in made["expression"]]
-        logs = made["laplace"].to_numpy(dtype=np.float64) + np.array(prior)
-        return made.assign(probability=softmax(np.where(np.isfinite(logs), logs, -np.inf)) if len(made) else [])
+        prior = [log_prior(parse(text, self.search.given), n_base) for text in fits["expression"]]
+        logs = fits["laplace"].to_numpy(dtype=np.float64) + np.array(prior)
+        return fits.assign(probability=softmax(np.where(np.isfinite(logs), logs, -np.inf)) if len(fits) else [])
+
+    @property
+    def _fresh(self) -> pd.DataFrame:
+        """The rows of `table` that are fits."""
+        return self.table[~self.table["cached"].astype(bool)]
 
     def resume(self, budget: int | None = None, progress: bool = True) -> SearchResult:
-        """Go on until the total number of fits is ``budget``, by default that of the search.
+        """Continue until the total number of fits is ``budget``, by default the budget of the search.
 
-        The result is that of a search with this budget from the beginning.
+        The result equals that of a search with this budget from the start.
         """
         search = self.search.updated(budget=self.search.budget if budget is None else budget)
-        return search.go_on(self._train, self._y, self._fits, self._first, progress)
+        return search.resume(self.train, self.y, self.fits, self.first, progress)
 
     def stack(
         self,
         top: int = 5,
         fit: FitKeywords | None = None,
         progress: Callable[[str], None] | None = None,
-    ) -> StackedPosterior:
+    ) -> Posterior:
         """Fit the best expressions by NUTS and average their posteriors by stacking.
 
         Parameters
@@ -220,8 +205,8 @@ class SearchResult:
 
         Returns
         -------
-        StackedPosterior
-            Weighted by leave-one-out densities; see :func:`~slayr_py.inference.stacking.stack_posteriors`.
+        Posterior
+            Weighted by leave-one-out densities; see :class:`~slayr_py.GaussianProcess`.
 
         Raises
         ------
@@ -232,15 +217,14 @@ class SearchResult:
         """
         top = check_integer("top", top)
         options: FitKeywords = {} if fit is None else fit
-        if len(self._y) > MOST_EXACT and options.get("method") != "map":
+        if len(self.y) > MOST_EXACT and not METHODS[FitOptions.given(None, options).method].point_estimate:
             raise DataError(
-                f"{len(self._y)} observations are more than the {MOST_EXACT} for which a stack is sampled; use "
+                f"{len(self.y)} observations are more than the {MOST_EXACT} for which a stack is sampled; use "
                 "fit={'method': 'map'}, or GaussianProcess(space, result.best, inducing=100)"
             )
-        kernels = [Composite(text, self.search.given, MOST_LEAVES) for text in self.top(top) or [self.best.expression]]
-        return stack_posteriors(
-            kernels, self.search.encoder, self._train, self._y, seed=self.search.seed, progress=progress, **options
-        )
+        kernels = [self.kernel(text) for text in self.top(top)] or [self.best]
+        gp = GaussianProcess(self.search.encoder, Stack(kernels).with_plain())
+        return gp.fit(self.train, self.y, seed=self.search.seed, progress=progress, **options)
 
     def components(self, configs: Any = None) -> Components:
         """Return the summands of the best expression at its mode, by default at the observed configurations.
@@ -250,17 +234,19 @@ class SearchResult:
         DataError
             If nothing was fitted, or with more than 1000 observations.
         """
-        if not self._fits or len(self._y) > MOST_EXACT:
-            why = f"{len(self._y)} observations are more than {MOST_EXACT}" if self._fits else "nothing was fitted"
+        if not self.fits or len(self.y) > MOST_EXACT:
+            why = f"{len(self.y)} observations are more than {MOST_EXACT}" if self.fits else "nothing was fitted"
             raise DataError(f"{why}: the search has no components")
-        new = self._train if configs is None else self.search.encoder.encode(configs, other_columns=True)
-        mean, sd = standardisation(self._y)
-        fit = self._fits[self.best.expression]
-        kernel = self.best
-        shapes = {h.name: h.shape for h in kernel.hyperparameters(self.search.encoder)}
-        draws = {name: np.reshape(values, (1, *shapes.get(name, ()))) for name, values in fit.theta.items()}
-        targets = Targets((self._y - mean) / sd, np.zeros(len(self._y)), NOISE_FLOOR)
-        return components(kernel, self._train, targets, draws, new, mean, sd)
+        new = self.train if configs is None else self.search.encoder.encode(configs, other_columns=True)
+        mean, sd = standardisation(self.y)
+        targets = Targets((self.y - mean) / sd, np.zeros(len(self.y)), NOISE_FLOOR)
+        return split_into_components(self.best, self.train, targets, self.mode(self.best.expression), new, mean, sd)
+
+    def mode(self, expression: str) -> dict[str, FloatArray]:
+        """Return the hyperparameters of a fitted expression at its mode by name, as one draw, (1, ...)."""
+        shapes = {h.name: h.shape for h in self.kernel(expression).hyperparameters(self.search.encoder)}
+        theta = self.fits[expression].theta
+        return {name: np.reshape(values, (1, *shapes.get(name, ()))) for name, values in theta.items()}
 
     def plot(self) -> Any:
         """Draw the score of every fit and the best one so far against the number of fits.
@@ -271,12 +257,12 @@ class SearchResult:
         """
         from matplotlib.figure import Figure  # slow to import
 
-        made = self.table[~self.table["cached"].astype(bool)]
+        fits = self._fresh
         figure = Figure(figsize=(8, 4), layout="constrained")
         axes = figure.subplots()
-        scores = made[self.search.score].replace([np.inf, -np.inf], np.nan)
-        axes.plot(made["fit"], scores, ".", alpha=0.5, label="fit")
-        axes.step(made["fit"], made["best"], where="post", label="best so far")
+        scores = fits[self.search.score].replace([np.inf, -np.inf], np.nan)
+        axes.plot(fits["fit"], scores, ".", alpha=0.5, label="fit")
+        axes.step(fits["fit"], fits["best"], where="post", label="best so far")
         if len(scores.dropna()) > 1:
             low, high = np.quantile(scores.dropna(), [0.25, 1.0])
             axes.set_ylim(low - 0.1 * (high - low) - 1e-9, high + 0.1 * (high - low) + 1e-9)
@@ -292,27 +278,33 @@ class SearchResult:
         Raises
         ------
         DataError
-            If the search has given kernels, which the file cannot hold.
+            If a given kernel is of a class of your own, which the file cannot name.
         """
-        if self.search.given:
-            raise DataError(f"a search with given kernels {sorted(self.search.given)} cannot be saved; keep its table")
+        unknown = [name for name, kernel in self.search.given.items() if kernel.name not in names()]
+        if unknown:
+            raise DataError(f"the given kernels {unknown} are not kernels of slayr_py, so the search cannot be saved")
+        given = self.kernel(next(iter(self.search.given))).options()["given"] if self.search.given else {}
         values = {
             "format": FORMAT,
             "search": self.search.asdict(),
+            "given": jsonable(given),
             "space": encoder_to_json(self.search.encoder),
-            "values": self._train.unit_values.tolist(),
-            "active": self._train.active.tolist(),
-            "y": self._y.tolist(),
-            "first": list(self._first),
-            "rows": [list(row) for row in self._rows],
-            "fits": [fit.asdict() for fit in self._fits.values()],
+            "values": self.train.unit_values.tolist(),
+            "active": self.train.active.tolist(),
+            "y": self.y.tolist(),
+            "first": list(self.first),
+            "rows": [list(row) for row in self.rows],
+            "fits": [fit.asdict() for fit in self.fits.values()],
             "messages": list(self.messages),
         }
         Path(path).write_text(json.dumps(values), encoding="utf-8")
 
     def _score(self, fit: Fit) -> float:
-        value = fit.scores[self.search.score]
-        return value if np.isfinite(value) else -np.inf
+        return fit.score(self.search.score)
+
+    def _size(self, expression: str) -> int:
+        """Return the number of leaves of an expression."""
+        return len(leaves(parse(expression, self.search.given)))
 
 
 _COLUMNS = [

@@ -1,9 +1,8 @@
-"""What a search strategy gets, proposes and learns: the interface between strategies and fits.
+"""The interface between strategies and fits: what a strategy receives, proposes and learns.
 
-A strategy is a generator. It yields batches of candidates, all of which may be fitted side by side, and is sent the
-evaluations of the batch in the same order. The search closes it when the budget of fits is used up, so that it never
-counts fits itself. A strategy has to be deterministic: an interrupted search repeats it from the start, with all known
-fits in a cache that costs nothing.
+A strategy is a generator. It yields batches of candidates, which may be fitted side by side, and is sent the
+evaluations of the batch in the same order. The search closes it when the budget of fits is used up, so a strategy never
+counts fits. A strategy must be deterministic: a resumed search repeats it from the start and reuses the known fits.
 """
 
 from __future__ import annotations
@@ -11,7 +10,8 @@ from __future__ import annotations
 from collections.abc import Generator, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from slayr_py.kernels import Kernel, Leaf, Node, canonical, leaves, spell
+from slayr_py.kernels import Kernel
+from slayr_py.kernels.expressions import Leaf, Node, spell
 from slayr_py.space import Encoded, FloatArray
 
 
@@ -22,9 +22,9 @@ class Candidate:
     Attributes
     ----------
     node : Node
-        The expression in canonical form; :meth:`of` makes it canonical.
+        The expression in canonical form.
     parent : str, optional
-        Canonical text of the evaluated expression that it was made from; the fit inherits its hyperparameters.
+        Canonical text of the evaluated expression from which the fit inherits hyperparameters.
     step : int
         Round of the strategy that proposed it, from 0.
     """
@@ -32,11 +32,6 @@ class Candidate:
     node: Node
     parent: str | None = None
     step: int = 0
-
-    @classmethod
-    def of(cls, node: Node, parent: str | None = None, step: int = 0) -> Candidate:
-        """Return the candidate of an expression in any form."""
-        return cls(canonical(node), parent, step)
 
     @property
     def expression(self) -> str:
@@ -57,7 +52,7 @@ class Evaluation:
     score : float
         Larger is better; -inf if the fit failed.
     theta : mapping of str to FloatArray
-        Hyperparameters of the best fit by name, those of the kernel as vectors; empty if the fit failed.
+        Hyperparameters of the best fit by name, as vectors; empty if the fit failed.
     """
 
     node: Node
@@ -102,10 +97,6 @@ class Task:
     seed: int = 1
     given: Mapping[str, Kernel] = field(default_factory=dict)
     first: tuple[Node, ...] = ()
-
-    def allows(self, node: Node) -> bool:
-        """Return whether an expression has few enough leaves."""
-        return len(leaves(node)) <= self.max_leaves
 
 
 Rounds = Generator[Sequence[Candidate], Sequence[Evaluation], None]

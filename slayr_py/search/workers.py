@@ -7,12 +7,11 @@ from collections.abc import Iterator, Sequence
 
 from joblib import Parallel, delayed  # type: ignore[import-untyped]
 
-from slayr_py.kernels import Node
 from slayr_py.search.fit import Fit, Settings, fit
 from slayr_py.search.task import Candidate
 
-Job = tuple[Candidate, tuple[Node, Fit] | None]
-"""A candidate, and its parent with the parent's fit."""
+Job = tuple[Candidate, Fit | None]
+"""A candidate, and the fit of its parent."""
 
 _SMALL = 50 * 200**2  # fits times squared observations below which processes, which start in seconds, save no time
 

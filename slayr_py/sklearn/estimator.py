@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from dataclasses import KW_ONLY, dataclass, field, fields
 from typing import Any, Self
 
 import numpy as np
@@ -20,19 +21,21 @@ from slayr_py.sklearn.features import Features, categorical_positions
 from slayr_py.space import Encoded, FloatArray
 
 _LARGEST_SEED = np.iinfo(np.int32).max
+_FIT_OPTIONS = [option.name for option in fields(FitOptions)]
 
 
+@dataclass(eq=False, repr=False)
 class BayesianGPRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]  # scikit-learn has no type hints
     """Gaussian process regression that averages over the posterior of the hyperparameters.
 
-    The columns of X are the parameters of a search space, whose ranges are those of the training data. Rows outside
-    the ranges are extrapolated.
+    The columns of X are the parameters of a search space with the ranges of the training data. Rows outside these
+    ranges are extrapolated.
 
     Parameters
     ----------
     kernel : Kernel or str, default "auto"
-        As in :class:`slayr_py.GaussianProcess`: a kernel, its name, or an expression such as "LIN[bmi] + SE". The names
-        of the columns are those of the DataFrame, or "x0", "x1", and so on.
+        As in :class:`slayr_py.GaussianProcess`: a kernel, its name, or an expression such as "LIN[bmi] + SE". Columns
+        have the names of the DataFrame, or "x0", "x1", and so on.
     priors : mapping of str to Prior, optional
         As in :class:`slayr_py.GaussianProcess`; on standardised targets and columns scaled to [0, 1].
     warp : {"none", "log", "auto"}
@@ -46,7 +49,7 @@ class BayesianGPRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc] 
         How to fit: see :meth:`slayr_py.GaussianProcess.fit`. An approximation whose importance ratios fail their checks
         is replaced by a NUTS fit. "map" is a point estimate.
     chains, warmup, draws, target_acceptance, max_treedepth, ess, retries
-        Options of :meth:`slayr_py.GaussianProcess.fit`. The defaults are those of the optimisation loop.
+        Options of :meth:`slayr_py.GaussianProcess.fit`. The optimisation loop has the same defaults.
     random_state : int, RandomState or None
         Determines all random numbers of a fit.
 
@@ -55,7 +58,7 @@ class BayesianGPRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc] 
     posterior_ : Posterior
         The fit. Its methods take rows as :meth:`encode` returns them.
     diagnostics_ : Diagnostics
-        Checks of the fit; a :class:`sklearn.exceptions.ConvergenceWarning` lists those that fail.
+        Checks of the fit; a :class:`sklearn.exceptions.ConvergenceWarning` lists the checks that fail.
     n_features_in_ : int
         Number p of columns.
     feature_names_in_ : (p,) array of str
@@ -78,41 +81,23 @@ class BayesianGPRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc] 
     BayesianGPRegressor(kernel='matern', method='map')
     """
 
-    posterior_: Posterior
-    diagnostics_: Diagnostics
-
-    def __init__(
-        self,
-        kernel: Kernel | str = "auto",
-        *,
-        priors: Priors | None = None,
-        warp: Warp = "none",
-        inducing: int | None = None,
-        categorical_features: ArrayLike | str | None = "from_dtype",
-        method: Method = "pathfinder",
-        chains: int = 4,
-        warmup: int = 300,
-        draws: int = 50,
-        target_acceptance: float = FitOptions.target_acceptance,
-        max_treedepth: int = FitOptions.max_treedepth,
-        ess: int | None = 50,
-        retries: int = 1,
-        random_state: int | np.random.RandomState | None = None,
-    ) -> None:
-        self.kernel = kernel
-        self.priors = priors
-        self.warp = warp
-        self.inducing = inducing
-        self.categorical_features = categorical_features
-        self.method = method
-        self.chains = chains
-        self.warmup = warmup
-        self.draws = draws
-        self.target_acceptance = target_acceptance
-        self.max_treedepth = max_treedepth
-        self.ess = ess
-        self.retries = retries
-        self.random_state = random_state
+    kernel: Kernel | str = "auto"
+    _: KW_ONLY
+    priors: Priors | None = None
+    warp: Warp = "none"
+    inducing: int | None = None
+    categorical_features: ArrayLike | str | None = "from_dtype"
+    method: Method = "pathfinder"
+    chains: int = 4
+    warmup: int = 300
+    draws: int = 50
+    target_acceptance: float = FitOptions.target_acceptance
+    max_treedepth: int = FitOptions.max_treedepth
+    ess: int | None = 50
+    retries: int = 1
+    random_state: int | np.random.RandomState | None = None
+    posterior_: Posterior = field(init=False)
+    diagnostics_: Diagnostics = field(init=False)
 
     def fit(self, X: Any, y: ArrayLike) -> Self:
         """Fit to n rows.
@@ -127,7 +112,7 @@ class BayesianGPRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc] 
         Warns
         -----
         ConvergenceWarning
-            If the diagnostics of the fit fail; the message says how to mend it.
+            If the diagnostics of the fit fail; the message has advice.
 
         Raises
         ------
@@ -143,17 +128,9 @@ class BayesianGPRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc] 
             names = [f"x{j}" for j in range(self.n_features_in_)]
         self._features = Features(table, names, self._categorical(table))
         process = GaussianProcess(self._features.encoder, self.kernel, self.priors, self.warp, inducing=self.inducing)
-        options = FitOptions(
-            self.method,
-            self.chains,
-            self.warmup,
-            self.draws,
-            self.target_acceptance,
-            self.max_treedepth,
-            self.ess,
-            self.retries,
-            pointwise=False,
-        )
+        parameters = self.get_params(deep=False)
+        chosen = {name: value for name, value in parameters.items() if name in _FIT_OPTIONS}
+        options = FitOptions(**chosen, pointwise=False)
         seed = int(check_random_state(self.random_state).randint(_LARGEST_SEED))
         self.posterior_ = process.fit(self._features.encode(table), targets, seed=seed, options=options)
         self.diagnostics_ = self.posterior_.check()
@@ -190,7 +167,7 @@ class BayesianGPRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc] 
         if return_std and return_cov:
             raise DataError("predict returns either the standard deviation or the covariance: return_std or return_cov")
         new = self.encode(X)
-        if return_cov and self.posterior_.model.warp != "none":
+        if return_cov and any(part.model.warp != "none" for part in self.posterior_.parts):
             raise DataError("the covariance under a warp has no closed form; estimate it from draws: sample_y")
         prediction = self.posterior_.predict(new)
         if return_std:
@@ -267,11 +244,14 @@ def _joint_covariance(posterior: Posterior, new: Encoded) -> FloatArray:
     m = len(new)
     means = np.empty((s, m))
     total = np.zeros((m, m))
-    block = max(1, BLOCK // max(m, len(posterior.support)) ** 2)
-    for i in range(0, s, block):
-        rows = np.arange(i, min(i + block, s))
-        means[rows], covariance = posterior.predictor_of_rows(rows).joint_moments(new)
-        total += covariance.sum(axis=0)
+    first = 0
+    for part, rows in posterior.rows_of(s):
+        block = max(1, BLOCK // max(m, len(part.factorisation.support)) ** 2)
+        for i in range(0, len(rows), block):
+            some = rows[i : i + block]
+            means[first : first + len(some)], covariance = part.predictor(some).joint_moments(new)
+            total += covariance.sum(axis=0)
+            first += len(some)
     means -= means.mean(axis=0)
     joint = (total + means.T @ means) * (posterior.y_sd**2 / s)
     return np.asarray((joint + joint.T) / 2)

@@ -57,7 +57,7 @@ class LevelFeature:
     ----------
     name : str
     levels : tuple
-        The categories that pandas declares, in their order, or those of the training data, sorted.
+        The categories that pandas declares, in their order, or the categories of the training data, sorted.
     ordered : bool
         Whether pandas declares the categories as ordered: neighbours are then similar.
     """
@@ -111,7 +111,7 @@ class Features:
     DataError
         For an empty cell in a column of categories, or if no column varies.
     ValueError
-        From scikit-learn, for a column of numbers that has others than finite numbers.
+        From scikit-learn, for a value in a column of numbers that is not a finite number.
     """
 
     def __init__(self, table: Any, names: Sequence[str], categorical: Sequence[int]) -> None:
@@ -122,7 +122,7 @@ class Features:
         space = ConfigurationSpace()
         for feature in self._real:
             space.add(Float(feature.name, (0.0, 1.0)))
-        # A column with one category carries no information, and no row to predict can have another one.
+        # A column with one category carries no information, and a row with another category is an error.
         for column in self._levels:
             if len(column.levels) > 1:
                 space.add(Categorical(column.name, _labels(column.levels), ordered=column.ordered))
@@ -138,14 +138,14 @@ class Features:
         DataError
             For an empty cell in a column of categories, or a category that the training data lack.
         ValueError
-            From scikit-learn, for a column of numbers that has others than finite numbers.
+            From scikit-learn, for a value in a column of numbers that is not a finite number.
         """
-        found: dict[str, FloatArray] = {}
+        columns: dict[str, FloatArray] = {}
         for feature, x in zip(self._real, self._numbers(table).T, strict=True):
-            found[feature.name] = feature.unit_values(x)
+            columns[feature.name] = feature.unit_values(x)
         for levels, j in zip(self._levels, self.categorical, strict=True):
-            found[levels.name] = levels.unit_values(_column(table, j))
-        values = np.column_stack([found[name] for name in self.encoder.names])
+            columns[levels.name] = levels.unit_values(_column(table, j))
+        values = np.column_stack([columns[name] for name in self.encoder.names])
         return Encoded(values, np.ones(values.shape, dtype=np.bool_), self.encoder)
 
     def _numbers(self, table: Any) -> FloatArray:
@@ -183,24 +183,24 @@ def categorical_positions(chosen: Any, table: Any, names: Sequence[str] | None) 
         return _categorical_by_dtype(table)
     width = table.shape[1]
     given = np.asarray(chosen, dtype=object).ravel().tolist()
-    if given and all(isinstance(one, bool | np.bool_) for one in given):
+    if given and all(isinstance(value, bool | np.bool_) for value in given):
         if len(given) != width:
             raise DataError(f"categorical_features is a mask of {len(given)} values for {width} columns")
         return [int(j) for j in np.flatnonzero(given)]
-    return sorted({_position(one, width, names) for one in given})
+    return sorted({_position(column, width, names) for column in given})
 
 
-def _position(one: object, width: int, names: Sequence[str] | None) -> int:
+def _position(column: object, width: int, names: Sequence[str] | None) -> int:
     """Return the position of a column that is given by its name or its position."""
-    if isinstance(one, str):
+    if isinstance(column, str):
         if names is None:
-            raise DataError(f"categorical_features names the column {one!r}, but X is not a DataFrame with names")
-        if one not in names:
-            raise DataError(f"categorical_features names no column of X: {one!r}{did_you_mean(one, names)}")
-        return list(names).index(one)
-    if not isinstance(one, int | np.integer) or not -width <= one < width:
-        raise DataError(f"categorical_features has the position {one!r}; X has {width} columns")
-    return int(one) % width
+            raise DataError(f"categorical_features names the column {column!r}, but X is not a DataFrame with names")
+        if column not in names:
+            raise DataError(f"categorical_features names no column of X: {column!r}{did_you_mean(column, names)}")
+        return list(names).index(column)
+    if not isinstance(column, int | np.integer) or not -width <= column < width:
+        raise DataError(f"categorical_features has the position {column!r}; X has {width} columns")
+    return int(column) % width
 
 
 def _categorical_by_dtype(table: Any) -> list[int]:
@@ -227,7 +227,7 @@ def _column(table: Any, position: int) -> pd.Series[Any]:
 
 
 def _sorted(values: Iterable[Any]) -> tuple[Any, ...]:
-    """Return the distinct values in their order, those without a common order by type and text."""
+    """Return the distinct values in their order, or by type and text if they have no common order."""
     distinct = list(dict.fromkeys(values))
     try:
         return tuple(sorted(distinct))

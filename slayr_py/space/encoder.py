@@ -29,7 +29,7 @@ from slayr_py.space.fixed import Fixed
 from slayr_py.space.graphs import GraphLike
 from slayr_py.space.layout import Layout
 from slayr_py.space.reading import check_rules, read, rows_of
-from slayr_py.space.rules import BoolArray, spelled
+from slayr_py.space.rules import BoolArray, clause_text
 from slayr_py.space.vectors import Vectors
 
 _FIRST_POINTS = 8  # logarithm of the number of Sobol points among which fixed values are looked for first
@@ -216,7 +216,7 @@ class Encoder(Layout):
             if allowed.sum() >= n:
                 return self.decode(encoded[np.flatnonzero(allowed)[:n]])
             if len(u) >= _DESIGN_LIMIT:
-                first = " or ".join(map(spelled, self.space.forbidden_clauses[:3])) or "a fixed value"
+                first = " or ".join(map(clause_text, self.space.forbidden_clauses[:3])) or "a fixed value"
                 raise SpaceError(
                     f"only {int(allowed.sum())} of {len(u)} points of the space are not forbidden, {n} are needed; "
                     f"loosen a clause such as {first}"

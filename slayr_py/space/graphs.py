@@ -28,17 +28,16 @@ def check_names(space: ConfigurationSpace, graphs: Mapping[str, object]) -> None
     for name in graphs:
         if name not in space:
             raise SpaceError(f"a graph is given for {name!r}, which is not a parameter{did_you_mean(name, space)}")
-        kind = {FloatHyperparameter: "float", Constant: "constant"}
-        for of, word in kind.items():
-            if isinstance(space[name], of):
-                raise SpaceError(
-                    f"a graph is given for the {word} {name!r}; only integers, ordinals and categoricals have vertices"
-                )
+        if isinstance(space[name], FloatHyperparameter | Constant):
+            kind = "constant" if isinstance(space[name], Constant) else "float"
+            raise SpaceError(
+                f"a graph is given for the {kind} {name!r}; only integers, ordinals and categoricals have vertices"
+            )
 
 
 def vertices(dimension: Dimension) -> list[Hashable]:
     """Return the node names of a parameter's graph: its levels, as strings where networkx does not accept them."""
-    return [level if _is_node(level) else str(level) for level in dimension.levels]
+    return [str(level) if level is None or not isinstance(level, Hashable) else level for level in dimension.levels]
 
 
 def from_edges(dimension: Dimension, edges: Iterable[tuple[int, int, float]]) -> nx.Graph:
@@ -64,7 +63,7 @@ def named_graph(dimension: Dimension, name: str) -> nx.Graph:
     return from_edges(dimension, ((i, j, 1.0) for i, j in pairs))
 
 
-def checked(dimension: Dimension, graph: object) -> nx.Graph | str:
+def check_graph(dimension: Dimension, graph: object) -> nx.Graph | str:
     """Check the graph that a user requested; return its name, or a copy of its levels, edges and weights.
 
     Raises
@@ -74,46 +73,48 @@ def checked(dimension: Dimension, graph: object) -> nx.Graph | str:
         self-loops or parallel edges, with positive and finite weights (1 for an edge without one), or a list of the
         edges of such a graph.
     """
-    of = f"the graph of {dimension.name!r}"
+    what = f"the graph of {dimension.name!r}"
     if isinstance(graph, str):
         if graph not in _NAMES:
-            raise SpaceError(f"{of} cannot be {graph!r}{did_you_mean(graph, _NAMES)}")
+            raise SpaceError(f"{what} cannot be {graph!r}{did_you_mean(graph, _NAMES)}")
         return graph
-    return _checked_graph(dimension, graph if isinstance(graph, nx.Graph) else _of_list(graph, of), of)
-
-
-def _checked_graph(dimension: Dimension, graph: nx.Graph, of: str) -> nx.Graph:
-    if graph.is_directed() or graph.is_multigraph():
-        raise SpaceError(f"{of} must be an undirected networkx.Graph with single edges, got a {type(graph).__name__}")
-    names = vertices(dimension)
-    if missing := [name for name in names if name not in graph]:
-        raise SpaceError(f"{of} must have exactly the levels as nodes; missing: {missing}")
-    if odd := [node for node in graph if node not in set(names)]:
-        raise SpaceError(f"{of} must have exactly the levels as nodes; {odd} are not among {names}")
-    for u, v, weight in graph.edges(data="weight", default=1.0):
-        if u == v:
-            raise SpaceError(f"{of} joins {u!r} to itself; remove the self-loop")
-        if not isinstance(weight, int | float | np.integer | np.floating) or not 0 < weight < math.inf:
-            raise SpaceError(f"{of} has weight {weight!r} between {u!r} and {v!r}; weights are positive and finite")
-    if not nx.is_connected(graph):
-        parts = [sorted(map(str, part)) for part in nx.connected_components(graph)]
-        raise SpaceError(f"{of} is not connected: no edge leaves {min(parts, key=len)}")
+    if not isinstance(graph, nx.Graph):
+        graph = _graph_from_list(graph, what)
+    _check_nodes_and_edges(dimension, graph, what)
     return from_edges(dimension, to_edges(dimension, graph))
 
 
-def _of_list(edges: object, of: str) -> nx.Graph:
+def _check_nodes_and_edges(dimension: Dimension, graph: nx.Graph, what: str) -> None:
+    if graph.is_directed() or graph.is_multigraph():
+        raise SpaceError(f"{what} must be an undirected networkx.Graph with single edges, got a {type(graph).__name__}")
+    names = vertices(dimension)
+    if missing := [name for name in names if name not in graph]:
+        raise SpaceError(f"{what} must have exactly the levels as nodes; missing: {missing}")
+    if odd := [node for node in graph if node not in set(names)]:
+        raise SpaceError(f"{what} must have exactly the levels as nodes; {odd} are not among {names}")
+    for u, v, weight in graph.edges(data="weight", default=1.0):
+        if u == v:
+            raise SpaceError(f"{what} joins {u!r} to itself; remove the self-loop")
+        if not isinstance(weight, int | float | np.integer | np.floating) or not 0 < weight < math.inf:
+            raise SpaceError(f"{what} has weight {weight!r} between {u!r} and {v!r}; weights are positive and finite")
+    if not nx.is_connected(graph):
+        parts = [sorted(map(str, part)) for part in nx.connected_components(graph)]
+        raise SpaceError(f"{what} is not connected: no edge leaves {min(parts, key=len)}")
+
+
+def _graph_from_list(edges: object, what: str) -> nx.Graph:
     """Make a graph from a list of edges: two nodes each, and a weight if there is a third entry."""
     given = list(edges) if isinstance(edges, Iterable) and not isinstance(edges, str | bytes | Mapping) else []
     if not given or not all(map(_is_edge, given)):
         raise SpaceError(
-            f"{of} must be 'path', 'complete', a networkx.Graph or a list of edges such as "
+            f"{what} must be 'path', 'complete', a networkx.Graph or a list of edges such as "
             f"[('small', 'medium'), ('medium', 'large', 0.5)], got {edges!r:.200}"
         )
     graph = nx.Graph()
     for u, v, *weight in given:
         ends = ("None" if u is None else u, "None" if v is None else v)
         if graph.has_edge(*ends):
-            raise SpaceError(f"{of} joins {u!r} and {v!r} twice; remove one of the edges")
+            raise SpaceError(f"{what} joins {u!r} and {v!r} twice; remove one of the edges")
         graph.add_edge(*ends, weight=weight[0] if weight else 1.0)
     return graph
 
@@ -125,7 +126,3 @@ def _is_edge(value: object) -> bool:
 def adjacency(graph: nx.Graph) -> FloatArray:
     """Return the symmetric matrix of edge weights, (m, m); 0 where there is no edge."""
     return np.asarray(nx.to_numpy_array(graph, dtype=np.float64))
-
-
-def _is_node(level: object) -> bool:
-    return level is not None and isinstance(level, Hashable)

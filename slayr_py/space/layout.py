@@ -12,7 +12,7 @@ from ConfigSpace.hyperparameters import Constant
 
 from slayr_py.errors import SpaceError
 from slayr_py.space.dimension import Dimension
-from slayr_py.space.graphs import GraphLike, adjacency, check_names, checked, named_graph
+from slayr_py.space.graphs import GraphLike, adjacency, check_graph, check_names, named_graph
 from slayr_py.space.rules import Rules
 from slayr_py.space.spectrum import Spectrum, with_inactive
 from slayr_py.space.unreachable import never_active
@@ -47,7 +47,9 @@ class Layout:
         self._rules = Rules(space)
         if dead := never_active(self._rules):
             raise SpaceError(f"parameter {dead[0]!r} is never active: {self._rules.condition(dead[0])} cannot hold")
-        self.requested_graphs = {d.name: checked(d, requested[d.name]) for d in self.dimensions if d.name in requested}
+        self.requested_graphs = {
+            d.name: check_graph(d, requested[d.name]) for d in self.dimensions if d.name in requested
+        }
 
     @cached_property
     def names(self) -> tuple[str, ...]:

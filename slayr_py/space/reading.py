@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from slayr_py.errors import SpaceError, did_you_mean
 from slayr_py.space.dimension import Dimension, FloatArray
-from slayr_py.space.rules import BoolArray, Rules, spelled
+from slayr_py.space.rules import BoolArray, Rules, clause_text
 from slayr_py.space.vectors import Vectors
 
 
@@ -116,7 +116,7 @@ def check_rules(rules: Rules, vectors: FloatArray, given: BoolArray, varies: Boo
         raise SpaceError(f"{what} has no value" + f" although it is active: {condition} holds" * bool(condition))
     for clause, holds in rules.broken(vectors):
         if holds.any():
-            raise SpaceError(f"{where.format(int(np.argmax(holds)))}forbidden by the space: {spelled(clause)}")
+            raise SpaceError(f"{where.format(int(np.argmax(holds)))}forbidden by the space: {clause_text(clause)}")
     return active
 
 

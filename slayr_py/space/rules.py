@@ -95,7 +95,7 @@ def literals(condition: ConditionLike) -> tuple[Condition, ...]:
     return condition.dlcs if isinstance(condition, Conjunction) else (condition,)
 
 
-def spelled(clause: ForbiddenLike) -> str:
+def clause_text(clause: ForbiddenLike) -> str:
     """Return a forbidden clause as ConfigSpace prints it, without the "Forbidden: " of each part."""
     return str(clause).replace("Forbidden: ", "")
 

@@ -67,9 +67,9 @@ def encoder_to_json(encoder: Layout) -> dict[str, Any]:
 
     Levels in edges are given by their index.
     """
-    of = {d.name: d for d in encoder.dimensions}
+    dimensions = {d.name: d for d in encoder.dimensions}
     graphs = {
-        name: graph if isinstance(graph, str) else [list(edge) for edge in to_edges(of[name], graph)]
+        name: graph if isinstance(graph, str) else [list(edge) for edge in to_edges(dimensions[name], graph)]
         for name, graph in encoder.requested_graphs.items()
     }
     return {"space": space_to_json(encoder.space), "graphs": graphs}
@@ -85,19 +85,16 @@ def encoder_from_json(values: Mapping[str, Any]) -> Encoder:
     """
     try:
         space = space_from_json(values["space"])
-        graphs = values["graphs"]
-        check_names(space, graphs)
-        made = {
-            name: graph
-            if isinstance(graph, str)
-            else from_edges(Dimension.from_hyperparameter(space[name], on_graph=True), graph)
-            for name, graph in graphs.items()
-        }
+        check_names(space, values["graphs"])
+        graphs = dict(values["graphs"])
+        for name, graph in graphs.items():
+            if not isinstance(graph, str):
+                graphs[name] = from_edges(Dimension.from_hyperparameter(space[name], on_graph=True), graph)
+    except SpaceError:
+        raise
     except (KeyError, TypeError, ValueError, IndexError) as error:
-        if isinstance(error, SpaceError):
-            raise
         raise SpaceError(f"this is not an encoder in JSON: {type(error).__name__}: {error}") from error
-    return Encoder(space, made)
+    return Encoder(space, graphs)
 
 
 def _copied(node: Any, key: str = "") -> Any:

@@ -10,55 +10,109 @@ another range than that of the last complete trial.
 from __future__ import annotations
 
 import zlib
-from collections.abc import Callable, Mapping
-from typing import Any, Generic, Protocol, TypeVar
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
 
 import numpy as np
 from ConfigSpace import Categorical, ConfigurationSpace, Float, Integer
 from ConfigSpace.hyperparameters import Hyperparameter
-from optuna import Study
+from optuna import Study, Trial
 from optuna.distributions import BaseDistribution, CategoricalDistribution, FloatDistribution, IntDistribution
-from optuna.samplers import RandomSampler
 from optuna.trial import FrozenTrial, TrialState
 
-from slayr_py.study.distributions import grid_parameter, levels
+from slayr_py.errors import DataError
+from slayr_py.inference import Posterior
+from slayr_py.space import Encoder
+from slayr_py.study.loop import suggest_next
+from slayr_py.study.model.options import SamplerOptions
+from slayr_py.study.model.session import Session
+from slayr_py.study.model.space_model import SpaceModel, stan_seed_of
+from slayr_py.study.model.surrogate import check_inferable
 from slayr_py.study.storage.attributes import FIT_KEY, store_suggestion, suggestion_record
+from slayr_py.study.storage.distributions import grid_parameter, levels
 from slayr_py.study.storage.optuna_private import contains, set_trial_attribute, stored_trial
 from slayr_py.study.storage.trials import observations
+from slayr_py.study.suggesting import draw_independent
 
 _MOST_MODELS = 8  # a study whose ranges change all the time would keep a model for each of them
 
 
-class Model(Protocol):
-    """What suggests configurations of a space: a `StanGPSampler` with that space."""
-
-    space: ConfigurationSpace
-    n_initial: int
-
-    def _suggest(self, study: Study, trial: FrozenTrial, seed: int) -> dict[str, Any]: ...
-
-
-M = TypeVar("M", bound=Model)
-
-
-class InferredSpaces(Generic[M]):
-    """The models of the spaces that were inferred from the trials of a study, and what they suggest.
+class InferredSpace:
+    """The strategy of a sampler without a space: a model for each group of parameters that trials have in common.
 
     Parameters
     ----------
-    make : callable
-        Makes the model of a space. The second argument tells whether its fits may store and use warm starts.
-    seed : int
-        Of all random numbers.
+    options : SamplerOptions
+    session : Session
+
+    Raises
+    ------
+    DataError
+        For an unknown kernel, or an option that needs a declared space.
     """
 
-    def __init__(self, make: Callable[[ConfigurationSpace, bool], M], seed: int) -> None:
-        self.seed = seed
-        self._make = make
-        self._models: dict[str, M] = {}
+    def __init__(self, options: SamplerOptions, session: Session) -> None:
+        check_inferable(options.kernel)
+        if options.initial_configs is not None:
+            raise DataError("initial_configs needs a space: enqueue the configurations with study.enqueue_trial")
+        if options.fixed is not None:
+            raise DataError("fixed needs a space: use optuna.samplers.PartialFixedSampler")
+        drawn = int(np.random.SeedSequence().generate_state(1)[0])
+        self.seed = drawn if options.seed is None else options.seed
+        self._options = options
+        self._session = session
+        self._models: dict[str, SpaceModel] = {}
 
-    def model(self, distributions: Mapping[str, BaseDistribution], main: bool = True) -> M | None:
-        """Return the model of these parameters; None if none of them can be modelled."""
+    def bind(self, study: Study) -> int:
+        """Return the seed; the study records nothing."""
+        return self.seed
+
+    def before_trial(self, study: Study, trial: FrozenTrial) -> None:
+        """Do nothing: a trial that was enqueued tells its parameters when the objective asks for them."""
+
+    def relative_space(self, study: Study) -> dict[str, BaseDistribution]:
+        """Return the parameters that all complete trials have."""
+        return groups(study)[0]
+
+    def relative(
+        self, study: Study, trial: FrozenTrial, search_space: Mapping[str, BaseDistribution]
+    ) -> dict[str, Any]:
+        """Suggest the parameters of the relative search space together."""
+        config = suggestion_record(trial).get("config", {})
+        if not search_space.keys() <= config.keys() and (model := self._model(search_space)) is not None:
+            config = suggest_next(model, study, trial, self.seed)["config"]
+        return {name: _within(config[name], search_space[name]) for name in search_space if name in config}
+
+    def independent(self, study: Study, trial: FrozenTrial, name: str, distribution: BaseDistribution) -> Any:
+        """Suggest the group of a parameter and return its value, or draw it at random."""
+        with self._session.lock:
+            stored = stored_trial(study, trial)
+            suggested = suggestion_record(stored).get("config", {})
+            if name not in suggested:
+                for group in groups(study):
+                    if group.get(name) == distribution:
+                        rest = {key: value for key, value in group.items() if key not in stored.params | suggested}
+                        suggested = self._suggest_group(study, stored, rest)
+            if name in suggested and contains(distribution, suggested[name]):
+                return suggested[name]
+            return draw_independent(study, trial, name, distribution, self.seed)
+
+    def ask_batch(self, study: Study, q: int) -> list[Trial]:
+        """Raise `DataError`: the parameters of a trial are not known before the objective asks for them."""
+        raise DataError("a batch needs a declared space: StanGPSampler(space)")
+
+    def fit_all(self, study: Study, seed: int | None) -> Posterior:
+        """Fit the parameters that all complete trials have: see `StanGPSampler.fit`."""
+        if (model := self._model(groups(study)[0])) is None:
+            raise DataError(f"study {study.study_name!r} has no parameter in common to all trials: nothing to fit")
+        return model.fit(study, stan_seed_of(self.seed) if seed is None else seed)
+
+    def _model(self, distributions: Mapping[str, BaseDistribution], main: bool = True) -> SpaceModel | None:
+        """Return the model of these parameters; None if none of them can be modelled.
+
+        Only fits of the main group store and use warm starts.
+        """
         key = repr((sorted(distributions.items()), main))
         if key not in self._models:
             space = to_space(distributions)
@@ -66,43 +120,21 @@ class InferredSpaces(Generic[M]):
                 return None
             if len(self._models) == _MOST_MODELS:
                 del self._models[next(iter(self._models))]
-            self._models[key] = self._make(space, main)
+            options = replace(self._options, warm_starts=self._options.warm_starts and main)
+            self._models[key] = SpaceModel(Encoder(space), options, self._session)
         return self._models[key]
-
-    def relative(
-        self, study: Study, trial: FrozenTrial, search_space: Mapping[str, BaseDistribution]
-    ) -> dict[str, Any]:
-        """Suggest the parameters of the relative search space together."""
-        config = suggestion_record(trial).get("config", {})
-        if not search_space.keys() <= config.keys() and (model := self.model(search_space)) is not None:
-            config = model._suggest(study, trial, self.seed)["config"]
-        return {name: _within(config[name], search_space[name]) for name in search_space if name in config}
-
-    def independent(self, study: Study, trial: FrozenTrial, name: str, distribution: BaseDistribution) -> Any:
-        """Suggest the group of a parameter and return its value, or draw it at random."""
-        stored = stored_trial(study, trial)
-        suggested = suggestion_record(stored).get("config", {})
-        if name not in suggested:
-            for group in groups(study):
-                if group.get(name) == distribution:
-                    rest = {key: value for key, value in group.items() if key not in stored.params | suggested}
-                    suggested = self._suggest_group(study, stored, rest)
-        if name in suggested and contains(distribution, suggested[name]):
-            return suggested[name]
-        stream = np.random.SeedSequence([self.seed, trial.number, zlib.crc32(name.encode())])
-        draw = RandomSampler(seed=int(stream.generate_state(1)[0]))
-        return draw.sample_independent(study, trial, name, distribution)
 
     def _suggest_group(self, study: Study, trial: FrozenTrial, group: Mapping[str, BaseDistribution]) -> dict[str, Any]:
         """Suggest a group and add it to the suggestion of a trial; return that, or nothing if there are few trials."""
-        model = self.model(group, main=False)
-        if model is None or len(observations(study, model.space).numbers) < model.n_initial:
+        model = self._model(group, main=False)
+        if model is None or len(observations(study, model.space).numbers) < model.design.size:
             return {}
         # Groups would otherwise have the same points of a Sobol sequence.
-        own = np.random.SeedSequence([self.seed, zlib.crc32(repr(sorted(group)).encode())]).generate_state(1)
+        stream = np.random.SeedSequence([self.seed, zlib.crc32(repr(sorted(group)).encode())])
         before = suggestion_record(trial)
         fit = trial.user_attrs.get(FIT_KEY)
-        config: dict[str, Any] = model._suggest(study, trial, int(own[0]))["config"]
+        seed = int(stream.generate_state(1)[0])
+        config: dict[str, Any] = suggest_next(model, study, trial, seed)["config"]
         if before:  # the record and the fit of a trial are those of its main group
             store_suggestion(study, trial, {**before, "config": {**before["config"], **config}})
         if fit is not None:
@@ -123,11 +155,11 @@ def groups(study: Study) -> list[dict[str, BaseDistribution]]:
         latest |= trial.distributions
         for name in trial.distributions:
             occurs.setdefault(name, []).append(trial.number)
-    found: dict[tuple[int, ...], dict[str, BaseDistribution]] = {tuple(trial.number for trial in trials): {}}
+    by_trials: dict[tuple[int, ...], dict[str, BaseDistribution]] = {tuple(trial.number for trial in trials): {}}
     for name in sorted(latest):
         if not latest[name].single():
-            found.setdefault(tuple(occurs[name]), {})[name] = latest[name]
-    return list(found.values())
+            by_trials.setdefault(tuple(occurs[name]), {})[name] = latest[name]
+    return list(by_trials.values())
 
 
 def to_space(distributions: Mapping[str, BaseDistribution]) -> ConfigurationSpace:

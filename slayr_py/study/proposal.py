@@ -1,10 +1,10 @@
-"""Propose a configuration: fit the model to the finished trials, then maximise the acquisition under its posterior."""
+"""Propose a configuration: fit the model to the finished trials and maximise the acquisition under its posterior."""
 
 from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -15,12 +15,12 @@ from optuna.trial import FrozenTrial
 from threadpoolctl import threadpool_limits
 
 from slayr_py.acquisition import Acquisition, Suggestion, suggest
-from slayr_py.inference import FitOptions, GaussianProcess, Posterior, StackedGaussianProcess, StackedPosterior
+from slayr_py.inference import METHODS, FitOptions, GaussianProcess, Posterior
 from slayr_py.space import Fixed, jsonable
-from slayr_py.study.conditions import Condition, Conditions
-from slayr_py.study.distributions import to_params
+from slayr_py.study.feasibility import FeasibilityFit, FeasibilityModels
 from slayr_py.study.fit_cache import FitCache
 from slayr_py.study.loop_fits import KernelFit, LoopFits, fit_entries
+from slayr_py.study.storage.distributions import to_params
 from slayr_py.study.storage.trials import Observations, excluded, pending
 from slayr_py.study.storage.workers import search_lock
 
@@ -60,7 +60,7 @@ class Proposal(NamedTuple):
     config: dict[str, Any]
     """Active parameters by name."""
 
-    posterior: Posterior | StackedPosterior
+    posterior: Posterior
     """The posterior under which the acquisition was maximised."""
 
     record: dict[str, Any]
@@ -73,14 +73,23 @@ class Fitted(NamedTuple):
     model: LoopFits
     fits: list[KernelFit]
 
-    posterior: Posterior | StackedPosterior
-    """Of the objective."""
+    posterior: Posterior
+    """Posterior of the objective."""
 
-    conditions: list[Condition]
-    """Of failures and constraints."""
+    feasibility: list[FeasibilityFit]
+    """Models of failures and constraints."""
 
     stream: np.random.SeedSequence
     """Random numbers of the fits."""
+
+    def extend(self, first: int, why: str) -> list[KernelFit] | None:
+        """Plan four times the draws, with ``first`` draws of a first fit; None if more draws would not help."""
+        return self.model.extend(self.fits, self.posterior, first, why)
+
+    def refit(self, plan: list[KernelFit]) -> Fitted:
+        """Return these models with the fits of the plan."""
+        fits, posterior = self.model.fit(plan, self.stream.spawn(1)[0])
+        return self._replace(fits=fits, posterior=posterior)
 
 
 @dataclass(frozen=True)
@@ -93,7 +102,7 @@ class Proposer:
     fit_options : FitOptions
     warm_starts, noisy : bool
         As in `StanGPSampler`.
-    conditions : Conditions
+    feasibility : FeasibilityModels
         Fits the models of failures and constraints.
     fits : FitCache
     report : callable
@@ -106,20 +115,20 @@ class Proposer:
     fit_options: FitOptions
     warm_starts: bool
     noisy: bool
-    conditions: Conditions
+    feasibility: FeasibilityModels
     fits: FitCache
     report: Callable[[Phase], None]
     warn: Callable[[str, str], None]
 
-    def fitted(
+    def fit(
         self,
-        gp: GaussianProcess | StackedGaussianProcess,
+        gp: GaussianProcess,
         study: Study,
         number: int,
         observed: Observations,
         seed: int,
     ) -> Fitted:
-        """Fit ``gp`` and the conditions for trial ``number``.
+        """Fit ``gp`` and the models of feasibility for trial ``number``.
 
         The random numbers of a fit follow from ``seed``, that of the study, and from the last trial that it is fitted
         to: suggestions from the same trials share one fit, also after the study has been resumed.
@@ -131,32 +140,32 @@ class Proposer:
         """
         options = self.fit_options
         stream = np.random.SeedSequence([seed, max(observed.numbers) + 1]).spawn(1)[0]
-        if len(observed.y) > NUTS_LIMIT and options.method != "map":
+        if len(observed.y) > NUTS_LIMIT and not METHODS[options.method].point_estimate:
             options = options.updated(method="map")
             self.warn(
                 f"{len(observed.y)} observations are more than the {NUTS_LIMIT} for which the loop samples the "
                 "hyperparameters: from now on it fits their posterior mode, in seconds instead of minutes",
                 "",
             )
-        model = LoopFits(gp, observed, self.fits, self.warn)
-        fits = model.planned(options)
+        model = LoopFits(gp, study, observed, self.fits, self.warn)
+        plan = model.plan(options)
         if self.warm_starts:
-            fits = model.continued(study, number, fits)
+            plan = model.resume(number, plan)
         self.report(Phase("fitting", number))
-        conditions = self.conditions.fitted(study, number, options, seed, self.warm_starts)
-        fits = model.made(study, fits, stream)
-        return Fitted(model, fits, model.combined(fits, stream), conditions, stream)
+        feasibility = self.feasibility.fit_all(study, number, options, seed, self.warm_starts)
+        fits, posterior = model.fit(plan, stream)
+        return Fitted(model, fits, posterior, feasibility, stream)
 
     @contextmanager
     def proposal(
         self,
-        gp: GaussianProcess | StackedGaussianProcess,
+        gp: GaussianProcess,
         study: Study,
         trial: FrozenTrial,
         observed: Observations,
         design: Sequence[Configuration],
         seed: int,
-        of_acquisition: np.random.SeedSequence,
+        search_stream: np.random.SeedSequence,
         fixed: Fixed | None = None,
     ) -> Iterator[Proposal]:
         """Fit ``gp``, propose a configuration and hold the search lock of the study until the ``with`` block ends.
@@ -171,76 +180,84 @@ class Proposer:
             If Stan fails.
         """
         seconds = {"fit": 0.0, "acquisition": 0.0}
-        clock = time.perf_counter()
-        model, fits, posterior, conditions, of_fit = self.fitted(gp, study, trial.number, observed, seed)
-        for condition in conditions:
-            condition.store(study, trial, self.warm_starts)
-        for stream in (of_fit, *of_fit.spawn(1)):
-            if stream is not of_fit:
-                self.report(Phase("fitting", trial.number))
-                fits = model.made(study, fits, stream)
-                posterior = model.combined(fits, stream)
-            seconds["fit"] += time.perf_counter() - clock
-            self.report(Phase("maximising", trial.number, jsonable(posterior.check().asdict())))
-            best = self._incumbent(posterior, observed, fixed)
+
+        def search(fitted: Fitted) -> tuple[Suggestion, float | None]:
+            """Maximise the acquisition under the search lock; return the suggestion and the incumbent."""
+            diagnostics = jsonable(fitted.posterior.check().asdict())
+            self.report(Phase("maximising", trial.number, diagnostics))
+            best = self._incumbent(fitted.posterior, observed, fixed)
             # Processes fit side by side but search one after another, so that each knows what the others evaluate.
-            with search_lock(study):
-                clock = time.perf_counter()
-                found = suggest(
-                    posterior,
-                    self.acquisition,
-                    best=best,
-                    t=trial.number + 1 - len(design),
-                    rng=np.random.default_rng(of_acquisition),
-                    pending=pending(study, gp.encoder.space, trial, design),
-                    # Failed trials too: a model that ignores failures would suggest their configurations again.
-                    exclude=excluded(study, gp.encoder.space, observed.configs if self.noisy else ()),
-                    conditions=[condition.posterior for condition in conditions],
-                    fixed=fixed,
-                )
-                seconds["acquisition"] += time.perf_counter() - clock
-                uncertain = found.error > LARGEST_ERROR and found.value >= self.acquisition.negligible
-                why = f"Monte Carlo error {found.error:.3g} > {LARGEST_ERROR} of the acquisition at its maximum"
-                repeats = stream is of_fit and uncertain
-                more = model.with_more_draws(fits, posterior, self.fit_options.draws, why) if repeats else None
-                if more is None:
-                    record = self._record(fits, posterior, found, best, seconds)
-                    if conditions:
-                        record["feasible"] = found.feasible
-                        record["conditions"] = {condition.name: condition.record() for condition in conditions}
-                    yield Proposal(record["config"], posterior, record)
-                    return
-            clock = time.perf_counter()
-            fits = more
+            lock.enter_context(search_lock(study))
+            with _timed(seconds, "acquisition"):
+                return self._maximise(fitted, best, trial, design, search_stream, fixed), best
+
+        with ExitStack() as lock:
+            with _timed(seconds, "fit"):
+                fitted = self.fit(gp, study, trial.number, observed, seed)
+                for fit in fitted.feasibility:
+                    fit.store(study, trial, self.warm_starts)
+            suggestion, best = search(fitted)
+            uncertain = suggestion.error > LARGEST_ERROR and suggestion.value >= self.acquisition.negligible
+            why = f"Monte Carlo error {suggestion.error:.3g} > {LARGEST_ERROR} of the acquisition at its maximum"
+            if uncertain and (plan := fitted.extend(self.fit_options.draws, why)):
+                lock.close()  # other processes may search while this one fits
+                self.report(Phase("fitting", trial.number))
+                with _timed(seconds, "fit"):
+                    fitted = fitted.refit(plan)
+                suggestion, best = search(fitted)
+            record = self._record(fitted, suggestion, best, seconds)
+            yield Proposal(record["config"], fitted.posterior, record)
+
+    def _maximise(
+        self,
+        fitted: Fitted,
+        best: float | None,
+        trial: FrozenTrial,
+        design: Sequence[Configuration],
+        stream: np.random.SeedSequence,
+        fixed: Fixed | None,
+    ) -> Suggestion:
+        study = fitted.model.study
+        space = fitted.model.gp.encoder.space
+        return suggest(
+            fitted.posterior,
+            self.acquisition,
+            best=best,
+            t=trial.number + 1 - len(design),
+            rng=np.random.default_rng(stream),
+            pending=pending(study, space, trial, design),
+            # Failed trials too: a model that ignores failures would suggest their configurations again.
+            exclude=excluded(study, space, fitted.model.observed.configs if self.noisy else ()),
+            feasibility=[fit.posterior for fit in fitted.feasibility],
+            fixed=fixed,
+        )
 
     def _record(
-        self,
-        fits: Sequence[KernelFit],
-        posterior: Posterior | StackedPosterior,
-        found: Suggestion,
-        best: float | None,
-        seconds: dict[str, float],
+        self, fitted: Fitted, suggestion: Suggestion, best: float | None, seconds: dict[str, float]
     ) -> dict[str, Any]:
-        return {
+        posterior = fitted.posterior
+        record = {
             "phase": "model",
-            "config": to_params(posterior.encoder.configuration(found.config)),
-            **fit_entries(fits, posterior),
+            "config": to_params(posterior.encoder.configuration(suggestion.config)),
+            **fit_entries(fitted.fits, posterior),
             "acquisition": {
                 "name": self.acquisition.name,
                 **self.acquisition.options(),
                 "best": best,
-                "value": float(found.value),
-                "error": found.error if np.isfinite(found.error) else None,
+                "value": float(suggestion.value),
+                "error": suggestion.error if np.isfinite(suggestion.error) else None,
             },
-            "predicted": {"mean": float(found.mean), "sd": float(found.sd)},
+            "predicted": {"mean": float(suggestion.mean), "sd": float(suggestion.sd)},
             "diagnostics": posterior.check().asdict(),
             "observations": len(posterior.train),
             "seconds": seconds,
         }
+        if fitted.feasibility:
+            record["feasible"] = suggestion.feasible
+            record["conditions"] = {fit.name: fit.record() for fit in fitted.feasibility}
+        return record
 
-    def _incumbent(
-        self, posterior: Posterior | StackedPosterior, observed: Observations, fixed: Fixed | None = None
-    ) -> float | None:
+    def _incumbent(self, posterior: Posterior, observed: Observations, fixed: Fixed | None = None) -> float | None:
         """Return the value to improve on, or None if no feasible value is known.
 
         With fixed values it is the best with these values, or the best prediction there if none was observed.
@@ -264,3 +281,11 @@ class Proposer:
         with threadpool_limits(limits=1, user_api="blas"):
             means = posterior.predict(configs).centre_and_spread()[0]
         return observed.best_of(means)
+
+
+@contextmanager
+def _timed(seconds: dict[str, float], name: str) -> Iterator[None]:
+    """Add the time of the ``with`` block to an entry."""
+    clock = time.perf_counter()
+    yield
+    seconds[name] += time.perf_counter() - clock

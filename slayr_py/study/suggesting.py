@@ -1,14 +1,18 @@
-"""Ask an Optuna trial for every active parameter of a space."""
+"""Ask an Optuna trial for every active parameter of a space, and draw single parameters at random."""
 
 from __future__ import annotations
 
+import zlib
 from typing import Any
 
+import numpy as np
 from ConfigSpace import ConfigurationSpace
-from optuna import Trial
+from optuna import Study, Trial
 from optuna.distributions import BaseDistribution, CategoricalDistribution, FloatDistribution, IntDistribution
+from optuna.samplers import RandomSampler
+from optuna.trial import FrozenTrial
 
-from slayr_py.study.distributions import check_enqueued, is_active, space_to_distributions
+from slayr_py.study.storage.distributions import check_enqueued, is_active, space_to_distributions
 from slayr_py.study.storage.optuna_private import enqueued_values
 
 
@@ -35,3 +39,10 @@ def _suggest(trial: Trial, name: str, distribution: BaseDistribution) -> Any:
         return trial.suggest_int(name, distribution.low, distribution.high, log=distribution.log)
     assert isinstance(distribution, CategoricalDistribution)
     return trial.suggest_categorical(name, distribution.choices)
+
+
+def draw_independent(study: Study, trial: FrozenTrial, name: str, distribution: BaseDistribution, seed: int) -> Any:
+    """Draw the value of a parameter at random, from the stream of a study's seed, a trial and the parameter."""
+    stream = np.random.SeedSequence([seed, trial.number, zlib.crc32(name.encode())])
+    draw = RandomSampler(seed=int(stream.generate_state(1)[0]))
+    return draw.sample_independent(study, trial, name, distribution)

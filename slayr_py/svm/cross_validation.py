@@ -39,7 +39,7 @@ def cross_validate(
     Raises
     ------
     DataError
-        If the estimator is not one of scikit-learn.
+        If the estimator does not have scikit-learn's interface.
     """
     if not hasattr(estimator, "get_params"):
         raise DataError(

@@ -69,7 +69,7 @@ def decompose(gram: FloatArray, rank: float | None = None, tol: float = 1e-10) -
 
 
 def keep(pairs: Eigenpairs, rank: float | None, trace: float) -> Eigenpairs:
-    """Drop the pairs that are zero up to rounding, then those beyond ``rank``; fix the signs."""
+    """Drop pairs that are zero up to rounding, then pairs beyond ``rank``; fix the signs."""
     values, vectors = pairs
     if values[0] <= 0:
         raise DataError("all kernel values are 0, so there are no features; check the inputs and their scale")
@@ -94,7 +94,7 @@ def largest(matrix: Any, k: int, **options: Any) -> Eigenpairs | None:
 
 
 def is_few(k: float | None, n: int) -> bool:
-    """Whether k is a number of eigenpairs so small that ARPACK is faster than LAPACK."""
+    """Return whether k is a number of eigenpairs so small that ARPACK is faster than LAPACK."""
     return isinstance(k, Integral) and int(k) * _FEW <= n
 
 
@@ -134,7 +134,7 @@ def check_rank(rank: object, n: int) -> None:
 
 
 def _guesses(rank: float | None, n: int) -> list[int]:
-    """Numbers of eigenpairs to try with ARPACK, in order, before a full decomposition."""
+    """Return the numbers of eigenpairs to try with ARPACK, in order, before a full decomposition."""
     if rank is None:
         return []
     if isinstance(rank, Integral):

@@ -7,6 +7,7 @@ product of any two points x, y is k(x, X) K^+ k(X, y), the Nyström extension (W
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
@@ -20,6 +21,7 @@ from slayr_py.svm.kernel_names import from_name
 from slayr_py.svm.precomputed import Precomputed
 
 
+@dataclass(eq=False, repr=False)
 class KernelFactorization(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc]
     """Map points to features whose inner products are a kernel, for use with a linear method.
 
@@ -49,8 +51,8 @@ class KernelFactorization(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Bas
 
     Notes
     -----
-    A kernel whose ``needs_factorization`` is False provides its eigenpairs itself. The eigenpairs of a graph kernel are
-    those of all nodes, so features are exact for every node, including those that were not passed to ``fit``.
+    A kernel whose ``needs_factorization`` is False provides its eigenpairs itself. A graph kernel has
+    eigenpairs of all nodes, so features are exact for every node, also for nodes that were not passed to ``fit``.
 
     ``fit_transform`` returns the columns of Q. ``transform`` of the same points differs from them by rounding errors,
     which grow as the eigenvalue decreases; inner products do not differ.
@@ -66,10 +68,9 @@ class KernelFactorization(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Bas
            [0.049787, 0.135335, 1.      ]])
     """
 
-    def __init__(self, kernel: KernelFunction | str = "rbf", rank: float | None = None, tol: float = 1e-10) -> None:
-        self.kernel = kernel
-        self.rank = rank
-        self.tol = tol
+    kernel: KernelFunction | str = "rbf"
+    rank: float | None = None
+    tol: float = 1e-10
 
     def fit(self, X: Any, y: object = None) -> Self:
         """Factor the training Gram matrix.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any, Protocol, Self
 
 import numpy as np
@@ -35,6 +36,7 @@ class FittedProcess(Protocol):
         """Number of draws s."""
 
 
+@dataclass(eq=False, repr=False)
 class GPKernel(KernelFunction):
     """A kernel of :mod:`slayr_py.kernels` at one setting of its hyperparameters; points are configurations.
 
@@ -55,10 +57,9 @@ class GPKernel(KernelFunction):
     [[1.0, 1.0], [1.0, 1.0]]
     """
 
-    def __init__(self, space: ConfigurationSpace | Encoder, kernel: Kernel | str, theta: Hyperparameters) -> None:
-        self.space = space
-        self.kernel = kernel
-        self.theta = theta
+    space: ConfigurationSpace | Encoder
+    kernel: Kernel | str
+    theta: Hyperparameters
 
     @classmethod
     def from_posterior(cls, posterior: FittedProcess, draw: int | None = None) -> Self:
@@ -79,10 +80,6 @@ class GPKernel(KernelFunction):
             draw = check_integer("draw", draw, minimum=0, maximum=posterior.n_draws - 1)
         theta = {k: np.mean(v, axis=0) if draw is None else v[draw] for k, v in posterior.draws.items()}
         return cls(posterior.encoder, posterior.kernel, theta)
-
-    @override
-    def check(self) -> None:
-        """Nothing: a kernel checks its hyperparameters whenever it is evaluated."""
 
     @override
     def read(self, X: Any) -> Encoded:

@@ -15,6 +15,7 @@ inverse cosine                  cos(lambda pi / 4)         eq. 17; lambda in [0,
 from __future__ import annotations
 
 from abc import abstractmethod
+from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
@@ -41,10 +42,6 @@ class GraphKernel(KernelFunction):
     @abstractmethod
     def response(self, spectrum: LaplacianSpectrum) -> FloatArray:
         """Return the eigenvalues f(lambda) of K; raise ``DataError`` unless they are non-negative and decreasing."""
-
-    @override
-    def check(self) -> None:
-        """Do nothing: graph and spectrum are checked where they are used."""
 
     @override
     def eigenpairs(self, rank: float | None = None) -> Eigenpairs:
@@ -90,17 +87,17 @@ class GraphKernel(KernelFunction):
         return np.asarray((vectors[a] * values) @ vectors[b].T)
 
 
+@dataclass(eq=False, repr=False)
 class _Smoothing(GraphKernel):
     """Kernels with one parameter beta; a larger beta gives a smoother kernel."""
 
-    def __init__(self, graph: Any, beta: float = 1.0, normalized: bool = False) -> None:
-        self.graph = graph
-        self.beta = beta
-        self.normalized = normalized
+    graph: Any
+    beta: float = 1.0
+    normalized: bool = False
 
     @override
     def check(self) -> None:
-        self._check_positive("beta")
+        self._check_number("beta")
 
 
 class Diffusion(_Smoothing):
@@ -137,6 +134,7 @@ class RegularizedLaplacian(_Smoothing):
         return 1 / (1 + self.beta * spectrum.values)
 
 
+@dataclass(eq=False, repr=False)
 class RandomWalk(GraphKernel):
     """Kernel of a lazy random walk of p steps, ``(a I - L)^p`` (Smola & Kondor 2003).
 
@@ -151,17 +149,16 @@ class RandomWalk(GraphKernel):
         Below that, an eigenvalue of K is negative or increases with lambda. The smallest legal value by default.
     """
 
-    def __init__(self, graph: Any, p: int = 2, a: float | None = None, normalized: bool = True) -> None:
-        self.graph = graph
-        self.p = p
-        self.a = a
-        self.normalized = normalized
+    graph: Any
+    p: int = 2
+    a: float | None = None
+    normalized: bool = True
 
     @override
     def check(self) -> None:
         self._check_integer("p")
         if self.a is not None:
-            self._check_positive("a")
+            self._check_number("a")
 
     @override
     def response(self, spectrum: LaplacianSpectrum) -> FloatArray:
@@ -175,6 +172,7 @@ class RandomWalk(GraphKernel):
         return np.maximum(a - spectrum.values, 0.0) ** self.p
 
 
+@dataclass(eq=False, repr=False)
 class InverseCosine(GraphKernel):
     """Inverse cosine kernel ``cos(L pi / 4)`` (Smola & Kondor 2003).
 
@@ -185,9 +183,8 @@ class InverseCosine(GraphKernel):
         False is legal only if no eigenvalue of D - A exceeds 2, above which the cosine is negative.
     """
 
-    def __init__(self, graph: Any, normalized: bool = True) -> None:
-        self.graph = graph
-        self.normalized = normalized
+    graph: Any
+    normalized: bool = True
 
     @override
     def response(self, spectrum: LaplacianSpectrum) -> FloatArray:

@@ -77,7 +77,7 @@ def laplacian_spectrum(weights: Any, normalized: bool, rank: float | None) -> La
     matrix = laplacian(weights, normed=normalized).tocsc()
     n = matrix.shape[0]
     if rank is not None and is_few(rank, n):
-        # Eigenvalues of a large graph cluster near 0; those of (L + shift I)^-1 are well separated.
+        # Eigenvalues of a large graph cluster near 0; the eigenvalues of (L + shift I)^-1 are well separated.
         shift = 1e-2 * matrix.trace() / n
         smallest = largest(matrix, int(rank), sigma=-shift, which="LM")
         top = largest(matrix, 1)

@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from numbers import Real
 from typing import Any, ClassVar
 
-import numpy as np
 from sklearn.base import BaseEstimator
 
-from slayr_py.arguments import check_integer
-from slayr_py.errors import DataError
+from slayr_py.arguments import check_integer, check_number
 from slayr_py.space import FloatArray
 from slayr_py.svm.eigenpairs import Eigenpairs
 
@@ -33,8 +30,7 @@ class KernelFunction(BaseEstimator, ABC):  # type: ignore[misc]  # scikit-learn 
     needs_factorization: ClassVar[bool] = True
     takes_vectors: ClassVar[bool] = False
 
-    @abstractmethod
-    def check(self) -> None:
+    def check(self) -> None:  # noqa: B027 (many kernels have nothing to check)
         """Raise ``DataError`` for a parameter with which this is not a Mercer kernel."""
 
     @abstractmethod
@@ -81,13 +77,9 @@ class KernelFunction(BaseEstimator, ABC):  # type: ignore[misc]  # scikit-learn 
         a = self.read(X)
         return self.between(a, a if Y is None else self.read(Y))
 
-    def _check_positive(self, name: str, least: float | None = None) -> None:
+    def _check_number(self, name: str, least: float | None = None) -> None:
         """Raise ``DataError`` for a parameter that is not finite and positive, or not >= ``least`` if given."""
-        value = getattr(self, name)
-        number = float(value) if isinstance(value, Real) else np.nan
-        if not (number > 0 if least is None else number >= least) or np.isinf(number):
-            wanted = "positive" if least is None else f"at least {least:g}"
-            raise DataError(f"{name} of {type(self).__name__} must be {wanted} and finite, got {value!r}")
+        check_number(f"{name} of {type(self).__name__}", getattr(self, name), least)
 
     def _check_integer(self, name: str) -> None:
         """Raise ``DataError`` for a parameter that is not an integer >= 1."""

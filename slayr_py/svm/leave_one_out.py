@@ -12,6 +12,7 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
+from sklearn.base import is_classifier
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.svm import SVC, SVR
 
@@ -47,44 +48,22 @@ Machine = Callable[[FloatArray, FloatArray, float, float], Fit | None]
 
 
 def svr(gram: FloatArray, y: FloatArray, C: float, epsilon: float) -> Fit | None:
-    """Fit support vector regression; None if a solver does not converge.
-
-    A point without weight keeps its residual if it is left out, so only support vectors are refitted.
-    """
-    machine = SVR(kernel="precomputed", C=C, epsilon=epsilon)
-    fitted = _solved(machine, gram, y, _TIGHT) or _solved(machine, gram, y)
-    if fitted is None:
+    """Fit support vector regression; None if a solver does not converge."""
+    left_out = _leave_out(SVR(kernel="precomputed", C=C, epsilon=epsilon), gram, y)
+    if left_out is None:
         return None
-    residuals = y - gram @ fitted[0] - fitted[1]
-    for i in np.flatnonzero(fitted[0]):
-        rest = np.arange(len(y)) != i
-        without = _solved(machine, gram[np.ix_(rest, rest)], y[rest])
-        if without is None:
-            return None
-        residuals[i] = y[i] - gram[i, rest] @ without[0] - without[1]
-    return Fit(*fitted, float(np.mean(np.square(residuals))))
+    return Fit(left_out.alpha, left_out.intercept, float(np.mean(np.square(left_out.residuals))))
 
 
 def svc(gram: FloatArray, y: FloatArray, C: float, epsilon: float = 0.0) -> Fit | None:
     """Fit support vector classification to y of -1 and 1; None if a solver does not converge.
 
-    A point without weight is right if it is left out. The only point of its class is wrong. ``epsilon`` is ignored.
+    A point with the residual r is wrong if y (y - r) = 1 - y r <= 0. ``epsilon`` is ignored.
     """
-    machine = SVC(kernel="precomputed", C=C)
-    fitted = _solved(machine, gram, y, _TIGHT) or _solved(machine, gram, y)
-    if fitted is None:
+    left_out = _leave_out(SVC(kernel="precomputed", C=C), gram, y)
+    if left_out is None:
         return None
-    wrong = 0
-    for i in np.flatnonzero(fitted[0]):
-        rest = np.arange(len(y)) != i
-        if len(np.unique(y[rest])) == 1:
-            wrong += 1
-            continue
-        without = _solved(machine, gram[np.ix_(rest, rest)], y[rest])
-        if without is None:
-            return None
-        wrong += int(y[i] * (gram[i, rest] @ without[0] + without[1]) <= 0)
-    return Fit(*fitted, wrong / len(y))
+    return Fit(left_out.alpha, left_out.intercept, float(np.mean(y * left_out.residuals >= 1)))
 
 
 def ridge(gram: FloatArray, y: FloatArray, C: float, epsilon: float = 0.0) -> Fit | None:
@@ -110,11 +89,38 @@ def ridge(gram: FloatArray, y: FloatArray, C: float, epsilon: float = 0.0) -> Fi
 MACHINES: dict[str, Machine] = {"svr": svr, "svc": svc, "ridge": ridge}
 
 
-def _solved(
-    machine: Any, gram: FloatArray, y: FloatArray, tolerance: float | None = None
-) -> tuple[FloatArray, float] | None:
+class _LeftOut(NamedTuple):
+    """A machine on all points, and the residual (N,) of each point for the machine without it."""
+
+    alpha: FloatArray
+    intercept: float
+    residuals: FloatArray
+
+
+def _leave_out(machine: Any, gram: FloatArray, y: FloatArray) -> _LeftOut | None:
+    """Fit a machine of scikit-learn with all points and without each; None if it does not converge.
+
+    A point without weight keeps its residual if it is left out, so only support vectors are refitted.
+    """
+    fitted = _solve(machine, gram, y, _TIGHT) or _solve(machine, gram, y, _TOLERANCE)
+    if fitted is None:
+        return None
+    alpha, intercept = fitted
+    residuals = y - gram @ alpha - intercept
+    for i in np.flatnonzero(alpha):
+        rest = np.arange(len(y)) != i
+        without = _solve(machine, gram[np.ix_(rest, rest)], y[rest], _TOLERANCE)
+        if without is None:
+            return None
+        residuals[i] = y[i] - gram[i, rest] @ without[0] - without[1]
+    return _LeftOut(alpha, intercept, residuals)
+
+
+def _solve(machine: Any, gram: FloatArray, y: FloatArray, tolerance: float) -> tuple[FloatArray, float] | None:
     """Return alpha and b of a machine of scikit-learn; None if it does not converge."""
-    machine.set_params(max_iter=_MOST_ITERATIONS, tol=_TOLERANCE if tolerance is None else tolerance)
+    if is_classifier(machine) and np.ptp(y) == 0:
+        return np.zeros(len(y)), float(y[0])  # points of one class: every other point is predicted to be in it
+    machine.set_params(max_iter=_MOST_ITERATIONS, tol=tolerance)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
         machine.fit(gram, y)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
@@ -90,6 +91,7 @@ class KernelMachine(BaseEstimator, ABC):  # type: ignore[misc]  # scikit-learn h
         return tags
 
 
+@dataclass(eq=False, repr=False)
 class KernelSVC(ClassifierMixin, KernelMachine):  # type: ignore[misc]
     """Support vector classification with any Mercer kernel.
 
@@ -122,27 +124,18 @@ class KernelSVC(ClassifierMixin, KernelMachine):  # type: ignore[misc]
     0.99
     """
 
-    def __init__(
-        self,
-        kernel: KernelFunction | str = "rbf",
-        C: float = 1.0,
-        rank: float | None = None,
-        class_weight: Any = None,
-        tol: float = 1e-3,
-        max_iter: int = -1,
-    ) -> None:
-        self.kernel = kernel
-        self.C = C
-        self.rank = rank
-        self.class_weight = class_weight
-        self.tol = tol
-        self.max_iter = max_iter
+    kernel: KernelFunction | str = "rbf"
+    C: float = 1.0
+    rank: float | None = None
+    class_weight: Any = None
+    tol: float = 1e-3
+    max_iter: int = -1
 
     def _machine(self) -> Any:
         return SVC(C=self.C, kernel="linear", class_weight=self.class_weight, tol=self.tol, max_iter=self.max_iter)
 
     def decision_function(self, X: Any) -> FloatArray:
-        """Return decision values, positive for the second of two classes, (m,), or scores of k > 2 classes, (m, k)."""
+        """Return decision values: (m,), positive for the second of two classes, or (m, k) for k > 2 classes."""
         check_is_fitted(self)
         return np.asarray(self.machine_.decision_function(self.factorization_.transform(X)))
 
@@ -152,6 +145,7 @@ class KernelSVC(ClassifierMixin, KernelMachine):  # type: ignore[misc]
         return np.asarray(self.machine_.classes_)
 
 
+@dataclass(eq=False, repr=False)
 class KernelSVR(RegressorMixin, KernelMachine):  # type: ignore[misc]
     """Support vector regression with any Mercer kernel.
 
@@ -168,26 +162,18 @@ class KernelSVR(RegressorMixin, KernelMachine):  # type: ignore[misc]
     machine_ : sklearn.svm.SVR
     """
 
-    def __init__(
-        self,
-        kernel: KernelFunction | str = "rbf",
-        C: float = 1.0,
-        epsilon: float = 0.1,
-        rank: float | None = None,
-        tol: float = 1e-3,
-        max_iter: int = -1,
-    ) -> None:
-        self.kernel = kernel
-        self.C = C
-        self.epsilon = epsilon
-        self.rank = rank
-        self.tol = tol
-        self.max_iter = max_iter
+    kernel: KernelFunction | str = "rbf"
+    C: float = 1.0
+    epsilon: float = 0.1
+    rank: float | None = None
+    tol: float = 1e-3
+    max_iter: int = -1
 
     def _machine(self) -> Any:
         return SVR(C=self.C, epsilon=self.epsilon, kernel="linear", tol=self.tol, max_iter=self.max_iter)
 
 
+@dataclass(eq=False, repr=False)
 class KernelNuSVR(RegressorMixin, KernelMachine):  # type: ignore[misc]
     """Support vector regression with any Mercer kernel; a share of points determines the width of the tube.
 
@@ -204,21 +190,12 @@ class KernelNuSVR(RegressorMixin, KernelMachine):  # type: ignore[misc]
     machine_ : sklearn.svm.NuSVR
     """
 
-    def __init__(
-        self,
-        kernel: KernelFunction | str = "rbf",
-        C: float = 1.0,
-        nu: float = 0.5,
-        rank: float | None = None,
-        tol: float = 1e-3,
-        max_iter: int = -1,
-    ) -> None:
-        self.kernel = kernel
-        self.C = C
-        self.nu = nu
-        self.rank = rank
-        self.tol = tol
-        self.max_iter = max_iter
+    kernel: KernelFunction | str = "rbf"
+    C: float = 1.0
+    nu: float = 0.5
+    rank: float | None = None
+    tol: float = 1e-3
+    max_iter: int = -1
 
     def _machine(self) -> Any:
         return NuSVR(C=self.C, nu=self.nu, kernel="linear", tol=self.tol, max_iter=self.max_iter)

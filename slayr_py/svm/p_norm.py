@@ -16,6 +16,7 @@ N : training points; n : points; d : columns; R : features.
 from __future__ import annotations
 
 import warnings
+from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
@@ -28,7 +29,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from slayr_py.arguments import check_integer, check_number
 from slayr_py.errors import DataError
-from slayr_py.kernels import FreeKernel, Moments, PowerSeries, SquaredExponential, moments
+from slayr_py.kernels import FreeKernel, MomentFeatures, PowerSeries, SquaredExponential, moment_features
 from slayr_py.space import FloatArray
 
 _MOST_FEATURES = 20_000
@@ -36,6 +37,7 @@ _ACCURACY = 1e-10  # of K_2 at the points
 _MOST_ROUNDS = 60  # of the augmented Lagrangian
 
 
+@dataclass(eq=False, repr=False)
 class PNormSVR(RegressorMixin, BaseEstimator):  # type: ignore[misc]  # scikit-learn has no type hints
     """Support vector regression with a p-norm of the weights.
 
@@ -65,11 +67,10 @@ class PNormSVR(RegressorMixin, BaseEstimator):  # type: ignore[misc]  # scikit-l
     for points in the same box.
     """
 
-    def __init__(self, kernel: FreeKernel | None = None, q: int = 2, C: float = 1.0, epsilon: float = 0.1) -> None:
-        self.kernel = kernel
-        self.q = q
-        self.C = C
-        self.epsilon = epsilon
+    kernel: FreeKernel | None = None
+    q: int = 2
+    C: float = 1.0
+    epsilon: float = 0.1
 
     def fit(self, X: Any, y: ArrayLike) -> Self:
         """Fit the machine.
@@ -86,7 +87,7 @@ class PNormSVR(RegressorMixin, BaseEstimator):  # type: ignore[misc]  # scikit-l
         ValueError
             If X or y are not finite numbers, or their lengths differ.
         """
-        kernel = self._checked_kernel()
+        kernel = self._check_kernel()
         X, y = validate_data(self, X, y, dtype=np.float64, y_numeric=True)
         self._features = _features(kernel.series(X.shape[1]), X)
         phi = self._phi(X)
@@ -119,14 +120,8 @@ class PNormSVR(RegressorMixin, BaseEstimator):  # type: ignore[misc]  # scikit-l
         factors[used] = np.sqrt(totals[used]) * tau[used] ** (1 / self.q - 1)
         return features.features(X).T * factors
 
-    def _checked_kernel(self) -> FreeKernel:
-        """Return the kernel.
-
-        Raises
-        ------
-        DataError
-            For an illegal parameter.
-        """
+    def _check_kernel(self) -> FreeKernel:
+        """Check the parameters and return the kernel."""
         check_integer("q", self.q)
         for name, value, least in (("C", self.C, None), ("epsilon", self.epsilon, 0.0)):
             check_number(name, value, least)
@@ -136,10 +131,10 @@ class PNormSVR(RegressorMixin, BaseEstimator):  # type: ignore[misc]  # scikit-l
         return kernel
 
 
-def _features(series: PowerSeries, X: FloatArray) -> Moments:
+def _features(series: PowerSeries, X: FloatArray) -> MomentFeatures:
     """Return the features of K_2 that matter at the points."""
     radius = np.maximum(np.abs(X).max(axis=0), np.finfo(float).tiny ** 0.25)
-    features = moments(series, X, np.ones(len(X)), radius, _MOST_FEATURES, _ACCURACY, tempering=0.0)
+    features = moment_features(series, X, np.ones(len(X)), radius, _MOST_FEATURES, _ACCURACY, tempering=0.0)
     if features is None:
         raise DataError(
             f"the kernel has more than {_MOST_FEATURES} features at these points; scale the columns, or use longer "

@@ -21,10 +21,6 @@ class Precomputed(KernelFunction):
     """
 
     @override
-    def check(self) -> None:
-        pass
-
-    @override
     def read(self, X: Any) -> FloatArray:
         gram = np.asarray(check_array(X, dtype=np.float64, ensure_all_finite=False))
         check_finite(gram)

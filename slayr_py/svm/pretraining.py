@@ -2,7 +2,7 @@
 
 Covariance Function Pre-Training with m-Kernels (Shilton et al., arXiv 1802.05370), section 3.1: the weights alpha of a
 support vector machine on related data re-weight the features of its kernel, and the re-weighted kernel is a covariance
-function for a new problem (theorem 3). Its regularisation C and length-scale minimise the leave-one-out mean squared
+function for a new problem (theorem 3). The regularisation C and length-scale minimise the leave-one-out mean squared
 error.
 
 Symbols
@@ -12,9 +12,9 @@ N : related observations; C : encoded columns in shapes, regularisation elsewher
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import product
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -36,18 +36,15 @@ from slayr_py.kernels import (
     radius_of,
     ranges_of,
 )
-from slayr_py.space import Encoded, Encoder, FloatArray, rows_of
-from slayr_py.svm.leave_one_out import MACHINES, Fit
+from slayr_py.space import Encoded, Encoder, FloatArray
+from slayr_py.svm.leave_one_out import Fit
+from slayr_py.svm.related_data import RelatedTargets, clip_to_space
+from slayr_py.svm.tuning import Lengthscale, Tuning
 
 _COSTS = (0.1, 1.0, 10.0, 100.0, 1000.0)
 _LENGTHSCALES = (0.1, 0.15, 0.2, 0.3, 0.5, 0.8, 1.2)  # times sqrt(C / 2) for C columns
-_MOST_SUPPORT = 60  # points of a kernel that has to be summed over pairs of them
 _LEAST_CONCENTRATION = 0.1
-_USELESS = 0.8  # leave-one-out error, relative to that without a machine, above which a message says so
-_WIDER = 1.3  # factor of epsilon
-
-Lengthscale = float | tuple[float, ...] | None
-"""One for all columns, one for each, or None for families without."""
+_USELESS = 0.8  # ratio of the leave-one-out error to the error without a machine above which there is a message
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -128,16 +125,17 @@ class Pretraining:
 
     @property
     def skill(self) -> float:
-        """Share of the variance that the machine explains when a point is left out; for labels of the smaller class.
+        """Share of the variance that the machine explains when a point is left out.
 
-        At most 1; 0 or less if the machine predicts no better than the mean, or than the larger class.
+        For labels, the share of the errors of predicting the larger class that the machine avoids. At most 1; 0 or less
+        if the machine predicts no better than the mean, or than the larger class.
         """
         return 1 - self.loo_mse / self.baseline
 
     @property
     def free_kernel(self) -> FreeKernel:
         """The machine's kernel."""
-        return _free_kernel(self.family, self.lengthscale, self.family_options)
+        return _free_kernel(self.family, self.family_options, self.lengthscale)
 
     def kernel(
         self,
@@ -147,15 +145,14 @@ class Pretraining:
         """Return the covariance function for the new problem.
 
         In the prior of ``share`` the learned parts have the concentration 1 if the machine explains at least half of
-        the variance of its own data (:attr:`skill`), and a smaller one, at least 0.1, if it explains less: it then has
-        little to say about other data.
+        the variance of its own data (:attr:`skill`), and a smaller one, at least 0.1, if it explains less.
 
         Parameters
         ----------
         layers : int or sequence of int
             Uses of the re-weighted kernel: 1 (normalised), 2 (distance of its features), or both.
         base : Matern or None
-            Kernel for what the related data do not tell.
+            Kernel of the part of the function that the related data do not explain.
 
         Raises
         ------
@@ -249,7 +246,7 @@ def pretrain(
         If an element is not a configuration of the space.
     DataError
         For illegal arguments, fewer than three observations, values that are not finite, more than two classes, or data
-        that teach nothing: y is constant, or no point has a weight.
+        from which no kernel can be learned: y is constant, or no point has a weight.
 
     Examples
     --------
@@ -260,31 +257,31 @@ def pretrain(
     encoder = space if isinstance(space, Encoder) else Encoder(space)
     seed = check_integer("seed", seed, minimum=0)
     messages: list[str] = []
-    train = encoder.encode(_clipped(configs, encoder, messages) if clip else configs)
-    targets = _Targets.of(y, len(train))
-    machine = _checked_machine(machine, bool(targets.classes))
+    train = encoder.encode(clip_to_space(configs, encoder, messages) if clip else configs)
+    targets = RelatedTargets.of(y, len(train))
+    machine = _check_machine(machine, bool(targets.classes))
     epsilon = check_number("epsilon", epsilon, least=0.0)
     costs = _COSTS if C is None else (check_number("C", C),)
     lengthscales = _lengthscales(family, lengthscale, len(encoder.column_names), family_options)
 
     o = origin_of(origin, encoder)
-    search = _Search(train.columns - o, targets.values, family, family_options, machine)
-    setting = search.best(lengthscales, costs, epsilon)
-    messages += search.messages(lengthscales, costs, setting)
-    fit = search.fits[setting]
+    tuning = Tuning(train.columns - o, targets.values, partial(_free_kernel, family, family_options), machine)
+    setting = tuning.best(lengthscales, costs, epsilon)
+    messages += tuning.messages(lengthscales, costs, setting)
+    fit = tuning.fits[setting]
     _check_weights(fit, epsilon, targets.sd)
-    reweighted = search.kernel(setting.lengthscale).reweighted(
-        search.u, fit.alpha, radius_of(o), binary=binary_of(o, encoder)
+    reweighted = tuning.kernel(setting.lengthscale).reweighted(
+        tuning.u, fit.alpha, radius_of(o), binary=binary_of(o, encoder)
     )
-    if reweighted.engine == "pairs" and fit.n_support > _MOST_SUPPORT:
-        setting, message = search.thinned(setting)
-        fit = search.fits[setting]
+    if reweighted.engine == "pairs" and tuning.is_dense(setting):
+        setting, message = tuning.thin(setting)
+        fit = tuning.fits[setting]
         messages.append(message)
-    baseline = float(np.minimum(*np.mean(targets.values[:, None] == (-1, 1), axis=0))) if targets.classes else 1.0
-    if fit.loo_mse > _USELESS * baseline:
+    if fit.loo_mse > _USELESS * targets.baseline:
+        without = "larger class" if targets.classes else "mean"
         messages.append(
-            f"the machine hardly predicts the related data (leave-one-out error {fit.loo_mse:.2f}, {baseline:.2f} "
-            "without it): it can teach little"
+            f"the machine explains little of the related data (leave-one-out error {fit.loo_mse:.2f}; predicting the "
+            f"{without} has {targets.baseline:.2f}): the learned kernel is unlikely to help"
         )
     used = fit.alpha != 0
     return Pretraining(
@@ -298,152 +295,19 @@ def pretrain(
         lengthscale=setting.lengthscale,
         epsilon=setting.epsilon if machine == "svr" else None,
         loo_mse=fit.loo_mse,
-        baseline=baseline,
+        baseline=targets.baseline,
         support=train.columns[used],
         alpha=fit.alpha[used],
         intercept=fit.intercept,
         y_mean=targets.mean,
         y_sd=targets.sd,
         classes=targets.classes,
-        table=search.table(),
+        table=tuning.table(),
         messages=messages,
     )
 
 
-@dataclass(frozen=True)
-class _Setting:
-    lengthscale: Lengthscale
-    C: float
-    epsilon: float
-
-
-class _Search:
-    """Machines at several settings."""
-
-    def __init__(self, u: FloatArray, y: FloatArray, family: str, options: dict[str, Any], machine: str) -> None:
-        self.u = u
-        self.y = y
-        self.family = family
-        self.options = options
-        self.machine = machine
-        self.fits: dict[_Setting, Fit] = {}
-        self.failed: list[_Setting] = []
-
-    def kernel(self, lengthscale: Lengthscale) -> FreeKernel:
-        """Return the free kernel with a length-scale."""
-        return _free_kernel(self.family, lengthscale, self.options)
-
-    def best(self, lengthscales: Sequence[Lengthscale], costs: Sequence[float], epsilon: float) -> _Setting:
-        """Return the setting with the smallest error on the grid and its refinement."""
-        self._fit(product(lengthscales, costs), epsilon)
-        first = self._smallest()
-        self._fit(product(_midpoints(lengthscales, first.lengthscale), _midpoints(costs, first.C)), epsilon)
-        return self._smallest()
-
-    def thinned(self, setting: _Setting) -> tuple[_Setting, str]:
-        """Raise epsilon until few points have a weight, as long as the error does not double; return a message too."""
-        before = self.fits[setting]
-        reason = f"{before.n_support} of {len(self.y)} points have a weight, and the kernel is a sum over their pairs"
-        if self.machine != "svr":
-            return setting, f"{reason}; it will be slow: use machine='svr' or a longer lengthscale"
-        thin = setting
-        for _ in range(20):
-            wider = _Setting(thin.lengthscale, thin.C, max(_WIDER * thin.epsilon, 0.01))
-            self._fit([(wider.lengthscale, wider.C)], wider.epsilon)
-            fit = self.fits.get(wider)
-            if fit is None or fit.loo_mse > 2 * before.loo_mse or not fit.n_support:
-                break
-            thin = wider
-            if fit.n_support <= _MOST_SUPPORT:
-                break
-        return thin, (
-            f"{reason}; epsilon was raised from {setting.epsilon:g} to {thin.epsilon:g}, which leaves "
-            f"{self.fits[thin].n_support} points and changes loo_mse from {before.loo_mse:.3g} to "
-            f"{self.fits[thin].loo_mse:.3g}"
-        )
-
-    def messages(self, lengthscales: Sequence[Lengthscale], costs: Sequence[float], chosen: _Setting) -> Iterator[str]:
-        """Describe a best setting at the edge of the grid, and fits that failed."""
-        for name, values, value in (("C", costs, chosen.C), ("lengthscale", lengthscales, chosen.lengthscale)):
-            if len(values) > 1 and value in (values[0], values[-1]):
-                which = "smallest" if value == values[0] else "largest"
-                yield f"the best {name}, {value:g}, is the {which} that was tried; give {name} to try others"
-        if self.failed:
-            yield f"{len(self.failed)} of {len(self.failed) + len(self.fits)} settings did not converge; see table"
-
-    def table(self) -> pd.DataFrame:
-        """Return every setting that was tried."""
-        rows = [(s.lengthscale, s.C, s.epsilon, f.loo_mse, f.n_support) for s, f in self.fits.items()]
-        rows += [(s.lengthscale, s.C, s.epsilon, np.nan, 0) for s in self.failed]
-        return pd.DataFrame(rows, columns=["lengthscale", "C", "epsilon", "loo_mse", "n_support"])
-
-    def _fit(self, settings: Iterable[tuple[Lengthscale, float]], epsilon: float) -> None:
-        for lengthscale, cost in settings:
-            setting = _Setting(lengthscale, cost, epsilon)
-            if setting in self.fits or setting in self.failed:
-                continue
-            gram = self.kernel(lengthscale).evaluate(self.u, self.u)
-            fit = MACHINES[self.machine](gram, self.y, cost, epsilon)
-            if fit is None:
-                self.failed.append(setting)
-            else:
-                self.fits[setting] = fit
-
-    def _smallest(self) -> _Setting:
-        if not self.fits:
-            raise DataError(
-                f"no fit converged at any of {len(self.failed)} settings; use a smaller C, a larger epsilon, or "
-                "machine='ridge'"
-            )
-        return min(self.fits, key=lambda setting: self.fits[setting].loo_mse)
-
-
-@dataclass(frozen=True)
-class _Targets:
-    """Standardised values (N,), or labels as -1 and 1."""
-
-    values: FloatArray
-    mean: float
-    sd: float
-    classes: tuple[Any, ...] = ()
-
-    @classmethod
-    def of(cls, y: ArrayLike, n: int) -> _Targets:
-        """Check and standardise values.
-
-        Raises
-        ------
-        DataError
-            As :func:`pretrain`.
-        """
-        given = np.asarray(y)
-        if given.shape != (n,):
-            raise DataError(f"y has shape {given.shape} for {n} configurations; one value each is needed")
-        if n < 3:
-            raise DataError(f"pre-training needs at least 3 observations, got {n}")
-        if given.dtype.kind in "bUS" or (given.dtype.kind == "O" and all(isinstance(v, str | bool) for v in given)):
-            classes = tuple(sorted(set(given.tolist()), key=str))
-            if len(classes) != 2:
-                raise DataError(f"labels need two classes, got {len(classes)}: {list(classes)[:10]}")
-            return cls(np.where(given == classes[1], 1.0, -1.0), 0.0, 1.0, classes)
-        try:
-            if given.dtype.kind not in "iufO":  # NumPy would convert dates and complex numbers
-                raise TypeError(f"y is of type {given.dtype}")
-            values = given.astype(np.float64)
-        except (TypeError, ValueError) as error:
-            raise DataError(f"y must be numbers, or labels of two classes; got {y!r:.200}") from error
-        if not np.isfinite(values).all():
-            bad = int(np.argmin(np.isfinite(values)))
-            raise DataError(f"y[{bad}] is {values[bad]}; drop failed evaluations before pre-training")
-        unit = float(np.max(np.abs(values))) or 1.0  # the square of 1e200 is infinite
-        mean = unit * float(np.mean(values / unit))
-        sd = unit * float(np.std(values / unit, ddof=1))
-        if sd <= 4 * np.finfo(float).eps * unit:
-            raise DataError(f"y is constant, {values[0]:g}: the related data teach nothing")
-        return cls((values - mean) / sd, mean, sd)
-
-
-def _free_kernel(family: str, lengthscale: Lengthscale, options: dict[str, Any]) -> FreeKernel:
+def _free_kernel(family: str, options: dict[str, Any], lengthscale: Lengthscale) -> FreeKernel:
     return from_family(family, **({} if lengthscale is None else {"lengthscale": lengthscale}), **options)
 
 
@@ -463,48 +327,15 @@ def _lengthscales(
     return (tuple(lengthscale.tolist()) if lengthscale.ndim else float(lengthscale),)
 
 
-def _midpoints(values: Sequence[Any], best: Any) -> list[Any]:
-    """Return a value with the geometric means of it and its neighbours."""
-    i = values.index(best)
-    return [float(np.sqrt(best * v)) for v in values[max(i - 1, 0) : i]] + [
-        best,
-        *(float(np.sqrt(best * v)) for v in values[i + 1 : i + 2]),
-    ]
-
-
-def _clipped(configs: Any, encoder: Encoder, messages: list[str]) -> Any:
-    """Return configurations with real values moved to the bounds, and add a message about their number."""
-    if isinstance(configs, Encoded):
-        return configs
-    real = {d.name: d for d in encoder.dimensions if d.is_real}
-    moved = 0
-    rows: list[Any] = []
-    for row in rows_of(configs, encoder.dimensions, encoder.space):
-        if not isinstance(row, Mapping):
-            return configs
-        values = dict(row)
-        for name in real.keys() & values.keys():
-            if isinstance(values[name], int | float | np.number) and np.isfinite(values[name]):
-                low = real[name].lower
-                high = real[name].upper
-                if not low <= values[name] <= high:
-                    values[name] = low if values[name] < low else high
-                    moved += 1
-        rows.append(values)
-    if moved:
-        messages.append(f"{moved} value{'s' * (moved > 1)} outside the ranges of the space moved to the bounds")
-    return rows
-
-
 def _check_weights(fit: Fit, epsilon: float, sd: float) -> None:
     if not fit.n_support:
         raise DataError(
-            f"no point has a weight: the related data teach nothing with epsilon = {epsilon:g} standard deviations "
-            f"(sd(y) = {sd:g}); use a smaller epsilon or a larger C"
+            f"no point has a weight with epsilon = {epsilon:g} standard deviations (sd(y) = {sd:g}); use a smaller "
+            "epsilon or a larger C"
         )
 
 
-def _checked_machine(machine: str, labels: bool) -> str:
+def _check_machine(machine: str, labels: bool) -> str:
     known = ("svr", "ridge")
     if not isinstance(machine, str) or machine not in known:
         raise DataError(f"unknown machine {machine!r}{did_you_mean(machine, known)}")

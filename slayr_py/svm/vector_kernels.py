@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -25,7 +26,7 @@ class VectorKernel(KernelFunction):
     @override
     def check(self) -> None:
         if getattr(self, "gamma", None) is not None:
-            self._check_positive("gamma")
+            self._check_number("gamma")
 
     @override
     def read(self, X: Any) -> FloatArray:
@@ -40,6 +41,7 @@ class Linear(VectorKernel):
         return np.asarray(linear_kernel(a, b))
 
 
+@dataclass(eq=False, repr=False)
 class Polynomial(VectorKernel):
     """Polynomial kernel ``(gamma x'y + coef0)^degree``.
 
@@ -53,16 +55,15 @@ class Polynomial(VectorKernel):
         At least 0: if it is negative, the expansion has negative coefficients and the kernel is not Mercer.
     """
 
-    def __init__(self, degree: int = 3, gamma: float | None = None, coef0: float = 1.0) -> None:
-        self.degree = degree
-        self.gamma = gamma
-        self.coef0 = coef0
+    degree: int = 3
+    gamma: float | None = None
+    coef0: float = 1.0
 
     @override
     def check(self) -> None:
         super().check()
         self._check_integer("degree")
-        self._check_positive("coef0", least=0.0)
+        self._check_number("coef0", least=0.0)
 
     @override
     def between(self, a: FloatArray, b: FloatArray) -> FloatArray:
@@ -70,14 +71,14 @@ class Polynomial(VectorKernel):
             return np.asarray(polynomial_kernel(a, b, degree=self.degree, gamma=self.gamma, coef0=self.coef0))
 
 
-class _OfDistance(VectorKernel):
-    """Kernels of a distance scaled by gamma."""
+@dataclass(eq=False, repr=False)
+class _DistanceKernel(VectorKernel):
+    """A kernel of a distance scaled by gamma."""
 
-    def __init__(self, gamma: float | None = None) -> None:
-        self.gamma = gamma
+    gamma: float | None = None
 
 
-class RBF(_OfDistance):
+class RBF(_DistanceKernel):
     """Squared-exponential kernel ``exp(-gamma |x - y|^2)``.
 
     Parameters
@@ -91,7 +92,7 @@ class RBF(_OfDistance):
         return np.asarray(rbf_kernel(a, b, gamma=self.gamma))
 
 
-class Laplacian(_OfDistance):
+class Laplacian(_DistanceKernel):
     """Laplacian kernel ``exp(-gamma sum_i |x_i - y_i|)``, of the city-block distance.
 
     The exponential of the Euclidean distance is ``Matern(p=0)``.
@@ -107,6 +108,7 @@ class Laplacian(_OfDistance):
         return np.asarray(laplacian_kernel(a, b, gamma=self.gamma))
 
 
+@dataclass(eq=False, repr=False)
 class Matern(VectorKernel):
     """Matérn kernel of half-integer order, nu = p + 1/2 (Rasmussen & Williams 2006, eq. 4.16).
 
@@ -118,9 +120,8 @@ class Matern(VectorKernel):
         Positive, one for all columns or one for each.
     """
 
-    def __init__(self, p: int = 2, lengthscale: ArrayLike = 1.0) -> None:
-        self.p = p
-        self.lengthscale = lengthscale
+    p: int = 2
+    lengthscale: ArrayLike = 1.0
 
     @override
     def check(self) -> None:

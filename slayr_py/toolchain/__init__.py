@@ -4,13 +4,8 @@ from slayr_py.toolchain.cache import cache_dir
 from slayr_py.toolchain.cmdstan import CmdStan, ensure_cmdstan, find_cmdstan
 from slayr_py.toolchain.compiler import Compiler
 from slayr_py.toolchain.doctor import Check, doctor
-from slayr_py.toolchain.executables import (
-    CompiledProgram,
-    compile_program,
-    processor_features as processor_features,
-    processor_name,
-    processor_options,
-)
+from slayr_py.toolchain.executables import CompiledProgram, compile_program
+from slayr_py.toolchain.processor import processor_features as processor_features, processor_name, processor_options
 from slayr_py.toolchain.source import expand_header as expand_header
 
 __all__ = [

@@ -59,9 +59,9 @@ def ensure_cmdstan(on_progress: Callable[[str], None] | None = None) -> CmdStan:
     """
     find_make()
     check_owner()
-    found = find_cmdstan()
-    if found is not None:
-        return found
+    cmdstan = find_cmdstan()
+    if cmdstan is not None:
+        return cmdstan
     compiler = find_compiler()
     wheel = find_wheel()
     if on_progress is not None:

@@ -15,7 +15,8 @@ from slayr_py.errors import ToolchainError
 from slayr_py.toolchain.cache import cache_dir
 from slayr_py.toolchain.cmdstan import ensure_cmdstan, find_cmdstan, ignored_cmdstans
 from slayr_py.toolchain.compiler import find_compiler, find_make
-from slayr_py.toolchain.executables import compile_program, processor_options
+from slayr_py.toolchain.executables import compile_program
+from slayr_py.toolchain.processor import processor_options
 from slayr_py.toolchain.wheel import find_wheel
 
 _PROGRAM = "parameters { real z; }\nmodel { z ~ std_normal(); }\n"
@@ -58,16 +59,16 @@ def doctor(build: bool = False) -> list[Check]:
     """
     checks = [
         Check("Python", True, f"{platform.python_version()} on {platform.platform()}"),
-        _check("C++ compiler", lambda: (lambda found: f"{found.version} ({found.path})")(find_compiler())),
+        _check("C++ compiler", _compiler),
         _check("make", lambda: str(find_make())),
         Check("cmdstanpy", True, importlib.metadata.version("cmdstanpy")),
     ]
-    cmdstan = _cmdstan()
-    httpstan = _check("httpstan", lambda: (lambda wheel: f"{wheel.version} ({wheel.folder})")(find_wheel()))
+    cmdstan = _check("CmdStan", _cmdstan)
+    httpstan = _check("httpstan", _httpstan)
     # The wheel is not needed if the user has a CmdStan.
     if not httpstan.ok and cmdstan.ok:
         httpstan = Check("httpstan", True, "not used: " + httpstan.detail)
-    checks += [httpstan, cmdstan, *(Check("CmdStan, ignored", True, found) for found in ignored_cmdstans()), _cache()]
+    checks += [httpstan, cmdstan, *(Check("CmdStan, ignored", True, text) for text in ignored_cmdstans()), _cache()]
     if build:
         checks.append(_check("a compiled program", _compile_and_draw))
     return checks
@@ -81,15 +82,22 @@ def _check(name: str, find: Callable[[], str]) -> Check:
         return Check(name, False, detail, remedy)
 
 
-def _cmdstan() -> Check:
-    def find() -> str:
-        found = find_cmdstan()
-        if found is not None:
-            return f"{found.version} in {found.path} ({found.origin})"
-        find_wheel()
-        return "none yet; it is assembled from httpstan at the first use"
+def _compiler() -> str:
+    compiler = find_compiler()
+    return f"{compiler.version} ({compiler.path})"
 
-    return _check("CmdStan", find)
+
+def _httpstan() -> str:
+    wheel = find_wheel()
+    return f"{wheel.version} ({wheel.folder})"
+
+
+def _cmdstan() -> str:
+    cmdstan = find_cmdstan()
+    if cmdstan is not None:
+        return f"{cmdstan.version} in {cmdstan.path} ({cmdstan.origin})"
+    find_wheel()
+    return "none yet; it is assembled from httpstan at the first use"
 
 
 def _cache() -> Check:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-import platform
 import re
 import signal
 import subprocess
@@ -19,6 +18,7 @@ from slayr_py.errors import CompileError, ToolchainError
 from slayr_py.toolchain.cache import cache_dir, locked, publish, staging
 from slayr_py.toolchain.cmdstan import CmdStan, ensure_cmdstan
 from slayr_py.toolchain.compiler import find_make
+from slayr_py.toolchain.processor import processor_text
 from slayr_py.toolchain.source import expand_header, expand_stan
 
 if TYPE_CHECKING:
@@ -27,7 +27,6 @@ if TYPE_CHECKING:
 Options = Mapping[str, Any]
 
 _LAST_LINES = 30
-_ARITHMETIC = re.compile(r"s?sse.*|avx.*|fma.*|f16c|amx.*|asimd.*|neon|sve.*")
 
 
 @dataclass(frozen=True)
@@ -169,7 +168,7 @@ class _Build:
         parts = [str(self.cmdstan.path), self.cmdstan.version, str(compiler.path), compiler.name, compiler.version]
         parts += [expand_header(Path(flag.partition("=")[2])) for flag in self.flags if flag.startswith("USER_HEADER=")]
         if any("native" in flag for flag in self.flags):
-            parts.append(_processor())
+            parts.append(processor_text())
         return parts
 
     def run(self, program: CompiledProgram, on_progress: Callable[[str], None] | None) -> None:
@@ -291,36 +290,3 @@ def _description(program: CompiledProgram) -> dict[str, object]:
         "cmdstan": {"path": str(program.cmdstan.path), "version": program.cmdstan.version},
         "compiler": {"path": str(program.cmdstan.compiler.path), "version": program.cmdstan.compiler.version},
     }
-
-
-def processor_options(cmdstan: CmdStan) -> dict[str, str]:
-    """Return the options of make that compile for this processor; they double the speed of double-precision loops.
-
-    They are used only with an assembled CmdStan: another one has compiled its front end without them, and both must
-    agree. Apple's compilers for ARM have no such flag and do not need it.
-    """
-    apple = platform.system() == "Darwin" and platform.machine() == "arm64"
-    return {} if apple or cmdstan.origin != "assembled" else {"CXXFLAGS_OPTIM": "-march=native"}
-
-
-def processor_name() -> str:
-    """Return the model name of the processor."""
-    names = [line.partition(":")[2].strip() for line in _processor().splitlines() if line.startswith("model name")]
-    return names[0] if names else f"{platform.machine()} {platform.processor()}".strip()
-
-
-def processor_features() -> tuple[str, ...]:
-    """Return this processor's floating-point instruction sets (on Linux), which affect the last bits of results."""
-    words = {word for line in _processor().splitlines() for word in line.partition(":")[2].split()}
-    return tuple(sorted(word for word in words if _ARITHMETIC.fullmatch(word)))
-
-
-def _processor() -> str:
-    """Return a text that identifies this processor's instructions, for code compiled with -march=native."""
-    try:
-        lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
-    except OSError:
-        return f"{platform.machine()} {platform.processor()}"
-    return "\n".join(
-        sorted({line for line in lines if line.startswith(("model name", "flags", "Features", "CPU part"))})
-    )

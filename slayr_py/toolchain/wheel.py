@@ -42,10 +42,10 @@ def find_wheel() -> Wheel:
             f"(it has wheels for Linux and macOS, Python 3.10 to 3.13). {INSTALL_CMDSTAN}"
         ) from None
     folder = Path(str(distribution.locate_file("httpstan"))).resolve()
-    found = _stan_version(folder)
-    if found != STAN_VERSION:
+    version = _stan_version(folder)
+    if version != STAN_VERSION:
         raise ToolchainError(
-            f"httpstan {distribution.version} in {folder} contains Stan {found or 'of unknown version'}, "
+            f"httpstan {distribution.version} in {folder} contains Stan {version or 'of unknown version'}, "
             f"{STAN_VERSION} is needed: pip install 'httpstan==4.13.*'. {INSTALL_CMDSTAN}"
         )
     tags = re.findall(r"^Tag: (.+)$", distribution.read_text("WHEEL") or "", flags=re.MULTILINE)

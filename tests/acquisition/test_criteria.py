@@ -1,12 +1,14 @@
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 import pytest
 
 from slayr_py import DataError
-from slayr_py.acquisition import Acquisition, LowerConfidenceBound, from_name, names
-from slayr_py.acquisition.criteria import State
-from slayr_py.inference.prediction import Moments
+from slayr_py.acquisition import Acquisition, LowerConfidenceBound, criteria, from_name, names, suggest
+from slayr_py.acquisition.criteria import State, gradient_by_inputs
+from slayr_py.inference.prediction.predictor import Moments
 
 STATE = State(best=-0.4, t=3, dimension=2)
 
@@ -22,15 +24,15 @@ def moments(x):
 
 
 @pytest.mark.parametrize("name", names())
-def test_score_gradient_agrees_with_finite_differences(name):
+def test_transformed_with_gradient_agrees_with_finite_differences(name):
     criterion = from_name(name)
     x = np.random.default_rng(0).normal(size=(6, 2))
-    score, gradient = criterion.score_gradient(moments(x), STATE)
-    np.testing.assert_allclose(score, criterion.score(*moments(x)[:2], STATE), rtol=1e-12)
+    transformed, gradient = criterion.transformed_with_gradient(moments(x), STATE)
+    np.testing.assert_allclose(transformed, criterion.transformed(*moments(x)[:2], STATE), rtol=1e-12)
     h = 1e-6
     for j in range(2):
         step = h * np.eye(2)[j]
-        above, below = (criterion.score(*moments(x + s)[:2], STATE) for s in (step, -step))
+        above, below = (criterion.transformed(*moments(x + s)[:2], STATE) for s in (step, -step))
         np.testing.assert_allclose(gradient[:, j], (above - below) / (2 * h), rtol=1e-6, atol=1e-8)
 
 
@@ -40,17 +42,19 @@ def test_gradient_near_an_observed_point_is_finite_and_points_away(name, varianc
     """Without noise the standard deviation there is 0, and the logarithm of the improvement would be infinite."""
     mean = np.full((2, 1), 3.0)
     one = np.ones((2, 1, 1))
-    score, gradient = from_name(name).score_gradient(Moments(mean, np.full((2, 1), variance), 0 * one, one), STATE)
-    assert np.all(np.isfinite(score)) and np.all(np.isfinite(gradient)) and gradient[0, 0] > 0
+    transformed, gradient = from_name(name).transformed_with_gradient(
+        Moments(mean, np.full((2, 1), variance), 0 * one, one), STATE
+    )
+    assert np.all(np.isfinite(transformed)) and np.all(np.isfinite(gradient)) and gradient[0, 0] > 0
 
 
 @pytest.mark.parametrize("name", names())
-def test_score_and_criterion_have_the_same_order(name):
+def test_transformed_and_criterion_have_the_same_order(name):
     criterion = from_name(name)
     mean, variance, _, _ = moments(np.random.default_rng(1).normal(size=(40, 2)))
     value = criterion.value(mean, np.sqrt(variance), STATE)
-    score = criterion.score(mean, variance, STATE)
-    assert np.array_equal(np.argsort(value), np.argsort(score))
+    transformed = criterion.transformed(mean, variance, STATE)
+    assert np.array_equal(np.argsort(value), np.argsort(transformed))
 
 
 def test_names_and_options():
@@ -66,3 +70,24 @@ def test_names_and_options():
         from_name("ei", delta=0.1)
     with pytest.raises(DataError, match="pass them to it"):
         from_name(criterion, delta=0.1)
+
+
+def test_an_acquisition_is_one_class(branin_posterior, monkeypatch):
+    monkeypatch.setattr(criteria, "_BY_NAME", dict(criteria._BY_NAME))
+
+    @dataclass(frozen=True)
+    class LowMean(Acquisition):
+        name = "low_mean"
+        factor: float = 2.0
+
+        def value(self, mean, sd, state):
+            return -self.factor * mean.mean(axis=0)
+
+        def transformed_with_gradient(self, moments, state):
+            by_mean = np.full(moments.mean.shape, -self.factor / len(moments.mean))
+            return self.value(moments.mean, None, state), gradient_by_inputs(moments, by_mean, 0 * by_mean)
+
+    assert "low_mean" in names() and from_name("low_mean") == LowMean()
+    assert from_name("low_mean", factor=3.0).options() == {"factor": 3.0}
+    found = suggest(branin_posterior, "low_mean", best=0.0, t=1, rng=np.random.default_rng(0))
+    assert found.value == pytest.approx(-2 * (found.mean - branin_posterior.y_mean) / branin_posterior.y_sd)

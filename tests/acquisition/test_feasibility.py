@@ -7,7 +7,7 @@ from scipy.stats import norm
 
 import slayr_py as sl
 from slayr_py.acquisition import suggest
-from slayr_py.acquisition.feasibility import Gate
+from slayr_py.acquisition.feasibility import Feasibility
 
 pytestmark = pytest.mark.stan
 
@@ -43,7 +43,7 @@ def nothing(posterior):
 @pytest.mark.parametrize("name", ["success", "constraint"])
 def test_probabilities_and_their_gradients(request, name):
     posterior = request.getfixturevalue(name)
-    gate = Gate.of(posterior, nothing(posterior), 60)
+    model = Feasibility.of(posterior, nothing(posterior), 60)
     x = np.random.default_rng(1).random((6, 2))
     prediction = posterior.predict(x)
     if name == "success":
@@ -51,16 +51,16 @@ def test_probabilities_and_their_gradients(request, name):
         np.testing.assert_allclose(posterior.probability(x), wanted, rtol=1e-12)
     else:
         wanted = norm.cdf(-prediction.draw_mean / prediction.draw_sd).mean(axis=0)
-    every = Gate.of(posterior, nothing(posterior), posterior.n_draws)
-    # The gate of a probit model has 64 of the 100 draws.
+    every = Feasibility.of(posterior, nothing(posterior), posterior.n_draws)
+    # The feasibility by a probit model has 64 of the 100 draws.
     tolerance = {"atol": 0.03} if name == "success" else {"rtol": 1e-6}
     np.testing.assert_allclose(np.exp(every.log_probability(posterior.encoder.encode(x))), wanted, **tolerance)
-    value, gradient = gate.score_and_gradient(posterior.encoder.encode(x))
-    np.testing.assert_allclose(value, gate.score(posterior.encoder.encode(x)), rtol=1e-10)
-    h = 1e-6
+    value, gradient = model.values_and_gradients(posterior.encoder.encode(x))
+    np.testing.assert_allclose(value, model.values(posterior.encoder.encode(x)), rtol=1e-10)
+    h = 1e-4  # the log probabilities of the constraint are about -1e6: a smaller step loses the digits
     for j in range(2):
         step = h * np.eye(2)[j]
-        up, down = (gate.score(posterior.encoder.encode(x + sign * step)) for sign in (1, -1))
+        up, down = (model.values(posterior.encoder.encode(x + sign * step)) for sign in (1, -1))
         np.testing.assert_allclose(gradient[:, j], (up - down) / (2 * h), rtol=1e-2, atol=1e-4)
 
 
@@ -69,24 +69,24 @@ def test_success_is_learnt(success):
     assert inside > 0.9 and outside < 0.1
 
 
-def test_suggestions_are_where_the_conditions_hold(objective, success, constraint):
+def test_suggestions_are_feasible(objective, success, constraint):
     free = suggest(objective, best=0.3, t=1, rng=np.random.default_rng(2))
     assert free.feasible == 1.0 and free.config["x"] + free.config["y"] < 0.3
-    found = suggest(objective, best=0.9, t=1, rng=np.random.default_rng(2), conditions=[success, constraint])
+    found = suggest(objective, best=0.9, t=1, rng=np.random.default_rng(2), feasibility=[success, constraint])
     assert found.feasible > 0.4
     assert found.config["x"] + found.config["y"] > 0.75 and found.config["x"] > 0.45
 
 
 @pytest.mark.parametrize("acquisition", ["pi", "lcb"])
-def test_every_criterion_has_conditions(objective, constraint, acquisition):
-    found = suggest(objective, acquisition, best=0.9, t=1, rng=np.random.default_rng(2), conditions=[constraint])
+def test_every_criterion_has_feasibility(objective, constraint, acquisition):
+    found = suggest(objective, acquisition, best=0.9, t=1, rng=np.random.default_rng(2), feasibility=[constraint])
     assert np.isfinite(found.value) and found.config["x"] > 0.4
 
 
 def test_without_a_feasible_value_feasibility_is_maximised(objective, constraint):
-    found = suggest(objective, best=None, t=1, rng=np.random.default_rng(2), conditions=[constraint])
+    found = suggest(objective, best=None, t=1, rng=np.random.default_rng(2), feasibility=[constraint])
     assert found.feasible > 0.99 and found.value == 0.0 and np.isnan(found.error)
-    with pytest.raises(sl.DataError, match="best is None, and there are no conditions"):
+    with pytest.raises(sl.DataError, match="best is None, and no feasibility is modelled"):
         suggest(objective, best=None, t=1, rng=np.random.default_rng(2))
 
 

@@ -24,7 +24,7 @@ def column(encoder, name):
 def test_integers_are_rounded_at_the_maximum(bowl):
     landscape = bowl(mixed_space(), top=0.37, level=1)
     encoder = landscape.encoder
-    reached, scores = refine(landscape, starts_in(encoder), GAIN)
+    reached, values = refine(landscape, starts_in(encoder), GAIN)
     configs = encoder.decode(landscape.place(reached)[0])
     # 0.37 is between 2 and 3 layers; one of the two neighbours of a log-scaled integer is nearer.
     units = encoder.dimensions[column(encoder, "units")]
@@ -32,19 +32,19 @@ def test_integers_are_rounded_at_the_maximum(bowl):
     assert {c["layers"] for c in configs} == {2} and {c["units"] for c in configs} == {nearest}
     assert {c["act"] for c in configs} == {"tanh"} and {c["size"] for c in configs} == {"medium"}
     np.testing.assert_allclose(reached[:, column(encoder, "lr")], 0.37, atol=1e-5)
-    assert np.array_equal(scores, landscape.scores(reached))
+    assert np.array_equal(values, landscape.values(reached))
 
 
-def test_scores_never_decrease_and_maxima_are_local(bowl, any_space):
+def test_values_never_decrease_and_maxima_are_local(bowl, any_space):
     landscape = bowl(any_space, top=0.8, level=2)
     starts = starts_in(landscape.encoder, 30)
-    starts = starts[np.isfinite(landscape.scores(starts))]
-    reached, scores = refine(landscape, starts, GAIN)
-    assert np.all(scores >= landscape.scores(starts))
+    starts = starts[np.isfinite(landscape.values(starts))]
+    reached, values = refine(landscape, starts, GAIN)
+    assert np.all(values >= landscape.values(starts))
     jitter = np.random.default_rng(3).normal(0, 1e-3, reached.shape) * [
         d.kind == "float" for d in landscape.encoder.dimensions
     ]
-    assert np.all(landscape.scores(reached + jitter) <= scores + 1e-9)
+    assert np.all(landscape.values(reached + jitter) <= values + 1e-9)
 
 
 def test_conditions_are_evaluated_for_every_neighbour(landscape_of):
@@ -102,12 +102,12 @@ def test_a_forbidden_relation_between_floats_is_not_crossed(bowl):
     space.add(a, b)
     space.add(ForbiddenLessThanRelation(a, b))
     landscape = bowl(space, top=np.array([0.2, 0.8]))
-    reached, scores = refine(landscape, np.array([[0.9, 0.1], [0.5, 0.3]]), GAIN)
-    assert np.all(np.isfinite(scores)) and np.all(reached[:, 0] >= reached[:, 1])
+    reached, values = refine(landscape, np.array([[0.9, 0.1], [0.5, 0.3]]), GAIN)
+    assert np.all(np.isfinite(values)) and np.all(reached[:, 0] >= reached[:, 1])
 
 
 def test_discrete_steps_follow_the_graph(landscape_of):
-    """On a path the search does not cross the low scores between start and maximum; on a complete graph it does."""
+    """On a path the search does not cross the low values between start and maximum; on a complete graph it does."""
     space = ConfigurationSpace([Categorical("level", ["a", "b", "c", "d"])])
     height = np.array([0.5, 0.0, 0.2, 1.0])
     for graph, end in ((nx.path_graph(4), 0), (nx.complete_graph(4), 3)):
@@ -122,9 +122,9 @@ def test_taken_configurations_are_not_final(bowl):
     encoder = Encoder(space)
     taken = encoder.encode([{"n": 4, "m": 4}])
     landscape = bowl(encoder, top=0.41, taken=Taken(taken))
-    reached, scores = refine(landscape, starts_in(encoder, 20), GAIN)
-    assert np.all(np.isfinite(scores))
-    best = encoder.decode(landscape.place(reached[[np.argmax(scores)]])[0])[0]
+    reached, values = refine(landscape, starts_in(encoder, 20), GAIN)
+    assert np.all(np.isfinite(values))
+    best = encoder.decode(landscape.place(reached[[np.argmax(values)]])[0])[0]
     assert sorted(best.values()) in ([4, 5],)
 
 
@@ -140,12 +140,12 @@ def test_fixed_values_are_kept(bowl):
     fixed = encoder.fix({"lr": 0.01, "layers": 5, "act": "gelu"})
     landscape = bowl(encoder, top=0.37, level=1, fixed=fixed)
     starts = fixed.put(starts_in(encoder))
-    reached, scores = refine(landscape, starts, GAIN)
+    reached, values = refine(landscape, starts, GAIN)
     configs = encoder.decode(landscape.place(reached)[0])
     assert {(c["lr"], c["layers"], c["act"], c["size"]) for c in configs} == {(0.01, 5, "gelu", "medium")}
     assert np.array_equal(reached[:, fixed.columns], starts[:, fixed.columns])
-    assert np.array_equal(scores, landscape.scores(reached))
-    gradients = landscape.relax().scores_and_gradients(starts)[1]
+    assert np.array_equal(values, landscape.values(reached))
+    gradients = landscape.relax().values_and_gradients(starts)[1]
     assert np.all(gradients[:, fixed.columns] == 0) and np.any(gradients != 0)
 
 
@@ -160,4 +160,4 @@ def test_genotypes_in_which_a_fixed_parameter_is_inactive_are_not_allowed(landsc
     starts = starts_in(encoder, 40)
     active = encoder.resolve(starts)[0].active[:, column(encoder, "degree")]
     assert 0 < active.sum() < 40
-    assert np.array_equal(np.isfinite(landscape.scores(starts)), active)
+    assert np.array_equal(np.isfinite(landscape.values(starts)), active)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 from types import SimpleNamespace
@@ -12,11 +13,21 @@ import slayr_py
 from slayr_py.errors import DataError
 
 
+def words_of(text):
+    return " ".join(text.split())
+
+
 def test_help_of_the_commands(slayr):
-    for command in ([], ["doctor"], ["toolchain"], ["toolchain", "build"], ["optimize"], ["inspect"], ["fit"]):
-        code, out, _ = slayr(*command, "--help")
-        assert code == 0 and "slayr" in out and "\b" not in out
     code, out, _ = slayr("--help")
+    listed = out.partition("Commands:\n")[2]
+    names = re.findall(r"^  (\w+)", listed, re.MULTILINE)
+    assert names == "doctor toolchain example optimize inspect report fit search replay".split()
+    for name in set(names) - {"toolchain"}:
+        code, text, _ = slayr(name, "--help")
+        assert code == 0 and f"  slayr {name}" in text and "\b" not in text
+        summary = re.search(r"\n\n  (\S.*?)\n\n", text, re.DOTALL)
+        assert words_of(summary[1]) in words_of(listed)
+    assert slayr("toolchain", "build", "--help")[0] == 0
     assert "Exit codes:\n" in out and "  3    no usable compiler" in out  # line breaks are kept
     assert slayr("--version") == (0, f"slayr {slayr_py.__version__}\n", "")
 
@@ -52,6 +63,10 @@ def test_wrong_usage_is_exit_code_2(slayr, folder, arguments):
     assert slayr(*arguments)[0] == 2
 
 
+def test_a_misspelt_command_has_a_suggestion(slayr):
+    assert "No such command 'optimise'. Did you mean 'optimize'?" in slayr("optimise")[2]
+
+
 def test_each_kind_of_error_has_its_code_and_one_message(slayr, folder):
     for arguments, wanted, words in (
         (("optimize", "absent.toml"), 2, "no configuration file absent.toml"),
@@ -70,7 +85,7 @@ def test_doctor_names_what_is_missing(slayr, monkeypatch):
         SimpleNamespace(name="compiler", ok=True, detail="g++ 12", remedy=""),
         SimpleNamespace(name="make", ok=False, detail="not found", remedy="apt install make"),
     ]
-    monkeypatch.setattr("slayr_py.toolchain.doctor", lambda build: checks, raising=False)
+    monkeypatch.setattr("slayr_py.cli.doctor.examine", lambda build: checks)
     code, out, _ = slayr("doctor")
     assert code == 3 and "MISSING  make" in out and "apt install make" in out
     checks.pop()

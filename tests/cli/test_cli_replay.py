@@ -68,7 +68,7 @@ def test_a_run_that_fails_is_exit_code_2(slayr, folder, monkeypatch):
     def fails(*arguments):
         raise InferenceError("Stan's nuts run of matern_gp failed: no reason")
 
-    monkeypatch.setattr("slayr_py.cli.replay.replay_folder", fails)
+    monkeypatch.setattr("slayr_py.cli.replay.replay_saved", fails)
     code, out, err = slayr("replay", folder)
     assert (code, out) == (2, "") and err == "slayr: Stan's nuts run of matern_gp failed: no reason\n"
 

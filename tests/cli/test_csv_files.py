@@ -5,7 +5,7 @@ from ConfigSpace import Categorical, ConfigurationSpace, Float
 
 from slayr_py.cli.csv_files import read_past_experiments
 from slayr_py.space import Encoder
-from slayr_py.study.history import read_history
+from slayr_py.study.run.history import read_history
 
 
 def test_levels_that_look_like_numbers_or_missing_values_are_read_as_texts(tmp_path):

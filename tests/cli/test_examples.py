@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 
 import slayr_py
-from slayr_py.cli import examples
+from slayr_py.cli import example
 from slayr_py.errors import StorageError
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -59,8 +59,8 @@ def test_errors(slayr, tmp_path, monkeypatch):
     code, _, err = slayr("example", "nusvr_diabets")
     assert code == 2 and "no example 'nusvr_diabets'; did you mean 'nusvr_diabetes'?" in err
     with pytest.raises(StorageError, match="branin.py cannot be written: No such file or directory"):
-        examples.write("branin", tmp_path / "absent")
-    monkeypatch.setattr(examples, "_PACKAGE", tmp_path)
+        example.write("branin", tmp_path / "absent")
+    monkeypatch.setattr(example, "_PACKAGE", tmp_path)
     assert slayr("example")[0] == 4
 
 
@@ -72,7 +72,7 @@ def test_what_an_example_imports_is_a_dependency_or_named():
         imports = {alias.name for node in ast.walk(tree) if isinstance(node, ast.Import) for alias in node.names}
         imports |= {str(node.module) for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)}
         others = {full.partition(".")[0].lower() for full in imports} - packages - set(sys.stdlib_module_names)
-        assert others == ({"xgboost"} if name in examples.NEEDS else set())
+        assert others == ({"xgboost"} if name in example.NEEDS else set())
 
 
 def documentation(path: Path) -> list[str]:

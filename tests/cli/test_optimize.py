@@ -3,7 +3,7 @@ from __future__ import annotations
 import optuna
 import pytest
 
-from slayr_py.study import kernel_searches
+from slayr_py.study.model import kernel_searches
 
 
 @pytest.mark.stan
@@ -133,7 +133,7 @@ def test_past_experiments_are_trials_outside_the_budget_and_added_once(slayr, fo
     ("content", "words"),
     [
         ("k,x,value\na,0.25,1\nc,0.5,2\n", "history row 2: parameter 'k' has no level 'c'"),
-        ("k,x,loss\na,0.25,1\n", "history has the column 'loss', which is no parameter"),
+        ("k,x,loss\na,0.25,1\n", "history has the column 'loss', which is not a parameter"),
         ("k,x,value\n", "runs.csv has a header but no rows"),
         ("", "runs.csv cannot be read as a table"),
     ],

@@ -253,7 +253,7 @@ def test_a_full_disk_before_the_study_is_named(tmp_path, go_on):
 
 
 def test_a_full_disk_during_the_study_loses_no_value(study_file, go_on, monkeypatch):
-    monkeypatch.setattr("slayr_py.study.evaluation.RETRY_SECONDS", (0.0,))
+    monkeypatch.setattr("slayr_py.study.run.evaluation.RETRY_SECONDS", (0.0,))
     hard = resource.getrlimit(resource.RLIMIT_FSIZE)[1]
     calls = []
 
@@ -287,7 +287,7 @@ def test_a_disk_that_is_full_for_a_moment_loses_nothing(study_file, go_on, monke
     # The wait before the second try is when somebody makes room.
     room = resource.getrlimit(resource.RLIMIT_FSIZE)
     monkeypatch.setattr(
-        "slayr_py.study.evaluation.time.sleep", lambda s: resource.setrlimit(resource.RLIMIT_FSIZE, room)
+        "slayr_py.study.run.evaluation.time.sleep", lambda s: resource.setrlimit(resource.RLIMIT_FSIZE, room)
     )
     with disk_with_room_for(-1), pytest.raises(StorageError, match="are kept: run the same study again to resume it"):
         go_on(study_file, 8, objective)
@@ -312,7 +312,7 @@ def test_a_disk_that_is_really_full(tmp_path):
         import slayr_py as sl
         from ConfigSpace import ConfigurationSpace
         plane = ConfigurationSpace({{"x": (-5.0, 10.0), "y": (0.0, 15.0)}})
-        sl.study.evaluation.RETRY_SECONDS = (0.0,)
+        sl.study.run.evaluation.RETRY_SECONDS = (0.0,)
         calls = []
         def objective(config):
             calls.append(config["x"])

@@ -15,7 +15,7 @@ from testing_processes import exit_code
 
 from slayr_py.cli.objective import command_objective
 from slayr_py.errors import NotFiniteError, ObjectiveError
-from slayr_py.study.objective import evaluate
+from slayr_py.study.run.objective import evaluate
 from slayr_py.study.storage.attributes import FAILURE_KEY
 
 

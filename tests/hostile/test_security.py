@@ -33,7 +33,7 @@ FORBIDDEN_CALLS = {
 PROCESSES = {"Parallel", "delayed"}
 """Names of joblib that start processes; what they exchange is pickled, and never read from a file or a network."""
 RUNS = {"subprocess.run", "subprocess.Popen", "subprocess.call", "subprocess.check_call", "subprocess.check_output"}
-IMPORTS = {"slayr_py/__init__.py", "slayr_py/cli/objective.py"}
+IMPORTS = {"slayr_py/__init__.py", "slayr_py/cli/app.py", "slayr_py/cli/objective.py"}
 """Files that import a module by name: the package's own modules, and the objective of a configuration file."""
 
 

@@ -54,7 +54,7 @@ def test_functions_interpolate_between_anchors_with_their_conditional_mean(poste
     new = uniform(encoder, 10, rng)
     drawn = draw_functions(posterior, anchors, 3, rng)
     (expansion,) = drawn.expansions
-    predictor = posterior.predictor_of_rows(posterior.parts_of(3)[0][1])
+    predictor = posterior.predictor(3)
     mean, covariance = predictor.joint_moments(anchors.concatenate(new))
     values = expansion(anchors.concatenate(new))
     for f, m, K in zip(values, mean, covariance, strict=True):
@@ -88,7 +88,7 @@ def test_functions_of_a_stack_come_from_its_parts_by_weight(posterior):
     again = sl.GaussianProcess(SQUARE, "MAT32", inducing=20).fit(
         posterior.train, posterior.targets.y, method="laplace", seed=1
     )
-    stack = sl.StackedPosterior([again, other], [0.75, 0.25])
+    stack = sl.Posterior.stack([again, other], [0.75, 0.25])
     rng = np.random.default_rng(1)
     drawn = draw_functions(stack, uniform(stack.encoder, 16, rng), 40, rng)
     assert [len(one.weights) for one in drawn.expansions] == [30, 10]

@@ -60,7 +60,7 @@ def test_against_refits(kernel, space, draws):
     z_pit = []
     for i in range(0, N, 2):
         left = np.delete(np.arange(N), i)
-        data = gp.stan_data(points[left], standardised[left], points[[i]])
+        data = gp.model.stan_data(points[left], standardised[left], points[[i]])
         refit = run(compiled(gp.kernel.program), data, FitOptions(**OPTIONS), seed=10 + i).variables
         sd = np.hypot(refit["f_sd"], refit["sigma_n"])[..., 0]
         held_out = norm.pdf(y[i], posterior.y_mean + posterior.y_sd * refit["f_mean"][..., 0], posterior.y_sd * sd)

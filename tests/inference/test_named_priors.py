@@ -8,6 +8,7 @@ from ConfigSpace import ConfigurationSpace
 from testing_spaces import conditional_space, mixed_space
 
 import slayr_py as sl
+from slayr_py.inference import Model
 from slayr_py.kernels import Matern
 from slayr_py.space import Encoder
 
@@ -70,7 +71,7 @@ def test_vector_defaults_and_other_families():
     tree = sl.GaussianProcess(conditional_space(), "hierarchical", priors)
     names = next(h.labels for h in tree.hyperparameters if h.name == "rho")
     assert tree.priors["rho"].a == tuple(5.0 if name == "degree" else 2.0 for name in names)
-    assert sl.GaussianProcess.fromdict(tree.asdict()).priors == tree.priors
+    assert Model.fromdict(tree.model.asdict()).priors == tree.priors
 
 
 def test_entries_of_an_expression_that_do_not_exist_are_named():

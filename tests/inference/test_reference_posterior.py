@@ -23,8 +23,8 @@ from slayr_py.inference.sampling.options import FitOptions
 from slayr_py.inference.sampling.programs import compiled
 from slayr_py.inference.sampling.run import run
 from slayr_py.kernels import FrequencyModulated, Hyperparameter, Matern
-from slayr_py.kernels.contracts import COMBINATIONS, FM_GP, MODULATORS
 from slayr_py.kernels.hyperparameters import MEAN
+from slayr_py.kernels.mixed.contract import COMBINATIONS, FM_GP, MODULATORS
 
 pytestmark = pytest.mark.stan
 

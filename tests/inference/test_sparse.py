@@ -10,10 +10,9 @@ from scipy.stats import multivariate_normal
 import slayr_py as sl
 from slayr_py.acquisition import suggest
 from slayr_py.errors import DataError
-from slayr_py.inference.marginal import ExactMarginal
 from slayr_py.inference.model import Model
-from slayr_py.inference.sparse import JITTER, SparseMarginal, inducing_rows
-from slayr_py.inference.sparse_posterior import SparsePosterior
+from slayr_py.inference.modes.marginal import ExactMarginal
+from slayr_py.inference.modes.sparse_bound import JITTER, SparseMarginal, inducing_rows
 from slayr_py.kernels import Hierarchical
 from slayr_py.space import Encoder
 
@@ -47,8 +46,8 @@ def dense(sparse, model, theta):
 @pytest.mark.parametrize("expression", EXPRESSIONS)
 def test_bound_is_that_of_dense_algebra(expression):
     sparse, exact, model = marginals(expression)
-    z = np.random.default_rng(2).normal(size=sparse.scores.size) / 2
-    theta = sparse.scores.theta(z[None])
+    z = np.random.default_rng(2).normal(size=sparse.coordinates.size) / 2
+    theta = sparse.coordinates.theta(z[None])
     own, cross, noise, variances = dense(sparse, model, theta)
     Q = cross @ np.linalg.solve(own, cross.T)
     low_rank = multivariate_normal(np.full(60, theta["mu"][0]), Q + noise * np.eye(60)).logpdf(sparse._y)
@@ -62,7 +61,7 @@ def test_bound_is_that_of_dense_algebra(expression):
 @pytest.mark.parametrize("expression", EXPRESSIONS)
 def test_gradient_is_that_of_differences(expression):
     sparse, _, _ = marginals(expression)
-    z = np.random.default_rng(3).normal(size=sparse.scores.size) / 2
+    z = np.random.default_rng(3).normal(size=sparse.coordinates.size) / 2
     steps = 1e-5 * np.eye(len(z))
     expected = [(sparse(z + step).value - sparse(z - step).value) / 2e-5 for step in steps]
     np.testing.assert_allclose(sparse(z).gradient, expected, rtol=1e-5, atol=1e-4)
@@ -70,8 +69,8 @@ def test_gradient_is_that_of_differences(expression):
 
 def test_gradient_keeps_its_digits_where_the_inducing_covariance_is_nearly_singular():
     sparse, _, _ = marginals("SE", n=300, m=60)
-    z = np.zeros(sparse.scores.size)
-    z[sparse.scores.place("lengthscale")] = 3.0  # length-scales of about 6 on the unit square
+    z = np.zeros(sparse.coordinates.size)
+    z[sparse.coordinates.place("lengthscale")] = 3.0  # length-scales of about 6 on the unit square
     steps = 1e-4 * np.eye(len(z))
     expected = [(sparse(z + step).value - sparse(z - step).value) / 2e-4 for step in steps]
     np.testing.assert_allclose(sparse(z).gradient, expected, rtol=1e-3, atol=1e-3)
@@ -79,7 +78,7 @@ def test_gradient_keeps_its_digits_where_the_inducing_covariance_is_nearly_singu
 
 def test_all_points_as_inducing_points_give_the_exact_likelihood():
     sparse, exact, _ = marginals("MAT32", m=60)
-    z = np.zeros(sparse.scores.size)
+    z = np.zeros(sparse.coordinates.size)
     # The jitter of 1e-8 is far below the noise variance of 3e-4.
     assert sparse(z).likelihood == pytest.approx(exact(z).likelihood, rel=1e-4)
     np.testing.assert_allclose(sparse(z).gradient, exact(z).gradient, rtol=1e-2, atol=1e-2)
@@ -89,8 +88,8 @@ def test_all_points_as_inducing_points_give_the_exact_likelihood():
 @pytest.mark.parametrize("expression", ["SE", "LIN + MAT52"])
 def test_predictions_are_those_of_the_variational_posterior(expression):
     sparse, _, model = marginals(expression)
-    z = np.random.default_rng(4).normal(size=sparse.scores.size) / 2
-    theta = sparse.scores.theta(z[None])
+    z = np.random.default_rng(4).normal(size=sparse.coordinates.size) / 2
+    theta = sparse.coordinates.theta(z[None])
     new = model.encoder.encode(Encoder(SQUARE).sobol(7, 3))
     own, cross, noise, _ = dense(sparse, model, theta)
     factor, weights = sparse.pseudo_factor(theta)
@@ -114,7 +113,7 @@ def test_inducing_points_are_distinct_configurations():
 
 
 @pytest.fixture(scope="module")
-def fitted() -> SparsePosterior:
+def fitted() -> sl.Posterior:
     X, y = data(400)
     return sl.GaussianProcess(SQUARE, inducing=30).fit(X, 10 + 5 * y, draws=25)
 
@@ -155,11 +154,16 @@ def test_the_same_seed_gives_the_same_fit():
     one, two = (sl.GaussianProcess(SQUARE, "SE", inducing=10).fit(X, y, method="map", seed=3) for _ in range(2))
     np.testing.assert_array_equal(one.predict(X).mean, two.predict(X).mean)
     assert one.n_draws == 1
-    assert not np.array_equal(one.inducing.columns, sl_inducing(X, y, seed=4))
+    assert not np.array_equal(one.parts[0].factorisation.support.columns, sl_inducing(X, y, seed=4))
 
 
 def sl_inducing(X, y, seed):
-    return sl.GaussianProcess(SQUARE, "SE", inducing=10).fit(X, y, method="map", seed=seed).inducing.columns
+    return (
+        sl.GaussianProcess(SQUARE, "SE", inducing=10)
+        .fit(X, y, method="map", seed=seed)
+        .parts[0]
+        .factorisation.support.columns
+    )
 
 
 def test_larger_values_can_be_better():
@@ -175,14 +179,14 @@ def test_what_a_sparse_fit_lacks_is_refused(fitted, call, tmp_path):
         getattr(fitted, call)()
     with pytest.raises(DataError, match="saved form"):
         fitted.save(tmp_path)
-    with pytest.raises(DataError, match="NumPy only"):
+    with pytest.raises(DataError, match="prediction by engine='stan'"):
         fitted.predict([{"x": 0.1, "z": 0.2}], engine="stan")
     with pytest.raises(DataError, match="components"):
         fitted.components([{"x": 0.1, "z": 0.2}])
 
 
 def test_other_models_are_refused():
-    with pytest.raises(DataError, match="'hierarchical' is no expression"):
+    with pytest.raises(DataError, match="'hierarchical' cannot be part of an expression"):
         sl.GaussianProcess(SQUARE, Hierarchical(), inducing=10)
     with pytest.raises(DataError, match="warp"):
         sl.GaussianProcess(SQUARE, "SE", warp="log", inducing=10)
@@ -194,7 +198,7 @@ def test_other_models_are_refused():
 
 
 def test_it_can_be_a_part_of_a_stack(fitted):
-    stacked = sl.StackedPosterior([fitted, fitted], weights=[0.5, 0.5])
+    stacked = sl.Posterior.stack([fitted, fitted], weights=[0.5, 0.5])
     X = data(5, seed=3)[0]
     np.testing.assert_allclose(stacked.predict(X).mean, fitted.predict(X).mean, rtol=1e-9)
     moments = stacked.predictor(20).moments(fitted.encoder.encode(X))

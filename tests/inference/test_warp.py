@@ -9,7 +9,8 @@ from scipy.integrate import quad
 from scipy.stats import norm
 
 import slayr_py as sl
-from slayr_py.inference.prediction import Latent, Prediction, Predictor
+from slayr_py.inference.prediction.distribution import Latent, Prediction
+from slayr_py.inference.prediction.predictor import KernelPredictor
 from slayr_py.inference.warp import log_slope, unwarped, unwarped_moments, warped
 from slayr_py.space import Encoder
 
@@ -51,7 +52,9 @@ def test_moments_in_the_units_of_the_targets(mean, sd, a):
 def latent(warp, y_sd=3.0):
     rng = np.random.default_rng(3)
     sigma_n = np.linspace(0.1, 0.6, 40)
-    return Latent(rng.normal(size=(40, 5)), 0.1 + rng.random((40, 5)), warp, y_mean=2.0, y_sd=y_sd, sigma_n=sigma_n)
+    mean = rng.normal(size=(40, 5))
+    sd = 0.1 + rng.random((40, 5))
+    return Latent(mean, sd, warp, y_mean=2.0, y_sd=y_sd, sigma_n=sigma_n, jitter=np.zeros(40))
 
 
 @pytest.mark.parametrize("y_sd", [3.0, -3.0], ids=["minimised", "maximised"])
@@ -128,7 +131,7 @@ def test_the_linearised_predictor_has_the_moments_and_gradients_of_the_tangent()
     draws = {"mu": np.zeros(3), "sigma_f": np.ones(3), "sigma_n": np.full(3, 0.1), "warp": warp}
     draws["lengthscale"] = np.full((3, 2), 0.5)
     y = rng.normal(size=12)
-    raw = Predictor(sl.kernels.Matern(), train, y, draws)
+    raw = KernelPredictor(sl.kernels.Matern(), train, y, draws)
     tangent = raw.linearised(best)
     mean, variance = raw.moments(new)
     slope = np.exp(-log_slope(np.array(best), warp))[:, None]
@@ -136,7 +139,7 @@ def test_the_linearised_predictor_has_the_moments_and_gradients_of_the_tangent()
     np.testing.assert_allclose(tangent.moments(new)[1], slope**2 * variance)
     # The targets of each draw are its transformed ones.
     plain = {name: values[:1] for name, values in draws.items() if name != "warp"}
-    alone = Predictor(sl.kernels.Matern(), train, warped(y, warp[0]), plain)
+    alone = KernelPredictor(sl.kernels.Matern(), train, warped(y, warp[0]), plain)
     np.testing.assert_allclose(alone.moments(new)[0][0], mean[0])
     h = 1e-6
     moments = tangent.moments_with_gradient(new)

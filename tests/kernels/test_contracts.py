@@ -8,8 +8,10 @@ import pytest
 from testing_kernels import CASES, random_points
 
 import slayr_py as sl
-from slayr_py.kernels import Hyperparameter
-from slayr_py.kernels.contracts import CONTRACTS, FM_GP, LENGTHS, MATERN_GP
+from slayr_py.kernels import Hyperparameter, program_contracts
+from slayr_py.kernels.contracts import LENGTHS
+from slayr_py.kernels.matern import MATERN_GP
+from slayr_py.kernels.mixed.contract import FM_GP
 from slayr_py.space import Encoder
 
 
@@ -95,7 +97,7 @@ def test_wrong_hyperparameters_are_named(h, message):
 
 
 def test_a_length_or_a_condition_is_an_integer_of_the_data():
-    for contract in CONTRACTS.values():
+    for contract in program_contracts().values():
         scalars = {entry.name for entry in contract.entries if entry.type == "int" and not entry.shape}
         for variable in (*contract.entries, *contract.parameters):
             assert {axis for axis in variable.shape if not axis.isdigit()} | set(variable.when) <= scalars | set(

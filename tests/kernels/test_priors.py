@@ -8,7 +8,7 @@ from scipy.stats import beta, dirichlet, gamma, halfnorm, invgamma, kstest, logn
 from testing_spaces import mixed_space
 
 import slayr_py as sl
-from slayr_py.kernels.priors import fixed, prior_from_dict
+from slayr_py.kernels.priors import fixed_prior, prior_from_dict
 from slayr_py.space import Encoder
 
 
@@ -74,7 +74,7 @@ def test_data_of_generalized_gamma_families(prior, distribution):
     [(2.0, "real", sl.Normal(2.0, 0.0)), ([1.0, 2.0], "positive", sl.LogNormal([0.0, np.log(2.0)], 0.0))],
 )
 def test_a_number_fixes_a_hyperparameter(value, support, wanted):
-    assert fixed(value, support) == wanted and wanted.is_fixed((2,)).all()
+    assert fixed_prior(value, support) == wanted and wanted.is_fixed((2,)).all()
     assert sl.LogNormal(0, [0.0, 1.0]).is_fixed((2,)).tolist() == [True, False]
     assert not sl.Beta(1, 1).is_fixed(()) and not sl.Gamma(1, 1).is_fixed((3,)).any()
 
@@ -116,9 +116,9 @@ def test_log_densities_outside_the_support():
 @pytest.mark.parametrize(
     ("make", "words"),
     [
-        (lambda: fixed(0.5, "unit interval"), "cannot be fixed to 0.5"),
-        (lambda: fixed(-1, "positive"), "cannot be fixed to -1"),
-        (lambda: fixed("wide", "positive"), "neither a prior nor a number"),
+        (lambda: fixed_prior(0.5, "unit interval"), "cannot be fixed to 0.5"),
+        (lambda: fixed_prior(-1, "positive"), "cannot be fixed to -1"),
+        (lambda: fixed_prior("wide", "positive"), "neither a prior nor a number"),
         (lambda: sl.Gamma(0, 1), "shape must be positive"),
         (lambda: sl.LogNormal(0, -1), "sigma must be positive"),
         (lambda: sl.Normal(np.inf, 1), "mu must be finite"),

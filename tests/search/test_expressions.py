@@ -14,7 +14,7 @@ from testing_spaces import mixed_space, plain_space
 
 from slayr_py.errors import DataError
 from slayr_py.kernels import Composite
-from slayr_py.kernels.expression import Leaf, Product, Sum, canonical, leaves, parse, spell
+from slayr_py.kernels.expressions import Leaf, Product, Sum, canonical, leaves, parse, spell
 from slayr_py.search.expressions import P_LEAF, base_leaves, expansions, log_prior, sample_expression
 from slayr_py.space import Encoder
 

@@ -8,8 +8,8 @@ from ConfigSpace import ConfigurationSpace
 from scipy.stats import norm
 
 from slayr_py.inference.model import Model
-from slayr_py.inference.scores import Scores
-from slayr_py.kernels.expression import parse
+from slayr_py.inference.modes.normal_coordinates import NormalCoordinates
+from slayr_py.kernels.expressions import parse
 from slayr_py.search.inheritance import Parent, starts
 
 SQUARE = ConfigurationSpace({"x": (0.0, 1.0), "z": (0.0, 1.0)})
@@ -17,7 +17,7 @@ SQUARE = ConfigurationSpace({"x": (0.0, 1.0), "z": (0.0, 1.0)})
 
 def begin(expression, count=3, parent=None, peaks=None, seed=1):
     model = Model(SQUARE, expression)
-    scores = Scores(model.hyperparameters)
+    scores = NormalCoordinates(model.hyperparameters)
     found = starts(model, scores, count, seed, peaks or {}, parent)
     return found, scores, [dict(zip(scores.entries, z, strict=True)) for z in found]
 
@@ -25,7 +25,7 @@ def begin(expression, count=3, parent=None, peaks=None, seed=1):
 def parent_of(expression, seed=7):
     """Return a parent with random scores, and the scores by name and label."""
     model = Model(SQUARE, expression)
-    scores = Scores(model.hyperparameters)
+    scores = NormalCoordinates(model.hyperparameters)
     z = np.random.default_rng(seed).normal(size=scores.size)
     nested = {}
     for (name, label), value in zip(scores.entries, z, strict=True):

@@ -38,7 +38,7 @@ def test_the_wave_is_found(found):
     assert "PER" in found.best.expression
     without = found.table[~found.table["expression"].str.contains("PER")]
     assert found.table["best"].iloc[-1] > without["laplace"].max() + 5
-    theta = found._fits[found.best.expression].theta
+    theta = found.fits[found.best.expression].theta
     assert 4 * theta["period"][0] == pytest.approx(0.5, rel=0.02)
 
 
@@ -92,7 +92,7 @@ def test_an_interrupted_search_is_a_result(found, monkeypatch):
 def test_what_is_proposed_again_costs_nothing(monkeypatch):
     def stubborn(task):
         for leaf in (*task.base, *task.base):
-            yield [Candidate.of(leaf), Candidate.of(leaf)]
+            yield [Candidate(leaf), Candidate(leaf)]
 
     monkeypatch.setitem(kernel_search.STRATEGIES, "greedy", stubborn)
     result = quick().run(*series(20), progress=False)
@@ -138,14 +138,12 @@ def test_every_strategy_resumes_where_it_stopped(strategy):
     pd.testing.assert_frame_equal(resumed.table.drop(columns="seconds"), whole.table.drop(columns="seconds"))
 
 
-def test_the_document_as_printed_is_an_option():
-    configs, y = series(30)
-    search = quick(strategy="generative", restarts=1, argmax=True, printed_policy=True)
-    result = search.run(configs, y, progress=False)
-    assert len(result.table) <= 12
-    assert search.updated(budget=5).strategy_options == {"argmax": True, "printed_policy": True}
-    with pytest.raises(DataError, match="argmaxx"):
-        quick(strategy="generative", argmaxx=True)
+def test_options_of_the_strategy():
+    search = quick(strategy="generative", restarts=1, draws=50)
+    assert len(search.run(*series(30), progress=False).table) == 12
+    assert search.updated(budget=5).strategy_options == {"draws": 50}
+    with pytest.raises(DataError, match="drawss"):
+        quick(strategy="generative", drawss=50)
 
 
 def test_given_expressions_are_fitted_first():
@@ -160,7 +158,7 @@ def test_priors_of_the_scalars_can_be_chosen(tmp_path):
     configs, y = series(20)
     narrow = {"sigma_n": sl.LogNormal(-0.5, 0.01)}
     result = quick(budget=3, priors=narrow).run(configs, y, progress=False)
-    theta = result._fits[result.best.expression].theta
+    theta = result.fits[result.best.expression].theta
     assert theta["sigma_n"][0] == pytest.approx(np.exp(-0.5), rel=0.05)
     result.save(tmp_path / "search.json")
     assert load(tmp_path / "search.json").search.priors == narrow
@@ -232,7 +230,7 @@ def test_mixed_spaces_have_leaves_of_single_parameters():
         ({"budget": 2}, "budget=2 is smaller than the number of base kernels, 3"),
         ({"max_leaves": 100}, "max_leaves"),
         ({"restarts": 0}, "restarts"),
-        ({"argmax": True}, "takes no option 'argmax'"),
+        ({"draws": 50}, "takes no option 'draws'"),
     ],
 )
 def test_illegal_settings_are_named(options, text):
@@ -294,8 +292,20 @@ def test_given_kernels_are_base_kernels(tmp_path):
     for strategy in ("random", "model", "generative"):
         other = KernelSearch(SQUARE, base=["SE"], budget=4, given=given, restarts=1, strategy=strategy)
         assert len(other.run(configs, y, progress=False).table) >= 4
-    assert result.resume(budget=9, progress=False).table["fit"].iloc[-1] == 9
-    with pytest.raises(DataError, match="given kernels"):
-        result.save(tmp_path / "x.json")
+    result.save(tmp_path / "x.json")
+    loaded = load(tmp_path / "x.json")
+    again = loaded.resume(budget=9, progress=False).table
+    pd.testing.assert_frame_equal(
+        again.drop(columns="seconds"), result.resume(9, progress=False).table.drop(columns="seconds")
+    )
     with pytest.raises(DataError):
         KernelSearch(LINE, base=["SE"], given=given)
+
+
+def test_kernels_of_the_user_cannot_be_saved(tmp_path):
+    from testing_kernels import Learned
+
+    search = KernelSearch(SQUARE, base=["SE"], budget=4, given={"OWN": Learned()}, restarts=1, single=False)
+    result = search.run(Encoder(SQUARE).sobol(10, 1), np.arange(10.0), progress=False)
+    with pytest.raises(DataError, match=r"\['OWN'\] are not kernels of slayr_py"):
+        result.save(tmp_path / "x.json")

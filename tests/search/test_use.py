@@ -10,7 +10,7 @@ from testing_fits import QUICK
 
 import slayr_py as sl
 from slayr_py.errors import DataError
-from slayr_py.inference.replay import replay_folder
+from slayr_py.inference import replay
 from slayr_py.search import KernelSearch, SearchResult
 
 LINE = ConfigurationSpace({"x": (0.0, 4.0)})
@@ -25,10 +25,10 @@ def found() -> SearchResult:
 
 @pytest.mark.stan
 def test_the_best_kernel_is_fitted_and_replayed(found, tmp_path):
-    posterior = sl.GaussianProcess(LINE, kernel=found.best).fit(found._train, found._y, **QUICK)
+    posterior = sl.GaussianProcess(LINE, kernel=found.best).fit(found.train, found.y, **QUICK)
     assert posterior.kernel.expression == found.best.expression
     posterior.save(tmp_path)
-    assert replay_folder(tmp_path)[1].identical
+    assert replay(tmp_path).identical
 
 
 @pytest.mark.stan

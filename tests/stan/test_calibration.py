@@ -40,7 +40,7 @@ def mixed_space() -> ConfigurationSpace:
 def calibration(gp, n, **options):
     """Calibrate with n points observed twice and one new point."""
     *observed, new = gp.encoder.sobol(n + 1, 1)
-    return calibrate(gp, [*observed, *observed, new], REPLICATIONS, DRAWS, warmup=200, **options)
+    return calibrate(gp.model, [*observed, *observed, new], REPLICATIONS, DRAWS, warmup=200, **options)
 
 
 @pytest.fixture
@@ -105,9 +105,9 @@ def test_replications_depend_on_their_number_alone():
     gp = sl.GaussianProcess(ConfigurationSpace({"x": (0.0, 1.0)}))
     configs = gp.encoder.sobol(4, 0)
     counts = []
-    whole = calibrate(gp, configs, 3, 9, seed=5, progress=counts.append)
+    whole = calibrate(gp.model, configs, 3, 9, seed=5, progress=counts.append)
     assert counts == [1, 2, 3] and whole.ranks.to_numpy().min() >= 0 and whole.ranks.to_numpy().max() <= 9
-    rest = calibrate(gp, configs, 2, 9, seed=5, first=1, program=compiled("matern_gp"))
+    rest = calibrate(gp.model, configs, 2, 9, seed=5, first=1, program=compiled("matern_gp"))
     assert rest.ranks.to_numpy().tolist() == whole.ranks[1:].to_numpy().tolist()
 
 
@@ -122,4 +122,4 @@ def test_replications_depend_on_their_number_alone():
 def test_too_little_to_calibrate(n, replications, draws, message):
     gp = sl.GaussianProcess(ConfigurationSpace({"x": (0.0, 1.0)}))
     with pytest.raises(sl.DataError, match=message):
-        calibrate(gp, gp.encoder.sobol(n, 0), replications, draws)
+        calibrate(gp.model, gp.encoder.sobol(n, 0), replications, draws)

@@ -10,9 +10,11 @@ from pathlib import Path
 import pytest
 
 from slayr_py.inference.sampling.programs import program_folder, program_names
-from slayr_py.kernels.contracts import CONTRACTS, QUANTITIES
+from slayr_py.kernels import program_contracts
+from slayr_py.kernels.contracts import QUANTITIES
 from slayr_py.toolchain import ensure_cmdstan
 
+CONTRACTS = program_contracts()
 ROOT = Path(__file__).resolve().parents[2]
 
 

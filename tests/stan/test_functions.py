@@ -14,7 +14,7 @@ from scipy.linalg import cho_solve, solve_triangular
 from scipy.special import gammaln
 from scipy.stats import beta as beta_distribution, multivariate_normal, norm
 
-from slayr_py.inference.likelihood import probit_targets
+from slayr_py.inference.modes.likelihood import probit_targets
 from slayr_py.inference.sampling.programs import program_folder
 from slayr_py.inference.sampling.run import generate
 from slayr_py.inference.warp import log_slope, unwarped, warped

@@ -68,7 +68,7 @@ class Case:
         self.errors = np.random.default_rng(seed).uniform(0.1, 0.4, n) if name in WARPED else np.zeros(n)
         if name.endswith(", probit"):
             self.y = np.where(self.y < 0, -1.0, 1.0)
-        self.data = self.gp.stan_data(self.train, self.y, self.new, y_sd=self.errors)
+        self.data = self.gp.model.stan_data(self.train, self.y, self.new, y_sd=self.errors)
         self.program = readable(kernel.program) if likelihood == "readable" else compiled(kernel.program)
         self.shapes = {h.name: h.shape for h in self.gp.hyperparameters}
         self.sizes = {name: int(np.prod(shape)) for name, shape in self.shapes.items()}
@@ -172,7 +172,7 @@ class Case:
         return value + self.log_likelihood(theta)
 
     def log_likelihood(self, theta):
-        if self.gp.likelihood == "probit":
+        if self.gp.model.likelihood == "probit":
             return probit_marginal(self.y, self.gram(self.train, self.train, theta), theta["mu"])
         normal = multivariate_normal(np.full(len(self.y), theta["mu"]), self.covariance(theta))
         return normal.logpdf(self.targets(theta)) + self.log_slope(theta).sum()
@@ -188,7 +188,7 @@ class Case:
 
     def covariance(self, theta):
         known = self.errors * np.exp(self.log_slope(theta))
-        noise = theta["sigma_n"] ** 2 + self.gp.noise_floor**2 + known**2
+        noise = theta["sigma_n"] ** 2 + self.gp.model.noise_floor**2 + known**2
         return self.gram(self.train, self.train, theta) + np.diag(noise * np.ones(len(self.y)))
 
     def stan_log_density(self, points, **data):
@@ -338,7 +338,7 @@ def test_a_covariance_that_is_not_positive_definite_has_density_0(name):
     """One such point must not end a call that evaluates many."""
     case = Case(name)
     case.train = case.train[np.zeros(7, dtype=int)]  # all points coincide, and the noise vanishes
-    case.data = case.gp.stan_data(case.train, case.y, case.new) | {"noise_floor": 0.0}
+    case.data = case.gp.model.stan_data(case.train, case.y, case.new) | {"noise_floor": 0.0}
     z = np.zeros(case.n_coordinates)
     z[list(case.sizes).index("sigma_n")] = -1e4
     points = np.stack([z, np.zeros(case.n_coordinates)])

@@ -22,8 +22,7 @@ from slayr_py.study import (
     minimize,
     posterior_of,
     proposal,
-    replay_parts,
-    replay_trial,
+    replay,
     suggestion_table,
 )
 from slayr_py.study.storage.attributes import FIT_KEY, START_KEY, SUGGESTION_KEY
@@ -86,17 +85,15 @@ def test_every_part_is_recorded(study):
 @pytest.mark.stan
 def test_fits_are_replayed_part_by_part(study):
     for number in (4, 6):
-        assert all(again.identical for _, again in replay_parts(study, number))
-    assert [record["kernel"]["name"] for record, _ in replay_parts(study, 4)] == ["matern", "composite"]
-    with pytest.raises(DataError, match=r"stack of 2 fits: use slayr_py.study.replay_parts"):
-        replay_trial(study, 6)
+        assert all(again.identical for again in replay(study, number))
+    assert [again.record["kernel"]["name"] for again in replay(study, 4)] == ["matern", "composite"]
 
 
 @pytest.mark.stan
 def test_posterior_of_a_suggestion(study):
     posterior = posterior_of(study, 6)
     record = suggestion(study.trials[6])
-    assert isinstance(posterior, sl.StackedPosterior)
+    assert posterior.is_stack
     assert posterior.weights.tolist() == [part["weight"] for part in record["stack"]["parts"]]
     centre, _ = posterior.predict([study.trials[6].params]).centre_and_spread()
     assert float(centre[0]) == pytest.approx(record["predicted"]["mean"], rel=1e-6)
@@ -116,7 +113,7 @@ def test_the_command_line_shows_and_replays_every_part(study, url, slayr):
 def test_the_recommendation_of_a_study_without_its_sampler(study, url):
     result = sl.study.Result(study, plane())
     assert result.recommended.number in range(7)  # fits the recorded models to all trials
-    sampler = StanGPSampler(plane(), sl.stack(KERNELS), seed=3, chains=2, warmup=100, draws=50)
+    sampler = StanGPSampler(plane(), kernel=sl.stack(KERNELS), seed=3, chains=2, warmup=100, draws=50)
     posterior = sampler.fit(optuna.load_study(study_name="s", storage=url, sampler=sampler))
     assert posterior.weights.index.tolist() == NAMES and len(posterior.train) == 7
 
@@ -190,7 +187,9 @@ def test_other_directions_failures_and_batches(plane, quick, options):
     assert batch[0].params != batch[1].params
     record = suggestion(study.trials[4])
     assert "success" in record["conditions"] and 0 < record["feasible"] < 1
-    assert pickle.loads(pickle.dumps(study.sampler)).kernel.options() == study.sampler.kernel.options()
+    assert (
+        pickle.loads(pickle.dumps(study.sampler)).kernel.options() == study.sampler.strategy.surrogate.kernel.options()
+    )
 
 
 @pytest.mark.stan
@@ -206,7 +205,7 @@ def test_weights_of_modes(plane, quick):
 def test_only_parts_with_a_weight_are_continued_if_the_error_is_large(plane, monkeypatch):
     monkeypatch.setattr(proposal, "LARGEST_ERROR", 1e-6)
     monkeypatch.setattr(loop_fits, "failure", lambda *_: None)
-    monkeypatch.setattr("slayr_py.inference.stacking.posterior.stacking_weights", lambda elpd: np.array([0.0, 1.0]))
+    monkeypatch.setattr("slayr_py.inference.mixture.stacking_weights", lambda elpd: np.array([0.0, 1.0]))
     study = advance(create_study(plane, kernel=sl.stack(KERNELS), **NUTS), 5)
     first, second = suggestion(study.trials[4])["stack"]["parts"]
     assert not any("Monte Carlo" in str(one["why"]) for one in first["fit"]["abandoned"])
@@ -214,10 +213,10 @@ def test_only_parts_with_a_weight_are_continued_if_the_error_is_large(plane, mon
     assert second["fit"]["draws"] > first["fit"]["draws"]
 
 
-def test_conditions_have_the_first_kernel_and_options_apply_to_all(plane):
-    sampler = StanGPSampler(plane, sl.stack(["matern", "RQ"]), priors={"rq_alpha": sl.LogNormal(1, 1)})
-    assert sampler._proposer.conditions.kernel.name == "matern"
-    assert [part.priors["sigma_n"] for part in sampler.gp.parts] == [sl.LogNormal(-4.0, 0.5)] * 2
-    assert sampler.gp.parts[1].priors["rq_alpha"] == sl.LogNormal(1, 1)
+def test_models_of_feasibility_have_the_first_kernel_and_options_apply_to_all(plane):
+    sampler = StanGPSampler(plane, kernel=sl.stack(["matern", "RQ"]), priors={"rq_alpha": sl.LogNormal(1, 1)})
+    assert sampler.strategy.proposer.feasibility.kernel.name == "matern"
+    assert [part.priors["sigma_n"] for part in sampler.strategy.surrogate.gp.parts] == [sl.LogNormal(-4.0, 0.5)] * 2
+    assert sampler.strategy.surrogate.gp.parts[1].priors["rq_alpha"] == sl.LogNormal(1, 1)
     with pytest.raises(DataError, match="needs a declared space"):
         StanGPSampler(kernel=sl.stack(["matern"]))

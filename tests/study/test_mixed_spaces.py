@@ -56,7 +56,7 @@ def test_every_configuration_is_valid_none_is_repeated_and_a_resumed_study_is_th
     assert {suggestion["kernel"] for suggestion in suggestions[4:]} == {kernel}
     recorded = whole.study.user_attrs[STUDY_KEY]["kernel"]
     assert recorded["name"] == kernel and recorded["chosen"] == "auto" and recorded["reason"] == reason
-    assert f"kernel={whole.study.sampler.kernel!r}" in repr(whole)
+    assert f"kernel={whole.study.sampler.strategy.surrogate.kernel!r}" in repr(whole)
     assert run("parts", 3, 5, 6).trials.equals(whole.trials)
 
 

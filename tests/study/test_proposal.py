@@ -11,8 +11,8 @@ from slayr_py.acquisition import ExpectedImprovement, suggest
 from slayr_py.errors import DataError, InferenceError
 from slayr_py.inference import GaussianProcess
 from slayr_py.study import ask, config_of, create_study, minimize, proposal
-from slayr_py.study.distributions import to_params
 from slayr_py.study.storage.attributes import START_KEY, SUGGESTION_KEY
+from slayr_py.study.storage.distributions import to_params
 
 
 def test_record_of_a_model_suggestion(plane, quick):

@@ -10,14 +10,15 @@ from optuna.trial import TrialState
 from testing_studies import bowl, suggestion
 
 from slayr_py.errors import DataError, InferenceError, SpaceError
-from slayr_py.study import StanGPSampler, ask, config_of, create_study, sampler
-from slayr_py.study.distributions import to_params
+from slayr_py.study import StanGPSampler, ask, config_of, create_study
+from slayr_py.study.model import design
+from slayr_py.study.storage.distributions import to_params
 from slayr_py.study.storage.trials import observations
 
 
 def test_the_tth_point_of_the_design_belongs_to_trial_t(plane):
     study = create_study(plane, n_initial=6, seed=3)
-    design = [to_params(config) for config in study.sampler.encoder.sobol(6, 3)]
+    design = [to_params(config) for config in study.sampler.strategy.encoder.sobol(6, 3)]
     trials = [ask(study) for _ in range(6)]  # none is finished, as with six workers
     assert [config_of(trial) for trial in trials] == design
     assert [suggestion(trial)["phase"] for trial in study.trials] == ["initial"] * 6
@@ -25,7 +26,7 @@ def test_the_tth_point_of_the_design_belongs_to_trial_t(plane):
 
 def test_a_small_discrete_design_is_not_evaluated_twice():
     space = ConfigurationSpace({"a": ["p", "q"], "b": [1, 2]})
-    design = create_study(space, n_initial=16, seed=0).sampler.design(0)
+    design = create_study(space, n_initial=16, seed=0).sampler.strategy.design.points(0)
     assert len(design) == 4 == len({repr(to_params(config)) for config in design})
 
 
@@ -60,8 +61,8 @@ def test_a_failed_fit_warns_and_falls_back_to_a_random_configuration(plane, monk
     def broken(*args, **options):
         raise InferenceError("chain 1 died")
 
-    monkeypatch.setattr(study.sampler.gp, "fit", broken)
-    monkeypatch.setattr(study.sampler.gp, "prepare", lambda progress: None)
+    monkeypatch.setattr(study.sampler.strategy.surrogate.gp, "fit", broken)
+    monkeypatch.setattr(study.sampler.strategy.surrogate.gp, "prepare", lambda progress: None)
     with pytest.warns(RuntimeWarning, match="trial 2: the fit failed.*chain 1 died"):
         trial = ask(study)
     record = suggestion(study.trials[2])
@@ -165,8 +166,10 @@ def test_complete_trials_that_never_asked_for_a_parameter_are_left_out_of_the_fi
     study.tell(partly, 0.0)
     study.add_trial(optuna.create_trial(value=0.0))  # by another sampler
     fitted = []
-    monkeypatch.setattr(study.sampler.gp, "prepare", lambda progress: None)
-    monkeypatch.setattr(study.sampler.gp, "fit", lambda configs, y, **options: fitted.append((len(configs), list(y))))
+    monkeypatch.setattr(study.sampler.strategy.surrogate.gp, "prepare", lambda progress: None)
+    monkeypatch.setattr(
+        study.sampler.strategy.surrogate.gp, "fit", lambda configs, y, **options: fitted.append((len(configs), list(y)))
+    )
     with pytest.warns(UserWarning, match="^trial 3 of study .* never asked for 'x', 'y': left out"):
         study.sampler.fit(study)
     study.sampler.fit(study)
@@ -253,7 +256,7 @@ def test_space_filling_points_are_not_repeated():
 def test_a_point_of_the_design_that_was_enqueued_is_not_repeated(quick):
     space = ConfigurationSpace(SMALL)
     study = create_study(space, n_initial=5, seed=1, **quick)
-    study.enqueue_trial(to_params(study.sampler.design(1)[2]))
+    study.enqueue_trial(to_params(study.sampler.strategy.design.points(1)[2]))
     for value in range(6):
         study.tell(ask(study), float(value))
     tried = [suggestion(trial)["config"] for trial in study.trials]
@@ -276,9 +279,9 @@ def test_a_trial_that_finishes_between_two_reads_is_not_repeated(monkeypatch):
 
         return reading
 
-    monkeypatch.setattr(sampler, "pending", finish_after(sampler.pending))
-    monkeypatch.setattr(sampler, "excluded", finish_after(sampler.excluded))
-    assert config_of(running) in study.sampler._unavailable(study, study.trials[0])
+    monkeypatch.setattr(design, "pending", finish_after(design.pending))
+    monkeypatch.setattr(design, "excluded", finish_after(design.excluded))
+    assert config_of(running) in study.sampler.strategy.design.unavailable(study, study.trials[0])
     assert len(reads) == 2
 
 

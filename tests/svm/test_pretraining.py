@@ -11,7 +11,7 @@ from sklearn.svm import SVC, SVR
 from slayr_py import DataError, SpaceError, svm
 from slayr_py.kernels import free
 from slayr_py.space import Encoder
-from slayr_py.svm import leave_one_out, pretraining
+from slayr_py.svm import leave_one_out, tuning
 
 
 def plane() -> ConfigurationSpace:
@@ -191,7 +191,7 @@ def test_messages_name_settings_at_the_edge_and_useless_data():
     y = np.random.default_rng(0).normal(size=len(configs))
     messages = " ".join(svm.pretrain(plane(), configs, y, machine="ridge").messages)
     assert "the best C, 0.1, is the smallest that was tried" in messages
-    assert "the machine hardly predicts the related data (leave-one-out error 1." in messages
+    assert "the machine explains little of the related data (leave-one-out error 1." in messages
     configs, y = related()
     assert not svm.pretrain(plane(), configs, y, **FIXED).messages
 
@@ -208,8 +208,8 @@ def test_a_fit_that_does_not_converge_is_a_row_without_a_number(monkeypatch):
 
 
 def test_a_machine_for_pairs_is_thinned(monkeypatch):
-    monkeypatch.setattr(pretraining, "_MOST_SUPPORT", 8)
-    monkeypatch.setattr("slayr_py.kernels.reweighting._MOST_FEATURES", 3)
+    monkeypatch.setattr(tuning, "_MOST_SUPPORT", 8)
+    monkeypatch.setattr("slayr_py.kernels.learned.reweighting._MOST_FEATURES", 3)
     configs, y = related(20)
     trained = svm.pretrain(plane(), configs, y, C=10.0, lengthscale=0.5, epsilon=0.001)
     whole = trained.table.iloc[0]
@@ -259,8 +259,8 @@ def test_seed_chooses_the_points_of_the_median_only():
 @pytest.mark.parametrize(
     ("changed", "message"),
     [
-        ({"y": [5.0] * 16}, "y is constant, 5: the related data teach nothing"),
-        ({"epsilon": 50.0}, r"no point has a weight: .* epsilon = 50 .* \(sd\(y\) = 2"),
+        ({"y": [5.0] * 16}, "y is constant, 5: a kernel cannot be learned from it"),
+        ({"epsilon": 50.0}, r"no point has a weight with epsilon = 50 .* \(sd\(y\) = 2"),
         ({"y": [1.0] * 15}, r"y has shape \(15,\) for 16 configurations"),
         ({"y": [1.0, math.nan] * 8}, r"y\[1\] is nan"),
         ({"y": [1.0, math.inf] * 8}, r"y\[1\] is inf"),

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
+from typing import Any, Literal
 
 import numpy as np
 
@@ -18,24 +18,69 @@ PARETO_K_LIMIT = 0.7
 CARRIED_ESS = 100.0
 """Smallest accepted effective number of draws of a posterior carried from an earlier fit."""
 
-_AT_LEAST = frozenset({"ess_bulk_min", "ess_tail_min", "ebfmi_min"})  # lower limits; the others are upper limits
-
 INFLUENTIAL = "leave-one-out is unreliable there; the posterior draws are not affected"
 """Meaning of a large tail shape of an observation."""
 
-_NUTS_MESSAGES = {
-    "rhat_max": "R-hat {value:.3f} > {limit:.3f}: the chains disagree; more warm-up",
-    "ess_bulk_min": "bulk ESS {value:.0f} < {limit:.0f}: more draws",
-    "ess_tail_min": "tail ESS {value:.0f} < {limit:.0f}: more draws",
-    "divergences": "{value} of {transitions} transitions diverged, more than {limit:.1f}: higher target_acceptance",
-    "max_treedepth_hits": "{value} of {transitions} transitions reached the largest tree: higher max_treedepth",
-    "ebfmi_min": "E-BFMI {value:.2f} < {limit}: more warm-up, or a tighter prior",
-}
-_APPROXIMATION_MESSAGES = {
-    "pareto_k": "Pareto k {value:.2f} > {limit}: the {method} approximation misses part of the posterior; use "
-    "method='nuts'",
-    "ess_bulk_min": "only {value:.0f} < {limit:.0f} effective draws of the {method} approximation: use method='nuts'",
-}
+Facts = Mapping[str, Any]
+"""Arguments of a run, with ``transitions`` of its chains and ``loo_pareto_k_limit`` of its leave-one-out densities."""
+
+
+@dataclass(frozen=True)
+class Check:
+    """A number of `Diagnostics` and its limit.
+
+    Attributes
+    ----------
+    name : str
+        Field of `Diagnostics`.
+    short : str
+        Name in tables in the terminal.
+    title : str
+        Name in messages and reports.
+    form : str
+        Format specification of the number.
+    side : {"<=", ">="}
+        Whether the limit is the largest or the smallest accepted number.
+    limit : callable
+        Maps the facts of a run to the limit.
+    advice : str
+        Meaning or remedy of a number outside its limit.
+    limit_form : str, optional
+        Format specification of the limit if it is not that of the number.
+    statement : str
+        Template of the message before the advice.
+    note : bool
+        Whether a number outside its limit is only noted, so that the fit does not fail.
+    """
+
+    name: str
+    short: str
+    title: str
+    form: str
+    side: Literal["<=", ">="]
+    limit: Callable[[Facts], float]
+    advice: str
+    limit_form: str | None = None
+    statement: str = "{title} {value} {beyond} {limit}"
+    note: bool = False
+
+    def passes(self, value: float, limit: float) -> bool:
+        """Return whether a number is within its limit; NaN is not."""
+        return value >= limit if self.side == ">=" else value <= limit
+
+    def message(self, value: float, limit: float, facts: Facts) -> str:
+        """Describe a number outside its limit: ``bulk ESS 31 < 50: more draws``."""
+        return f"{self.statement}: {self.advice}".format(
+            title=self.title,
+            value=format(value, self.form),
+            beyond="<" if self.side == ">=" else ">",
+            limit=format(limit, self.limit_form or self.form),
+            facts=facts,
+        )
+
+    def limit_text(self, limit: float) -> str:
+        """Describe the limit: ``ess_bulk >= 50``."""
+        return f"{self.short} {self.side} {limit:{self.limit_form or self.form}}{' (a note only)' if self.note else ''}"
 
 
 def rhat_limit(chains: int, ess: int) -> float:
@@ -57,9 +102,108 @@ def divergence_limit(transitions: int) -> float:
     return float(expected + 2 * np.sqrt(expected))
 
 
-def importance_ess_limit(draws: int, method: str) -> float:
-    """Return the smallest acceptable effective number of distinct draws after importance resampling."""
-    return CARRIED_ESS if method == "carried" else min(50.0, draws / 8)
+def _wanted_ess(facts: Facts) -> int:
+    return int(facts["ess"] or ESS_PER_CHAIN * facts["chains"])
+
+
+_ESS_BULK = Check("ess_bulk_min", "ess_bulk", "bulk ESS", ".0f", ">=", _wanted_ess, "more draws")
+
+CHAIN_CHECKS = (
+    Check(
+        "rhat_max",
+        "rhat",
+        "R-hat",
+        form=".3f",
+        side="<=",
+        limit=lambda run: rhat_limit(run["chains"], _wanted_ess(run)),
+        advice="the chains disagree; more warm-up",
+    ),
+    _ESS_BULK,
+    Check("ess_tail_min", "ess_tail", "tail ESS", ".0f", ">=", lambda run: _wanted_ess(run) / 2, "more draws"),
+    Check(
+        "divergences",
+        "div",
+        "divergences",
+        form="",
+        side="<=",
+        limit=lambda run: divergence_limit(run["transitions"]),
+        advice="higher target_acceptance",
+        limit_form=".1f",
+        statement="{value} of {facts[transitions]} transitions diverged, more than {limit}",
+    ),
+    Check(
+        "max_treedepth_hits",
+        "treedepth",
+        "tree depth hits",
+        form="",
+        side="<=",
+        limit=lambda run: 0,
+        advice="higher max_treedepth",
+        limit_form=".0f",
+        statement="{value} of {facts[transitions]} transitions reached the largest tree",
+    ),
+    Check(
+        "ebfmi_min", "ebfmi", "E-BFMI", ".2f", ">=", lambda run: EBFMI_LIMIT, "more warm-up, or a tighter prior", "g"
+    ),
+)
+"""Checks of Markov chains."""
+
+_PARETO_K = Check(
+    "pareto_k",
+    "pareto_k",
+    "Pareto k",
+    form=".2f",
+    side="<=",
+    limit=lambda run: PARETO_K_LIMIT,
+    advice="the {facts[method]} approximation misses part of the posterior; use method='nuts'",
+    limit_form="g",
+)
+
+INFLUENCE = Check(
+    "loo_pareto_k_max",
+    "k_loo",
+    "k_loo",
+    form=".2f",
+    side="<=",
+    limit=lambda run: run["loo_pareto_k_limit"],
+    advice=INFLUENTIAL,
+    statement="influential observations: {facts[loo_influential]}, leave-one-out k-hat up to {value} {beyond} {limit}",
+    note=True,
+)
+"""Note on leave-one-out densities, for every method that draws."""
+
+CHECKS = {check.name: check for check in (*CHAIN_CHECKS, INFLUENCE, _PARETO_K)}
+"""All checks by name, in the order of tables."""
+
+
+def importance_checks(smallest_ess: Callable[[int], float]) -> tuple[Check, Check]:
+    """Return the checks of draws by importance sampling.
+
+    Parameters
+    ----------
+    smallest_ess : callable
+        Maps the number of draws to their smallest accepted effective number.
+    """
+    effective = replace(
+        _ESS_BULK,
+        limit=lambda facts: smallest_ess(facts["draws"]),
+        statement="only {value} {beyond} {limit} effective draws of the {facts[method]} approximation",
+        advice="use method='nuts'",
+    )
+    return _PARETO_K, effective
+
+
+APPROXIMATION_CHECKS = importance_checks(lambda draws: min(50.0, draws / 8))
+CARRIED_CHECKS = importance_checks(lambda draws: CARRIED_ESS)
+
+
+def importance_limits(checks: tuple[Check, Check], draws: int) -> Callable[[float, float], bool]:
+    """Return a function of a Pareto shape and an effective number of draws: whether both are within their limits."""
+    shape, effective = checks
+    facts = {"draws": draws}
+    return lambda pareto_k, ess: (
+        shape.passes(pareto_k, shape.limit(facts)) and effective.passes(ess, effective.limit(facts))
+    )
 
 
 @dataclass(frozen=True)
@@ -118,19 +262,19 @@ class Diagnostics:
     @property
     def outside(self) -> tuple[str, ...]:
         """Names of the diagnostics outside their limits."""
-        return _outside(vars(self), self.limits)
+        return tuple(
+            name
+            for name, limit in self.limits.items()
+            if not CHECKS[name].note and not CHECKS[name].passes(vars(self)[name], limit)
+        )
 
     @property
     def notes(self) -> tuple[str, ...]:
         """Messages that do not make the fit fail."""
         if not self.loo_influential:
             return self.kernel_notes
-        limit = self.limits["loo_pareto_k_max"]
-        return (
-            *self.kernel_notes,
-            f"influential observations: {self.loo_influential}, leave-one-out k-hat up to "
-            f"{self.loo_pareto_k_max:.2f} > {limit:.2f}: {INFLUENTIAL}",
-        )
+        limit = self.limits[INFLUENCE.name]
+        return (*self.kernel_notes, INFLUENCE.message(self.loo_pareto_k_max, limit, vars(self)))
 
     def asdict(self) -> dict[str, Any]:
         """Return a JSON-able form; NaN becomes None."""
@@ -156,6 +300,7 @@ def reason(message: str) -> str:
 
 
 def diagnose(
+    checks: Sequence[Check],
     hyperparameters: Mapping[str, FloatArray],
     arguments: Mapping[str, Any],
     sampler: Mapping[str, FloatArray],
@@ -167,17 +312,18 @@ def diagnose(
 
     Parameters
     ----------
+    checks : sequence of Check
+        Checks of the fit method.
     hyperparameters : mapping of str to (c, s, ...) float64
     arguments : mapping
         Arguments of the run: ``method`` and ``draws``; for NUTS also ``chains``, ``ess`` and ``max_treedepth``.
     sampler : mapping of str to (c, s) float64
-        NUTS statistics under ArviZ' names; ignored for other methods.
+        NUTS statistics under ArviZ' names; empty for other methods.
     pareto_k, importance_ess : float
         Importance ratios of an approximation, as in `Resampled`.
     loo : LeaveOneOut, optional
         Leave-one-out of the same run.
     """
-    method = arguments["method"]
     nan = float("nan")
     numbers: dict[str, Any] = {
         "rhat_max": nan,
@@ -188,50 +334,23 @@ def diagnose(
         "ebfmi_min": nan,
         "pareto_k": pareto_k,
     }
-    limits: dict[str, float] = {}
-    templates = _NUTS_MESSAGES
-    transitions = 0
-    if method == "nuts":
-        transitions = sampler["energy"].size
-        wanted = int(arguments["ess"] or ESS_PER_CHAIN * arguments["chains"])
+    facts = dict(arguments)
+    if sampler:
+        facts["transitions"] = sampler["energy"].size
         numbers |= convergence(hyperparameters) | {
             "divergences": int(sampler["diverging"].sum()),
             "max_treedepth_hits": int((sampler["tree_depth"] >= arguments["max_treedepth"]).sum()),
             "ebfmi_min": float(np.min(energy_fractions(sampler["energy"]))),
         }
-        limits = {
-            "rhat_max": rhat_limit(arguments["chains"], wanted),
-            "ess_bulk_min": wanted,
-            "ess_tail_min": wanted / 2,
-            "divergences": divergence_limit(transitions),
-            "max_treedepth_hits": 0,
-            "ebfmi_min": EBFMI_LIMIT,
-        }
-    elif method != "map":
-        templates = _APPROXIMATION_MESSAGES
-        limits = {"pareto_k": PARETO_K_LIMIT, "ess_bulk_min": importance_ess_limit(arguments["draws"], method)}
-    messages = tuple(
-        templates[name].format(value=numbers[name], limit=limits[name], method=method, transitions=transitions)
-        for name in _outside(numbers, limits)
-    )
-    return Diagnostics(**numbers, ok=not messages, messages=messages, **_influence(limits, loo))
-
-
-def _outside(numbers: Mapping[str, Any], limits: Mapping[str, float]) -> tuple[str, ...]:
-    """Return the names of the numbers outside their limits; NaN is outside."""
-    return tuple(
-        name
-        for name, limit in limits.items()
-        if name != "loo_pareto_k_max" and not (numbers[name] >= limit if name in _AT_LEAST else numbers[name] <= limit)
-    )
-
-
-def _influence(limits: dict[str, float], loo: LeaveOneOut | None) -> dict[str, Any]:
     shapes = loo.pareto_k[np.isfinite(loo.pareto_k)] if loo is not None else np.empty(0)
-    if loo is None or not shapes.size:
-        return {"limits": limits}
-    return {
-        "limits": limits | {"loo_pareto_k_max": loo.pareto_k_limit},
-        "loo_pareto_k_max": float(shapes.max()),
-        "loo_influential": int(np.sum(shapes > loo.pareto_k_limit)),
-    }
+    if loo is not None and shapes.size:
+        facts["loo_pareto_k_limit"] = loo.pareto_k_limit
+        numbers["loo_pareto_k_max"] = float(shapes.max())
+        numbers["loo_influential"] = int(np.sum(shapes > loo.pareto_k_limit))
+        checks = [*checks, INFLUENCE]
+    limits = {check.name: check.limit(facts) for check in checks}
+    outside = [check for check in checks if not check.passes(numbers[check.name], limits[check.name])]
+    messages = tuple(
+        check.message(numbers[check.name], limits[check.name], facts) for check in outside if not check.note
+    )
+    return Diagnostics(**numbers, ok=not messages, messages=messages, limits=limits)

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from slayr_py.errors import StorageError
 from slayr_py.inference.diagnostics.checks import Diagnostics
 from slayr_py.inference.model import Model
 from slayr_py.inference.records.environment import environment
@@ -20,20 +21,8 @@ from slayr_py.inference.sampling.output import Run
 from slayr_py.inference.sampling.warm_start import WarmStart
 from slayr_py.toolchain import CompiledProgram
 
-FORMAT = 4
-"""Format of new records; it increases with every change of their meaning."""
-
-FORMER_NAMES: dict[int, dict[str, str]] = {1: {"omit_jacobian": "of_scores"}, 2: {}, 3: {}, FORMAT: {}}
-"""For every format that can be read, the data entries that had another name in it."""
-
-_ADDED: dict[int, dict[str, Any]] = {
-    3: {"want_pointwise": 1, "want_density": 0, "n_warp": 0, "warp_location": (), "warp_scale": ()},
-    4: {"noise_floor": 0.0, "binary": 0},
-}
-"""Data entries that earlier formats did not have, by the first format that has them, with the values that mean the
-same. Format 4 also added ``y_sd`` and the families of positive hyperparameters."""
-
-_FAMILY = "_gamma"  # suffix of the entries of format 4 that select a prior's family
+FORMAT = 1
+"""Format of records; it increases with every change of their meaning."""
 
 _COLD = "drawn by CmdStan from (-2, 2), on the unconstrained scale, from seed and chain"
 _WARM = "the points of the start"
@@ -52,8 +41,7 @@ def make_record(
 ) -> dict[str, Any]:
     """Describe a run, its start and the attempts before it; JSON-able.
 
-    ``maximize`` tells that the targets in ``data`` are those of the negated values. Earlier versions had no such entry
-    and negated the values of a maximised study before the fit.
+    ``maximize`` tells that the targets in ``data`` are the negated values.
     """
     return {
         "format": FORMAT,
@@ -63,7 +51,7 @@ def make_record(
         # A hash of sources, header, flags and compiler, and of the processor if the code is compiled for it.
         "executable": program.key,
         **model.asdict(),
-        "data_sha256": digest(data),
+        "data_sha256": array_digest(data),
         "maximize": maximize,
         "arguments": run.arguments,
         "calls": _shortened(run.calls),
@@ -72,39 +60,28 @@ def make_record(
         "abandoned": list(abandoned),
         # All chains of a warm start share the metric in "start".
         "adaptation": [{"step_size": chain["step_size"]} for chain in run.adaptation] if start else run.adaptation,
-        "draws_sha256": digest(run.variables),
+        "draws_sha256": array_digest(run.variables),
         "summary": summarise(model, run),
         "diagnostics": diagnostics.asdict(),
     }
 
 
-def with_current_names(data: Mapping[str, Any]) -> dict[str, Any]:
-    """Rename the data entries of older formats, and add those that they did not have."""
-    current = {former: name for names in FORMER_NAMES.values() for name, former in names.items()}
-    named = {current.get(name, name): value for name, value in data.items()}
-    complete = {name: value for added in _ADDED.values() for name, value in added.items()} | named
-    if "noise_floor" in named:
-        return complete  # of format 4 already
-    complete.setdefault("y_sd", np.zeros(np.size(complete.get("y", ()))))
-    if data.keys() >= _ADDED[4].keys():
-        return complete
-    # In formats before 4 the mean was the only hyperparameter with a location that was not positive.
-    for name in [name for name in complete if name.endswith("_location") and name != "mu_location"]:
-        family = name.removesuffix("_location") + _FAMILY
-        complete.setdefault(family, np.zeros((*np.shape(complete[name]), 3)))
-    return complete
+def check_format(record: Mapping[str, Any]) -> None:
+    """Check that this version can read a record.
+
+    Raises
+    ------
+    StorageError
+        If it has another format.
+    """
+    if record.get("format") != FORMAT:
+        raise StorageError(
+            f"its format is {record.get('format')!r:.80}, and this version of slayr_py reads {FORMAT}; use the version "
+            f"that made it ({record.get('slayr_py')!r:.80}), or repeat the fit"
+        )
 
 
-def data_digest(data: Mapping[str, Any], record_format: int) -> str:
-    """Return the :func:`digest` of a program's data under the names that a record's format used."""
-    former = FORMER_NAMES[record_format]
-    added = {name for first, names in _ADDED.items() if first > record_format for name in names}
-    if record_format < 4:
-        added |= {"y_sd", *(name for name in data if name.endswith(_FAMILY))}
-    return digest({former.get(name, name): value for name, value in data.items() if name not in added})
-
-
-def digest(arrays: Mapping[str, Any]) -> str:
+def array_digest(arrays: Mapping[str, Any]) -> str:
     """Return the SHA-256 of names, shapes and the exact bits of numbers; writing to JSON and back does not change it.
 
     Raises

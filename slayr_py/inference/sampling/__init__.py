@@ -1,3 +1,3 @@
-"""Run Stan programs: fit options, NUTS, approximations, warm starts, attempts and retries."""
+"""Run Stan programs: fit options, fit methods, warm starts, the ladder of attempts."""
 
 from slayr_py.inference.sampling import cmdstanpy_import as cmdstanpy_import  # before any module imports cmdstanpy

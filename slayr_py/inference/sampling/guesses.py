@@ -44,15 +44,15 @@ def period_guesses(data: Mapping[str, Any], count: int) -> list[Guess]:
     X = np.asarray(data["X"], dtype=np.float64)
     y = np.asarray(data["y"], dtype=np.float64)
     location, scale = (np.asarray(data[f"period_{name}"], dtype=np.float64) for name in ("location", "scale"))
-    found: list[FloatArray] = []
+    peaks: list[FloatArray] = []
     for leaf in np.flatnonzero(np.asarray(data["period_of"])):
         column = int(data["column"][int(data["first_lengthscale"][leaf]) - 1]) - 1
-        found.append(highest_peaks(X[:, column], y))
+        peaks.append(highest_peaks(X[:, column], y))
     guesses = []
     for k in range(count):
         logs = [
-            np.log(p[(k * i) % len(p)]) if len(p) else m for i, (p, m) in enumerate(zip(found, location, strict=True))
+            np.log(p[(k * i) % len(p)]) if len(p) else m for i, (p, m) in enumerate(zip(peaks, location, strict=True))
         ]
         z = np.divide(logs - location, scale, out=np.zeros_like(location), where=scale > 0)
         guesses.append({"z_period": z.tolist()})
-    return guesses if any(map(len, found)) else []
+    return guesses if any(map(len, peaks)) else []

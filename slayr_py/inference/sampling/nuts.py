@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 import cmdstanpy
 import numpy as np
+import xarray as xr
+from typing_extensions import override
 
 from slayr_py.inference.diagnostics.arviz_bridge import convergence
-from slayr_py.inference.diagnostics.checks import rhat_limit
-from slayr_py.inference.sampling.approximations import best_mode
+from slayr_py.inference.diagnostics.checks import CHAIN_CHECKS, rhat_limit
+from slayr_py.inference.sampling.approximations import MODE_STARTS, best_mode
 from slayr_py.inference.sampling.command import CommonArguments
-from slayr_py.inference.sampling.guesses import BEST_MODE, Guess
+from slayr_py.inference.sampling.guesses import BEST_MODE, Guess, period_guesses
+from slayr_py.inference.sampling.method import FitMethod, Job, Kind
 from slayr_py.inference.sampling.options import FitOptions
 from slayr_py.inference.sampling.output import (
     SAMPLER_COLUMNS,
@@ -43,103 +46,131 @@ _GUESS_ITERATIONS = 100  # of the optimiser that finds the periods at which chai
 _STUCK_SHARE = 0.1  # share of divergent transitions above which the step sizes of a warm start do not fit
 
 
-def sample(
-    model: cmdstanpy.CmdStanModel,
-    common: CommonArguments,
-    options: FitOptions,
-    seed: int,
-    start: WarmStart | None,
-    guesses: Sequence[Guess] = (),
-) -> Run:
-    """Sample ``draws`` per chain and, if ``ess`` is given, continue until every parameter has that bulk ESS.
+class Nuts(FitMethod):
+    """Hamiltonian Monte Carlo by the No-U-Turn sampler."""
 
-    Each further round continues from the last draws with the same step sizes and metrics, so that all rounds are one
-    run. ``Run.arguments`` has the chain numbers and the draws per chain of each round.
+    name = "nuts"
+    checks = CHAIN_CHECKS
+    has_chains = True
 
-    A cold start with ``guesses`` of periods starts all chains at the periods of the best of the modes found from them.
-    """
-    tables: list[FloatArray] = []
-    calls: list[dict[str, Any]] = []
-    rounds: list[int] = []
-    settings = _first_round(options, start)
-    draws = options.draws
-    recorded_elsewhere = dict.fromkeys(("init", "stepsize", "metric_file"), "start") if start else {}
-    if guesses and not start:
-        inits, calls = _at_the_best_mode(model, common, guesses)
-        settings["inits"] = [inits] * options.chains
-        recorded_elsewhere = {"init": BEST_MODE}
-    chain_ids: list[int] = []
-    adaptation: list[Adaptation] = []
-    run: Run | None = None
-    while True:
-        folder = os.path.join(common["output_dir"], str(len(rounds)))
-        placed: CommonArguments = {**common, "seed": stan_seed(seed, part=len(rounds)), "output_dir": folder}
-        try:
-            fit = model.sample(
-                **placed,
-                **settings,
-                chains=options.chains,
-                parallel_chains=min(options.chains, os.cpu_count() or 1),
-                iter_sampling=draws,
-                max_treedepth=options.max_treedepth,
-                show_progress=False,
-            )
-        except RuntimeError:
-            # A nearly singular covariance can leave a chain at a point where the next round fails to initialise.
-            if run is None:
-                raise
-            return run
-        tables.append(np.transpose(fit.draws(), (1, 0, 2)))
-        rounds.append(draws)
-        calls.append(call(fit, **recorded_elsewhere))
-        if len(rounds) == 1:
-            adaptation = _adaptation(fit, start)
-            chain_ids = [int(chain) for chain in fit.chain_ids]
-        table = np.concatenate(tables, axis=1)
-        columns = columns_of(fit.column_names)
-        run = Run(
-            variables_of(table, fit.column_names),
-            shapes_of(fit.column_names),
-            arguments={"chain_ids": chain_ids, "rounds": rounds},
-            sampler={label: table[..., columns[name][0]] for name, label in SAMPLER_COLUMNS.items()},
-            adaptation=adaptation,
-            calls=calls,
+    @override
+    def record(self, options: FitOptions) -> dict[str, Any]:
+        names = ("chains", "warmup", "draws", "max_treedepth", "target_acceptance", "ess")
+        return {name: getattr(options, name) for name in names}
+
+    @override
+    def kind(self, start: WarmStart | None) -> Kind:
+        return "warm" if start else "cold"
+
+    @override
+    def warm_start(
+        self, draws: Mapping[str, FloatArray], record: Mapping[str, Any], statistics: xr.DataTree
+    ) -> WarmStart:
+        return WarmStart.after(
+            draws,
+            np.array([chain["step_size"] for chain in record["adaptation"]]),
+            float(statistics["sample_stats"]["acceptance_rate"].mean()),
+            record["arguments"]["target_acceptance"],
         )
-        if not options.ess:
-            return run
-        worst = convergence(run.unconstrained)
-        most = MOST * options.draws
-        draws = _missing_draws(run, worst, options.ess, most)
-        # Stop a warm start early if it cannot reach the ESS: a cold start follows.
-        if not draws or (start and _cannot_reach(run, worst, options.ess, most)):
-            return run
-        settings = _further_round(run)
-        metric_origin = "start" if start else "adaptation"
-        recorded_elsewhere = {"init": "the last draws", "stepsize": "adaptation", "metric_file": metric_origin}
+
+    @override
+    def sample(self, job: Job) -> Run:
+        """Sample ``draws`` per chain and, if ``ess`` is given, continue until every parameter has that bulk ESS.
+
+        Each further round continues from the last draws with the same step sizes and metrics, so that all rounds are
+        one run. ``Run.arguments`` has the chain numbers and the draws per chain of each round.
+
+        If the program has periods, all chains of a cold start begin at those of the best mode.
+        """
+        options = job.options
+        start = job.start
+        settings, origins, calls = _first_round(job)
+        draws = options.draws
+        tables: list[FloatArray] = []
+        rounds: list[int] = []
+        adaptation: list[Adaptation] = []
+        chain_ids: list[int] = []
+        run: Run | None = None
+        while True:
+            try:
+                fit = _sample(job, len(rounds), draws, settings)
+            except RuntimeError:
+                # A nearly singular covariance can leave a chain at a point where the next round fails to initialise.
+                if run is None:
+                    raise
+                return run
+            tables.append(np.transpose(fit.draws(), (1, 0, 2)))
+            rounds.append(draws)
+            calls.append(call(fit, **origins))
+            if run is None:
+                adaptation = _adaptation(fit, start)
+                chain_ids = [int(chain) for chain in fit.chain_ids]
+            table = np.concatenate(tables, axis=1)
+            columns = columns_of(fit.column_names)
+            run = Run(
+                variables_of(table, fit.column_names),
+                shapes_of(fit.column_names),
+                arguments={"chain_ids": chain_ids, "rounds": rounds},
+                sampler={label: table[..., columns[name][0]] for name, label in SAMPLER_COLUMNS.items()},
+                adaptation=adaptation,
+                calls=calls,
+            )
+            if not options.ess:
+                return run
+            worst = convergence(run.unconstrained)
+            most = MOST * options.draws
+            draws = _missing_draws(run, worst, options.ess, most)
+            # Stop a warm start early if it cannot reach the ESS: a cold start follows.
+            if not draws or (start and _cannot_reach(run, worst, options.ess, most)):
+                return run
+            settings = _further_round(run)
+            metric_origin = "start" if start else "adaptation"
+            origins = {"init": "the last draws", "stepsize": "adaptation", "metric_file": metric_origin}
 
 
-def _at_the_best_mode(
-    model: cmdstanpy.CmdStanModel, common: CommonArguments, guesses: Sequence[Guess]
-) -> tuple[Guess, list[dict[str, Any]]]:
-    """Return the periods of the best mode as initial values, and the calls that found it."""
-    try:
-        best, calls = best_mode(model, common, guesses, _GUESS_ITERATIONS)
-    except RuntimeError:
-        return guesses[0], []
-    return {name: np.atleast_1d(best.stan_variable(name)).tolist() for name in guesses[0]}, calls
-
-
-def _first_round(options: FitOptions, start: WarmStart | None) -> dict[str, Any]:
-    if start is None:
-        return {"iter_warmup": options.warmup, "adapt_delta": options.target_acceptance}
-    return {
-        "inits": [start.point(chain) for chain in range(start.chains)],
-        "step_size": start.step_size.tolist(),
-        "metric": "dense_e" if start.inverse_metric.ndim == 2 else "diag_e",
-        "inv_metric": start.inverse_metric,
-        "iter_warmup": SHORT_WARMUP,
-        "adapt_engaged": False,
+def _sample(job: Job, part: int, draws: int, settings: Mapping[str, Any]) -> cmdstanpy.CmdStanMCMC:
+    """Run the chains of one round, with a seed and a folder of its own."""
+    common: CommonArguments = {
+        **job.common,
+        "seed": stan_seed(job.seed, part),
+        "output_dir": os.path.join(job.common["output_dir"], str(part)),
     }
+    return job.model.sample(
+        **common,
+        **settings,
+        chains=job.options.chains,
+        parallel_chains=min(job.options.chains, os.cpu_count() or 1),
+        iter_sampling=draws,
+        max_treedepth=job.options.max_treedepth,
+        show_progress=False,
+    )
+
+
+def _first_round(job: Job) -> tuple[dict[str, Any], dict[str, str], list[dict[str, Any]]]:
+    """Return the settings of the first round, where the record has their content, and calls made to find them."""
+    if start := job.start:
+        settings = {
+            "inits": [start.point(chain) for chain in range(start.chains)],
+            "step_size": start.step_size.tolist(),
+            "metric": "dense_e" if start.inverse_metric.ndim == 2 else "diag_e",
+            "inv_metric": start.inverse_metric,
+            "iter_warmup": SHORT_WARMUP,
+            "adapt_engaged": False,
+        }
+        return settings, dict.fromkeys(("init", "stepsize", "metric_file"), "start"), []
+    options = job.options
+    settings = {"iter_warmup": options.warmup, "adapt_delta": options.target_acceptance}
+    guesses = period_guesses(job.data, MODE_STARTS)
+    if not guesses:
+        return settings, {}, []
+    try:
+        best, calls = best_mode(job, guesses, _GUESS_ITERATIONS)
+    except RuntimeError:
+        inits: Guess = guesses[0]
+        calls = []
+    else:
+        inits = {name: np.atleast_1d(best.stan_variable(name)).tolist() for name in guesses[0]}
+    return settings | {"inits": [inits] * options.chains}, {"init": BEST_MODE}, calls
 
 
 def _further_round(run: Run) -> dict[str, Any]:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields, replace
-from typing import Literal, TypedDict, get_args
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields, replace
+from typing import Any, Literal, TypedDict, get_args
 
 import numpy as np
 from typing_extensions import Unpack
@@ -12,6 +13,9 @@ from slayr_py.arguments import check_flag, check_integer
 from slayr_py.errors import DataError, did_you_mean
 
 Method = Literal["nuts", "carried", "pathfinder", "laplace", "map"]
+"""Keys of `slayr_py.inference.sampling.methods.METHODS`."""
+
+METHOD_NAMES: tuple[Method, ...] = get_args(Method)
 
 
 class FitKeywords(TypedDict, total=False):
@@ -30,26 +34,32 @@ class FitKeywords(TypedDict, total=False):
 
 @dataclass(frozen=True)
 class FitOptions:
-    """Options of a fit; `GaussianProcess.fit` documents their effects.
+    """Options of a fit.
+
+    The metadata of each field has a one-line description under "help", for command lines and tables.
 
     Attributes
     ----------
     method : {"nuts", "carried", "pathfinder", "laplace", "map"}
-        NUTS, importance sampling from an earlier posterior or one of two approximations, or the posterior mode.
-    chains : int
-        Number of chains.
-    warmup, draws : int
-        Warm-up iterations and draws of each chain.
+        "nuts" is Hamiltonian Monte Carlo. "carried" is importance sampling from a mixture fitted to the draws of a warm
+        start, for programs of at most 15 parameters. "pathfinder" and "laplace" are approximations whose draws are
+        importance-resampled. If the Pareto k of importance ratios exceeds 0.7, or they are worth too few draws, the fit
+        falls back to NUTS. "map" is the mode (of the hyperparameters on the logarithmic scale) as a single draw.
+    chains, warmup, draws : int
+        Number of chains, and iterations of each; methods without chains return ``chains * draws`` draws.
     target_acceptance : float
         Target of the acceptance statistic to which the step size is adapted, in (0, 1).
     max_treedepth : int
         A trajectory has at most 2**max_treedepth leapfrog steps.
     ess : int or None
-        Continue sampling until the effective sample size reaches this number.
+        Continue sampling, up to 16 times ``draws``, until the smallest bulk effective sample size of a hyperparameter
+        reaches this number and R-hat is within its limit.
     retries : int
-        Number of retries if the diagnostics fail.
+        Number of retries of a NUTS fit whose diagnostics fail. Each has another seed and settings that address the
+        failure: twice the warm-up, a target acceptance halfway to 1, or one more tree level.
     pointwise : bool
-        Whether to compute the leave-one-out density and a replicate of every observation for every draw.
+        Compute ``log_likelihood`` and ``posterior_predictive`` of ``idata``, which `Posterior.loo` and plots of the fit
+        need. Without them a fit is a little quicker; `Posterior.with_pointwise` adds them.
 
     Raises
     ------
@@ -57,19 +67,21 @@ class FitOptions:
         For an unknown method or a number outside its range.
     """
 
-    method: Method = "nuts"
-    chains: int = 4
-    warmup: int = 500
-    draws: int = 500
-    target_acceptance: float = 0.8
-    max_treedepth: int = 10
-    ess: int | None = None
-    retries: int = 0
-    pointwise: bool = True
+    method: Method = field(default="nuts", metadata={"help": f"{', '.join(METHOD_NAMES[:-1])} or {METHOD_NAMES[-1]}."})
+    chains: int = field(default=4, metadata={"help": "Number of chains."})
+    warmup: int = field(default=500, metadata={"help": "Warm-up iterations per chain."})
+    draws: int = field(default=500, metadata={"help": "Draws per chain."})
+    target_acceptance: float = field(
+        default=0.8, metadata={"help": "Target acceptance statistic, in (0, 1). Larger: fewer divergences."}
+    )
+    max_treedepth: int = field(default=10, metadata={"help": "A trajectory has at most 2^max_treedepth steps."})
+    ess: int | None = field(default=None, metadata={"help": "Sample until the ESS is this large, at most 16 x draws."})
+    retries: int = field(default=0, metadata={"help": "Number of retries if the diagnostics fail."})
+    pointwise: bool = field(default=True, metadata={"help": "Compute leave-one-out of every observation."})
 
     def __post_init__(self) -> None:
-        if self.method not in get_args(Method):
-            raise DataError(f"unknown method {self.method!r}{did_you_mean(self.method, get_args(Method))}")
+        if self.method not in METHOD_NAMES:
+            raise DataError(f"unknown method {self.method!r}{did_you_mean(self.method, METHOD_NAMES)}")
         for name in ("chains", "warmup", "draws", "max_treedepth", "ess"):
             if name != "ess" or self.ess is not None:
                 object.__setattr__(self, name, check_integer(name, getattr(self, name)))
@@ -79,6 +91,23 @@ class FitOptions:
         object.__setattr__(self, "target_acceptance", float(target))
         object.__setattr__(self, "retries", check_integer("retries", self.retries, minimum=0))
         check_flag("pointwise", self.pointwise)
+
+    @classmethod
+    def recorded(cls, arguments: Mapping[str, Any]) -> FitOptions:
+        """Return the options of a run from its recorded arguments, which have only those that its method uses.
+
+        A run without chains records the draws of all chains; it is repeated with as many draws of one chain.
+
+        Raises
+        ------
+        KeyError
+            If the method is missing.
+        DataError
+            For an illegal value.
+        """
+        names = {option.name for option in fields(cls)}
+        given = {name: value for name, value in arguments.items() if name in names}
+        return cls(**{"chains": 1, "method": arguments["method"]} | given)
 
     def updated(self, **changes: Unpack[FitKeywords]) -> FitOptions:
         """Return these options with some of them replaced.
@@ -90,12 +119,25 @@ class FitOptions:
         DataError
             For an illegal value.
         """
-        known = [field.name for field in fields(self)]
+        known = [option.name for option in fields(self)]
         for name in changes:
             if name not in known:
                 raise TypeError(f"unknown fit option {name!r}{did_you_mean(name, known)}")
         return replace(self, **changes)
 
-    def changed(self) -> list[str]:
-        """Return the names of the options that differ from their defaults."""
-        return [field.name for field in fields(self) if getattr(self, field.name) != field.default]
+    @classmethod
+    def given(cls, options: FitOptions | None, single: FitKeywords) -> FitOptions:
+        """Return ``options``, or the defaults with the single options replaced if ``options`` is None.
+
+        Raises
+        ------
+        TypeError
+            For an unknown name.
+        DataError
+            For an illegal value, or if both are given.
+        """
+        if options is None:
+            return cls().updated(**single)
+        if single:
+            raise DataError(f"options= replaces the single fit options; remove {', '.join(single)}, or options=")
+        return options

@@ -99,7 +99,7 @@ def improve(
     steps = 0
     while True:
         steps += 1
-        proposal = _fitted(centres, weights, rng)
+        proposal = _fit_proposal(centres, weights, rng)
         points = proposal.draw(count, rng)
         log_ratio = log_density(points) - proposal.log_density(points)
         kept = smoothed_resample(log_ratio, n, rng)
@@ -152,7 +152,7 @@ class _Mixture:
         return np.asarray(logsumexp(np.hstack(terms), axis=1) + constant)
 
 
-def _fitted(points: FloatArray, weights: FloatArray, rng: np.random.Generator) -> _Mixture:
+def _fit_proposal(points: FloatArray, weights: FloatArray, rng: np.random.Generator) -> _Mixture:
     """Fit the proposal to weighted draws (m, P)."""
     p = points.shape[1]
     covariance = np.cov(points.T, aweights=weights).reshape(p, p)
@@ -196,12 +196,12 @@ def _normal_mixture(
     best = None
     lowest = np.inf
     for k in range(1, 1 + max(1, min(_MOST_COMPONENTS, int(effective / (_DRAWS_PER_COMPONENT * p))))):
-        found, log_likelihood = _fit_normals(white, weights, k, rng)
+        normals, log_likelihood = _fit_normals(white, weights, k, rng)
         size = k * (1 + p + p * (p + 1) / 2) - 1
         criterion = size * np.log(effective) - 2 * effective * log_likelihood
         if criterion >= lowest:
             break
-        best = found
+        best = normals
         lowest = criterion
     if best is None:
         raise ValueError("no normal distribution fits the draws")

@@ -1,4 +1,4 @@
-"""Run a Stan program by one of five methods and collect its output."""
+"""Run a Stan program by a fit method and collect its output."""
 
 from __future__ import annotations
 
@@ -17,18 +17,15 @@ from cmdstanpy.utils import get_logger
 from threadpoolctl import threadpool_limits
 
 from slayr_py.errors import InferenceError
-from slayr_py.inference.sampling import approximations, nuts
 from slayr_py.inference.sampling.command import DIGITS, CommonArguments, generated_quantities, last_words
-from slayr_py.inference.sampling.guesses import period_guesses
+from slayr_py.inference.sampling.method import Job
+from slayr_py.inference.sampling.methods import METHODS
 from slayr_py.inference.sampling.options import FitOptions
 from slayr_py.inference.sampling.output import Run
 from slayr_py.inference.sampling.run_folder import run_folder
 from slayr_py.inference.sampling.seeds import stan_seed
 from slayr_py.inference.sampling.warm_start import WarmStart
 from slayr_py.toolchain import CompiledProgram
-
-RECORDED_OPTIONS = ("chains", "warmup", "draws", "max_treedepth", "target_acceptance", "ess")
-"""Fit options in the recorded arguments of NUTS, in the order of the records; all methods record ``pointwise``."""
 
 
 def run(
@@ -59,17 +56,11 @@ def run(
     InferenceError
         If Stan fails; the message ends with Stan's last output.
     """
-    method = options.method
-    n_draws = options.chains * options.draws
-    arguments: dict[str, Any] = {"method": method, "stan_seed": stan_seed(seed), "seed": int(seed)}
-    arguments["pointwise"] = options.pointwise
-    if method == "nuts":
-        arguments |= {name: getattr(options, name) for name in RECORDED_OPTIONS}
-        arguments["start"] = "warm" if start else "cold"
-    elif method == "carried":
-        arguments |= {"draws": n_draws, "start": "carried"}
-    elif method != "map":
-        arguments["draws"] = n_draws
+    method = METHODS[options.method]
+    arguments: dict[str, Any] = {"method": method.name, "stan_seed": stan_seed(seed), "seed": int(seed)}
+    arguments |= {"pointwise": options.pointwise, **method.record(options)}
+    if kind := method.kind(start):
+        arguments["start"] = kind
     if progress:
         progress("fitting")
     started = time.perf_counter()
@@ -83,30 +74,16 @@ def run(
                 "output_dir": str(folder),
                 "sig_figs": DIGITS,
             }
-            model = program.model()
-            continued = method == "carried" or (method == "nuts" and start is not None)
-            guesses = [] if continued else period_guesses(data, approximations.MODE_STARTS)
-            if method == "nuts":
-                result = nuts.sample(model, common, options, int(seed), start, guesses)
-            elif method == "carried":
-                if start is None:
-                    raise ValueError("there is no earlier posterior to start from")
-                result = approximations.carried(model, common, options, int(seed), start)
-            elif method == "map":
-                result = approximations.mode(model, common, guesses)
-            elif method == "laplace":
-                result = approximations.laplace(model, common, options, int(seed), guesses)
-            else:
-                result = approximations.pathfinder(model, common, options, int(seed), guesses)
+            result = method.sample(Job(program.model(), common, data, options, int(seed), start))
             seconds = time.perf_counter() - started
             return replace(result, arguments=arguments | result.arguments, seconds=seconds)
     except OSError as error:
         raise InferenceError(
-            f"Stan's {method} run of {program.name} failed: {error.strerror or error}, in the temporary folder "
+            f"Stan's {method.name} run of {program.name} failed: {error.strerror or error}, in the temporary folder "
             f"{tempfile.gettempdir()}; make room there, or set TMPDIR to another folder"
         ) from error
     except (RuntimeError, ValueError) as error:
-        raise InferenceError(f"Stan's {method} run of {program.name} failed: {last_words(str(error))}") from error
+        raise InferenceError(f"Stan's {method.name} run of {program.name} failed: {last_words(str(error))}") from error
 
 
 def generate(program: CompiledProgram, data: Mapping[str, Any], parameters: pd.DataFrame, seed: int) -> pd.DataFrame:

@@ -9,7 +9,6 @@ p : (n, k) leave-one-out densities, each row divided by its largest.
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
 from slayr_py.errors import DataError
 from slayr_py.space import FloatArray
@@ -79,30 +78,3 @@ def _maximised(p: FloatArray, w: FloatArray, barrier: float) -> FloatArray:
         w = w + length * step
         value = new
     return w
-
-
-def counts(weights: FloatArray, n: int, offset: float) -> NDArray[np.intp]:
-    """Return how many of n draws each model gets by systematic resampling.
-
-    Parameters
-    ----------
-    weights : (k,) float64
-        Their sum is 1.
-    n : int
-    offset : float
-        Position of the grid in [0, 1); uniformly distributed, it makes the expected numbers exactly n times the
-        weights.
-
-    Returns
-    -------
-    (k,) int
-        Their sum is n, and none differs from n times the weight by 1 or more.
-    """
-    ends = np.cumsum(weights)
-    ends = n * (ends / ends[-1]) + offset
-    return np.asarray(np.diff(np.floor(ends), prepend=0.0), dtype=np.intp)
-
-
-def evenly(n: int, wanted: int) -> NDArray[np.intp]:
-    """Return ``wanted`` rows of n in order and evenly spaced; rows repeat if there are too few."""
-    return np.floor((np.arange(wanted) + 0.5) * n / max(wanted, 1)).astype(np.intp)

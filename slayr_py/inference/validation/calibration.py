@@ -21,7 +21,7 @@ from slayr_py.arguments import check_integer
 from slayr_py.errors import DataError
 from slayr_py.inference.diagnostics.arviz_bridge import convergence
 from slayr_py.inference.model import Model
-from slayr_py.inference.prediction import Predictor
+from slayr_py.inference.prediction.predictor import KernelPredictor
 from slayr_py.inference.sampling.options import FitOptions
 from slayr_py.inference.sampling.programs import compiled
 from slayr_py.inference.sampling.run import run
@@ -81,7 +81,7 @@ def calibrate(
 
     Parameters
     ----------
-    model : GaussianProcess
+    model : Model
         Kernel and priors. The simulated data are not standardised.
     configs : iterable of configurations
         At least two; the last one is not observed.
@@ -149,7 +149,7 @@ def calibrate(
         }
         f_new = kept["f_mean"][:, 0] + kept["f_sd"][:, 0] * rng.normal(size=draws)
         quantities = _entries(model, both) | {
-            "log_likelihood": _log_likelihood(Predictor(model.kernel, train, values[:-1], both), values[:-1]),
+            "log_likelihood": _log_likelihood(KernelPredictor(model.kernel, train, values[:-1], both), values[:-1]),
             "f": np.concatenate([values[-1:], f_new]),
         }
         ranks.append({name: int(np.sum(q[1:] < q[0])) for name, q in quantities.items()})
@@ -200,7 +200,7 @@ def _entries(model: Model, draws: Mapping[str, FloatArray]) -> dict[str, FloatAr
     return entries
 
 
-def _log_likelihood(factors: Predictor, y: FloatArray) -> FloatArray:
+def _log_likelihood(factors: KernelPredictor, y: FloatArray) -> FloatArray:
     """Return log N(T(y) | mu, K + sigma_n^2 I) + sum log T'(y) of every draw up to a constant."""
     log_diagonal = np.log(np.diagonal(factors.factor, axis1=1, axis2=2))
     density = -0.5 * np.sum(np.square(factors.whitened), axis=1) - log_diagonal.sum(axis=1)

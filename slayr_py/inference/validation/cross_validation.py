@@ -32,7 +32,9 @@ _SCORES = ("log_predictive_density", "rmse", "coverage")
 class Process(Protocol):
     """A Gaussian process on the space of an encoder."""
 
-    encoder: Encoder
+    @property
+    def encoder(self) -> Encoder:
+        """Encoder of the space."""
 
     @property
     def fit(self) -> Callable[..., Posterior]:
@@ -91,7 +93,8 @@ def predictive_scores(posterior: Posterior, points: Encoded, y: FloatArray, leve
         observations between the (1 - level)/2 and (1 + level)/2 quantiles of their mixtures.
     """
     prediction = posterior.predict(points)
-    noise = posterior.draws["sigma_n"][:, None]
+    used = posterior.rows_of(posterior.n_draws)
+    noise = np.concatenate([part.draws["sigma_n"][rows] for part, rows in used])[:, None]
     log_density = prediction.latent.log_density(y, noise)
     # y lies between two quantiles if its cumulative probability lies between theirs: no need to invert the mixture.
     below = prediction.latent.cumulative(y, noise)

@@ -8,19 +8,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, TypeGuard
 
-from slayr_py.inference import reason
-from slayr_py.study.results.tables import abandoned_attempts, entry
-
-_LIMITS = {
-    "rhat_max": "rhat <= {:.3f}",
-    "ess_bulk_min": "ess_bulk >= {:.0f}",
-    "ess_tail_min": "ess_tail >= {:.0f}",
-    "divergences": "div <= {:.1f}",
-    "max_treedepth_hits": "treedepth <= {:.0f}",
-    "ebfmi_min": "ebfmi >= {:g}",
-    "pareto_k": "pareto_k <= {:g}",
-    "loo_pareto_k_max": "k_loo <= {:.2f} (a note only)",
-}
+from slayr_py.inference import CHECKS, INFLUENTIAL, reason
+from slayr_py.study.results.tables import abandoned_attempts, entry, stack_parts
 
 
 def attempts_text(abandoned: Sequence[Mapping[str, Any]], diagnostics: Mapping[str, Any]) -> str | None:
@@ -48,10 +37,9 @@ def attempts_text(abandoned: Sequence[Mapping[str, Any]], diagnostics: Mapping[s
 
 def stack_lines(record: Mapping[str, Any]) -> list[str]:
     """Describe the stack of a suggestion record: weights and methods, then the attempts of each part and messages."""
-    stack = record.get("stack")
-    if not isinstance(stack, Mapping) or not isinstance(found := stack.get("parts"), list):
+    stack = entry(record, "stack")
+    if not (parts := stack_parts(record)):
         return []
-    parts = [part for part in found if isinstance(part, Mapping) and _is_number(part.get("weight"))]
     shares = [f"{part['weight']:.2f} {part.get('kernel')} ({part.get('method')})" for part in parts]
     lines = [f"stack: {', '.join(shares)}"]
     for part in parts:
@@ -61,25 +49,43 @@ def stack_lines(record: Mapping[str, Any]) -> list[str]:
 
 
 def fit_notes(record: Mapping[str, Any]) -> list[str]:
-    """Describe what failed in the fits behind a suggestion record and what was done, one note per fit concerned."""
+    """Describe the failures of the fits behind a suggestion record and their remedies, one note per fit."""
     if error := record.get("error"):
         return [f"no fit: {error}"]
     text = attempts_text(abandoned_attempts(record), entry(record, "diagnostics"))
     notes = [*([text] if text else []), *stack_lines(record)]
-    conditions = entry(record, "conditions")
-    for name in conditions:
-        if messages := _texts(entry(entry(conditions, name), "diagnostics").get("messages")):
+    models = entry(record, "conditions")
+    for name in models:
+        if messages := _texts(entry(entry(models, name), "diagnostics").get("messages")):
             notes.append(f"model of {name}: {'; '.join(messages)}")
     return notes
 
 
 def limits_text(diagnostics: Mapping[str, Any]) -> str | None:
     """List the limits of a fit's diagnostics; None if they were not stored, as by earlier versions."""
-    limits = diagnostics.get("limits")
-    if not isinstance(limits, Mapping):
-        return None
-    numbers = {name: limits.get(name) for name in _LIMITS}
-    return ", ".join(_LIMITS[name].format(n) for name, n in numbers.items() if _is_number(n)) or None
+    limits = entry(diagnostics, "limits")
+    known = [(check, limits.get(name)) for name, check in CHECKS.items()]
+    return ", ".join(check.limit_text(limit) for check, limit in known if _is_number(limit)) or None
+
+
+def fits_remarks(records: Mapping[int, Mapping[str, Any]]) -> list[str]:
+    """Describe what several fits have in common: kernel and limits of the last one, and influential observations.
+
+    Parameters
+    ----------
+    records : mapping of int to mapping
+        Suggestion records by the numbers of their trials.
+    """
+    diagnostics = {number: entry(record, "diagnostics") for number, record in records.items()}
+    kernel = [(n, "; ".join(texts)) for n, known in diagnostics.items() if (texts := _texts(known.get("kernel_notes")))]
+    limits = [(n, text) for n, known in diagnostics.items() if (text := limits_text(known))]
+    remarks = [f"kernel, as of trial {number}: {text}" for number, text in kernel[-1:]]
+    remarks += [f"limits, as of trial {number}: {text}" for number, text in limits[-1:]]
+    if influential := [str(number) for number, known in diagnostics.items() if known.get("loo_influential")]:
+        short = CHECKS["loo_pareto_k_max"].short
+        trials = ", ".join(influential)
+        remarks.append(f"influential observations ({short} above its limit) in trial {trials}: {INFLUENTIAL}")
+    return remarks
 
 
 def _name(attempt: Mapping[str, Any]) -> str:

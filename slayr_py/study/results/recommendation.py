@@ -13,13 +13,16 @@ import numpy as np
 from optuna import Study
 
 from slayr_py.errors import DataError
-from slayr_py.inference import Posterior, StackedGaussianProcess, StackedPosterior, recorded_model
-from slayr_py.study.asktell import space_of
-from slayr_py.study.distributions import to_params
+from slayr_py.inference import METHODS, GaussianProcess, Method, Posterior, recorded_model
+from slayr_py.study.declared_space import DeclaredSpace
+from slayr_py.study.model.options import SamplerOptions
+from slayr_py.study.model.session import Session
+from slayr_py.study.model.surrogate import GivenKernel
 from slayr_py.study.proposal import LOOP_OPTIONS
 from slayr_py.study.results.refits import RecordedFits, fitted_numbers, recorded_fits
-from slayr_py.study.sampler import StanGPSampler, sampler_of
+from slayr_py.study.sampler import declared_space, space_of
 from slayr_py.study.storage.attributes import study_record
+from slayr_py.study.storage.distributions import to_params
 from slayr_py.study.storage.trials import observations
 
 
@@ -45,9 +48,9 @@ class Recommendation(NamedTuple):
 
 def is_noisy(study: Study) -> bool:
     """Return whether the objective was declared noisy."""
-    sampler = sampler_of(study)
+    declared = declared_space(study)
     record = study_record(study) or {}
-    return sampler.noisy if sampler is not None else record.get("noisy") is True
+    return declared.options.noisy if declared is not None else record.get("noisy") is True
 
 
 def has_recommendation(study: Study) -> bool:
@@ -55,14 +58,14 @@ def has_recommendation(study: Study) -> bool:
     return is_noisy(study) and bool(fitted_numbers(study))
 
 
-def recommend(study: Study, posterior: Posterior | StackedPosterior) -> Recommendation:
+def recommend(study: Study, posterior: Posterior) -> Recommendation:
     """Return the feasible configuration with the smallest posterior mean, the largest one if the study maximises.
 
     Parameters
     ----------
     study : optuna.Study
         Has a finished trial with a finite value.
-    posterior : Posterior or StackedPosterior
+    posterior : Posterior
         Of its values.
     """
     observed = observations(study, space_of(study))
@@ -79,7 +82,7 @@ def recommend(study: Study, posterior: Posterior | StackedPosterior) -> Recommen
     return Recommendation(to_params(observed.configs[row]), float(means[best]), float(sds[best]), observed.numbers[row])
 
 
-def posterior_of_all(study: Study, progress: Callable[[str], None] | None = None) -> Posterior | StackedPosterior:
+def posterior_of_all(study: Study, progress: Callable[[str], None] | None = None) -> Posterior:
     """Return the posterior given all finished trials of a study.
 
     The fit of the last suggestion is repeated if it has seen all of them. Otherwise the study's sampler fits its model
@@ -97,25 +100,24 @@ def posterior_of_all(study: Study, progress: Callable[[str], None] | None = None
     last = recorded_fits(study, numbers[-1]) if (numbers := fitted_numbers(study)) else None
     # The trials of a recorded fit are finished ones: equal numbers of them are the same trials.
     if last is not None and last.n == len(observations(study, space_of(study)).numbers):
-        return last.again(progress)
-    sampler = sampler_of(study) or (_recorded_sampler(study, last) if last is not None else None)
-    if sampler is None:
+        return last.repeat(progress)
+    declared = declared_space(study) or (_recorded_space(study, last) if last is not None else None)
+    if declared is None:
         raise DataError(
             f"study {study.study_name!r} has no fit yet and its sampler is {study.sampler}: only a StanGPSampler has a "
             "posterior"
         )
-    return sampler.fit(study)
+    return declared.fit_all(study)
 
 
-def _recorded_sampler(study: Study, last: RecordedFits) -> StanGPSampler:
-    """Return a sampler with the model of a recorded fit, or with the models of a recorded stack."""
+def _recorded_space(study: Study, last: RecordedFits) -> DeclaredSpace:
+    """Return a declared space with the model of a recorded fit, or with the models of a recorded stack."""
     models = [recorded_model(fit.record) for fit in last.fits]
-    method = "map" if last.fits[0].record["arguments"]["method"] == "map" else LOOP_OPTIONS.method
+    recorded: Method = last.fits[0].record["arguments"]["method"]
+    method = recorded if METHODS[recorded].point_estimate else LOOP_OPTIONS.method
     model = models[0]
-    options: dict[str, Any] = {"noisy": is_noisy(study), "method": method}
-    if last.stack is None:
-        return StanGPSampler(model.encoder, model.kernel, priors=model.priors, warp=model.warp, **options)
-    gp = StackedGaussianProcess.of(models)
-    sampler = StanGPSampler(gp.encoder, gp.kernel, warp=model.warp, **options)
-    sampler.gp = gp  # with the priors of each part
-    return sampler
+    gp = GaussianProcess.of(models, None if last.stack else model.kernel)  # with the priors of each part
+    options = SamplerOptions.of(kernel=gp.kernel, warp=model.warp, noisy=is_noisy(study), method=method)
+    declared = DeclaredSpace(gp.encoder, options, Session())
+    declared.surrogate = GivenKernel(gp, model.kernel)
+    return declared

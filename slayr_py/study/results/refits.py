@@ -3,25 +3,25 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any, NamedTuple
 
 from optuna import Study
 from optuna.trial import FrozenTrial
 
-from slayr_py.errors import DataError, SlayrError, StorageError
+from slayr_py.errors import DataError, StorageError
 from slayr_py.inference import (
     Observed,
     Posterior,
     Replay,
-    StackedPosterior,
-    data_digest,
+    array_digest,
     observe,
     posterior_again,
     recorded_model,
-    replay,
+    replay as replay_record,
 )
-from slayr_py.study.conditions import condition_results
+from slayr_py.study.feasibility import feasibility_results
 from slayr_py.study.storage.attributes import FIT_KEY, START_KEY, study_record, suggestion_record
 from slayr_py.study.storage.fit_records import keys, stored_kernel
 from slayr_py.study.storage.trials import from_ranges, observations, to_ranges
@@ -46,18 +46,16 @@ class RecordedFits(NamedTuple):
         """Number of observations."""
         return len(self.fits[0].observed.train)
 
-    def again(self, progress: Callable[[str], None] | None = None) -> Posterior | StackedPosterior:
+    def repeat(self, progress: Callable[[str], None] | None = None) -> Posterior:
         """Repeat the fits; those of a stack get the recorded weights."""
         posteriors = [posterior_again(fit.record, fit.observed, progress) for fit in self.fits]
         if self.stack is None:
             return posteriors[0]
         weights = [part["weight"] for part in self.stack["parts"]]
-        return StackedPosterior(posteriors, weights, self.stack["seed"], self.stack["messages"])
+        return Posterior.stack(posteriors, weights, self.stack["seed"], self.stack["messages"])
 
 
-def posterior_of(
-    study: Study, number: int, progress: Callable[[str], None] | None = None
-) -> Posterior | StackedPosterior:
+def posterior_of(study: Study, number: int, progress: Callable[[str], None] | None = None) -> Posterior:
     """Repeat the fit behind a trial's suggestion and return its posterior.
 
     Parameters
@@ -71,7 +69,7 @@ def posterior_of(
 
     Returns
     -------
-    Posterior or StackedPosterior
+    Posterior
         In the user's units and direction. If its draws are not bit-identical to the
         original ones, as on another machine or with another toolchain, a warning is issued.
 
@@ -85,10 +83,10 @@ def posterior_of(
         If Stan cannot be run, or fails.
     """
     recorded = recorded_fits(study, number)
-    posterior = recorded.again(progress)
-    again = [posterior] if isinstance(posterior, Posterior) else posterior.posteriors
-    pairs = zip(again, recorded.fits, strict=True)
-    if any(one.record["draws_sha256"] != fit.record["draws_sha256"] for one, fit in pairs):
+    posterior = recorded.repeat(progress)
+    parts = [posterior] if isinstance(posterior, Posterior) else posterior.posteriors
+    pairs = zip(parts, recorded.fits, strict=True)
+    if any(part.record["draws_sha256"] != fit.record["draws_sha256"] for part, fit in pairs):
         warnings.warn(
             f"the posterior of trial {number} is not bit-identical to that of its suggestion: `slayr replay` with "
             f"--trial {number} shows the differences",
@@ -98,28 +96,18 @@ def posterior_of(
     return posterior
 
 
-def replay_trial(
-    study: Study, number: int, progress: Callable[[str], None] | None = None
-) -> tuple[dict[str, Any], Replay]:
-    """Repeat the fit behind a trial's suggestion; return its record and the comparison with it.
-
-    Parameters and errors as in :func:`posterior_of`. The fits of a stack raise `DataError`: see :func:`replay_parts`.
-    """
-    if len(parts := recorded_fits(study, number).fits) > 1:
-        raise DataError(f"trial {number} has a stack of {len(parts)} fits: use slayr_py.study.replay_parts")
-    ((record, observed),) = parts
-    return record, replay(record, observed.data, progress)
-
-
-def replay_parts(
-    study: Study, number: int, progress: Callable[[str], None] | None = None
-) -> list[tuple[dict[str, Any], Replay]]:
-    """Repeat the fit of every kernel behind a trial's suggestion; return the records and the comparisons with them.
+def replay(study: Study, number: int, progress: Callable[[str], None] | None = None) -> tuple[Replay, ...]:
+    """Repeat the fit of every kernel behind a trial's suggestion and compare the results with the records.
 
     Parameters and errors as in :func:`posterior_of`.
+
+    Returns
+    -------
+    tuple of Replay
+        One for each kernel, more than one for a stack.
     """
     fits = recorded_fits(study, number).fits
-    return [(record, replay(record, observed.data, progress)) for record, observed in fits]
+    return tuple(replay_record(record, observed.data, progress) for record, observed in fits)
 
 
 def recorded_fits(study: Study, number: int) -> RecordedFits:
@@ -130,108 +118,108 @@ def recorded_fits(study: Study, number: int) -> RecordedFits:
     DataError, StorageError
         As in :func:`posterior_of`.
     """
-    reduced = _fit_record(study, _trial(study, number))
+    trial = _trial(study, number)
+    reduced = _fit_record(study, trial)
     stack = reduced.get("stack")
-    if stack is None:
-        return RecordedFits([_recorded_fit(study, number, reduced, START_KEY)], None)
-    try:
-        found = [(keys(part["fit"]), float(part["weight"])) for part in stack["parts"]]
-        records = [_trial(study, number).user_attrs[fit_key] for (fit_key, _), _ in found]
-        if not found or not isinstance(stack["seed"], int) or not isinstance(stack["messages"], list):
-            raise ValueError("it has no parts, seed or messages")
-    except Exception as error:  # a damaged record can raise any type of error
-        raise _damaged(study, number, error) from error
-    pairs = zip(records, found, strict=True)
-    return RecordedFits([_recorded_fit(study, number, one, start_key) for one, ((_, start_key), _) in pairs], stack)
+    with _reports_damage(study, number):
+        parts = [(reduced, START_KEY)]
+        if stack is not None:
+            parts = [(trial.user_attrs[fit_key], start_key) for fit_key, start_key in _keys_of_parts(stack)]
+        return RecordedFits([_recorded_fit(study, number, *part) for part in parts], stack)
 
 
-def conditions_of(study: Study, number: int, progress: Callable[[str], None] | None = None) -> dict[str, Posterior]:
+def _keys_of_parts(stack: Mapping[str, Any]) -> list[tuple[str, str]]:
+    """Return the attributes of the fit and of the start of each part of a recorded stack."""
+    parts = [(keys(part["fit"]), float(part["weight"])) for part in stack["parts"]]
+    if not parts or not isinstance(stack["seed"], int) or not isinstance(stack["messages"], list):
+        raise ValueError("it has no parts, seed or messages")
+    return [key for key, _ in parts]
+
+
+def feasibility_of(study: Study, number: int, progress: Callable[[str], None] | None = None) -> dict[str, Posterior]:
     """Repeat the fits of the models of failures and constraints behind a trial's suggestion.
 
     Returns
     -------
     dict of str to Posterior
-        By the names of `slayr_py.study.conditions.Condition`; empty if nothing but the objective was modelled.
+        By the names of the models; empty if nothing but the objective was modelled.
 
     Raises
     ------
     DataError, StorageError, ToolchainError, InferenceError
         As in :func:`posterior_of`.
     """
-    names = suggestion_record(_trial(study, number)).get("conditions")
-    return {name: _condition(study, number, name, progress) for name in (names if isinstance(names, Mapping) else {})}
-
-
-def _condition(study: Study, number: int, name: str, progress: Callable[[str], None] | None) -> Posterior:
-    fit_key, start_key = keys(name)
-    try:
-        record = _complete(study, _trial(study, number).user_attrs[fit_key], start_key)
-        numbers = set(from_ranges(record.pop("trials")))
-        model = recorded_model(record)
-        results = condition_results(study, model.encoder.space, name, numbers)
-        pointwise = record["arguments"].get("pointwise", True)
-        observed = observe(model, results.configs, results.values, record["arguments"]["method"] == "map", pointwise)
-        return posterior_again(record, observed, progress)
-    except SlayrError:
-        raise
-    except Exception as error:  # a damaged record can raise any type of error
-        raise _damaged(study, number, error) from error
+    trial = _trial(study, number)
+    names = suggestion_record(trial).get("conditions")
+    posteriors = {}
+    for name in names if isinstance(names, Mapping) else {}:
+        with _reports_damage(study, number):
+            fit_key, start_key = keys(name)
+            record = _complete(study, trial.user_attrs[fit_key], start_key)
+            numbers = set(from_ranges(record.pop("trials")))
+            model = recorded_model(record)
+            results = feasibility_results(study, model.encoder.space, name, numbers)
+            observed = observe(model, results.configs, results.values, *_observation_options(record))
+        posteriors[name] = posterior_again(record, observed, progress)
+    return posteriors
 
 
 def _complete(study: Study, reduced: Mapping[str, Any], start_key: str) -> dict[str, Any]:
     """Return a stored record of a fit with what the study has only once: space, kernel and warm start."""
-    record = dict(reduced) if "space" in reduced else {"space": _space(study), **reduced}
+    record = dict(reduced)
+    if "space" not in record:
+        about = study_record(study) or {}  # a damaged study; without a space, the record is not readable
+        record["space"] = {key: about[key] for key in ("space", "graphs") if key in about}
     record["kernel"] = stored_kernel(study, record["kernel"])
     if set(record["start"] or ()) == {"trial"}:
         record["start"] = _trial(study, record["start"]["trial"]).user_attrs[start_key]
     return record
 
 
+def _observation_options(record: Mapping[str, Any]) -> tuple[bool, bool]:
+    """Return whether a recorded fit is of the mode, and whether it has pointwise densities."""
+    return record["arguments"]["method"] == "map", record["arguments"].get("pointwise", True)
+
+
 def _recorded_fit(study: Study, number: int, reduced: Mapping[str, Any], start_key: str) -> RecordedFit:
     """Return a fit of a trial from its stored record; ``start_key`` is the attribute of warm starts."""
-    try:
-        record = _complete(study, reduced, start_key)
-        ranges = record.pop("trials")
-        if any(last >= len(study.get_trials(deepcopy=False)) for _, last in ranges):
-            raise StorageError(
-                f"trial {number} was suggested from a fit to trials {ranges!r:.200}, which study {study.study_name!r} "
-                "does not have: restore a copy of it"
-            )
-        numbers = from_ranges(ranges)
-        model = recorded_model(record)
-        values = observations(study, model.encoder.space, numbers)
-        if missing := sorted(set(numbers).difference(values.numbers)):
-            raise StorageError(
-                f"trial {number} was suggested from a fit to trials {', '.join(map(str, missing))} among others, which "
-                f"are missing or not finished in study {study.study_name!r}: restore a copy of it"
-            )
-        arguments = record["arguments"]
-        observed = observe(
-            model,
-            values.configs,
-            values.y,
-            arguments["method"] == "map",
-            arguments.get("pointwise", True),
-            values.maximize,
-            values.errors,
+    record = _complete(study, reduced, start_key)
+    ranges = record.pop("trials")
+    if any(last >= len(study.get_trials(deepcopy=False)) for _, last in ranges):
+        raise StorageError(
+            f"trial {number} was suggested from a fit to trials {ranges!r:.200}, which study {study.study_name!r} "
+            "does not have: restore a copy of it"
         )
-        if data_digest(observed.data, record["format"]) != record["data_sha256"]:
-            raise StorageError(
-                f"the configurations or values of trials {ranges} of study {study.study_name!r} have changed since "
-                f"trial {number} was suggested from them: restore a copy of it"
-            )
-        return RecordedFit(record, observed)
+    numbers = from_ranges(ranges)
+    model = recorded_model(record)
+    values = observations(study, model.encoder.space, numbers)
+    if missing := sorted(set(numbers).difference(values.numbers)):
+        raise StorageError(
+            f"trial {number} was suggested from a fit to trials {', '.join(map(str, missing))} among others, which "
+            f"are missing or not finished in study {study.study_name!r}: restore a copy of it"
+        )
+    options = _observation_options(record)
+    observed = observe(model, values.configs, values.y, *options, values.maximize, values.errors)
+    if array_digest(observed.data) != record["data_sha256"]:
+        raise StorageError(
+            f"the configurations or values of trials {ranges} of study {study.study_name!r} have changed since "
+            f"trial {number} was suggested from them: restore a copy of it"
+        )
+    return RecordedFit(record, observed)
+
+
+@contextmanager
+def _reports_damage(study: Study, number: int) -> Iterator[None]:
+    """Raise `StorageError` for every error in reading a record, which can be of any type if the record is damaged."""
+    try:
+        yield
     except StorageError:
         raise
-    except Exception as error:  # a damaged record can raise any type of error
-        raise _damaged(study, number, error) from error
-
-
-def _damaged(study: Study, number: int, error: Exception) -> StorageError:
-    return StorageError(
-        f"study {study.study_name!r} is damaged: the record of the fit of trial {number}, {type(error).__name__}: "
-        f"{error}. Restore a copy of it"
-    )
+    except Exception as error:
+        raise StorageError(
+            f"study {study.study_name!r} is damaged: the record of the fit of trial {number}, {type(error).__name__}: "
+            f"{error}. Restore a copy of it"
+        ) from error
 
 
 def last_fitted(study: Study) -> int:
@@ -267,10 +255,3 @@ def _fit_record(study: Study, trial: FrozenTrial) -> Mapping[str, Any]:
     fitted = ", ".join(f"{first} to {last}" for first, last in to_ranges(fitted_numbers(study)))
     known = f"trials with a fit: {fitted}" if fitted else "no trial of this study has one"
     raise DataError(f"trial {trial.number} of study {study.study_name!r} has no fit (its phase: {phase}); {known}")
-
-
-def _space(study: Study) -> dict[str, Any]:
-    about = study_record(study)
-    if about is None:
-        raise KeyError("the study's own record")
-    return {key: about[key] for key in ("space", "graphs") if key in about}

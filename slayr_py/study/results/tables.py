@@ -1,37 +1,38 @@
-"""Tables of suggestions and the convergence figure of a study."""
+"""Tables of the trials, suggestions, kernel searches and estimates of the regret of a study."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-import numpy as np
 import pandas as pd
 from ConfigSpace import ConfigurationSpace
 from optuna import Study
 from optuna.study import StudyDirection
 from optuna.trial import FrozenTrial, TrialState
 
+from slayr_py.inference import CHECKS
 from slayr_py.study.storage.attributes import REGRET_KEY, suggestion_record
 from slayr_py.study.storage.search_records import stored_searches
 from slayr_py.study.storage.trials import is_feasible
 
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-
-DIAGNOSTICS = (
-    "rhat_max",
-    "ess_bulk_min",
-    "ess_tail_min",
-    "divergences",
-    "max_treedepth_hits",
-    "ebfmi_min",
-    "loo_pareto_k_max",
-    "pareto_k",
-    "ok",
-)
-"""Columns of `suggestion_table` that come from `Posterior.check`."""
+FIT_COLUMNS = {
+    "number": ("trial", ""),
+    "phase": ("phase", ""),
+    "kernel": ("kernel", ""),
+    "method": ("method", ""),
+    "observations": ("n", ""),
+    **{name: (check.short, check.form) for name, check in CHECKS.items()},
+    "start": ("start", ""),
+    "since_nuts": ("since_nuts", ""),
+    "attempts": ("attempts", ""),
+    "ok": ("ok", ""),
+    "feasible": ("feasible", ".2f"),
+    "seconds_fit": ("fit [s]", ".1f"),
+    "seconds_acquisition": ("search [s]", ".1f"),
+}
+"""Title and format of the columns of `suggestion_table` that are shown to a user."""
 
 
 def finite_trials(study: Study) -> list[FrozenTrial]:
@@ -106,9 +107,9 @@ def suggestion_table(study: Study) -> pd.DataFrame:
     since_nuts = None
     for trial in study.get_trials(deepcopy=False):
         record = suggestion_record(trial)
-        diagnostics = entry(record, "diagnostics")
         phase = record.get("phase")
-        fit = entry(record, "fit")
+        parts = {name: entry(record, name) for name in ("fit", "diagnostics", "predicted", "acquisition", "seconds")}
+        fit = parts["fit"]
         if record.get("method") == "nuts":
             since_nuts = 0
         elif record.get("method") and since_nuts is not None:
@@ -117,21 +118,27 @@ def suggestion_table(study: Study) -> pd.DataFrame:
             {
                 "number": trial.number,
                 **{name: record.get(name) for name in ("phase", "kernel", "method", "observations")},
-                **{name: diagnostics.get(name) for name in DIAGNOSTICS},
+                **{name: parts["diagnostics"].get(name) for name in (*CHECKS, "ok")},
                 "start": fit.get("start"),
                 "since_nuts": since_nuts if fit else None,
                 "attempts": 1 + len(abandoned_attempts(record)) if fit else None,
                 "trusted": _all_ok(record) if phase in ("model", "random") else None,
-                "predicted_mean": entry(record, "predicted").get("mean"),
-                "predicted_sd": entry(record, "predicted").get("sd"),
-                "acquisition": entry(record, "acquisition").get("value"),
+                "predicted_mean": parts["predicted"].get("mean"),
+                "predicted_sd": parts["predicted"].get("sd"),
+                "acquisition": parts["acquisition"].get("value"),
                 "feasible": record.get("feasible"),
-                "seconds_fit": entry(record, "seconds").get("fit"),
-                "seconds_acquisition": entry(record, "seconds").get("acquisition"),
+                "seconds_fit": parts["seconds"].get("fit"),
+                "seconds_acquisition": parts["seconds"].get("acquisition"),
                 "error": record.get("error"),
             }
         )
     return pd.DataFrame(rows)
+
+
+def fit_table(study: Study) -> pd.DataFrame:
+    """Return the rows of `suggestion_table` with a fit, or with a fit that failed."""
+    table = suggestion_table(study)
+    return table[table["phase"].isin(["model", "random"])] if not table.empty else table
 
 
 def search_table(study: Study) -> pd.DataFrame:
@@ -162,7 +169,7 @@ def search_table(study: Study) -> pd.DataFrame:
 
 
 def regret_table(study: Study) -> pd.DataFrame:
-    """Tabulate what a stopping rule has found after each trial, one row per estimate.
+    """Tabulate the estimates of a stopping rule, one row per estimate.
 
     Returns
     -------
@@ -173,12 +180,12 @@ def regret_table(study: Study) -> pd.DataFrame:
         See `slayr_py.Regret`.
     """
     columns = ["number", "incumbent", "observations", "epsilon", "target", "probability", "mean", "upper", "stop"]
-    found: dict[int, Mapping[str, Any]] = {}
+    estimates: dict[int, Mapping[str, Any]] = {}
     for key, record in study.user_attrs.items():
         prefix, _, number = key.rpartition(":")
         if prefix == REGRET_KEY and number.isdecimal() and isinstance(record, Mapping):
-            found[int(number)] = record
-    return pd.DataFrame([{"number": number, **found[number]} for number in sorted(found)], columns=columns)
+            estimates[int(number)] = record
+    return pd.DataFrame([{"number": number, **estimates[number]} for number in sorted(estimates)], columns=columns)
 
 
 def found_kernels(study: Study) -> str | None:
@@ -189,18 +196,22 @@ def found_kernels(study: Study) -> str | None:
     if next(stored_searches(study), None) is None:
         return None
     for trial in reversed(study.get_trials(deepcopy=False)):
-        stack = suggestion_record(trial).get("stack")
-        if isinstance(stack, Mapping) and isinstance(parts := stack.get("parts"), list):
-            known = [part for part in parts if isinstance(part, Mapping) and isinstance(part.get("weight"), float)]
-            known.sort(key=lambda part: -part["weight"])
-            return ", ".join(f"{part['weight']:.2f} {part.get('kernel')}" for part in known)
+        if parts := sorted(stack_parts(suggestion_record(trial)), key=lambda part: -part["weight"]):
+            return ", ".join(f"{part['weight']:.2f} {part.get('kernel')}" for part in parts)
     return None
 
 
+def stack_parts(record: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    """Return the parts with a weight in the suggestion record of a stack; none if it has no stack."""
+    parts = entry(record, "stack").get("parts")
+    mappings = [part for part in parts if isinstance(part, Mapping)] if isinstance(parts, list) else []
+    return [part for part in mappings if isinstance(part.get("weight"), float)]
+
+
 def _all_ok(record: Mapping[str, Any]) -> bool:
-    """Return whether the fit behind a suggestion and those of its conditions passed their diagnostics."""
-    conditions = entry(record, "conditions")
-    fits = [record, *(entry(conditions, name) for name in conditions)]
+    """Return whether the fit behind a suggestion and the models of its feasibility passed their diagnostics."""
+    models = entry(record, "conditions")
+    fits = [record, *(entry(models, name) for name in models)]
     return all(entry(fit, "diagnostics").get("ok") is True for fit in fits)
 
 
@@ -214,65 +225,3 @@ def abandoned_attempts(record: Mapping[str, Any]) -> list[Mapping[str, Any]]:
     """Return the discarded attempts in the suggestion record of a trial, or in that of a part of a stack."""
     abandoned = entry(record, "fit").get("abandoned")
     return [entry for entry in abandoned if isinstance(entry, Mapping)] if isinstance(abandoned, list) else []
-
-
-def convergence_figure(study: Study, errors: Mapping[int, float] | None = None) -> Figure:
-    """Draw the convergence of a study: values, the best so far, the initial design and failed trials.
-
-    Parameters
-    ----------
-    study : optuna.Study
-        With one objective.
-    errors : mapping of int to float, optional
-        Standard deviations of the noise of values, by the number of the trial, for error bars.
-
-    Returns
-    -------
-    matplotlib.figure.Figure
-        Drawn without pyplot, so it needs no display and pyplot does not keep it open. ``figure.savefig(path)`` saves
-        it; a notebook shows it.
-    """
-    # Why not optuna.visualization.matplotlib.plot_optimization_history: it is experimental and warns, and it draws with
-    # pyplot, which keeps every figure open. It shows neither the initial design, nor failed trials, nor a logarithmic
-    # axis, without which one bad trial hides all others. The figures for the dashboard (`save_to_dashboard`) are
-    # Optuna's, and `optuna.visualization.plot_*` accept every study of this package.
-    from matplotlib.ticker import MaxNLocator
-
-    from slayr_py.study.results.shown_figure import ShownFigure
-
-    figure = ShownFigure(figsize=(7.0, 4.0), layout="constrained")
-    axes = figure.add_subplot()
-    trials = study.get_trials(deepcopy=False)
-    finished = finite_trials(study)
-
-    initial = [trial.number for trial in trials if suggestion_record(trial).get("phase") == "initial"]
-    if initial:
-        axes.axvspan(min(initial) - 0.5, max(initial) + 0.5, color="0.92", zorder=0, label="initial design")
-    if finished:
-        number = np.array([trial.number for trial in finished])
-        value = np.array([trial.value for trial in finished], dtype=np.float64)
-        feasible = np.isin(number, [trial.number for trial in feasible_trials(study)])
-        running = np.maximum if study.direction == StudyDirection.MAXIMIZE else np.minimum
-        if errors:
-            sd = np.array([errors.get(int(n), 0.0) for n in number])
-            axes.errorbar(number, value, sd, fmt="none", ecolor="#4c72b0", alpha=0.35, elinewidth=1.2, zorder=1)
-        axes.plot(number[feasible], value[feasible], "o", color="#4c72b0", markersize=4, alpha=0.7, label="trial")
-        if not feasible.all():
-            axes.plot(number[~feasible], value[~feasible], "+", color="0.5", label="violates a constraint")
-        if feasible.any():
-            best = running.accumulate(value[feasible])
-            label = "best so far"
-            axes.step(number[feasible], best, where="post", color="#c44e52", lw=1.8, label=f"{label}: {best[-1]:.6g}")
-        # With a linear axis a few very bad trials would hide all differences between the others.
-        if value.min() > 0 and value.max() > 1e3 * value.min():
-            axes.set_yscale("log")
-    failed = [trial.number for trial in trials if trial.state == TrialState.FAIL]
-    if failed:
-        axes.plot(failed, [0.02] * len(failed), "x", color="0.3", transform=axes.get_xaxis_transform(), label="failed")
-    axes.set_xlabel("trial")
-    axes.set_ylabel("objective")
-    axes.set_title(study.study_name)
-    axes.xaxis.set_major_locator(MaxNLocator(integer=True))
-    if axes.get_legend_handles_labels()[0]:
-        axes.legend(frameon=False)
-    return figure

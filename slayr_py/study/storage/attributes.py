@@ -64,8 +64,8 @@ STUDY_KEY = "slayr:study"
 
 The kernel is {"name", "options", "description", "chosen", "reason"}: chosen by "auto", with a reason, or by the "user".
 The name of a stack is "stack", that of a kernel search "search"; the options of a search have the "plain" kernel.
-Older studies have only the kernel's name, and no graphs. A version of slayr_py that changes this record writes a higher
-``"format"`` than `slayr_py.study.storage.integrity.FORMAT`, so that this version rejects the study; the default is 1.
+A version of slayr_py that changes this record writes a higher ``"format"`` than
+`slayr_py.study.storage.integrity.FORMAT`, so that this version rejects the study; the default is 1.
 """
 
 SUGGESTION_KEY = "slayr:suggestion"
@@ -157,21 +157,15 @@ def kernel_record(kernel: Kernel | Stack, encoder: Encoder, automatic: bool) -> 
 def model_difference(stored: Mapping[str, Any], kernel: Mapping[str, Any], encoder: Encoder) -> str | None:
     """Describe how the kernel or the graphs differ from those at a study's start; None if they are the same."""
     before = stored["kernel"]
-    if isinstance(before, str):
-        same = before == kernel["name"]
-    else:
-        same = all(_canonical(before[key]) == _canonical(kernel[key]) for key in ("name", "options"))
-    if not same:
+    if any(_canonical(before[key]) != _canonical(kernel[key]) for key in ("name", "options")):
         return f"the study was started with another kernel: {describe_kernel(before)}"
-    if _canonical(stored.get("graphs", {})) != _canonical(encoder_to_json(encoder)["graphs"]):
+    if _canonical(stored["graphs"]) != _canonical(encoder_to_json(encoder)["graphs"]):
         return "the study was started with other graphs"
     return None
 
 
-def describe_kernel(kernel: str | Mapping[str, Any]) -> str:
+def describe_kernel(kernel: Mapping[str, Any]) -> str:
     """Describe a study's kernel, with the reason if it was chosen automatically."""
-    if isinstance(kernel, str):
-        return kernel
     reason = f", chosen because {kernel['reason']}" if kernel["chosen"] == "auto" else ""
     return f"{kernel['description']}{reason}"
 

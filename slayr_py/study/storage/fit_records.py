@@ -14,8 +14,8 @@ from optuna import Study
 from optuna.trial import FrozenTrial
 
 from slayr_py.errors import DataError
-from slayr_py.inference import GaussianProcess, Posterior, StackedPosterior, WarmStart
-from slayr_py.kernels import Kernel, digest
+from slayr_py.inference import METHODS, GaussianProcess, Posterior, WarmStart
+from slayr_py.kernels import Kernel
 from slayr_py.space import jsonable
 from slayr_py.study.storage.attributes import FIT_KEY, KERNEL_KEY, START_KEY, study_record
 from slayr_py.study.storage.optuna_private import set_trial_attribute
@@ -27,7 +27,7 @@ _LONG = 1000  # characters of a kernel that is stored once for all fits of a stu
 def store_fit(
     study: Study,
     trial: FrozenTrial,
-    posterior: Posterior | StackedPosterior,
+    posterior: Posterior,
     observed: Sequence[int],
     warm_starts: bool,
     condition: str = "",
@@ -37,7 +37,7 @@ def store_fit(
     ``condition`` is the name of a model beside that of the objective or of a part of a stack, see `keys`. The parts of
     a stack are stored one by one; its own record has their names and weights.
     """
-    if isinstance(posterior, StackedPosterior):
+    if posterior.is_stack:
         parts = []
         for (name, weight), part in zip(posterior.weights.items(), posterior.posteriors, strict=True):
             parts.append({"fit": part_name(part.kernel), "kernel": name, "weight": weight})
@@ -61,7 +61,7 @@ def store_fit(
         for earlier in study.get_trials(deepcopy=False)
     )
     set_trial_attribute(study, trial, fit_key, jsonable(record))
-    if warm_starts and not repeated and record["arguments"]["method"] in ("nuts", "carried"):
+    if warm_starts and not repeated and METHODS[record["arguments"]["method"]].warm_starts:
         set_trial_attribute(study, trial, start_key, posterior.warm_start().asdict())
 
 
@@ -75,10 +75,10 @@ def stored_kernel(study: Study, kernel: Mapping[str, Any]) -> Mapping[str, Any]:
     """
     if "sha256" not in kernel:
         return kernel
-    found = study.user_attrs.get(f"{KERNEL_KEY}:{kernel['sha256']}")
-    if not isinstance(found, Mapping) or _sha256(found) != kernel["sha256"]:
+    stored = study.user_attrs.get(f"{KERNEL_KEY}:{kernel['sha256']}")
+    if not isinstance(stored, Mapping) or _sha256(stored) != kernel["sha256"]:
         raise ValueError(f"the study has no kernel {kernel['sha256']!r:.80}")
-    return found
+    return stored
 
 
 def _stored_once(study: Study, kernel: dict[str, Any]) -> dict[str, Any]:
@@ -97,7 +97,7 @@ def _sha256(kernel: Mapping[str, Any]) -> str:
 
 def part_name(kernel: Kernel) -> str:
     """Return the name of the fit of a kernel in a stack, for `keys`."""
-    return f"kernel {digest(kernel)}"
+    return f"kernel {kernel.digest}"
 
 
 def keys(condition: str = "") -> tuple[str, str]:
@@ -115,13 +115,13 @@ def last_warm_start(
     """
     fit_key, start_key = keys(condition)
     ranges = to_ranges(observed)
-    for earlier in sorted(study.get_trials(deepcopy=False), key=lambda one: -one.number):
+    for earlier in sorted(study.get_trials(deepcopy=False), key=lambda trial: -trial.number):
         if earlier.user_attrs.get(fit_key, {}).get("trials") == ranges:
             continue
         if earlier.number < number and start_key in earlier.user_attrs:
             try:
                 start = WarmStart.fromdict(earlier.user_attrs[start_key])
-                gp.check_start(start, chains)
+                gp.model.check_start(start, chains)
             except DataError:
                 return None
             return start

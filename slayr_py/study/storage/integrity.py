@@ -24,7 +24,7 @@ from slayr_py.study.storage.attributes import (
     describe_kernel,
     space_difference,
 )
-from slayr_py.study.storage.opening import describe_storage_error, storage_error
+from slayr_py.study.storage.opening import describe_storage_error, is_storage_error
 from slayr_py.study.storage.search_records import is_search_record
 
 FORMAT = 1
@@ -48,8 +48,8 @@ def check_integrity(study: Study) -> None:
         directions = study.directions
         trials = study.get_trials(deepcopy=False)
     except Exception as error:  # Optuna raises many types for damaged JSON, states and values
-        cause = storage_error(error)
-        raise _damaged(study, describe_storage_error(cause) if cause else f"{type(error).__name__}: {error}") from error
+        reason = describe_storage_error(error) if is_storage_error(error) else f"{type(error).__name__}: {error}"
+        raise _damaged(study, reason) from error
     if not directions:
         raise _damaged(study, "it has no direction")
     if len(directions) > 1:
@@ -70,7 +70,7 @@ def _check_record(study: Study, record: Any) -> None:
     try:
         space_difference(record["space"], space_from_json(record["space"]))
         describe_kernel(record["kernel"])
-        for key, kind in (("seed", int), ("acquisition", str)):
+        for key, kind in (("graphs", Mapping), ("seed", int), ("acquisition", str)):
             if not isinstance(record[key], kind):
                 raise TypeError(f"{key} is {record[key]!r:.50}")
     except Exception as error:  # a missing key, a wrong type, an unreadable space

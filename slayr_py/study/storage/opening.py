@@ -48,7 +48,7 @@ def open_storage(
         Raise an error for an SQLite file that does not exist or has no tables of Optuna, instead of creating it.
     worker : bool
         Return a `WorkerStorage`: trials carry the name of this process and send heartbeats, and those of killed
-        processes are resumed. Only Optuna's own loop supports this, ask and tell do not.
+        processes are resumed. Only the loop of `minimize` supports this, ask and tell do not.
 
     Returns
     -------
@@ -99,24 +99,20 @@ def translate_storage_errors() -> Iterator[None]:
     try:
         yield
     except Exception as error:
-        if (cause := storage_error(error)) is None:
+        if not is_storage_error(error):
             raise
         raise StorageError(
-            f"the study's storage failed: {describe_storage_error(cause)}. Finished evaluations are kept: run the same "
+            f"the study's storage failed: {describe_storage_error(error)}. Finished evaluations are kept: run the same "
             "study again to resume it"
-        ) from cause
+        ) from error
 
 
-def storage_error(error: Exception) -> Exception | None:
-    """Return the storage's own error behind an error of Optuna, or None if the storage did not cause it."""
-    # Optuna asserts that a trial has ended, also if the storage has just failed to record it.
-    cause = error.__context__ if isinstance(error, AssertionError) else error
-    if isinstance(cause, StorageInternalError | OSError) and not isinstance(cause, SlayrError):
-        return cause
-    return None
+def is_storage_error(error: BaseException) -> bool:
+    """Return whether the storage has raised an error."""
+    return isinstance(error, StorageInternalError | OSError) and not isinstance(error, SlayrError)
 
 
-def describe_storage_error(error: Exception) -> str:
+def describe_storage_error(error: BaseException) -> str:
     """Return the reason for a failure of the storage and a remedy."""
     reason = _reason(error)
     return f"{reason}; {_remedy(reason, 'make sure that it can be reached and written')}"
@@ -155,7 +151,7 @@ def _hide_password(text: str) -> str:
     return repr(re.sub(r"//.*@", "//***@", text))
 
 
-def _reason(error: Exception) -> str:
+def _reason(error: BaseException) -> str:
     """Return the first line of the driver's own message, without the additions of SQLAlchemy and Optuna."""
     cause = error.__cause__ if isinstance(error, StorageInternalError) and error.__cause__ is not None else error
     lines = str(getattr(cause, "orig", None) or cause).strip().splitlines()

@@ -119,7 +119,7 @@ def start_trial(study: Study, template: FrozenTrial) -> Trial:
 
 @contextmanager
 def optimizing(study: Study) -> Iterator[None]:
-    """Allow ``study.stop()`` outside Optuna's own loop; see `is_stopped`."""
+    """Run trials outside Optuna's own loop: ``study.stop()`` is allowed, see `is_stopped`, and heartbeats expected."""
     study._stop_flag = False
     before = study._thread_local.in_optimize_loop
     study._thread_local.in_optimize_loop = True
@@ -127,6 +127,7 @@ def optimizing(study: Study) -> Iterator[None]:
         yield
     finally:
         study._thread_local.in_optimize_loop = before
+        study._storage.remove_session()
 
 
 def is_stopped(study: Study) -> bool:

@@ -43,8 +43,8 @@ def last_search(study: Study, due: int, before: int | None = None) -> StoredSear
 
     ``before`` is the largest number of a trial whose search counts; by default all count.
     """
-    found = [one for one in stored_searches(study) if one.due <= due and (before is None or one.trial <= before)]
-    return max(found, key=lambda one: (one.due, one.trial), default=None)
+    searches = [s for s in stored_searches(study) if s.due <= due and (before is None or s.trial <= before)]
+    return max(searches, key=lambda search: (search.due, search.trial), default=None)
 
 
 def is_search_record(record: Any) -> TypeGuard[Mapping[str, Any]]:

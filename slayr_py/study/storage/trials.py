@@ -14,7 +14,6 @@ from optuna.trial import FrozenTrial, TrialState
 
 from slayr_py.errors import DataError
 from slayr_py.space import FloatArray
-from slayr_py.study.distributions import missing_names, to_configuration, to_params
 from slayr_py.study.storage.attributes import (
     ERROR_KEY,
     EVALUATIONS_KEY,
@@ -22,6 +21,7 @@ from slayr_py.study.storage.attributes import (
     is_history,
     suggestion_record,
 )
+from slayr_py.study.storage.distributions import missing_names, to_configuration, to_params
 
 NOT_OF_THE_CONFIGURATION = ("KeyboardInterrupt",)
 """Reasons for failures that say nothing about the configuration."""
@@ -69,20 +69,20 @@ def observations(study: Study, space: ConfigurationSpace, numbers: Iterable[int]
     wanted = None if numbers is None else set(numbers)
     complete = study.get_trials(deepcopy=False, states=(TrialState.COMPLETE,))
     names = {name for trial in complete for name in trial.constraints}
-    found: list[tuple[FrozenTrial, Configuration, float]] = []
+    usable: list[tuple[FrozenTrial, Configuration, float]] = []
     for trial in complete:
         config = trial_configuration(trial, space)
         if config is None or trial.value is None or not np.isfinite(trial.value):
             continue
         if wanted is None or trial.number in wanted:
-            found.append((trial, config, trial.value))
+            usable.append((trial, config, trial.value))
     return Observations(
-        [trial.number for trial, _, _ in found],
-        [config for _, config, _ in found],
-        np.array([y for _, _, y in found], dtype=np.float64),
+        [trial.number for trial, _, _ in usable],
+        [config for _, config, _ in usable],
+        np.array([y for _, _, y in usable], dtype=np.float64),
         study.direction == StudyDirection.MAXIMIZE,
-        np.array([known_error(trial) for trial, _, _ in found], dtype=np.float64),
-        np.array([is_feasible(trial, names) for trial, _, _ in found], dtype=np.bool_),
+        np.array([known_error(trial) for trial, _, _ in usable], dtype=np.float64),
+        np.array([is_feasible(trial, names) for trial, _, _ in usable], dtype=np.bool_),
     )
 
 
@@ -123,14 +123,14 @@ def outcomes(study: Study, space: ConfigurationSpace) -> Results:
     A failed trial raised an error, returned NaN or an infinity, or ended its process several times. Pruned and
     interrupted trials are neither.
     """
-    found = []
+    results = []
     for trial in study.get_trials(deepcopy=False, states=(TrialState.COMPLETE, TrialState.FAIL)):
         failed = trial.state == TrialState.FAIL or trial.value is None or not np.isfinite(trial.value)
         if failed and not _was_evaluated(trial):
             continue
         if (config := trial_configuration(trial, space)) is not None:
-            found.append((trial.number, config, float(not failed)))
-    return _results(found)
+            results.append((trial.number, config, float(not failed)))
+    return _results(results)
 
 
 def _was_evaluated(trial: FrozenTrial) -> bool:
@@ -144,20 +144,20 @@ def _was_evaluated(trial: FrozenTrial) -> bool:
 
 def constraint_results(study: Study, space: ConfigurationSpace) -> dict[str, Results]:
     """Return the values of each constraint, by name; a constraint holds where its value is not positive."""
-    found: dict[str, list[tuple[int, Configuration, float]]] = {}
+    results: dict[str, list[tuple[int, Configuration, float]]] = {}
     for trial in study.get_trials(deepcopy=False, states=(TrialState.COMPLETE, TrialState.FAIL, TrialState.PRUNED)):
         if not trial.constraints or (config := trial_configuration(trial, space)) is None:
             continue
         for name, value in trial.constraints.items():
             if np.isfinite(value):
-                found.setdefault(name, []).append((trial.number, config, value))
-    return {name: _results(found[name]) for name in sorted(found)}
+                results.setdefault(name, []).append((trial.number, config, value))
+    return {name: _results(results[name]) for name in sorted(results)}
 
 
-def _results(found: Sequence[tuple[int, Configuration, float]]) -> Results:
-    numbers = [number for number, _, _ in found]
-    configs = [config for _, config, _ in found]
-    return Results(numbers, configs, np.array([value for _, _, value in found], dtype=np.float64))
+def _results(results: Sequence[tuple[int, Configuration, float]]) -> Results:
+    numbers = [number for number, _, _ in results]
+    configs = [config for _, config, _ in results]
+    return Results(numbers, configs, np.array([value for _, _, value in results], dtype=np.float64))
 
 
 def pending(
@@ -167,8 +167,8 @@ def pending(
     configs = []
     for trial in study.get_trials(deepcopy=False, states=(TrialState.RUNNING,)):
         if trial.number != current.number:
-            own = trial_configuration(trial, space)
-            configs.append(design[trial.number] if own is None and trial.number < len(design) else own)
+            config = trial_configuration(trial, space)
+            configs.append(design[trial.number] if config is None and trial.number < len(design) else config)
     return [config for config in configs if config is not None]
 
 
@@ -181,14 +181,14 @@ def excluded(study: Study, space: ConfigurationSpace, repeatable: Iterable[Confi
 
 
 def left_out(study: Study, space: ConfigurationSpace) -> dict[str, list[int]]:
-    """Return the complete trials that are no configuration of the space: their numbers by the reason."""
-    found: dict[str, list[int]] = {}
+    """Return the numbers of complete trials that are not configurations of the space, by the reason."""
+    by_reason: dict[str, list[int]] = {}
     for trial in study.get_trials(deepcopy=False, states=(TrialState.COMPLETE,)):
         if trial_configuration(trial, space) is None:
             missing = ", ".join(map(repr, missing_names(space, trial.params)))
             reason = f"never asked for {missing}" if missing else "evaluated values that the space does not allow"
-            found.setdefault(reason, []).append(trial.number)
-    return found
+            by_reason.setdefault(reason, []).append(trial.number)
+    return by_reason
 
 
 def trial_configuration(trial: FrozenTrial, space: ConfigurationSpace) -> Configuration | None:

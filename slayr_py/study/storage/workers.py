@@ -10,8 +10,10 @@ the suggestions of the others; fits run side by side. A journal file has only th
 from __future__ import annotations
 
 import json
+import threading
 import time
 import uuid
+import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, nullcontext, suppress
 from pathlib import Path
@@ -20,9 +22,9 @@ from typing import Any
 import optuna
 import sqlalchemy
 from filelock import FileLock, Timeout
-from optuna import Study
-from optuna.exceptions import StorageInternalError
-from optuna.storages import InMemoryStorage, RDBStorage
+from optuna import Study, Trial
+from optuna.exceptions import ExperimentalWarning, StorageInternalError
+from optuna.storages import InMemoryStorage, RDBStorage, fail_stale_trials
 from optuna.trial import FrozenTrial, TrialState
 
 from slayr_py.processes import Process, this_process
@@ -147,6 +149,38 @@ def active_run(study: Study) -> Iterator[None]:
         yield
     finally:
         _active_runs.discard(storage.worker)
+
+
+def start_next_trial(study: Study) -> Trial:
+    """Start the next trial as Optuna's own loop does, which fails the trials of silent processes first."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ExperimentalWarning)
+        fail_stale_trials(study)
+    return study.ask()
+
+
+@contextmanager
+def send_heartbeats(trial: Trial) -> Iterator[None]:
+    """Send heartbeats of a trial until the block ends, if its storage wants them."""
+    database = _database(trial.study)
+    interval = None if database is None else database.get_heartbeat_interval()
+    if database is None or interval is None:
+        yield
+        return
+    ended = threading.Event()
+
+    def send() -> None:
+        database.record_heartbeat(id_of_trial(trial))
+        while not ended.wait(interval):
+            database.record_heartbeat(id_of_trial(trial))
+
+    thread = threading.Thread(target=send)
+    thread.start()
+    try:
+        yield
+    finally:
+        ended.set()
+        thread.join()
 
 
 @contextmanager

@@ -1,6 +1,5 @@
 #pragma once
-// CmdStan's command line as one table: parsing, printed settings, saved files and help all use `argument_table`.
-#include <iosfwd>
+// CmdStan's command line as one table: parsing and the settings in output files use `argument_table`.
 #include <stdexcept>
 #include <string>
 #include <vector>
@@ -16,7 +15,8 @@ enum class Kind {
   group,    // a word that opens its subarguments: `adapt`
   choice,   // name=alternative, where the alternative opens its own subarguments: `algorithm=hmc`
   word,     // an alternative without subarguments: `diag_e`
-  refused,  // an alternative of CmdStan that this front end does not have; `help` gives the reason
+  refused,  // an alternative of CmdStan that this front end does not have; its value is the reason
+  fixed,    // an argument of CmdStan that has only its default here
   integer,
   real,
   boolean,
@@ -33,7 +33,6 @@ struct Range {
 struct Argument {
   Kind kind;
   std::string name;
-  std::string help;
   std::string fallback;               // the default, as printed
   Range range;
   std::vector<Argument> children;     // subarguments of a group, alternatives of a choice
@@ -55,8 +54,7 @@ struct Argument {
 Argument argument_table(int threads);
 
 // Reads the words of a command line into the tree.
-// Returns false if the words ask for help, after printing it to `out`.
-bool parse(Argument& root, const std::vector<std::string>& words, const std::string& program, std::ostream& out);
+void parse(Argument& root, const std::vector<std::string>& words);
 
 // Calls `line` with every `name = value (Default)` line, indented by depth.
 template <typename Line>

@@ -63,34 +63,6 @@ void write_header(CsvWriter& csv, const Argument& root, const stan::model::model
       csv(line);
 }
 
-void write_json(JsonWriter& json, const Argument& argument) {
-  switch (argument.kind) {
-    case Kind::word:
-    case Kind::refused:
-      return;
-    case Kind::group:
-    case Kind::choice:
-      json.begin_record(argument.name);
-      if (argument.kind == Kind::choice) {
-        json.write("value", argument.value);
-        write_json(json, argument.chosen());
-      } else {
-        for (const Argument& child : argument.children)
-          write_json(json, child);
-      }
-      json.end_record();
-      return;
-    case Kind::integer:
-      return json.write(argument.name, argument.as_integer());
-    case Kind::real:
-      return json.write(argument.name, argument.as_real());
-    case Kind::boolean:
-      return json.write(argument.name, argument.as_boolean());
-    case Kind::text:
-      return json.write(argument.name, argument.value);
-  }
-}
-
 std::unique_ptr<std::ofstream> create(const std::string& path, int significant_digits) {
   auto file = std::make_unique<std::ofstream>(path);
   if (!*file)
@@ -100,24 +72,6 @@ std::unique_ptr<std::ofstream> create(const std::string& path, int significant_d
   if (significant_digits > -1)
     file->precision(significant_digits);
   return file;
-}
-
-void write_config(const std::string& path, const Argument& root, const stan::model::model_base& model) {
-  JsonWriter json(create(path, 17));
-  json.begin_record();
-  json.write("stan_major_version", stan::MAJOR_VERSION);
-  json.write("stan_minor_version", stan::MINOR_VERSION);
-  json.write("stan_patch_version", stan::PATCH_VERSION);
-  json.write("model_name", model.model_name());
-  json.write("start_datetime", start_datetime());
-  for (const Argument& argument : root.children)
-    write_json(json, argument);
-  json.write("mpi_enabled", false);
-  for (const std::string& line : model.model_compile_info()) {
-    const std::size_t equals = line.find(" = ");
-    json.write(line.substr(0, equals), equals == std::string::npos ? "" : line.substr(equals + 3));
-  }
-  json.end_record();
 }
 
 void write_profile(const std::string& path, int significant_digits, const stan::math::profile_map& profiles) {
@@ -148,16 +102,8 @@ std::vector<CsvWriter> csv_writers(const std::vector<std::string>& paths, int si
   return writers;
 }
 
-std::vector<JsonWriter> json_writers(const std::vector<std::string>& paths, int significant_digits) {
-  std::vector<JsonWriter> writers;
-  writers.reserve(paths.size());
-  for (const std::string& path : paths)
-    path.empty() ? writers.emplace_back() : writers.emplace_back(create(path, significant_digits));
-  return writers;
-}
-
 struct OutputFiles {
-  std::vector<std::string> draws, diagnostics, structured, metrics;
+  std::vector<std::string> draws, diagnostics;
   std::string resampled;
 };
 
@@ -165,41 +111,24 @@ OutputFiles output_files(const Argument& root, unsigned int num_chains, unsigned
   const Argument& output = root["output"];
   const Argument& method = root["method"];
   const std::vector<std::string> nowhere(num_chains);
-  OutputFiles files{nowhere, nowhere, nowhere, nowhere, ""};
+  OutputFiles files{nowhere, nowhere, ""};
   auto [base, suffix] = split_suffix(output["file"].value);
   if (base.empty() || base.back() == '/')
     throw UsageError("output file=" + output["file"].value + " is not the name of a file");
   if (suffix.empty())
     suffix = ".csv";
-  std::string diagnostic = output["diagnostic_file"].value;
-  if (method.chose("pathfinder")) {
-    const bool save_paths = method.chosen()["save_single_paths"].as_boolean();
-    if (save_paths && diagnostic.empty())
-      diagnostic = output["file"].value;
-    const std::string diagnostic_base = split_suffix(diagnostic).first;
-    if (num_chains == 1) {
-      files.draws = {base + suffix};
-    } else {
-      files.resampled = base + suffix;
-      if (!diagnostic.empty())
-        files.draws = numbered(base + "_path", suffix, num_chains, id);
-    }
-    if (!diagnostic.empty())
-      files.structured = numbered(num_chains == 1 ? diagnostic_base : diagnostic_base + "_path", ".json", num_chains, id);
-    return files;
-  }
-  files.draws = numbered(base, suffix, num_chains, id);
+  if (method.chose("pathfinder") && num_chains > 1)
+    files.resampled = base + suffix;
+  else if (method.chose("pathfinder"))
+    files.draws = {base + suffix};
+  else
+    files.draws = numbered(base, suffix, num_chains, id);
+  const std::string& diagnostic = output["diagnostic_file"].value;
+  if (!diagnostic.empty() && !method.chose("sample"))
+    throw UsageError("diagnostic_file=" + diagnostic + " needs method=sample: the other methods write none");
   if (!diagnostic.empty()) {
     const auto [diagnostic_base, diagnostic_suffix] = split_suffix(diagnostic);
-    if (method.chose("laplace"))
-      files.structured = {diagnostic_base + ".json"};
-    else
-      files.diagnostics = numbered(diagnostic_base, diagnostic_suffix.empty() ? ".csv" : diagnostic_suffix, num_chains, id);
-  }
-  if (method.chose("sample") && method.chosen()["adapt"]["save_metric"].as_boolean()) {
-    if (!method.chosen()["adapt"]["engaged"].as_boolean())
-      throw UsageError("save_metric=1 needs adaptation, but adapt engaged=0");
-    files.metrics = numbered(base + "_metric", ".json", num_chains, id);
+    files.diagnostics = numbered(diagnostic_base, diagnostic_suffix.empty() ? ".csv" : diagnostic_suffix, num_chains, id);
   }
   return files;
 }
@@ -220,15 +149,14 @@ int run_method(const std::string& method, Run& run) {
   return diagnose(run);
 }
 
-int command(const std::vector<std::string>& words, const std::string& program) {
+int command(const std::vector<std::string>& words) {
   if (!words.empty() && words[0] == "info") {
     print_info(std::cout);
     return 0;
   }
   const int environment_threads = stan::math::internal::get_num_threads();
   Argument root = argument_table(environment_threads);
-  if (!parse(root, words, program, std::cout))
-    return 0;
+  parse(root, words);
 
   const int num_threads = static_cast<int>(root["num_threads"].as_integer());
   if (num_threads == 0)
@@ -274,9 +202,7 @@ int command(const std::vector<std::string>& words, const std::string& program) {
           std::vector<stan::callbacks::writer>(num_chains),
           csv_writers(files.draws, significant_digits),
           csv_writers(files.diagnostics, significant_digits),
-          json_writers(files.structured, significant_digits),
-          !files.structured[0].empty(),
-          json_writers(files.metrics, significant_digits),
+          std::vector<JsonWriter>(num_chains),
           nullptr};
   for (CsvWriter& csv : run.draws)
     write_header(csv, root, model, true);
@@ -286,8 +212,6 @@ int command(const std::vector<std::string>& words, const std::string& program) {
     run.resampled = std::make_unique<CsvWriter>(create(files.resampled, significant_digits), "# ");
     write_header(*run.resampled, root, model, true);
   }
-  if (output["save_cmdstan_config"].as_boolean())
-    write_config(split_suffix(output["file"].value).first + "_config.json", root, model);
 
   const int status = run_method(root["method"].value, run);
   if (const stan::math::profile_map& profiles = get_stan_profile_data(); !profiles.empty())
@@ -301,7 +225,7 @@ int command(const std::vector<std::string>& words, const std::string& program) {
 // The status is 0, or 1 for any error, as in CmdStan.
 int main(int argc, char** argv) {
   try {
-    return frontend::command(std::vector<std::string>(argv + 1, argv + argc), argv[0]) == 0 ? 0 : 1;
+    return frontend::command(std::vector<std::string>(argv + 1, argv + argc)) == 0 ? 0 : 1;
   } catch (const std::ios_base::failure& error) {
     std::cerr << "Error: writing an output file failed: is the disk full? (" << error.what() << ")" << std::endl;
   } catch (const std::exception& error) {

@@ -82,9 +82,9 @@ int laplace(Run& run) {
   const bool calculate_lp = run.boolean("calculate_lp");
   if (run.boolean("jacobian"))
     return services::laplace_sample<true>(run.model, mode, draws, calculate_lp, run.seed, run.refresh, run.interrupt,
-                                          run.logger, run.draws[0], run.structured[0]);
+                                          run.logger, run.draws[0], run.no_json[0]);
   return services::laplace_sample<false>(run.model, mode, draws, calculate_lp, run.seed, run.refresh, run.interrupt, run.logger,
-                                         run.draws[0], run.structured[0]);
+                                         run.draws[0], run.no_json[0]);
 }
 
 }  // namespace frontend

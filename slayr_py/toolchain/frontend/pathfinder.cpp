@@ -16,8 +16,6 @@ int pathfinder(Run& run) {
   const int num_draws = run.integer("num_draws");
   const int num_psis_draws = run.integer("num_psis_draws");
   const bool calculate_lp = run.boolean("calculate_lp");
-  // The structured writers receive the iterations; they discard them if no file was requested.
-  const bool save_iterations = run.boolean("save_single_paths") || run.saves_structured;
   if (num_psis_draws > num_draws * static_cast<long>(run.num_chains))
     run.logger.warn("Warning: num_psis_draws is larger than the number of draws of all paths together, so draws repeat.");
   if (run.num_chains == 1) {
@@ -25,16 +23,16 @@ int pathfinder(Run& run) {
     return std::get<0>(services::pathfinder::pathfinder_lbfgs_single<true, Model>(
         run.model, *run.inits[0], run.seed, run.id, run.init_radius, run.integer("history_size"), run.real("init_alpha"),
         run.real("tol_obj"), run.real("tol_rel_obj"), run.real("tol_grad"), run.real("tol_rel_grad"), run.real("tol_param"),
-        run.integer("max_lbfgs_iters"), run.integer("num_elbo_draws"), num_draws, save_iterations, run.refresh, run.interrupt,
-        run.logger, run.init_writers[0], run.draws[0], run.structured[0], calculate_lp));
+        run.integer("max_lbfgs_iters"), run.integer("num_elbo_draws"), num_draws, false, run.refresh, run.interrupt,
+        run.logger, run.init_writers[0], run.draws[0], run.no_json[0], calculate_lp));
   }
   JsonWriter no_diagnostics;
   return services::pathfinder::pathfinder_lbfgs_multi<Model>(
       run.model, run.inits, run.seed, run.id, run.init_radius, run.integer("history_size"), run.real("init_alpha"),
       run.real("tol_obj"), run.real("tol_rel_obj"), run.real("tol_grad"), run.real("tol_rel_grad"), run.real("tol_param"),
       run.integer("max_lbfgs_iters"), run.integer("num_elbo_draws"), num_draws, num_psis_draws,
-      static_cast<int>(run.num_chains), save_iterations, run.refresh, run.interrupt, run.logger, run.init_writers, run.draws,
-      run.structured, *run.resampled, no_diagnostics, calculate_lp, run.boolean("psis_resample"));
+      static_cast<int>(run.num_chains), false, run.refresh, run.interrupt, run.logger, run.init_writers, run.draws,
+      run.no_json, *run.resampled, no_diagnostics, calculate_lp, run.boolean("psis_resample"));
 }
 
 }  // namespace frontend

@@ -38,22 +38,6 @@ Eigen::MatrixXd read_parameters(const std::string& path, const Model& model) {
   return parameters;
 }
 
-std::vector<Eigen::VectorXd> read_unconstrained(const std::string& path, std::size_t num_parameters) {
-  const auto context = read_contexts(path, 1, 1)[0];
-  const std::vector<double> values = context->vals_r("params_r");
-  const std::vector<std::size_t> dimensions = context->dims_r("params_r");
-  if (dimensions.empty() || dimensions.back() != num_parameters || values.empty())
-    throw std::invalid_argument("\"" + path + "\" must hold `params_r`, one vector of " + std::to_string(num_parameters)
-                                + " unconstrained parameters or an array of them");
-  const std::size_t rows = dimensions.size() == 2 ? dimensions[0] : 1;
-  std::vector<Eigen::VectorXd> points(rows, Eigen::VectorXd(num_parameters));
-  for (std::size_t row = 0; row < rows; ++row)
-    for (std::size_t i = 0; i < num_parameters; ++i)
-      // An array of arrays is in Stan's order: the first index changes fastest.
-      points[row][i] = values[row + rows * i];
-  return points;
-}
-
 std::vector<Eigen::VectorXd> read_constrained(const std::string& path, const Model& model) {
   std::ostringstream messages;
   if (split_suffix(path).second != ".csv") {
@@ -94,12 +78,10 @@ int generate_quantities(Run& run) {
 }
 
 int log_prob(Run& run) {
-  const std::string& unconstrained = run.text("unconstrained_params");
-  const std::string& constrained = run.text("constrained_params");
-  if (unconstrained.empty() == constrained.empty())
-    throw UsageError("method=log_prob needs one of unconstrained_params=<file> and constrained_params=<file>");
-  std::vector<Eigen::VectorXd> points = constrained.empty() ? read_unconstrained(unconstrained, run.model.num_params_r())
-                                                            : read_constrained(constrained, run.model);
+  const std::string& path = run.text("constrained_params");
+  if (path.empty())
+    throw UsageError("method=log_prob needs constrained_params=<file>");
+  std::vector<Eigen::VectorXd> points = read_constrained(path, run.model);
   std::vector<std::string> header;
   run.model.unconstrained_param_names(header, false, false);
   for (std::string& name : header)

@@ -38,9 +38,7 @@ struct Run {
   std::vector<stan::callbacks::writer> init_writers;
   std::vector<CsvWriter> draws;             // one for each chain, or for each path of Pathfinder
   std::vector<CsvWriter> diagnostics;       // unconstrained parameters, momenta and gradients
-  std::vector<JsonWriter> structured;       // iterations of Pathfinder, Hessian of Laplace
-  bool saves_structured;
-  std::vector<JsonWriter> metrics;          // adapted step size and inverse metric
+  std::vector<JsonWriter> no_json;          // discards what Stan would write as JSON: metrics, iterations, Hessians
   std::unique_ptr<CsvWriter> resampled;     // Pathfinder's draws from all paths combined
 
   int integer(const std::string& name) const { return static_cast<int>(method[name].as_integer()); }

@@ -84,19 +84,19 @@ int sample(Run& run) {
     return services::sample::hmc_nuts_unit_e_adapt(run.model, run.num_chains, run.inits, run.seed, run.id, run.init_radius,
                                                    num_warmup, num_samples, thin, save_warmup, run.refresh, stepsize, jitter,
                                                    max_depth, delta, gamma, kappa, t0, run.interrupt, run.logger,
-                                                   run.init_writers, run.draws, run.diagnostics, run.metrics);
+                                                   run.init_writers, run.draws, run.diagnostics, run.no_json);
   const Contexts metrics = inverse_metrics(run, metric_file, metric == "dense_e");
   if (metric == "dense_e")
     return services::sample::hmc_nuts_dense_e_adapt(run.model, run.num_chains, run.inits, metrics, run.seed, run.id,
                                                     run.init_radius, num_warmup, num_samples, thin, save_warmup, run.refresh,
                                                     stepsize, jitter, max_depth, delta, gamma, kappa, t0, init_buffer,
                                                     term_buffer, window, run.interrupt, run.logger, run.init_writers, run.draws,
-                                                    run.diagnostics, run.metrics);
+                                                    run.diagnostics, run.no_json);
   return services::sample::hmc_nuts_diag_e_adapt(run.model, run.num_chains, run.inits, metrics, run.seed, run.id,
                                                  run.init_radius, num_warmup, num_samples, thin, save_warmup, run.refresh,
                                                  stepsize, jitter, max_depth, delta, gamma, kappa, t0, init_buffer, term_buffer,
                                                  window, run.interrupt, run.logger, run.init_writers, run.draws,
-                                                 run.diagnostics, run.metrics);
+                                                 run.diagnostics, run.no_json);
 }
 
 }  // namespace frontend

@@ -18,7 +18,6 @@ const char* const usage = R"(Usage: stansummary [options] <Stan CSV file of a ch
   -p, --percentiles <5,50,95>  whole percentages between 1 and 99, increasing
   -s, --sig_figs <2>           significant digits, 1 to 18
   -c, --csv_filename <file>    write the table as CSV too
-  -h, --help                   this text
 )";
 
 struct Options {
@@ -27,7 +26,6 @@ struct Options {
   bool digits_given = false;
   std::string csv;
   std::vector<std::string> files;
-  bool help = false;
 };
 
 std::vector<int> read_percentiles(const std::string& text) {
@@ -55,10 +53,6 @@ Options read_options(int argc, char** argv) {
     }
     const std::size_t equals = word.find('=');
     const std::string name = word.substr(0, equals);
-    if (name == "-h" || name == "--help") {
-      options.help = true;
-      return options;
-    }
     if (equals == std::string::npos && i + 1 == argc)
       throw std::invalid_argument(name + " needs a value");
     const std::string value = equals == std::string::npos ? argv[++i] : word.substr(equals + 1);
@@ -217,10 +211,6 @@ int report(const Options& options) {
 int main(int argc, char** argv) {
   try {
     const Options options = read_options(argc, argv);
-    if (options.help) {
-      std::cout << usage;
-      return 0;
-    }
     return report(options);
   } catch (const std::exception& error) {
     std::cerr << "stansummary: " << error.what() << "\n";

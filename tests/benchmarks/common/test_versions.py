@@ -1,38 +1,32 @@
+"""Versions that belong to the results."""
+
 from __future__ import annotations
 
 from importlib.metadata import PackageNotFoundError
 
-import pytest
-
 from benchmarks.common import versions as module
-from benchmarks.common.command_line import begin, command_parser
 from benchmarks.common.versions import OWN, PEERS, versions
 from benchmarks.optimisation.peers import PEERS as PEER_SAMPLERS
+from slayr_py.errors import ToolchainError
 
 
-@pytest.fixture(autouse=True)
-def installed(monkeypatch):
-    """Pretend that all packages but SMAC have the version 1.2, and that there is a CmdStan."""
-
+def test_versions_of_what_is_installed(monkeypatch):
     def version(package):
         if package == "smac":
             raise PackageNotFoundError(package)
         return "1.2"
 
+    def unusable():
+        raise ToolchainError("too old")
+
     monkeypatch.setattr(module, "version", version)
-    monkeypatch.setattr(module, "find_cmdstan", lambda: type("Found", (), {"version": "2.36.0"}))
+    monkeypatch.setattr(module, "find_cmdstan", unusable)
+    found = versions()
+    assert set(found) == {"processor", "python", "cmdstan", "slayr_py", *OWN, *PEERS} - {"smac"}
+    assert found["botorch"] == "1.2" and found["cmdstan"] == "unusable"
+    monkeypatch.setattr(module, "find_cmdstan", lambda: None)
+    assert versions()["cmdstan"] == "none yet"
 
 
-def test_versions_have_the_machine_the_toolchain_and_installed_peers():
-    standard = {"processor", "python", "cmdstan", "slayr_py", *OWN}
-    assert set(versions()) == standard | set(PEERS) - {"smac"} and versions()["cmdstan"] == "2.36.0"
-    assert set(versions(["smac", "torch"])) == standard | {"torch"}
+def test_the_packages_of_every_peer_are_recorded():
     assert {package for peer in PEER_SAMPLERS.values() for package in peer.kind.packages} <= {*OWN, *PEERS}
-
-
-def test_a_command_prints_versions_unless_it_only_reports(capsys):
-    parser = command_parser("speed/search.py", None)
-    parser.add_argument("--report", action="store_true")
-    assert not begin(parser, []).report
-    assert "botorch 1.2, " in capsys.readouterr().out
-    assert begin(parser, ["--report"]).report and capsys.readouterr().out == ""

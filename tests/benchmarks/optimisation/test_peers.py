@@ -8,7 +8,7 @@ import slayr_py as sl
 from benchmarks.common.problems import PROBLEMS
 from benchmarks.optimisation.peers import PEERS, initial_design, keywords, peer
 from slayr_py.study import StanGPSampler
-from slayr_py.study.distributions import to_configuration, to_params
+from slayr_py.study.storage.distributions import to_configuration, to_params
 
 PACKAGES = {"optuna-gp": "torch", "botorch": "botorch", "hebo": "hebo", "smac": "smac"}
 CASES = [
@@ -36,7 +36,7 @@ def test_suggestions_belong_to_the_space(name, problem):
 @pytest.mark.parametrize("problem", ["hartmann6", "deeper tree"])
 def test_the_initial_design_is_that_of_slayr(problem):
     space = PROBLEMS[problem].space
-    own = StanGPSampler(space, kernel="matern", n_initial=10).design(3)
+    own = StanGPSampler(space, kernel="matern", n_initial=10).strategy.design.points(3)
     assert [to_params(config) for config in own] == initial_design(space, 3)
 
 

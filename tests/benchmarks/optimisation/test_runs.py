@@ -4,8 +4,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from benchmarks.common.constrained_problems import CONSTRAINED
 from benchmarks.common.problems import PROBLEMS
-from benchmarks.optimisation.peers import initial_design
+from benchmarks.optimisation.peers import initial_design, peer
 from benchmarks.optimisation.runs import COLUMNS, read_trials, run_all
 
 MIXED = {"func2c": PROBLEMS["func2c"]}
@@ -45,3 +46,24 @@ def test_a_failing_run_does_not_stop_the_others(tmp_path, capsys):
     run_all({"broken": broken, "branin": PROBLEMS["branin"]}, "random", 1, 12, tmp_path)
     assert "broken, random, seed 0 failed" in capsys.readouterr().out
     assert set(read_trials(tmp_path, ["random"])["problem"]) == {"branin"}
+
+
+@pytest.mark.parametrize("sampler", ["random", pytest.param("slayr:method=map", marks=pytest.mark.stan)])
+def test_samplers_are_told_the_constraints(sampler):
+    problem = CONSTRAINED["gardner1"]
+    optimiser = peer(sampler).start(problem, 0)
+    for params in initial_design(problem.space, 0):
+        optimiser.tell(params, problem.objective(params), problem.constraints(params))
+    params = optimiser.ask()
+    optimiser.tell(params, problem.objective(params), problem.constraints(params))
+    trials = optimiser.study.trials
+    assert [trial.constraints for trial in trials] == [problem.constraints(trial.params) for trial in trials]
+
+
+def test_suggestions_of_a_batch_do_not_know_its_values(tmp_path, monkeypatch):
+    kind = peer("random").kind
+    pending = []
+    ask = kind.ask
+    monkeypatch.setattr(kind, "ask", lambda self: (pending.append(len(self.open)), ask(self))[1])
+    run_all({"branin": PROBLEMS["branin"]}, "random", 1, 17, tmp_path, name="batch5", batch=5)
+    assert pending == [0, 1, 2, 3, 4, 0, 1]  # after an initial design of ten

@@ -23,32 +23,9 @@ def test_splits():
     assert train.max() < test.min() and len(test) == 20
 
 
-def test_regression(folder, tmp_path, capsys):
-    options = ["--datasets", "mauna", "--data", str(folder), "--methods", "SE", "greedy", "--splits", "2"]
-    options += ["--budget", "3", "--base", "SE", "LIN", "--output", str(tmp_path)]
-    regression.main(options)
-    rows = pd.read_csv(tmp_path / "regression.csv")
-    assert rows.groupby(["split", "method"])["use"].agg(list).to_dict() == {
-        (split, method): uses
-        for split in (0, 1)
-        for method, uses in {"SE": ["best", "draws"], "greedy": ["best", "draws", "stacked", "averaged"]}.items()
-    }
-    assert "| mauna | SE, 3, laplace | best | 2 |" in capsys.readouterr().out
-    regression.main(options)
-    assert len(pd.read_csv(tmp_path / "regression.csv")) == len(rows)
-
-
 def test_folds_of_cks():
     rows = [cks.fold_rows(167, fold) for fold in range(10)]
     assert [len(test) for _, test in rows] == [16] * 9 + [23]
     assert np.array_equal(np.concatenate([test for _, test in rows]), np.arange(167))
     assert sorted(cks.matlab_order(167)) == list(range(167))
     assert np.random.RandomState(5489).random_sample() == pytest.approx(0.8147, abs=1e-4)  # rand of a new MATLAB
-
-
-def test_cks(folder, tmp_path, capsys):
-    options = ["--data", str(folder), "--datasets", "servo", "--methods", "SE", "--folds", "0", "1"]
-    cks.main([*options, "--output", str(tmp_path)])
-    rows = pd.read_csv(tmp_path / "cks.csv")
-    assert rows["fold"].tolist() == [0, 0, 1, 1] and np.all(np.isfinite(rows[["mse", "nll"]]))
-    assert "| servo | paper: search | | | 10 | 0.102 | 0.265 |" in capsys.readouterr().out

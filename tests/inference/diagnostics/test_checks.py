@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -15,9 +16,11 @@ from slayr_py.inference.diagnostics.arviz_bridge import (
     LeaveOneOut,
     arviz,
 )
-from slayr_py.inference.diagnostics.checks import diagnose, divergence_limit, reason, rhat_limit
+from slayr_py.inference.diagnostics.checks import CHECKS, divergence_limit, reason, rhat_limit
+from slayr_py.inference.sampling.methods import diagnose_run
 from slayr_py.inference.sampling.output import Run
 
+DOCS = Path(__file__).parents[3] / "docs"
 CHAINS = 4
 DRAWS = 200
 ARGUMENTS = {"method": "nuts", "chains": CHAINS, "draws": DRAWS, "max_treedepth": 10, "ess": 100}
@@ -36,7 +39,7 @@ def crafted(**statistics: np.ndarray) -> Run:
 
 
 def diagnosed(run: Run, mu: np.ndarray, loo: LeaveOneOut | None = None) -> Diagnostics:
-    return diagnose({"mu": mu}, run.arguments, run.sampler, run.pareto_k, run.importance_ess, loo)
+    return diagnose_run(run, {"mu": mu}, loo)
 
 
 def first(n: int, value: float, other: float = 0.0) -> np.ndarray:
@@ -84,6 +87,12 @@ def test_each_limit_of_an_approximation(pareto_k, ess, outside, words):
     check = diagnosed(run, draws())
     assert check.outside == outside and check.ok == (not outside)
     assert words is None or words in check.messages[0]
+
+
+def test_the_documentation_names_the_checks():
+    rows = re.findall(r"^\| `(\w+)` \| `(\w+)` \|", (DOCS / "diagnostics.md").read_text(), re.MULTILINE)
+    assert dict(rows) == {name: check.short for name, check in CHECKS.items()}
+    assert set(CHECKS) <= Diagnostics.__dataclass_fields__.keys()
 
 
 def test_undefined_diagnostics_fail():

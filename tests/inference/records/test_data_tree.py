@@ -16,8 +16,9 @@ from testing_spaces import conditional_space, mixed_space, plain_space
 
 import slayr_py as sl
 from slayr_py.inference.diagnostics.arviz_bridge import arviz, standard_error
-from slayr_py.inference.model import NOISE_FLOOR
+from slayr_py.inference.model import NOISE_FLOOR, Model
 from slayr_py.inference.observed import Observed
+from slayr_py.inference.part import Part
 from slayr_py.inference.posterior import Posterior
 from slayr_py.inference.sampling.options import FitOptions
 from slayr_py.inference.sampling.programs import compiled
@@ -103,7 +104,7 @@ def test_log_lik_is_the_density_of_each_point_given_the_others(branin_posterior)
 
 def marginals(model):
     """Yield the prior distribution of every entry; that of ``sigma_f`` is one of the function's standard deviation."""
-    labels = model.kernel.labels(model.encoder)
+    labels = {h.name: h.labels for h in model.kernel.hyperparameters(model.encoder)}
     for name, prior in model.priors.items():
         label = labels.get(name)
         entries = prior.stan_data(name, label)
@@ -207,7 +208,7 @@ def simulated():
     on the observation are then close to it.
     """
     priors = {"sigma_n": sl.LogNormal(-3.0, 0.3), "lengthscale": sl.LogNormal(-1.2, 0.4)}
-    model = sl.GaussianProcess(ConfigurationSpace({"x": (0.0, 1.0)}), priors=priors)
+    model = Model(ConfigurationSpace({"x": (0.0, 1.0)}), priors=priors)
     program = compiled(model.kernel.program)
     points = model.encoder.encode(model.encoder.sobol(7, 1))
     train = points[:6]
@@ -219,7 +220,7 @@ def simulated():
         y = draw_values(model, train, new, draw_from_prior(model, rng), rng)[:6]
         data = model.stan_data(train, y, train[:0])
         result = run(program, data, options, seed=i)
-        posteriors.append(Posterior.from_run(program, Observed(model, train, data, 0.0, 1.0), result))
+        posteriors.append(Posterior.of(Part.from_run(program, Observed(model, train, data, 0.0, 1.0), result)))
     return posteriors
 
 

@@ -11,10 +11,10 @@ from ConfigSpace import ConfigurationSpace
 from testing_spaces import plain_space
 
 import slayr_py as sl
-from slayr_py.inference import gaussian_process
+from slayr_py.inference import gaussian_process, replay
 from slayr_py.inference.diagnostics.checks import CARRIED_ESS, PARETO_K_LIMIT
-from slayr_py.inference.replay import replay
-from slayr_py.inference.sampling.attempts import CARRIED_PARAMETERS, planned
+from slayr_py.inference.sampling.carried import CARRIED_PARAMETERS
+from slayr_py.inference.sampling.ladder import planned
 from slayr_py.inference.sampling.options import FitOptions
 from slayr_py.inference.sampling.run import run
 from slayr_py.inference.sampling.warm_start import WarmStart

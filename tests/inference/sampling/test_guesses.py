@@ -8,7 +8,7 @@ from ConfigSpace import ConfigurationSpace
 
 import slayr_py as sl
 from slayr_py.inference.sampling.guesses import period_guesses
-from slayr_py.kernels.periodogram import peaks
+from slayr_py.kernels.expressions.periodogram import peaks
 from slayr_py.space import Encoder
 
 SPACE = Encoder(ConfigurationSpace({"x": (0.0, 1.0), "z": (0.0, 1.0)}))
@@ -19,7 +19,7 @@ WAVES = np.sin(2 * np.pi * X / 0.2) + 0.5 * np.sin(2 * np.pi * X / 0.07) + np.si
 def data_of(expression, y=WAVES, priors=None, **options):
     gp = sl.GaussianProcess(SPACE, expression, priors)
     train = SPACE.encode([{"x": x, "z": z} for x, z in zip(X[: len(y)], Z, strict=False)])
-    return gp.stan_data(train, y, train[:0], **options)
+    return gp.model.stan_data(train, y, train[:0], **options)
 
 
 def periods(data, guess):

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import fields
+from typing import get_args
+
 import pytest
 from testing_fits import quick_fit
 
 import slayr_py as sl
+from slayr_py.inference import METHODS, FitKeywords, FitOptions, Method
 
 
 @pytest.mark.parametrize("wrong", [-1, 0.5, True, "1", None])
@@ -29,3 +33,27 @@ def test_illegal_retries(wrong):
 def test_illegal_options(change, words):
     with pytest.raises(sl.DataError, match=words):
         quick_fit([1.0, 2.0], **change)
+
+
+def test_single_options_and_a_set_of_options_exclude_each_other():
+    options = FitOptions(chains=2)
+    assert FitOptions.given(options, {}) is options and FitOptions.given(None, {"chains": 2}) == options
+    with pytest.raises(sl.DataError, match="options= replaces the single fit options; remove draws, or options="):
+        FitOptions.given(options, {"draws": 500})
+    with pytest.raises(TypeError, match=r"unknown fit option 'chain'.*chains"):
+        FitOptions.given(None, {"chain": 2})
+
+
+def test_every_option_is_a_keyword_with_a_description():
+    assert [option.name for option in fields(FitOptions)] == list(FitKeywords.__annotations__)
+    for option in fields(FitOptions):
+        assert option.metadata["help"].endswith(".") and option.name in FitOptions.__doc__
+
+
+def test_the_methods_are_in_one_table():
+    assert tuple(METHODS) == get_args(Method)
+    assert [name for name, method in METHODS.items() if method.has_chains] == ["nuts"]
+    for method in METHODS.values():
+        assert type(method).__doc__
+        assert (method.checks == ()) == method.point_estimate
+        assert method.has_chains == (method.kind(None) == "cold") and method.carries == (method.kind(None) == "carried")

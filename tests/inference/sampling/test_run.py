@@ -11,6 +11,7 @@ from testing_fits import recorded_fit
 from threadpoolctl import threadpool_info, threadpool_limits
 
 import slayr_py as sl
+from slayr_py.inference.diagnostics import checks
 from slayr_py.inference.sampling import approximations, population
 
 pytestmark = pytest.mark.stan
@@ -34,7 +35,7 @@ def test_a_run_uses_one_thread_of_blas(accepted_fits, monkeypatch):
         return population.improve(*arguments)
 
     # No importance ratios are good enough, so that the run includes population Monte Carlo with its matrix products.
-    monkeypatch.setattr(approximations, "PARETO_K_LIMIT", -np.inf)
+    monkeypatch.setattr(checks, "PARETO_K_LIMIT", -np.inf)
     monkeypatch.setattr(approximations, "improve", improve)
     with threadpool_limits(limits=2, user_api="blas"):
         assert recorded_fit("pathfinder", seed=3).record["arguments"]["improved"]

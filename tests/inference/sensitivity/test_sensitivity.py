@@ -8,8 +8,8 @@ from ConfigSpace import Categorical, ConfigurationSpace, EqualsCondition, Float,
 
 import slayr_py as sl
 from slayr_py.errors import DataError
+from slayr_py.inference import importance
 from slayr_py.inference.functions import draw_functions
-from slayr_py.inference.sensitivity import importance
 from slayr_py.inference.sensitivity.inputs import quadrature, uniform
 from slayr_py.inference.sensitivity.pick_freeze import pick_freeze
 from slayr_py.inference.sensitivity.product import product_indices

@@ -12,7 +12,7 @@ from scipy.stats import norm
 from sklearn.model_selection import KFold
 
 import slayr_py as sl
-from slayr_py.inference.prediction import Latent, Prediction
+from slayr_py.inference.prediction.distribution import Latent, Prediction
 from slayr_py.inference.validation.cross_validation import predictive_scores
 from slayr_py.space import Encoder
 
@@ -34,8 +34,11 @@ def test_scores_are_those_of_the_mixture_of_observations():
     sd = rng.random((50, 8))
     noise = rng.random(50)
     y = rng.normal(size=8)
-    prediction = Prediction.from_latent(Latent(mean / 3, sd / 3, None, 0.0, 3.0, np.zeros(len(mean))))
-    posterior = SimpleNamespace(draws={"sigma_n": noise}, predict=lambda _: prediction)
+    nothing = np.zeros(len(mean))
+    prediction = Prediction.from_latent(Latent(mean / 3, sd / 3, None, 0.0, 3.0, nothing, nothing))
+    part = SimpleNamespace(draws={"sigma_n": noise})
+    rows = np.arange(50)
+    posterior = SimpleNamespace(n_draws=50, rows_of=lambda n: [(part, rows[:n])], predict=lambda _: prediction)
     scores = predictive_scores(posterior, None, y, level=0.5)
     spread = np.sqrt(sd**2 + (3 * noise[:, None]) ** 2)
     assert scores["log_predictive_density"] == pytest.approx(np.log(norm.pdf(y, mean, spread).mean(axis=0)).sum())

@@ -15,8 +15,8 @@ from ConfigSpace import ConfigurationSpace
 
 import slayr_py as sl
 from slayr_py.errors import DataError, StorageError
-from slayr_py.study import minimize, posterior_of, proposal, replay_trial
-from slayr_py.study.results.refits import conditions_of
+from slayr_py.study import minimize, posterior_of, proposal, replay
+from slayr_py.study.results.refits import feasibility_of
 from slayr_py.study.storage.attributes import FIT_KEY, START_KEY, STUDY_KEY
 
 pytestmark = pytest.mark.stan
@@ -53,9 +53,9 @@ def study(url) -> optuna.Study:
 def test_every_fit_of_a_study_is_replayed_bit_for_bit(study):
     starts = set()
     for number in range(4, 10):
-        record, again = replay_trial(study, number)
+        (again,) = replay(study, number)
         assert again.identical and again.differences == ()
-        starts.add(record["arguments"]["start"])
+        starts.add(again.record["arguments"]["start"])
     assert {"cold", "carried"} <= starts
 
 
@@ -94,7 +94,7 @@ def test_the_posterior_of_a_maximised_study_predicts_its_values(space, entry):
     posterior = posterior_of(study, 5)
     suggestion = last.user_attrs["slayr:suggestion"]
     assert posterior.maximize and posterior.y_mean > 6
-    assert replay_trial(study, 5)[1].identical
+    assert replay(study, 5)[0].identical
     centre, spread = posterior.predict([last.params]).centre_and_spread()
     assert float(centre[0]) == pytest.approx(suggestion["predicted"]["mean"], rel=1e-6)
     assert float(spread[0]) == pytest.approx(suggestion["predicted"]["sd"], rel=1e-6)
@@ -123,7 +123,7 @@ def test_changed_graphs_are_stored_with_the_fit(copied, space):
     study = optuna.load_study(study_name="s", storage=copied)
     assert study.trials[10].user_attrs[FIT_KEY]["space"]["graphs"] == {}
     assert study.user_attrs[STUDY_KEY]["graphs"] == {"c": "path"}
-    assert all(replay_trial(study, number)[1].identical for number in (9, 10))
+    assert all(replay(study, number)[0].identical for number in (9, 10))
 
 
 @pytest.mark.parametrize(
@@ -162,7 +162,7 @@ def test_damaged_records_are_refused(copied, change, words):
         connection.execute(statement, {"v": json.dumps(record), "t": study.trials[8]._trial_id, "k": FIT_KEY})
     engine.dispose()
     with pytest.raises(StorageError, match=words):
-        replay_trial(optuna.load_study(study_name="s", storage=copied), 8)
+        replay(optuna.load_study(study_name="s", storage=copied), 8)
 
 
 def test_a_different_posterior_warns(study, monkeypatch):
@@ -190,7 +190,7 @@ def test_the_command_replays_a_trial_in_a_new_process(url):
     assert none.returncode == 2 and "has no fit" in none.stderr
 
 
-def test_the_models_of_conditions_behind_a_suggestion(space):
+def test_the_models_of_feasibility_behind_a_suggestion(space):
     def fragile(config):
         if config["x"] > 0.7:
             raise ValueError("too much")
@@ -199,11 +199,11 @@ def test_the_models_of_conditions_behind_a_suggestion(space):
     study = minimize(
         fragile, space, 8, n_initial=7, seed=2, progress=False, constraints=["memory <= 0.2"], method="map", chains=1
     ).study
-    found = conditions_of(study, 7)
+    found = feasibility_of(study, 7)
     assert sorted(found) == ["constraint memory", "success"]
     for name, posterior in found.items():
         assert posterior.record["draws_sha256"] == study.trials[7].user_attrs[f"{FIT_KEY}:{name}"]["draws_sha256"]
-    assert conditions_of(study, 0) == {}
+    assert feasibility_of(study, 0) == {}
     study.set_user_attr(STUDY_KEY, {})
     with pytest.raises(StorageError, match="not a readable run record"):
-        conditions_of(study, 7)
+        feasibility_of(study, 7)

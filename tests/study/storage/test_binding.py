@@ -24,13 +24,13 @@ def test_a_study_records_its_space_and_seed_and_refuses_others(plane, mixed):
     again = optuna.create_study(
         storage=study._storage, study_name=study.study_name, load_if_exists=True, sampler=StanGPSampler(plane)
     )
-    assert again.sampler.bind(again) == record["seed"]
+    assert again.sampler.strategy.bind(again) == record["seed"]
     with pytest.raises(DataError, match=f"was started with seed {record['seed']}, not 4"):
-        StanGPSampler(plane, seed=4).bind(study)
+        StanGPSampler(plane, seed=4).strategy.bind(study)
     with pytest.raises(SpaceError, match="also has x, y"):
-        StanGPSampler(mixed).bind(study)
+        StanGPSampler(mixed).strategy.bind(study)
     with pytest.raises(SpaceError, match="parameter 'x' differs in upper"):
-        StanGPSampler(ConfigurationSpace({"x": (-5.0, 11.0), "y": (0.0, 15.0)})).bind(study)
+        StanGPSampler(ConfigurationSpace({"x": (-5.0, 11.0), "y": (0.0, 15.0)})).strategy.bind(study)
 
 
 def test_new_studies_without_a_seed_differ(plane):

@@ -18,7 +18,7 @@ import slayr_py as sl
 from slayr_py.errors import InferenceError, StorageError
 from slayr_py.inference import GaussianProcess
 from slayr_py.space import Encoder
-from slayr_py.study import ask, create_study, loop_fits, posterior_of, replay_trial, suggestion_table, tell
+from slayr_py.study import ask, create_study, loop_fits, posterior_of, replay, suggestion_table, tell
 from slayr_py.study.storage.attributes import FIT_KEY, KERNEL_KEY, START_KEY, SUGGESTION_KEY
 from slayr_py.study.storage.fit_records import last_warm_start
 
@@ -82,7 +82,7 @@ def test_a_failed_trial_provides_a_warm_start(plane):
     study.tell(ask(study), state=TrialState.FAIL)
     # The next trial has the same data, so that it shares the fit.
     assert starts_of_fits(advance(study, 2))[-3:] == ["cold", "cold", "warm"]
-    gp = study.sampler.gp
+    gp = study.sampler.strategy.surrogate.gp
     assert last_warm_start(study, 6, gp, 2, range(6)) is not None
     assert last_warm_start(study, 5, gp, 2, range(4)) is None
     assert last_warm_start(study, 4, gp, 2, range(4)) is None
@@ -132,7 +132,7 @@ def test_a_long_kernel_is_stored_once(pretrained_study, learned, tmp_path):
     for trial in pretrained_study.trials[4:]:
         assert trial.user_attrs[FIT_KEY]["kernel"] == {"name": "pretrained", "sha256": key.split(":")[-1]}
         assert len(json.dumps(trial.user_attrs[FIT_KEY])) < 6000 < len(json.dumps(learned.options())) * 3
-        assert replay_trial(pretrained_study, trial.number)[1].identical
+        assert replay(pretrained_study, trial.number)[0].identical
     posterior = posterior_of(pretrained_study, 5)
     assert posterior.kernel.options() == learned.options() and len(posterior.train) == 5
     notes = pretrained_study.trials[5].user_attrs[SUGGESTION_KEY]["diagnostics"]["kernel_notes"]

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from slayr_py.study import ask, create_study
-from slayr_py.study.distributions import to_params
 from slayr_py.study.storage.attributes import SUGGESTION_KEY
+from slayr_py.study.storage.distributions import to_params
 from slayr_py.study.storage.trials import from_ranges, observations, pending, to_ranges
 
 
@@ -22,7 +22,7 @@ def test_a_running_trial_is_pending_before_its_parameters_are_read(plane):
 def test_a_running_trial_without_a_record_is_pending_at_its_point_of_the_design(plane):
     study = create_study(plane, n_initial=3, seed=2)
     study._storage.create_new_trial(study._study_id)  # by a process that has not suggested anything yet
-    design = study.sampler.design(2)
+    design = study.sampler.strategy.design.points(2)
     current = study.ask()._trial_id
     assert pending(study, plane, study._storage.get_trial(current), design) == [design[0]]
 

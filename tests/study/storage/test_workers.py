@@ -21,9 +21,9 @@ from testing_studies import KILLED
 
 from slayr_py.processes import this_process
 from slayr_py.study import Result, ask, create_study, minimize
-from slayr_py.study.distributions import to_params
 from slayr_py.study.storage import workers
 from slayr_py.study.storage.attributes import LOCK_KEY, VALUE_KEY, WORKER_KEY
+from slayr_py.study.storage.distributions import to_params
 from slayr_py.study.storage.opening import open_storage
 from slayr_py.study.storage.workers import WorkerStorage, search_lock
 
@@ -98,7 +98,15 @@ sl.minimize(objective, space, budget=3, n_initial=2, seed=3, progress=False, sto
 
         monkeypatch.setattr("slayr_py.study.proposal.suggest", spy)
         minimize(
-            lambda config: 1.0, plane, 4, 2, seed=3, storage=database, study_name="shared", progress=False, **quick
+            lambda config: 1.0,
+            plane,
+            4,
+            n_initial=2,
+            seed=3,
+            storage=database,
+            study_name="shared",
+            progress=False,
+            **quick,
         )
         assert seen == [[third()[0].params]]
         stop.touch()
@@ -213,7 +221,7 @@ def test_an_interrupt_while_a_value_is_written_keeps_the_value(tmp_path, plane, 
 
 
 def test_the_last_trial_of_a_budget_is_resumed_after_a_kill(killed, plane, quick):
-    result = minimize(lambda config: 0.0, plane, 5, 3, seed=3, storage=killed, study_name="killed", **quick)
+    result = minimize(lambda config: 0.0, plane, 5, n_initial=3, seed=3, storage=killed, study_name="killed", **quick)
     assert result.trials["state"].tolist() == ["COMPLETE"] * 5
 
 
@@ -227,7 +235,7 @@ def test_an_interrupted_trial_is_resumed(tmp_path, plane, quick):
     undisturbed = resumed(f"sqlite:///{tmp_path / 'other.db'}", plane, **quick)
     first = undisturbed.study.trials[0].params
     with pytest.raises(KeyboardInterrupt):
-        minimize(impatient, plane, 6, 3, seed=3, storage=url, study_name="killed", progress=False, **quick)
+        minimize(impatient, plane, 6, n_initial=3, seed=3, storage=url, study_name="killed", progress=False, **quick)
     assert optuna.load_study(study_name="killed", storage=url).trials[1].user_attrs[WORKER_KEY] == ""
     assert resumed(url, plane, **quick).trials.equals(undisturbed.trials)
 
@@ -240,7 +248,9 @@ def test_an_interrupt_does_not_count_as_an_attempt(tmp_path, plane, quick):
 
     for _ in range(workers.MOST_EVALUATIONS + 1):
         with pytest.raises(KeyboardInterrupt):
-            minimize(impatient, plane, 6, 3, seed=3, storage=url, study_name="killed", progress=False, **quick)
+            minimize(
+                impatient, plane, 6, n_initial=3, seed=3, storage=url, study_name="killed", progress=False, **quick
+            )
     assert resumed(url, plane, **quick).trials["state"].tolist() == ["COMPLETE"] * 6
 
 
@@ -291,7 +301,9 @@ def test_only_one_of_many_threads_resumes_a_trial(killed, plane):
 
 def test_trials_of_ask_and_tell_are_not_taken_over(database, plane):
     asked = create_study(plane, n_initial=3, seed=3, storage=database, study_name="killed").ask()
-    result = minimize(lambda config: 0.0, plane, 3, 3, seed=3, storage=database, study_name="killed", progress=False)
+    result = minimize(
+        lambda config: 0.0, plane, 3, n_initial=3, seed=3, storage=database, study_name="killed", progress=False
+    )
     assert [trial.state.name for trial in result.study.trials] == ["RUNNING", "COMPLETE", "COMPLETE"]
     assert asked.number == 0
 
@@ -369,16 +381,17 @@ import optuna
 from ConfigSpace import ConfigurationSpace
 from optuna.storages import JournalStorage
 from optuna.storages.journal import JournalFileBackend
-from slayr_py.study import StanGPSampler, ask, sampler
+from slayr_py.study import StanGPSampler, ask
+from slayr_py.study.model import design
 space = ConfigurationSpace({"a": [0, 1, 2, 3], "b": [0, 1, 2], "c": [0, 1]})
 journal, me, other = sys.argv[1:]
-unavailable = StanGPSampler._unavailable
+unavailable = design.Design.unavailable
 def slowly(self, study, trial):  # between reading what others evaluate and storing what is suggested
     known = unavailable(self, study, trial)
     time.sleep(0.1)
     return known
-StanGPSampler._unavailable = slowly
-sampler.as_stan_seed = lambda stream: 7  # both want the same configuration next, all the time
+design.Design.unavailable = slowly
+design.as_stan_seed = lambda stream: 7  # both want the same configuration next, all the time
 storage = JournalStorage(JournalFileBackend(journal))
 study = optuna.load_study(study_name="shared", storage=storage, sampler=StanGPSampler(space, n_initial=1))
 Path(me).touch()

@@ -1,0 +1,103 @@
+"""Keys of configuration files: their types, and their examples and descriptions in the manual."""
+
+from __future__ import annotations
+
+import json
+import tomllib
+from collections.abc import Mapping
+from dataclasses import fields
+from typing import Any, NamedTuple
+
+from slayr_py.cli.checks import Types
+from slayr_py.study import LOOP_OPTIONS
+
+
+class Key(NamedTuple):
+    """A key of a configuration file."""
+
+    example: str
+    """A value as TOML, of the first type that the key takes; the default if it has one."""
+    help: str
+    also: tuple[type[Any], ...] = ()
+    """Further types."""
+
+    @property
+    def types(self) -> Types:
+        """Types of the values; an integer is a number, too."""
+        first = type(tomllib.loads(f"key = {self.example}")["key"])
+        return (*((int, float) if first is float else (first,)), *self.also)
+
+
+STUDY = {
+    "name": Key('"net"', "Name of the study; default: the name of the file."),
+    "storage": Key('"sqlite:///net.db"', "Storage of the study; default: <name>.db in the output folder."),
+    "budget": Key("50", "Number of trials at the end, including the initial design and those of a resumed study."),
+    "n_initial": Key("5", "Size of the initial design; default: 4 to 10, by the dimension."),
+    "seed": Key("1", "Random seed; the same seed gives the same trials."),
+    "direction": Key('"minimize"', 'Or "maximize".'),
+    "noisy": Key("false", "Whether the objective varies between evaluations of a configuration."),
+    "timeout": Key("3600", "Seconds after which no further trial starts.", (float,)),
+    "output": Key('"results"', "Folder for the figure and the default storage; default: the working directory."),
+    "history": Key(
+        '"runs.csv"',
+        "Past experiments, which do not count in the budget: a CSV table with a column per parameter and 'value' "
+        "(empty: the experiment failed).",
+    ),
+    "constraints": Key(
+        '["memory <= 8"]', "Bounds on further numbers, which a function returns by name in a dict after its value."
+    ),
+    "failures": Key('"learn"', 'Or "ignore": do not model failures.'),
+    "max_consecutive_failures": Key("10", "Then stop; default: 10, or 3 before the first success."),
+    "n_parallel": Key("1", "Number of evaluations at a time, in threads."),
+    "fixed": Key("{ layers = 2 }", "Values that are not varied in this run."),
+    "stop": Key(
+        "{ epsilon = 0.01, probability = 0.95 }",
+        "Stop before the budget is used up, when P(regret < epsilon) is at least this probability.",
+    ),
+}
+
+OBJECTIVE = {
+    "function": Key('"net:loss"', "loss(config) in net.py beside this file."),
+    "command": Key(
+        '["{python}", "train.py", "--lr={lr}"]',
+        "Instead of a function: run without a shell; the last line of its output is the value; {config} stands for the "
+        "configuration as JSON; ends with slayr.",
+    ),
+    "timeout": Key("600", "Seconds after which a command is killed.", (float,)),
+}
+
+GP = {
+    "kernel": Key('"auto"', 'Or another kernel, see below, or an expression: "LIN * PER + SE[lr]".', (dict,)),
+    **{
+        option.name: Key(json.dumps(getattr(LOOP_OPTIONS, option.name)), option.metadata["help"])
+        for option in fields(LOOP_OPTIONS)
+    },
+    "warm_starts": Key("true", "Start each fit from the last one."),
+    "warp": Key('"auto"', '"log" (the same) or "none": compress bad values, to describe good ones better.'),
+    "priors": Key(
+        '{ sigma_n = { family = "LogNormal", mu = -2.0, sigma = 1.0 } }',
+        'Or of one parameter: { lengthscale = { lr = { family = "LogNormal", .. } } }.',
+    ),
+}
+
+PRETRAIN = {
+    "data": Key('"related.csv"', "A column per parameter, and one of values."),
+    "column": Key('"value"', "Name of the column of values."),
+    "machine": Key('"svr"', 'Or "ridge", for more than a few hundred rows.'),
+    "origin": Key('"centre"', 'Or "corner", { lr = 0.25 }: the point at which to look for symmetries.', (dict,)),
+    "layers": Key("[1, 2]", "Uses of the learned features.", (int,)),
+    "base": Key("true", "Add a Matern kernel for what the features do not explain."),
+    "p": Key("2", "Order of this kernel."),
+    "clip": Key("false", "Move values outside the space to its bounds."),
+    "C": Key("10.0", "Default: tuned."),
+    "lengthscale": Key("0.5", "Default: tuned.", (list,)),
+    "epsilon": Key("0.05", "In standard deviations of the values."),
+    "family": Key('"se"', 'Or "exponential", "linear", "polynomial".'),
+    "degree": Key("2", 'Of the family "polynomial".'),
+    "coef0": Key("1.0", 'Of the family "polynomial".'),
+}
+
+
+def types(keys: Mapping[str, Key]) -> dict[str, Types]:
+    """Return the types of each key."""
+    return {name: key.types for name, key in keys.items()}

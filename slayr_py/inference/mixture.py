@@ -1,0 +1,277 @@
+"""How the draws of one or more fits make up a posterior: all draws of a single fit, or a weighted mixture of several.
+
+The draws of each part of a mixture are used in number proportional to its weight, so that all draws of the mixture
+have equal weights: predictions and acquisitions treat them like those of a single fit.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+from numpy.typing import ArrayLike, NDArray
+from scipy.special import logsumexp
+
+from slayr_py.arguments import check_integer
+from slayr_py.display import Summary
+from slayr_py.errors import DataError, StorageError
+from slayr_py.inference.diagnostics.arviz_bridge import LeaveOneOut
+from slayr_py.inference.diagnostics.checks import Diagnostics
+from slayr_py.inference.part import FEWEST_DRAWS, Part
+from slayr_py.inference.prediction.draws import Chains, counts, evenly, thinned
+from slayr_py.inference.prediction.mixture_predictor import MixturePredictor
+from slayr_py.inference.prediction.predictor import Predictor
+from slayr_py.inference.records.saved import Format
+from slayr_py.inference.stacking.weights import stacking_weights
+from slayr_py.space import FloatArray
+
+STACK_FILE = "stack.json"
+_FORMAT = 1
+_FEWEST = 100  # draws of a mixture, so that the weights of point estimates are kept to a percent
+_FEWEST_OF_CHAIN = 4  # draws of a chain from which a Monte Carlo error is known
+_SUM = 1e-9  # accepted rounding error of the sum of weights
+
+
+class Alone:
+    """All draws of a single fit; with the attributes and methods of `Weighted`."""
+
+    messages: tuple[str, ...] = ()
+
+    def __init__(self, part: Part) -> None:
+        self.part = part
+        self.parts = (part,)
+        self.weights = np.ones(1)
+        self.seed = int(part.record["arguments"]["seed"])
+        self.n_draws = part.n_draws
+        self.n_chains = part.n_chains
+
+    def rows(self, n_draws: int) -> list[NDArray[np.intp]]:
+        """Return the rows of at most ``n_draws`` draws, the same number from every chain."""
+        return [thinned(self.n_draws, self.n_chains, n_draws)]
+
+    def predictor(self, n_draws: int) -> Predictor:
+        """Return a predictor from at most ``n_draws`` draws."""
+        return self.part.predictor(self.rows(n_draws)[0])
+
+    def chains(self, n_draws: int) -> list[Chains]:
+        """Return the chains of the draws of a predictor that has ``n_draws`` of them."""
+        return [Chains(1.0, np.arange(n_draws).reshape(self.n_chains, -1))]
+
+    def check(self) -> Diagnostics:
+        """Return the diagnostics of the fit."""
+        return self.part.diagnostics
+
+    def leave_one_out(self) -> LeaveOneOut:
+        """Return the leave-one-out densities of the observations, in the user's units."""
+        return self.part.psis()
+
+    def summary(self) -> Summary:
+        """Return a short description with a table of the hyperparameters."""
+        return self.part.summary()
+
+    def save(self, path: Path, form: Format) -> None:
+        """Write the fit into a folder."""
+        self.part.save(path, form)
+
+
+class Weighted:
+    """Draws of several fits to the same observations, in number proportional to their weights.
+
+    Parameters
+    ----------
+    parts : sequence of Part
+    weights : (k,) array_like, optional
+        By default those of stacking.
+    seed : int
+        Fixes the systematic resampling of the draws.
+    messages : sequence of str
+        What was left out or fitted again.
+    """
+
+    n_chains = 1  # the parts have no chains in common; `chains` has those of each
+
+    def __init__(
+        self, parts: Sequence[Part], weights: ArrayLike | None = None, seed: int = 1, messages: Sequence[str] = ()
+    ) -> None:
+        self.parts = tuple(parts)
+        _check_same_data(self.parts)
+        self.seed = check_integer("seed", seed, minimum=0)
+        self.messages = tuple(messages)
+        if weights is None:
+            weights = stacking_weights(np.column_stack([part.leave_one_out.elpd for part in self.parts]))
+        self.weights = _checked(weights, len(self.parts))
+        self._offset = float(np.random.default_rng(self.seed).random())
+        used = self.weights > 0
+        available = np.array([part.n_draws for part in self.parts])
+        # As many as the weights allow without using a draw twice.
+        self.n_draws = max(_FEWEST, int(np.min(available[used] / self.weights[used])))
+
+    def rows(self, n_draws: int) -> list[NDArray[np.intp]]:
+        """Return the draws of each part among at most ``n_draws`` of the mixture."""
+        numbers = counts(self.weights, min(n_draws, self.n_draws), self._offset)
+        return [evenly(part.n_draws, k) for part, k in zip(self.parts, numbers, strict=True)]
+
+    def predictor(self, n_draws: int) -> Predictor:
+        """Return a predictor from at most ``n_draws`` draws, in proportion to the weights."""
+        return MixturePredictor.of([part.predictor for part in self.parts], self.rows(n_draws))
+
+    def chains(self, n_draws: int) -> list[Chains]:
+        """Return the chains of each part among the draws of a predictor that has ``n_draws`` of them.
+
+        A draw that occurs several times counts once; chains are cut to the length of the shortest of a part, or joined
+        if that has fewer than four draws.
+        """
+        chains = []
+        first = 0
+        for part, rows in zip(self.parts, self.rows(n_draws), strict=True):
+            different, position = np.unique(rows, return_index=True)
+            of_chain = different // (part.n_draws // part.n_chains)
+            groups = [first + position[of_chain == chain] for chain in range(part.n_chains)]
+            if (shortest := min(map(len, groups))) < _FEWEST_OF_CHAIN:
+                groups = [first + position]
+                shortest = len(position)
+            if len(rows):
+                chains.append(Chains(len(rows) / n_draws, np.stack([group[:shortest] for group in groups])))
+            first += len(rows)
+        return chains
+
+    def check(self) -> Diagnostics:
+        """Return the worst diagnostics of the parts with a positive weight; each message names its kernel."""
+        used = {
+            name: part.diagnostics
+            for name, part, w in zip(names_of(self.parts), self.parts, self.weights, strict=True)
+            if w
+        }
+        checks = list(used.values())
+        points = len(self.parts) > 1 and any(part.n_draws < FEWEST_DRAWS for part in self.parts)
+        notes = ("weights from point estimates, whose hyperparameters have seen each observation",) * points
+        shape_limits = [check.limits["loo_pareto_k_max"] for check in checks if "loo_pareto_k_max" in check.limits]
+        return Diagnostics(
+            rhat_max=_worst(max, (check.rhat_max for check in checks)),
+            ess_bulk_min=_worst(min, (check.ess_bulk_min for check in checks)),
+            ess_tail_min=_worst(min, (check.ess_tail_min for check in checks)),
+            divergences=sum(check.divergences for check in checks),
+            max_treedepth_hits=sum(check.max_treedepth_hits for check in checks),
+            ebfmi_min=_worst(min, (check.ebfmi_min for check in checks)),
+            pareto_k=_worst(max, (check.pareto_k for check in checks)),
+            ok=all(check.ok for check in checks),
+            messages=tuple(f"{name}: {message}" for name, check in used.items() for message in check.messages),
+            limits={"loo_pareto_k_max": min(shape_limits)} if shape_limits else {},
+            loo_pareto_k_max=_worst(max, (check.loo_pareto_k_max for check in checks)),
+            loo_influential=max(check.loo_influential for check in checks),
+            kernel_notes=(*notes, *(f"{name}: {note}" for name, check in used.items() for note in check.kernel_notes)),
+        )
+
+    def leave_one_out(self) -> LeaveOneOut:
+        """Return the leave-one-out densities of the mixture, in the user's units."""
+        used = self.weights > 0
+        parts = [part.leave_one_out for part, w in zip(self.parts, used, strict=True) if w]
+        elpd = logsumexp([loo.elpd for loo in parts], axis=0, b=self.weights[used, None])
+        shapes = np.max([loo.pareto_k for loo in parts], axis=0)
+        return LeaveOneOut(np.asarray(elpd), shapes, float(np.min([loo.pareto_k_limit for loo in parts])))
+
+    def summary(self) -> Summary:
+        """Return a short description with a table of the kernels."""
+        checks = self.check()
+        k = len(self.parts)
+        lines = [
+            f"Stack of posteriors of Gaussian processes: {k} kernel{'s' * (k > 1)}, "
+            f"{len(self.parts[0].train)} observations",
+            f"{self.n_draws} draws: {checks} {'ok' if checks.ok else 'NOT OK'}",
+            *checks.messages,
+            *self.messages,
+        ]
+        methods = [part.record["arguments"]["method"] for part in self.parts]
+        elpd = [float(part.leave_one_out.elpd.sum()) for part in self.parts]
+        table = pd.DataFrame({"kernel": names_of(self.parts), "weight": self.weights, "elpd": elpd, "method": methods})
+        return Summary("\n".join(lines), table)
+
+    def save(self, path: Path, form: Format) -> None:
+        """Write ``stack.json`` with weights and messages, and a folder for each part."""
+        parts = []
+        for k, (name, part) in enumerate(zip(names_of(self.parts), self.parts, strict=True)):
+            part.save(path / f"part_{k}", form)
+            parts.append({"folder": f"part_{k}", "kernel": name, "draws_sha256": part.record["draws_sha256"]})
+        weights = self.weights.tolist()
+        about = {"format": _FORMAT, "weights": weights, "seed": self.seed, "messages": self.messages, "parts": parts}
+        try:
+            beside = path / f".{STACK_FILE}.new"
+            beside.write_text(json.dumps(about, indent=2) + "\n", encoding="utf-8")
+            os.replace(beside, path / STACK_FILE)
+        except OSError as error:
+            raise StorageError(
+                f"cannot save the stack to {path}: {error}; make room there, or choose another folder"
+            ) from error
+
+    @classmethod
+    def load(cls, path: Path) -> Weighted:
+        """Load what :meth:`save` wrote."""
+        try:
+            about = json.loads((path / STACK_FILE).read_text(encoding="utf-8"))
+            if about["format"] != _FORMAT:
+                raise ValueError(f"its format is {about['format']!r:.80}, this version reads {_FORMAT}")
+            parts = []
+            for k, entry in enumerate(about["parts"]):
+                part = Part.load(path / f"part_{k}")
+                if part.record["draws_sha256"] != entry["draws_sha256"]:
+                    raise ValueError(f"part_{k} belongs to another stack")
+                parts.append(part)
+            return cls(parts, about["weights"], about["seed"], [str(message) for message in about["messages"]])
+        except StorageError:
+            raise
+        except Exception as error:  # a damaged file can cause any of them: KeyError, TypeError, RecursionError, ...
+            raise StorageError(
+                f"{path} is not a readable saved stack: {type(error).__name__}: {error}; save it again, or restore a "
+                "copy of the folder"
+            ) from error
+
+
+Mixture = Alone | Weighted
+"""What a posterior is made of."""
+
+
+def names_of(parts: Sequence[Part]) -> list[str]:
+    """Return the names of the kernels; repeated ones are numbered, for example those with and without a warp."""
+    names = [part.model.kernel.short_name for part in parts]
+    return [f"{name} ({names[: k + 1].count(name)})" if names.count(name) > 1 else name for k, name in enumerate(names)]
+
+
+def _check_same_data(parts: Sequence[Part]) -> None:
+    """Raise `DataError` unless the parts are fits to the same observations."""
+    if not parts:
+        raise DataError("a stack needs at least one posterior; the list is empty")
+    first = parts[0]
+    for k, part in enumerate(parts):
+        if part.model.likelihood != "gaussian":
+            raise DataError(f"posterior {k} has a {part.model.likelihood} likelihood; a stack needs Gaussian ones")
+        if not first.model.encoder.matches(part.model.encoder):
+            raise DataError(f"posterior {k} has another space, or other graphs; fit all parts with one encoder")
+        same = (
+            np.array_equal(first.train.unit_values, part.train.unit_values)
+            and np.array_equal(first.train.active, part.train.active)
+            and np.array_equal(first.targets.y, part.targets.y)
+            and np.array_equal(first.targets.y_sd, part.targets.y_sd)
+            and (first.y_mean, first.y_sd) == (part.y_mean, part.y_sd)
+        )
+        if not same:
+            raise DataError(
+                f"posterior {k} has other observations than posterior 0 ({len(part.train)} and {len(first.train)}), "
+                "or in another order or direction; fit all parts to the same configurations and values"
+            )
+
+
+def _checked(weights: ArrayLike, k: int) -> FloatArray:
+    values = np.array(weights, dtype=np.float64)
+    if values.shape != (k,) or not np.all(values >= 0) or not abs(values.sum() - 1) <= _SUM:
+        raise DataError(f"{k} weights must be at least 0 and have the sum 1, got {weights!r:.200}")
+    return values
+
+
+def _worst(choose: Callable[[list[float]], float], values: Iterable[float]) -> float:
+    """Return the largest or smallest value that is not NaN; NaN if all are."""
+    known = [value for value in values if not np.isnan(value)]
+    return float(choose(known)) if known else float("nan")

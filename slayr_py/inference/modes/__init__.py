@@ -1,0 +1,1 @@
+"""Densities of hyperparameters in NumPy: normal coordinates, marginal likelihoods, modes."""

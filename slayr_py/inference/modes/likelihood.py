@@ -1,0 +1,133 @@
+"""Targets of a fit with the variances of their noise; the NumPy twin of ``stan/functions/probit.stan``.
+
+Symbols: s draws, n observations.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+import numpy as np
+from scipy.special import log_ndtr
+from threadpoolctl import threadpool_limits
+
+from slayr_py.inference.modes.triangular import solve_lower
+from slayr_py.inference.warp import log_slope, warped
+from slayr_py.kernels import Draws
+from slayr_py.space import FloatArray
+
+_STEPS = 100
+_DAMPING = 0.7  # without it the factors of many close observations oscillate
+_TOLERANCE = 1e-5
+_SMALLEST_PRECISION = 1e-10
+
+
+class Targets(NamedTuple):
+    """Observations of the function, as the program sees them.
+
+    Attributes
+    ----------
+    y : (n,) or (s, n) float64
+        Standardised targets; 1 or -1 if binary.
+    y_sd : (n,) float64
+        Known standard deviations of their errors.
+    noise_floor : float
+        Standard deviation of the noise that all observations have, besides ``sigma_n``.
+    binary : bool
+        Whether the likelihood is probit.
+    """
+
+    y: FloatArray
+    y_sd: FloatArray
+    noise_floor: float = 0.0
+    binary: bool = False
+
+    @classmethod
+    def of(cls, data: Mapping[str, Any]) -> Targets:
+        """Return the targets in a program's data."""
+        y = np.asarray(data["y"], dtype=np.float64)
+        y_sd = np.asarray(data["y_sd"], dtype=np.float64)
+        return cls(y, y_sd, float(data["noise_floor"]), bool(data["binary"]))
+
+    def gaussian(self, covariance: FloatArray, draws: Draws) -> tuple[FloatArray, FloatArray]:
+        """Return the targets of a Gaussian likelihood and the variances of their noise, (s, n), for every draw.
+
+        Parameters
+        ----------
+        covariance : (s, n, n) float64
+            Of the function, without noise.
+        draws : mapping of str to (s, ...) float64
+        """
+        s, n = covariance.shape[:2]
+        if self.binary:
+            return probit_targets(self.y, covariance, draws["mu"])
+        y = np.broadcast_to(self.y, (s, n))
+        errors = np.broadcast_to(self.y_sd, (s, n))
+        if "warp" in draws:
+            a = draws["warp"][:, None]
+            y, errors = warped(y, a), errors * np.exp(log_slope(y, a))
+        return y, self.common_noise(draws)[:, None] + np.square(errors)
+
+    def common_noise(self, draws: Draws) -> FloatArray:
+        """Return the variance (s,) of the noise of an observation without a known error."""
+        return np.square(draws["sigma_n"]) + self.noise_floor**2
+
+
+def probit_targets(y: FloatArray, covariance: FloatArray, mu: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Return targets and noise variances (s, n) whose Gaussian process has the moments of the probit posterior.
+
+    Expectation propagation for every draw (Rasmussen & Williams 2006, section 3.6), all factors at once, with damping.
+
+    Parameters
+    ----------
+    y : (n,) float64
+        1 or -1.
+    covariance : (s, n, n) float64
+    mu : (s,) float64
+        Means of the latent function.
+    """
+    with threadpool_limits(limits=1, user_api="blas"):  # the matrices are small
+        return _propagate(y, covariance, mu)
+
+
+def _propagate(y: FloatArray, covariance: FloatArray, mu: FloatArray) -> tuple[FloatArray, FloatArray]:
+    s, n = covariance.shape[:2]
+    centre = mu[:, None]
+    own = np.diagonal(covariance, axis1=1, axis2=2)
+    precision = np.zeros((s, n))
+    shift = np.zeros((s, n))
+    rows = np.arange(s)  # of draws that have not converged
+    for step in range(_STEPS):
+        k = covariance[rows]
+        p = precision[rows]
+        h = shift[rows]
+        root = np.sqrt(p)
+        factor = np.linalg.cholesky(root[:, :, None] * k * root[:, None, :] + np.eye(n))
+        v = np.stack([solve_lower(one, two) for one, two in zip(factor, k * root[:, None, :], strict=True)])
+        b = h - centre[rows] * p
+        variance = own[rows] - np.einsum("sij,sij->si", v, v)
+        vb = np.einsum("sij,si->sj", v, b)
+        f = centre[rows] + np.einsum("sij,sj->si", k, b) - np.einsum("sij,sj->si", v, vb)
+        # Without the observation itself:
+        cavity_variance = 1 / (1 / variance - p)
+        cavity_mean = cavity_variance * (f / variance - h)
+        scale = np.sqrt(1 + cavity_variance)
+        gradient, curvature = _derivatives(y, cavity_mean / scale)
+        mean_next = cavity_mean + cavity_variance * gradient / scale
+        variance_next = cavity_variance - np.square(cavity_variance / scale) * curvature
+        change = np.maximum(1 / variance_next - 1 / cavity_variance, _SMALLEST_PRECISION) - p
+        damping = 1.0 if step == 0 else _DAMPING
+        shift[rows] = h + damping * (mean_next / variance_next - cavity_mean / cavity_variance - h)
+        precision[rows] = p + damping * change
+        moving = np.max(np.abs(change) / (1e-3 + precision[rows]), axis=1, initial=0.0) >= _TOLERANCE
+        rows = rows[moving]
+        if not len(rows):
+            break
+    return shift / precision, 1 / precision
+
+
+def _derivatives(y: FloatArray, f: FloatArray) -> tuple[FloatArray, FloatArray]:
+    z = y * f
+    ratio = np.exp(-0.5 * np.square(z) - 0.5 * np.log(2 * np.pi) - log_ndtr(z))
+    return y * ratio, ratio * (ratio + z)

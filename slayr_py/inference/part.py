@@ -1,0 +1,293 @@
+"""One fit of one kernel: the part of which every posterior has at least one."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+import pandas as pd
+import xarray as xr
+from numpy.typing import NDArray
+from scipy.special import logsumexp
+
+from slayr_py.display import Summary
+from slayr_py.errors import DataError, StorageError
+from slayr_py.inference.diagnostics.arviz_bridge import LeaveOneOut, leave_one_out
+from slayr_py.inference.diagnostics.arviz_tree import arviz_tree, groups_of
+from slayr_py.inference.diagnostics.checks import Diagnostics
+from slayr_py.inference.model import Model
+from slayr_py.inference.modes.likelihood import Targets
+from slayr_py.inference.observed import Observed
+from slayr_py.inference.prediction.blocks import predict_all, sample_all
+from slayr_py.inference.prediction.components import Components, split_into_components
+from slayr_py.inference.prediction.distribution import Latent
+from slayr_py.inference.prediction.factorisation import ExactFactorisation, Factorisation, SparseFactorisation
+from slayr_py.inference.prediction.predictor import KernelPredictor
+from slayr_py.inference.prediction.stan_engine import coordinate_table, predict_in_stan
+from slayr_py.inference.records import saved
+from slayr_py.inference.records.data_tree import flat_draws, pointwise_groups, posterior_groups, prior_groups
+from slayr_py.inference.records.record import as_text, check_format, make_record
+from slayr_py.inference.records.saved import Format
+from slayr_py.inference.records.summary import entries
+from slayr_py.inference.sampling.methods import METHODS, diagnose_run
+from slayr_py.inference.sampling.options import FitOptions
+from slayr_py.inference.sampling.output import Run, columns_of
+from slayr_py.inference.sampling.programs import compiled
+from slayr_py.inference.sampling.run import generate, run
+from slayr_py.inference.sampling.warm_start import WarmStart
+from slayr_py.inference.warp import unwarped
+from slayr_py.space import Encoded, FloatArray
+from slayr_py.toolchain import CompiledProgram
+
+Engine = Literal["numpy", "stan"]
+
+FEWEST_DRAWS = 5
+"""With fewer draws, such as the mode, the densities given the draws are used without importance sampling."""
+
+
+@dataclass(frozen=True, eq=False)
+class Part:
+    """One fit of one kernel; `Posterior` documents what it offers.
+
+    Attributes
+    ----------
+    model : Model
+    train : Encoded
+        The n observed configurations.
+    data : mapping
+        Data of the program.
+    tree : xarray.DataTree
+        ArviZ' groups.
+    record : dict
+    diagnostics : Diagnostics
+    sparse : SparseFactorisation, optional
+        What the predictions of a sparse fit are computed from.
+    """
+
+    model: Model
+    train: Encoded
+    data: Mapping[str, Any]
+    tree: xr.DataTree
+    record: dict[str, Any]
+    diagnostics: Diagnostics
+    sparse: SparseFactorisation | None = None
+
+    @classmethod
+    def from_run(
+        cls,
+        program: CompiledProgram,
+        observed: Observed,
+        result: Run,
+        start: WarmStart | None = None,
+        abandoned: Sequence[Mapping[str, Any]] = (),
+    ) -> Part:
+        """Label the arrays of a run, compute its diagnostics and make its record.
+
+        Parameters
+        ----------
+        program : CompiledProgram
+            Program of the run.
+        observed : Observed
+            Model and observations of the fit.
+        result : Run
+            Output of the program.
+        start : WarmStart, optional
+            Start of the chains.
+        abandoned : sequence of mappings
+            Earlier attempts, for ``record["abandoned"]``.
+        """
+        model = observed.model
+        y = np.asarray(observed.data["y"], dtype=np.float64)
+        tree = arviz_tree(posterior_groups(model, observed.train, y, result, observed.y_mean, observed.y_sd))
+        sampled = {name: ~fixed for name, fixed in model.fixed.items() if name in result.variables and not fixed.all()}
+        hyperparameters = {name: result.variables[name][..., np.atleast_1d(free)] for name, free in sampled.items()}
+        diagnostics = diagnose_run(result, hyperparameters, leave_one_out(tree))
+        draws = flat_draws(model, tree["posterior"].to_dataset())
+        diagnostics = replace(diagnostics, kernel_notes=model.kernel.notes(draws))
+        maximize = observed.y_sd < 0
+        record = make_record(model, program, observed.data, result, diagnostics, start, abandoned, maximize)
+        return cls(model, observed.train, observed.data, tree, record, diagnostics)
+
+    @classmethod
+    def load(cls, path: Path) -> Part:
+        """Load a fit that :meth:`save` wrote; see `Posterior.load`."""
+        try:
+            record, data, tree = saved.load(path)
+            check_format(record)
+            model = Model.fromdict(record)
+            saved.check(model, tree)
+            constant = tree["constant_data"].to_dataset()
+            train = Encoded(constant["values"].values, constant["active"].values.astype(np.bool_), model.encoder)
+            return cls(model, train, data, tree, record, Diagnostics.fromdict(record["diagnostics"]))
+        except StorageError:
+            raise
+        except Exception as error:  # a damaged file can cause any of them: AttributeError, RecursionError, ...
+            raise StorageError(
+                f"{path} is not a readable saved posterior: {type(error).__name__}: {error}; "
+                "save it again, or restore a copy of the folder"
+            ) from error
+
+    @cached_property
+    def factorisation(self) -> Factorisation:
+        """What predictions are computed from: all observations, or the inducing points of a sparse fit."""
+        return self.sparse or ExactFactorisation(self.model.kernel, self.train, Targets.of(self.data))
+
+    @property
+    def y_mean(self) -> float:
+        """Mean that standardisation subtracted from the observed values."""
+        return float(self.tree["constant_data"]["y_mean"])
+
+    @property
+    def y_sd(self) -> float:
+        """Standard deviation by which standardisation divided them; negative if larger values are better."""
+        return float(self.tree["constant_data"]["y_sd"])
+
+    @property
+    def targets(self) -> Targets:
+        """The observations as the program saw them."""
+        return self.factorisation.targets
+
+    @cached_property
+    def draws(self) -> dict[str, FloatArray]:
+        """Hyperparameters by name, (s, ...), with the chains concatenated."""
+        return flat_draws(self.model, self.tree["posterior"].to_dataset())
+
+    @property
+    def n_draws(self) -> int:
+        """Number of draws over all chains."""
+        return len(self.draws["mu"])
+
+    @property
+    def n_chains(self) -> int:
+        """Number of chains; 1 for a method without chains."""
+        return int(self.tree["posterior"].sizes["chain"])
+
+    def psis(self) -> LeaveOneOut:
+        """Return the leave-one-out densities of the n observations by importance sampling, in the user's units."""
+        self.require_program("leave-one-out densities")
+        if "log_likelihood" not in self.tree.children:
+            raise DataError("this fit was made with pointwise=False: use posterior.with_pointwise().loo()")
+        loo = leave_one_out(self.tree)
+        if loo is None:
+            raise DataError(f"leave-one-out needs posterior draws; this fit has {self.n_draws}")
+        return loo._replace(elpd=loo.elpd - np.log(abs(self.y_sd)))
+
+    @cached_property
+    def leave_one_out(self) -> LeaveOneOut:
+        """Leave-one-out densities of the n observations, in the user's units.
+
+        A point estimate has the density of each observation given the others at the same hyperparameters, in closed
+        form, with ``pareto_k`` NaN: the hyperparameters have seen the observation.
+        """
+        if self.n_draws >= FEWEST_DRAWS:
+            return self.psis()
+        part = self if "log_likelihood" in self.tree.children else self.with_pointwise()
+        log_lik = part.tree["log_likelihood"].to_dataset()["y"].values
+        given = log_lik.reshape(-1, log_lik.shape[-1])
+        elpd = logsumexp(given, axis=0) - np.log(len(given)) - np.log(abs(self.y_sd))
+        return LeaveOneOut(np.asarray(elpd), np.full(len(elpd), np.nan), float("nan"))
+
+    def summary(self) -> Summary:
+        """Return a short description with a table of the hyperparameters."""
+        checks = self.diagnostics
+        several = self.n_draws > 1
+        verdict = "ok" if checks.ok else "NOT OK"
+        lines = [
+            f"Posterior of a Gaussian process: {self.model.kernel.description}, {len(self.train)} observations",
+            f"{self.record['arguments']['method']}, {self.n_draws} draw{'s' * several}: {checks} {verdict}",
+            *checks.messages,
+        ]
+        by_entry = entries(self.model)
+        draws = np.column_stack([self.draws[name].reshape(self.n_draws, -1)[:, i] for name, i in by_entry.values()])
+        centre = "median" if several else "value"
+        table = pd.DataFrame({"hyperparameter": list(by_entry), centre: np.median(draws, axis=0)})
+        if several:
+            table["5%"], table["95%"] = np.quantile(draws, [0.05, 0.95], axis=0)
+        return Summary("\n".join(lines), table)
+
+    def predictor(self, rows: NDArray[np.intp]) -> KernelPredictor:
+        """Return a predictor from these rows of the draws."""
+        return self.factorisation.predictor(self.draws, rows)
+
+    def latent(self, new: Encoded, engine: Engine) -> Latent:
+        """Return the transformed function at m configurations under every draw."""
+        if engine == "numpy":
+            mean, sd, jitter = predict_all(self.predictor, self.n_draws, len(self.factorisation.support), new)
+        elif engine == "stan":
+            self.require_program("prediction by engine='stan'")
+            stored = self.tree["unconstrained_posterior"].to_dataset()
+            seed = self.record["arguments"]["seed"]
+            mean, sd = predict_in_stan(self.model, self.train, self.targets, stored, new, seed)
+            jitter = np.zeros(len(mean))
+        else:
+            raise DataError(f"unknown engine {engine!r}; known: 'numpy', 'stan'")
+        noise = np.sqrt(self.targets.common_noise(self.draws))
+        warp = self.draws.get("warp")
+        return Latent(mean, sd, warp, self.y_mean, self.y_sd, noise, jitter)
+
+    def sample(self, new: Encoded, rows: NDArray[np.intp], rng: np.random.Generator) -> FloatArray:
+        """Draw the latent function jointly at m configurations for each of the k ``rows`` of the draws, (k, m)."""
+        values = sample_all(self.predictor, len(self.factorisation.support), new, rows, rng)
+        if "warp" in self.draws:
+            values = unwarped(values, self.draws["warp"][rows, None])
+        return np.asarray(self.y_mean + self.y_sd * values)
+
+    def components(self, new: Encoded) -> Components:
+        """Split the latent function at m configurations into the summands of the kernel."""
+        self.require_program("components")
+        if "warp" in self.draws:
+            raise DataError("a fit with a warp has no components, as its function is not their sum; use warp='none'")
+        return split_into_components(
+            self.model.kernel, self.train, self.targets, self.draws, new, self.y_mean, self.y_sd
+        )
+
+    def warm_start(self) -> WarmStart:
+        """Return a warm start for a fit to nearly the same data."""
+        self.require_program("warm start")
+        stored = self.tree["unconstrained_posterior"].to_dataset()
+        draws = {
+            name: stored[name].values.reshape(*stored[name].shape[:2], *shape)
+            for name, shape in self.model.parameter_shapes.items()
+        }
+        return METHODS[self.record["arguments"]["method"]].warm_start(draws, self.record, self.tree)
+
+    def with_prior(self, draws: int, chains: int, warmup: int, seed: int) -> Part:
+        """Return this fit with draws from the prior."""
+        self.require_program("draws from the prior")
+        result = run(
+            compiled(self.model.kernel.program),
+            {**self.data, "prior_only": 1, "omit_jacobian": 0, "want_pointwise": 1},
+            FitOptions(chains=chains, warmup=warmup, draws=draws),
+            seed=seed,
+        )
+        part = self._with_groups(prior_groups(self.model, self.train, result))
+        return replace(part, record={**self.record, "prior": result.arguments})
+
+    def with_pointwise(self) -> Part:
+        """Return this fit with the groups that one without ``pointwise`` omits."""
+        self.require_program("pointwise densities")
+        stored = self.tree["unconstrained_posterior"].to_dataset()
+        program = compiled(self.model.kernel.program)
+        data = {**self.data, "want_pointwise": 1}
+        table = generate(program, data, coordinate_table(self.model, stored), self.record["arguments"]["seed"])
+        shape = (stored.sizes["chain"], stored.sizes["draw"], len(self.train))
+        columns = columns_of(list(table.columns))
+        variables = {name: table.to_numpy()[:, columns[name]].reshape(shape) for name in ("log_lik", "y_rep")}
+        return self._with_groups(pointwise_groups(self.train, variables))
+
+    def save(self, path: Path, form: Format) -> None:
+        """Write the fit into a folder."""
+        self.require_program("saved form")
+        saved.save(path, as_text(self.record), self.data, self.tree, form)
+
+    def _with_groups(self, added: Mapping[str, xr.Dataset]) -> Part:
+        return replace(self, tree=arviz_tree({**groups_of(self.tree), **added}))
+
+    def require_program(self, what: str) -> None:
+        """Raise `DataError` for a sparse fit, which no Stan program made."""
+        if self.sparse is not None:
+            raise DataError(f"a sparse fit has no {what}; fit at most a few thousand observations without inducing=")

@@ -1,0 +1,1 @@
+"""Predict the latent function from hyperparameter draws: factors, moments, distributions, summands."""

@@ -1,0 +1,242 @@
+"""Distribution of the latent function at new configurations: a mixture of normals, one for each draw."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import NamedTuple
+
+import numpy as np
+import pandas as pd
+from numpy.typing import ArrayLike, NDArray
+from scipy.special import logsumexp, ndtr, ndtri
+
+from slayr_py.display import Summary
+from slayr_py.errors import DataError
+from slayr_py.inference.warp import log_slope, unwarped, unwarped_moments, warped
+from slayr_py.space import FloatArray
+
+_BISECTIONS = 60
+_NO_WARP = 1e-12
+"""Parameter of a warp that differs from the identity by less than rounding errors, for draws of a fit without one."""
+
+
+class Latent(NamedTuple):
+    """Latent function at m configurations under s draws, and its relation to the user's units.
+
+    The transformed function T((y - y_mean) / y_sd) is normal under each draw.
+
+    Attributes
+    ----------
+    mean, sd : (s, m) float64
+        Moments of the transformed function.
+    warp : (s,) float64 or None
+        Parameter of T; None if T is the identity.
+    y_mean, y_sd : float
+        Standardisation of the targets; ``y_sd`` is negative if larger values are better.
+    sigma_n : (s,) float64
+        Standard deviation of the noise, on the scale of the transformed function.
+    jitter : (s,) float64
+        Relative jitter without which the covariance of the observations is singular up to rounding; 0 if not needed.
+    """
+
+    mean: FloatArray
+    sd: FloatArray
+    warp: FloatArray | None
+    y_mean: float
+    y_sd: float
+    sigma_n: FloatArray
+    jitter: FloatArray
+
+    def moments(self) -> tuple[FloatArray, FloatArray]:
+        """Return mean and standard deviation of the function under each draw, (s, m), for standardised targets."""
+        if self.warp is None:
+            return self.mean, self.sd
+        return unwarped_moments(self.mean, self.sd, self.warp[:, None])
+
+    def of_observation(self) -> Latent:
+        """Return the same for a new observation: the transformed function plus noise."""
+        return self._replace(sd=np.hypot(self.sd, self.sigma_n[:, None]))
+
+    def cumulative(self, y: FloatArray, noise: FloatArray | float = 0.0) -> FloatArray:
+        """Return the probability of values below y (m,), in the user's units; noise sd (s, 1) is added to ``sd``."""
+        z, _ = self._standard(y, noise)
+        return np.asarray(ndtr(np.copysign(1.0, self.y_sd) * z).mean(axis=0))
+
+    def log_density(self, y: FloatArray, noise: FloatArray | float = 0.0) -> FloatArray:
+        """Return the log density at y (m,), in the user's units; noise as in :meth:`cumulative`."""
+        z, log_scale = self._standard(y, noise)
+        log_terms = -0.5 * np.square(z) - 0.5 * np.log(2 * np.pi) - log_scale
+        return np.asarray(logsumexp(log_terms, axis=0) - np.log(len(self.mean)) - np.log(abs(self.y_sd)))
+
+    @classmethod
+    def concatenated(cls, latents: Sequence[Latent], rows: Sequence[NDArray[np.intp]]) -> Latent:
+        """Return the latent function under the given rows of the draws of several fits to the same targets."""
+        if len(latents) == 1 and len(rows[0]) == len(latents[0].mean):
+            return latents[0]  # all draws of a single fit; without a copy, means are summed in the same order
+
+        def pick(name: str) -> FloatArray:
+            return np.concatenate([getattr(latent, name)[some] for latent, some in zip(latents, rows, strict=True)])
+
+        warp = None
+        if any(latent.warp is not None for latent in latents):
+            bent = [np.full(len(latent.mean), _NO_WARP) if latent.warp is None else latent.warp for latent in latents]
+            warp = np.concatenate([values[some] for values, some in zip(bent, rows, strict=True)])
+        first = latents[0]
+        return cls(pick("mean"), pick("sd"), warp, first.y_mean, first.y_sd, pick("sigma_n"), pick("jitter"))
+
+    def _standard(self, y: FloatArray, noise: FloatArray | float) -> tuple[FloatArray, FloatArray]:
+        """Return y as standard normal variates z (s, m), and log(dy / dz) on the standardised scale."""
+        scaled = np.broadcast_to((np.asarray(y) - self.y_mean) / self.y_sd, self.mean.shape)
+        sd = np.hypot(self.sd, noise)
+        if self.warp is None:
+            return (scaled - self.mean) / sd, np.log(sd)
+        a = self.warp[:, None]
+        return (warped(scaled, a) - self.mean) / sd, np.log(sd) - log_slope(scaled, a)
+
+
+@dataclass(frozen=True, repr=False, eq=False)
+class Prediction:
+    """Latent function at m configurations, in the user's units.
+
+    Attributes
+    ----------
+    mean, sd : (m,) float64
+        Moments of the mixture over all draws. Under a warp values far above all observations can dominate them:
+        :meth:`quantile` and :meth:`interval` describe the distribution better.
+    draw_mean, draw_sd : (s, m) float64
+        Moments under each draw of the hyperparameters.
+    latent : Latent
+        The normal distributions of the transformed function.
+    """
+
+    mean: FloatArray
+    sd: FloatArray
+    draw_mean: FloatArray
+    draw_sd: FloatArray
+    latent: Latent
+
+    @classmethod
+    def from_latent(cls, latent: Latent) -> Prediction:
+        """Return the mixture over all draws."""
+        draw_mean, draw_sd = latent.moments()
+        mean, sd = mixture_moments(draw_mean, draw_sd)
+        centre = latent.y_mean
+        scale = latent.y_sd
+        return cls(
+            centre + scale * mean,
+            abs(scale) * sd,
+            centre + scale * draw_mean,
+            abs(scale) * draw_sd,
+            latent,
+        )
+
+    def __repr__(self) -> str:
+        return self._summary().text()
+
+    def _repr_html_(self) -> str:
+        return self._summary().html()
+
+    def _summary(self) -> Summary:
+        draws, points = self.draw_mean.shape
+        table = pd.DataFrame({"configuration": range(points), "mean": self.mean, "sd": self.sd})
+        heading = f"Prediction of the latent function at {points} configurations by {draws} draws"
+        return Summary("\n".join([heading, *self.notes]), table, rows=5)
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What was approximated: jitter on covariances that are singular up to rounding."""
+        jitter = self.latent.jitter
+        if not jitter.any():
+            return ()
+        return (
+            f"the covariance of the observations is singular up to rounding under {np.count_nonzero(jitter)} of "
+            f"{len(jitter)} draws; a relative jitter of at most {jitter.max():.0e} was added to its diagonal",
+        )
+
+    @cached_property
+    def observation_sd(self) -> FloatArray:
+        """Standard deviation (m,) of a new observation, noise included."""
+        _, sd = mixture_moments(*self.latent.of_observation().moments())
+        return np.asarray(abs(self.latent.y_sd) * sd)
+
+    def quantile(self, q: ArrayLike, observation: bool = False) -> FloatArray:
+        """Return quantiles of the mixture, by bisection of its distribution function.
+
+        Parameters
+        ----------
+        q : float or (k,) array_like
+            Probabilities in (0, 1).
+        observation : bool
+            Describe a new observation, noise included, instead of the latent function.
+
+        Returns
+        -------
+        (m,) or (k, m) float64
+
+        Raises
+        ------
+        DataError
+            If a probability is not in (0, 1).
+        """
+        probabilities = np.asarray(q, dtype=np.float64)
+        if not np.all((probabilities > 0) & (probabilities < 1)):
+            raise DataError(f"probabilities of quantiles must lie in (0, 1), got {q!r}")
+        latent = self.latent.of_observation() if observation else self.latent
+        rows = [_quantile(latent, float(p)) for p in probabilities.ravel()]
+        return np.reshape(rows, (*probabilities.shape, self.mean.size))
+
+    def interval(self, level: float = 0.9, observation: bool = False) -> tuple[FloatArray, FloatArray]:
+        """Return the bounds (m,) of the central interval of the latent function with probability ``level``.
+
+        Parameters
+        ----------
+        level : float
+            Probability in (0, 1).
+        observation : bool
+            Describe a new observation, noise included, instead of the latent function.
+
+        Raises
+        ------
+        DataError
+            If the level is not in (0, 1).
+        """
+        if not 0 < level < 1:
+            raise DataError(f"level must be a probability between 0 and 1, got {level!r}")
+        return self.quantile((1 - level) / 2, observation), self.quantile((1 + level) / 2, observation)
+
+    def centre_and_spread(self) -> tuple[FloatArray, FloatArray]:
+        """Return mean and standard deviation (m,) or, under a warp, the median and half the central 68% interval.
+
+        Under a warp the tail of values that are far above all observations dominates the moments.
+        """
+        if self.latent.warp is None:
+            return self.mean, self.sd
+        low, median, high = self.quantile(ndtr([-1.0, 0.0, 1.0]))
+        return median, (high - low) / 2
+
+
+def _quantile(latent: Latent, p: float) -> FloatArray:
+    """Return the quantile (m,) of the mixture over all draws, by bisection."""
+    if latent.y_sd < 0 and p >= 0.5:  # 1 - p is exact: the same bits as for the negated values
+        return -_quantile(latent._replace(y_mean=-latent.y_mean, y_sd=-latent.y_sd), 1 - p)
+    # The quantile of a mixture lies between the smallest and the largest quantile of its components.
+    quantiles = latent.mean + np.copysign(1.0, latent.y_sd) * ndtri(p) * latent.sd
+    if latent.warp is not None:
+        quantiles = unwarped(quantiles, latent.warp[:, None])
+    bounds = latent.y_mean + latent.y_sd * quantiles
+    lower = bounds.min(axis=0)
+    upper = bounds.max(axis=0)
+    for _ in range(_BISECTIONS):
+        middle = 0.5 * (lower + upper)
+        below = latent.cumulative(middle) < p
+        lower = np.where(below, middle, lower)
+        upper = np.where(below, upper, middle)
+    return np.asarray(0.5 * (lower + upper))
+
+
+def mixture_moments(mean: FloatArray, sd: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Return mean and standard deviation of an equally weighted mixture of normals along the first axis."""
+    centre = mean.mean(axis=0)
+    return centre, np.sqrt(np.mean(np.square(sd) + np.square(mean - centre), axis=0))

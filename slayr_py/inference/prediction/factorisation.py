@@ -1,0 +1,70 @@
+"""What the predictions of a fit are computed from: all its observations, or inducing points that represent them."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from typing_extensions import override
+
+from slayr_py.inference.modes.likelihood import Targets
+from slayr_py.inference.prediction.predictor import KernelPredictor
+from slayr_py.kernels import Draws, Kernel
+from slayr_py.space import Encoded, FloatArray
+
+
+@dataclass(frozen=True)
+class Factorisation(ABC):
+    """Points whose covariance is factorised under each draw.
+
+    Attributes
+    ----------
+    kernel : Kernel
+    support : Encoded
+        The n points.
+    targets : Targets
+        The observations as the program saw them.
+    """
+
+    kernel: Kernel
+    support: Encoded
+    targets: Targets
+
+    @abstractmethod
+    def predictor(self, draws: Draws, rows: NDArray[np.intp]) -> KernelPredictor:
+        """Return a predictor from these rows of the draws."""
+
+
+@dataclass(frozen=True)
+class ExactFactorisation(Factorisation):
+    """All observations; their covariance is factorised for each predictor."""
+
+    @override
+    def predictor(self, draws: Draws, rows: NDArray[np.intp]) -> KernelPredictor:
+        some = {name: values[rows] for name, values in draws.items()}
+        return KernelPredictor(self.kernel, self.support, self.targets, some)
+
+
+@dataclass(frozen=True)
+class SparseFactorisation(Factorisation):
+    """Inducing points with known factors; see `SparseMarginal.pseudo_factor`.
+
+    Attributes
+    ----------
+    lower : (s, n, n) float64
+        Factor of the covariance of the pseudo-observations for each draw.
+    weights : (s, n) float64
+        Weights of the covariances in the mean.
+    """
+
+    lower: FloatArray
+    weights: FloatArray
+
+    @override
+    def predictor(self, draws: Draws, rows: NDArray[np.intp]) -> KernelPredictor:
+        some = {name: values[rows] for name, values in draws.items()}
+        return KernelPredictor.from_factors(
+            self.kernel, self.support, self.targets, some, self.lower[rows], self.weights[rows]
+        )

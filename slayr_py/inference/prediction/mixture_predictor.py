@@ -1,0 +1,86 @@
+"""Predictions from the draws of several kernels."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Self
+
+import numpy as np
+from numpy.typing import NDArray
+from typing_extensions import override
+
+from slayr_py.inference.prediction.distribution import Latent
+from slayr_py.inference.prediction.draws import counts, evenly
+from slayr_py.inference.prediction.predictor import KernelPredictor, Moments, Predictor
+from slayr_py.space import Encoded, FloatArray
+
+
+class MixturePredictor(Predictor):
+    """Predictors of several kernels, whose draws are concatenated along the leading axis.
+
+    Parameters
+    ----------
+    parts : sequence of KernelPredictor
+        All for the same observations.
+    rows : sequence of (s_k,) int
+        Draws of each part that are used, in the order of the result. A part with fewer draws than its weight asks for
+        has each of them several times, with a single factor.
+    """
+
+    def __init__(self, parts: Sequence[KernelPredictor], rows: Sequence[NDArray[np.intp]]) -> None:
+        self.parts = tuple(parts)
+        self.rows = tuple(rows)
+        self.train = self.parts[0].train
+
+    @classmethod
+    def of(
+        cls, predictor_of: Sequence[Callable[[NDArray[np.intp]], KernelPredictor]], rows: Sequence[NDArray[np.intp]]
+    ) -> Self:
+        """Compute the predictors of the different rows of each part; omit parts without rows."""
+        parts = []
+        places = []
+        for predict, wanted in zip(predictor_of, rows, strict=True):
+            if len(wanted):
+                different, place = np.unique(wanted, return_inverse=True)
+                parts.append(predict(different))
+                places.append(place)
+        return cls(parts, places)
+
+    @property
+    @override
+    def n_draws(self) -> int:
+        return sum(map(len, self.rows))
+
+    @override
+    def subset(self, n_chains: int, n_draws: int) -> Self:
+        # In the same proportions. The draws of a part are in the order of its chains, so n_chains is not needed.
+        if n_draws >= self.n_draws:
+            return self
+        shares = np.array([len(rows) / self.n_draws for rows in self.rows])
+        kept = [rows[evenly(len(rows), k)] for rows, k in zip(self.rows, counts(shares, n_draws, 0.5), strict=True)]
+        return self.of([part.at for part in self.parts], kept)
+
+    @override
+    def with_pending(self, pending: Encoded) -> Self:
+        return type(self)([part.with_pending(pending) for part in self.parts], self.rows)
+
+    @override
+    def linearised(self, best: float) -> Self:
+        return type(self)([part.linearised(best) for part in self.parts], self.rows)
+
+    @override
+    def moments(self, new: Encoded) -> tuple[FloatArray, FloatArray]:
+        means, variances = zip(*(part.moments(new) for part in self.parts), strict=True)
+        return self._joined(means), self._joined(variances)
+
+    @override
+    def moments_with_gradient(self, new: Encoded) -> Moments:
+        moments = [part.moments_with_gradient(new) for part in self.parts]
+        return Moments(*(self._joined(arrays) for arrays in zip(*moments, strict=True)))
+
+    @override
+    def latent(self, new: Encoded, y_mean: float, y_sd: float) -> Latent:
+        return Latent.concatenated([part.latent(new, y_mean, y_sd) for part in self.parts], self.rows)
+
+    def _joined(self, arrays: Sequence[FloatArray]) -> FloatArray:
+        return np.concatenate([array[rows] for array, rows in zip(arrays, self.rows, strict=True)])

@@ -1,0 +1,284 @@
+r"""Predictions of the latent function from hyperparameter draws, in NumPy.
+
+Symbols, for one draw of s
+--------------------------
+K = k(X, X) + diag(noise) = L L' : covariance of the n observations and its Cholesky factor
+w = L \ (y - mu), alpha = L' \ w : so that alpha = K^-1 (y - mu)
+B = k(X, X~) (n, m), V = L \ B : m new points
+mean = mu + V' w, var = k(x~, x~) - diag(V' V) : the notes' two triangular solves (slayR, "Posterior predictions")
+
+The function f has the scale of the transformed targets T(y), which are the standardised targets unless the model has a
+warp (`slayr_py.inference.warp`).
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from copy import copy
+from typing import NamedTuple, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from typing_extensions import override
+
+from slayr_py.inference.modes.likelihood import Targets
+from slayr_py.inference.modes.triangular import solve_lower, solve_upper
+from slayr_py.inference.prediction.cholesky import cholesky
+from slayr_py.inference.prediction.distribution import Latent, Prediction
+from slayr_py.inference.prediction.draws import thinned
+from slayr_py.inference.warp import log_slope, warped
+from slayr_py.kernels import Kernel
+from slayr_py.space import Encoded, FloatArray
+
+CACHED = 2**17
+"""Doubles in the arrays of a block that should stay in a processor's cache: 1 MB."""
+
+
+class Moments(NamedTuple):
+    """Moments of the latent function under s draws at m points, and their derivatives.
+
+    Attributes
+    ----------
+    mean, variance : (s, m) float64
+    mean_gradient, variance_gradient : (s, m, D_real) float64
+        Derivatives by the real inputs.
+    """
+
+    mean: FloatArray
+    variance: FloatArray
+    mean_gradient: FloatArray
+    variance_gradient: FloatArray
+
+
+class Predictor(ABC):
+    """Predictions of the latent function from s draws, of one kernel or of several.
+
+    Moments are those of the transformed function, after :meth:`linearised` of the function itself near a value.
+
+    Attributes
+    ----------
+    train : Encoded
+        The n observed configurations, and the pending ones.
+    """
+
+    train: Encoded
+
+    @property
+    @abstractmethod
+    def n_draws(self) -> int:
+        """Number of draws."""
+
+    @abstractmethod
+    def linearised(self, best: float) -> Self:
+        """Return a predictor of the function itself, on the standardised scale, near the value ``best``.
+
+        The inverse of each draw's warp is replaced by its tangent at T(best). Moments of draws with different warps
+        are then comparable. The improvement on ``best`` is exact for small improvements, and too large by the
+        curvature of the warp otherwise.
+        """
+
+    @abstractmethod
+    def subset(self, n_chains: int, n_draws: int) -> Self:
+        """Return the predictor of at most ``n_draws`` of these draws, thinned evenly over the chains of each fit."""
+
+    @abstractmethod
+    def with_pending(self, pending: Encoded) -> Self:
+        """Condition every draw on its own mean at q configurations that are still being evaluated.
+
+        The mean does not change; the variance decreases near the pending points (the "kriging believer").
+        """
+
+    @abstractmethod
+    def moments(self, new: Encoded) -> tuple[FloatArray, FloatArray]:
+        """Return mean and variance at m new configurations, both (s, m)."""
+
+    @abstractmethod
+    def moments_with_gradient(self, new: Encoded) -> Moments:
+        """Return mean and variance (s, m), and their derivatives by the real inputs, (s, m, D_real)."""
+
+    @abstractmethod
+    def latent(self, new: Encoded, y_mean: float, y_sd: float) -> Latent:
+        """Return the transformed function at m configurations, for targets standardised with these moments."""
+
+    def predict(self, new: Encoded, y_mean: float, y_sd: float) -> Prediction:
+        """Return the prediction in units of the user, for targets standardised with ``y_mean`` and ``y_sd``."""
+        return Prediction.from_latent(self.latent(new, y_mean, y_sd))
+
+
+class KernelPredictor(Predictor):
+    """Cholesky factors of s draws of one kernel, computed once, and predictions from them.
+
+    Parameters
+    ----------
+    kernel : Kernel
+    train : Encoded
+        The n observed configurations.
+    targets : Targets or (n,) or (s, n) float64
+        Observations; an array has standardised targets, for all draws or for each, without known errors.
+    draws : mapping of str to (s, ...) float64
+        ``mu``, ``sigma_f``, ``sigma_n``, the kernel's hyperparameters and, if the model has it, ``warp``.
+    """
+
+    def __init__(
+        self, kernel: Kernel, train: Encoded, targets: Targets | FloatArray, draws: Mapping[str, FloatArray]
+    ) -> None:
+        self.kernel = kernel
+        self.train = train
+        self.draws = draws
+        self.targets = targets if isinstance(targets, Targets) else Targets(targets, np.zeros(len(train)))
+        s = len(draws["mu"])
+        n = len(train)
+        covariance = np.empty((s, n, n))
+        # Blocks that fit into a processor's cache take half the time.
+        block = max(1, CACHED // (n * n))
+        for i in range(0, s, block):
+            rows = slice(i, i + block)
+            covariance[rows] = kernel.cross(train, train, {name: values[rows] for name, values in draws.items()})
+        values, noise = self.targets.gaussian(covariance, draws)
+        diagonal = np.arange(n)
+        covariance[:, diagonal, diagonal] += noise
+        self.factor, self.jitter = cholesky(covariance)
+        self._offset = np.zeros((s, 1))
+        self._slope = np.ones((s, 1))
+        residual = values - draws["mu"][:, None]
+        self.whitened = np.stack([solve_lower(f, r[None])[0] for f, r in zip(self.factor, residual, strict=True)])
+        self._solve_weights()
+
+    @classmethod
+    def from_factors(
+        cls,
+        kernel: Kernel,
+        train: Encoded,
+        targets: Targets,
+        draws: Mapping[str, FloatArray],
+        factor: FloatArray,
+        weights: FloatArray,
+    ) -> KernelPredictor:
+        """Return a predictor from factors (s, n, n) and weights (s, n) of the covariances in the mean."""
+        predictor = cls.__new__(cls)
+        predictor.kernel = kernel
+        predictor.train = train
+        predictor.draws = draws
+        predictor.targets = targets
+        predictor.factor = factor
+        predictor.jitter = np.zeros(len(factor))
+        predictor.weights = weights
+        predictor.whitened = np.einsum("snm,sn->sm", factor, weights)
+        predictor._offset = np.zeros((len(factor), 1))
+        predictor._slope = np.ones((len(factor), 1))
+        return predictor
+
+    @property
+    @override
+    def n_draws(self) -> int:
+        return len(self.factor)
+
+    def _solve_weights(self) -> None:
+        """Compute the weights alpha of the covariances in the mean."""
+        pairs = zip(self.factor, self.whitened, strict=True)
+        self.weights = np.stack([solve_upper(f, w[None])[0] for f, w in pairs])
+
+    @override
+    def linearised(self, best: float) -> Self:
+        if "warp" not in self.draws:
+            return self
+        a = self.draws["warp"][:, None]
+        tangent = copy(self)
+        tangent._slope = np.exp(-log_slope(np.array(best), a))
+        tangent._offset = best - tangent._slope * warped(np.array(best), a)
+        return tangent
+
+    @override
+    def subset(self, n_chains: int, n_draws: int) -> Self:
+        if n_draws >= len(self.factor):
+            return self
+        return self.at(thinned(len(self.factor), n_chains, n_draws))
+
+    def at(self, rows: NDArray[np.intp]) -> Self:
+        """Return the predictor of some of these draws."""
+        some = copy(self)
+        some.draws = {name: values[rows] for name, values in self.draws.items()}
+        some._offset = self._offset[rows]
+        some._slope = self._slope[rows]
+        some.factor = self.factor[rows]
+        some.jitter = self.jitter[rows]
+        some.whitened = self.whitened[rows]
+        some.weights = self.weights[rows]
+        return some
+
+    @override
+    def moments(self, new: Encoded) -> tuple[FloatArray, FloatArray]:
+        cross = self.kernel.cross(new, self.train, self.draws)
+        return self._tangent(*self._moments(new, cross, self._solve(cross)))
+
+    @override
+    def latent(self, new: Encoded, y_mean: float, y_sd: float) -> Latent:
+        cross = self.kernel.cross(new, self.train, self.draws)
+        mean, variance = self._moments(new, cross, self._solve(cross))
+        warp = self.draws.get("warp")
+        noise = np.sqrt(self.targets.common_noise(self.draws))
+        return Latent(mean, np.sqrt(variance), warp, y_mean, y_sd, noise, self.jitter)
+
+    def joint_moments(self, new: Encoded) -> tuple[FloatArray, FloatArray]:
+        """Return mean (s, m) and covariance (s, m, m) of the transformed function at m new configurations."""
+        solved, covariance = self.solved_and_covariance(new)
+        return self.draws["mu"][:, None] + np.einsum("smn,sn->sm", solved, self.whitened), covariance
+
+    def solved_and_covariance(self, new: Encoded) -> tuple[FloatArray, FloatArray]:
+        r"""Return V' = (L \ k(X, X~))' (s, m, n) and the posterior covariance (s, m, m) at m new configurations."""
+        solved = self._solve(self.kernel.cross(new, self.train, self.draws))
+        return solved, self.kernel.cross(new, new, self.draws) - solved @ solved.transpose(0, 2, 1)
+
+    @override
+    def moments_with_gradient(self, new: Encoded) -> Moments:
+        cross, slope = self.kernel.cross_gradient(new, self.train, self.draws)
+        solved = self._solve(cross)
+        mean, variance = self._tangent(*self._moments(new, cross, solved))
+        precision_cross = [solve_upper(f, v) for f, v in zip(self.factor, solved, strict=True)]
+        both = np.stack([np.broadcast_to(self.weights[:, None], cross.shape), precision_cross], axis=2) @ slope
+        mean_gradient = both[:, :, 0]
+        variance_gradient = self.kernel.diagonal_gradient(new, self.draws) - 2 * both[:, :, 1]
+        if "warp" in self.draws:
+            mean_gradient *= self._slope[..., None]
+            variance_gradient *= np.square(self._slope)[..., None]
+        return Moments(mean, variance, mean_gradient, variance_gradient)
+
+    @override
+    def with_pending(self, pending: Encoded) -> Self:
+        # Only the last q rows of each factor are computed, [L 0; V' chol(K_qq + noise - V' V)] with V = L \ B.
+        if not len(pending):
+            return self
+        n = len(self.train)
+        q = len(pending)
+        solved = self._solve(self.kernel.cross(pending, self.train, self.draws))
+        rest = self.kernel.cross(pending, pending, self.draws) - solved @ solved.transpose(0, 2, 1)
+        diagonal = np.arange(q)
+        rest[:, diagonal, diagonal] += self.targets.common_noise(self.draws)[:, None]
+        factor = np.zeros((len(solved), n + q, n + q))
+        factor[:, :n, :n] = self.factor
+        factor[:, n:, :n] = solved
+        factor[:, n:, n:], jitter = cholesky(rest)
+        extended = copy(self)
+        extended.train = self.train.concatenate(pending)
+        extended.factor = factor
+        extended.jitter = np.maximum(self.jitter, jitter)
+        # The assumed values are the mean given the observations, so that their whitened residuals are 0.
+        extended.whitened = np.hstack([self.whitened, np.zeros((len(solved), q))])
+        extended._solve_weights()
+        return extended
+
+    def _solve(self, cross: FloatArray) -> FloatArray:
+        r"""Return V' = (L \ B)', (s, m, n)."""
+        return np.stack([solve_lower(f, c) for f, c in zip(self.factor, cross, strict=True)])
+
+    def _moments(self, new: Encoded, cross: FloatArray, solved: FloatArray) -> tuple[FloatArray, FloatArray]:
+        mean = self.draws["mu"][:, None] + np.einsum("smn,sn->sm", solved, self.whitened)
+        variance = self.kernel.diagonal(new, self.draws) - np.einsum("smn,smn->sm", solved, solved)
+        return mean, np.maximum(variance, 0.0)
+
+    def _tangent(self, mean: FloatArray, variance: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Return moments of the transformed function as moments of its linearisation."""
+        if "warp" not in self.draws:
+            return mean, variance
+        return self._offset + self._slope * mean, np.square(self._slope) * variance

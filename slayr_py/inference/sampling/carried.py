@@ -1,0 +1,58 @@
+"""Importance sampling from the draws of an earlier fit, or of chains whose checks fail."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import xarray as xr
+from typing_extensions import override
+
+from slayr_py.inference.diagnostics.checks import CARRIED_CHECKS, importance_limits
+from slayr_py.inference.sampling.density import Density
+from slayr_py.inference.sampling.method import FitMethod, Job, Kind
+from slayr_py.inference.sampling.output import Run
+from slayr_py.inference.sampling.population import improve
+from slayr_py.inference.sampling.warm_start import WarmStart
+from slayr_py.space import FloatArray
+
+CARRIED_PARAMETERS = 15
+"""Most parameters of a program for which a posterior is carried: in more dimensions importance sampling fails."""
+
+
+class Carried(FitMethod):
+    """Importance sampling from a mixture fitted to the draws of an earlier fit."""
+
+    name = "carried"
+    checks = CARRIED_CHECKS
+    carries = True
+
+    @override
+    def kind(self, start: WarmStart | None) -> Kind:
+        return "carried"
+
+    @override
+    def warm_start(
+        self, draws: Mapping[str, FloatArray], record: Mapping[str, Any], statistics: xr.DataTree
+    ) -> WarmStart:
+        return WarmStart.without_chains(draws, WarmStart.fromdict(record["start"]))
+
+    @override
+    def sample(self, job: Job) -> Run:
+        if job.start is None:
+            raise ValueError("there is no earlier posterior to start from")
+        start = job.start
+        density = Density(job, {name: values.shape[1:] for name, values in start.points.items()})
+        good = importance_limits(CARRIED_CHECKS, job.total_draws)
+        try:
+            population = improve(density, start.draws, job.total_draws, good, np.random.default_rng(job.seed))
+        except np.linalg.LinAlgError as error:
+            raise ValueError(f"no proposal can be fitted to the {len(start.draws)} earlier draws: {error}") from error
+        return density.run(population, {"steps": population.steps}, [])
+
+
+def can_carry(start: WarmStart) -> bool:
+    """Return whether a start has enough draws for the number of parameters, and these are not too many."""
+    s, p = start.draws.shape
+    return bool(p <= CARRIED_PARAMETERS and s > p)

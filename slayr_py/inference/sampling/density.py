@@ -1,0 +1,63 @@
+"""Evaluate the log density of a program by its generated quantities."""
+
+from __future__ import annotations
+
+import json
+from math import prod
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from slayr_py.inference.sampling.command import generated_quantities
+from slayr_py.inference.sampling.method import Job
+from slayr_py.inference.sampling.output import Run, variables_of
+from slayr_py.inference.sampling.population import Population
+from slayr_py.kernels import program_contracts
+from slayr_py.space import FloatArray
+
+
+class Density:
+    """Log density of a program's coordinates, and the hyperparameters and quantities of resampled points.
+
+    Parameters
+    ----------
+    job : Job
+    shapes : dict
+        Shapes of the coordinates by name.
+    """
+
+    def __init__(self, job: Job, shapes: dict[str, tuple[int, ...]]) -> None:
+        self._exe = str(job.model.exe_file)
+        self._data = Path(job.common["data"])
+        self._seed = job.common["seed"]
+        self._density_data = self._data.with_name("density.json")
+        data = json.loads(self._data.read_text())
+        self._density_data.write_text(json.dumps(data | {"want_density": 1, "want_pointwise": 0}))
+        self._pointwise = data["want_pointwise"]
+        self._shapes = shapes
+        self._contract = program_contracts()[job.model.name]
+        self._header = [f"{z}.{i + 1}" if shape else z for z, shape in shapes.items() for i in range(prod(shape))]
+        self._generated = pd.DataFrame()
+
+    def __call__(self, points: FloatArray) -> FloatArray:
+        """Return log densities (s,) at points (s, P); minus infinity where undefined."""
+        self._generated = self._generate(points, self._density_data)
+        values = self._generated["log_density.1"].to_numpy(dtype=np.float64)
+        return np.where(np.isnan(values), -np.inf, values)
+
+    def run(self, population: Population, settings: dict[str, Any], calls: list[dict[str, Any]]) -> Run:
+        """Return the run of points that were resampled from those of the last call."""
+        generated = self._generated.iloc[population.rows].drop(columns="log_density.1")
+        if self._pointwise:
+            generated = self._generate(population.draws, self._data)
+        table = np.hstack([population.draws, generated])[None]
+        variables = variables_of(table, [*self._header, *generated.columns])
+        theta = variables.pop("theta")
+        lengths = {z.removeprefix("z_"): v.shape[-1] for z, v in variables.items() if z.startswith("z_")}
+        variables |= self._contract.split(theta, lengths)
+        return Run(variables, self._shapes, settings, {}, population.pareto_k, population.ess, calls=calls)
+
+    def _generate(self, points: FloatArray, data: Path) -> pd.DataFrame:
+        return generated_quantities(self._exe, data, pd.DataFrame(points, columns=self._header), self._seed)

@@ -1,0 +1,119 @@
+"""The interface of fit methods."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, ClassVar, Literal
+
+import cmdstanpy
+import xarray as xr
+
+from slayr_py.errors import DataError
+from slayr_py.inference.diagnostics.checks import APPROXIMATION_CHECKS, Check
+from slayr_py.inference.sampling.command import CommonArguments
+from slayr_py.inference.sampling.options import FitOptions, Method
+from slayr_py.inference.sampling.output import Run
+from slayr_py.inference.sampling.warm_start import WarmStart
+from slayr_py.space import FloatArray
+
+Kind = Literal["carried", "warm", "cold"]
+"""Whether the chains of a fit start "warm" or "cold", or its posterior is "carried" from an earlier one."""
+
+
+@dataclass(frozen=True)
+class Job:
+    """One run of a program.
+
+    Attributes
+    ----------
+    model : CmdStanModel
+    common : CommonArguments
+    data : mapping
+        Data of the program.
+    options : FitOptions
+    seed : int
+        Seed of the fit; that of the CmdStan calls is in ``common``.
+    start : WarmStart, optional
+    """
+
+    model: cmdstanpy.CmdStanModel
+    common: CommonArguments
+    data: Mapping[str, Any]
+    options: FitOptions
+    seed: int
+    start: WarmStart | None
+
+    @property
+    def total_draws(self) -> int:
+        """Number of draws of a method without chains."""
+        return self.options.chains * self.options.draws
+
+
+class FitMethod(ABC):
+    """A way to compute a posterior. Its instances have no state.
+
+    Attributes
+    ----------
+    name : str
+        Value of `FitOptions.method`.
+    checks : tuple of Check
+        Checks of its draws; empty for a point estimate.
+    has_chains : bool
+        Whether its draws are Markov chains, which can be extended.
+    carries : bool
+        Whether it needs draws near the posterior, of an earlier fit or of chains that fail their checks.
+    point_estimate : bool
+        Whether it returns the mode as a single draw; nothing can fail its checks then.
+    """
+
+    name: ClassVar[Method]
+    checks: ClassVar[tuple[Check, ...]] = APPROXIMATION_CHECKS
+    has_chains: ClassVar[bool] = False
+    carries: ClassVar[bool] = False
+    point_estimate: ClassVar[bool] = False
+
+    @property
+    def warm_starts(self) -> bool:
+        """Whether a later fit can start from one by this method."""
+        return self.has_chains or self.carries
+
+    @abstractmethod
+    def sample(self, job: Job) -> Run:
+        """Run the program.
+
+        Raises
+        ------
+        RuntimeError, ValueError
+            If Stan fails, or its output cannot be used.
+        """
+
+    def record(self, options: FitOptions) -> dict[str, Any]:
+        """Return the options that the method uses, for the record."""
+        return {"draws": options.chains * options.draws}
+
+    def kind(self, start: WarmStart | None) -> Kind | None:
+        """Return the kind of start; None for a method without chains."""
+        return None
+
+    def warm_start(
+        self, draws: Mapping[str, FloatArray], record: Mapping[str, Any], statistics: xr.DataTree
+    ) -> WarmStart:
+        """Return what a later fit can take over.
+
+        Parameters
+        ----------
+        draws : mapping of str to (c, s, ...) float64
+            Draws of the program's parameters in its order.
+        record : mapping
+            Record of the fit.
+        statistics : xarray.DataTree
+            Has the group ``sample_stats`` if the method has chains.
+
+        Raises
+        ------
+        DataError
+            If this method has no draws to start from.
+        """
+        raise DataError(f"a {self.name} fit has no chains to start from; use method='nuts'")

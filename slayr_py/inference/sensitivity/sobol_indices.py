@@ -1,0 +1,119 @@
+"""Importance of parameters with posterior intervals."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+
+from slayr_py.arguments import check_integer
+from slayr_py.inference.functions import draw_functions
+from slayr_py.inference.posterior import Posterior
+from slayr_py.inference.sensitivity.inputs import uniform
+from slayr_py.inference.sensitivity.pick_freeze import pick_freeze
+from slayr_py.inference.sensitivity.product import product_indices
+from slayr_py.space import FloatArray
+
+_ANCHORS = (256, 512)  # the second number if the first leaves too much out
+_TESTS = 64
+_REPEATS = 4
+_MOST_LOST = 0.05  # variance that the functions may lack between their anchors without a note, as a share of their own
+_LARGEST_ERROR = 0.03  # Monte Carlo error of a mean without a note
+_LOW = 0.05
+_HIGH = 0.95
+
+
+def importance(posterior: Posterior, draws: int = 48, points: int = 256, seed: int = 1) -> pd.DataFrame:
+    """Return Sobol indices of the latent function of a posterior, with their posterior means and 90% intervals.
+
+    The first-order index of a parameter is the share of the function's variance that a main effect of this parameter
+    explains; its total index adds all interactions with other parameters (Sobol 1993; Homma & Saltelli 1996). Each of
+    ``draws`` functions drawn from the posterior has its own indices, so the intervals include what the observations
+    leave open (Le Gratiet, Cannamela & Iooss 2014, SIAM/ASA J. Uncertainty Quantification 2).
+
+    Parameters
+    ----------
+    posterior : Posterior
+    draws : int
+        Number of functions, each with a posterior draw of the hyperparameters.
+    points : int
+        Size of the Monte Carlo designs, a power of 2. It is not used if the kernel is a sum of products over the
+        parameters and the model has no warp: the integrals are then computed by quadrature.
+    seed : int
+        Fixes the result.
+
+    Returns
+    -------
+    pandas.DataFrame
+        One row per parameter, the one with the largest total index first. Columns: first, first_low, first_high,
+        total, total_low, total_high. ``attrs["notes"]`` has what limits the result, a list of sentences; ``attrs``
+        also has the ``method`` ("quadrature" or "monte carlo") and the Monte Carlo ``error`` of the means.
+
+    Raises
+    ------
+    DataError
+        If an argument is illegal.
+    InferenceError
+        If a joint covariance is not positive definite up to rounding errors.
+
+    Notes
+    -----
+    Parameters vary independently over the whole space: uniformly on the scale that the space declares, logarithmic or
+    linear, with all levels equally likely. In a conditional space the value of an inactive parameter has no effect:
+    its indices measure how much it matters, weighted by how often it is active, and a parent's index includes the
+    effect of switching its children on. Forbidden configurations count like others. Under a warp the indices are those
+    of the function in the user's units. Small indices can be estimated as slightly negative.
+    """
+    draws = check_integer("draws", draws)
+    points = check_integer("points", points, minimum=2)
+    rng = np.random.default_rng(check_integer("seed", seed, minimum=0))
+    encoder = posterior.encoder
+    tests = uniform(encoder, _TESTS, rng)
+    for n_anchors in _ANCHORS:
+        functions = draw_functions(posterior, uniform(encoder, n_anchors, rng), draws, rng, tests=tests)
+        if functions.lost <= _MOST_LOST:
+            break
+    indices = product_indices(functions.expansions, encoder)
+    method = "monte carlo" if indices is None else "quadrature"
+    if indices is None:
+        indices = pick_freeze(functions, encoder, 2 ** int(np.ceil(np.log2(points))), _REPEATS, rng)
+    varies = np.isfinite(indices.total).all(axis=1)
+    columns: dict[str, FloatArray] = {}
+    for name, values in (("first", indices.first[varies]), ("total", indices.total[varies])):
+        if len(values):
+            low, high = np.quantile(values, (_LOW, _HIGH), axis=0)
+            columns |= {name: values.mean(axis=0), f"{name}_low": low, f"{name}_high": high}
+        else:
+            columns |= dict.fromkeys((name, f"{name}_low", f"{name}_high"), np.full(len(encoder.names), np.nan))
+    table = pd.DataFrame(columns, index=pd.Index(encoder.names, name="parameter"))
+    table.attrs = {
+        "method": method,
+        "error": indices.error,
+        "notes": _notes(posterior, len(functions), int((~varies).sum()), functions.lost, indices.error),
+    }
+    return table.sort_values("total", ascending=False, kind="stable")
+
+
+def _notes(posterior: Posterior, n_functions: int, constant: int, lost: float, error: float) -> list[str]:
+    notes = []
+    if not posterior.check().ok:
+        notes.append("the fit did not pass its diagnostics, so the intervals may be wrong")
+    if n_functions < 20:
+        notes.append(f"only {n_functions} posterior draws: the intervals are too narrow")
+    if constant:
+        notes.append(f"{constant} of {n_functions} functions are constant and have no indices; they are left out")
+    if lost > _MOST_LOST:
+        notes.append(
+            f"the function varies between the {_ANCHORS[-1]} points at which it was drawn: {lost:.0%} of its variance, "
+            "most of it in interactions, is missing from the indices"
+        )
+    if error > _LARGEST_ERROR:
+        notes.append(f"Monte Carlo error of the means: {error:.2g}; use more points")
+    encoder = posterior.encoder
+    if encoder.is_conditional:
+        names = ", ".join(encoder.conditional)
+        notes.append(
+            f"inactive values of {names} have no effect, so their indices also depend on how often they are active"
+        )
+    if encoder.space.forbidden_clauses:
+        notes.append("forbidden configurations count like others")
+    return notes

@@ -1,0 +1,121 @@
+"""Fits of thousands of observations: a sparse Gaussian process, and draws of its hyperparameters around the mode."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import replace
+from datetime import UTC, datetime
+from typing import Literal
+
+import numpy as np
+from threadpoolctl import threadpool_limits
+
+from slayr_py.errors import DataError
+from slayr_py.inference.diagnostics.arviz_tree import arviz_tree
+from slayr_py.inference.diagnostics.checks import APPROXIMATION_CHECKS, importance_limits
+from slayr_py.inference.modes.laplace import find_mode, laplace_draws
+from slayr_py.inference.modes.likelihood import Targets
+from slayr_py.inference.modes.sparse_bound import SparseMarginal
+from slayr_py.inference.observed import Observed
+from slayr_py.inference.part import Part
+from slayr_py.inference.prediction.factorisation import SparseFactorisation
+from slayr_py.inference.records.data_tree import flat_draws, posterior_groups
+from slayr_py.inference.sampling.methods import METHODS, diagnose_run
+from slayr_py.inference.sampling.options import FitOptions
+from slayr_py.inference.sampling.output import Run
+from slayr_py.inference.sampling.population import improve
+from slayr_py.space import FloatArray
+
+MOST_DRAWS = 100
+"""Largest number of draws: each costs the O(n m^2) of a bound, and a prediction averages over all."""
+
+STARTS = 3
+
+PROPOSALS = 300
+"""Proposals of a step of importance sampling for every ten hyperparameters; each costs a bound."""
+
+
+def fit_sparse(observed: Observed, inducing: int, options: FitOptions, seed: int) -> Part:
+    """Fit a sparse Gaussian process: the mode, or draws by importance sampling around it.
+
+    The function is approximated by the variational bound of m inducing points (Titsias 2009), the posterior of the
+    hyperparameters by at most 100 draws, by importance sampling from a mixture fitted to Laplace's approximation. The
+    diagnostics judge the draws. Nothing judges the bound: compare predictions with more inducing points.
+
+    Parameters
+    ----------
+    observed : Observed
+        Of a model with a composite kernel.
+    inducing : int
+        Number of inducing points.
+    options : FitOptions
+        Method "map" gives the mode; every other method draws by importance sampling around it.
+    seed : int
+    """
+    clock = time.perf_counter()
+    data = observed.data
+    if np.any(data["y_sd"] > 0):
+        raise DataError(
+            "a sparse fit has one noise for all observations; leave y_sd out, or fit fewer without inducing"
+        )
+    method: Literal["map", "laplace"] = "map" if METHODS[options.method].point_estimate else "laplace"
+    with threadpool_limits(limits=1, user_api="blas"):  # the same bits on every machine with the same library
+        y = np.asarray(data["y"], dtype=np.float64)
+        marginal = SparseMarginal(observed.model, observed.train, y, inducing, seed)
+        rng = np.random.default_rng(seed)
+        size = marginal.coordinates.size
+        mode = find_mode(marginal, [np.zeros(size), *rng.standard_normal((STARTS - 1, size))])
+        draws = mode.z[None]
+        pareto_k = float("nan")
+        ess = float("nan")
+        if method == "laplace":
+            wanted = min(options.chains * options.draws, MOST_DRAWS)
+            start = laplace_draws(marginal, mode.z, PROPOSALS, rng)
+
+            def log_density(points: FloatArray) -> FloatArray:
+                return np.array([marginal.log_density(z) for z in points])
+
+            good = importance_limits(APPROXIMATION_CHECKS, wanted)
+            found = improve(log_density, start, wanted, good, rng, PROPOSALS * max(1, size // 10))
+            draws = found.draws
+            pareto_k = found.pareto_k
+            ess = found.ess
+    theta = marginal.coordinates.theta(draws)
+    variables = {name: values.reshape(1, len(draws), -1) for name, values in theta.items()}
+    for h in observed.model.hyperparameters:
+        variables[f"z_{h.name}"] = draws[None, :, marginal.coordinates.place(h.name)]
+    arguments = {"method": method, "seed": seed, "draws": len(draws), "inducing": len(marginal.inducing)}
+    run = Run(variables, {}, arguments, {}, pareto_k, ess, seconds=time.perf_counter() - clock)
+    return _part(observed, marginal, run)
+
+
+def _part(observed: Observed, marginal: SparseMarginal, run: Run) -> Part:
+    """Label the draws of a run and factorise their covariances."""
+    model = observed.model
+    y = np.asarray(observed.data["y"], dtype=np.float64)
+    tree = arviz_tree(posterior_groups(model, observed.train, y, run, observed.y_mean, observed.y_sd))
+    diagnostics = diagnose_run(run, {})
+    kind = "a point estimate" if METHODS[run.arguments["method"]].point_estimate else "draws by importance sampling"
+    note = (
+        f"sparse: {len(marginal.inducing)} inducing points represent {len(observed.train)} observations, and the "
+        f"hyperparameters are {kind}"
+    )
+    diagnostics = replace(diagnostics, kernel_notes=(note, *diagnostics.kernel_notes))
+    record = {
+        "made": datetime.now(UTC).isoformat(timespec="seconds"),
+        "seconds": round(run.seconds, 3),
+        **model.asdict(),
+        "arguments": run.arguments,
+        "abandoned": [],
+        "diagnostics": diagnostics.asdict(),
+    }
+    draws = flat_draws(model, tree["posterior"].to_dataset())
+    each = [marginal.pseudo_factor({k: v[i : i + 1] for k, v in draws.items()}) for i in range(len(draws["mu"]))]
+    sparse = SparseFactorisation(
+        model.kernel,
+        marginal.inducing,
+        Targets(y, np.zeros(len(y)), model.noise_floor),
+        np.stack([lower for lower, _ in each]),
+        np.stack([weights for _, weights in each]),
+    )
+    return Part(model, observed.train, {"y": y}, tree, record, diagnostics, sparse)

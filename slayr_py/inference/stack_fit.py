@@ -1,0 +1,108 @@
+"""Fit several kernels to the same observations and average their posteriors."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from slayr_py.errors import DataError, InferenceError, did_you_mean
+from slayr_py.inference.model import Model, Warp
+from slayr_py.inference.named_priors import Priors
+from slayr_py.inference.posterior import Posterior
+from slayr_py.inference.sampling.options import FitOptions
+from slayr_py.inference.sampling.seeds import as_stan_seed
+from slayr_py.inference.stacking.reasons import failure, unreliability
+from slayr_py.kernels import Kernel, Stack
+from slayr_py.space import Encoded, Encoder
+
+_MORE = 2  # times as many draws and warm-up iterations in the second fit of a kernel
+
+
+def stacked_models(encoder: Encoder, stack: Stack, priors: Priors | None, warp: Warp) -> list[Model]:
+    """Return a model for each kernel of a stack, with the priors of its hyperparameters.
+
+    Raises
+    ------
+    DataError
+        For a kernel that does not fit the space, or a prior that no kernel can use.
+    """
+    plain = [Model(encoder, kernel, warp=warp) for kernel in stack.on(encoder).kernels]
+    given = dict(priors or {})
+    known = dict.fromkeys(name for model in plain for name in model.priors)
+    if unknown := sorted(given.keys() - known.keys()):
+        raise DataError(f"no kernel of the stack has a hyperparameter {unknown[0]!r}{did_you_mean(unknown[0], known)}")
+    return [
+        Model(encoder, model.kernel, {name: prior for name, prior in given.items() if name in model.priors}, warp)
+        for model in plain
+    ]
+
+
+def fit_stack(
+    fits: Sequence[tuple[Kernel, Callable[..., Posterior]]],
+    train: Encoded,
+    y: ArrayLike,
+    options: FitOptions,
+    seed: int,
+    progress: Callable[[str], None] | None,
+    data: dict[str, Any],
+) -> Posterior:
+    """Fit every kernel and weight the posteriors; see `GaussianProcess.fit`.
+
+    Parameters
+    ----------
+    fits : sequence of (Kernel, callable)
+        The kernels, and `GaussianProcess.fit` of each.
+    data : dict
+        The further arguments of a fit: ``y_sd`` and ``maximize``.
+    seed : int
+        The seed of a kernel's fit does not depend on the other kernels.
+    """
+    options = options.updated(pointwise=True)
+    posteriors: list[Posterior] = []
+    messages: list[str] = []
+    for kernel, fit in fits:
+        name = kernel.short_name
+        report = None if progress is None else _named(name, progress)
+        fit_part = partial(fit, train, y, progress=report, **data)
+        posterior, message = _fit_twice(fit_part, part_stream(np.random.SeedSequence(seed), kernel), options)
+        if posterior is not None:
+            posteriors.append(posterior)
+        if message:
+            messages.append(f"{name}: {message}")
+    if not posteriors:
+        raise InferenceError(f"none of the {len(fits)} kernels can be used. {'. '.join(messages)}")
+    return Posterior.stack(posteriors, seed=seed, messages=messages)
+
+
+def _fit_twice(
+    fit: Callable[..., Posterior], stream: np.random.SeedSequence, options: FitOptions
+) -> tuple[Posterior | None, str | None]:
+    """Fit, and once again if there is an objection; return the posterior, None if it is left out, and a message."""
+    why: list[str] = []
+    for attempt in (stream, *stream.spawn(1)):
+        try:
+            posterior = fit(seed=as_stan_seed(attempt), options=options)
+            loo = posterior.parts[0].leave_one_out
+            objection = failure(posterior, loo) or unreliability(loo)
+        except InferenceError as error:
+            objection = str(error)
+        if objection is None:
+            return posterior, f"fitted again: {why[0]}" if why else None
+        why.append(objection)
+        options = options.updated(draws=_MORE * options.draws, warmup=_MORE * options.warmup)
+    return None, f"left out: {why[0]}; with {_MORE} times the draws: {why[1]}"
+
+
+def _named(name: str, progress: Callable[[str], None]) -> Callable[[str], None]:
+    return lambda phase: progress(f"{name}: {phase}")
+
+
+def part_stream(stream: np.random.SeedSequence, kernel: Kernel) -> np.random.SeedSequence:
+    """Return the stream of random numbers of a kernel's fit, which does not depend on the other kernels."""
+    number = int(kernel.digest, 16)
+    key = (*stream.spawn_key, number >> 32, number & 0xFFFFFFFF)
+    return np.random.SeedSequence(stream.entropy, spawn_key=key)

@@ -1,0 +1,1 @@
+"""Kernels of mixed and conditional spaces: graphs of discrete parameters, and trees of conditions."""

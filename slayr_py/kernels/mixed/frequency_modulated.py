@@ -1,0 +1,196 @@
+r"""Frequency-modulated kernels for mixed spaces (Oh, Gavves & Welling 2021): twin of ``stan/fm_gp.stan``.
+
+Each ordinal or categorical parameter is a graph; the continuous parameters modulate the frequencies of its Laplacian:
+
+    k = sigma_f^2 prod_p sum_g W_pg(v_p, v'_p) f(lambda_pg, t(c, c'))      (eq. 5),
+
+with W of :mod:`slayr_py.kernels.mixed.spectral` and f, t of :mod:`slayr_py.kernels.mixed.modulators`. A parameter that
+may be inactive has an extra vertex for that state; an inactive real parameter takes the middle of its range.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any, ClassVar
+
+import numpy as np
+from typing_extensions import override
+
+from slayr_py.errors import DataError, did_you_mean
+from slayr_py.kernels.base import Kernel
+from slayr_py.kernels.contracts import Contract, StanValue
+from slayr_py.kernels.hierarchical import Hierarchical
+from slayr_py.kernels.hyperparameters import Draws, Hyperparameter
+from slayr_py.kernels.mixed.conditional_tree import product_and_others
+from slayr_py.kernels.mixed.contract import FM_GP
+from slayr_py.kernels.mixed.modulators import (
+    ByHierarchical,
+    Diffusion,
+    Laplacian,
+    Modulator,
+    Neural,
+    Power,
+    mean_response,
+)
+from slayr_py.kernels.mixed.spectral import damping, graph_data, own_weights, vertex_weights
+from slayr_py.space import Encoded, FloatArray, Layout
+
+_MODULATORS: dict[str, type[Modulator]] = {m.name: m for m in (Laplacian, Power, Neural, Diffusion)}
+
+
+class FrequencyModulated(Kernel):
+    r"""Frequency-modulated kernel.
+
+    Its hyperparameters are ``lengthscale`` for each real parameter (the paper's theta), and for each graph ``alpha``
+    (strength of the modulation) and ``beta`` (damping of the frequencies). "power" adds ``weights`` of the orders;
+    "neural" has ``bias`` instead of ``alpha``; a hierarchical modulator adds ``gamma``, ``rho`` and, for its base "rq",
+    ``rq_alpha``.
+
+    Parameters
+    ----------
+    modulator : {"laplacian", "power", "neural", "diffusion"} or Hierarchical
+        Modulator of the frequencies; "laplacian" is the paper's ModLap. "diffusion" (ModDif) is meant for comparison:
+        it breaks the frequency modulation principle, so that nearer configurations may correlate less.
+    orders, tau : int, float
+        For "power": number of orders (default 3), and exponent of the distance, in (0, 2] (default 2).
+
+    Raises
+    ------
+    DataError
+        For an unknown modulator, or for orders or tau that are out of range or belong to another modulator. When the
+        kernel is used, for a space without ordinal or categorical parameters.
+
+    Notes
+    -----
+    The factors are not normalised: k(x, x) is ``sigma_f**2`` times a product of factors that decrease with the number
+    of levels and with beta. The prior of ``sigma_f`` is therefore a prior of the function's standard deviation,
+    averaged over the vertices of every graph.
+
+    *Positive definiteness with a hierarchical modulator.* Let k_H <= u be positive definite and alpha, delta > 0.
+
+    1. u - k_H is conditionally negative definite and >= 0, so exp(-s (u - k_H)) is positive definite for every s >= 0
+       (Schoenberg).
+    2. 1/(delta + beta lambda + alpha (u - k_H)) = integral_0^inf exp(-s (delta + beta lambda)) exp(-s alpha (u - k_H))
+       ds is a mixture of those with positive weights, hence positive definite; with alpha = 1 it is the form
+       1/(delta + u + beta lambda - k_H) of the paper's Proposition 3. We fix delta = 1: beside ``sigma_f`` only its
+       ratios to alpha and beta matter.
+    3. u_i[v] u_i[v'] is positive definite on the vertices; products, sums over i and products over graphs stay so.
+
+    Examples
+    --------
+    Two levels and one real parameter. The complete graph of two vertices has the eigenvalues 0 and 2 with
+    W = [[1, 1], [1, 1]]/2 and [[1, -1], [-1, 1]]/2. At r^2 = 1, alpha = beta = 1: (1/(1 + 1) +- 1/(1 + 2 + 1))/2.
+
+    >>> from ConfigSpace import Categorical, ConfigurationSpace, Float
+    >>> from slayr_py.space import Encoder
+    >>> space = ConfigurationSpace()
+    >>> space.add(Float("c", (0.0, 1.0)), Categorical("v", ["a", "b"]))
+    >>> encoder = Encoder(space)
+    >>> origin = encoder.encode([{"c": 0.0, "v": "a"}])
+    >>> points = encoder.encode([{"c": 1.0, "v": "a"}, {"c": 1.0, "v": "b"}])
+    >>> theta = {"lengthscale": [1.0], "alpha": [1.0], "beta": [1.0]}
+    >>> FrequencyModulated().gram(origin, points, theta).round(6)
+    array([[0.375, 0.125]])
+    """
+
+    name: ClassVar[str] = "fm"
+    contract: ClassVar[Contract] = FM_GP
+    needs_graphs: ClassVar[bool] = True
+    tolerated: ClassVar[frozenset[str]] = frozenset({"alpha"})
+
+    def __init__(
+        self, modulator: str | Hierarchical = "laplacian", orders: int | None = None, tau: float | None = None
+    ) -> None:
+        given = {"orders": orders, "tau": tau}
+        self.modulator = _modulator(modulator, {name: value for name, value in given.items() if value is not None})
+        self.description = f"frequency-modulated kernel ({self.modulator.description})"
+
+    @override
+    def options(self) -> dict[str, Any]:
+        return self.modulator.options
+
+    @override
+    def hyperparameters(self, encoder: Layout) -> tuple[Hyperparameter, ...]:
+        beta = damping(encoder, self.modulator.response_at_zero)
+        return self.contract.ordered((*self.modulator.hyperparameters(encoder), beta))
+
+    @override
+    def stan_data(self, train: Encoded, new: Encoded) -> dict[str, StanValue]:
+        return graph_data(train, new) | self.modulator.stan_data(train.encoder)
+
+    @override
+    def cross(self, a: Encoded, b: Encoded, draws: Draws) -> FloatArray:
+        return self._covariance(vertex_weights(a, b), self.modulator.distance(a, b, draws), draws)
+
+    @override
+    def cross_gradient(self, a: Encoded, b: Encoded, draws: Draws) -> tuple[FloatArray, FloatArray]:
+        t, by_inputs = self.modulator.distance_with_gradient(a, b, draws)
+        return self._with_gradient(vertex_weights(a, b), t, by_inputs, draws)
+
+    @override
+    def diagonal(self, a: Encoded, draws: Draws) -> FloatArray:
+        return self._covariance(own_weights(a), self.modulator.own_distance(a, draws), draws)
+
+    @override
+    def reference_variance(self, encoder: Layout, draws: Draws) -> FloatArray:
+        return mean_response(encoder, draws, self.modulator)
+
+    @override
+    def diagonal_gradient(self, a: Encoded, draws: Draws) -> FloatArray:
+        if self.modulator.stationary:
+            return super().diagonal_gradient(a, draws)
+        by_inputs = self.modulator.own_distance_gradient(a, draws)
+        return self._with_gradient(own_weights(a), self.modulator.own_distance(a, draws), by_inputs, draws)[1]
+
+    def _covariance(
+        self, graphs: Iterable[tuple[FloatArray, list[FloatArray]]], t: FloatArray, draws: Draws
+    ) -> FloatArray:
+        """Return the covariances (s, ...) at distances t."""
+        ones = [1] * (t.ndim - 1)
+        product = np.empty_like(t)
+        product[:] = np.square(draws["sigma_f"]).reshape(-1, *ones)
+        for p, (eigenvalues, weights) in enumerate(graphs):
+            _, y = self.modulator.scaled(t, draws, p)
+            k = np.zeros_like(t)
+            for eigenvalue, weight in zip(eigenvalues, weights, strict=True):
+                f = self.modulator.response(eigenvalue * draws["beta"][:, p].reshape(-1, *ones), y, draws)
+                f *= weight
+                k += f
+            product *= k
+        return product
+
+    def _with_gradient(
+        self,
+        graphs: Iterable[tuple[FloatArray, list[FloatArray]]],
+        t: FloatArray,
+        by_inputs: FloatArray,
+        draws: Draws,
+    ) -> tuple[FloatArray, FloatArray]:
+        """Return the covariances (s, ...) at distances t, and their derivatives by the real inputs, (s, ..., D_c)."""
+        ones = [1] * (t.ndim - 1)
+        factors = []
+        slopes = []
+        for p, (eigenvalues, weights) in enumerate(graphs):
+            alpha, y = self.modulator.scaled(t, draws, p)
+            k = np.zeros_like(t)
+            by_t = np.zeros_like(t)
+            for eigenvalue, weight in zip(eigenvalues, weights, strict=True):
+                z = eigenvalue * draws["beta"][:, p].reshape(-1, *ones)
+                k += weight * self.modulator.response(z, y, draws)
+                by_t += weight * self.modulator.response_slope(z, y, draws)
+            factors.append(k)
+            slopes.append(alpha * by_t)
+        product, others = product_and_others(factors, t.shape)
+        total = sum((each * other for each, other in zip(slopes, others, strict=True)), start=np.zeros(t.shape))
+        variance = np.square(draws["sigma_f"]).reshape(-1, *ones)
+        return variance * product, (variance * total)[..., None] * by_inputs
+
+
+def _modulator(modulator: str | Hierarchical, options: dict[str, Any]) -> Modulator:
+    by_kernel = isinstance(modulator, Hierarchical)
+    if not by_kernel and modulator not in _MODULATORS:
+        known = (*_MODULATORS, "a Hierarchical kernel")
+        raise DataError(f"unknown modulator {modulator!r}{did_you_mean(modulator, known)}")
+    if options and modulator != Power.name:
+        raise DataError(f"{sorted(options)} belong to the modulator 'power', not to {modulator!r}")
+    return ByHierarchical(modulator) if isinstance(modulator, Hierarchical) else _MODULATORS[modulator](**options)

@@ -1,0 +1,159 @@
+"""Suggest configurations of a declared space."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any
+
+from ConfigSpace import ConfigurationSpace
+from optuna import Study, Trial
+from optuna.distributions import BaseDistribution
+from optuna.trial import FrozenTrial
+
+from slayr_py.errors import did_you_mean
+from slayr_py.inference import Posterior
+from slayr_py.space import Encoder
+from slayr_py.study.loop import suggest_next
+from slayr_py.study.model.options import SamplerOptions
+from slayr_py.study.model.session import Session
+from slayr_py.study.model.space_model import SpaceModel, stan_seed_of
+from slayr_py.study.proposal import Fitted
+from slayr_py.study.storage.attributes import store_suggestion, suggestion_record
+from slayr_py.study.storage.binding import bind_study
+from slayr_py.study.storage.distributions import check_request, space_to_distributions, to_configuration, to_params
+from slayr_py.study.storage.optuna_private import stored_trial
+from slayr_py.study.storage.trials import Observations, left_out, observations
+from slayr_py.study.suggesting import draw_independent, suggest_all
+
+
+class DeclaredSpace(SpaceModel):
+    """The strategy of a sampler with a space: one model suggests all parameters, and the study records the space.
+
+    Parameters
+    ----------
+    space : ConfigurationSpace or Encoder
+    options : SamplerOptions
+    session : Session
+
+    Raises
+    ------
+    SpaceError
+        For an empty space; see also `SpaceModel`.
+    """
+
+    def __init__(self, space: ConfigurationSpace | Encoder, options: SamplerOptions, session: Session) -> None:
+        encoder = space if isinstance(space, Encoder) else Encoder(space)
+        self.distributions = space_to_distributions(encoder.space)
+        super().__init__(encoder, options, session)
+        self.kernel_record = self.surrogate.record()
+
+    def bind(self, study: Study) -> int:
+        """Record the space in a new study, or check that it is that of a recorded one; return the study's seed.
+
+        Raises
+        ------
+        SpaceError
+            If the study was started with another space.
+        DataError
+            If the study was started with another seed.
+        """
+        options = {
+            "kernel": self.kernel_record,
+            "acquisition": self.options.criterion.name,
+            "n_initial": self.design.size,
+            "noisy": self.options.noisy,
+        }
+        return bind_study(study, self.encoder, self.options.seed, options)
+
+    def before_trial(self, study: Study, trial: FrozenTrial) -> None:
+        """Bind the sampler to the study; record the configuration of a trial that the user enqueued completely."""
+        self.bind(study)
+        enqueued = trial.system_attrs.get("fixed_params") or {}
+        for name in enqueued.keys() - self.space.keys():
+            text = f"trial {trial.number} was enqueued with {name!r}, which is not declared: the model ignores it"
+            self.session.warn(text + did_you_mean(name, self.space), about=name)
+        config = to_configuration(self.space, enqueued) if enqueued else None
+        if config is not None:
+            # Optuna does not ask for a suggestion later, and other workers must not repeat this one.
+            store_suggestion(study, trial, {"phase": "enqueued", "config": to_params(config)})
+
+    def relative_space(self, study: Study) -> dict[str, BaseDistribution]:
+        """Return no parameters: Optuna then passes every request to `sample_independent`, which compares the ranges.
+
+        Optuna itself would answer a request with another range that contains the suggestion.
+        """
+        return {}
+
+    def relative(
+        self, study: Study, trial: FrozenTrial, search_space: Mapping[str, BaseDistribution]
+    ) -> dict[str, Any]:
+        """Suggest one configuration and store it; return its active parameters that are in ``search_space``."""
+        seed = self.bind(study)
+        record = suggestion_record(trial)
+        # A resumed trial of a killed process may already have its suggestion.
+        if "config" not in record or record.get("phase") == "enqueued":
+            self._warn_of_left_out_trials(study)
+            record = suggest_next(self, study, trial, seed)
+        return {name: value for name, value in record["config"].items() if name in search_space}
+
+    def independent(self, study: Study, trial: FrozenTrial, name: str, distribution: BaseDistribution) -> Any:
+        """Return the suggested value of a parameter.
+
+        A parameter that is active only because another one was fixed is drawn at random.
+
+        Raises
+        ------
+        SpaceError
+            If the parameter is not declared, was declared with another range, or is inactive in this trial.
+        """
+        seed = self.bind(study)
+        stored = stored_trial(study, trial)
+        suggested = suggestion_record(stored).get("config", {})
+        given = {**suggested, **(stored.system_attrs.get("fixed_params") or {}), **stored.params}
+        check_request(self.space, trial.number, name, distribution, given)
+        if name in suggested:
+            return suggested[name]
+        return draw_independent(study, trial, name, distribution, seed)
+
+    def ask_batch(self, study: Study, q: int) -> list[Trial]:
+        """Start q trials and suggest all their parameters."""
+        trials = [study.ask() for _ in range(q)]
+        for trial in trials:
+            suggest_all(trial, self.space)
+        return trials
+
+    def fit_all(self, study: Study, seed: int | None = None) -> Posterior:
+        """Fit the model to a study's finished trials: see `StanGPSampler.fit`."""
+        self._warn_of_left_out_trials(study)
+        return self.fit(study, stan_seed_of(self.bind(study)) if seed is None else seed)
+
+    @contextmanager
+    def next_models(self, study: Study) -> Iterator[tuple[Observations, Fitted] | None]:
+        """Fit the models of the next suggestion, which will use these fits; None before the end of the initial design.
+
+        The sampler makes no suggestion until the ``with`` block ends.
+
+        Raises
+        ------
+        InferenceError
+            If Stan fails.
+        ToolchainError
+            If Stan cannot be run here.
+        """
+        with self.session.lock:
+            seed = self.bind(study)
+            number = len(study.get_trials(deepcopy=False))
+            observed = observations(study, self.space)
+            if number < len(self.design.with_history(study, seed)) or not observed.configs:
+                yield None
+                return
+            self.prepare()
+            gp = self.surrogate.latest(study, observed)
+            yield observed, self.proposer.fit(gp, study, number, observed, seed)
+
+    def _warn_of_left_out_trials(self, study: Study) -> None:
+        """Warn once for every reason to leave complete trials out of the fit."""
+        for reason, numbers in left_out(study, self.space).items():
+            which = f"trial {numbers[0]}" if len(numbers) == 1 else f"trials {', '.join(map(str, numbers))}"
+            self.session.warn(f"{which} of study {study.study_name!r} {reason}: left out of the fit", about=reason)

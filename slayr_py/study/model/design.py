@@ -1,0 +1,114 @@
+"""The initial design of a space, and space-filling points for a study that has nothing to fit."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from ConfigSpace import Configuration
+from optuna import Study
+from optuna.trial import FrozenTrial
+
+from slayr_py.errors import SpaceError
+from slayr_py.inference import as_stan_seed
+from slayr_py.space import Encoder, Fixed
+from slayr_py.study.storage.attributes import is_history
+from slayr_py.study.storage.distributions import to_params
+from slayr_py.study.storage.trials import excluded, pending, trial_configuration
+
+_FILLING = 64  # size of the Sobol sequence in which to look for a new point
+
+
+@dataclass(frozen=True)
+class Design:
+    """The configurations that a study evaluates before it fits a model.
+
+    Attributes
+    ----------
+    encoder : Encoder
+    size : int
+        Number of points of the Sobol design.
+    fixed : Fixed, optional
+        Parameters that keep their values.
+    given : list of Configuration, optional
+        The user's design, which replaces the Sobol design.
+    noisy : bool
+        Whether a configuration may be evaluated again.
+    """
+
+    encoder: Encoder
+    size: int
+    fixed: Fixed | None
+    given: list[Configuration] | None
+    noisy: bool
+    _points: dict[int, list[Configuration]] = field(default_factory=dict, init=False, repr=False, compare=False)
+
+    def points(self, seed: int) -> list[Configuration]:
+        """Return the design of a study with this seed, without repetitions."""
+        if self.given is not None:
+            return self.given
+        if seed not in self._points:
+            points = self.encoder.sobol(self.size, seed, self.fixed)
+            self._points[seed] = list({repr(to_params(point)): point for point in points}.values())
+        return self._points[seed]
+
+    def with_history(self, study: Study, seed: int) -> list[Configuration]:
+        """Return the configurations of the first trials by number, with the past experiments among them.
+
+        Past experiments take the numbers of points of the Sobol design, which is that much shorter. They delay the
+        initial configurations of the user, all of which are evaluated.
+        """
+        if self.given is None:
+            return self.points(seed)
+        configs = self.given.copy()
+        for trial in filter(is_history, study.get_trials(deepcopy=False)):
+            past = trial_configuration(trial, self.encoder.space)
+            if trial.number < len(configs) and past is not None:
+                configs.insert(trial.number, past)
+        return configs
+
+    def evaluate_at(
+        self,
+        study: Study,
+        trial: FrozenTrial,
+        point: Configuration,
+        stream: np.random.SeedSequence,
+        fixed: Fixed | None,
+    ) -> dict[str, Any]:
+        """Return the active parameters of a point of the design, or a new point where it cannot be used.
+
+        A point cannot be used if it is illegal with the fixed values of the trial or, unless the user has given it, if
+        it was evaluated already: the user may have enqueued it.
+        """
+        config = self._with_context(point, fixed)
+        if config is None or (self.given is None and config in self.unavailable(study, trial)):
+            return self.fill(study, trial, stream, fixed)
+        return config
+
+    def fill(
+        self, study: Study, trial: FrozenTrial, stream: np.random.SeedSequence, fixed: Fixed | None
+    ) -> dict[str, Any]:
+        """Return the active parameters of the first new point of another Sobol sequence."""
+        try:
+            points = self.encoder.sobol(_FILLING, as_stan_seed(stream), fixed)
+        except SpaceError:  # forbidden clauses leave too few points
+            points = self.encoder.sobol(1, as_stan_seed(stream), fixed)
+        unavailable = self.unavailable(study, trial)
+        return to_params(next((point for point in points if to_params(point) not in unavailable), points[0]))
+
+    def unavailable(self, study: Study, trial: FrozenTrial) -> list[dict[str, Any]]:
+        """Return the configurations of running trials and, unless the objective is noisy, of finished ones."""
+        # In this order: a trial that finishes between the two reads is in both lists, not in none.
+        running = pending(study, self.encoder.space, trial)
+        tried = [] if self.noisy else excluded(study, self.encoder.space)
+        return [to_params(config) for config in (*running, *tried)]
+
+    def _with_context(self, point: Configuration, fixed: Fixed | None) -> dict[str, Any] | None:
+        """Return a point of the design with the fixed values of a trial, or None if it would be illegal."""
+        if fixed is self.fixed or fixed is None:
+            return to_params(point)
+        encoded = self.encoder.encode([point])
+        genotype = np.where(encoded.active, encoded.unit_values, fixed.example)
+        placed, allowed = self.encoder.resolve(genotype, fixed)
+        return to_params(self.encoder.decode(placed)[0]) if allowed[0] else None

@@ -1,0 +1,247 @@
+"""Search for kernels as a study grows: the model of a study with ``kernel="search"``."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from optuna import Study
+from optuna.trial import FrozenTrial
+
+from slayr_py.errors import DataError, InferenceError, StorageError
+from slayr_py.inference import GaussianProcess, Model, Priors, as_stan_seed, standardisation, warped
+from slayr_py.kernels import MEAN, MOST_LEAVES, NOISE, SIGNAL, WARP, Composite, Kernel, Matern
+from slayr_py.search import SCALARS, KernelSearch, SearchResult, base_leaves
+from slayr_py.space import Encoder, FloatArray, jsonable, space_to_json
+from slayr_py.study.proposal import Phase
+from slayr_py.study.storage.attributes import space_difference
+from slayr_py.study.storage.search_records import StoredSearch, last_search, store_search
+from slayr_py.study.storage.trials import Observations, to_ranges
+from slayr_py.study.storage.workers import search_lock
+
+FEWEST = 30
+"""Observations before which no search runs: structure learnt from fewer is noise."""
+
+TOP = 3
+"""Number of expressions in the stack, beside the plain kernel."""
+
+DEFAULTS: dict[str, Any] = {
+    "base": ("SE", "LIN", "MAT52", "RQ"),
+    "budget": 20,
+    "max_leaves": 4,
+    "restarts": 3,
+    "jobs": 1,
+}
+"""Settings of ``kernel="search"``, other than those of `KernelSearch`. PER is not a base kernel, since tens of
+observations suggest periods that are not there."""
+
+OF_TARGETS = (MEAN.name, SIGNAL.name, NOISE.name, WARP.name)
+"""Hyperparameters that every kernel has: a user's priors of them hold for expressions too."""
+
+
+def default_search(space: Encoder, **options: Any) -> KernelSearch:
+    """Return the search of ``kernel="search"``.
+
+    Parameters
+    ----------
+    space : Encoder
+    **options
+        Arguments of `KernelSearch` that replace `DEFAULTS`. ``single`` is True by default if there are at most half as
+        many base kernels then as fits.
+
+    Raises
+    ------
+    DataError
+        For an illegal option.
+    """
+    search = KernelSearch(space, **{**DEFAULTS, "single": False, **options})
+    if "single" in options or 2 * len(base_leaves(space, search.base, search.given)) > search.budget:
+        return search
+    return search.updated(single=True)
+
+
+def as_search(kernel: object, space: Encoder) -> KernelSearch | None:
+    """Return the search that a user's choice of the kernel asks for, on the space of a study; None for a kernel.
+
+    Raises
+    ------
+    DataError
+        If the search is of another space.
+    """
+    if isinstance(kernel, str) and kernel == "search":
+        return default_search(space)
+    if not isinstance(kernel, KernelSearch):
+        return None
+    if difference := space_difference(space_to_json(kernel.encoder.space), space.space):
+        raise DataError(
+            f"the kernel search was made for another space: {difference.replace('the study', 'the search')}; "
+            "make it with the space of the study"
+        )
+    return kernel.on(space)
+
+
+def due(n: int, n_initial: int) -> int | None:
+    """Return the largest of 2, 4, 8, ... times ``n_initial`` that is at most n and at least `FEWEST`, or None.
+
+    Examples
+    --------
+    >>> due(39, 5), due(40, 5), due(79, 5), due(80, 5)
+    (None, 40, 40, 80)
+    """
+    latest = None
+    number = 2 * max(n_initial, 1)
+    while number <= n:
+        latest = number if number >= FEWEST else None
+        number *= 2
+    return latest
+
+
+@dataclass(frozen=True)
+class LoopSearch:
+    """The model of a study that searches for kernels.
+
+    It is the plain kernel until the first search, then a stack of the plain kernel and the best expressions of the last
+    search. A search is due at 2, 4, 8, ... times the size of the initial design, not below `FEWEST` observations, and
+    starts from the expressions of the one before.
+
+    A search sees the standardised targets, of which smaller ones are better. If the models have a warp, they are
+    transformed by it at the median of its prior, since the modes that a search fits have no warp. It has the priors of
+    the study for mean, signal and noise, and ignores known standard deviations of errors (``y_sd``).
+
+    Attributes
+    ----------
+    search : KernelSearch
+    plain : GaussianProcess
+        With all priors of the user.
+    priors : mapping
+        Priors of the user and the loop by name; those in `OF_TARGETS` hold for expressions.
+    n_initial : int
+    report : callable
+        Receives the phases of the work.
+    warn : callable
+        Receives a warning for the user and what it is about.
+    """
+
+    search: KernelSearch
+    plain: GaussianProcess
+    priors: Priors
+    n_initial: int
+    report: Callable[[Phase], None]
+    warn: Callable[[str, str], None]
+
+    @property
+    def kernel(self) -> KernelSearch:
+        """Return the search."""
+        return self.search
+
+    @property
+    def first_kernel(self) -> Kernel:
+        """Return the plain kernel, which models failures and constraints."""
+        return self.plain.model.kernel
+
+    def record(self) -> dict[str, Any]:
+        """Return the entry "kernel" of the study's record."""
+        plain = self.plain.model.kernel
+        options = {**self.search.asdict(), "plain": {"name": plain.name, "options": plain.options()}}
+        return {
+            "name": "search",
+            "options": jsonable(options),
+            "description": f"kernel search, {self.search.budget} fits each; {plain.description} until the first",
+            "chosen": "user",
+            "reason": None,
+        }
+
+    def prepare(self, progress: Callable[[str], None] | None = None) -> None:
+        """Compile the programs of the plain kernel and of expressions; see `GaussianProcess.prepare`."""
+        for kernel in (self.plain.kernel, Composite("C")):
+            GaussianProcess(self.plain.encoder, kernel).prepare(progress)
+
+    def model(self, study: Study, trial: FrozenTrial, observed: Observations, seed: int) -> GaussianProcess:
+        """Return the model for a suggestion; search before if a search is due, and store it in the trial.
+
+        The random numbers of a search follow from ``seed``, that of the study, and from the number of observations at
+        which it was due. If the search fails, the model stays as it was, with a warning.
+        """
+        number = due(len(observed.y), self.n_initial)
+        if number is None:
+            return self.plain
+        last = last_search(study, number, trial.number)
+        if last is None or last.due < number:
+            # One process searches; the next ones find its expressions.
+            with search_lock(study):
+                last = last_search(study, number, trial.number)
+                if last is None or last.due < number:
+                    self._run(study, trial, observed, seed, number, last)
+        return self._stacked(study, last_search(study, number, trial.number))
+
+    def latest(self, study: Study, observed: Observations) -> GaussianProcess:
+        """Return the model for all observations, from the last search that a trial has stored."""
+        number = due(len(observed.y), self.n_initial)
+        return self._stacked(study, None if number is None else last_search(study, number))
+
+    def _run(
+        self,
+        study: Study,
+        trial: FrozenTrial,
+        observed: Observations,
+        seed: int,
+        number: int,
+        before: StoredSearch | None,
+    ) -> None:
+        self.report(Phase("searching kernels", trial.number))
+        clock = time.perf_counter()
+        search_seed = as_stan_seed(np.random.SeedSequence([seed, number, self.search.seed]))
+        scalars = {name: self.plain.priors[name] for name in SCALARS if name in self.priors}
+        search = self.search.updated(seed=search_seed, priors=scalars | self.search.priors)
+        earlier = [] if before is None else before.expressions
+        about: dict[str, Any] = {"expressions": earlier, "scores": [], "fits": 0, "messages": [], "error": None}
+        try:
+            result = search.run(observed.configs, self.targets(observed), progress=False, first=earlier)
+        except (DataError, InferenceError) as error:
+            about["error"] = str(error)
+            text = f"the kernel search at {len(observed.y)} observations failed, so the model stays as it was: {error}"
+            self.warn(text, "kernel search")
+        else:
+            if result.interrupted:
+                raise KeyboardInterrupt  # a resumed study searches again, and finds what it would have found
+            about |= {"fits": len(result.unique), "messages": list(result.messages)}
+            about |= self._best(result) if result.top(1) else {}
+        about |= {"due": number, "score": search.score, "seed": search_seed, "trials": to_ranges(observed.numbers)}
+        store_search(study, trial, about | {"seconds": round(time.perf_counter() - clock, 3)})
+
+    def targets(self, observed: Observations) -> FloatArray:
+        """Return the targets (n,) that a search sees."""
+        mean, sd = standardisation(observed.y)
+        y = (mean - observed.y if observed.maximize else observed.y - mean) / sd
+        if self.plain.warp == "none":
+            return y
+        median = self.plain.priors[WARP.name].at_score(np.zeros(()))
+        return warped(y, np.asarray(median))
+
+    def _best(self, result: SearchResult) -> dict[str, Any]:
+        """Return the best expressions and their scores, without that of the plain kernel."""
+        plain = self.plain.model.kernel
+        known = "MAT52" if isinstance(plain, Matern) and plain.p == 2 else None
+        expressions = [text for text in result.top(TOP + 1) if text != known][:TOP]
+        scores = result.unique.set_index("expression")[self.search.score]
+        return {"expressions": expressions, "scores": [float(scores[text]) for text in expressions]}
+
+    def _stacked(self, study: Study, stored: StoredSearch | None) -> GaussianProcess:
+        """Return the stack of the plain kernel and the expressions of a search."""
+        if stored is None or not stored.expressions:
+            return self.plain
+        shared = {name: prior for name, prior in self.priors.items() if name in OF_TARGETS}
+        encoder = self.plain.encoder
+        warp = self.plain.warp
+        try:
+            kernels = [Composite(text, self.search.given, MOST_LEAVES) for text in stored.expressions]
+            models = [Model(encoder, kernel, shared, warp) for kernel in kernels]
+            return GaussianProcess.of([self.plain.model, *models])
+        except DataError as error:
+            raise StorageError(
+                f"study {study.study_name!r}: the expressions of the kernel search in trial {stored.trial} cannot be "
+                f"used: {error}. Restore a copy of the study, or resume it with the kernel that it was started with"
+            ) from error

@@ -1,0 +1,130 @@
+"""Options of the sampler: their names, defaults and checks that need no search space."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, get_args
+
+from typing_extensions import Unpack
+
+from slayr_py.acquisition import Acquisition, from_name as acquisition_from_name
+from slayr_py.arguments import check_flag, check_integer
+from slayr_py.errors import DataError, did_you_mean
+from slayr_py.inference import FitKeywords, FitOptions, Priors, Warp
+from slayr_py.kernels import NOISE, Kernel, LogNormal, Stack
+from slayr_py.search import KernelSearch
+from slayr_py.study.feasibility import Failures
+from slayr_py.study.proposal import LOOP_OPTIONS, Phase
+
+NOISELESS = LogNormal(-4.0, 0.5)
+"""Prior of ``sigma_n`` for objectives without noise. A wider one lets points that nearly coincide, which the loop
+evaluates when it has converged, drive ``sigma_n`` to where the covariance is singular up to rounding."""
+
+SMALLEST_DESIGN = 4
+LARGEST_DESIGN = 10
+
+
+class SamplerKeywords(FitKeywords, total=False):
+    """The options of `StanGPSampler` as keyword arguments, all of them optional; `SamplerOptions` has the defaults."""
+
+    kernel: str | Kernel | Stack | KernelSearch
+    acquisition: str | Acquisition
+    n_initial: int | None
+    seed: int | None
+    warm_starts: bool
+    priors: Priors | None
+    warp: Warp
+    initial_configs: Sequence[Mapping[str, Any]] | None
+    noisy: bool
+    failures: Failures
+    fixed: Mapping[str, Any] | None
+    on_progress: Callable[[Phase], None] | None
+
+
+@dataclass(frozen=True)
+class SamplerOptions:
+    """Options of a sampler, which `StanGPSampler` describes.
+
+    Raises
+    ------
+    DataError
+        For an unknown acquisition, warp or treatment of failures, or an illegal seed, size or flag.
+    """
+
+    kernel: str | Kernel | Stack | KernelSearch = "auto"
+    acquisition: str | Acquisition = "ei"
+    n_initial: int | None = None
+    seed: int | None = None
+    warm_starts: bool = True
+    priors: Priors | None = None
+    warp: Warp = "auto"
+    initial_configs: Sequence[Mapping[str, Any]] | None = None
+    noisy: bool = False
+    failures: Failures = "learn"
+    fixed: Mapping[str, Any] | None = None
+    on_progress: Callable[[Phase], None] | None = None
+    fit: FitOptions = LOOP_OPTIONS
+
+    def __post_init__(self) -> None:
+        acquisition_from_name(self.acquisition)
+        if self.seed is not None:
+            object.__setattr__(self, "seed", check_integer("seed", self.seed, minimum=0))
+        if self.n_initial is not None:
+            object.__setattr__(self, "n_initial", check_integer("n_initial", self.n_initial))
+        check_flag("warm_starts", self.warm_starts)
+        check_flag("noisy", self.noisy)
+        _check_choice("warp", self.warp, get_args(Warp))
+        _check_choice("failures", self.failures, get_args(Failures))
+
+    @classmethod
+    def of(cls, **keywords: Unpack[SamplerKeywords]) -> SamplerOptions:
+        """Return the options with the values of keyword arguments.
+
+        Raises
+        ------
+        TypeError
+            For an unknown option.
+        DataError
+            For an illegal value.
+        """
+        check_names(keywords)
+        fit: Any = {name: value for name, value in keywords.items() if name in FitKeywords.__annotations__}
+        options: Any = {name: value for name, value in keywords.items() if name not in fit}
+        return cls(**options, fit=LOOP_OPTIONS.updated(**fit))
+
+    @property
+    def criterion(self) -> Acquisition:
+        """Return the acquisition as an object."""
+        return acquisition_from_name(self.acquisition)
+
+    @property
+    def noise_priors(self) -> Priors:
+        """Return the prior of the noise by name; empty for a noisy objective, whose models have the default prior."""
+        return {} if self.noisy else {NOISE.name: NOISELESS}
+
+    @property
+    def all_priors(self) -> Priors:
+        """Return the priors of the user, and that of the noise unless the user gives it."""
+        return {**self.noise_priors, **(self.priors or {})}
+
+    def design_size(self, parameters: int) -> int:
+        """Return the size of the Sobol design of a space with so many parameters."""
+        if self.n_initial is not None:
+            return self.n_initial
+        return min(LARGEST_DESIGN, SMALLEST_DESIGN + parameters // 2)
+
+
+def check_names(options: Mapping[str, Any], others: Iterable[str] = ()) -> None:
+    """Raise `TypeError` for a keyword argument that is not an option of the sampler, and name the nearest.
+
+    ``others`` are further arguments of the function that was called.
+    """
+    for name in options:
+        if name not in SamplerKeywords.__annotations__:
+            raise TypeError(f"unknown option {name!r}{did_you_mean(name, [*others, *SamplerKeywords.__annotations__])}")
+
+
+def _check_choice(name: str, value: object, choices: Sequence[str]) -> None:
+    if value not in choices:
+        raise DataError(f"unknown {name} {value!r}{did_you_mean(value, choices)}")

@@ -1,0 +1,52 @@
+"""What the parts of a sampler share: the lock of its threads, its display, and the warnings that it has given."""
+
+from __future__ import annotations
+
+import threading
+import warnings
+from collections.abc import Callable
+from typing import Any
+
+from slayr_py.study.proposal import Phase
+
+
+class Session:
+    """The lock, the display and the warnings of a sampler. A copy in another process has a lock of its own.
+
+    Parameters
+    ----------
+    on_progress : callable, optional
+        Receives the phases of the work.
+
+    Attributes
+    ----------
+    displays : list of callables
+        Receive each `Phase` of the work.
+    lock : threading.RLock
+        Threads suggest one after another, so that each knows the pending suggestions of the others.
+    """
+
+    def __init__(self, on_progress: Callable[[Phase], None] | None = None) -> None:
+        self.displays = [] if on_progress is None else [on_progress]
+        self.lock = threading.RLock()
+        self._warned: set[str] = set()
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Omit the lock, which cannot be copied to another process."""
+        return {name: value for name, value in self.__dict__.items() if name != "lock"}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        """Create a new lock."""
+        self.__dict__.update(state)
+        self.lock = threading.RLock()
+
+    def report(self, phase: Phase) -> None:
+        """Show the current phase of the work."""
+        for display in self.displays:
+            display(phase)
+
+    def warn(self, text: str, about: str = "") -> None:
+        """Warn the user, once for everything that a warning is about."""
+        if about not in self._warned:
+            self._warned.add(about)
+            warnings.warn(text, UserWarning, stacklevel=3)

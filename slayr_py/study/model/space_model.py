@@ -1,0 +1,138 @@
+"""The model of one space: its initial design, its surrogate, and the fits and searches for suggestions."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from optuna import Study
+from optuna.trial import FrozenTrial
+
+from slayr_py.errors import DataError
+from slayr_py.inference import Posterior, as_stan_seed
+from slayr_py.space import Encoder, Fixed
+from slayr_py.study.feasibility import FeasibilityModels
+from slayr_py.study.fit_cache import FitCache
+from slayr_py.study.model.design import Design
+from slayr_py.study.model.options import SamplerOptions
+from slayr_py.study.model.session import Session
+from slayr_py.study.model.surrogate import Surrogate, fit_model, surrogate_of
+from slayr_py.study.proposal import Phase, Proposer
+from slayr_py.study.storage.attributes import CONTEXT_KEY
+from slayr_py.study.storage.trials import observations
+
+
+class SpaceModel:
+    """What suggests the configurations of one space.
+
+    Parameters
+    ----------
+    encoder : Encoder
+        Of the space.
+    options : SamplerOptions
+    session : Session
+        Of the sampler.
+
+    Attributes
+    ----------
+    encoder : Encoder
+    space : ConfigurationSpace
+    options : SamplerOptions
+    fixed : Fixed or None
+        Parameters that keep their values.
+    design : Design
+    surrogate : Surrogate
+    proposer : Proposer
+
+    Raises
+    ------
+    SpaceError
+        For an initial configuration that does not belong to the space, or an illegal fixed value.
+    DataError
+        For an unknown kernel, or one that does not fit the space.
+    """
+
+    def __init__(self, encoder: Encoder, options: SamplerOptions, session: Session) -> None:
+        self.encoder = encoder
+        self.space = encoder.space
+        self.options = options
+        self.session = session
+        self.fixed = None if options.fixed is None else encoder.fix(options.fixed, "fixed: ")
+        size = options.design_size(len(encoder.names))
+        given = None
+        if options.initial_configs is not None:
+            kept = {} if self.fixed is None else self.fixed.values
+            given = [encoder.configuration({**config, **kept}) for config in options.initial_configs]
+            size = len(given)
+        self.design = Design(encoder, size, self.fixed, given, options.noisy)
+        self.surrogate: Surrogate = surrogate_of(
+            options.kernel, encoder, options.all_priors, options.warp, size, session.report, session.warn
+        )
+        fits = FitCache()
+        feasibility = FeasibilityModels(
+            encoder, self.surrogate.first_kernel, options.noise_priors, options.failures, fits
+        )
+        self.proposer = Proposer(
+            options.criterion,
+            options.fit,
+            options.warm_starts,
+            options.noisy,
+            feasibility,
+            fits,
+            session.report,
+            session.warn,
+        )
+        self._prepared = False
+
+    def prepare(self) -> None:
+        """Find or install CmdStan and compile the programs, once.
+
+        Raises
+        ------
+        ToolchainError
+            If there is no compiler or no CmdStan.
+        """
+        if not self._prepared:
+            report = self.session.report
+            report(Phase("compiling", None))
+            self.surrogate.prepare(lambda detail: report(Phase("compiling", None, detail=detail)))
+            self._prepared = True
+
+    def fit(self, study: Study, seed: int) -> Posterior:
+        """Fit the model to all finished trials.
+
+        Raises
+        ------
+        DataError
+            If no trial can be fitted.
+        InferenceError
+            If Stan fails.
+        """
+        observed = observations(study, self.space)
+        if not observed.configs:
+            raise DataError(f"study {study.study_name!r} has no finished trial with a finite value: nothing to fit")
+        self.prepare()
+        gp = self.surrogate.latest(study, observed)
+        return fit_model(gp, study, observed, seed, self.options.fit.updated(pointwise=True), self.session.warn)
+
+    def fixed_with(self, context: Mapping[str, Any]) -> Fixed:
+        """Return the fixed values of a trial with a context, which replaces those of the sampler.
+
+        Raises
+        ------
+        SpaceError
+            For an unknown parameter, an illegal value, or values that no configuration has together.
+        """
+        given = self.encoder.fix(context, "context: ")
+        return given if self.fixed is None else self.encoder.fix({**self.fixed.values, **given.values}, "context: ")
+
+    def fixed_in(self, trial: FrozenTrial) -> Fixed | None:
+        """Return the fixed values of a trial: those of its context and of the sampler."""
+        context = trial.user_attrs.get(CONTEXT_KEY)
+        return self.fixed_with(context) if context else self.fixed
+
+
+def stan_seed_of(seed: int) -> int:
+    """Return the seed of the Stan run that fits all trials of a study with this seed."""
+    return as_stan_seed(np.random.SeedSequence(seed))

@@ -1,0 +1,147 @@
+"""The surrogate of a study: one kernel, a stack of kernels, or a search for kernels, with the same methods."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from optuna import Study
+from optuna.trial import FrozenTrial
+
+from slayr_py.errors import DataError
+from slayr_py.inference import (
+    FitOptions,
+    GaussianProcess,
+    Posterior,
+    Priors,
+    Warp,
+)
+from slayr_py.kernels import Kernel, Stack, from_name as kernel_from_name
+from slayr_py.search import KernelSearch
+from slayr_py.space import Encoder
+from slayr_py.study.fit_cache import FitCache
+from slayr_py.study.loop_fits import LoopFits
+from slayr_py.study.model.kernel_searches import LoopSearch, as_search
+from slayr_py.study.proposal import Phase
+from slayr_py.study.storage.attributes import kernel_record
+from slayr_py.study.storage.trials import Observations
+
+
+@dataclass(frozen=True)
+class GivenKernel:
+    """The surrogate of a kernel or a stack that does not change.
+
+    Attributes
+    ----------
+    gp : GaussianProcess
+    first_kernel : Kernel
+        Kernel of the models of failures and constraints.
+    automatic : bool
+        Whether "auto" has chosen the kernel.
+    """
+
+    gp: GaussianProcess
+    first_kernel: Kernel
+    automatic: bool = False
+
+    @property
+    def kernel(self) -> Kernel | Stack:
+        """Return the kernel or the stack."""
+        return self.gp.kernel
+
+    def record(self) -> dict[str, Any]:
+        """Return the entry "kernel" of the study's record."""
+        return kernel_record(self.kernel, self.gp.encoder, self.automatic)
+
+    def prepare(self, progress: Callable[[str], None] | None = None) -> None:
+        """Compile the programs of the kernels."""
+        self.gp.prepare(progress)
+
+    def model(self, study: Study, trial: FrozenTrial, observed: Observations, seed: int) -> GaussianProcess:
+        """Return the only model."""
+        return self.gp
+
+    def latest(self, study: Study, observed: Observations) -> GaussianProcess:
+        """Return the only model."""
+        return self.gp
+
+
+Surrogate = GivenKernel | LoopSearch
+"""What models the objective of a study: two classes with the same methods."""
+
+
+def surrogate_of(
+    kernel: str | Kernel | Stack | KernelSearch,
+    encoder: Encoder,
+    priors: Priors,
+    warp: Warp,
+    n_initial: int,
+    report: Callable[[Phase], None],
+    warn: Callable[[str, str], None],
+) -> Surrogate:
+    """Return the surrogate for the kernel that a user has chosen.
+
+    Parameters
+    ----------
+    kernel : str, Kernel, Stack or KernelSearch
+        As in `StanGPSampler`.
+    encoder : Encoder
+    priors, warp
+        As in `GaussianProcess`.
+    n_initial : int
+        Size of the initial design, which determines when a kernel search is due.
+    report, warn : callable
+        Receive the phases of a kernel search, and a warning and what it is about.
+
+    Raises
+    ------
+    DataError
+        For an unknown kernel, or one that does not fit the space.
+    """
+    search = as_search(kernel, encoder)
+    if search is not None:
+        plain = GaussianProcess(encoder, kernel_from_name("auto", encoder), priors, warp)
+        return LoopSearch(search, plain, priors, n_initial, report, warn)
+    assert not isinstance(kernel, KernelSearch)
+    gp = GaussianProcess(encoder, kernel, priors, warp)
+    return GivenKernel(gp, gp.models[0].kernel, automatic=isinstance(kernel, str) and kernel == "auto")
+
+
+def check_inferable(kernel: str | Kernel | Stack | KernelSearch) -> None:
+    """Check a kernel for spaces that are not known yet.
+
+    Raises
+    ------
+    DataError
+        If the name is unknown, or a stack or a search needs a declared space.
+    """
+    if isinstance(kernel, Stack):
+        raise DataError("a stack of kernels needs a declared space: StanGPSampler(space, kernel=...)")
+    if isinstance(kernel, KernelSearch) or kernel == "search":
+        raise DataError("a kernel search needs a declared space: StanGPSampler(space, kernel='search')")
+    if kernel != "auto":
+        kernel_from_name(kernel)
+
+
+def fit_model(
+    gp: GaussianProcess,
+    study: Study,
+    observed: Observations,
+    seed: int,
+    options: FitOptions,
+    warn: Callable[[str, str], None],
+) -> Posterior:
+    """Fit a model to the trials of a study, apart from a suggestion.
+
+    Raises
+    ------
+    InferenceError
+        If Stan fails.
+    """
+    if gp.is_stack:
+        fits = LoopFits(gp, study, observed, FitCache(), warn)
+        return fits.fit(fits.plan(options), np.random.SeedSequence(seed))[1]
+    data: dict[str, Any] = {"y_sd": observed.errors, "maximize": observed.maximize}
+    return gp.fit(observed.configs, observed.y, seed=seed, options=options, **data)

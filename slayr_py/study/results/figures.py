@@ -1,0 +1,125 @@
+"""Figures of a study: convergence, and importance of the parameters."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from io import BytesIO
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas as pd
+from optuna import Study
+from optuna.study import StudyDirection
+from optuna.trial import TrialState
+
+from slayr_py.study.results.tables import feasible_trials, finite_trials
+from slayr_py.study.storage.attributes import suggestion_record
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+_SERIES = (("first", "first-order: alone", "#4c72b0", 0.15), ("total", "total: with interactions", "#c44e52", -0.15))
+
+
+def _figure_and_axes(height: float) -> tuple[Figure, Any]:
+    """Return an empty figure that is drawn without pyplot, and its axes; the height in inches.
+
+    A notebook shows it as the value of a cell, but a plain figure only after ``%matplotlib inline``.
+    """
+    from matplotlib.figure import Figure
+
+    class ShownFigure(Figure):
+        def _repr_png_(self) -> bytes:
+            """Return the PNG picture; IPython calls this method unless it has its own formatter of figures."""
+            picture = BytesIO()
+            self.savefig(picture, format="png")
+            return picture.getvalue()
+
+    figure = ShownFigure(figsize=(7.0, height), layout="constrained")
+    return figure, figure.add_subplot()
+
+
+def convergence_figure(study: Study, errors: Mapping[int, float] | None = None) -> Figure:
+    """Draw the convergence of a study: values, the best so far, the initial design and failed trials.
+
+    Parameters
+    ----------
+    study : optuna.Study
+        With one objective.
+    errors : mapping of int to float, optional
+        Standard deviations of the noise of values, by the number of the trial, for error bars.
+
+    Returns
+    -------
+    matplotlib.figure.Figure
+        Drawn without pyplot, so it needs no display and pyplot does not keep it open. ``figure.savefig(path)`` saves
+        it; a notebook shows it.
+    """
+    # Why not optuna.visualization.matplotlib.plot_optimization_history: it is experimental and warns, and it draws with
+    # pyplot, which keeps every figure open. It shows neither the initial design, nor failed trials, nor a logarithmic
+    # axis, without which one bad trial hides all others. The figures for the dashboard (`save_to_dashboard`) are
+    # Optuna's, and `optuna.visualization.plot_*` accept every study of this package.
+    from matplotlib.ticker import MaxNLocator
+
+    figure, axes = _figure_and_axes(4.0)
+    trials = study.get_trials(deepcopy=False)
+    finished = finite_trials(study)
+
+    initial = [trial.number for trial in trials if suggestion_record(trial).get("phase") == "initial"]
+    if initial:
+        axes.axvspan(min(initial) - 0.5, max(initial) + 0.5, color="0.92", zorder=0, label="initial design")
+    if finished:
+        number = np.array([trial.number for trial in finished])
+        value = np.array([trial.value for trial in finished], dtype=np.float64)
+        feasible = np.isin(number, [trial.number for trial in feasible_trials(study)])
+        running = np.maximum if study.direction == StudyDirection.MAXIMIZE else np.minimum
+        if errors:
+            sd = np.array([errors.get(int(n), 0.0) for n in number])
+            axes.errorbar(number, value, sd, fmt="none", ecolor="#4c72b0", alpha=0.35, elinewidth=1.2, zorder=1)
+        axes.plot(number[feasible], value[feasible], "o", color="#4c72b0", markersize=4, alpha=0.7, label="trial")
+        if not feasible.all():
+            axes.plot(number[~feasible], value[~feasible], "+", color="0.5", label="violates a constraint")
+        if feasible.any():
+            best = running.accumulate(value[feasible])
+            label = "best so far"
+            axes.step(number[feasible], best, where="post", color="#c44e52", lw=1.8, label=f"{label}: {best[-1]:.6g}")
+        # With a linear axis a few very bad trials would hide all differences between the others.
+        if value.min() > 0 and value.max() > 1e3 * value.min():
+            axes.set_yscale("log")
+    failed = [trial.number for trial in trials if trial.state == TrialState.FAIL]
+    if failed:
+        axes.plot(failed, [0.02] * len(failed), "x", color="0.3", transform=axes.get_xaxis_transform(), label="failed")
+    axes.set_xlabel("trial")
+    axes.set_ylabel("objective")
+    axes.set_title(study.study_name)
+    axes.xaxis.set_major_locator(MaxNLocator(integer=True))
+    if axes.get_legend_handles_labels()[0]:
+        axes.legend(frameon=False)
+    return figure
+
+
+def importance_figure(table: pd.DataFrame) -> Figure:
+    """Draw Sobol indices: a point at each posterior mean, and a line over its 90% interval.
+
+    Parameters
+    ----------
+    table : DataFrame
+        From `Result.importance` or `slayr_py.inference.importance`; its first row is drawn at the top.
+
+    Returns
+    -------
+    matplotlib.figure.Figure
+        Drawn without pyplot; a notebook shows it.
+    """
+    figure, axes = _figure_and_axes(1.2 + 0.4 * len(table))
+    rows = np.arange(len(table))[::-1]
+    for name, label, colour, shift in _SERIES:
+        means, low, high = (table[column].to_numpy() for column in (name, f"{name}_low", f"{name}_high"))
+        axes.hlines(rows + shift, low, high, color=colour, lw=2.5, alpha=0.6)
+        axes.plot(means, rows + shift, "o", color=colour, markersize=5, label=label)
+    # Names are data: a dollar sign starts no formula.
+    axes.set_yticks(rows, [str(name).replace("$", r"\$") for name in table.index])
+    axes.set_xlim(min(0.0, axes.get_xlim()[0]), max(1.0, axes.get_xlim()[1]))
+    axes.set_xlabel("Sobol index: share of the variance of the function, with 90% intervals")
+    axes.legend(frameon=False, loc="lower right")
+    return figure

@@ -1,0 +1,122 @@
+"""Summary of the study, and its best and recommended configurations."""
+
+from __future__ import annotations
+
+import platform
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import optuna
+
+from slayr_py.display import cell
+from slayr_py.errors import SlayrError
+from slayr_py.study.results.recommendation import Recommendation
+from slayr_py.study.results.report.blocks import Block, Cards, Cell, Facts, Notice, Table
+from slayr_py.study.results.report.reading import Absent, Reading
+from slayr_py.study.results.tables import found_kernels, suggestion_table
+from slayr_py.study.storage.attributes import FIT_KEY, describe_kernel
+from slayr_py.version import __version__
+
+
+def summary(reading: Reading) -> Iterator[Block]:
+    """Return the numbers at the top of the page, and the settings and versions of the study."""
+    states = Counter(trial.state.name.lower() for trial in reading.trials)
+    counts = ", ".join(f"{count} {state}" for state, count in states.items())
+    best = reading.best
+    fits = suggestion_table(reading.study)
+    trusted = [] if fits.empty else [value for value in fits["trusted"].tolist() if isinstance(value, bool)]
+    remark = "passed all diagnostics" if trusted else "no fit yet"
+    yield Cards(
+        [
+            ("best value", cell(best.value) if best else "–", f"trial {best.number}" if best else "no feasible trial"),
+            ("trials", str(len(reading.trials)), counts or "none yet"),
+            ("trusted fits", f"{sum(trusted)} of {len(trusted)}", remark),
+        ]
+    )
+    yield Facts(list(_settings(reading)))
+    if running := [str(trial.number) for trial in reading.trials if trial.state.name == "RUNNING"]:
+        yield Notice(f"Still running when this page was written: trial {', '.join(running)}.")
+
+
+def _settings(reading: Reading) -> Iterator[tuple[str, str]]:
+    record = reading.record
+    yield "study", reading.study.study_name
+    yield "direction", f"{reading.study.direction.name.lower()} the objective"
+    if record:
+        yield "objective", "noisy" if reading.noisy else "declared free of noise"
+        yield "kernel", describe_kernel(record["kernel"])
+        if kernels := found_kernels(reading.study):
+            yield "found by search", kernels
+        yield "acquisition", str(record.get("acquisition"))
+        yield "initial design", f"{str(record.get('n_initial'))} configurations"
+        yield "seed", str(record.get("seed"))
+    else:
+        yield "model", "none: the study was not made by slayr_py"
+    space = reading.space
+    if space is not None:
+        conditional = sum(bool(space.parent_conditions_of[name]) for name in space)
+        yield "parameters", f"{len(space)}, {conditional} of them conditional" if conditional else str(len(space))
+    starts = [trial.datetime_start for trial in reading.trials if trial.datetime_start is not None]
+    ends = [trial.datetime_complete for trial in reading.trials if trial.datetime_complete is not None]
+    if starts and ends:
+        yield "time", f"{min(starts):%Y-%m-%d %H:%M} to {max(ends):%Y-%m-%d %H:%M}"
+    yield "versions of the last fit", _versions_of_fit(reading) or "no fit"
+    yield (
+        "versions of this page",
+        f"slayr_py {__version__}, optuna {optuna.__version__}, Python {platform.python_version()}",
+    )
+
+
+def _versions_of_fit(reading: Reading) -> str | None:
+    for trial in reversed(reading.trials):
+        for key, fit in trial.user_attrs.items():
+            if key.startswith(FIT_KEY) and isinstance(fit, Mapping) and isinstance(fit.get("cmdstan"), Mapping):
+                packages: Any = fit.get("packages")
+                numpy = packages.get("numpy") if isinstance(packages, Mapping) else None
+                parts = [f"slayr_py {fit.get('slayr_py')}", f"CmdStan {fit['cmdstan'].get('version')}"]
+                parts += [f"{fit['cmdstan'].get('compiler')}"] if fit["cmdstan"].get("compiler") else []
+                return ", ".join([*parts, *([f"NumPy {numpy}"] if numpy else []), f"at trial {trial.number}"])
+    return None
+
+
+def configurations(reading: Reading) -> Iterator[Block]:
+    """Return the best observed configuration and, of a fitted study, the recommended one."""
+    best = reading.best
+    if best is None:
+        yield Notice("No trial is complete, finite and feasible, so there is no best configuration.")
+        return
+    recommended: Recommendation | None = None
+    reason: Notice | None = None
+    try:
+        recommended = reading.recommendation
+    except Absent as absent:
+        reason = Notice(f"No configuration is recommended. {absent}")
+    except (SlayrError, ValueError) as error:
+        reason = Notice(f"No configuration is recommended: {type(error).__name__}: {error}", "error")
+    columns = [(f"best observed (trial {best.number})", best.params, f"{best.value:.6g}")]
+    if recommended is not None:
+        value = f"{recommended.mean:.6g} ± {recommended.sd:.2g} (posterior)"
+        columns.append((f"recommended (trial {recommended.number})", recommended.config, value))
+    names = dict.fromkeys(name for _, config, _ in columns for name in config)
+    rows = [[Cell(name), *(_value(config, name) for _, config, _ in columns)] for name in names]
+    rows.append([Cell(text, mark="strong") for text in ("objective", *(value for _, _, value in columns))])
+    titles = ["parameter", *(title for title, _, _ in columns)]
+    yield Table("configurations-table", "Active parameters and the value of the objective", titles, rows)
+    if reason is not None:
+        yield reason
+    elif recommended is not None:
+        use = (
+            "It is the one to use"
+            if reading.noisy
+            else "For an objective without noise the best observed one is as good"
+        )
+        yield Notice(
+            "The recommended configuration is the evaluated one with the best posterior mean; the best observed value "
+            f"of a noisy objective is partly luck. {use}. After ± is the posterior standard deviation of the latent "
+            "function."
+        )
+
+
+def _value(values: Mapping[str, Any], name: str) -> Cell:
+    return Cell.of(values[name]) if name in values else Cell("inactive", mark="muted")

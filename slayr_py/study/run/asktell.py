@@ -1,0 +1,191 @@
+"""Ask and tell with an Optuna study of a ConfigSpace space."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from inspect import signature
+from typing import Any
+
+import numpy as np
+import optuna
+from ConfigSpace import ConfigurationSpace
+from optuna import Study, Trial
+from optuna.storages import BaseStorage
+from optuna.study import StudyDirection
+from optuna.trial import FrozenTrial, TrialState
+from typing_extensions import Unpack
+
+from slayr_py.errors import DataError, EnqueuedError
+from slayr_py.space import Encoder, jsonable
+from slayr_py.study.model.options import SamplerKeywords, check_names
+from slayr_py.study.run.history import History, add_history, read_history
+from slayr_py.study.sampler import StanGPSampler, declared_space, space_of
+from slayr_py.study.storage.attributes import CONTEXT_KEY, ERROR_KEY, FAILURE_KEY
+from slayr_py.study.storage.integrity import check_integrity
+from slayr_py.study.storage.opening import open_storage, translate_storage_errors
+from slayr_py.study.storage.optuna_private import set_trial_attribute, start_trial
+from slayr_py.study.suggesting import suggest_all
+
+
+def create_study(
+    space: ConfigurationSpace | Encoder,
+    *,
+    storage: str | BaseStorage | None = None,
+    study_name: str | None = None,
+    direction: str = "minimize",
+    history: History | None = None,
+    **options: Unpack[SamplerKeywords],
+) -> Study:
+    """Create a study of a space, or resume the study of that name.
+
+    Parameters
+    ----------
+    space : ConfigurationSpace or Encoder
+        The search space; an `Encoder` also has graphs.
+    storage : str or optuna.storages.BaseStorage, optional
+        A URL such as ``sqlite:///study.db``; by default the study is kept in memory.
+    study_name : str, optional
+        Name of the study to create or resume; by default a new study gets a name from Optuna.
+    direction : {"minimize", "maximize"}
+        Direction of the optimisation.
+    history : DataFrame or sequence of (config, value), optional
+        Past experiments: see `minimize`.
+    **options
+        Arguments of `StanGPSampler`, fit options included.
+
+    Returns
+    -------
+    optuna.Study
+        An ordinary study with a `StanGPSampler`.
+
+    Raises
+    ------
+    StorageError
+        If the storage does not open or cannot be written, or its study is damaged.
+    DataError
+        For an illegal option or history, or if the study of that name has another direction or seed.
+    SpaceError
+        For an illegal space or past configuration, or if the study of that name has another space.
+    TypeError
+        For an argument with an unknown name; the message has the nearest one.
+
+    Examples
+    --------
+    >>> study = create_study(space, n_initial=5, seed=1)        # doctest: +SKIP
+    >>> trial = ask(study)                                      # doctest: +SKIP
+    >>> tell(study, trial, objective(config_of(trial)))         # doctest: +SKIP
+    """
+    if direction not in ("minimize", "maximize"):
+        raise DataError(f'direction must be "minimize" or "maximize", not {direction!r}')
+    # None is not a space here: the sampler would infer one.
+    encoder = space if isinstance(space, Encoder) else Encoder(space)
+    check_names(options, signature(create_study).parameters)
+    sampler = StanGPSampler(encoder, **options)
+    experiments = [] if history is None else read_history(history, encoder)
+    with translate_storage_errors():
+        study = optuna.create_study(
+            storage=open_storage(storage),
+            study_name=study_name,
+            direction=StudyDirection[direction.upper()],
+            sampler=sampler,
+            load_if_exists=True,
+        )
+        check_integrity(study)
+        if study.direction.name.lower() != direction:
+            raise DataError(
+                f"study {study.study_name!r} was started with direction {study.direction.name.lower()!r}, "
+                f"not {direction!r}; choose another study name"
+            )
+        sampler.strategy.bind(study)
+        add_history(study, experiments, encoder)
+    return study
+
+
+def ask(study: Study, context: Mapping[str, Any] | None = None) -> Trial:
+    """Start a trial and suggest every active parameter of the declared space.
+
+    Parameters
+    ----------
+    study : optuna.Study
+    context : mapping of str to value, optional
+        Parameters that have these values in this trial, for example because the user does not control them: the others
+        are suggested for them. An enqueued trial is left in the queue.
+
+    Returns
+    -------
+    optuna.Trial
+        `config_of` returns its configuration, `tell` finishes it.
+
+    Raises
+    ------
+    EnqueuedError
+        If the trial was enqueued with a value that does not belong to the space. The trial fails; ask for the next.
+    SpaceError
+        For a context with an unknown parameter, an illegal value, or a value of an inactive parameter.
+    DataError
+        For a context, if the study's sampler is not a `StanGPSampler`.
+    StorageError
+        If the storage fails.
+    """
+    with translate_storage_errors():
+        space = space_of(study)
+        trial = study.ask() if context is None else _ask_in(study, context)
+        try:
+            suggest_all(trial, space)
+        except EnqueuedError as error:
+            trial.set_user_attr(FAILURE_KEY, str(error))
+            study.tell(trial, state=TrialState.FAIL)
+            raise
+    return trial
+
+
+def _ask_in(study: Study, context: Mapping[str, Any]) -> Trial:
+    if (declared := declared_space(study)) is None:
+        raise DataError(f"the study's sampler is {study.sampler}: only a StanGPSampler suggests in a context")
+    declared.fixed_with(context)  # before a trial is started
+    values = jsonable(declared.encoder.fix(context, "context: ").values)
+    # Optuna returns the values of "fixed_params" to the objective, without another digit.
+    template = optuna.trial.create_trial(
+        state=TrialState.RUNNING, system_attrs={"fixed_params": values}, user_attrs={CONTEXT_KEY: values}
+    )
+    return start_trial(study, template)
+
+
+def config_of(trial: Trial | FrozenTrial) -> dict[str, Any]:
+    """Return a trial's configuration: its active parameters by name, as plain Python values."""
+    return dict(trial.params)
+
+
+def tell(
+    study: Study,
+    trial: Trial | int,
+    value: float | None = None,
+    state: TrialState | None = None,
+    *,
+    sd: float | None = None,
+) -> FrozenTrial:
+    """Finish a trial with its value or state, like `optuna.Study.tell`.
+
+    Parameters
+    ----------
+    study : optuna.Study
+    trial : Trial or int
+        A trial or its number.
+    value : float, optional
+    state : TrialState, optional
+        As in `optuna.Study.tell`.
+    sd : float, optional
+        Known standard deviation of the value's error; stored as the user attribute ``y_sd``.
+
+    Raises
+    ------
+    StorageError
+        If the storage fails. The value is not stored; call this function again.
+    """
+    with translate_storage_errors():
+        if sd is not None:
+            if isinstance(sd, bool) or not isinstance(sd, int | float | np.number) or not 0 <= sd < float("inf"):
+                raise DataError(f"sd is the standard deviation of an error, finite and not negative; got {sd!r}")
+            number = trial if isinstance(trial, int) else trial.number
+            set_trial_attribute(study, study.trials[number], ERROR_KEY, float(sd))
+        return study.tell(trial, value, state)

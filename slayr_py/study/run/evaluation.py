@@ -1,0 +1,299 @@
+"""Evaluate the objective: store values, stop after repeated failures, keep values from failing storages."""
+
+from __future__ import annotations
+
+import time
+import warnings
+from collections.abc import Iterator
+from concurrent.futures import FIRST_COMPLETED, Executor, Future, ThreadPoolExecutor, wait
+from contextlib import ExitStack
+from types import TracebackType
+from typing import Any, NamedTuple, Self
+
+import optuna
+from optuna import Study, Trial
+from optuna.exceptions import UpdateFinishedTrialError
+from optuna.trial import FrozenTrial, TrialState
+
+from slayr_py.errors import EnqueuedError, NotFiniteError, ObjectiveError, StorageError
+from slayr_py.study.proposal import Phase
+from slayr_py.study.run.constraints import Constraint
+from slayr_py.study.run.objective import Evaluation, Objective, evaluate
+from slayr_py.study.run.progress import ProgressBar
+from slayr_py.study.sampler import space_of
+from slayr_py.study.storage.attributes import EVALUATIONS_KEY, FAILURE_KEY, VALUE_KEY, is_history
+from slayr_py.study.storage.opening import describe_storage_error, is_storage_error
+from slayr_py.study.storage.optuna_private import id_of_study, id_of_trial, is_stopped
+from slayr_py.study.storage.workers import send_heartbeats, worker_storage
+from slayr_py.study.suggesting import suggest_all
+
+FAILURES_AT_THE_START = 3
+"""Number of consecutive failures that stops the loop if no trial of the study has succeeded: they indicate an error in
+the objective."""
+
+FAILURES_IN_A_ROW = 10
+"""Number of consecutive failures that stops the loop otherwise."""
+
+RETRY_SECONDS = (1.0, 5.0)
+"""Waiting times before each further attempt to store a value after the storage has failed."""
+
+
+class Settings(NamedTuple):
+    """What to evaluate, and how: arguments of `minimize`."""
+
+    objective: Objective
+    budget: int
+    constraints: tuple[Constraint, ...] | None = None
+    max_consecutive_failures: int | None = None
+    n_parallel: int = 1
+    executor: Executor | None = None
+    timeout: float | None = None
+
+
+class InThisThread(Executor):
+    """An executor that evaluates at once, so that the objective runs in the thread of its caller."""
+
+    def submit(self, function: Any, /, *arguments: Any, **options: Any) -> Future[Any]:
+        """Call a function and return its result as a future that is done."""
+        future: Future[Any] = Future()
+        try:
+            future.set_result(function(*arguments, **options))
+        except BaseException as error:
+            future.set_exception(error)
+        return future
+
+
+class _Running(NamedTuple):
+    trial: Trial
+    heartbeats: ExitStack
+
+
+class TrialEvaluations:
+    """The evaluations of one run: up to ``n_parallel`` at a time, the series of failures, and the value to store.
+
+    Each suggestion knows the running evaluations. Values are stored in the order in which they arrive, on which later
+    suggestions depend. After the ``with`` block, trials that still run are left to the next run.
+    """
+
+    def __init__(self, study: Study, settings: Settings, bar: ProgressBar) -> None:
+        self.study = study
+        self.settings = settings
+        self.bar = bar
+        self.space = space_of(study)
+        self.executor = settings.executor
+        self.end: float | None = None
+        self.running: dict[Future[Evaluation], _Running] = {}
+        self.failures = 0
+        self.last_failure: ObjectiveError | None = None
+        self.stopped_by: ObjectiveError | None = None
+        self.unsaved: tuple[Trial, float] | None = None
+        self._exit = ExitStack()
+
+    def __enter__(self) -> Self:
+        """Start the clock and, unless the user has given an executor, the threads of parallel evaluations."""
+        if self.settings.timeout is not None:
+            self.end = time.monotonic() + self.settings.timeout
+        if self.executor is None:
+            n = self.settings.n_parallel
+            self.executor = self._exit.enter_context(ThreadPoolExecutor(n) if n > 1 else InThisThread())
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """Leave the trials that still run to the next run.
+
+        Raises
+        ------
+        ObjectiveError
+            If too many consecutive trials have failed, see `minimize`.
+        StorageError
+            If a value cannot be stored.
+        """
+        with self._exit:
+            for future, running in self.running.items():
+                future.cancel()
+                running.heartbeats.close()
+            if isinstance(error, Exception) and is_storage_error(error) and self.unsaved is not None:
+                self._store_again(*self.unsaved, error)
+            for running in self.running.values():
+                self._abandon(running.trial, error)
+        if error is None and self.stopped_by is not None:
+            raise self.stopped_by
+
+    def __bool__(self) -> bool:
+        """Return whether an evaluation is running."""
+        return bool(self.running)
+
+    def may_start(self) -> bool:
+        """Return whether another evaluation may start now."""
+        if is_stopped(self.study) or len(self.running) >= self.settings.n_parallel:
+            return False
+        if self.end is not None and time.monotonic() >= self.end:
+            return False
+        return started_trials(self.study) < self.settings.budget
+
+    def start(self, trial: Trial) -> None:
+        """Suggest the parameters of a trial and evaluate them."""
+        with ExitStack() as heartbeats:
+            heartbeats.enter_context(send_heartbeats(trial))
+            future = self._submit(trial)
+            self.running[future] = _Running(trial, heartbeats.pop_all())
+
+    def finish(self) -> Iterator[FrozenTrial]:
+        """Wait for an evaluation, store the outcomes of all that are done, and yield the finished trials."""
+        done, _ = wait(self.running, return_when=FIRST_COMPLETED)
+        for future in sorted(done, key=lambda future: self.running[future].trial.number):
+            trial, heartbeats = self.running.pop(future)
+            try:
+                with heartbeats:
+                    finished = self._tell(trial, future)
+            except KeyboardInterrupt as error:
+                self._abandon(trial, error)
+                raise
+            if finished is not None:
+                self._count(finished)
+                yield finished
+
+    def _submit(self, trial: Trial) -> Future[Evaluation]:
+        """Start to evaluate a trial; a trial that a killed process has evaluated already has its value."""
+        if (value := trial.user_attrs.get(VALUE_KEY)) is not None:
+            return InThisThread().submit(Evaluation, float(value), {})
+        try:
+            config = suggest_all(trial, self.space)
+        except EnqueuedError as error:
+            future: Future[Evaluation] = Future()
+            future.set_exception(error)
+            return future
+        except Exception as error:  # of the sampler
+            self._fail(trial, error)
+            raise
+        self.bar.phase(Phase("evaluating", trial.number))
+        trial.set_user_attr(EVALUATIONS_KEY, trial.user_attrs.get(EVALUATIONS_KEY, 0) + 1)
+        assert self.executor is not None
+        return self.executor.submit(evaluate, self.settings.objective, config, self.settings.constraints)
+
+    def _tell(self, trial: Trial, future: Future[Evaluation]) -> FrozenTrial | None:
+        """Store the outcome of an evaluation and return the finished trial, or None if another process has it now."""
+        self.last_failure = None
+        try:
+            evaluation = future.result()
+        except optuna.TrialPruned:
+            return self.study.tell(trial, state=TrialState.PRUNED)
+        except EnqueuedError as error:
+            warnings.warn(f"trial {trial.number} fails: {error}", RuntimeWarning, stacklevel=4)
+            return self._fail(trial, error)
+        except ObjectiveError as error:
+            self.last_failure = error
+            return self._fail(trial, error)
+        except Exception as error:  # of the executor: the objective may not have run
+            self._abandon(trial, error)
+            raise ObjectiveError(
+                f"the executor failed at trial {trial.number}: {type(error).__name__}: {error}. The objective and its "
+                "results must be picklable for processes; run the same study again to resume it"
+            ) from error
+        # Written before Optuna finishes the trial: a run that resumes the trial need not evaluate again.
+        self.unsaved = trial, evaluation.value
+        for name, excess in evaluation.constraints.items():
+            if name not in trial.constraints:  # a killed process may have stored it
+                trial.set_constraint(name, excess)
+        if VALUE_KEY not in trial.user_attrs:
+            _write_value(trial, evaluation.value)
+        finished = self.study.tell(trial, evaluation.value) if self._owns(trial) else None
+        self.unsaved = None
+        return finished
+
+    def _fail(self, trial: Trial, error: BaseException) -> FrozenTrial:
+        trial.set_user_attr(FAILURE_KEY, str(error) or type(error).__name__)
+        return self.study.tell(trial, state=TrialState.FAIL)
+
+    def _owns(self, trial: Trial) -> bool:
+        """Return whether a trial still belongs to this run, with a warning if not."""
+        if (storage := worker_storage(self.study)) is None or storage.owns(id_of_trial(trial)):
+            return True
+        warnings.warn(
+            f"the value of trial {trial.number} comes too late: this process sent no heartbeat for so long that "
+            "another process has resumed the trial, and will finish it",
+            RuntimeWarning,
+            stacklevel=5,
+        )
+        return False
+
+    def _count(self, trial: FrozenTrial) -> None:
+        """Count a finished trial; stop the study after too many consecutive failures."""
+        self.bar.finished()
+        last = self.last_failure
+        # NaN and infinities are results of a working objective and do not count.
+        if last is None or isinstance(last, NotFiniteError):
+            self.failures = 0
+            return
+        self.failures += 1
+        if self.failures >= self._most_failures():
+            self.stopped_by = ObjectiveError(
+                f"{self.failures} trials in a row failed. The last one, trial {trial.number} at "
+                f"{dict(trial.params)}, failed because {last}. Everything evaluated so far is in the study"
+            )
+            self.stopped_by.__cause__ = last.__cause__ or last
+            self.study.stop()
+
+    def _most_failures(self) -> int:
+        if self.settings.max_consecutive_failures is not None:
+            return self.settings.max_consecutive_failures
+        succeeded = self.study.get_trials(deepcopy=False, states=(TrialState.COMPLETE,))
+        return FAILURES_IN_A_ROW if succeeded else FAILURES_AT_THE_START
+
+    def _abandon(self, trial: Trial, error: BaseException | None) -> None:
+        """Leave a trial to the next run, with its value if there is one, or fail it if it cannot be resumed."""
+        if self.unsaved is not None and self.unsaved[0] is trial:
+            _write_value(*self.unsaved)
+        if (storage := worker_storage(self.study)) is None:
+            self._fail(trial, KeyboardInterrupt())
+            return
+        count = trial.user_attrs.get(EVALUATIONS_KEY, 0)
+        if isinstance(error, KeyboardInterrupt) and count > 0:  # the user ended it, not the objective
+            trial.set_user_attr(EVALUATIONS_KEY, count - 1)
+        storage.release(id_of_trial(trial))
+
+    def _store_again(self, trial: Trial, value: float, cause: Exception) -> None:
+        """Try to store a value again after the storage has failed; its evaluation may have taken a day.
+
+        Raises
+        ------
+        StorageError
+            If all attempts fail. The message has the value and the call that stores it.
+        """
+        for seconds in RETRY_SECONDS:
+            time.sleep(seconds)
+            try:
+                self.study.tell(trial.number, value, skip_if_finished=True)
+                return
+            except Exception as error:
+                cause = error
+        raise StorageError(
+            f"the study's storage failed: {describe_storage_error(cause)}. Everything is stored except the last value, "
+            f"{value!r} of trial {trial.number} at {dict(trial.params)}: store it with Optuna's "
+            f"study.tell({trial.number}, {value!r}), then run the same study again to resume it"
+        ) from cause
+
+
+def _write_value(trial: Trial, value: float) -> None:
+    """Write the value of a trial that is not finished yet."""
+    try:
+        trial.set_user_attr(VALUE_KEY, value)
+    except UpdateFinishedTrialError:
+        pass  # by a process that has taken the trial over
+    except Exception as error:
+        if not is_storage_error(error):
+            raise
+        # Finishing the trial meets the same failure and reports it, with the value.
+
+
+def started_trials(study: Study) -> int:
+    """Count the running and finished trials, without past experiments and the abandoned ones of killed processes.
+
+    Enqueued and abandoned trials are still to be evaluated within the budget.
+    """
+    storage = worker_storage(study)
+    abandoned = len(storage.abandoned(id_of_study(study))) if storage is not None else 0
+    trials = study.get_trials(deepcopy=False)
+    return sum(trial.state != TrialState.WAITING and not is_history(trial) for trial in trials) - abandoned

@@ -1,0 +1,232 @@
+"""`minimize`: run a whole optimisation in one call."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+from concurrent.futures import Executor
+from inspect import signature
+
+from ConfigSpace import ConfigurationSpace
+from optuna import Study
+from optuna.storages import BaseStorage
+from typing_extensions import Unpack
+
+from slayr_py.arguments import check_integer
+from slayr_py.errors import DataError, InferenceError
+from slayr_py.space import Encoder
+from slayr_py.study.declared_space import DeclaredSpace
+from slayr_py.study.loop import Callback, run_loop
+from slayr_py.study.model.options import SamplerKeywords, check_names
+from slayr_py.study.proposal import Phase
+from slayr_py.study.results.recommendation import has_recommendation
+from slayr_py.study.results.result import Result
+from slayr_py.study.run.asktell import create_study
+from slayr_py.study.run.constraints import parse_constraints
+from slayr_py.study.run.evaluation import Settings, TrialEvaluations, started_trials
+from slayr_py.study.run.history import History
+from slayr_py.study.run.objective import Objective
+from slayr_py.study.run.progress import ProgressBar
+from slayr_py.study.run.stopping import Regret
+from slayr_py.study.sampler import StanGPSampler, space_of
+from slayr_py.study.storage.attributes import describe_kernel, is_history, model_difference, study_record
+from slayr_py.study.storage.opening import open_storage, quiet_optuna, translate_storage_errors
+from slayr_py.study.storage.workers import active_run
+
+
+def minimize(
+    objective: Objective,
+    space: ConfigurationSpace | Encoder,
+    budget: int = 50,
+    *,
+    progress: bool = True,
+    storage: str | BaseStorage | None = None,
+    study_name: str | None = None,
+    direction: str = "minimize",
+    callbacks: Sequence[Callback] = (),
+    timeout: float | None = None,
+    constraints: Sequence[str] | None = None,
+    max_consecutive_failures: int | None = None,
+    n_parallel: int = 1,
+    executor: Executor | None = None,
+    history: History | None = None,
+    stop: Regret | None = None,
+    **options: Unpack[SamplerKeywords],
+) -> Result:
+    """Minimise (or maximise) an expensive function over a search space.
+
+    Parameters
+    ----------
+    objective : callable
+        Takes a configuration, a mapping of the active parameters by name, and returns a finite number, or a pair of it
+        and a dict of further numbers by name, which are constrained. A trial fails if the objective raises an error or
+        returns NaN, an infinity or anything but a number; the study continues.
+    space : ConfigurationSpace or Encoder
+        The search space, with conditions and forbidden clauses; an `Encoder` also has graphs, as in
+        ``Encoder(space, graphs={"layers": "path"})``.
+    budget : int, default 50
+        Number of trials of the study at the end. The initial design, failed trials and the trials of a resumed study
+        count. Workers that share a study share its budget.
+    progress : bool, default True
+        Draw a progress bar on standard error.
+    storage : str or optuna.storages.BaseStorage, optional
+        A URL such as ``sqlite:///study.db``: the study is stored there, and other processes can resume, inspect and
+        share it.
+    study_name : str, optional
+        Name of the study to create or resume. By default every call starts a new study.
+    direction : {"minimize", "maximize"}
+        Direction of the optimisation.
+    callbacks : sequence of callables
+        Optuna callbacks, ``callback(study, frozen_trial)``.
+    timeout : float, optional
+        Seconds after which no further trial starts.
+    constraints : sequence of str, optional
+        Bounds on the numbers that the objective returns by name: ``["memory <= 8", "accuracy >= 0.9"]``. By default
+        each of them must be at most 0. The best configuration is the best one that violates none.
+    max_consecutive_failures : int, optional
+        Stop after so many consecutive failures. By default after 10, or after 3 if no trial has ever succeeded. NaN and
+        infinite values do not count here.
+    n_parallel : int, default 1
+        Number of evaluations that run at a time. Each suggestion takes the running ones into account, and suggestions
+        from the same finished trials share one fit. The trials depend on the order in which values arrive.
+    executor : concurrent.futures.Executor, optional
+        What runs the evaluations: a pool of processes, or ``client.get_executor(pure=False)`` of a Dask client. The
+        objective must be picklable then. By default ``n_parallel`` threads if that is more than 1.
+    history : DataFrame or sequence of (config, value), optional
+        Past experiments, which the model learns from like from evaluated trials. They become finished trials and do not
+        count against the budget. Each one replaces a point of the default initial design. A table has a column per
+        parameter and a column ``value``, as `Result.trials` does; an inactive parameter is NaN, None or absent. The
+        value of a failed experiment is NaN or None. Experiments that a resumed study already has are not added
+        again.
+    stop : Regret, optional
+        Stop before the budget is used up, as in ``stop=sl.Regret(0.01)``: when the best value still to be found is
+        probably less than 0.01 better than the best one so far.
+    **options
+        Options of `StanGPSampler`, which describes them in full:
+
+        - ``kernel``: a name, an expression or a kernel; ``sl.stack([kernel, ...])`` averages several kernels, and
+          "search" or a ``sl.search.KernelSearch`` searches for kernels as the study grows. By default "auto" chooses
+          the kernel by the space. The progress display shows its choice once, with the reason; the study stores it.
+        - ``acquisition``: the criterion to maximise, "ei" by default.
+        - ``n_initial``: size of the Sobol design that is evaluated first. By default 4 and one more for every two
+          parameters, at most 10.
+        - ``initial_configs``: configurations to evaluate first, instead of the Sobol design.
+        - ``seed``: the same seed gives the same trials, also if the study is interrupted and resumed. By default the
+          study draws a seed and stores it.
+        - ``noisy``: whether the objective returns different values for the same configuration. A configuration may then
+          be evaluated more than once, and improvement is measured from the model's mean instead of the best observed
+          value. Otherwise a configuration is repeated only if no other is left.
+        - ``failures``: by default "learn": a model of failures and successes keeps suggestions away from where the
+          objective fails; or "ignore".
+        - ``fixed``: parameters that keep these values in this run, as in ``fixed={"layers": 2}``. The space of the
+          study stays the declared one, so that trials of other runs with other values inform the model.
+        - ``priors``, ``warp``: priors of hyperparameters, and the transformation of the targets.
+        - ``warm_starts``: whether each fit starts from the last one.
+        - ``on_progress``: a function that receives each `slayr_py.study.Phase` of the work.
+        - ``method``, ``chains``, ``warmup``, ``draws``, ``target_acceptance``, ``max_treedepth``, ``ess``, ``retries``,
+          ``pointwise``: options of the fits, see `GaussianProcess.fit`.
+
+    Returns
+    -------
+    Result
+        best_config, best_value (the best observed value, also for a noisy objective), recommended (the evaluated
+        configuration with the best posterior mean), trials, study. If the objective is noisy, the model is fitted once
+        more at the end, and the recommendation is shown before the best value.
+
+    Raises
+    ------
+    SpaceError, DataError
+        For an illegal space, option, history or initial configuration, or if the stored study has another space,
+        seed or direction.
+    StorageError
+        If the storage does not open or fails.
+    ToolchainError
+        If Stan cannot be run here; nothing has been evaluated then.
+    ObjectiveError
+        If ``max_consecutive_failures`` trials fail in a row. Finished evaluations stay in the storage.
+    TypeError
+        For an argument with an unknown name; the message has the nearest one.
+
+    Examples
+    --------
+    >>> from ConfigSpace import ConfigurationSpace
+    >>> space = ConfigurationSpace({"x": (-5.0, 10.0), "y": (0.0, 15.0)})
+    >>> result = minimize(branin, space, budget=30, seed=1)         # doctest: +SKIP
+    >>> result.best_value, result.best_config                       # doctest: +SKIP
+    """
+    check_names(options, signature(minimize).parameters)
+    if not callable(objective):
+        raise DataError(f"the objective must be a function of one configuration, not {objective!r}")
+    budget = check_integer("budget", budget)
+    if timeout is not None and not timeout > 0:
+        raise DataError(f"timeout must be a positive number of seconds, not {timeout!r}")
+    bounds = None if constraints is None else parse_constraints(constraints)
+    if max_consecutive_failures is not None:
+        max_consecutive_failures = check_integer("max_consecutive_failures", max_consecutive_failures)
+    n_parallel = check_integer("n_parallel", n_parallel)
+    if stop is not None and not isinstance(stop, Regret):
+        raise DataError(f"stop must be a stopping rule such as sl.Regret(0.01), not {stop!r:.200}")
+    settings = Settings(objective, budget, bounds, max_consecutive_failures, n_parallel, executor, timeout)
+
+    with quiet_optuna(), translate_storage_errors():
+        study = create_study(
+            space,
+            storage=open_storage(storage, worker=True),
+            study_name=study_name,
+            direction=direction,
+            history=history,
+            **options,
+        )
+        result = Result(study, space_of(study))
+        if started_trials(study) < budget:
+            _run(result, settings, progress, callbacks, stop)
+    return result
+
+
+def _run(
+    result: Result, settings: Settings, progress: bool, callbacks: Sequence[Callback], rule: Regret | None
+) -> None:
+    study = result.study
+    sampler = study.sampler
+    assert isinstance(sampler, StanGPSampler) and isinstance(sampler.strategy, DeclaredSpace)
+    declared = sampler.strategy
+    with active_run(study), ProgressBar(study, settings.budget, progress) as bar:
+        sampler.session.displays.append(bar.phase)
+        bar.announce(_describe_model(study, declared))
+        try:
+            # A space without legal configurations and a missing compiler raise an error before the first evaluation.
+            past = sum(map(is_history, study.get_trials(deepcopy=False)))
+            if settings.budget + past > len(declared.design.with_history(study, declared.bind(study))):
+                declared.prepare()
+            evaluations = TrialEvaluations(study, settings, bar)
+            run_loop(study, evaluations, callbacks, lambda study: _stops(rule, study, bar))
+            if has_recommendation(study):
+                bar.phase(Phase("fitting", None))
+                _show_recommendation(result, bar)
+        finally:
+            sampler.session.displays.remove(bar.phase)
+
+
+def _stops(rule: Regret | None, study: Study, bar: ProgressBar) -> bool:
+    """Return whether the stopping rule holds, also before the first trial of a resumed study; show the estimate."""
+    if rule is None or (estimate := rule.estimate(study)) is None:
+        return False
+    bar.regret(estimate)
+    if estimate.stop:
+        bar.announce(f"stopped after {estimate.observations} observations: {estimate} >= {estimate.target:g}")
+    return estimate.stop
+
+
+def _show_recommendation(result: Result, bar: ProgressBar) -> None:
+    try:
+        bar.recommend(result.recommended)
+    except InferenceError as error:
+        warnings.warn(f"no configuration is recommended: {error}", RuntimeWarning, stacklevel=4)
+
+
+def _describe_model(study: Study, declared: DeclaredSpace) -> str:
+    """Describe the kernel, the reason for choosing it, and a change since the study was started."""
+    record = study_record(study)
+    assert record is not None
+    change = model_difference(record, declared.kernel_record, declared.encoder)
+    return f"kernel: {describe_kernel(declared.kernel_record)}" + (f"; {change}" if change else "")

@@ -1,0 +1,174 @@
+"""Stop a study when little is left to be gained."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+from optuna import Study
+from optuna.trial import FrozenTrial
+from threadpoolctl import threadpool_limits
+
+from slayr_py.acquisition import sample_regret
+from slayr_py.arguments import check_number
+from slayr_py.errors import DataError, InferenceError
+from slayr_py.inference import Posterior
+from slayr_py.space import FloatArray
+from slayr_py.study.declared_space import DeclaredSpace
+from slayr_py.study.sampler import declared_space
+from slayr_py.study.storage.attributes import REGRET_KEY
+from slayr_py.study.storage.trials import Observations
+
+_STREAM = 3  # of the random numbers of a study and a number of observations; 0 to 2 belong to suggestions
+
+
+class RegretEstimate(NamedTuple):
+    """Posterior of the regret of the best configuration so far."""
+
+    incumbent: int
+    """Number of the trial with the best configuration."""
+
+    observations: int
+    """Number of trials that the model was fitted to."""
+
+    epsilon: float
+    """Regret that does not matter, in the objective's units."""
+
+    target: float
+    """Probability at which the study may stop."""
+
+    probability: float
+    """Probability that the regret is below epsilon."""
+
+    mean: float
+    """Posterior mean of the regret, in the objective's units."""
+
+    upper: float
+    """Quantile of the regret with the probability ``target``: an epsilon for which the study could stop now."""
+
+    stop: bool
+    """Whether ``probability`` is at least ``target``."""
+
+    def __str__(self) -> str:
+        """Return the probability: ``P(regret < 0.1) = 0.83``."""
+        return f"P(regret < {self.epsilon:g}) = {self.probability:.2f}"
+
+
+@dataclass(frozen=True)
+class Regret:
+    """Stop when the best value still to be found is close enough to the best one so far.
+
+    The regret is what a perfect optimiser could still gain: the difference between the function at the best evaluated
+    configuration and its optimum. Functions drawn from the posterior give its distribution. The rule stops a study
+    when P(regret < epsilon) is at least ``probability`` (Wilson 2024).
+
+    Parameters
+    ----------
+    epsilon : float
+        Regret that does not matter, in the objective's units.
+    probability : float, default 0.95
+        Wanted probability, in (0, 1).
+
+    Raises
+    ------
+    DataError
+        If an argument is illegal.
+
+    Notes
+    -----
+    Use it as ``minimize(..., stop=Regret(0.01))``, or as a callback of Optuna whose study has a `StanGPSampler` with a
+    space: ``study.optimize(objective, n_trials=100, callbacks=[Regret(0.01)])``. It starts after the initial design.
+    It shares the fit with the next suggestion. Each estimate is stored in the study: see `slayr_py.study.regret_table`.
+    The regret is that of the latent function, without noise, among feasible configurations and those with the values
+    that ``fixed=`` gives. The probability is right if the model is: a function with features that no evaluation
+    has shown can have a larger regret.
+    """
+
+    epsilon: float
+    probability: float = 0.95
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "epsilon", check_number("epsilon", self.epsilon))
+        probability = check_number("probability", self.probability)
+        if not probability < 1:
+            raise DataError(f"probability must be in (0, 1), got {self.probability!r}")
+        object.__setattr__(self, "probability", probability)
+
+    def __call__(self, study: Study, trial: FrozenTrial) -> None:
+        """Stop the study if the rule holds: a callback of Optuna."""
+        estimate = self.estimate(study)
+        if estimate is not None and estimate.stop:
+            study.stop()
+
+    def estimate(self, study: Study) -> RegretEstimate | None:
+        """Estimate the regret of a study and store the estimate.
+
+        Returns
+        -------
+        RegretEstimate or None
+            None before the end of the initial design, without a feasible value, or if Stan fails.
+
+        Raises
+        ------
+        DataError
+            If the study's sampler is not a `StanGPSampler` with a space.
+        ToolchainError
+            If Stan cannot be run here.
+        """
+        declared = declared_space(study)
+        if declared is None:
+            raise DataError(
+                f"the stopping rule needs a model: the sampler of study {study.study_name!r} must be a "
+                f"StanGPSampler(space), not {study.sampler}"
+            )
+        try:
+            sampled = self._sampled(study, declared)
+        except InferenceError:  # the next suggestion meets the same failure and reports it
+            return None
+        if sampled is None:
+            return None
+        observed, row, regret = sampled
+        probability = float(np.mean(regret < self.epsilon))
+        estimate = RegretEstimate(
+            observed.numbers[row],
+            len(observed.numbers),
+            self.epsilon,
+            self.probability,
+            probability,
+            float(regret.mean()),
+            float(np.quantile(regret, self.probability)),
+            probability >= self.probability,
+        )
+        study.set_user_attr(f"{REGRET_KEY}:{max(observed.numbers)}", estimate._asdict())
+        return estimate
+
+    def _sampled(self, study: Study, declared: DeclaredSpace) -> tuple[Observations, int, FloatArray] | None:
+        with declared.next_models(study) as models:
+            if models is None:
+                return None
+            observed, fitted = models
+            row = _incumbent(fitted.posterior, observed, declared)
+            if row is None:
+                return None
+            stream = np.random.SeedSequence([declared.bind(study), max(observed.numbers), _STREAM])
+            # One thread, so that the last bits do not depend on the machine.
+            with threadpool_limits(limits=1, user_api="blas"):
+                conditions = [fit.posterior for fit in fitted.feasibility]
+                incumbent = fitted.posterior.train[[row]]
+                rng = np.random.default_rng(stream)
+                return observed, row, sample_regret(fitted.posterior, incumbent, rng, conditions, declared.fixed)
+
+
+def _incumbent(posterior: Posterior, observed: Observations, declared: DeclaredSpace) -> int | None:
+    """Return the row of the best feasible observation; of a noisy objective, that with the best posterior mean."""
+    usable = observed.feasible.copy()
+    if declared.fixed is not None:
+        usable &= declared.fixed.hold(posterior.train)
+    rows = np.flatnonzero(usable)
+    if not len(rows):
+        return None
+    values = (
+        posterior.predict(posterior.train[rows]).centre_and_spread()[0] if declared.options.noisy else observed.y[rows]
+    )
+    return int(rows[np.argmax(values) if observed.maximize else np.argmin(values)])

@@ -1,0 +1,267 @@
+from __future__ import annotations
+
+import html
+import re
+from collections import Counter
+
+import numpy as np
+import optuna
+import pytest
+from ConfigSpace import ConfigurationSpace
+from testing_reports import IMAGE, SCRIPT, filled, without_stan
+
+import slayr_py as sl
+from slayr_py.errors import DataError, InferenceError, StorageError
+from slayr_py.study import ask, create_study, minimize
+from slayr_py.study.results.report.blocks import Notice
+from slayr_py.study.results.report.page import SECTIONS, render, section, write_report
+from slayr_py.study.results.report.reading import Absent, Reading
+from slayr_py.study.results.report.stopping import stopping
+from slayr_py.study.storage.attributes import FIT_KEY, REGRET_KEY, STUDY_KEY, SUGGESTION_KEY
+
+TITLES = [title for _, title, _ in SECTIONS]
+
+
+def words(page: str) -> str:
+    """Return the visible text of a page."""
+    body = re.sub(r"<(style|script)>.*?</\1>", " ", page, flags=re.DOTALL)
+    return " ".join(html.unescape(re.sub(r"<[^>]+>", " ", body)).split())
+
+
+def errors(page: str) -> list[str]:
+    return [html.unescape(text) for text in re.findall(r'class="notice error"[^>]*>([^<]*)', page)]
+
+
+def part(page: str, key: str) -> str:
+    """Return a section of a page."""
+    return page[page.index(f'<section id="{key}"') :].partition("</section>")[0]
+
+
+def check_structure(page: str) -> None:
+    """Check what holds for every page: all sections, unique identifiers, targets of links, nothing from a network."""
+    assert [html.unescape(title) for title in re.findall(r"<h2[^>]*>([^<]*)", page)] == TITLES
+    ids = Counter(re.findall(r'\sid="([^"]*)"', page))
+    assert [name for name, count in ids.items() if count > 1] == []
+    used = re.findall(r'href="#([^"]*)"', page) + re.findall(r"url\(#([^)]*)\)", page)
+    used += re.findall(r'(?:for|data-table)="([^"]*)"', page)
+    used += " ".join(re.findall(r'aria-labelledby="([^"]*)"', page)).split()
+    assert not set(used) - ids.keys()
+    assert not re.findall(r'(?:src|href)="(?!#|data:)[^"]*"', page) and "http" not in re.sub(r"http-equiv", "", page)
+
+
+def test_an_empty_study_has_a_page_that_says_what_is_missing(plane):
+    page = render(Reading(create_study(plane, study_name="empty", seed=1)))
+    check_structure(page)
+    assert errors(page) == []
+    text = words(page)
+    for missing in (
+        "no trial yet",
+        "No trial has a finite value",
+        "there is no best configuration",
+        "nothing to replay",
+    ):
+        assert missing in text
+    assert words(part(page, "slices")).endswith("No model has been fitted yet: no trial was suggested by one.")
+
+
+def test_a_design_has_trials_and_convergence_but_no_model(plane):
+    study = filled(plane, 2)
+    study.tell(ask(study), state=optuna.trial.TrialState.FAIL)
+    ask(study)
+    page = render(Reading(study))
+    check_structure(page)
+    assert errors(page) == []
+    assert "<svg" in part(page, "convergence") and "<svg" not in part(page, "slices")
+    assert "Still running when this page was written: trial 3." in words(page)
+    assert "2 complete, 1 fail, 1 running" in words(page)
+    for key in ("slices", "maps", "importance", "hyperparameters"):
+        assert "No model has been fitted yet" in part(page, key)
+
+
+def test_a_study_of_another_sampler():
+    study = optuna.create_study(study_name="tpe", direction="maximize")
+    study.optimize(lambda trial: trial.suggest_float("z", 0, 1), n_trials=3)
+    page = render(Reading(study))
+    check_structure(page)
+    assert errors(page) == []
+    assert "the study was not made by slayr_py" in words(page)
+    assert "another sampler" in words(part(page, "slices")) and "<svg" in part(page, "convergence")
+    assert f"{study.best_value:.6g}" in words(part(page, "configurations"))
+
+
+def test_studies_of_several_objectives_are_refused(tmp_path):
+    with pytest.raises(DataError, match="2 objectives"):
+        write_report(optuna.create_study(directions=["minimize", "maximize"]), tmp_path / "r.html")
+
+
+def test_every_section_of_a_modelled_study(hostile_page):
+    page = hostile_page
+    check_structure(page)
+    assert errors(page) == [] and len(page) < 1_500_000
+    for key in ("convergence", "importance", "slices", "maps", "hyperparameters"):
+        assert "<svg" in part(page, key), key
+    assert words(part(page, "convergence")).count("as the model estimates it") == 1
+    assert "bulk ESS 31 < 50 (0.4 s), so a cold start: ok" in words(part(page, "fits"))
+    assert "Suggestions of trial 5 do not come from a fit that passed" in words(part(page, "fits"))
+    assert "3 of 26 trials failed" in words(part(page, "feasibility"))
+    assert "$depth$ is active at some values only" in words(part(page, "slices"))
+    for svg in re.findall(r"<svg.*?</svg>", page, flags=re.DOTALL):
+        assert re.search(r'role="img"', svg) and "<title" in svg and re.search(r"<desc[^>]*>[^<]{20}", svg)
+
+
+def test_names_of_strangers_are_text(hostile_page):
+    page = hostile_page
+    assert page.count("<script") == 1 and "<img" not in page
+    assert page.count(html.escape(SCRIPT)) + page.count(SCRIPT.replace("<", "&lt;").replace(">", "&gt;")) > 10
+    text = words(page)
+    for name in (SCRIPT, IMAGE, "$depth$", "$x^2$", f"memory {SCRIPT}", f"ValueError: {SCRIPT}"):
+        assert name in text
+    assert ">$depth$</text>" in page  # in a figure, and no formula
+
+
+def test_control_characters_are_visible(plane):
+    study = create_study(plane, study_name="a\x1b[2J\u202eb\x00", seed=1)
+    page = render(Reading(study))
+    assert r"a\x1b[2J\u202eb\x00" in page and not set("\x1b\u202e\x00") & set(page)
+
+
+def test_a_failing_section_gives_the_error_and_the_others_are_whole(plane):
+    study = filled(plane, 8)
+
+    calls = []
+
+    def fail():
+        calls.append(1)
+        raise InferenceError("the chains <died>")
+
+    page = render(Reading(study, fit=fail))
+    check_structure(page)
+    assert len(calls) == 1  # a fit that failed is not repeated
+    found = errors(page)
+    assert len(found) >= 4 and all("InferenceError: the chains <died>" in one for one in found)
+    assert "<svg" in part(page, "convergence") and "trials-table" in part(page, "trials")
+
+
+def test_what_a_section_has_before_it_fails_is_kept():
+    def content(reading):
+        yield Notice("first")
+        raise ValueError("second\nline")
+
+    def absent(reading):
+        yield Notice("first")
+        raise Absent("nothing here")
+
+    blocks = section(None, "k", "K", content).blocks
+    assert [block.text for block in blocks] == ["first", "This section is incomplete. ValueError: second line"]
+    assert section(None, "k", "K", absent).blocks == [Notice("first"), Notice("nothing here")]
+
+
+def test_damaged_records_end_in_a_page(plane):
+    study = filled(plane, 6)
+    study.set_user_attr(STUDY_KEY, {"kernel": 3, "space": "?"})
+    for record in ({"phase": "model", "diagnostics": 4, "fit": 5, "stack": 6}, {"phase": "random", "error": SCRIPT}):
+        study.add_trial(optuna.trial.create_trial(value=1.0, user_attrs={SUGGESTION_KEY: record, FIT_KEY: 7}))
+    page = render(Reading(study))
+    check_structure(page)
+    assert errors(page) and "no fit: " in words(part(page, "fits"))
+
+
+def test_the_posterior_is_fitted_once_and_slow_steps_are_announced(plane):
+    study = filled(plane, 10)
+    calls = []
+    steps = []
+    fit = without_stan(study, plane)
+    render(Reading(study, steps.append, lambda: calls.append(1) or fit()))
+    assert len(calls) == 1
+    assert steps[0] == "fitting the model to all finished trials" and len(steps) == len(set(steps)) > 2
+
+
+def test_stacks_have_the_hyperparameters_of_each_kernel(plane):
+    study = filled(plane, 10)
+    fit = without_stan(study, plane, draws=30)
+    page = render(Reading(study, fit=lambda: sl.Posterior.stack([fit(), fit()], [1.0, 0.0])))
+    check_structure(page)
+    assert errors(page) == []
+    text = words(part(page, "hyperparameters"))
+    assert "weight 1.00" in text and "Weight 0: predictions do not use this kernel" in text
+
+
+def test_estimates_of_the_regret_are_drawn(plane):
+    study = filled(plane, 8)
+    assert "has no stopping rule" in section(Reading(study), "stopping", "Stopping", stopping).blocks[0].text
+    for number, probability in ((5, 0.2), (6, 0.6), (7, 0.96)):
+        record = {"incumbent": 3, "observations": number, "epsilon": 0.1, "target": 0.95, "probability": probability}
+        record |= {"mean": 0.5 / number**2, "upper": 3.0 / number, "stop": probability > 0.95}
+        study.set_user_attr(f"{REGRET_KEY}:{number}", record)
+    paragraph, notice, drawings = section(Reading(study), "stopping", "Stopping", stopping).blocks
+    assert "the probability is 0.960" in paragraph.text and "The rule holds" in notice.text
+    assert len(drawings.drawings) == 2 and "0.960 at the end, 0.95 is wanted" in drawings.drawings[0].description
+    study.set_user_attr(f"{REGRET_KEY}:8", {"epsilon": "<b>", "target": None})
+    assert len(section(Reading(study), "stopping", "Stopping", stopping).blocks) == 2
+
+
+def test_point_estimates_are_called_that(plane):
+    study = filled(plane, 8)
+    gp = sl.GaussianProcess(plane, "SE", inducing=6)
+    reading = Reading(study)
+    observed = reading.observed
+    reading.fit = lambda: gp.fit(observed.configs, observed.y, method="map", chains=1)
+    page = render(reading)
+    assert errors(page) == []
+    assert "point estimate: single values without uncertainty" in words(part(page, "hyperparameters"))
+
+
+def test_known_errors_are_error_bars_and_a_column(plane):
+    study = create_study(plane, n_initial=3, seed=1)
+    for value, sd in ((3.0, 0.5), (2.0, None)):
+        sl.study.tell(study, ask(study), value, sd=sd)
+    page = render(Reading(study))
+    assert "one known standard deviation (y_sd) of 1 trials" in words(page)
+    assert ">sd</button>" in page
+
+
+def test_two_hundred_trials_stay_small(plane):
+    study = filled(plane, 200)
+    page = render(Reading(study, fit=without_stan(study, plane)))
+    assert errors(page) == [] and len(page.encode()) < 1_500_000
+
+
+def test_the_file_is_returned_and_an_unwritable_one_is_an_error(plane, tmp_path):
+    study = filled(plane, 2)
+    path = write_report(study, tmp_path / "r.html")
+    assert path.read_text(encoding="utf-8").startswith("<!doctype html>")
+    with pytest.raises(StorageError, match="cannot be written"):
+        write_report(study, tmp_path / "none" / "r.html")
+
+
+@pytest.mark.stan
+def test_report_of_a_result_with_failures_and_constraints(tmp_path):
+    space = ConfigurationSpace({"x": (0.0, 1.0), "k": ["a", "b"]})
+    rng = np.random.default_rng(1)
+
+    def objective(config):
+        if config["x"] > 0.8:
+            raise ValueError("diverged")
+        return (config["x"] - 0.3) ** 2 + 0.01 * rng.standard_normal(), {"memory": config["x"]}
+
+    result = minimize(
+        objective,
+        space,
+        budget=8,
+        n_initial=6,
+        seed=1,
+        progress=False,
+        noisy=True,
+        constraints=["memory <= 0.7"],
+        storage=f"sqlite:///{tmp_path / 'net $HOME.db'}",
+        study_name="n'et",
+        method="map",
+        chains=1,
+    )
+    page = result.report(tmp_path / "r.html").read_text(encoding="utf-8")
+    check_structure(page)
+    assert errors(page) == []
+    assert "success of the evaluation" in words(part(page, "feasibility")) and "<svg" in part(page, "feasibility")
+    code = html.unescape(part(page, "replay"))
+    assert "slayr replay 'sqlite:///" in code and """'--study-name=n'"'"'et'""" in code
+    assert "CmdStan" in part(page, "summary")

@@ -1,0 +1,43 @@
+from __future__ import annotations
+
+from IPython.core.formatters import DisplayFormatter
+from matplotlib.figure import Figure
+
+from slayr_py.study import ask, convergence_figure, create_study
+
+
+def test_convergence_figure_shows_trials_incumbent_design_and_failures(small_study, tmp_path):
+    figure = convergence_figure(small_study)
+    assert isinstance(figure, Figure)
+    (axes,) = figure.axes
+    lines = {line.get_label(): line for line in axes.lines}
+    assert lines["trial"].get_ydata().tolist() == [5.0, 2.0]
+    assert lines["best so far: 2"].get_ydata().tolist() == [5.0, 2.0]
+    assert list(lines["failed"].get_xdata()) == [2]
+    assert axes.patches[0].get_x() == -0.5 and axes.patches[0].get_width() == 3
+    figure.savefig(tmp_path / "convergence.png")
+    assert (tmp_path / "convergence.png").read_bytes().startswith(b"\x89PNG")
+    shown, _ = DisplayFormatter().format(figure)
+    assert shown["image/png"].startswith(b"\x89PNG")  # a notebook shows it
+
+
+def test_incumbent_rises_when_maximising(plane):
+    study = create_study(plane, direction="maximize", n_initial=3, seed=1)
+    for value in (1.0, 3.0, 2.0):
+        study.tell(ask(study), value)
+    lines = {line.get_label(): line for line in convergence_figure(study).axes[0].lines}
+    assert lines["best so far: 3"].get_ydata().tolist() == [1.0, 3.0, 3.0]
+
+
+def test_figure_of_an_empty_study_and_log_scale_of_a_wide_range(plane):
+    study = create_study(plane, n_initial=2, seed=1)
+    assert len(convergence_figure(study).axes[0].lines) == 0
+    for value in (1e-3, 1e6):
+        study.tell(ask(study), value)
+    assert convergence_figure(study).axes[0].get_yscale() == "log"
+
+
+def test_convergence_figure_draws_known_errors(small_study):
+    (axes,) = convergence_figure(small_study, {1: 0.5}).axes
+    (bars,) = axes.collections
+    assert [segment[:, 1].tolist() for segment in bars.get_segments()] == [[5.0, 5.0], [1.5, 2.5]]

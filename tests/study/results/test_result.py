@@ -1,0 +1,68 @@
+from __future__ import annotations
+
+import numpy as np
+import optuna
+import pytest
+from ConfigSpace import Categorical, ConfigurationSpace
+from optuna.distributions import CategoricalDistribution
+from testing_studies import branin
+
+from slayr_py.study import create_study, importance_figure, minimize
+from slayr_py.study.results.result import Result
+
+
+def test_result_reads_the_study(mixed):
+    result = minimize(lambda c: c["rate"], mixed, budget=6, n_initial=6, seed=1, progress=False)
+    table = result.trials
+    assert list(table.columns) == ["number", "value", "state", *(f"params_{name}" for name in mixed)]
+    assert table["number"].tolist() == list(range(6)) and set(table["state"]) == {"COMPLETE"}
+    assert table["value"].dtype == np.float64
+    assert result.best_value == table["value"].min() == result.best_config["rate"]
+    assert isinstance(result.study, optuna.Study)
+    assert (table["params_degree"].notna() == (table["params_kernel"] == "poly")).all()
+    assert f"best_value={result.best_value:.6g}" in repr(result)
+    html = result._repr_html_()
+    assert f"<div>best: {result.best_value:.6g} at " in html and "... 1 more row" in html
+    assert "<div>kernel: " in html and "<th>params_degree</th>" in html
+
+
+def test_best_value_is_the_largest_when_maximising(plane):
+    result = minimize(lambda c: -branin(c), plane, budget=8, n_initial=8, seed=1, direction="maximize", progress=False)
+    assert result.best_value == result.trials["value"].max()
+
+
+def test_the_posterior_of_a_result(plane, quick):
+    result = minimize(branin, plane, budget=5, n_initial=5, seed=1, progress=False, **quick)
+    prediction = result.posterior().predict([result.best_config])
+    assert prediction.mean.shape == (1,) and abs(prediction.mean[0] - result.best_value) < 10
+
+
+@pytest.mark.stan
+def test_the_posterior_of_a_maximised_study_predicts_its_values(plane, quick):
+    options = {"seed": 1, "direction": "maximize", "progress": False, **quick}
+    result = minimize(lambda c: 1000 - branin(c), plane, budget=5, n_initial=5, **options)
+    assert result.posterior().predict([result.best_config]).mean[0] == pytest.approx(result.best_value, abs=10)
+
+
+def test_the_description_for_notebooks_escapes_names_and_levels():
+    space = ConfigurationSpace([Categorical("<b>", ["<script>", "a&b"])])
+    result = Result(create_study(space, study_name="<i>net</i>"), space)
+    assert "<i>" not in result._repr_html_() and "best" not in result._repr_html_()
+    trial = optuna.trial.create_trial(
+        params={"<b>": "<script>"}, distributions={"<b>": CategoricalDistribution(["<script>", "a&b"])}, value=1.0
+    )
+    result.study.add_trial(trial)
+    html = result._repr_html_()
+    assert "<script>" not in html and "<b>" not in html and "&lt;b&gt; = &lt;script&gt;" in html
+
+
+@pytest.mark.stan
+def test_importance_of_a_study_is_that_of_its_posterior(quick):
+    space = ConfigurationSpace({"<$x$>": (0.0, 1.0), "idle": (0.0, 1.0), "act": ["a", "b"]})
+    result = minimize(lambda c: c["<$x$>"] ** 2, space, budget=8, n_initial=8, seed=1, progress=False, **quick)
+    table = result.importance(draws=10, points=64)
+    assert table.index[0] == "<$x$>" and table.loc["<$x$>", "total"] > 0.5
+    assert list(table.columns) == ["first", "first_low", "first_high", "total", "total_low", "total_high"]
+    assert result.importance(draws=10, points=64).equals(table)
+    labels = [text.get_text() for text in importance_figure(table).axes[0].get_yticklabels()]
+    assert labels[0] == r"<\$x\$>"

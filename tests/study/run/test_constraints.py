@@ -1,0 +1,88 @@
+from __future__ import annotations
+
+import optuna
+import pytest
+from ConfigSpace import ConfigurationSpace
+
+import slayr_py as sl
+from slayr_py.errors import NotFiniteError, ObjectiveError
+from slayr_py.study.run.constraints import constraint_values, parse_constraints
+from slayr_py.study.storage.trials import constraint_results, observations
+
+SPACE = ConfigurationSpace({"x": (0.0, 1.0)})
+
+
+def test_bounds_become_excesses():
+    bounds = parse_constraints(["memory <= 8", "top-1 accuracy>=0.9", "a < -1e-3"])
+    assert [bound.name for bound in bounds] == ["memory", "top-1 accuracy", "a"]
+    values = constraint_values({"memory": 9.5, "top-1 accuracy": 0.95, "a": 0}, bounds)
+    assert values == pytest.approx({"memory": 1.5, "top-1 accuracy": -0.05, "a": 0.001})
+    assert constraint_values({"free": -2}, None) == {"free": -2.0}
+
+
+@pytest.mark.parametrize("text", ["memory", "<= 8", "memory <= big", "memory <= inf", "a <= b <= 3", 3, ""])
+def test_other_forms_are_refused(text):
+    with pytest.raises(sl.DataError, match="is not a constraint; write"):
+        parse_constraints([text])
+
+
+def test_a_text_or_two_bounds_on_a_name_are_refused():
+    with pytest.raises(sl.DataError, match="a list of texts"):
+        parse_constraints("memory <= 8")
+    with pytest.raises(sl.DataError, match="two constraints on 'm'"):
+        parse_constraints(["m <= 8", "m >= 2"])
+
+
+@pytest.mark.parametrize(
+    ("reported", "error", "words"),
+    [
+        ({"memry": 1.0}, ObjectiveError, "reported 'memry', which is not a constraint; did you mean 'memory'"),
+        ({}, ObjectiveError, "no value of the constraint 'memory'"),
+        ({"memory": "much"}, ObjectiveError, "is 'much', not a number"),
+        ({"memory": float("nan")}, NotFiniteError, "is nan, not a finite number"),
+    ],
+)
+def test_wrong_reports_fail_the_trial(reported, error, words):
+    with pytest.raises(error, match=words):
+        constraint_values(reported, parse_constraints(["memory <= 8"]))
+
+
+def test_the_best_configuration_violates_no_constraint():
+    def objective(config):
+        return config["x"], {"memory": 10 * config["x"]}
+
+    result = sl.minimize(objective, SPACE, budget=4, n_initial=4, seed=1, progress=False, constraints=["memory >= 4"])
+    stored = [trial.constraints["memory"] for trial in result.study.trials]
+    assert stored == pytest.approx([4 - 10 * trial.params["x"] for trial in result.study.trials])
+    feasible = [trial.params["x"] for trial in result.study.trials if trial.params["x"] >= 0.4]
+    assert result.best_value == min(feasible) and result.best_config["x"] == min(feasible)
+    observed = observations(result.study, SPACE)
+    assert observed.feasible.tolist() == [value <= 0 for value in stored] and observed.best == min(feasible)
+    assert constraint_results(result.study, SPACE)["memory"].values.tolist() == stored
+
+
+def test_without_a_feasible_trial_there_is_no_best_configuration():
+    result = sl.minimize(lambda c: (c["x"], {"c": 1.0}), SPACE, budget=2, n_initial=2, seed=1, progress=False)
+    with pytest.raises(sl.DataError, match="no feasible trial"):
+        _ = result.best_config
+    assert "no feasible trial" in repr(result)
+
+
+@pytest.mark.stan
+def test_suggestions_keep_the_constraints_of_an_optuna_study():
+    """Optuna's own way to report constraints; the optimum without them is at x = 0."""
+
+    def objective(trial):
+        x = trial.suggest_float("x", 0, 1)
+        trial.set_constraint("right", 0.6 - x)
+        return x**2
+
+    sampler = sl.study.StanGPSampler(SPACE, n_initial=4, seed=1)
+    study = optuna.create_study(sampler=sampler)
+    study.optimize(objective, n_trials=12)
+    suggested = [trial for trial in study.trials[4:]]
+    # Without the constraint all of them would be at x = 0.
+    assert sum(trial.params["x"] >= 0.55 for trial in suggested) >= 6
+    assert study.best_trial.params["x"] == pytest.approx(0.6, abs=0.02)
+    record = suggested[-1].user_attrs["slayr:suggestion"]
+    assert set(record["conditions"]) == {"constraint right"} and 0 < record["feasible"] <= 1

@@ -1,0 +1,188 @@
+"""Past experiments as trials of a study."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import optuna
+import pandas as pd
+import pytest
+from ConfigSpace import Categorical, ConfigurationSpace, EqualsCondition, Float
+from testing_studies import branin, suggestion
+
+from slayr_py.errors import DataError, SpaceError
+from slayr_py.inference import GaussianProcess
+from slayr_py.space import Encoder
+from slayr_py.study import ask, create_study, minimize, tell
+from slayr_py.study.run.history import read_history
+
+PAST = [({"x": 1.0, "y": 2.0}, 20.0), ({"x": 3.0, "y": 2.5}, 1.5)]
+MIXED = {"kernel": "rbf", "rate": 0.1, "size": "s", "flag": True}
+
+
+def states(study):
+    return [trial.state.name for trial in study.trials]
+
+
+def test_past_experiments_are_trials_outside_the_budget(plane):
+    calls = []
+    result = minimize(
+        lambda c: calls.append(c) or 50.0, plane, budget=3, n_initial=5, seed=1, progress=False, history=PAST
+    )
+    assert len(calls) == 3 and len(result.trials) == 5
+    assert [trial.params for trial in result.study.trials[:2]] == [config for config, _ in PAST]
+    assert suggestion(result.study.trials[0])["phase"] == "history"
+    assert result.best_value == 1.5 and result.best_config == PAST[1][0]
+
+
+@pytest.mark.stan
+def test_each_past_experiment_replaces_a_point_of_the_design(plane, quick):
+    study = create_study(plane, n_initial=3, seed=1, history=PAST, **quick)
+    for _ in range(2):
+        tell(study, ask(study), 5.0)
+    plain = create_study(plane, n_initial=3, seed=1)
+    design = [ask(plain).params for _ in range(3)]
+    assert study.trials[2].params == design[2] and suggestion(study.trials[2])["phase"] == "initial"
+    assert suggestion(study.trials[3])["phase"] == "model" and suggestion(study.trials[3])["observations"] == 3
+
+
+@pytest.mark.stan
+def test_enough_past_experiments_replace_the_design(plane, quick, monkeypatch):
+    prepared = []
+    fit = GaussianProcess.prepare
+    monkeypatch.setattr(GaussianProcess, "prepare", lambda *a: prepared.append(1) or fit(*a))
+    options = {"budget": 1, "n_initial": 2, "seed": 1, "progress": False, **quick}
+    result = minimize(branin, plane, history=PAST, **options)
+    assert suggestion(result.study.trials[2])["phase"] == "model" and prepared
+
+
+def test_configurations_of_the_user_are_all_evaluated(plane):
+    initial = [{"x": x, "y": 1.0} for x in (4.0, 5.0, 6.0)]
+    study = create_study(plane, seed=1, initial_configs=initial, history=PAST)
+    assert [ask(study).params for _ in range(3)] == initial
+
+
+@pytest.mark.parametrize("noisy", [False, True])
+def test_a_resumed_call_adds_nothing_twice(plane, tmp_path, noisy):
+    url = f"sqlite:///{tmp_path / 'study.db'}"
+    arguments = {"n_initial": 20, "seed": 1, "storage": url, "study_name": "s", "progress": False, "noisy": noisy}
+    past = [*PAST, PAST[0], ({"x": 0.1 + 0.2, "y": math.pi}, None)]
+    for budget in (2, 3):
+        result = minimize(branin, plane, budget=budget, history=past, **arguments)
+    assert states(result.study) == ["COMPLETE"] * 3 + ["FAIL"] + ["COMPLETE"] * 3
+    more = minimize(branin, plane, budget=3, history=[*past, PAST[1]], **arguments)
+    assert len(more.trials) == 8  # a repeated evaluation is another experiment
+    again = minimize(branin, plane, budget=3, history=more.trials, **arguments)
+    assert len(again.trials) == 8  # its own trials are already there
+
+
+def test_an_infinite_trial_is_not_added_again_to_its_own_study(plane):
+    storage = optuna.storages.InMemoryStorage()
+    study = create_study(plane, storage=storage, study_name="s")
+    tell(study, ask(study), math.inf)
+    table = study.trials_dataframe()
+    assert len(create_study(plane, storage=storage, study_name="s", history=table).trials) == 1
+
+
+def test_a_result_is_a_legal_history(mixed):
+    def objective(config):
+        if config["size"] == "m":
+            raise ValueError("no answer")
+        return config["rate"]
+
+    first = minimize(objective, mixed, budget=12, n_initial=12, seed=1, progress=False)
+    assert set(first.trials["state"]) == {"COMPLETE", "FAIL"}
+    tables = {
+        "own": first.trials,
+        "optuna": first.study.trials_dataframe(),
+        "bare": first.trials.rename(columns=lambda name: name.removeprefix("params_")),
+    }
+    for table in tables.values():
+        study = create_study(mixed, history=table)
+        assert [trial.params for trial in study.trials] == [trial.params for trial in first.study.trials]
+        assert [trial.value for trial in study.trials] == [trial.value for trial in first.study.trials]
+        assert states(study) == states(first.study)
+
+
+def test_a_result_survives_a_csv_file(mixed, tmp_path):
+    first = minimize(lambda c: c["rate"], mixed, budget=6, n_initial=6, seed=1, progress=False)
+    first.trials.to_csv(tmp_path / "runs.csv")
+    study = create_study(mixed, history=pd.read_csv(tmp_path / "runs.csv"))
+    assert [trial.params for trial in study.trials] == [trial.params for trial in first.study.trials]
+
+
+def test_unfinished_trials_and_failures_without_parameters_are_omitted(small_study, plane):
+    table = small_study.trials_dataframe()
+    assert states(create_study(plane, history=table)) == ["COMPLETE", "COMPLETE", "FAIL"]
+    nothing = pd.DataFrame(
+        {"x": [np.nan, 1.0], "y": [np.nan, 2.0], "value": [np.nan, 1.0], "state": ["FAIL", "COMPLETE"]}
+    )
+    assert len(create_study(plane, history=nothing).trials) == 1
+
+
+@pytest.mark.parametrize("value", [None, math.nan, math.inf, np.float32("nan"), pd.NA])
+def test_a_missing_or_infinite_value_is_a_failure(plane, value):
+    assert states(create_study(plane, history=[({"x": 1.0, "y": 2.0}, value)])) == ["FAIL"]
+
+
+def test_parameters_called_like_other_columns():
+    space = ConfigurationSpace({"value": (0.0, 1.0), "number": (0.0, 1.0), "state": ["on", "off"]})
+    first = minimize(lambda c: c["value"], space, budget=3, n_initial=3, seed=1, progress=False)
+    study = create_study(space, history=first.trials)
+    assert [trial.params for trial in study.trials] == [trial.params for trial in first.study.trials]
+    bare = first.trials[["value", "params_value"]].assign(
+        number=first.trials["params_number"], state=first.trials["params_state"]
+    )
+    assert [trial.params for trial in create_study(space, history=bare).trials] == [t.params for t in study.trials]
+
+
+def test_none_may_be_a_level_of_a_conditional_parameter():
+    space = ConfigurationSpace()
+    cut = Categorical("cut", [True, False])
+    limit = Categorical("limit", [None, 1, 2])
+    space.add(cut, limit, Float("x", (0.0, 1.0)))
+    space.add(EqualsCondition(limit, cut, True))
+    table = pd.DataFrame({"cut": [True, True, False], "limit": [None, 2, None], "x": 0.5, "value": [1, 2, 3]})
+    found = [params for params, _ in read_history(table, Encoder(space))]
+    assert [params.get("limit", "inactive") for params in found] == [None, 2, "inactive"]
+
+
+@pytest.mark.parametrize(
+    ("history", "error", "words"),
+    [
+        (
+            [({"x": 1.0, "y": 2.0}, 1.0), ({"x": 99.0, "y": 2.0}, 1.0)],
+            SpaceError,
+            "history row 1: parameter 'x' is a n",
+        ),
+        ([({"x": 1.0}, 1.0)], SpaceError, "history row 0: parameter 'y' has no value"),
+        ([({"x": 1.0, "z": 2.0}, 1.0)], SpaceError, "history row 0: there is no parameter 'z'"),
+        ([({"x": 1.0, "y": 2.0}, "bad")], DataError, "history row 0: the value must be a number, or NaN .* got 'bad'"),
+        ([({"x": 1.0, "y": 2.0}, True)], DataError, "history row 0: the value must be a number"),
+        ([{"x": 1.0, "y": 2.0}], DataError, "history row 0: expected a pair"),
+        ({"x": 1.0}, DataError, "history must be a DataFrame or a sequence of .config, value., got {'x': 1.0}"),
+        ("runs.csv", DataError, "history must be a DataFrame or a sequence"),
+        (pd.DataFrame({"x": [1.0], "y": [1.0]}), DataError, "history has no column 'value'; its columns: x, y"),
+        (pd.DataFrame({"x": [1.0], "y": [1.0], "valu": [1.0]}), DataError, "column 'valu', .*; did you mean 'value'"),
+        (pd.DataFrame({"x": [1.0], "params_x": [1.0], "value": [1.0]}), DataError, "two columns for 'x'"),
+        (pd.DataFrame({"x": [99.0], "y": [1.0], "value": 1.0}, index=["run7"]), SpaceError, "history row run7: param"),
+    ],
+)
+def test_illegal_histories_are_refused_before_the_study_is_created(plane, tmp_path, history, error, words):
+    url = f"sqlite:///{tmp_path / 'study.db'}"
+    with pytest.raises(error, match=words):
+        create_study(plane, history=history, storage=url)
+    assert not (tmp_path / "study.db").exists()
+
+
+def test_a_value_of_an_inactive_parameter_is_refused(mixed):
+    with pytest.raises(SpaceError, match="history row 0: parameter 'degree' has a value although it is inactive"):
+        create_study(mixed, history=[({**MIXED, "degree": 3}, 1.0)])
+    assert states(create_study(mixed, history=[({**MIXED, "degree": None}, 1.0)])) == ["COMPLETE"]
+
+
+def test_a_maximised_history_is_in_the_users_direction(plane):
+    result = minimize(branin, plane, budget=1, n_initial=3, direction="maximize", progress=False, history=PAST)
+    assert result.best_value >= 20.0
+    assert isinstance(result.study, optuna.Study)

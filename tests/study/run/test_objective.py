@@ -1,0 +1,59 @@
+from __future__ import annotations
+
+import numpy as np
+import optuna
+import pytest
+
+from slayr_py.errors import NotFiniteError, ObjectiveError
+from slayr_py.study.run.objective import as_value, evaluate
+
+
+@pytest.mark.parametrize("answer", [1, 1.5, np.float32(1.5), np.int64(2), np.array(1.5), np.float64(-3)])
+def test_numbers_of_any_library_are_values(answer):
+    value = as_value(answer)
+    assert type(value) is float and value == float(answer)
+
+
+@pytest.mark.parametrize(
+    ("answer", "words"),
+    [
+        (None, "return statement"),
+        ("0.3", "str '0.3'"),
+        (True, "bool"),
+        ([1.0], "list"),
+        (np.array([1.0]), r"shape \(1,\)"),
+        (np.zeros((2, 3)), r"shape \(2, 3\)"),
+        (1 + 2j, "complex"),
+        (np.datetime64("2020-01-01"), "datetime"),
+    ],
+)
+def test_anything_else_is_named(answer, words):
+    with pytest.raises(ObjectiveError, match=words) as caught:
+        as_value(answer)
+    assert not isinstance(caught.value, NotFiniteError)
+
+
+@pytest.mark.parametrize("answer", [float("nan"), np.inf, -np.inf, np.float32("nan")])
+def test_values_that_are_not_finite_are_a_kind_of_their_own(answer):
+    with pytest.raises(NotFiniteError, match="not a finite number"):
+        as_value(answer)
+
+
+def test_an_error_of_the_objective_is_the_cause():
+    def objective(config):
+        raise KeyError("lr")
+
+    with pytest.raises(ObjectiveError, match="raised KeyError: 'lr'") as caught:
+        evaluate(objective, {})
+    assert isinstance(caught.value.__cause__, KeyError)
+
+
+def test_the_objective_gets_a_copy_and_may_prune():
+    config = {"x": 1.0}
+    assert evaluate(lambda c: c.pop("x"), config) == (1.0, {}) and config == {"x": 1.0}
+
+    def prune(config):
+        raise optuna.TrialPruned
+
+    with pytest.raises(optuna.TrialPruned):
+        evaluate(prune, config)

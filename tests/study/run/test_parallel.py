@@ -1,0 +1,150 @@
+"""Evaluations on executors."""
+
+from __future__ import annotations
+
+import threading
+import time
+import warnings
+from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
+
+import optuna
+import pytest
+from ConfigSpace import ConfigurationSpace
+
+import slayr_py as sl
+from slayr_py.study.storage.attributes import VALUE_KEY
+
+SPACE = ConfigurationSpace({"x": (0.0, 1.0), "y": (0.0, 1.0)})
+
+
+def bowl(config):
+    return (config["x"] - 0.3) ** 2 + config["y"]
+
+
+def broken(config):
+    raise ValueError("no disk")
+
+
+def limited(config):
+    return bowl(config), {"x": 0.5 - config["x"]}
+
+
+def run(objective=bowl, budget=8, **options):
+    options = {"n_initial": 8, "seed": 1, "progress": False, **options}
+    return sl.minimize(objective, SPACE, budget, **options)
+
+
+@pytest.mark.stan
+def test_evaluations_run_side_by_side(quick):
+    together = threading.Barrier(3, timeout=60)
+    most = []
+
+    def objective(config):
+        together.wait()  # returns once three evaluations have started
+        most.append(threading.active_count())
+        return bowl(config)
+
+    seen = []
+    callbacks = [lambda study, trial: seen.append(trial.number)]
+    result = run(objective, 9, n_initial=4, n_parallel=3, callbacks=callbacks, **quick)
+    assert result.trials["state"].tolist() == ["COMPLETE"] * 9 and sorted(seen) == list(range(9))
+    points = result.trials[["params_x", "params_y"]].to_numpy()
+    assert len(set(map(tuple, points.round(4)))) == 9
+
+
+def test_processes_evaluate_picklable_objectives():
+    with ProcessPoolExecutor(2) as pool:
+        result = run(limited, executor=pool, n_parallel=2)
+    assert result.best_config["x"] >= 0.5
+    assert all(set(trial.constraints) == {"x"} for trial in result.study.trials)
+
+
+@pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::ResourceWarning", "ignore::UserWarning")
+def test_a_dask_cluster_is_an_executor():
+    distributed = pytest.importorskip("distributed")
+    local = {"n_workers": 1, "threads_per_worker": 2, "processes": False, "dashboard_address": None}
+    with distributed.LocalCluster(**local) as cluster, distributed.Client(cluster) as client:
+        result = run(executor=client.get_executor(), n_parallel=2)
+    assert result.trials["state"].tolist() == ["COMPLETE"] * 8
+
+
+def test_repeated_failures_stop_all_evaluations():
+    with pytest.raises(sl.ObjectiveError, match="3 trials in a row failed.*no disk"):
+        run(broken, budget=20, n_initial=20, n_parallel=2)
+
+
+def test_a_callback_stops_the_study():
+    def enough(study, trial):
+        if trial.number >= 2:
+            study.stop()
+
+    result = run(budget=20, n_initial=20, n_parallel=2, callbacks=[enough])
+    assert 3 <= len(result.trials) <= 5
+
+
+def test_a_timeout_ends_the_study():
+    def slow(config):
+        time.sleep(0.2)
+        return bowl(config)
+
+    assert 2 <= len(run(slow, budget=50, n_initial=50, n_parallel=2, timeout=0.5).trials) < 50
+
+
+def test_an_executor_that_fails_leaves_its_trials_to_the_next_run(tmp_path):
+    url = f"sqlite:///{tmp_path / 'study.db'}"
+    with ProcessPoolExecutor(1) as pool, pytest.raises(sl.ObjectiveError, match="the executor failed at trial 0"):
+        run(lambda config: 1.0, storage=url, study_name="s", executor=pool)
+    result = run(storage=url, study_name="s", n_parallel=2)
+    assert result.trials["state"].tolist() == ["COMPLETE"] * 8
+
+
+def test_an_interrupt_keeps_what_was_evaluated(tmp_path):
+    url = f"sqlite:///{tmp_path / 'study.db'}"
+    interrupt = {"storage": url, "study_name": "s", "n_parallel": 2}
+
+    def stopped(study, trial):
+        if trial.number == 3:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        run(callbacks=[stopped], **interrupt)
+    states = [trial.state.name for trial in optuna.load_study(study_name="s", storage=url).trials]
+    assert states.count("COMPLETE") >= 3 and "FAIL" not in states
+    assert run(**interrupt).trials["state"].tolist() == ["COMPLETE"] * 8
+
+
+def test_a_value_of_a_killed_process_is_not_evaluated_again(tmp_path):
+    url = f"sqlite:///{tmp_path / 'study.db'}"
+    run(budget=2, storage=url, study_name="s")
+    study = sl.study.create_study(SPACE, storage=url, study_name="s", n_initial=8, seed=1)
+    trial = sl.study.ask(study)
+    trial.set_user_attr(VALUE_KEY, 7.0)
+    trial.set_user_attr("slayr:worker", "")  # abandoned
+    calls = []
+
+    def counted(config):
+        calls.append(config)
+        return bowl(config)
+
+    result = run(counted, budget=4, storage=url, study_name="s", n_parallel=2)
+    assert result.trials["value"][2] == 7.0 and len(calls) == 1
+
+
+def test_illegal_numbers_of_evaluations():
+    with pytest.raises(sl.DataError, match="n_parallel"):
+        run(n_parallel=0)
+
+
+def test_threads_are_the_default_executor(monkeypatch):
+    made = []
+
+    class Counted(ThreadPoolExecutor):
+        def __init__(self, n):
+            made.append(n)
+            super().__init__(n)
+
+    monkeypatch.setattr("slayr_py.study.run.evaluation.ThreadPoolExecutor", Counted)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        run(budget=3, n_parallel=3)
+    assert made == [3]

@@ -1,0 +1,41 @@
+from __future__ import annotations
+
+import io
+from contextlib import redirect_stderr
+
+import pytest
+from testing_studies import branin
+
+from slayr_py.study import minimize
+from slayr_py.study.proposal import Phase
+from slayr_py.study.run.progress import ProgressBar, describe_diagnostics
+
+
+def test_describe_diagnostics():
+    numbers = {"rhat_max": 1.0123, "ess_bulk_min": 411.7, "divergences": 0}
+    assert describe_diagnostics(numbers | {"ok": True}) == "rhat 1.01 ess 412 div 0"
+    assert describe_diagnostics(numbers | {"ok": False}) == "rhat 1.01 ess 412 div 0, fit doubtful"
+    assert describe_diagnostics({"pareto_k": 0.55, "ess_bulk_min": 60.0, "ok": True}) == "k-hat 0.55 ess 60"
+    assert describe_diagnostics({"rhat_max": None, "ok": True}) == "fit ok"
+    assert describe_diagnostics({"ok": False}) == "fit doubtful"
+
+
+def test_bar_shows_failed_diagnostics(small_study, capsys):
+    with ProgressBar(small_study, budget=5, enabled=True) as bar:
+        bar.phase(Phase("maximising", 3, {"rhat_max": 1.31, "ess_bulk_min": 31.0, "divergences": 0, "ok": False}))
+    assert "rhat 1.31 ess 31 div 0, fit doubtful" in capsys.readouterr().err
+
+
+@pytest.mark.stan
+def test_bar_shows_phases_and_diagnostics(plane):
+    drawn = io.StringIO()
+    with redirect_stderr(drawn):
+        minimize(branin, plane, budget=5, n_initial=4, seed=1, method="nuts", chains=2, warmup=100, draws=100)
+    text = drawn.getvalue()
+    assert text.count("kernel: Matérn kernel (p = 2), chosen because all parameters are real\n") == 1
+    for words in ("compiling", "evaluating", "fitting", "maximising", "5/5", "best ", "rhat ", "ess ", "div ", "done"):
+        assert words in text
+    drawn = io.StringIO()
+    with redirect_stderr(drawn):
+        minimize(branin, plane, budget=2, n_initial=2, progress=False)
+    assert drawn.getvalue() == ""

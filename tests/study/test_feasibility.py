@@ -1,0 +1,178 @@
+"""What the loop learns from failures, and how often it fits."""
+
+from __future__ import annotations
+
+import math
+import pickle
+
+import numpy as np
+import pytest
+from ConfigSpace import ConfigurationSpace
+from optuna.trial import TrialState
+
+import slayr_py as sl
+from slayr_py.inference import GaussianProcess
+from slayr_py.study import ask, config_of, create_study, tell
+from slayr_py.study.feasibility import bilog
+from slayr_py.study.fit_cache import FitCache
+from slayr_py.study.storage.trials import outcomes
+
+SPACE = ConfigurationSpace({"x": (0.0, 1.0), "y": (0.0, 1.0)})
+
+
+def bordered(config):
+    """The optimum without failures, (0.7, 0.6), fails; the best success is at (0.6, 0.5), with value 0.02."""
+    x = config["x"]
+    y = config["y"]
+    return math.nan if x + y > 1.1 else (x - 0.7) ** 2 + (y - 0.6) ** 2
+
+
+@pytest.mark.stan
+@pytest.mark.slow
+def test_failures_are_learnt():
+    result = sl.minimize(bordered, SPACE, budget=24, seed=3, progress=False)
+    model = [t for t in result.study.trials if t.user_attrs["slayr:suggestion"]["phase"] == "model"]
+    failed = sum(trial.state.name == "FAIL" for trial in model)
+    assert failed <= len(model) // 2
+    assert result.best_value < 0.03
+    records = [trial.user_attrs["slayr:suggestion"] for trial in model]
+    checked = [record["conditions"]["success"]["diagnostics"]["ok"] for record in records if "conditions" in record]
+    assert len(checked) > 10 and all(checked)
+    assert sl.study.suggestion_table(result.study)["feasible"].notna().sum() == len(checked)
+
+
+@pytest.mark.stan
+def test_an_objective_that_raises_in_a_region_does_not_end_the_study(quick):
+    def objective(config):
+        if config["x"] > 0.3:
+            raise ValueError("out of memory")
+        return config["x"] + config["y"]
+
+    result = sl.minimize(objective, SPACE, budget=14, n_initial=4, seed=1, progress=False, **quick)
+    suggested = result.trials[4:]
+    assert (suggested["state"] == "COMPLETE").mean() > 0.5
+
+
+@pytest.mark.stan
+def test_ignored_failures_are_only_not_repeated(quick):
+    result = sl.minimize(bordered, SPACE, budget=9, n_initial=5, seed=1, progress=False, failures="ignore", **quick)
+    records = [trial.user_attrs["slayr:suggestion"] for trial in result.study.trials]
+    assert not any("conditions" in record for record in records)
+    with pytest.raises(sl.DataError, match="unknown failures 'lern'.*learn"):
+        sl.minimize(bordered, SPACE, failures="lern")
+
+
+@pytest.mark.stan
+def test_nothing_is_suggested_next_to_an_evaluated_configuration(quick):
+    """The optimum is in a corner, to which every suggestion would go."""
+    result = sl.minimize(lambda c: c["x"] + c["y"], SPACE, budget=16, n_initial=4, seed=1, progress=False, **quick)
+    points = result.trials[["params_x", "params_y"]].to_numpy()
+    apart = np.abs(points[:, None] - points[None]).max(axis=2)[np.triu_indices(16, 1)]
+    assert apart.min() > 1e-4
+
+
+@pytest.mark.stan
+def test_suggestions_from_the_same_trials_share_a_fit(quick, monkeypatch):
+    fit = GaussianProcess.fit
+    fits = []
+
+    def counted(gp, *arguments, **options):
+        fits.append(gp.model.likelihood)
+        return fit(gp, *arguments, **options)
+
+    monkeypatch.setattr(GaussianProcess, "fit", counted)
+    study = create_study(SPACE, n_initial=5, seed=1, **quick)
+    for _ in range(5):
+        trial = ask(study)
+        value = bordered(config_of(trial))
+        tell(study, trial, value if math.isfinite(value) else None, None if math.isfinite(value) else TrialState.FAIL)
+    batch = study.sampler.ask_batch(study, 4)
+    assert sorted(fits) == ["gaussian", "probit"]
+    points = np.array([[trial.params["x"], trial.params["y"]] for trial in batch])
+    assert np.abs(points[:, None] - points[None]).max(axis=2)[np.triu_indices(4, 1)].min() > 1e-3
+    tell(study, batch[0], 0.5)
+    ask(study)
+    assert len(fits) == 4
+
+
+@pytest.mark.stan
+def test_a_fit_to_the_same_trials_is_the_same_in_another_process(tmp_path):
+    """A resumed batch makes the same suggestions as an uninterrupted one."""
+    options = {"n_initial": 4, "seed": 1, "chains": 2, "warmup": 100, "draws": 40, "ess": 20}
+
+    def started(name):
+        study = create_study(SPACE, storage=f"sqlite:///{tmp_path / name}", study_name="s", **options)
+        for _ in range(5):
+            trial = ask(study)
+            tell(study, trial, config_of(trial)["x"] ** 2)
+        return study
+
+    whole = started("a.db")
+    wanted = [config_of(trial) for trial in whole.sampler.ask_batch(whole, 3)]
+    first = started("b.db")
+    found = [config_of(ask(first))]
+    again = create_study(SPACE, storage=f"sqlite:///{tmp_path / 'b.db'}", study_name="s", **options)
+    found += [config_of(trial) for trial in again.sampler.ask_batch(again, 2)]
+    assert found == wanted
+    hashes = [trial.user_attrs["slayr:fit"]["draws_sha256"] for trial in again.trials[5:]]
+    assert len(set(hashes)) == 1
+    assert sum("slayr:start" in trial.user_attrs for trial in again.trials[5:]) == 1
+
+
+def test_outcomes_of_trials():
+    study = create_study(SPACE, n_initial=8, seed=1)
+    for number in range(5):
+        trial = ask(study)
+        if number == 2:
+            trial.set_user_attr("slayr:failure", "KeyboardInterrupt")
+        if number == 3:
+            tell(study, trial, state=TrialState.PRUNED)
+        else:
+            tell(study, trial, 1.0 if number in (0, 4) else None, None if number in (0, 4) else TrialState.FAIL)
+    study.enqueue_trial({"x": 7.0})
+    with pytest.raises(sl.EnqueuedError, match="outside its range"):
+        ask(study)  # this trial fails, and its suggestion is never evaluated
+    found = outcomes(study, SPACE)
+    assert found.numbers == [0, 1, 4] and found.values.tolist() == [1.0, 0.0, 1.0]
+
+
+def test_a_copy_of_the_cache_is_empty():
+    cache = FitCache()
+    cache.get("key", lambda: "posterior")
+    assert cache.get("key", lambda: "another") == "posterior"
+    assert pickle.loads(pickle.dumps(cache)).get("key", lambda: "another") == "another"
+    for i in range(40):
+        cache.get(i, lambda: "other")
+    assert cache.get("key", lambda: "again") == "again"
+
+
+@pytest.mark.parametrize("sd", [-1.0, float("nan"), "large", True])
+def test_an_illegal_error_is_refused(sd):
+    study = create_study(SPACE, n_initial=4, seed=1)
+    trial = ask(study)
+    with pytest.raises(sl.DataError, match="standard deviation of an error"):
+        tell(study, trial, 1.0, sd=sd)
+
+
+@pytest.mark.stan
+def test_known_errors_of_values_are_fitted(quick):
+    study = create_study(SPACE, n_initial=4, seed=1, **quick)
+    for number in range(4):
+        trial = ask(study)
+        tell(study, trial, float(number), sd=0.5 * number)
+    posterior = study.sampler.fit(study)
+    np.testing.assert_allclose(posterior.data["y_sd"] * posterior.y_sd, [0, 0.5, 1.0, 1.5], rtol=1e-12)
+
+    trial = ask(study)
+    trial.set_user_attr("y_sd", "large")
+    tell(study, trial, 1.0)
+    with pytest.raises(sl.DataError, match="trial 4 has the user attribute 'y_sd' = 'large'"):
+        study.sampler.fit(study)
+
+
+def test_compressed_constraints_keep_their_signs_and_order():
+    values = np.array([-3.0, -0.1, 0.0, 0.2, 5.0, 900.0])
+    compressed = bilog(values)
+    assert np.array_equal(np.sign(compressed), np.sign(values)) and np.all(np.diff(compressed) > 0)
+    np.testing.assert_allclose(bilog(1e6 * values), compressed, rtol=1e-12)
+    assert bilog(np.zeros(3)).tolist() == [0, 0, 0]
