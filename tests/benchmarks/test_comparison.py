@@ -1,4 +1,4 @@
-"""The comparison page names versions, and has the numbers of the benchmarks."""
+"""The comparison page names versions, has a cell for every tool and feature, and the numbers of the benchmarks."""
 
 from __future__ import annotations
 

@@ -23,20 +23,9 @@ def test_splits():
     assert train.max() < test.min() and len(test) == 20
 
 
-def test_missing_folder():
-    with pytest.raises(SystemExit, match="--data"):
-        regression.load("protein", None)
-
-
 def test_folds_of_cks():
     rows = [cks.fold_rows(167, fold) for fold in range(10)]
     assert [len(test) for _, test in rows] == [16] * 9 + [23]
     assert np.array_equal(np.concatenate([test for _, test in rows]), np.arange(167))
     assert sorted(cks.matlab_order(167)) == list(range(167))
     assert np.random.RandomState(5489).random_sample() == pytest.approx(0.8147, abs=1e-4)  # rand of a new MATLAB
-
-
-def test_codings_of_servo(folder):
-    integers, categories = (cks.load("servo", folder, coding) for coding in ("integers", "categories"))
-    assert integers.inputs["motor"].dtype == np.float64 and set(categories.inputs["motor"]) == {"A", "B"}
-    assert (integers.y.mean(), integers.y.std(ddof=1)) == pytest.approx((0, 1))
