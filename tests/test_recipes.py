@@ -272,7 +272,7 @@ def test_average_several_kernels(names):
 def test_fit_many_rows(names):
     truth = 0.1 + (np.arange(1, 7) - 4) ** 2 / 50
     assert names["prediction"].mean == pytest.approx(truth, abs=0.005)
-    assert len(names["posterior"].inducing) == 25
+    assert len(names["posterior"].support) == 25
 
 
 @recipe("Learn a kernel from related data")

@@ -205,6 +205,11 @@ class Posterior:
         return self.parts[0].train
 
     @property
+    def support(self) -> Encoded:
+        """The points in the factors of a single fit: the observed configurations, or the inducing points."""
+        return self.only("single support").factorisation.support
+
+    @property
     def encoder(self) -> Encoder:
         """Encoder of the space."""
         return self.parts[0].model.encoder
