@@ -18,7 +18,7 @@ from slayr_py.space import Encoder
 @pytest.fixture(params=sorted(CASES))
 def model(request):
     kernel, space = CASES[request.param]
-    return sl.GaussianProcess(Encoder(space), kernel)
+    return sl.GaussianProcess(Encoder(space), kernel).model
 
 
 def entries(model, n=4, m=2):

@@ -245,7 +245,10 @@ def test_density_in_generated_quantities_is_that_of_the_model(name, likelihood):
     points = np.random.default_rng(3).normal(size=(3, case.n_coordinates))
     value, _ = case.stan_log_density(points)
     output = generate(case.program, case.data | {"want_density": 1}, case.frame(points), seed=1)
-    np.testing.assert_allclose(np.diff(output["log_density.1"]), np.diff(value), rtol=1e-9, atol=1e-9)
+    # Newton's method stops when the value changes by less than 1e-14: the mode is then known to the square root, 1e-7,
+    # and so is the determinant in Laplace's approximation.
+    tolerance = 1e-7 if "probit" in name else 1e-9
+    np.testing.assert_allclose(np.diff(output["log_density.1"]), np.diff(value), rtol=tolerance, atol=tolerance)
 
 
 @pytest.mark.parametrize("name", ["matern-plain", "hierarchical-se-sum", "fm-laplacian"])

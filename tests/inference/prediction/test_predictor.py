@@ -8,6 +8,7 @@ import pytest
 from ConfigSpace import ConfigurationSpace
 
 import slayr_py as sl
+from slayr_py.inference.model import NOISE_FLOOR
 from slayr_py.inference.modes.likelihood import Targets
 from slayr_py.inference.prediction import blocks
 from slayr_py.inference.prediction.blocks import sample_all
@@ -48,9 +49,8 @@ def test_prediction_against_the_formulas_with_an_inverse(mixed_posterior):
     y = posterior.idata["observed_data"]["y"].values
     for i in (0, 57, 199):
         theta = {name: value[i] for name, value in posterior.draws.items()}
-        inverse = np.linalg.inv(
-            posterior.kernel.gram(posterior.train, posterior.train, theta) + theta["sigma_n"] ** 2 * np.eye(len(y))
-        )
+        noise = theta["sigma_n"] ** 2 + NOISE_FLOOR**2
+        inverse = np.linalg.inv(posterior.kernel.gram(posterior.train, posterior.train, theta) + noise * np.eye(len(y)))
         cross = posterior.kernel.gram(posterior.train, new, theta)
         mean = theta["mu"] + cross.T @ inverse @ (y - theta["mu"])
         own = np.diag(posterior.kernel.gram(new, new, theta))
@@ -175,7 +175,8 @@ def test_pending_points_shrink_the_variance_and_keep_the_mean(branin_posterior):
     after = conditioned.moments(elsewhere)
     np.testing.assert_allclose(after[0], before[0], rtol=1e-6, atol=1e-6)
     assert np.all(after[1] <= before[1] + 1e-9)
-    assert np.all(conditioned.moments(pending)[1] < predictor.draws["sigma_n"][:, None] ** 2 + 1e-9)
+    noise = predictor.draws["sigma_n"][:, None] ** 2 + NOISE_FLOOR**2
+    assert np.all(conditioned.moments(pending)[1] < noise + 1e-9)
 
 
 def test_nearly_singular_covariances_are_still_factored(branin_posterior):
