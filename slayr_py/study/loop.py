@@ -22,6 +22,7 @@ from optuna.trial import FrozenTrial
 
 from slayr_py.errors import InferenceError
 from slayr_py.study.model.space_model import SpaceModel
+from slayr_py.study.proposal import Proposal
 from slayr_py.study.storage.attributes import store_numbers, store_suggestion
 from slayr_py.study.storage.fit_records import store_fit
 from slayr_py.study.storage.optuna_private import optimizing
@@ -72,7 +73,7 @@ def suggest_next(model: SpaceModel, study: Study, trial: FrozenTrial, seed: int)
     """Suggest the configuration of a trial and store it: a point of the initial design, or what the model proposes."""
     fixed = model.fixed_in(trial)
     fixed_values = {} if fixed is None else {"fixed": dict(fixed.values)}
-    _, acquisition_stream, filling_stream = np.random.SeedSequence([seed, trial.number]).spawn(3)
+    _, search_stream, filling_stream = np.random.SeedSequence([seed, trial.number]).spawn(3)
 
     # Initial design
     design = model.design.with_history(study, seed)
@@ -80,18 +81,23 @@ def suggest_next(model: SpaceModel, study: Study, trial: FrozenTrial, seed: int)
         config = model.design.evaluate_at(study, trial, design[trial.number], filling_stream, fixed)
         return store_suggestion(study, trial, {"phase": "initial", "config": config, **fixed_values})
 
-    # Fit, check the fit, maximise the acquisition, store
+    # Fit until the diagnostics pass, search under the posterior, with more draws if the result is uncertain, store
     observed = observations(study, model.space)
     why = "no finished trial with a finite value yet"
     if observed.configs:
         try:
             model.prepare()
             gp = model.surrogate.model(study, trial, observed, seed)
-            propose = model.proposer.proposal
-            with propose(gp, study, trial, observed, design, seed, acquisition_stream, fixed) as proposal:
-                store_fit(study, trial, proposal.posterior, observed.numbers, model.options.warm_starts)
-                store_numbers(study, trial, proposal.record)
-                return store_suggestion(study, trial, proposal.record | fixed_values)
+            with Proposal(model.proposer, study, trial, observed, design, search_stream, fixed) as proposal:
+                fitted = proposal.fit(gp, seed)
+                suggestion = proposal.search(fitted)
+                if more_draws := proposal.fit_more_draws(fitted, suggestion):
+                    fitted = more_draws
+                    suggestion = proposal.search(fitted)
+                record = proposal.record(fitted, suggestion)
+                store_fit(study, trial, fitted.posterior, observed.numbers, model.options.warm_starts)
+                store_numbers(study, trial, record)
+                return store_suggestion(study, trial, record | fixed_values)
         except InferenceError as error:
             why = str(error)
             text = f"trial {trial.number}: the fit failed, so a space-filling point is suggested: {why}"

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
+from contextlib import AbstractContextManager, ExitStack, contextmanager
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -52,19 +52,6 @@ class Phase(NamedTuple):
 
     detail: str = ""
     """Message of the toolchain during a long step."""
-
-
-class Proposal(NamedTuple):
-    """A configuration proposed by the model."""
-
-    config: dict[str, Any]
-    """Active parameters by name."""
-
-    posterior: Posterior
-    """The posterior under which the acquisition was maximised."""
-
-    record: dict[str, Any]
-    """The suggestion record of the trial: see `slayr_py.study.storage.attributes`."""
 
 
 class Fitted(NamedTuple):
@@ -156,118 +143,125 @@ class Proposer:
         fits, posterior = model.fit(plan, stream)
         return Fitted(model, fits, posterior, feasibility, stream)
 
-    @contextmanager
-    def proposal(
-        self,
-        gp: GaussianProcess,
-        study: Study,
-        trial: FrozenTrial,
-        observed: Observations,
-        design: Sequence[Configuration],
-        seed: int,
-        search_stream: np.random.SeedSequence,
-        fixed: Fixed | None = None,
-    ) -> Iterator[Proposal]:
-        """Fit ``gp``, propose a configuration and hold the search lock of the study until the ``with`` block ends.
 
-        Store the proposal inside the block: a search in another process starts after the block and has to know of it.
-        If the Monte Carlo error of the acquisition is above `LARGEST_ERROR` and the acquisition is not negligible, the
-        fit continues with four times the draws and the search is repeated once.
+@dataclass
+class Proposal(AbstractContextManager["Proposal"]):
+    """A proposal in the making: the fit, the search, and what is recorded about them.
 
-        Raises
-        ------
-        InferenceError
-            If Stan fails.
+    Processes fit side by side but search one after another, so that each knows what the others evaluate: from the
+    search on, the search lock of the study is held until the ``with`` block ends. Store the proposal inside the block.
+
+    Attributes
+    ----------
+    proposer : Proposer
+    study : optuna.Study
+    trial : FrozenTrial
+    observed : Observations
+    design : sequence of Configuration
+        The initial design.
+    stream : SeedSequence
+        Random numbers of the search.
+    fixed : Fixed, optional
+        Values that the configuration has to have.
+    """
+
+    proposer: Proposer
+    study: Study
+    trial: FrozenTrial
+    observed: Observations
+    design: Sequence[Configuration]
+    stream: np.random.SeedSequence
+    fixed: Fixed | None = None
+    _seconds: dict[str, float] = field(default_factory=lambda: {"fit": 0.0, "acquisition": 0.0})
+    _lock: ExitStack = field(default_factory=ExitStack)
+    _best: float | None = None
+
+    def __exit__(self, *error: object) -> None:
+        self._lock.close()
+
+    def fit(self, gp: GaussianProcess, seed: int) -> Fitted:
+        """Fit ``gp`` and the models of feasibility, each until its diagnostics pass; see `Proposer.fit`."""
+        with _timed(self._seconds, "fit"):
+            fitted = self.proposer.fit(gp, self.study, self.trial.number, self.observed, seed)
+            for fit in fitted.feasibility:
+                fit.store(self.study, self.trial, self.proposer.warm_starts)
+        return fitted
+
+    def search(self, fitted: Fitted) -> Suggestion:
+        """Maximise the acquisition under the search lock."""
+        diagnostics = jsonable(fitted.posterior.check().asdict())
+        self.proposer.report(Phase("maximising", self.trial.number, diagnostics))
+        self._best = self.incumbent(fitted.posterior)
+        space = fitted.posterior.encoder.space
+        repeatable = self.observed.configs if self.proposer.noisy else ()
+        self._lock.enter_context(search_lock(self.study))
+        with _timed(self._seconds, "acquisition"):
+            return suggest(
+                fitted.posterior,
+                self.proposer.acquisition,
+                best=self._best,
+                t=self.trial.number + 1 - len(self.design),
+                rng=np.random.default_rng(self.stream),
+                pending=pending(self.study, space, self.trial, self.design),
+                # Failed trials too: a model that ignores failures would suggest their configurations again.
+                exclude=excluded(self.study, space, repeatable),
+                feasibility=[fit.posterior for fit in fitted.feasibility],
+                fixed=self.fixed,
+            )
+
+    def fit_more_draws(self, fitted: Fitted, suggestion: Suggestion) -> Fitted | None:
+        """Continue the fit with four times the draws if the acquisition is uncertain and more draws would help.
+
+        It is uncertain if its Monte Carlo error is above `LARGEST_ERROR`, unless the acquisition is negligible.
         """
-        seconds = {"fit": 0.0, "acquisition": 0.0}
+        if suggestion.error <= LARGEST_ERROR or suggestion.value < self.proposer.acquisition.negligible:
+            return None
+        why = f"Monte Carlo error {suggestion.error:.3g} > {LARGEST_ERROR} of the acquisition at its maximum"
+        plan = fitted.extend(self.proposer.fit_options.draws, why)
+        if plan is None:
+            return None
+        self._lock.close()  # other processes may search while this one fits
+        self.proposer.report(Phase("fitting", self.trial.number))
+        with _timed(self._seconds, "fit"):
+            return fitted.refit(plan)
 
-        def search(fitted: Fitted) -> tuple[Suggestion, float | None]:
-            """Maximise the acquisition under the search lock; return the suggestion and the incumbent."""
-            diagnostics = jsonable(fitted.posterior.check().asdict())
-            self.report(Phase("maximising", trial.number, diagnostics))
-            best = self._incumbent(fitted.posterior, observed, fixed)
-            # Processes fit side by side but search one after another, so that each knows what the others evaluate.
-            lock.enter_context(search_lock(study))
-            with _timed(seconds, "acquisition"):
-                return self._maximise(fitted, best, trial, design, search_stream, fixed), best
-
-        with ExitStack() as lock:
-            with _timed(seconds, "fit"):
-                fitted = self.fit(gp, study, trial.number, observed, seed)
-                for fit in fitted.feasibility:
-                    fit.store(study, trial, self.warm_starts)
-            suggestion, best = search(fitted)
-            uncertain = suggestion.error > LARGEST_ERROR and suggestion.value >= self.acquisition.negligible
-            why = f"Monte Carlo error {suggestion.error:.3g} > {LARGEST_ERROR} of the acquisition at its maximum"
-            if uncertain and (plan := fitted.extend(self.fit_options.draws, why)):
-                lock.close()  # other processes may search while this one fits
-                self.report(Phase("fitting", trial.number))
-                with _timed(seconds, "fit"):
-                    fitted = fitted.refit(plan)
-                suggestion, best = search(fitted)
-            record = self._record(fitted, suggestion, best, seconds)
-            yield Proposal(record["config"], fitted.posterior, record)
-
-    def _maximise(
-        self,
-        fitted: Fitted,
-        best: float | None,
-        trial: FrozenTrial,
-        design: Sequence[Configuration],
-        stream: np.random.SeedSequence,
-        fixed: Fixed | None,
-    ) -> Suggestion:
-        study = fitted.model.study
-        space = fitted.model.gp.encoder.space
-        return suggest(
-            fitted.posterior,
-            self.acquisition,
-            best=best,
-            t=trial.number + 1 - len(design),
-            rng=np.random.default_rng(stream),
-            pending=pending(study, space, trial, design),
-            # Failed trials too: a model that ignores failures would suggest their configurations again.
-            exclude=excluded(study, space, fitted.model.observed.configs if self.noisy else ()),
-            feasibility=[fit.posterior for fit in fitted.feasibility],
-            fixed=fixed,
-        )
-
-    def _record(
-        self, fitted: Fitted, suggestion: Suggestion, best: float | None, seconds: dict[str, float]
-    ) -> dict[str, Any]:
+    def record(self, fitted: Fitted, suggestion: Suggestion) -> dict[str, Any]:
+        """Return the suggestion record of the trial: see `slayr_py.study.storage.attributes`."""
         posterior = fitted.posterior
         record = {
             "phase": "model",
             "config": to_params(posterior.encoder.configuration(suggestion.config)),
             **fit_entries(fitted.fits, posterior),
             "acquisition": {
-                "name": self.acquisition.name,
-                **self.acquisition.options(),
-                "best": best,
+                "name": self.proposer.acquisition.name,
+                **self.proposer.acquisition.options(),
+                "best": self._best,
                 "value": float(suggestion.value),
                 "error": suggestion.error if np.isfinite(suggestion.error) else None,
             },
             "predicted": {"mean": float(suggestion.mean), "sd": float(suggestion.sd)},
             "diagnostics": posterior.check().asdict(),
             "observations": len(posterior.train),
-            "seconds": seconds,
+            "seconds": self._seconds,
         }
         if fitted.feasibility:
             record["feasible"] = suggestion.feasible
             record["conditions"] = {fit.name: fit.record() for fit in fitted.feasibility}
         return record
 
-    def _incumbent(self, posterior: Posterior, observed: Observations, fixed: Fixed | None = None) -> float | None:
+    def incumbent(self, posterior: Posterior) -> float | None:
         """Return the value to improve on, or None if no feasible value is known.
 
         With fixed values it is the best with these values, or the best prediction there if none was observed.
         """
+        observed = self.observed
+        fixed = self.fixed
         if observed.best is None:
             return None
         rows = observed.feasible if fixed is None else observed.feasible & fixed.hold(posterior.train)
         configs = posterior.train[rows]
         y = observed.y[rows]
-        if len(y) and not self.noisy:
+        if len(y) and not self.proposer.noisy:
             return observed.best_of(y)
         if not len(y):
             assert fixed is not None
