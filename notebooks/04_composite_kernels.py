@@ -29,7 +29,7 @@ from ConfigSpace import ConfigurationSpace
 import slayr_py as sl
 
 quick = bool(os.environ.get("SLAYR_QUICK"))  # fewer observations and draws, to test that the notebook runs
-first, draws = (1984, 25) if quick else (1976, 100)
+first, draws = (1980, 25) if quick else (1976, 100)
 
 # %% [markdown]
 # ## Data
