@@ -43,7 +43,7 @@ from sklearn.preprocessing import StandardScaler
 import slayr_py as sl
 
 quick = bool(os.environ.get("SLAYR_QUICK"))  # fewer evaluations and draws, to test that the notebook runs
-sampling = {"method": "laplace", "chains": 2, "draws": 60} if quick else {}
+sampling = {"chains": 2, "warmup": 150, "draws": 120} if quick else {}
 
 # %% [markdown]
 # ## A mixed space
@@ -289,7 +289,7 @@ print("conditional parameters:", *encoder.conditional)
 # `storage="sqlite:///study.db"` it would be kept on disk.
 
 # %%
-budget = {"budget": 9, "n_initial": 8, "method": "map"} if quick else {"budget": 24, "n_initial": 10}
+budget = {"budget": 9, "n_initial": 8, "chains": 2, "warmup": 150} if quick else {"budget": 24, "n_initial": 10}
 result = sl.minimize(error_of, machines, seed=1, study_name="ridge", progress=False, **budget)
 result
 

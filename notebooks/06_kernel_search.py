@@ -28,7 +28,8 @@ from ConfigSpace import ConfigurationSpace
 import slayr_py as sl
 
 quick = bool(os.environ.get("SLAYR_QUICK"))  # fewer observations and fits, to test that the notebook runs
-first, budget = (1984, 24) if quick else (1976, 60)
+first = 1980 if quick else 1976
+options = {"budget": 30, "base": ["SE", "PER", "LIN"]} if quick else {"budget": 60}
 
 # %% [markdown]
 # ## Data
@@ -90,7 +91,7 @@ len(x), len(ahead)
 # such as `+ LIN` or `* PER`. The budget counts fits. The default is 100; the structure appears earlier here.
 
 # %%
-search = sl.search.KernelSearch(space, budget=budget, jobs=1, seed=1)
+search = sl.search.KernelSearch(space, **options, jobs=1, seed=1)
 found = search.run(configs(x), y, progress=False)
 found
 

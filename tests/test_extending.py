@@ -390,3 +390,17 @@ def test_every_dotted_name_of_the_page_is_one_of_the_package():
     dotted = [name.rpartition(".") for name in names if re.fullmatch(r"\w+(\.\w+)+", name)]
     assert len(dotted) > 20
     assert [f"{module}.{name}" for module, _, name in dotted if not is_known(module, name)] == []
+
+
+def test_the_table_of_rooms_has_their_imports():
+    rows = re.findall(r"^\| (`.*) \| .* \| (.*?) ?\|$", section("Rooms").partition("`stan/`")[0], re.MULTILINE)
+    (first, _), *rooms = rows
+    assert len(rooms) == 10
+    for names, cell in rooms:
+        room = names.strip("`/")
+        imports = set()
+        for path in (PACKAGE / room).rglob("*.py"):
+            imports |= set(re.findall(r"^ *from slayr_py\.(\w+)", path.read_text(encoding="utf-8"), re.MULTILINE))
+        imports -= {room, *re.findall(r"`(\w+)`", first)}
+        if "everything" not in cell:
+            assert imports == set(re.findall(r"`(\w+)`", cell)), room
