@@ -17,6 +17,7 @@
 # with a meaning, such as a trend and a season, and extrapolates them. This notebook fits carbon dioxide in the air of
 # Mauna Loa, the standard example. [Composite kernels](../docs/composite-kernels.md) describes the language, the leaves
 # and their priors. All expressions run in one Stan program, so nothing is compiled for a new one.
+# (The text describes the full run.)
 
 # %%
 import os

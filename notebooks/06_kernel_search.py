@@ -16,6 +16,7 @@
 # [Notebook 04](04_composite_kernels.py) wrote the kernel of the carbon dioxide of Mauna Loa by hand. Here a search
 # finds expressions, and a stack averages the best of them. [Kernel search](../docs/kernel-search.md) describes scores,
 # strategies and limits. Every candidate is fitted by its posterior mode in NumPy, so a search compiles nothing.
+# (The text describes the full run.)
 
 # %%
 import os
