@@ -111,7 +111,7 @@ plt.show()
 gp = sl.GaussianProcess(encoders["circle"])
 print(gp.kernel.description)
 print("because", sl.kernels.auto_reason(gp.encoder))
-gp.kernel.labels(gp.encoder)
+{h.name: h.labels for h in gp.kernel.hyperparameters(gp.encoder)}
 
 # %% [markdown]
 # ## Predictions at an unobserved level

@@ -47,6 +47,7 @@ def prepare_kernels(app: Sphinx, config: Config) -> None:
     settings.write_text("c.IPKernelApp.log_level = 40\n", encoding="utf-8")
     os.environ |= {
         "IPYTHONDIR": str(folder),
+        "OMP_NUM_THREADS": "1",  # notebooks run side by side
         "MPLBACKEND": "module://matplotlib_inline.backend_inline",
         "PYTHONWARNINGS": "ignore:IProgress not found",  # widgets that no notebook uses
     }

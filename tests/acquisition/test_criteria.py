@@ -1,13 +1,11 @@
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 import pytest
 
 from slayr_py import DataError
-from slayr_py.acquisition import Acquisition, LowerConfidenceBound, criteria, from_name, names, suggest
-from slayr_py.acquisition.criteria import State, gradient_by_inputs
+from slayr_py.acquisition import Acquisition, LowerConfidenceBound, from_name, names
+from slayr_py.acquisition.criteria import State
 from slayr_py.inference.prediction.predictor import Moments
 
 STATE = State(best=-0.4, t=3, dimension=2)
@@ -70,24 +68,3 @@ def test_names_and_options():
         from_name("ei", delta=0.1)
     with pytest.raises(DataError, match="pass them to it"):
         from_name(criterion, delta=0.1)
-
-
-def test_an_acquisition_is_one_class(branin_posterior, monkeypatch):
-    monkeypatch.setattr(criteria, "_BY_NAME", dict(criteria._BY_NAME))
-
-    @dataclass(frozen=True)
-    class LowMean(Acquisition):
-        name = "low_mean"
-        factor: float = 2.0
-
-        def value(self, mean, sd, state):
-            return -self.factor * mean.mean(axis=0)
-
-        def transformed_with_gradient(self, moments, state):
-            by_mean = np.full(moments.mean.shape, -self.factor / len(moments.mean))
-            return self.value(moments.mean, None, state), gradient_by_inputs(moments, by_mean, 0 * by_mean)
-
-    assert "low_mean" in names() and from_name("low_mean") == LowMean()
-    assert from_name("low_mean", factor=3.0).options() == {"factor": 3.0}
-    found = suggest(branin_posterior, "low_mean", best=0.0, t=1, rng=np.random.default_rng(0))
-    assert found.value == pytest.approx(-2 * (found.mean - branin_posterior.y_mean) / branin_posterior.y_sd)

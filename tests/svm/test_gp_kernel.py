@@ -17,7 +17,7 @@ def posterior(request):
 
 
 def kernel_names(posterior):
-    return {"sigma_f", *posterior.kernel.labels(posterior.encoder)}
+    return {"sigma_f", *(h.name for h in posterior.kernel.hyperparameters(posterior.encoder))}
 
 
 @pytest.mark.stan

@@ -13,13 +13,16 @@ import xarray as xr
 from slayr_py.errors import DataError
 from slayr_py.inference.diagnostics.checks import APPROXIMATION_CHECKS, Check
 from slayr_py.inference.sampling.command import CommonArguments
-from slayr_py.inference.sampling.options import FitOptions, Method
+from slayr_py.inference.sampling.options import METHOD_NAMES, FitOptions
 from slayr_py.inference.sampling.output import Run
 from slayr_py.inference.sampling.warm_start import WarmStart
 from slayr_py.space import FloatArray
 
 Kind = Literal["carried", "warm", "cold"]
 """Whether the chains of a fit start "warm" or "cold", or its posterior is "carried" from an earlier one."""
+
+METHODS: dict[str, FitMethod] = {}
+"""Fit methods by name."""
 
 
 @dataclass(frozen=True)
@@ -57,7 +60,7 @@ class FitMethod(ABC):
     Attributes
     ----------
     name : str
-        Value of `FitOptions.method`.
+        Value of `FitOptions.method`; a subclass that declares one is registered under it.
     checks : tuple of Check
         Checks of its draws; empty for a point estimate.
     has_chains : bool
@@ -68,11 +71,19 @@ class FitMethod(ABC):
         Whether it returns the mode as a single draw; nothing can fail its checks then.
     """
 
-    name: ClassVar[Method]
+    name: ClassVar[str]
     checks: ClassVar[tuple[Check, ...]] = APPROXIMATION_CHECKS
     has_chains: ClassVar[bool] = False
     carries: ClassVar[bool] = False
     point_estimate: ClassVar[bool] = False
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        if "name" not in vars(cls):
+            return
+        METHODS[cls.name] = cls()
+        if cls.name not in METHOD_NAMES:
+            METHOD_NAMES.append(cls.name)
 
     @property
     def warm_starts(self) -> bool:

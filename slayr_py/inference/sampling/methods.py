@@ -1,4 +1,4 @@
-"""The fit methods by name."""
+"""The fit methods of the package, which are registered when this module imports them."""
 
 from __future__ import annotations
 
@@ -6,18 +6,12 @@ from collections.abc import Mapping
 
 from slayr_py.inference.diagnostics.arviz_bridge import LeaveOneOut
 from slayr_py.inference.diagnostics.checks import Diagnostics, diagnose
-from slayr_py.inference.sampling.approximations import Laplace, Mode, Pathfinder
-from slayr_py.inference.sampling.carried import Carried
-from slayr_py.inference.sampling.method import FitMethod
-from slayr_py.inference.sampling.nuts import Nuts
-from slayr_py.inference.sampling.options import Method
+from slayr_py.inference.sampling.approximations import Laplace as Laplace, Mode as Mode, Pathfinder as Pathfinder
+from slayr_py.inference.sampling.carried import Carried as Carried
+from slayr_py.inference.sampling.method import METHODS as METHODS
+from slayr_py.inference.sampling.nuts import Nuts as Nuts
 from slayr_py.inference.sampling.output import Run
 from slayr_py.space import FloatArray
-
-METHODS: dict[Method, FitMethod] = {
-    method.name: method for method in (Nuts(), Carried(), Pathfinder(), Laplace(), Mode())
-}
-"""In the order of the names in `Method`."""
 
 
 def diagnose_run(run: Run, hyperparameters: Mapping[str, FloatArray], loo: LeaveOneOut | None = None) -> Diagnostics:

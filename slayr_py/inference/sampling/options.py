@@ -13,9 +13,10 @@ from slayr_py.arguments import check_flag, check_integer
 from slayr_py.errors import DataError, did_you_mean
 
 Method = Literal["nuts", "carried", "pathfinder", "laplace", "map"]
-"""Keys of `slayr_py.inference.sampling.methods.METHODS`."""
+"""The fit methods of the package."""
 
-METHOD_NAMES: tuple[Method, ...] = get_args(Method)
+METHOD_NAMES: list[str] = list(get_args(Method))
+"""Names of all fit methods: a subclass of `slayr_py.inference.sampling.method.FitMethod` adds its own."""
 
 
 class FitKeywords(TypedDict, total=False):
