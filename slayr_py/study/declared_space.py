@@ -49,7 +49,7 @@ class DeclaredSpace(SpaceModel):
         self.kernel_record = self.surrogate.record()
 
     def bind(self, study: Study) -> int:
-        """Record the space in a new study, or check that it is that of a recorded one; return the study's seed.
+        """Record the space in a new study, or compare it with the recorded space; return the study's seed.
 
         Raises
         ------
@@ -71,7 +71,7 @@ class DeclaredSpace(SpaceModel):
         self.bind(study)
         enqueued = trial.system_attrs.get("fixed_params") or {}
         for name in enqueued.keys() - self.space.keys():
-            text = f"trial {trial.number} was enqueued with {name!r}, which is not declared: the model ignores it"
+            text = f"trial {trial.number} was enqueued with {name!r}, which is not declared, so the model ignores it"
             self.session.warn(text + did_you_mean(name, self.space), about=name)
         config = to_configuration(self.space, enqueued) if enqueued else None
         if config is not None:
@@ -130,7 +130,7 @@ class DeclaredSpace(SpaceModel):
 
     @contextmanager
     def next_models(self, study: Study) -> Iterator[tuple[Observations, Fitted] | None]:
-        """Fit the models of the next suggestion, which will use these fits; None before the end of the initial design.
+        """Fit the models of the next suggestion, which reuses these fits; yield None during the initial design.
 
         The sampler makes no suggestion until the ``with`` block ends.
 

@@ -45,7 +45,7 @@ class Phase(NamedTuple):
     """"compiling", "searching kernels", "fitting" or "maximising"; `minimize` adds "evaluating"."""
 
     trial: int | None
-    """Number of the trial it is done for; None before the first."""
+    """Number of the trial; None before the first."""
 
     diagnostics: Mapping[str, Any] | None = None
     """Diagnostics of the latest fit while maximising, else None."""
@@ -130,8 +130,8 @@ class Proposer:
     ) -> Fitted:
         """Fit ``gp`` and the models of feasibility for trial ``number``.
 
-        The random numbers of a fit follow from ``seed``, that of the study, and from the last trial that it is fitted
-        to: suggestions from the same trials share one fit, also after the study has been resumed.
+        The seed of the study, ``seed``, and the last fitted trial determine the random numbers of a fit. Suggestions
+        from the same trials therefore share one fit, also after the study has been resumed.
 
         Raises
         ------
@@ -170,7 +170,7 @@ class Proposer:
     ) -> Iterator[Proposal]:
         """Fit ``gp``, propose a configuration and hold the search lock of the study until the ``with`` block ends.
 
-        Store the proposal inside the block: a search in another process starts after the block and has to know of it.
+        Store the proposal inside the block: a search in another process starts after the block and must read it.
         If the Monte Carlo error of the acquisition is above `LARGEST_ERROR` and the acquisition is not negligible, the
         fit continues with four times the draws and the search is repeated once.
 
@@ -273,8 +273,8 @@ class Proposer:
             assert fixed is not None
             encoded, allowed = posterior.encoder.resolve(np.vstack([posterior.train.unit_values, fixed.example]), fixed)
             configs = encoded[allowed]
-        # The smallest noisy value belongs to a lucky configuration rather than to the best one: improving on it would
-        # mean improving on a measurement error. The best posterior mean of the latent function at an observed
+        # The smallest noisy value is partly measurement error, so improvement must not be measured from it. The best
+        # posterior mean of the latent function at an observed
         # configuration (under a warp, the best median) replaces it: the plug-in incumbent of Vazquez et al. (2008,
         # J. Phys. Conf. Ser. 135) and of Picheny, Wagner & Ginsbourger (2013, Struct. Multidiscip. Optim. 48).
         # One thread, as in the search that follows, so that the last bits do not depend on the machine.

@@ -150,7 +150,7 @@ def test_a_copy_of_the_cache_is_empty():
 def test_an_illegal_error_is_refused(sd):
     study = create_study(SPACE, n_initial=4, seed=1)
     trial = ask(study)
-    with pytest.raises(sl.DataError, match="standard deviation of an error"):
+    with pytest.raises(sl.DataError, match="standard deviation of the value's error"):
         tell(study, trial, 1.0, sd=sd)
 
 

@@ -149,7 +149,7 @@ def failing(monkeypatch):
 def test_a_part_that_fails_is_dropped_with_a_warning(plane, quick, failing):
     failing.add("composite")
     study = advance(create_study(plane, kernel=sl.stack(KERNELS), n_initial=4, seed=3, **quick), 4)
-    with pytest.warns(UserWarning, match=r"kernel SE \+ LIN is left out of the stack, as its fit fails: no way"):
+    with pytest.warns(UserWarning, match=r"kernel SE \+ LIN is left out of the stack because its fit failed: no way"):
         advance(study, 1)
     advance(study, 1)  # once
     record = suggestion(study.trials[5])

@@ -105,11 +105,11 @@ class SamplerOptions:
 
     @property
     def all_priors(self) -> Priors:
-        """Return the priors of the user, and that of the noise unless the user gives it."""
+        """Return the priors of the user, with the default prior of the noise unless the user gives one."""
         return {**self.noise_priors, **(self.priors or {})}
 
     def design_size(self, parameters: int) -> int:
-        """Return the size of the Sobol design of a space with so many parameters."""
+        """Return the size of the Sobol design of a space with this number of parameters."""
         if self.n_initial is not None:
             return self.n_initial
         return min(LARGEST_DESIGN, SMALLEST_DESIGN + parameters // 2)

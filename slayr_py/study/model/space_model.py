@@ -24,7 +24,7 @@ from slayr_py.study.storage.trials import observations
 
 
 class SpaceModel:
-    """What suggests the configurations of one space.
+    """The model of one space, which suggests its configurations.
 
     Parameters
     ----------
@@ -117,7 +117,7 @@ class SpaceModel:
         return fit_model(gp, study, observed, seed, self.options.fit.updated(pointwise=True), self.session.warn)
 
     def fixed_with(self, context: Mapping[str, Any]) -> Fixed:
-        """Return the fixed values of a trial with a context, which replaces those of the sampler.
+        """Return the fixed values of a trial with a context, whose values replace the sampler's.
 
         Raises
         ------
@@ -128,7 +128,7 @@ class SpaceModel:
         return given if self.fixed is None else self.encoder.fix({**self.fixed.values, **given.values}, "context: ")
 
     def fixed_in(self, trial: FrozenTrial) -> Fixed | None:
-        """Return the fixed values of a trial: those of its context and of the sampler."""
+        """Return the fixed values of a trial, from its context and from the sampler."""
         context = trial.user_attrs.get(CONTEXT_KEY)
         return self.fixed_with(context) if context else self.fixed
 

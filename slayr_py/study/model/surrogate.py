@@ -69,7 +69,7 @@ class GivenKernel:
 
 
 Surrogate = GivenKernel | LoopSearch
-"""What models the objective of a study: two classes with the same methods."""
+"""The model of the objective of a study; both classes have the same methods."""
 
 
 def surrogate_of(

@@ -39,7 +39,7 @@ RETRY_SECONDS = (1.0, 5.0)
 
 
 class Settings(NamedTuple):
-    """What to evaluate, and how: arguments of `minimize`."""
+    """Arguments of `minimize` for the evaluations."""
 
     objective: Objective
     budget: int

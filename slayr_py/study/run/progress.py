@@ -84,7 +84,7 @@ class ProgressBar:
         self._refresh()
 
     def regret(self, estimate: RegretEstimate) -> None:
-        """Show what the stopping rule has found."""
+        """Show the estimate of the stopping rule."""
         self._regret = estimate
         self._refresh()
 

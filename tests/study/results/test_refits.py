@@ -173,7 +173,7 @@ def test_a_different_posterior_warns(study, monkeypatch):
 
     original = refits.posterior_again
     monkeypatch.setattr(refits, "posterior_again", other)
-    with pytest.warns(RuntimeWarning, match="not bit-identical to that of its suggestion"):
+    with pytest.warns(RuntimeWarning, match="not bit-identical to the posterior of its suggestion"):
         posterior_of(study, 6)
 
 
