@@ -16,15 +16,15 @@ from slayr_py.inference import Posterior
 from slayr_py.space import Encoder
 from slayr_py.study.loop import suggest_next
 from slayr_py.study.model.options import SamplerOptions
+from slayr_py.study.model.proposal import Fitted
 from slayr_py.study.model.session import Session
 from slayr_py.study.model.space_model import SpaceModel, stan_seed_of
-from slayr_py.study.proposal import Fitted
 from slayr_py.study.storage.attributes import store_suggestion, suggestion_record
 from slayr_py.study.storage.binding import bind_study
 from slayr_py.study.storage.distributions import check_request, space_to_distributions, to_configuration, to_params
 from slayr_py.study.storage.optuna_private import stored_trial
+from slayr_py.study.storage.suggesting import draw_independent, suggest_all
 from slayr_py.study.storage.trials import Observations, left_out, observations
-from slayr_py.study.suggesting import draw_independent, suggest_all
 
 
 class DeclaredSpace(SpaceModel):

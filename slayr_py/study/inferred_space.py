@@ -32,8 +32,8 @@ from slayr_py.study.model.surrogate import check_inferable
 from slayr_py.study.storage.attributes import FIT_KEY, store_suggestion, suggestion_record
 from slayr_py.study.storage.distributions import grid_parameter, levels
 from slayr_py.study.storage.optuna_private import contains, set_trial_attribute, stored_trial
+from slayr_py.study.storage.suggesting import draw_independent
 from slayr_py.study.storage.trials import observations
-from slayr_py.study.suggesting import draw_independent
 
 _MOST_MODELS = 8  # a study whose ranges change all the time would keep a model for each of them
 

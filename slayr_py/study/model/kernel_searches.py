@@ -16,7 +16,7 @@ from slayr_py.inference import GaussianProcess, Model, Priors, as_stan_seed, sta
 from slayr_py.kernels import MEAN, MOST_LEAVES, NOISE, SIGNAL, WARP, Composite, Kernel, Matern
 from slayr_py.search import SCALARS, KernelSearch, SearchResult, base_leaves
 from slayr_py.space import Encoder, FloatArray, jsonable, space_to_json
-from slayr_py.study.proposal import Phase
+from slayr_py.study.model.proposal import Phase
 from slayr_py.study.storage.attributes import space_difference
 from slayr_py.study.storage.search_records import StoredSearch, last_search, store_search
 from slayr_py.study.storage.trials import Observations, to_ranges

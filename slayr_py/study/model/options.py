@@ -14,8 +14,8 @@ from slayr_py.errors import DataError, did_you_mean
 from slayr_py.inference import FitKeywords, FitOptions, Priors, Warp
 from slayr_py.kernels import NOISE, Kernel, LogNormal, Stack
 from slayr_py.search import KernelSearch
-from slayr_py.study.feasibility import Failures
-from slayr_py.study.proposal import LOOP_OPTIONS, Phase
+from slayr_py.study.model.feasibility import Failures
+from slayr_py.study.model.proposal import LOOP_OPTIONS, Phase
 
 NOISELESS = LogNormal(-4.0, 0.5)
 """Prior of ``sigma_n`` for objectives without noise. A wider one lets points that nearly coincide, which the loop

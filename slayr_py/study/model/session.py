@@ -7,7 +7,7 @@ import warnings
 from collections.abc import Callable
 from typing import Any
 
-from slayr_py.study.proposal import Phase
+from slayr_py.study.model.proposal import Phase
 
 
 class Session:

@@ -12,13 +12,13 @@ from optuna.trial import FrozenTrial
 from slayr_py.errors import DataError
 from slayr_py.inference import Posterior, as_stan_seed
 from slayr_py.space import Encoder, Fixed
-from slayr_py.study.feasibility import FeasibilityModels
-from slayr_py.study.fit_cache import FitCache
 from slayr_py.study.model.design import Design
+from slayr_py.study.model.feasibility import FeasibilityModels
+from slayr_py.study.model.fit_cache import FitCache
 from slayr_py.study.model.options import SamplerOptions
+from slayr_py.study.model.proposal import Phase, Proposer
 from slayr_py.study.model.session import Session
 from slayr_py.study.model.surrogate import Surrogate, fit_model, surrogate_of
-from slayr_py.study.proposal import Phase, Proposer
 from slayr_py.study.storage.attributes import CONTEXT_KEY
 from slayr_py.study.storage.trials import observations
 

@@ -16,9 +16,9 @@ from slayr_py.errors import DataError
 from slayr_py.inference import METHODS, GaussianProcess, Method, Posterior, recorded_model
 from slayr_py.study.declared_space import DeclaredSpace
 from slayr_py.study.model.options import SamplerOptions
+from slayr_py.study.model.proposal import LOOP_OPTIONS
 from slayr_py.study.model.session import Session
 from slayr_py.study.model.surrogate import GivenKernel
-from slayr_py.study.proposal import LOOP_OPTIONS
 from slayr_py.study.results.refits import RecordedFits, fitted_numbers, recorded_fits
 from slayr_py.study.sampler import declared_space_of, space_of
 from slayr_py.study.storage.attributes import study_record

@@ -21,7 +21,7 @@ from slayr_py.inference import (
     recorded_model,
     replay as replay_record,
 )
-from slayr_py.study.feasibility import feasibility_results
+from slayr_py.study.model.feasibility import feasibility_results
 from slayr_py.study.storage.attributes import FIT_KEY, START_KEY, study_record, suggestion_record
 from slayr_py.study.storage.fit_records import keys, stored_kernel
 from slayr_py.study.storage.trials import from_ranges, observations, to_ranges

@@ -24,7 +24,7 @@ from slayr_py.study.storage.attributes import CONTEXT_KEY, ERROR_KEY, FAILURE_KE
 from slayr_py.study.storage.integrity import check_integrity
 from slayr_py.study.storage.opening import open_storage, translate_storage_errors
 from slayr_py.study.storage.optuna_private import set_trial_attribute, start_trial
-from slayr_py.study.suggesting import suggest_all
+from slayr_py.study.storage.suggesting import suggest_all
 
 
 def create_study(

@@ -25,7 +25,7 @@ from slayr_py.inference import (
     reason,
     unreliability,
 )
-from slayr_py.study.fit_cache import FitCache
+from slayr_py.study.model.fit_cache import FitCache
 from slayr_py.study.storage.fit_records import last_warm_start, part_name
 from slayr_py.study.storage.trials import Observations
 

@@ -17,9 +17,9 @@ from threadpoolctl import threadpool_limits
 from slayr_py.acquisition import Acquisition, Suggestion, suggest
 from slayr_py.inference import METHODS, FitOptions, GaussianProcess, Posterior
 from slayr_py.space import Fixed, jsonable
-from slayr_py.study.feasibility import FeasibilityFit, FeasibilityModels
-from slayr_py.study.fit_cache import FitCache
-from slayr_py.study.loop_fits import KernelFit, LoopFits, fit_entries
+from slayr_py.study.model.feasibility import FeasibilityFit, FeasibilityModels
+from slayr_py.study.model.fit_cache import FitCache
+from slayr_py.study.model.loop_fits import KernelFit, LoopFits, fit_entries
 from slayr_py.study.storage.distributions import to_params
 from slayr_py.study.storage.trials import Observations, excluded, pending
 from slayr_py.study.storage.workers import search_lock

@@ -15,7 +15,7 @@ from optuna.trial import FrozenTrial
 from slayr_py.inference import FitOptions, GaussianProcess, Posterior, Priors, as_stan_seed
 from slayr_py.kernels import Kernel
 from slayr_py.space import Encoder, FloatArray
-from slayr_py.study.fit_cache import FitCache
+from slayr_py.study.model.fit_cache import FitCache
 from slayr_py.study.storage.fit_records import last_warm_start, store_fit
 from slayr_py.study.storage.trials import Results, constraint_results, outcomes
 

@@ -13,8 +13,8 @@ from optuna.trial import TrialState
 import slayr_py as sl
 from slayr_py.inference import GaussianProcess
 from slayr_py.study import ask, config_of, create_study, tell
-from slayr_py.study.feasibility import bilog
-from slayr_py.study.fit_cache import FitCache
+from slayr_py.study.model.feasibility import bilog
+from slayr_py.study.model.fit_cache import FitCache
 from slayr_py.study.storage.trials import outcomes
 
 SPACE = ConfigurationSpace({"x": (0.0, 1.0), "y": (0.0, 1.0)})
