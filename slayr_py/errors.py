@@ -62,7 +62,7 @@ class NotFiniteError(ObjectiveError):
 def nearest(word: object, known: Iterable[str]) -> str | None:
     """Return the known word that is closest to another one, whatever their case; None if none is close."""
     words = list(known)
-    folded = {one.casefold(): one for one in reversed(words)}
+    folded = {candidate.casefold(): candidate for candidate in reversed(words)}
     near = difflib.get_close_matches(str(word).casefold(), folded, n=1)
     return folded[near[0]] if near else None
 

@@ -41,9 +41,6 @@ INFERENCE = [
 ]
 STUDY = [
     ["storage"],
-    ["suggesting", "fit_cache"],
-    ["feasibility", "loop_fits"],
-    ["proposal"],
     ["model"],
     ["loop"],
     ["declared_space", "inferred_space"],

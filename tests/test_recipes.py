@@ -307,7 +307,7 @@ def test_which_parameters_matter(names):
     assert Path("importance.png").stat().st_size > 5000
 
 
-@recipe("Stop when little is left to be gained")
+@recipe("Stop when the remaining gain is small")
 def test_stop_when_little_is_left_to_be_gained(names):
     result = names["result"]
     table = sl.study.regret_table(result.study)

@@ -22,9 +22,9 @@ import pandas as pd
 from benchmarks.common.command_line import begin, command_parser
 from benchmarks.common.problems import PROBLEMS
 from slayr_py.study import StanGPSampler, posterior_of, suggestion_table
-from slayr_py.study.loop_fits import largest_difference
+from slayr_py.study.model.loop_fits import largest_difference
 from slayr_py.study.storage.attributes import suggestion_record
-from slayr_py.study.suggesting import suggest_all
+from slayr_py.study.storage.suggesting import suggest_all
 
 FIRST = 16  # observations from which suggestions count
 REFERENCES = (15, 30, 50, 75, 95)  # observations at which carried posteriors are compared with long runs

@@ -24,7 +24,7 @@ from slayr_py.space import Encoder
 from slayr_py.study import StanGPSampler, space_to_distributions
 from slayr_py.study.storage.attributes import suggestion_record
 from slayr_py.study.storage.distributions import to_configuration, to_params
-from slayr_py.study.suggesting import suggest_all
+from slayr_py.study.storage.suggesting import suggest_all
 
 N_INITIAL = 10
 """Initial evaluations of every sampler but slayr, which makes a design of its own (by default the same)."""

@@ -48,7 +48,7 @@ class Candidates:
         return cls(genotypes if fixed is None else fixed.put(genotypes), encoded)[allowed]
 
     def joined(self, other: Candidates) -> Candidates:
-        """Return all configurations of both, each once."""
+        """Return the distinct configurations of two sets of candidates."""
         genotypes = np.vstack([self.genotypes, other.genotypes])
         both = Candidates(genotypes, self.encoded.concatenate(other.encoded))
         return both[distinct(both.encoded)]
@@ -63,7 +63,7 @@ def candidates(
 ) -> Candidates:
     """Return distinct configurations: uniform in the space, the best observed ones, and perturbations of these.
 
-    All of them get the fixed values. ``doubtful`` observations (n,), probably infeasible ones, come after the others.
+    All of them get the fixed values. ``doubtful`` observations (n,), which are probably infeasible, come last.
     """
     encoder = posterior.encoder
     last = np.zeros(len(posterior.train), dtype=np.bool_) if doubtful is None else doubtful
@@ -89,7 +89,7 @@ def candidates(
 def perturbed(encoder: Encoder, centres: FloatArray, rng: np.random.Generator) -> FloatArray:
     """Perturb genotypes (m, D) by normal steps of random size and by steps to neighbouring levels.
 
-    Starting the optimisation near the incumbent as well is from the code of Snoek, Larochelle & Adams (2012).
+    The code of Snoek, Larochelle & Adams (2012) also starts the optimisation near the incumbent.
     """
     neighbourhood = Neighbourhood(encoder)
     points = centres.copy()

@@ -61,7 +61,7 @@ class Acquisition(ABC):
     ----------
     name : str
     negligible : float
-        If the maximum is smaller, its relative error does not matter: more draws would not find a useful improvement.
+        Below this maximum, the relative error does not matter: more draws would not find a useful improvement.
     """
 
     name: ClassVar[str]
@@ -87,8 +87,8 @@ class Acquisition(ABC):
     def error(self, mean: FloatArray, sd: FloatArray, state: State, chains: Sequence[Chains]) -> float:
         """Return the Monte Carlo standard error of the criterion at one point, from moments (s,).
 
-        It is relative to the criterion if this is a mean over draws, and in standard deviations of the targets for the
-        bound.
+        The error of a mean over draws is relative to the criterion. The error of the bound is in standard deviations of
+        the targets.
         """
         return _error_of_mean(self.value(mean[None], sd[None], state), chains)
 
@@ -100,8 +100,8 @@ class Acquisition(ABC):
 def _error_of_mean(terms: FloatArray, chains: Sequence[Chains]) -> float:
     """Return the Monte Carlo standard error of the mean of terms (s,); NaN if none of the chains has enough draws.
 
-    Groups of chains are strata: their errors are independent, and the differences between them are no error. A group
-    with fewer than four draws in a chain has a negligible share and is left out.
+    Groups of chains are strata: their errors are independent, and differences between groups do not count as error. A
+    group with fewer than four draws in a chain has a negligible share and is left out.
     """
     errors = [group.share * standard_error(terms[group.rows]) for group in chains]
     known = [error for error in errors if not math.isnan(error)]
@@ -251,7 +251,7 @@ def names() -> tuple[str, ...]:
 
 
 def from_name(name: str | Acquisition, **options: Any) -> Acquisition:
-    """Make a criterion by name: "ei", "log_ei", "pi" or "lcb"; return an existing criterion unchanged.
+    """Return a criterion by name: "ei", "log_ei", "pi" or "lcb"; return an existing criterion unchanged.
 
     Raises
     ------

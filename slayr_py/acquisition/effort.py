@@ -15,11 +15,11 @@ class Effort(NamedTuple):
     candidates : int
         Valid configurations wanted from the whole space.
     screens : tuple of (int, int)
-        For each screen the number of draws, and of candidates kept after it.
+        For each screen the number of draws, and the number of candidates kept after it.
     climbs : (int, int)
-        Number of draws under which the landscape is maximised first, and of candidates from which it is.
+        Number of draws under which the landscape is maximised first, and number of starting candidates.
     finals : (int, int)
-        Number of draws under which the landscape is maximised again, and of maxima from which it is.
+        Number of draws under which the landscape is maximised again, and number of starting maxima.
     draws : int
         Most draws under which maxima are compared.
     gain : float

@@ -16,8 +16,8 @@ from slayr_py.space import Encoded, FloatArray
 _SMALLEST_VARIANCE = 1e-20
 
 WANTED_SUCCESS = 0.9
-"""Probability of success below which a failure weighs more than in the product with the acquisition. The product is
-largest where the improvement is, and if that is on the far side of a border of failures, most evaluations fail."""
+"""Probability of success below which a failure weighs more than in the product with the acquisition. Without the extra
+weight, most evaluations fail if the largest improvement is beyond a border of failures."""
 
 _STEEPNESS = 20.0
 _PROBIT_DRAWS = 64  # expectation propagation for each draw costs as much as the rest of a search
@@ -32,17 +32,17 @@ class Feasibility:
     Attributes
     ----------
     predictor : Predictor
-        Moments m, v (s, k) of the function that decides.
+        Moments m, v (s, k) of the function that is compared with the threshold.
     n_chains : int
         Number of chains of its draws.
     sign : float
-        1 if values above the threshold are feasible, -1 if those below it are.
+        1 if values above the threshold are feasible, -1 if values below it are feasible.
     threshold : float
         On the standardised scale.
     noise : float
         Variance that is added: 1 for a probit likelihood.
     wanted : float
-        Below this probability the log probability counts 1 + `_STEEPNESS` times as much; 0: nowhere.
+        Below this probability the log probability counts 1 + `_STEEPNESS` times as much; 0 turns this off.
     """
 
     predictor: Predictor
@@ -56,8 +56,8 @@ class Feasibility:
     def of(cls, posterior: Posterior, pending: Encoded, n_draws: int) -> Feasibility:
         """Return the feasibility by a model, conditioned on pending configurations.
 
-        A probit model of success or failure has to succeed; the value of a constraint, modelled by a Gaussian
-        likelihood, must not be positive.
+        A probit likelihood models success or failure, and feasible means success. A Gaussian likelihood models the
+        value of a constraint, and feasible means that it is not positive.
         """
         if _is_of_success(posterior):
             predictor = posterior.predictor(min(n_draws, _PROBIT_DRAWS)).with_pending(pending)

@@ -13,8 +13,8 @@ from slayr_py.space import Encoded
 _DECIMALS = 9  # of a unit value: closer configurations count as equal
 
 NEIGHBOURHOOD = 1e-4
-"""Half the width of the neighbourhood of a configuration, in unit values, in which no other one is suggested. A second
-evaluation there teaches a smooth model nothing, and its covariance becomes nearly singular."""
+"""Half the width, in unit values, of the neighbourhood of a configuration in which no other one is suggested. A second
+evaluation there does not inform a smooth model and makes its covariance nearly singular."""
 
 
 def keys(encoded: Encoded, decimals: int = _DECIMALS) -> list[bytes]:

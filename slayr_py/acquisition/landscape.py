@@ -35,8 +35,8 @@ class Landscape:
     taken : Taken, optional
         Configurations that must not be suggested.
     relaxed : bool
-        Whether integers may take all values between their bounds. ``taken`` is ignored then: otherwise the search
-        could not move past an integer that has been evaluated.
+        Whether integers may take all values between their bounds. ``taken`` is then ignored, because the search could
+        otherwise not move past an evaluated integer.
     fixed : Fixed, optional
         Values that all genotypes get.
     """
@@ -63,7 +63,7 @@ class Landscape:
     @cached_property
     def continuous(self) -> NDArray[np.bool_]:
         """Dimensions along which the landscape has a gradient, (D,)."""
-        # An integer on which others depend stays discrete: the landscape jumps where these become active or inactive.
+        # An integer with children stays discrete: the landscape jumps where they become active or inactive.
         parents = {name for ancestors in self.encoder.ancestors.values() for name in ancestors}
         return np.array(
             [

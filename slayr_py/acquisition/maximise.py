@@ -5,7 +5,7 @@
 2. Maximise it from some of the best candidates, under few draws.
 3. Compare the maxima under all draws, maximise again from the best few under more draws, and return the best under all.
 
-:class:`Effort` has the numbers. All draws means fewer if their Cholesky factors would need more than half a gigabyte.
+:class:`Effort` has the numbers. Step 3 uses fewer draws if their Cholesky factors would need more than half a gigabyte.
 """
 
 from __future__ import annotations
@@ -88,8 +88,8 @@ def suggest(
     pending : iterable of configurations
         Configurations being evaluated elsewhere: every draw is conditioned on its own mean there.
     exclude : iterable of configurations
-        Evaluated configurations. Neither they nor their neighbours are suggested unless no other is left in the space.
-        Leave it empty for a noisy objective, where evaluating a configuration twice can be useful.
+        Evaluated configurations. These and their neighbours are suggested only if the space has no others left. Leave
+        it empty for a noisy objective, where evaluating a configuration twice can be useful.
     feasibility : sequence of Posterior
         Models of success (probit likelihood), and of constraints, which hold where their values are not positive. The
         criterion is multiplied by the probability of feasibility (Gardner et al. 2014); its logarithm is added to the
@@ -168,7 +168,8 @@ def _describe(posterior: Posterior, landscape: Landscape, chosen: Encoded) -> Su
 def _available(pool: Candidates, evaluated: Encoded) -> tuple[Candidates, Taken | None]:
     """Return the candidates that may be suggested, and the configurations that the search has to avoid.
 
-    If all candidates have an evaluated neighbour, only evaluated ones are avoided; if all are evaluated, none is.
+    If all candidates have an evaluated neighbour, the search avoids evaluated configurations only. If all candidates
+    are evaluated, it avoids none.
     """
     for radius in (NEIGHBOURHOOD, 0.0):
         taken = Taken(evaluated, radius)

@@ -16,8 +16,8 @@ _ROUNDS = 200
 def refine(landscape: Landscape, starts: FloatArray, gain: float) -> tuple[FloatArray, FloatArray]:
     """Maximise a landscape from genotypes (m, D) until no step improves it.
 
-    Integers move continuously first. If the result of a start has a lower value after rounding them, the start itself
-    is used again. Then all continue with discrete steps.
+    Integers move continuously first. If the result of a start has a lower value after rounding them, the start replaces
+    it. Then all continue with discrete steps.
 
     Parameters
     ----------
@@ -65,7 +65,7 @@ def _alternate(landscape: Landscape, starts: FloatArray, gain: float) -> tuple[F
 def _hop(
     landscape: Landscape, neighbourhood: Neighbourhood, ascent: Ascent, rows: NDArray[np.intp], gain: float
 ) -> None:
-    """Move each of these climbers to its best discrete neighbour, if that is better."""
+    """Move each of these climbers to its best discrete neighbour, if it has a larger value."""
     if landscape.continuous.all() or not len(rows):
         return
     encoded, _ = landscape.place(ascent.points[rows])

@@ -1,4 +1,4 @@
-"""Choose the columns of a table that are parameters: neither row numbers nor dates."""
+"""Choose the parameter columns of a table; leave out row numbers and dates."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def parameter_columns(
     source : Path
         The table's file, for messages.
     included, ignored : sequence of str
-        Columns that the user declares to be parameters, or to be none.
+        Columns that the user declares as parameters, or excludes.
 
     Returns
     -------
@@ -79,7 +79,7 @@ def parameter_columns(
 
 
 def _reason(name: str, values: pd.Series[Any]) -> str | None:
-    """Return what a column has instead of values of a parameter, or None if it is a parameter.
+    """Describe the content of a column that is not a parameter; None if it is a parameter.
 
     Raises
     ------

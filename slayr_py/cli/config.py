@@ -90,7 +90,7 @@ def load_config(path: Path) -> Config:
     options |= {key: value for key, value in gp.items() if key not in ("kernel", "priors")}
     if "pretrain" in document:
         if "kernel" in gp:
-            raise ConfigError("[pretrain] makes the kernel; remove kernel from [gp], or [pretrain]")
+            raise ConfigError("[pretrain] and kernel in [gp] both define the kernel; remove one of them")
         from slayr_py.cli.pretraining import pretrained  # imports scikit-learn, which is slow
 
         options["kernel"] = pretrained(document["pretrain"], path.parent, space)
@@ -145,8 +145,8 @@ def _stop(table: Mapping[str, Any]) -> Regret:
 def _kernel(value: str | Mapping[str, Any], encoder: Encoder) -> str | Kernel | KernelSearch:
     if isinstance(value, str):
         if value == "search":
-            default_search(encoder)  # raises an error now instead of after minutes
-        # The sampler finds the kernel by its name, and records that "auto" was not the user's choice.
+            default_search(encoder)  # raises an error early, not after minutes
+        # The sampler looks the kernel up by its name, and records whether "auto" chose it.
         return value
     options = dict(value)
     name = options.pop("name", None)
@@ -165,8 +165,8 @@ def _priors(table: Mapping[str, Any]) -> dict[str, Prior | dict[str, Prior]]:
     """Return priors by hyperparameter, or by hyperparameter and entry."""
     priors: dict[str, Prior | dict[str, Prior]] = {}
     for name, value in table.items():
-        if isinstance(value, dict) and value and all(isinstance(one, dict) for one in value.values()):
-            priors[name] = {entry: _prior(f"{entry!r} in {name!r}", one) for entry, one in value.items()}
+        if isinstance(value, dict) and value and all(isinstance(entry, dict) for entry in value.values()):
+            priors[name] = {label: _prior(f"{label!r} in {name!r}", entry) for label, entry in value.items()}
         else:
             priors[name] = _prior(repr(name), value)
     return priors

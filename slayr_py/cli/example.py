@@ -11,7 +11,7 @@ import typer
 from slayr_py.errors import DataError, StorageError, did_you_mean
 
 NEEDS = {"tune_xgboost": "pip install xgboost-cpu (on macOS: pip install xgboost)"}
-"""What an example needs beyond the package."""
+"""Command that installs the additional package of an example."""
 
 _PACKAGE = Path(__file__).resolve().parents[1]
 
@@ -46,7 +46,7 @@ def example_folder() -> Path:
 
 
 def example_files() -> dict[str, list[Path]]:
-    """Return the files of every example by its name: those with this stem, the one to run first."""
+    """Return the files of every example by its name, which is their stem; the file to run comes first."""
     files: dict[str, list[Path]] = {}
     for path in sorted(example_folder().iterdir(), key=lambda path: (path.stem, path.suffix != ".toml")):
         if path.suffix in (".toml", ".py"):
@@ -63,7 +63,7 @@ def describe(path: Path) -> str:
 
 
 def listing() -> list[str]:
-    """Return one line for every example: its name, its subject, and what it needs."""
+    """Return one line for every example: its name, its subject, and the package that it needs."""
     files = example_files()
     width = max(map(len, files))
     lines = []
@@ -74,7 +74,7 @@ def listing() -> list[str]:
 
 
 def write(name: str, folder: Path) -> list[str]:
-    """Write the files of an example into a folder; return lines that say what to do with them.
+    """Write the files of an example into a folder; return instructions for running it.
 
     Raises
     ------

@@ -64,7 +64,7 @@ def inspect(
       start      carried, or start of the chains, warm or cold
       attempts   number of fits
       ok         all but k_loo are within the limits printed below the table
-      *          after the number: the suggestion does not come from such a fit
+      *          after the number: no fit behind the suggestion is ok
 
     For example:
       slayr inspect nusvr_diabetes.db
@@ -149,7 +149,7 @@ def _print_regret(estimates: pd.DataFrame) -> None:
 
 
 def _print_searches(searches: pd.DataFrame) -> None:
-    """Print what each kernel search has found."""
+    """Print the result of each kernel search."""
     if searches.empty:
         return
     _print("\nkernel searches")

@@ -27,7 +27,7 @@ def _section(title: str, comment: str, keys: Mapping[str, Key]) -> str:
 
 
 def _with_comment(text: str, comment: str) -> str:
-    """Append a comment, which continues on the next lines; it starts there if the text is long."""
+    """Append a comment, which continues on the next lines; after a long text it starts on the next line."""
     first = f"  {text:<{_COLUMN}}"
     lines = textwrap.wrap(comment, _WIDTH - _COLUMN - 2, break_on_hyphens=False)
     indent = " " * (_COLUMN + 2)
@@ -87,8 +87,8 @@ Kernels, with their options as in  kernel = {{ name = "matern", p = 2 }}:
 Sums and products of SE, RQ, PER, LIN, MAT12, MAT32, MAT52 and C, of all
 parameters or of those in brackets, are kernels too, without options.
 
-The method "carried" is importance sampling from the posterior of the last fit, and NUTS where that fails. The warm-up
-is that of the first fit; later ones start warm.
+The method "carried" is importance sampling from the posterior of the last fit, with NUTS as a fallback. The number of
+warm-up iterations holds for the first fit; later fits start warm.
 
 The space file, the history, the related data, the module and the working directory of a command are relative to the
 folder of the configuration file; storage and output are relative to the working directory.

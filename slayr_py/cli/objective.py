@@ -50,13 +50,12 @@ def function_objective(reference: str, folder: Path) -> Objective:
         raise ConfigError(f"the module {module_name!r} imports a module that is not installed: {error.name}") from error
     except (Exception, SystemExit) as error:
         raise ConfigError(f"importing the module {module_name!r} raised {type(error).__name__}: {error}") from error
-    found = getattr(module, attribute, None)
-    if not callable(found):
+    objective: Objective | None = getattr(module, attribute, None)
+    if not callable(objective):
         functions = [name for name, value in vars(module).items() if callable(value) and not name.startswith("_")]
         raise ConfigError(
             f"the module {module_name!r} has no function {attribute!r}{did_you_mean(attribute, functions)}"
         )
-    objective: Objective = found
     return objective
 
 
@@ -145,7 +144,7 @@ def _fill(argument: str, values: Mapping[str, Any]) -> str:
 
 
 def _run(command: list[str], folder: Path, timeout: float | None) -> str:
-    with process_watcher() as watch, _started(command, folder) as process:
+    with process_watcher() as watch, _start(command, folder) as process:
         watch(process.pid)
         try:
             output, complaints = _read(process, timeout)
@@ -163,7 +162,7 @@ def _run(command: list[str], folder: Path, timeout: float | None) -> str:
     return output
 
 
-def _started(command: list[str], folder: Path) -> subprocess.Popen[bytes]:
+def _start(command: list[str], folder: Path) -> subprocess.Popen[bytes]:
     # A new process group, so that a timeout, Ctrl-C or the watcher also ends the command's children.
     try:
         return subprocess.Popen(
@@ -180,7 +179,7 @@ def _started(command: list[str], folder: Path) -> subprocess.Popen[bytes]:
 
 
 def _read(process: subprocess.Popen[bytes], timeout: float | None) -> tuple[str, str]:
-    """Return the ends of a command's two outputs; a command that never stops writing must not fill the memory."""
+    """Return the ends of a command's two outputs; the limit protects the memory from an endless output."""
     deadline = None if timeout is None else time.monotonic() + timeout
 
     def left() -> float | None:

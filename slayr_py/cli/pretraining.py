@@ -18,7 +18,7 @@ from slayr_py.svm import pretrain
 
 
 def pretrained(table: Mapping[str, Any], folder: Path, encoder: Encoder) -> Kernel:
-    """Return the kernel that is learned from the related data of [pretrain], and print what a user should know.
+    """Learn the kernel of [pretrain] from related data, and print its warnings.
 
     Raises
     ------

@@ -8,7 +8,7 @@ from slayr_py.study import Result
 
 
 def recommendation_text(result: Result) -> str:
-    """Return the recommended configuration and its prediction, or the reason for having none."""
+    """Return the recommended configuration and its prediction, or the reason why there is none."""
     try:
         recommended = result.recommended
     except SlayrError as error:

@@ -28,8 +28,7 @@ def replay(
 ) -> None:
     """Repeat a recorded fit and compare the draws.
 
-    The record is that of a saved posterior, record.json with the data.json beside it, or that of a suggestion in a
-    study.
+    The record belongs to a saved posterior (record.json with data.json beside it) or to a suggestion in a study.
 
     On the same machine with the same compiler and packages all draws are bit-identical. Otherwise the command lists the
     differences of the environment, and whether means and standard deviations of the hyperparameters agree within their

@@ -1,7 +1,7 @@
-"""End a process group when this process dies, also if it is killed and can run no code of its own.
+"""Kill a process group when this process exits, also if this process is killed.
 
-A small shell waits at the end of a pipe that only this process can write to. The system closes the pipe when this
-process ends, whatever the reason, and the shell then kills the group. Linux has ``PR_SET_PDEATHSIG`` for the same
+A helper shell reads from a pipe that only this process can write to. The system closes the pipe when this process ends
+for any reason, and the shell then kills the group. Linux has ``PR_SET_PDEATHSIG`` for the same
 purpose, but it ends only the child itself, not the processes that the child has started, and it needs Python code
 between fork and exec, which is unsafe in a process with threads.
 """
@@ -22,7 +22,7 @@ def process_watcher() -> Iterator[Callable[[int], None]]:
     Without a shell at ``/bin/sh`` there is no watcher, and the group survives this process.
     """
     try:
-        # A session of its own: Ctrl-C in the terminal must not reach the watcher.
+        # A new session, so that Ctrl-C in the terminal does not reach the watcher.
         shell = subprocess.Popen(
             ["/bin/sh", "-c", _SCRIPT],
             cwd="/",

@@ -35,7 +35,7 @@ def base_leaves(
 ) -> tuple[Leaf, ...]:
     """Return the base kernels of a search: each on all parameters, and on each parameter alone if there are several.
 
-    PER and LIN read real and ordinal parameters only: with categorical parameters in the space, "all" means all others.
+    PER and LIN read real and ordinal parameters only; on a space with categorical parameters, "all" means all others.
 
     Parameters
     ----------
@@ -81,13 +81,13 @@ def base_leaves(
             f"there is no base kernel: {', '.join(names) or 'none is named'}, and all parameters are categorical; name "
             "some that read categorical parameters, such as SE and MAT52"
             if names
-            else "there is no base kernel; name some, such as SE, RQ, PER and LIN"
+            else "there is no base kernel; name one or more, such as SE, RQ, PER and LIN"
         )
     return base
 
 
 def _on_all(encoder: Layout, name: str) -> list[Leaf]:
-    """Return the leaf on all parameters that the kernel can read; none if there are none."""
+    """Return the leaf on all parameters that the kernel can read; None if there are no such parameters."""
     if name not in _NEEDS_ORDER or all(d.kind != "categorical" for d in encoder.dimensions):
         return [Leaf(name)]
     columns = tuple(sorted(d.name for d in encoder.dimensions if d.kind != "categorical"))

@@ -1,11 +1,11 @@
 """Fit one expression and score it.
 
-Scores, larger is better; P is the number of hyperparameters, n that of observations:
+Scores, larger is better; P is the number of hyperparameters and n the number of observations:
 
 * ``laplace``: Laplace's approximation of the log evidence, at the mode of standard normal coordinates;
 * ``bic``: 2 log p(y | theta) - P log n, the negative of Schwarz's criterion (Duvenaud et al. 2013);
 * ``loo``: sum of log p(y_i | y_-i, theta) in closed form (Rasmussen & Williams 2006, section 5.4.2);
-* ``rmse``: negative root mean squared error on held-out observations, of a fit to the others;
+* ``rmse``: negative root mean squared error of a fit to some observations, on the held-out others;
 * ``elbo``: the variational bound of a sparse fit, which also replaces the likelihood in its ``laplace`` and ``bic``.
 """
 
@@ -108,7 +108,7 @@ class Fit:
         return value if np.isfinite(value) else -np.inf
 
     def evaluation(self, node: Node, score: Score) -> Evaluation:
-        """Return what a strategy learns."""
+        """Return the score and the hyperparameters that a strategy receives."""
         theta = {name: np.asarray(values) for name, values in self.theta.items()}
         return Evaluation(node, self.expression, self.score(score), theta)
 
@@ -118,7 +118,7 @@ class Fit:
 
 
 def fit(settings: Settings, candidate: Candidate, parent: Fit | None) -> Fit:
-    """Fit an expression from the fit of its parent; a failure is part of the result."""
+    """Fit an expression from the fit of its parent; the result has the reason of a failure."""
     clock = time.perf_counter()
     try:
         # One thread: results do not depend on the number of processes, and processes do not compete.

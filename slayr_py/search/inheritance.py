@@ -22,7 +22,7 @@ _SPREAD = 0.3  # standard deviation of inherited coordinates in further starts
 
 @dataclass(frozen=True)
 class Parent:
-    """A fitted expression from which another expression was made.
+    """A fitted expression from which another expression was derived.
 
     Attributes
     ----------
@@ -62,7 +62,7 @@ def starts(
     count : int
         Number of starts.
     seed : int
-        Fixes them, together with the expression.
+        Determines the starts, together with the expression.
     peaks : mapping of int to FloatArray
         Periods at the peaks of the periodogram of a column, the highest first.
     parent : Parent, optional

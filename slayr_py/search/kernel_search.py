@@ -41,7 +41,7 @@ FEWEST = 10
 DEFAULT_INDUCING = 100
 
 SCALARS = (MEAN.name, SIGNAL.name, NOISE.name)
-"""Hyperparameters whose priors can be chosen: every expression has them."""
+"""Hyperparameters of every expression, whose priors can be chosen."""
 
 _HELD_OUT = 0.2  # share of the observations that the score "rmse" holds out
 
@@ -233,10 +233,10 @@ class KernelSearch:
     def resume(
         self, train: Encoded, y: FloatArray, known: Mapping[str, Fit], first: tuple[str, ...], progress: bool
     ) -> SearchResult:
-        """Repeat a search from the start with the fits that are known; `run` and `SearchResult.resume` call it."""
+        """Repeat a search from the start with the known fits; `run` and `SearchResult.resume` call it."""
         if len(train) < FEWEST:
             raise DataError(
-                f"{len(train)} observations are fewer than the {FEWEST} that a search needs: structure needs data; "
+                f"{len(train)} observations are fewer than the {FEWEST} that a search needs; "
                 "choose a kernel such as Matern(p=2) instead"
             )
         if np.ptp(y) == 0:
@@ -321,4 +321,4 @@ def _failures(fits: Collection[Fit]) -> list[str]:
     if len(failures) == len(fits):
         reasons = "; ".join(f"{fit.expression}: {fit.failure}" for fit in failures[:3])
         raise InferenceError(f"all {len(failures)} candidates failed: {reasons}")
-    return [f"{len(failures)} of {len(fits)} fits failed; the column 'failure' says why"] if failures else []
+    return [f"{len(failures)} of {len(fits)} fits failed; the column 'failure' has the reasons"] if failures else []

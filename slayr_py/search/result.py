@@ -1,4 +1,4 @@
-"""The result of a kernel search: its fits, the best expression, and what can be done with them."""
+"""The result of a kernel search: its fits, the best expression, stacks, components and files."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ FORMAT = 1
 
 
 class Search(Protocol):
-    """What a result needs of the search that made it; see `KernelSearch`."""
+    """Settings of the search behind a result; see `KernelSearch`."""
 
     encoder: Encoder
     base: tuple[str, ...]
@@ -62,7 +62,7 @@ class Search(Protocol):
     def resume(
         self, train: Encoded, y: FloatArray, known: Mapping[str, Fit], first: tuple[str, ...], progress: bool
     ) -> SearchResult:
-        """Repeat the search from the start with the fits that are known."""
+        """Repeat the search from the start with the known fits."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -120,7 +120,7 @@ class SearchResult:
         return Composite(expression, self.search.given, MOST_LEAVES)
 
     def top(self, count: int) -> list[str]:
-        """Return the expressions with the best scores, the best first; of equally good ones the simplest first."""
+        """Return the expressions with the best scores, the best first; among equal scores the simplest first."""
         good = [fit for fit in self.fits.values() if not fit.failure and np.isfinite(self._score(fit))]
         good.sort(key=lambda fit: (-self._score(fit), self._size(fit.expression), fit.expression))
         return [fit.expression for fit in good[:count]]
@@ -278,7 +278,7 @@ class SearchResult:
         Raises
         ------
         DataError
-            If a given kernel is of a class of your own, which the file cannot name.
+            If a given kernel is of a user's class, which the file cannot name.
         """
         unknown = [name for name, kernel in self.search.given.items() if kernel.name not in names()]
         if unknown:

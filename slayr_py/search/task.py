@@ -1,4 +1,4 @@
-"""The interface between strategies and fits: what a strategy receives, proposes and learns.
+"""The interface between strategies and fits: the task of a strategy, its candidates and their evaluations.
 
 A strategy is a generator. It yields batches of candidates, which may be fitted side by side, and is sent the
 evaluations of the batch in the same order. The search closes it when the budget of fits is used up, so a strategy never
@@ -63,7 +63,7 @@ class Evaluation:
 
 @dataclass(frozen=True)
 class Task:
-    """What a strategy searches.
+    """Data, base kernels and limits of a search.
 
     Attributes
     ----------
@@ -78,8 +78,8 @@ class Task:
     beam : int
         Number of expressions that a round expands.
     batch : int
-        Number of candidates that may be fitted side by side without a loss, at least 1. It is a setting, not the number
-        of processes, so that results do not depend on the machine.
+        Number of candidates in a batch, which may be fitted side by side, at least 1. It is a setting instead of the
+        number of processes, so that results do not depend on the machine.
     seed : int
         Fixes every random number of the strategy.
     given : mapping of str to Kernel

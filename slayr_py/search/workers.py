@@ -13,7 +13,7 @@ from slayr_py.search.task import Candidate
 Job = tuple[Candidate, Fit | None]
 """A candidate, and the fit of its parent."""
 
-_SMALL = 50 * 200**2  # fits times squared observations below which processes, which start in seconds, save no time
+_SMALL = 50 * 200**2  # fits times squared observations below which processes do not save time: they start in seconds
 
 
 def n_processes(jobs: int | None, n: int, budget: int) -> int:
@@ -26,7 +26,7 @@ def n_processes(jobs: int | None, n: int, budget: int) -> int:
 
 
 class Workers:
-    """Processes that fit; with one, the fits run in this process.
+    """Processes that run fits; a number of 1 runs them in this process.
 
     A fit depends on its candidate only, so results do not depend on the number of processes.
     """
@@ -36,7 +36,7 @@ class Workers:
         self._processes = processes
 
     def fits(self, jobs: Sequence[Job]) -> Iterator[Fit]:
-        """Yield the fits in the order of the jobs, each as soon as it and those before it are finished."""
+        """Yield the fits in the order of the jobs, each as soon as it and all earlier ones are finished."""
         if self._processes == 1 or len(jobs) == 1:
             yield from (fit(self._settings, *job) for job in jobs)
             return

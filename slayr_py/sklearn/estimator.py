@@ -46,7 +46,7 @@ class BayesianGPRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc] 
         Columns of categories: by their positions, their names or a mask. "from_dtype" are the columns of a DataFrame
         with categories, strings, objects or truth values; an array has none. Ordered categories of pandas are ordinal.
     method : {"pathfinder", "laplace", "nuts", "map"}
-        How to fit: see :meth:`slayr_py.GaussianProcess.fit`. An approximation whose importance ratios fail their checks
+        Fit method: see :meth:`slayr_py.GaussianProcess.fit`. An approximation whose importance ratios fail their checks
         is replaced by a NUTS fit. "map" is a point estimate.
     chains, warmup, draws, target_acceptance, max_treedepth, ess, retries
         Options of :meth:`slayr_py.GaussianProcess.fit`. The optimisation loop has the same defaults.
@@ -70,8 +70,8 @@ class BayesianGPRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc] 
 
     Notes
     -----
-    A fit has 4 times 50 draws by default. The prediction is a mean over them: their Monte Carlo error is a small share
-    of the posterior standard deviation, and every draw costs a Cholesky factorisation in each call of :meth:`predict`.
+    A fit has 4 times 50 draws by default, whose Monte Carlo error in a prediction is a small share of the posterior
+    standard deviation. Every draw costs a Cholesky factorisation in each call of :meth:`predict`.
     Pathfinder takes a tenth of the time of NUTS for 100 rows, and NUTS replaces it where it is inaccurate.
 
     Examples

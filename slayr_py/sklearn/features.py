@@ -83,7 +83,7 @@ class LevelFeature:
         """
         if column.isna().any():
             row = int(np.argmax(column.isna()))
-            raise DataError(f"column {self.name!r} is empty in row {row}; fill it in, or give it a category of its own")
+            raise DataError(f"column {self.name!r} is empty in row {row}; fill it in, or give it its own category")
         position = {level: i for i, level in enumerate(self.levels)}
         values = column.tolist()
         if new := [value for value in dict.fromkeys(values) if value not in position]:
@@ -127,7 +127,7 @@ class Features:
             if len(column.levels) > 1:
                 space.add(Categorical(column.name, _labels(column.levels), ordered=column.ordered))
         if not len(space):
-            raise DataError(f"nothing varies: every column has a single category ({_listed(names)})")
+            raise DataError(f"every column has a single category, so no column varies ({_listed(names)})")
         self.encoder = Encoder(space)
 
     def encode(self, table: Any) -> Encoded:

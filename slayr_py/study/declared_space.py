@@ -16,15 +16,15 @@ from slayr_py.inference import Posterior
 from slayr_py.space import Encoder
 from slayr_py.study.loop import suggest_next
 from slayr_py.study.model.options import SamplerOptions
+from slayr_py.study.model.proposal import Fitted
 from slayr_py.study.model.session import Session
 from slayr_py.study.model.space_model import SpaceModel, stan_seed_of
-from slayr_py.study.proposal import Fitted
 from slayr_py.study.storage.attributes import store_suggestion, suggestion_record
 from slayr_py.study.storage.binding import bind_study
 from slayr_py.study.storage.distributions import check_request, space_to_distributions, to_configuration, to_params
 from slayr_py.study.storage.optuna_private import stored_trial
+from slayr_py.study.storage.suggesting import draw_independent, suggest_all
 from slayr_py.study.storage.trials import Observations, left_out, observations
-from slayr_py.study.suggesting import draw_independent, suggest_all
 
 
 class DeclaredSpace(SpaceModel):
@@ -49,7 +49,7 @@ class DeclaredSpace(SpaceModel):
         self.kernel_record = self.surrogate.record()
 
     def bind(self, study: Study) -> int:
-        """Record the space in a new study, or check that it is that of a recorded one; return the study's seed.
+        """Record the space in a new study, or compare it with the recorded space; return the study's seed.
 
         Raises
         ------
@@ -71,7 +71,7 @@ class DeclaredSpace(SpaceModel):
         self.bind(study)
         enqueued = trial.system_attrs.get("fixed_params") or {}
         for name in enqueued.keys() - self.space.keys():
-            text = f"trial {trial.number} was enqueued with {name!r}, which is not declared: the model ignores it"
+            text = f"trial {trial.number} was enqueued with {name!r}, which is not declared, so the model ignores it"
             self.session.warn(text + did_you_mean(name, self.space), about=name)
         config = to_configuration(self.space, enqueued) if enqueued else None
         if config is not None:
@@ -130,7 +130,7 @@ class DeclaredSpace(SpaceModel):
 
     @contextmanager
     def next_models(self, study: Study) -> Iterator[tuple[Observations, Fitted] | None]:
-        """Fit the models of the next suggestion, which will use these fits; None before the end of the initial design.
+        """Fit the models of the next suggestion, which reuses these fits; yield None during the initial design.
 
         The sampler makes no suggestion until the ``with`` block ends.
 

@@ -32,8 +32,8 @@ from slayr_py.study.model.surrogate import check_inferable
 from slayr_py.study.storage.attributes import FIT_KEY, store_suggestion, suggestion_record
 from slayr_py.study.storage.distributions import grid_parameter, levels
 from slayr_py.study.storage.optuna_private import contains, set_trial_attribute, stored_trial
+from slayr_py.study.storage.suggesting import draw_independent
 from slayr_py.study.storage.trials import observations
-from slayr_py.study.suggesting import draw_independent
 
 _MOST_MODELS = 8  # a study whose ranges change all the time would keep a model for each of them
 
@@ -69,7 +69,7 @@ class InferredSpace:
         return self.seed
 
     def before_trial(self, study: Study, trial: FrozenTrial) -> None:
-        """Do nothing: a trial that was enqueued tells its parameters when the objective asks for them."""
+        """Do nothing: the values of an enqueued trial become known when the objective asks for them."""
 
     def relative_space(self, study: Study) -> dict[str, BaseDistribution]:
         """Return the parameters that all complete trials have."""
@@ -105,7 +105,10 @@ class InferredSpace:
     def fit_all(self, study: Study, seed: int | None) -> Posterior:
         """Fit the parameters that all complete trials have: see `StanGPSampler.fit`."""
         if (model := self._model(groups(study)[0])) is None:
-            raise DataError(f"study {study.study_name!r} has no parameter in common to all trials: nothing to fit")
+            raise DataError(
+                f"study {study.study_name!r} has no parameter in common to all trials, so there is nothing to fit; "
+                "declare the space: StanGPSampler(space)"
+            )
         return model.fit(study, stan_seed_of(self.seed) if seed is None else seed)
 
     def _model(self, distributions: Mapping[str, BaseDistribution], main: bool = True) -> SpaceModel | None:

@@ -21,8 +21,8 @@ from optuna import Study, Trial
 from optuna.trial import FrozenTrial
 
 from slayr_py.errors import InferenceError
+from slayr_py.study.model.proposal import Proposal
 from slayr_py.study.model.space_model import SpaceModel
-from slayr_py.study.proposal import Proposal
 from slayr_py.study.storage.attributes import store_numbers, store_suggestion
 from slayr_py.study.storage.fit_records import store_fit
 from slayr_py.study.storage.optuna_private import optimizing

@@ -82,7 +82,7 @@ class StanGPSampler(BaseSampler):
     options : SamplerOptions
         The options, with the defaults for those that were not given.
     strategy : DeclaredSpace or InferredSpace
-        What suggests configurations with a space, and without one.
+        Suggests configurations with a declared space, or without one.
 
     Raises
     ------
@@ -217,7 +217,7 @@ def check_one_objective(study: Study) -> None:
 
 
 def declared_space_of(study: Study) -> DeclaredSpace | None:
-    """Return what suggests for a study whose sampler is a `StanGPSampler` with a declared space, else None."""
+    """Return the strategy of a study's `StanGPSampler` with a declared space; None for any other sampler."""
     sampler: BaseSampler = study.sampler
     strategy = sampler.strategy if isinstance(sampler, StanGPSampler) else None
     return strategy if isinstance(strategy, DeclaredSpace) else None

@@ -16,7 +16,7 @@ from slayr_py.errors import DataError
 def cross_validate(
     estimator: Any, X: Any, y: ArrayLike, cv: Any = 5, scoring: Any = None, seed: int = 1
 ) -> pd.DataFrame:
-    """Fit to all folds but one and score the remaining fold, for every fold.
+    """Cross-validate a machine or another scikit-learn estimator: for every fold, fit to the other folds and score it.
 
     Parameters
     ----------

@@ -46,8 +46,8 @@ class GPKernel(KernelFunction):
     kernel : Kernel or str
         A kernel, its name, or "auto".
     theta : mapping of str to array_like
-        Hyperparameters by name, as :meth:`slayr_py.kernels.Kernel.gram` takes them: ``sigma_f`` is 1 when absent, the
-        mean and the noise play no part.
+        Hyperparameters by name, as :meth:`slayr_py.kernels.Kernel.gram` takes them: ``sigma_f`` is 1 when absent;
+        the mean and the noise are ignored.
 
     Examples
     --------
@@ -63,7 +63,7 @@ class GPKernel(KernelFunction):
 
     @classmethod
     def from_posterior(cls, posterior: FittedProcess, draw: int | None = None) -> Self:
-        """Make the kernel of a fitted Gaussian process.
+        """Return the kernel of a fitted Gaussian process.
 
         Parameters
         ----------

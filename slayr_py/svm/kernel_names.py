@@ -32,7 +32,7 @@ def names() -> tuple[str, ...]:
 
 
 def from_name(name: str | KernelFunction, **options: Any) -> KernelFunction:
-    """Make a kernel function.
+    """Return a kernel function by name.
 
     Parameters
     ----------

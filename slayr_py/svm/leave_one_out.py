@@ -24,7 +24,7 @@ _TIGHT = 1e-6  # of the solver with all points, whose weights alpha are used; th
 
 
 class Fit(NamedTuple):
-    """A fitted machine, with values k(x, X) alpha + b.
+    """A fitted machine, which predicts k(x, X) alpha + b.
 
     Attributes
     ----------
@@ -100,7 +100,7 @@ class _LeftOut(NamedTuple):
 def _leave_out(machine: Any, gram: FloatArray, y: FloatArray) -> _LeftOut | None:
     """Fit a machine of scikit-learn with all points and without each; None if it does not converge.
 
-    A point without weight keeps its residual if it is left out, so only support vectors are refitted.
+    Leaving out a point without weight does not change its residual, so only support vectors need another fit.
     """
     fitted = _solve(machine, gram, y, _TIGHT) or _solve(machine, gram, y, _TOLERANCE)
     if fitted is None:

@@ -95,7 +95,7 @@ class KernelMachine(BaseEstimator, ABC):  # type: ignore[misc]  # scikit-learn h
 class KernelSVC(ClassifierMixin, KernelMachine):  # type: ignore[misc]
     """Support vector classification with any Mercer kernel.
 
-    The optimum is that of ``sklearn.svm.SVC`` with the same kernel, unless the rank is truncated.
+    The optimum equals the optimum of ``sklearn.svm.SVC`` with the same kernel, unless the rank is truncated.
 
     Parameters
     ----------

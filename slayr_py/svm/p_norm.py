@@ -5,8 +5,8 @@ weights of features phi(u) = |tau|^(1/q) theta(u). Its dual is convex,
 
     min 1/(2q) sum_k s_k^(2q) + epsilon |alpha|_1 - y' alpha,  |alpha_i| <= C, sum_i alpha_i = 0,  s = phi(U)' alpha,
 
-and w = s^(2q - 1) element by element. The sums over 2q points of the document's equations (5) and (6) are the same
-numbers; features take a cost that is linear in the number of points.
+and w = s^(2q - 1) element by element. The sums over 2q points in the document's equations (5) and (6) give the same
+numbers; the cost of features is linear in the number of points.
 
 Symbols
 -------

@@ -44,7 +44,7 @@ from slayr_py.svm.tuning import Lengthscale, Tuning
 _COSTS = (0.1, 1.0, 10.0, 100.0, 1000.0)
 _LENGTHSCALES = (0.1, 0.15, 0.2, 0.3, 0.5, 0.8, 1.2)  # times sqrt(C / 2) for C columns
 _LEAST_CONCENTRATION = 0.1
-_USELESS = 0.8  # ratio of the leave-one-out error to the error without a machine above which there is a message
+_USELESS = 0.8  # ratio of the leave-one-out error to the baseline above which there is a message
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -63,7 +63,7 @@ class Pretraining:
     seed : int
         As passed to :func:`pretrain`.
     C : float
-        Regularisation, that of scikit-learn; 1/C is the penalty of "ridge".
+        Regularisation as in scikit-learn; 1/C is the penalty of "ridge".
     lengthscale : float, tuple of float or None
         In unit coordinates; None if the family has none.
     epsilon : float or None
@@ -71,7 +71,7 @@ class Pretraining:
     loo_mse : float
         Leave-one-out mean squared error in variances of y; for labels the share of wrong ones.
     baseline : float
-        The error without a machine: 1, or the share of the smaller class.
+        The error of predicting the mean, 1, or the larger class, the share of the smaller one.
     support : (n_sv, C) float64
         Support vectors, in the encoder's unit coordinates.
     alpha : (n_sv,) float64
@@ -84,7 +84,7 @@ class Pretraining:
     table : DataFrame
         Every setting that was tried: lengthscale, C, epsilon, loo_mse (NaN if a solver did not converge), n_support.
     messages : list of str
-        What a user should know about the fit.
+        Warnings about the fit for the user.
     """
 
     encoder: Encoder
@@ -221,8 +221,8 @@ def pretrain(
         classification.
     family : {"se", "exponential", "polynomial", "linear"}
     machine : {"svr", "ridge"}
-        Support vector regression as in the document, or the least-squares machine. Tuning fits about 45 N machines of
-        the former kind, which takes seconds for N = 100; use "ridge" for more than a few hundred observations.
+        Support vector regression as in the document, or the least-squares machine. Tuning fits about 45 N support
+        vector machines, which takes seconds for N = 100; use "ridge" for more than a few hundred observations.
     C : float, optional
     lengthscale : float or (C,) array_like, optional
         Of unit coordinates.
@@ -317,7 +317,7 @@ def _lengthscales(
     """Return the length-scales to try."""
     if "lengthscale" not in from_family(family, **options).options():
         if given is not None:
-            raise DataError(f"the {family} kernel takes no lengthscale, got {given!r}")
+            raise DataError(f"the {family} kernel has no lengthscale, got {given!r}; omit it")
         return (None,)
     if given is None:
         return tuple(float(np.sqrt(n_columns / 2) * factor) for factor in _LENGTHSCALES)

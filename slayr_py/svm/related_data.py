@@ -24,7 +24,7 @@ class RelatedTargets:
 
     @property
     def baseline(self) -> float:
-        """Error without a machine: 1, or the share of the smaller class."""
+        """Error of predicting the mean, 1, or the larger class, the share of the smaller one."""
         if not self.classes:
             return 1.0
         return float(np.minimum(*np.mean(self.values[:, None] == (-1, 1), axis=0)))

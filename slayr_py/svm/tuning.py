@@ -24,7 +24,7 @@ _MOST_SUPPORT = 60  # points of a kernel that is a sum over their pairs
 _WIDER = 1.3  # factor of epsilon
 
 Lengthscale = float | tuple[float, ...] | None
-"""One for all columns, one for each, or None for families without."""
+"""One for all columns, one for each, or None for families without length-scales."""
 
 
 @dataclass(frozen=True)

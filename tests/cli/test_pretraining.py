@@ -72,7 +72,7 @@ def test_wrong_sections_are_named(slayr, folder, related, section, words):
 
 def test_a_kernel_in_gp_too_is_refused(slayr, folder, related):
     code, _, err = slayr("optimize", written(folder, gp='\n[gp]\nkernel = "matern"\n'), "-q")
-    assert code == 2 and "[pretrain] makes the kernel; remove kernel from [gp], or [pretrain]" in err
+    assert code == 2 and "[pretrain] and kernel in [gp] both define the kernel; remove one of them" in err
 
 
 @pytest.mark.parametrize(

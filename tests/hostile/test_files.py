@@ -192,7 +192,7 @@ def test_a_file_that_another_program_holds_is_named(study_file, go_on, monkeypat
     monkeypatch.setattr("slayr_py.study.storage.opening.LOCK_SECONDS", 0.1)
     other = sqlite3.connect(study_file, isolation_level=None)
     other.execute("BEGIN EXCLUSIVE")
-    with pytest.raises(StorageError, match="database is locked; another program holds it") as caught:
+    with pytest.raises(StorageError, match="database is locked; another program has locked it") as caught:
         go_on(study_file, 5, lambda config: pytest.fail("evaluated"))
     other.close()
     assert type(caught.value) is StorageError and len(stored_values(study_file)) == 3

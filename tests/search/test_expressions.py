@@ -78,7 +78,7 @@ def test_base_kernels_are_legal(space):
 def test_without_a_base_kernel_there_is_nothing_to_search():
     with pytest.raises(DataError, match="no base kernel: PER, LIN, and all parameters are categorical"):
         base_leaves(Encoder(categories()), ["PER", "LIN"])
-    with pytest.raises(DataError, match="no base kernel; name some"):
+    with pytest.raises(DataError, match="no base kernel; name one or more"):
         base_leaves(Encoder(plain_space()), [])
     with pytest.raises(DataError, match="unknown base kernel 'PERI'; did you mean 'PER'"):
         base_leaves(Encoder(plain_space()), ["PERI"])

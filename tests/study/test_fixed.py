@@ -54,7 +54,7 @@ def test_a_context_without_observations_improves_on_the_best_prediction_there(pl
         seen.update(options, posterior=posterior)
         return suggest(posterior, acquisition, **options)
 
-    monkeypatch.setattr("slayr_py.study.proposal.suggest", spy)
+    monkeypatch.setattr("slayr_py.study.model.proposal.suggest", spy)
     past = [(config, sign * value) for config, value in PAST]
     study = create_study(plane, n_initial=4, seed=1, direction=direction, history=past, **quick)
     trial = ask(study, context={"y": 0.1 + 0.2})

@@ -277,7 +277,7 @@ def test_seed_chooses_the_points_of_the_median_only():
         ({"epsilon": -0.1}, "epsilon must be at least 0 and finite, got -0.1"),
         ({"machine": "svm"}, "unknown machine 'svm'; did you mean 'svr'?"),
         ({"family": "rbf"}, "unknown family 'rbf'"),
-        ({"family": "linear"}, "linear kernel takes no lengthscale, got 0.5"),
+        ({"family": "linear"}, "linear kernel has no lengthscale, got 0.5"),
         ({"family": "polynomial", "degree": 0, "lengthscale": None}, "degree must be an integer"),
         ({"degree": 2}, "se kernel takes no 'degree'"),
         ({"origin": "center"}, "unknown origin 'center'; did you mean 'centre'?"),

@@ -16,4 +16,4 @@ STRATEGIES: dict[str, Callable[..., Rounds]] = {
     "model": model,
     "generative": generative,
 }
-"""A strategy takes a `Task`; its further arguments are options of `KernelSearch`."""
+"""Strategies by name. A strategy takes a `Task`; its further arguments are options of `KernelSearch`."""

@@ -1,4 +1,4 @@
-r"""Affinities of expressions: how alike two kernels' priors over functions are at some points.
+r"""Affinities of expressions: similarity of two kernels' priors over functions at some points.
 
 The affinity of two kernels with fixed hyperparameters is the Bhattacharyya coefficient of their normal distributions of
 noisy observations at p points, with A = K_1 + s^2 I, B = K_2 + s^2 I:
@@ -32,15 +32,15 @@ from slayr_py.kernels.expressions import Node, leaves, spell
 from slayr_py.space import Encoded, FloatArray
 
 N_POINTS = 12
-"""Points at which functions are compared. Scores were predicted as well as with 40 points, which take four times as
-long."""
+"""Points at which functions are compared. With 40 points, predictions of scores take four times as long and are not
+better."""
 
 N_DRAWS = 20
 """Draws of the hyperparameters."""
 
 NOISE_VARIANCE = 0.5
-"""Variance of the noise, in units of the function's. With the small noise of a fit, the affinity of any two kernels is
-near 0: the rank correlation of predicted and true scores at 30 points was 0.19 with 0.01, and 0.34 with 1."""
+"""Variance of the noise, in units of the function's variance. With the small noise of a fit, the affinity of any two
+kernels is near 0. The rank correlation of predicted and true scores at 30 points was 0.19 with 0.01 and 0.34 with 1."""
 
 _PAIRS_AT_ONCE = 64  # 1.5 MB of matrices
 
@@ -137,7 +137,7 @@ def _owners(node: Node) -> list[str]:
 
 
 def _key(name: str, label: str, owners: Sequence[str]) -> str:
-    """Return what the draws of an entry of a hyperparameter belong to; labels are such as "2:SE[x1]"."""
+    """Return the key of the draws of an entry of a hyperparameter; its label is text such as "2:SE[x1]"."""
     number, _, column = label.partition(":")
     return f"split {number}" if name == "split" else f"{name} {owners[int(number) - 1]} {column}"
 

@@ -88,5 +88,5 @@ class Correlations:
 
 
 def relative_distance(a: FloatArray, b: FloatArray) -> float:
-    """Return the Frobenius norm of a - b divided by that of b."""
+    """Return the Frobenius norm of a - b divided by the norm of b."""
     return float(np.linalg.norm(a - b) / np.linalg.norm(b))

@@ -2,8 +2,8 @@
 
 Coordinates z give the weights of the generator (:mod:`slayr_py.search.strategies.generator`) and the distribution of
 its stopping policies (:mod:`slayr_py.search.strategies.policy`). Each round chooses the z with the best expected
-improvement whose expression is new. It proposes that expression and truncations of its trajectory. The best of them is
-what the policies at z should have generated: their distribution makes a step towards it.
+improvement whose expression is new. It proposes that expression and truncations of its trajectory. The distribution of
+the policies then makes a step that makes the best of them more likely at z.
 
 References
 ----------
@@ -52,15 +52,15 @@ def generative(task: Task, draws: int = 2000, most_truncations: int = 8) -> Roun
     """Search by a recurrent generator with learned stops, and Bayesian optimisation over its weights.
 
     A round has the truncations of one trajectory, and of further ones until there are ``task.batch`` candidates. The
-    model of scores takes its own mean as the score of trajectories chosen earlier in the round. The search ends when no
+    model of scores uses its mean as the score of trajectories chosen earlier in the round. The search ends when no
     draw of z, at noise that is doubled five times, leads to a new expression.
 
     Parameters
     ----------
     task : Task
     draws : int
-        Number of z for each choice. They are decoded from the best expected improvement on, until one is new. Decoding
-        all of them would lead to the same choice: measured, 12 ms for the first four against 3 s for all 2,000.
+        Number of z for each choice. They are decoded in the order of expected improvement until an expression is new.
+        Decoding all of them leads to the same choice and takes 3 s for 2,000 instead of 12 ms for the first four.
     most_truncations : int
         Largest number of truncations of a trajectory that are tried, itself included; at least 1.
 
@@ -157,7 +157,7 @@ class GenerativeSearch:
         return choices, list(candidates.values())
 
     def _truncations(self, trajectory: Trajectory) -> list[Node]:
-        """Return the distinct expressions of the first truncations of a trajectory, its own first."""
+        """Return the distinct expressions of a trajectory and of its first truncations."""
         # Truncations can be equal in canonical form: SE * SE is SE.
         few = itertools.islice(truncations(trajectory), 10 * self.most_truncations)
         return list(dict.fromkeys(map(self.node, few)))[: self.most_truncations]
@@ -248,7 +248,7 @@ class GenerativeSearch:
         moments = self.distribution.moments(choice.z[None])
         at = np.concatenate([moments.mean[0], moments.log_sd[0]])
         noise = Noise.draw([choice.seed], self.task.max_leaves, len(self.task.base))
-        # The same random numbers for every point: differences of losses vary less.
+        # The same random numbers for every point reduce the variance of differences of losses.
         normals = rng.standard_normal((_POLICY_DRAWS, len(at) // 2))
         uniform = rng.random((_POLICY_DRAWS, *noise.uniform.shape[1:]))
 

@@ -45,8 +45,8 @@ Trajectory = tuple[tuple[int, ...], ...]
 """Symbols of the factors of each term, in the order in which they were generated."""
 
 StopProbabilities = Callable[[NDArray[np.int64], Sequence[Trajectory]], FloatArray]
-"""From the rows of r trajectories and what each has generated so far to the probabilities (r, 2) of stopping: of the
-term after its last factor, and of the expression after its last term."""
+"""Maps the rows of r trajectories and their expressions so far to the probabilities (r, 2) of stopping the term after
+its last factor, and the expression after its last term."""
 
 
 @dataclass(frozen=True)
@@ -151,7 +151,7 @@ class Generator:
 
 
 class _Walk:
-    """States of m trajectories; rows that have ended go on and are ignored."""
+    """States of m trajectories; rows that have ended are updated too and ignored."""
 
     def __init__(self, generator: Generator, weights: FloatArray, gumbel: FloatArray, temperature: float) -> None:
         m = len(weights)

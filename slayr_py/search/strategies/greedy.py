@@ -15,16 +15,16 @@ ROUNDS_WITHOUT_GAIN = 3
 """Successive rounds without a better expression after which the search stops."""
 
 BATCHES_AT_ONCE = 2
-"""Batches that are proposed between two looks at the scores."""
+"""Batches that are proposed before the scores are compared."""
 
 
 def greedy(task: Task) -> Rounds:
     """Expand the best expressions, round by round [1]_.
 
     The first round is all base kernels; their scores order the moves that use them. Each later round expands the best
-    ``task.beam`` expressions that have new neighbours, see :func:`~slayr_py.search.expressions.expansions`. They take
-    turns, the best one first, and so do the kinds of their moves, so that a budget that ends within a round leaves none
-    of them out.
+    ``task.beam`` expressions that have new neighbours, see :func:`~slayr_py.search.expressions.expansions`. The
+    expressions take turns, the best first, and so do the kinds of moves. A budget that ends within a round therefore
+    covers all of them.
 
     A round ends when it has no new candidates left, or as soon as an expression is better than all before. The next
     round expands that expression too, and the remaining neighbours of the others keep their places. A round can have
@@ -72,14 +72,13 @@ class _Frontier:
     def order_base(self) -> None:
         """Sort the base kernels, the best first.
 
-        With many parameters a budget reaches the moves of a few base kernels only. These should be the best ones, not
-        the first ones.
+        With many parameters, the budget covers the moves of a few base kernels only, which should be the best ones.
         """
         score = {evaluation.node: evaluation.score for evaluation in self.evaluated}
         self.base.sort(key=lambda leaf: -score[leaf])
 
     def beam(self) -> list[Evaluation]:
-        """Return the best expressions that have new neighbours; none of those that failed."""
+        """Return the best expressions that have new neighbours; omit failed ones."""
         fitted = (evaluation for evaluation in self.evaluated if evaluation.score > -math.inf)
         promising = (evaluation for evaluation in fitted if self.new_neighbours(evaluation))
         return list(islice(promising, self.task.beam))
@@ -95,7 +94,7 @@ class _Frontier:
         return candidates
 
     def new_neighbours(self, parent: Evaluation) -> deque[Node]:
-        """Return the neighbours of an expression in the order of the moves, without those at the front that are old."""
+        """Return the neighbours of an expression in the order of the moves; omit old ones at the front."""
         if parent.node not in self.neighbours:
             self.neighbours[parent.node] = deque(expansions(parent.node, self.base, self.task.max_leaves))
         queue = self.neighbours[parent.node]

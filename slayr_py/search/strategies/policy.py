@@ -1,7 +1,7 @@
 """Stopping policies of the generator: probabilities, their distribution given coordinates, and its updates.
 
-A policy is a network gamma of the inputs and two numbers a and o. With the correlation matrix K of what has been
-generated and v = gamma at the points, a term or an expression stops with probability
+A policy is a network gamma of the inputs and two numbers a and o. With the correlation matrix K of the expression so
+far and v = gamma at the points, a term or an expression stops with probability
 
     pi(K) = sigmoid(a (q - 1/2) + o),    q = v'K v / (v'v lambda_max(K)), in [0, 1].
 
@@ -82,9 +82,9 @@ def n_policy_parameters(n_columns: int) -> int:
 def policies(gamma: FloatArray, columns: FloatArray) -> Policies:
     """Return the policies with parameters (m, P) at the points (n, C) of the unit cube.
 
-    The parameters of a policy are the weights of the hidden layer (8, C + 1) row by row, those of the output (9,), each
-    with the bias last, a divided by 4, and o. All have prior variance 1: weights are divided by the root of the number
-    of their inputs.
+    The parameters of a policy are the weights of the hidden layer (8, C + 1) row by row, the weights of the output
+    (9,), each with the bias last, a divided by 4, and o. All have prior variance 1: weights are divided by the root of
+    the number of their inputs.
     """
     n, n_columns = columns.shape
     inputs = np.hstack([np.sqrt(12) * (columns - 0.5), np.ones((n, 1))]) / np.sqrt(n_columns + 1)

@@ -20,8 +20,8 @@ _WORST = -3.0  # bound of standardised scores below
 class ScoreModel:
     """Gaussian process of standardised scores over z, squared exponential times the policy kernel.
 
-    Length-scale and noise have the largest marginal likelihood on a grid, with the variance at its optimum. The model
-    has to be made again when the policies have moved, since their kernel has changed.
+    Length-scale and noise have the largest marginal likelihood on a grid, with the variance at its optimum. Create a
+    new model after each update of the policies, which changes their kernel.
 
     Parameters
     ----------

@@ -22,17 +22,17 @@ from scipy.special import ndtr
 from slayr_py.space import FloatArray
 
 STEEPNESS = tuple(np.geomspace(0.3, 100, 11).tolist())
-"""Values of c among which the marginal likelihood chooses."""
+"""Values of c on the grid of the marginal likelihood."""
 
 NOISE = (1e-3, 1e-2, 1e-1, 1.0)
-"""Values of the noise variance, relative to scale^2, among which it chooses."""
+"""Values of the noise variance, relative to scale^2, on the same grid."""
 
 
 def targets_of(scores: Sequence[float]) -> FloatArray:
-    """Return standardised scores, of which those below the median count as the median.
+    """Return standardised scores, clipped from below at the median.
 
-    Bad expressions can score 1e5 nats below the best, and failed ones -inf. What matters is the better half. The rule
-    holds for scores of any scale. If more than half failed, the worst finite score takes the place of the median.
+    Bad expressions can score 1e5 nats below the best, and failed ones -inf; only the better half matters. The rule
+    suits scores of any scale. If more than half failed, scores are clipped at the worst finite score.
     """
     values = np.asarray(scores, dtype=np.float64)
     finite = values[np.isfinite(values)]
@@ -67,7 +67,8 @@ class Surrogate:
     def fit(cls, affinity: FloatArray, targets: FloatArray) -> Surrogate:
         """Return the process with the largest marginal likelihood on the grid `STEEPNESS` by `NOISE`.
 
-        Mean and scale are integrated out. The prior of scale^2 is InverseGamma(1/2, 1/2), that of mean / scale is flat.
+        Mean and scale are integrated out. The prior of scale^2 is InverseGamma(1/2, 1/2), the prior of mean / scale is
+        flat.
         """
         grid = [cls(affinity, targets, c, noise)._profiled() for c, noise in product(STEEPNESS, NOISE)]
         return max(grid, key=lambda pair: pair[1])[0]

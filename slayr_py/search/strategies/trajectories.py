@@ -24,7 +24,7 @@ def trajectory_node(trajectory: Trajectory, base: Sequence[Leaf]) -> Node:
 def truncations(trajectory: Trajectory) -> Iterator[Trajectory]:
     """Yield truncations of a trajectory: itself, then its prefixes from the longest on, then the others.
 
-    A truncation has the first terms, and of each of them the first factors.
+    A truncation has the first terms of a trajectory and the first factors of each of these terms.
     """
     n_terms = len(trajectory)
     for m in range(n_terms, 0, -1):

@@ -1,1 +1,1 @@
-"""The model behind a suggestion: its initial design, its surrogate and kernel searches."""
+"""The model behind a suggestion: initial design, surrogate, kernel searches, fits and proposal."""

@@ -76,10 +76,10 @@ class Design:
         stream: np.random.SeedSequence,
         fixed: Fixed | None,
     ) -> dict[str, Any]:
-        """Return the active parameters of a point of the design, or a new point where it cannot be used.
+        """Return the active parameters of a point of the design, or of a new point if that one cannot be used.
 
-        A point cannot be used if it is illegal with the fixed values of the trial or, unless the user has given it, if
-        it was evaluated already: the user may have enqueued it.
+        A point cannot be used if it is illegal with the fixed values of the trial. A point of the Sobol design cannot
+        be used either if it was evaluated before, for example because the user had enqueued it.
         """
         config = self._with_context(point, fixed)
         if config is None or (self.given is None and config in self.unavailable(study, trial)):

@@ -16,17 +16,17 @@ from slayr_py.inference import GaussianProcess, Model, Priors, as_stan_seed, sta
 from slayr_py.kernels import MEAN, MOST_LEAVES, NOISE, SIGNAL, WARP, Composite, Kernel, Matern
 from slayr_py.search import SCALARS, KernelSearch, SearchResult, base_leaves
 from slayr_py.space import Encoder, FloatArray, jsonable, space_to_json
-from slayr_py.study.proposal import Phase
+from slayr_py.study.model.proposal import Phase
 from slayr_py.study.storage.attributes import space_difference
 from slayr_py.study.storage.search_records import StoredSearch, last_search, store_search
 from slayr_py.study.storage.trials import Observations, to_ranges
 from slayr_py.study.storage.workers import search_lock
 
 FEWEST = 30
-"""Observations before which no search runs: structure learnt from fewer is noise."""
+"""Smallest number of observations for a search; structure learnt from fewer is noise."""
 
 TOP = 3
-"""Number of expressions in the stack, beside the plain kernel."""
+"""Number of expressions in the stack besides the plain kernel."""
 
 DEFAULTS: dict[str, Any] = {
     "base": ("SE", "LIN", "MAT52", "RQ"),
@@ -35,11 +35,11 @@ DEFAULTS: dict[str, Any] = {
     "restarts": 3,
     "jobs": 1,
 }
-"""Settings of ``kernel="search"``, other than those of `KernelSearch`. PER is not a base kernel, since tens of
-observations suggest periods that are not there."""
+"""Settings of ``kernel="search"`` that differ from the defaults of `KernelSearch`. PER is not a base kernel because
+tens of observations suggest spurious periods."""
 
-OF_TARGETS = (MEAN.name, SIGNAL.name, NOISE.name, WARP.name)
-"""Hyperparameters that every kernel has: a user's priors of them hold for expressions too."""
+SHARED = (MEAN.name, SIGNAL.name, NOISE.name, WARP.name)
+"""Hyperparameters that every kernel has. A user's priors of these also hold for expressions."""
 
 
 def default_search(space: Encoder, **options: Any) -> KernelSearch:
@@ -49,8 +49,8 @@ def default_search(space: Encoder, **options: Any) -> KernelSearch:
     ----------
     space : Encoder
     **options
-        Arguments of `KernelSearch` that replace `DEFAULTS`. ``single`` is True by default if there are at most half as
-        many base kernels then as fits.
+        Arguments of `KernelSearch` that replace `DEFAULTS`. ``single`` is True by default if the search then has
+        at most half as many base kernels as fits.
 
     Raises
     ------
@@ -78,7 +78,7 @@ def as_search(kernel: object, space: Encoder) -> KernelSearch | None:
     if difference := space_difference(space_to_json(kernel.encoder.space), space.space):
         raise DataError(
             f"the kernel search was made for another space: {difference.replace('the study', 'the search')}; "
-            "make it with the space of the study"
+            "create it with the space of the study"
         )
     return kernel.on(space)
 
@@ -107,8 +107,8 @@ class LoopSearch:
     search. A search is due at 2, 4, 8, ... times the size of the initial design, not below `FEWEST` observations, and
     starts from the expressions of the one before.
 
-    A search sees the standardised targets, of which smaller ones are better. If the models have a warp, they are
-    transformed by it at the median of its prior, since the modes that a search fits have no warp. It has the priors of
+    A search fits standardised targets; smaller values are better. If the models have a warp, the search transforms the
+    targets by the warp at the median of its prior, because the modes that it fits have no warp. It uses the priors of
     the study for mean, signal and noise, and ignores known standard deviations of errors (``y_sd``).
 
     Attributes
@@ -117,7 +117,7 @@ class LoopSearch:
     plain : GaussianProcess
         With all priors of the user.
     priors : mapping
-        Priors of the user and the loop by name; those in `OF_TARGETS` hold for expressions.
+        Priors of the user and the loop by name; those in `SHARED` hold for expressions.
     n_initial : int
     report : callable
         Receives the phases of the work.
@@ -163,14 +163,14 @@ class LoopSearch:
         """Return the model for a suggestion; search before if a search is due, and store it in the trial.
 
         The random numbers of a search follow from ``seed``, that of the study, and from the number of observations at
-        which it was due. If the search fails, the model stays as it was, with a warning.
+        which it was due. If the search fails, the model does not change and a warning is issued.
         """
         number = due(len(observed.y), self.n_initial)
         if number is None:
             return self.plain
         last = last_search(study, number, trial.number)
         if last is None or last.due < number:
-            # One process searches; the next ones find its expressions.
+            # One process searches; the others then read its expressions.
             with search_lock(study):
                 last = last_search(study, number, trial.number)
                 if last is None or last.due < number:
@@ -202,18 +202,18 @@ class LoopSearch:
             result = search.run(observed.configs, self.targets(observed), progress=False, first=earlier)
         except (DataError, InferenceError) as error:
             about["error"] = str(error)
-            text = f"the kernel search at {len(observed.y)} observations failed, so the model stays as it was: {error}"
+            text = f"the kernel search at {len(observed.y)} observations failed, so the model does not change: {error}"
             self.warn(text, "kernel search")
         else:
             if result.interrupted:
-                raise KeyboardInterrupt  # a resumed study searches again, and finds what it would have found
+                raise KeyboardInterrupt  # a resumed study repeats the search with the same result
             about |= {"fits": len(result.unique), "messages": list(result.messages)}
             about |= self._best(result) if result.top(1) else {}
         about |= {"due": number, "score": search.score, "seed": search_seed, "trials": to_ranges(observed.numbers)}
         store_search(study, trial, about | {"seconds": round(time.perf_counter() - clock, 3)})
 
     def targets(self, observed: Observations) -> FloatArray:
-        """Return the targets (n,) that a search sees."""
+        """Return the targets (n,) that a search fits."""
         mean, sd = standardisation(observed.y)
         y = (mean - observed.y if observed.maximize else observed.y - mean) / sd
         if self.plain.warp == "none":
@@ -222,7 +222,7 @@ class LoopSearch:
         return warped(y, np.asarray(median))
 
     def _best(self, result: SearchResult) -> dict[str, Any]:
-        """Return the best expressions and their scores, without that of the plain kernel."""
+        """Return the best expressions and their scores; omit the plain kernel."""
         plain = self.plain.model.kernel
         known = "MAT52" if isinstance(plain, Matern) and plain.p == 2 else None
         expressions = [text for text in result.top(TOP + 1) if text != known][:TOP]
@@ -233,7 +233,7 @@ class LoopSearch:
         """Return the stack of the plain kernel and the expressions of a search."""
         if stored is None or not stored.expressions:
             return self.plain
-        shared = {name: prior for name, prior in self.priors.items() if name in OF_TARGETS}
+        shared = {name: prior for name, prior in self.priors.items() if name in SHARED}
         encoder = self.plain.encoder
         warp = self.plain.warp
         try:

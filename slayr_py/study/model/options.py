@@ -14,8 +14,8 @@ from slayr_py.errors import DataError, did_you_mean
 from slayr_py.inference import FitKeywords, FitOptions, Priors, Warp
 from slayr_py.kernels import NOISE, Kernel, LogNormal, Stack
 from slayr_py.search import KernelSearch
-from slayr_py.study.feasibility import Failures
-from slayr_py.study.proposal import LOOP_OPTIONS, Phase
+from slayr_py.study.model.feasibility import Failures
+from slayr_py.study.model.proposal import LOOP_OPTIONS, Phase
 
 NOISELESS = LogNormal(-4.0, 0.5)
 """Prior of ``sigma_n`` for objectives without noise. A wider one lets points that nearly coincide, which the loop
@@ -105,11 +105,11 @@ class SamplerOptions:
 
     @property
     def all_priors(self) -> Priors:
-        """Return the priors of the user, and that of the noise unless the user gives it."""
+        """Return the priors of the user, with the default prior of the noise unless the user gives one."""
         return {**self.noise_priors, **(self.priors or {})}
 
     def design_size(self, parameters: int) -> int:
-        """Return the size of the Sobol design of a space with so many parameters."""
+        """Return the size of the Sobol design of a space with this number of parameters."""
         if self.n_initial is not None:
             return self.n_initial
         return min(LARGEST_DESIGN, SMALLEST_DESIGN + parameters // 2)

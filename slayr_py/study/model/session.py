@@ -1,4 +1,4 @@
-"""What the parts of a sampler share: the lock of its threads, its display, and the warnings that it has given."""
+"""Shared state of a sampler: the lock of its threads, its displays, and the warnings that it has issued."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ import warnings
 from collections.abc import Callable
 from typing import Any
 
-from slayr_py.study.proposal import Phase
+from slayr_py.study.model.proposal import Phase
 
 
 class Session:
-    """The lock, the display and the warnings of a sampler. A copy in another process has a lock of its own.
+    """The lock, the displays and the warnings of a sampler. A copy in another process has its own lock.
 
     Parameters
     ----------
@@ -46,7 +46,7 @@ class Session:
             display(phase)
 
     def warn(self, text: str, about: str = "") -> None:
-        """Warn the user, once for everything that a warning is about."""
+        """Issue a warning unless one with the same ``about`` was issued before."""
         if about not in self._warned:
             self._warned.add(about)
             warnings.warn(text, UserWarning, stacklevel=3)

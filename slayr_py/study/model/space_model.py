@@ -12,19 +12,19 @@ from optuna.trial import FrozenTrial
 from slayr_py.errors import DataError
 from slayr_py.inference import Posterior, as_stan_seed
 from slayr_py.space import Encoder, Fixed
-from slayr_py.study.feasibility import FeasibilityModels
-from slayr_py.study.fit_cache import FitCache
 from slayr_py.study.model.design import Design
+from slayr_py.study.model.feasibility import FeasibilityModels
+from slayr_py.study.model.fit_cache import FitCache
 from slayr_py.study.model.options import SamplerOptions
+from slayr_py.study.model.proposal import Phase, Proposer
 from slayr_py.study.model.session import Session
 from slayr_py.study.model.surrogate import Surrogate, fit_model, surrogate_of
-from slayr_py.study.proposal import Phase, Proposer
 from slayr_py.study.storage.attributes import CONTEXT_KEY
 from slayr_py.study.storage.trials import observations
 
 
 class SpaceModel:
-    """What suggests the configurations of one space.
+    """The model of one space, which suggests its configurations.
 
     Parameters
     ----------
@@ -117,7 +117,7 @@ class SpaceModel:
         return fit_model(gp, study, observed, seed, self.options.fit.updated(pointwise=True), self.session.warn)
 
     def fixed_with(self, context: Mapping[str, Any]) -> Fixed:
-        """Return the fixed values of a trial with a context, which replaces those of the sampler.
+        """Return the fixed values of a trial with a context, whose values replace the sampler's.
 
         Raises
         ------
@@ -128,7 +128,7 @@ class SpaceModel:
         return given if self.fixed is None else self.encoder.fix({**self.fixed.values, **given.values}, "context: ")
 
     def fixed_in(self, trial: FrozenTrial) -> Fixed | None:
-        """Return the fixed values of a trial: those of its context and of the sampler."""
+        """Return the fixed values of a trial, from its context and from the sampler."""
         context = trial.user_attrs.get(CONTEXT_KEY)
         return self.fixed_with(context) if context else self.fixed
 

@@ -21,10 +21,10 @@ from slayr_py.inference import (
 from slayr_py.kernels import Kernel, Stack, from_name as kernel_from_name
 from slayr_py.search import KernelSearch
 from slayr_py.space import Encoder
-from slayr_py.study.fit_cache import FitCache
-from slayr_py.study.loop_fits import LoopFits
+from slayr_py.study.model.fit_cache import FitCache
 from slayr_py.study.model.kernel_searches import LoopSearch, as_search
-from slayr_py.study.proposal import Phase
+from slayr_py.study.model.loop_fits import LoopFits
+from slayr_py.study.model.proposal import Phase
 from slayr_py.study.storage.attributes import kernel_record
 from slayr_py.study.storage.trials import Observations
 
@@ -69,7 +69,7 @@ class GivenKernel:
 
 
 Surrogate = GivenKernel | LoopSearch
-"""What models the objective of a study: two classes with the same methods."""
+"""The model of the objective of a study; both classes have the same methods."""
 
 
 def surrogate_of(

@@ -1,6 +1,6 @@
 """Figures of a study in the Optuna dashboard.
 
-The dashboard draws Optuna's figures itself. Those saved here add what the models predicted.
+The dashboard draws Optuna's figures itself. The figures saved here add the predictions of the models.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ def _convergence(study: Study, predicted: list[FrozenTrial], go: Any) -> Any:
     mean, sd = _moments(predicted)
     numbers = [trial.number for trial in predicted]
     figure.add_trace(_with_errors(go, x=numbers, y=mean, error_y=sd, name="predicted, 1 sd"))
-    return figure.update_layout(title="Values and what the models predicted")
+    return figure.update_layout(title="Values and predictions")
 
 
 def _predictions(predicted: list[FrozenTrial], go: Any) -> Any:

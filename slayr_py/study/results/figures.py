@@ -117,7 +117,7 @@ def importance_figure(table: pd.DataFrame) -> Figure:
         means, low, high = (table[column].to_numpy() for column in (name, f"{name}_low", f"{name}_high"))
         axes.hlines(rows + shift, low, high, color=colour, lw=2.5, alpha=0.6)
         axes.plot(means, rows + shift, "o", color=colour, markersize=5, label=label)
-    # Names are data: a dollar sign starts no formula.
+    # Names are plain text: a dollar sign does not start a formula.
     axes.set_yticks(rows, [str(name).replace("$", r"\$") for name in table.index])
     axes.set_xlim(min(0.0, axes.get_xlim()[0]), max(1.0, axes.get_xlim()[1]))
     axes.set_xlabel("Sobol index: share of the variance of the function, with 90% intervals")

@@ -1,6 +1,6 @@
 """Describe a fit in words: discarded attempts, failed diagnostics and the limits of the diagnostics.
 
-The records come from a new posterior or from a study file, which may be of any origin.
+The records come from a new posterior or from a study file, which may have any origin.
 """
 
 from __future__ import annotations
@@ -62,14 +62,14 @@ def fit_notes(record: Mapping[str, Any]) -> list[str]:
 
 
 def limits_text(diagnostics: Mapping[str, Any]) -> str | None:
-    """List the limits of a fit's diagnostics; None if they were not stored, as by earlier versions."""
+    """List the limits of a fit's diagnostics; None if they were not stored."""
     limits = entry(diagnostics, "limits")
     known = [(check, limits.get(name)) for name, check in CHECKS.items()]
     return ", ".join(check.limit_text(limit) for check, limit in known if _is_number(limit)) or None
 
 
 def fits_remarks(records: Mapping[int, Mapping[str, Any]]) -> list[str]:
-    """Describe what several fits have in common: kernel and limits of the last one, and influential observations.
+    """Describe several fits together: kernel and limits of the last one, and influential observations.
 
     Parameters
     ----------

@@ -1,7 +1,7 @@
 """Recommend a configuration of a study: the one with the best posterior mean among those evaluated.
 
-The best value of a noisy objective belongs to a lucky evaluation, and is better than what its configuration returns on
-average. The posterior mean is shrunk towards the other observations.
+The best value of a noisy objective is partly noise: the mean value of its configuration is worse. The posterior mean is
+shrunk towards the other observations.
 """
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ from slayr_py.errors import DataError
 from slayr_py.inference import METHODS, GaussianProcess, Method, Posterior, recorded_model
 from slayr_py.study.declared_space import DeclaredSpace
 from slayr_py.study.model.options import SamplerOptions
+from slayr_py.study.model.proposal import LOOP_OPTIONS
 from slayr_py.study.model.session import Session
 from slayr_py.study.model.surrogate import GivenKernel
-from slayr_py.study.proposal import LOOP_OPTIONS
 from slayr_py.study.results.refits import RecordedFits, fitted_numbers, recorded_fits
 from slayr_py.study.sampler import declared_space_of, space_of
 from slayr_py.study.storage.attributes import study_record
@@ -54,7 +54,7 @@ def is_noisy(study: Study) -> bool:
 
 
 def has_recommendation(study: Study) -> bool:
-    """Return whether to show a recommendation unasked: the study is noisy, and not only a design without Stan."""
+    """Return whether to show a recommendation by default: the study is noisy and has a fit."""
     return is_noisy(study) and bool(fitted_numbers(study))
 
 
@@ -85,8 +85,8 @@ def recommend(study: Study, posterior: Posterior) -> Recommendation:
 def posterior_of_all(study: Study, progress: Callable[[str], None] | None = None) -> Posterior:
     """Return the posterior given all finished trials of a study.
 
-    The fit of the last suggestion is repeated if it has seen all of them. Otherwise the study's sampler fits its model
-    or, if the study was loaded without its sampler, the model of the last suggestion.
+    If the last suggestion was fitted to all of them, its fit is repeated. Otherwise the study's sampler fits its model.
+    If the study was loaded without its sampler, the model of the last suggestion is fitted.
 
     Raises
     ------
@@ -98,7 +98,7 @@ def posterior_of_all(study: Study, progress: Callable[[str], None] | None = None
         If Stan cannot be run, or fails.
     """
     last = recorded_fits(study, numbers[-1]) if (numbers := fitted_numbers(study)) else None
-    # The trials of a recorded fit are finished ones: equal numbers of them are the same trials.
+    # A recorded fit has finished trials only, so an equal count means the same trials.
     if last is not None and last.n == len(observations(study, space_of(study)).numbers):
         return last.repeat(progress)
     declared = declared_space_of(study) or (_recorded_space(study, last) if last is not None else None)

@@ -21,7 +21,7 @@ from slayr_py.inference import (
     recorded_model,
     replay as replay_record,
 )
-from slayr_py.study.feasibility import feasibility_results
+from slayr_py.study.model.feasibility import feasibility_results
 from slayr_py.study.storage.attributes import FIT_KEY, START_KEY, study_record, suggestion_record
 from slayr_py.study.storage.fit_records import keys, stored_kernel
 from slayr_py.study.storage.trials import from_ranges, observations, to_ranges
@@ -35,7 +35,7 @@ class RecordedFit(NamedTuple):
 
 
 class RecordedFits(NamedTuple):
-    """The fits behind a suggestion: one, or those of the parts of a stack."""
+    """The fits behind a suggestion; a stack has one for each part."""
 
     fits: list[RecordedFit]
     stack: Mapping[str, Any] | None
@@ -47,7 +47,7 @@ class RecordedFits(NamedTuple):
         return len(self.fits[0].observed.train)
 
     def repeat(self, progress: Callable[[str], None] | None = None) -> Posterior:
-        """Repeat the fits; those of a stack get the recorded weights."""
+        """Repeat the fits; a stack gets the recorded weights."""
         posteriors = [posterior_again(fit.record, fit.observed, progress) for fit in self.fits]
         if self.stack is None:
             return posteriors[0]
@@ -84,12 +84,11 @@ def posterior_of(study: Study, number: int, progress: Callable[[str], None] | No
     """
     recorded = recorded_fits(study, number)
     posterior = recorded.repeat(progress)
-    parts = [posterior] if isinstance(posterior, Posterior) else posterior.posteriors
-    pairs = zip(parts, recorded.fits, strict=True)
+    pairs = zip(posterior.parts, recorded.fits, strict=True)
     if any(part.record["draws_sha256"] != fit.record["draws_sha256"] for part, fit in pairs):
         warnings.warn(
-            f"the posterior of trial {number} is not bit-identical to that of its suggestion: `slayr replay` with "
-            f"--trial {number} shows the differences",
+            f"the posterior of trial {number} is not bit-identical to the posterior of its suggestion: `slayr replay` "
+            f"with --trial {number} shows the differences",
             RuntimeWarning,
             stacklevel=2,
         )
@@ -121,7 +120,7 @@ def recorded_fits(study: Study, number: int) -> RecordedFits:
     trial = _trial(study, number)
     reduced = _fit_record(study, trial)
     stack = reduced.get("stack")
-    with _reports_damage(study, number):
+    with _report_damage(study, number):
         parts = [(reduced, START_KEY)]
         if stack is not None:
             parts = [(trial.user_attrs[fit_key], start_key) for fit_key, start_key in _keys_of_parts(stack)]
@@ -142,7 +141,7 @@ def feasibility_of(study: Study, number: int, progress: Callable[[str], None] | 
     Returns
     -------
     dict of str to Posterior
-        By the names of the models; empty if nothing but the objective was modelled.
+        By the names of the models; empty if only the objective was modelled.
 
     Raises
     ------
@@ -153,7 +152,7 @@ def feasibility_of(study: Study, number: int, progress: Callable[[str], None] | 
     names = suggestion_record(trial).get("conditions")
     posteriors = {}
     for name in names if isinstance(names, Mapping) else {}:
-        with _reports_damage(study, number):
+        with _report_damage(study, number):
             fit_key, start_key = keys(name)
             record = _complete(study, trial.user_attrs[fit_key], start_key)
             numbers = set(from_ranges(record.pop("trials")))
@@ -165,7 +164,7 @@ def feasibility_of(study: Study, number: int, progress: Callable[[str], None] | 
 
 
 def _complete(study: Study, reduced: Mapping[str, Any], start_key: str) -> dict[str, Any]:
-    """Return a stored record of a fit with what the study has only once: space, kernel and warm start."""
+    """Return a stored record of a fit with the space, kernel and warm start that the study stores only once."""
     record = dict(reduced)
     if "space" not in record:
         about = study_record(study) or {}  # a damaged study; without a space, the record is not readable
@@ -177,7 +176,7 @@ def _complete(study: Study, reduced: Mapping[str, Any], start_key: str) -> dict[
 
 
 def _observation_options(record: Mapping[str, Any]) -> tuple[bool, bool]:
-    """Return whether a recorded fit is of the mode, and whether it has pointwise densities."""
+    """Return whether a recorded fit is a posterior mode, and whether it has pointwise densities."""
     return record["arguments"]["method"] == "map", record["arguments"].get("pointwise", True)
 
 
@@ -209,7 +208,7 @@ def _recorded_fit(study: Study, number: int, reduced: Mapping[str, Any], start_k
 
 
 @contextmanager
-def _reports_damage(study: Study, number: int) -> Iterator[None]:
+def _report_damage(study: Study, number: int) -> Iterator[None]:
     """Raise `StorageError` for every error in reading a record, which can be of any type if the record is damaged."""
     try:
         yield

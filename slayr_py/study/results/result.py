@@ -190,9 +190,9 @@ class Result:
     def __repr__(self) -> str:
         """Return the study's name, number of trials, kernel, recommendation of a noisy study, and best trial.
 
-        After a kernel search, also the kernels behind the last suggestion and their weights.
+        After a kernel search, the text also has the kernels behind the last suggestion and their weights.
         """
-        # Without a fit: it would surprise that printing a result takes seconds.
+        # Do not fit here: printing a result must not take seconds.
         known = self._recommended.get(self._n_observations())
         recommended = f"recommended={known}: {known.config}, " if known is not None else ""
         best = "no feasible trial" if finite_trials(self.study) else "no finished trial"

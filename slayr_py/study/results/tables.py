@@ -191,7 +191,7 @@ def regret_table(study: Study) -> pd.DataFrame:
 def found_kernels(study: Study) -> str | None:
     """Describe the kernels behind the last suggestion after a kernel search, with their weights, the largest first.
 
-    None if there was no search, or if no suggestion has used what it found.
+    None if there was no search, or if no suggestion has used its expressions.
     """
     if next(stored_searches(study), None) is None:
         return None
@@ -222,6 +222,6 @@ def entry(record: Mapping[str, Any], name: str) -> Mapping[str, Any]:
 
 
 def abandoned_attempts(record: Mapping[str, Any]) -> list[Mapping[str, Any]]:
-    """Return the discarded attempts in the suggestion record of a trial, or in that of a part of a stack."""
+    """Return the discarded attempts in the suggestion record of a trial or of a part of a stack."""
     abandoned = entry(record, "fit").get("abandoned")
     return [entry for entry in abandoned if isinstance(entry, Mapping)] if isinstance(abandoned, list) else []

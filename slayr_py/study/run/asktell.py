@@ -24,7 +24,7 @@ from slayr_py.study.storage.attributes import CONTEXT_KEY, ERROR_KEY, FAILURE_KE
 from slayr_py.study.storage.integrity import check_integrity
 from slayr_py.study.storage.opening import open_storage, translate_storage_errors
 from slayr_py.study.storage.optuna_private import set_trial_attribute, start_trial
-from slayr_py.study.suggesting import suggest_all
+from slayr_py.study.storage.suggesting import suggest_all
 
 
 def create_study(
@@ -77,7 +77,7 @@ def create_study(
     """
     if direction not in ("minimize", "maximize"):
         raise DataError(f'direction must be "minimize" or "maximize", not {direction!r}')
-    # None is not a space here: the sampler would infer one.
+    # With None, the sampler would infer a space.
     encoder = space if isinstance(space, Encoder) else Encoder(space)
     check_names(options, signature(create_study).parameters)
     sampler = StanGPSampler(encoder, **options)
@@ -108,8 +108,8 @@ def ask(study: Study, context: Mapping[str, Any] | None = None) -> Trial:
     ----------
     study : optuna.Study
     context : mapping of str to value, optional
-        Parameters that have these values in this trial, for example because the user does not control them: the others
-        are suggested for them. An enqueued trial is left in the queue.
+        Values of parameters in this trial, for example of parameters that the user does not control. The other
+        parameters are suggested given these values. An enqueued trial stays in the queue.
 
     Returns
     -------
@@ -144,7 +144,7 @@ def _ask_in(study: Study, context: Mapping[str, Any]) -> Trial:
         raise DataError(f"the study's sampler is {study.sampler}: only a StanGPSampler suggests in a context")
     declared.fixed_with(context)  # before a trial is started
     values = jsonable(declared.encoder.fix(context, "context: ").values)
-    # Optuna returns the values of "fixed_params" to the objective, without another digit.
+    # Optuna returns the values of "fixed_params" to the objective exactly.
     template = optuna.trial.create_trial(
         state=TrialState.RUNNING, system_attrs={"fixed_params": values}, user_attrs={CONTEXT_KEY: values}
     )
@@ -185,7 +185,7 @@ def tell(
     with translate_storage_errors():
         if sd is not None:
             if isinstance(sd, bool) or not isinstance(sd, int | float | np.number) or not 0 <= sd < float("inf"):
-                raise DataError(f"sd is the standard deviation of an error, finite and not negative; got {sd!r}")
+                raise DataError(f"sd is {sd!r}; give the standard deviation of the value's error, a finite number >= 0")
             number = trial if isinstance(trial, int) else trial.number
             set_trial_attribute(study, study.trials[number], ERROR_KEY, float(sd))
         return study.tell(trial, value, state)

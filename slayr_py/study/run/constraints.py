@@ -32,7 +32,7 @@ def parse_constraints(texts: Iterable[str]) -> tuple[Constraint, ...]:
     Raises
     ------
     DataError
-        For another form, a limit that is no finite number, or a name that occurs twice.
+        For another form, a limit that is not a finite number, or a name that occurs twice.
     """
     if isinstance(texts, str):
         raise DataError(f'constraints are a list of texts such as ["memory <= 8"], not {texts!r}')
@@ -64,7 +64,7 @@ def constraint_values(reported: Mapping[Any, Any], constraints: tuple[Constraint
     Raises
     ------
     ObjectiveError
-        If a value is no number, or the names are not those of the constraints.
+        If a value is not a number, or the names differ from the names of the constraints.
     NotFiniteError
         If a value is NaN or infinite.
     """

@@ -16,7 +16,7 @@ from optuna.exceptions import UpdateFinishedTrialError
 from optuna.trial import FrozenTrial, TrialState
 
 from slayr_py.errors import EnqueuedError, NotFiniteError, ObjectiveError, StorageError
-from slayr_py.study.proposal import Phase
+from slayr_py.study.model.proposal import Phase
 from slayr_py.study.run.constraints import Constraint
 from slayr_py.study.run.objective import Evaluation, Objective, evaluate
 from slayr_py.study.run.progress import ProgressBar
@@ -24,8 +24,8 @@ from slayr_py.study.sampler import space_of
 from slayr_py.study.storage.attributes import EVALUATIONS_KEY, FAILURE_KEY, VALUE_KEY, is_history
 from slayr_py.study.storage.opening import describe_storage_error, is_storage_error
 from slayr_py.study.storage.optuna_private import id_of_study, id_of_trial, is_stopped
+from slayr_py.study.storage.suggesting import suggest_all
 from slayr_py.study.storage.workers import send_heartbeats, worker_storage
-from slayr_py.study.suggesting import suggest_all
 
 FAILURES_AT_THE_START = 3
 """Number of consecutive failures that stops the loop if no trial of the study has succeeded: they indicate an error in
@@ -39,7 +39,7 @@ RETRY_SECONDS = (1.0, 5.0)
 
 
 class Settings(NamedTuple):
-    """What to evaluate, and how: arguments of `minimize`."""
+    """Arguments of `minimize` for the evaluations."""
 
     objective: Objective
     budget: int

@@ -53,7 +53,7 @@ def read_history(history: History, encoder: Encoder) -> list[Experiment]:
     history : DataFrame or sequence of (config, value)
         A table has one column per parameter, called ``x`` or ``params_x``, and a column ``value``. A parameter called
         "value" must be ``params_value``. The other columns of `Result.trials` and of Optuna's ``trials_dataframe`` are
-        ignored. An inactive parameter is NaN, None or absent. A value that is None or not finite is that of a failed
+        ignored. An inactive parameter is NaN, None or absent. A value that is None or not finite marks a failed
         experiment. Unfinished trials, and failed ones without parameters, are omitted.
     encoder : Encoder
 
@@ -175,7 +175,7 @@ def _value(row: _Row) -> float | None:
 
 
 def _without_empty(given: Mapping[str, Any], encoder: Encoder) -> dict[str, Any]:
-    """Omit empty cells; one of an active parameter with the level None is that level."""
+    """Omit empty cells, except cells of active parameters with the level None, which have that level."""
     with_none = {d.name for d in encoder.dimensions if None in d.levels}
     kept = {name: value for name, value in given.items() if not _is_empty(value)}
     for name in encoder.space:  # parents first

@@ -18,7 +18,7 @@ from slayr_py.space import Encoder
 from slayr_py.study.declared_space import DeclaredSpace
 from slayr_py.study.loop import Callback, run_loop
 from slayr_py.study.model.options import SamplerKeywords, check_names
-from slayr_py.study.proposal import Phase
+from slayr_py.study.model.proposal import Phase
 from slayr_py.study.results.recommendation import has_recommendation
 from slayr_py.study.results.result import Result
 from slayr_py.study.run.asktell import create_study
@@ -90,14 +90,13 @@ def minimize(
         Number of evaluations that run at a time. Each suggestion takes the running ones into account, and suggestions
         from the same finished trials share one fit. The trials depend on the order in which values arrive.
     executor : concurrent.futures.Executor, optional
-        What runs the evaluations: a pool of processes, or ``client.get_executor(pure=False)`` of a Dask client. The
-        objective must be picklable then. By default ``n_parallel`` threads if that is more than 1.
+        Executor of the evaluations: a pool of processes, or ``client.get_executor(pure=False)`` of a Dask client. The
+        objective must then be picklable. By default ``n_parallel`` threads if that is more than 1.
     history : DataFrame or sequence of (config, value), optional
-        Past experiments, which the model learns from like from evaluated trials. They become finished trials and do not
-        count against the budget. Each one replaces a point of the default initial design. A table has a column per
-        parameter and a column ``value``, as `Result.trials` does; an inactive parameter is NaN, None or absent. The
-        value of a failed experiment is NaN or None. Experiments that a resumed study already has are not added
-        again.
+        Past experiments, which the model uses like evaluated trials. They become finished trials and do not count
+        against the budget. Each replaces a point of the default initial design. A table has a column per parameter and
+        a column ``value``, as `Result.trials` does; an inactive parameter is NaN, None or absent. The value of a failed
+        experiment is NaN or None. Experiments that a resumed study already has are not added again.
     stop : Regret, optional
         Stop before the budget is used up, as in ``stop=sl.Regret(0.01)``: when the best value still to be found is
         probably less than 0.01 better than the best one so far.
@@ -116,8 +115,8 @@ def minimize(
         - ``noisy``: whether the objective returns different values for the same configuration. A configuration may then
           be evaluated more than once, and improvement is measured from the model's mean instead of the best observed
           value. Otherwise a configuration is repeated only if no other is left.
-        - ``failures``: by default "learn": a model of failures and successes keeps suggestions away from where the
-          objective fails; or "ignore".
+        - ``failures``: "learn" (the default) models where the objective fails and avoids these configurations;
+          "ignore" does not.
         - ``fixed``: parameters that keep these values in this run, as in ``fixed={"layers": 2}``. The space of the
           study stays the declared one, so that trials of other runs with other values inform the model.
         - ``priors``, ``warp``: priors of hyperparameters, and the transformation of the targets.

@@ -11,7 +11,7 @@ from optuna import Study
 from optuna.study import StudyDirection
 
 from slayr_py.progress_bar import IS_WIDGET, tqdm
-from slayr_py.study.proposal import Phase
+from slayr_py.study.model.proposal import Phase
 from slayr_py.study.results.recommendation import Recommendation
 from slayr_py.study.results.tables import feasible_trials
 from slayr_py.study.run.stopping import RegretEstimate
@@ -84,7 +84,7 @@ class ProgressBar:
         self._refresh()
 
     def regret(self, estimate: RegretEstimate) -> None:
-        """Show what the stopping rule has found."""
+        """Show the estimate of the stopping rule."""
         self._regret = estimate
         self._refresh()
 

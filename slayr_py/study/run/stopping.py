@@ -1,4 +1,4 @@
-"""Stop a study when little is left to be gained."""
+"""Stop a study when the remaining gain is small."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class RegretEstimate(NamedTuple):
     """Number of trials that the model was fitted to."""
 
     epsilon: float
-    """Regret that does not matter, in the objective's units."""
+    """Negligible regret, in the objective's units."""
 
     target: float
     """Probability at which the study may stop."""
@@ -59,14 +59,14 @@ class RegretEstimate(NamedTuple):
 class Regret:
     """Stop when the best value still to be found is close enough to the best one so far.
 
-    The regret is what a perfect optimiser could still gain: the difference between the function at the best evaluated
-    configuration and its optimum. Functions drawn from the posterior give its distribution. The rule stops a study
-    when P(regret < epsilon) is at least ``probability`` (Wilson 2024).
+    The regret is the difference between the function at the best evaluated configuration and its optimum. Functions
+    drawn from the posterior give its distribution. The rule stops a study when P(regret < epsilon) is at least
+    ``probability`` (Wilson 2024).
 
     Parameters
     ----------
     epsilon : float
-        Regret that does not matter, in the objective's units.
+        Negligible regret, in the objective's units.
     probability : float, default 0.95
         Wanted probability, in (0, 1).
 
@@ -80,9 +80,9 @@ class Regret:
     Use it as ``minimize(..., stop=Regret(0.01))``, or as a callback of Optuna whose study has a `StanGPSampler` with a
     space: ``study.optimize(objective, n_trials=100, callbacks=[Regret(0.01)])``. It starts after the initial design.
     It shares the fit with the next suggestion. Each estimate is stored in the study: see `slayr_py.study.regret_table`.
-    The regret is that of the latent function, without noise, among feasible configurations and those with the values
-    that ``fixed=`` gives. The probability is right if the model is: a function with features that no evaluation
-    has shown can have a larger regret.
+    The regret refers to the latent function, without noise, at feasible configurations with the values of ``fixed=``.
+    The probability is only as right as the model: a function with features that no evaluation has shown can have a
+    larger regret.
     """
 
     epsilon: float
@@ -123,7 +123,7 @@ class Regret:
                 f"StanGPSampler(space), not {study.sampler}"
             )
         try:
-            sampled = self._sampled(study, declared)
+            sampled = self._sample(study, declared)
         except InferenceError:  # the next suggestion meets the same failure and reports it
             return None
         if sampled is None:
@@ -143,7 +143,7 @@ class Regret:
         study.set_user_attr(f"{REGRET_KEY}:{max(observed.numbers)}", estimate._asdict())
         return estimate
 
-    def _sampled(self, study: Study, declared: DeclaredSpace) -> tuple[Observations, int, FloatArray] | None:
+    def _sample(self, study: Study, declared: DeclaredSpace) -> tuple[Observations, int, FloatArray] | None:
         with declared.next_models(study) as models:
             if models is None:
                 return None
@@ -154,14 +154,14 @@ class Regret:
             stream = np.random.SeedSequence([declared.bind(study), max(observed.numbers), _STREAM])
             # One thread, so that the last bits do not depend on the machine.
             with threadpool_limits(limits=1, user_api="blas"):
-                conditions = [fit.posterior for fit in fitted.feasibility]
+                feasibility = [fit.posterior for fit in fitted.feasibility]
                 incumbent = fitted.posterior.train[[row]]
                 rng = np.random.default_rng(stream)
-                return observed, row, sample_regret(fitted.posterior, incumbent, rng, conditions, declared.fixed)
+                return observed, row, sample_regret(fitted.posterior, incumbent, rng, feasibility, declared.fixed)
 
 
 def _incumbent(posterior: Posterior, observed: Observations, declared: DeclaredSpace) -> int | None:
-    """Return the row of the best feasible observation; of a noisy objective, that with the best posterior mean."""
+    """Return the row of the best feasible observation; a noisy objective is compared by its posterior mean."""
     usable = observed.feasible.copy()
     if declared.fixed is not None:
         usable &= declared.fixed.hold(posterior.train)

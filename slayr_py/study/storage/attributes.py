@@ -16,7 +16,7 @@ fit            {"start", "draws", "abandoned"}: "carried", "warm" or "cold" (Non
 acquisition    {"name", its options, "best", "value", "error"}: value to improve on, in the objective's
                units and sign, largest value of the criterion, and its Monte Carlo error     (model only)
 stack          {"parts", "messages"}; a part is {"kernel", "weight", "method", "seed", "fit", "diagnostics"}, and
-               "method" above is "mixed" if those of the parts differ                        (stack only)
+               "method" above is "mixed" if the methods of the parts differ                  (stack only)
 predicted      {"mean", "sd"} of the latent function, in the objective's units and sign; under a warp the
                median and half the central 68% interval                                      (model only)
 diagnostics    result of `Posterior.check`                                                   (model only)
@@ -63,7 +63,7 @@ STUDY_KEY = "slayr:study"
 """Study attribute: {"space", "graphs", "seed", "kernel", "acquisition", "n_initial", "noisy"} at the study's start.
 
 The kernel is {"name", "options", "description", "chosen", "reason"}: chosen by "auto", with a reason, or by the "user".
-The name of a stack is "stack", that of a kernel search "search"; the options of a search have the "plain" kernel.
+A stack has the name "stack" and a kernel search the name "search"; the options of a search have the "plain" kernel.
 A version of slayr_py that changes this record writes a higher ``"format"`` than
 `slayr_py.study.storage.integrity.FORMAT`, so that this version rejects the study; the default is 1.
 """
@@ -85,8 +85,8 @@ FIT_KEY = "slayr:fit"
 space is omitted if it is the study's; the start ``{"trial": number}`` refers to the warm start stored in that trial, a
 kernel ``{"name", "sha256"}`` to the study attribute that has it.
 
-Of a stack it is ``{"stack": {"parts", "seed", "messages"}, "trials"}``. A part is ``{"fit", "kernel", "weight"}``: the
-attribute of its own record and that of its warm start end in ":" and its "fit"."""
+A stack has ``{"stack": {"parts", "seed", "messages"}, "trials"}``. A part is ``{"fit", "kernel", "weight"}``; the
+attributes with its own record and its warm start end in ":" and its "fit"."""
 
 SEARCH_KEY = "slayr:search"
 """Trial attribute: the kernel search before its suggestion. Later suggestions use its ``expressions``, the best first,
@@ -98,8 +98,8 @@ the trials that it was run on, and what was approximated. After an ``error``, or
 expressions are those of the search before."""
 
 REGRET_KEY = "slayr:regret"
-"""Study attribute, followed by ":" and the number of the last trial that was fitted: what the stopping rule has found
-then, a `RegretEstimate` as a dictionary."""
+"""Study attribute, followed by ":" and the number of the last trial that was fitted: the estimate of the stopping rule,
+a `RegretEstimate` as a dictionary."""
 
 KERNEL_KEY = "slayr:kernel"
 """Study attribute, followed by ":" and a SHA-256: a kernel whose options are long, as trials' fits refer to it."""
@@ -111,7 +111,7 @@ FAILURE_KEY = "slayr:failure"
 """Trial attribute: reason for the failure of the trial, one line."""
 
 WORKER_KEY = "slayr:worker"
-"""Trial attribute: name of the process of `minimize` that evaluates it or did so; empty once it is abandoned."""
+"""Trial attribute: name of the last process of `minimize` that evaluated it; empty once it is abandoned."""
 
 EVALUATIONS_KEY = "slayr:evaluations"
 """Trial attribute: number of times its evaluation was started."""

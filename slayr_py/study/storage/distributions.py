@@ -129,7 +129,7 @@ def check_enqueued(space: ConfigurationSpace, enqueued: Mapping[str, Any]) -> No
     Raises
     ------
     EnqueuedError
-        For a value that is no level of its parameter, no number, or outside the range.
+        For a value that is not a level of its parameter, not a number, or outside the range.
     """
     for name, value in enqueued.items():
         if name not in space:
@@ -140,7 +140,7 @@ def check_enqueued(space: ConfigurationSpace, enqueued: Mapping[str, Any]) -> No
             if value not in distribution.choices:
                 hint = did_you_mean(value, map(str, distribution.choices))
                 known = f" Its levels are {', '.join(map(repr, distribution.choices))}" * hint.endswith("?")
-                raise EnqueuedError(f"{what} is none of its levels{hint}{known}")
+                raise EnqueuedError(f"{what} is not one of its levels{hint}{known}")
             continue
         assert isinstance(distribution, FloatDistribution | IntDistribution)
         kind = "an integer" if isinstance(distribution, IntDistribution) else "a number"
@@ -221,7 +221,7 @@ def missing_names(space: ConfigurationSpace, params: Mapping[str, Any]) -> list[
 
 
 def requests(space: ConfigurationSpace, name: str, distribution: BaseDistribution) -> bool:
-    """Return whether a distribution is that of a declared parameter, up to ConfigSpace's rounding of the bounds."""
+    """Return whether a distribution equals the declared one, up to ConfigSpace's rounding of the bounds."""
     declared = _distribution(space[name])
     if isinstance(distribution, FloatDistribution) and isinstance(declared, FloatDistribution):
         if distribution.step is not None or distribution.log != declared.log:
@@ -237,7 +237,7 @@ def requests(space: ConfigurationSpace, name: str, distribution: BaseDistributio
 def check_request(
     space: ConfigurationSpace, number: int, name: str, distribution: BaseDistribution, given: Mapping[str, Any]
 ) -> None:
-    """Check a trial's request for a parameter, given the parameters it has and those suggested to it.
+    """Check a trial's request for a parameter, given its parameters and its suggested values.
 
     Raises
     ------

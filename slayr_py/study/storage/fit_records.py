@@ -30,22 +30,22 @@ def store_fit(
     posterior: Posterior,
     observed: Sequence[int],
     warm_starts: bool,
-    condition: str = "",
+    name: str = "",
 ) -> None:
     """Store the record of a fit and the warm start of the next one, without what the study already contains.
 
-    ``condition`` is the name of a model beside that of the objective or of a part of a stack, see `keys`. The parts of
-    a stack are stored one by one; its own record has their names and weights.
+    ``name`` is the name of a model of feasibility or of a part of a stack, see `keys`. The parts of a stack are stored
+    one by one; the record of the stack has their names and weights.
     """
     if posterior.is_stack:
         parts = []
-        for (name, weight), part in zip(posterior.weights.items(), posterior.posteriors, strict=True):
-            parts.append({"fit": part_name(part.kernel), "kernel": name, "weight": weight})
+        for (label, weight), part in zip(posterior.weights.items(), posterior.posteriors, strict=True):
+            parts.append({"fit": part_name(part.kernel), "kernel": label, "weight": weight})
             store_fit(study, trial, part, observed, warm_starts, part_name(part.kernel))
         stack = {"parts": parts, "seed": posterior.seed, "messages": list(posterior.messages)}
         set_trial_attribute(study, trial, FIT_KEY, jsonable({"stack": stack, "trials": to_ranges(observed)}))
         return
-    fit_key, start_key = keys(condition)
+    fit_key, start_key = keys(name)
     record: dict[str, Any] = {**posterior.record, "trials": to_ranges(observed)}
     record["kernel"] = _stored_once(study, jsonable(record["kernel"]))
     about = study_record(study) or {}
@@ -66,7 +66,7 @@ def store_fit(
 
 
 def stored_kernel(study: Study, kernel: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return the kernel of a stored fit with its options, which the study may keep.
+    """Return the kernel of a stored fit with its options, which may be an attribute of the study.
 
     Raises
     ------
@@ -100,20 +100,20 @@ def part_name(kernel: Kernel) -> str:
     return f"kernel {kernel.digest}"
 
 
-def keys(condition: str = "") -> tuple[str, str]:
-    """Return the trial attributes of the fit and of the start for the objective, or for a condition or part by name."""
-    return (f"{FIT_KEY}:{condition}", f"{START_KEY}:{condition}") if condition else (FIT_KEY, START_KEY)
+def keys(name: str = "") -> tuple[str, str]:
+    """Return the trial attributes of the fit and of the warm start of a model; the objective has no name."""
+    return (f"{FIT_KEY}:{name}", f"{START_KEY}:{name}") if name else (FIT_KEY, START_KEY)
 
 
 def last_warm_start(
-    study: Study, number: int, gp: GaussianProcess, chains: int, observed: Sequence[int], condition: str = ""
+    study: Study, number: int, gp: GaussianProcess, chains: int, observed: Sequence[int], name: str = ""
 ) -> WarmStart | None:
     """Return the warm start stored by the latest fit before trial ``number``, or None if this model cannot use it.
 
-    Fits to the same trials ``observed`` are skipped: a process that fits to them again, after an interruption, starts
-    where the first one did.
+    Fits to the same trials ``observed`` are skipped, so that a process that repeats such a fit after an interruption
+    has the same start.
     """
-    fit_key, start_key = keys(condition)
+    fit_key, start_key = keys(name)
     ranges = to_ranges(observed)
     for earlier in sorted(study.get_trials(deepcopy=False), key=lambda trial: -trial.number):
         if earlier.user_attrs.get(fit_key, {}).get("trials") == ranges:

@@ -30,7 +30,7 @@ _REMEDIES = (
     (r"malformed|not a database|no such (table|column)", "restore a copy of it, or name another storage"),
     (r"readonly|unable to open|[Pp]ermission", "make the file and its folder readable and writable, or name another"),
     (r"disk I/O|is full|No space|too large", "make room on its disk"),
-    (r"locked", "another program holds it: let that one finish or end it"),
+    (r"locked", "another program has locked it: wait for that program or end it"),
     (r"no longer compatible", "or name another storage"),  # the reason says which of the two to upgrade
 )
 

@@ -1,9 +1,9 @@
 """All uses of Optuna's private names: the public interface lacks these operations.
 
-No other module of the package uses one; a new release of Optuna that renames them is met here. They are the identifiers
-of studies and trials, with which a storage is addressed; the storage of a study, behind its cache; the file of a
-journal; the hooks with which a database starts new trials and finds stale ones; the names of two tables; and the test
-whether a distribution contains a value.
+No other module of the package uses them, so a new release of Optuna that renames them affects this file only. They are
+the identifiers of studies and trials, with which a storage is addressed; the storage of a study, behind its cache; the
+file of a journal; the hooks with which a database starts new trials and finds stale ones; the names of two tables; and
+the test whether a distribution contains a value.
 """
 
 from __future__ import annotations
@@ -92,7 +92,7 @@ def set_trial_attribute(study: Study, trial: FrozenTrial, key: str, value: Any) 
 def add_trial_attributes(study: Study, trial: FrozenTrial, values: Mapping[str, float]) -> None:
     """Add the user attributes that a trial lacks, for people to read: in a database with one statement.
 
-    They are left out if the database refuses them: the study does not depend on them.
+    An error of the database is ignored, because the study does not depend on these attributes.
     """
     here = stored_trial(study, trial).user_attrs
     missing = {key: value for key, value in values.items() if key not in here}

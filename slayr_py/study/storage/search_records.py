@@ -48,7 +48,7 @@ def last_search(study: Study, due: int, before: int | None = None) -> StoredSear
 
 
 def is_search_record(record: Any) -> TypeGuard[Mapping[str, Any]]:
-    """Return whether the value of an attribute has what the next suggestion needs."""
+    """Return whether the value of an attribute is a search record that the next suggestion can use."""
     if not isinstance(record, Mapping) or not isinstance(record.get("due"), int):
         return False
     expressions = record.get("expressions")

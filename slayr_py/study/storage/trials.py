@@ -23,7 +23,7 @@ from slayr_py.study.storage.attributes import (
 )
 from slayr_py.study.storage.distributions import missing_names, to_configuration, to_params
 
-NOT_OF_THE_CONFIGURATION = ("KeyboardInterrupt",)
+INTERRUPTIONS = ("KeyboardInterrupt",)
 """Reasons for failures that say nothing about the configuration."""
 
 
@@ -110,7 +110,7 @@ def is_feasible(trial: FrozenTrial, names: Set[str]) -> bool:
 
 
 class Results(NamedTuple):
-    """Trials with one result each, for a model beside that of the objective."""
+    """Trials with one result each, for a model of feasibility."""
 
     numbers: list[int]
     configs: list[Configuration]
@@ -139,7 +139,7 @@ def _was_evaluated(trial: FrozenTrial) -> bool:
     if reason is None or is_history(trial):
         return True
     # The loop counts evaluations. A trial that was enqueued with an illegal value was never evaluated.
-    return reason not in NOT_OF_THE_CONFIGURATION and trial.user_attrs.get(EVALUATIONS_KEY, 0) > 0
+    return reason not in INTERRUPTIONS and trial.user_attrs.get(EVALUATIONS_KEY, 0) > 0
 
 
 def constraint_results(study: Study, space: ConfigurationSpace) -> dict[str, Results]:
@@ -163,7 +163,7 @@ def _results(results: Sequence[tuple[int, Configuration, float]]) -> Results:
 def pending(
     study: Study, space: ConfigurationSpace, current: FrozenTrial, design: Sequence[Configuration] = ()
 ) -> list[Configuration]:
-    """Return the configurations of the other running trials; one without a suggestion yet counts with its design's."""
+    """Return the configurations of the other running trials; without a suggestion yet, their points of the design."""
     configs = []
     for trial in study.get_trials(deepcopy=False, states=(TrialState.RUNNING,)):
         if trial.number != current.number:
@@ -217,5 +217,5 @@ def to_ranges(numbers: Iterable[int]) -> list[list[int]]:
 
 
 def from_ranges(ranges: Iterable[Iterable[int]]) -> list[int]:
-    """Return the trial numbers in the ranges of :func:`to_ranges`."""
+    """Return the trial numbers in ranges from :func:`to_ranges`."""
     return [number for first, last in ranges for number in range(first, last + 1)]

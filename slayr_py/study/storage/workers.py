@@ -161,7 +161,7 @@ def start_next_trial(study: Study) -> Trial:
 
 @contextmanager
 def send_heartbeats(trial: Trial) -> Iterator[None]:
-    """Send heartbeats of a trial until the block ends, if its storage wants them."""
+    """Send heartbeats of a trial until the block ends, if its storage records them."""
     database = _database(trial.study)
     interval = None if database is None else database.get_heartbeat_interval()
     if database is None or interval is None:
@@ -213,9 +213,9 @@ def search_lock(study: Study) -> Iterator[None]:
 
 
 def missing_lock(study: Study) -> str | None:
-    """Describe what does not hold for processes that share a study in this storage; None if it has a search lock.
+    """Describe the consequences of a storage without a search lock; None if it has one.
 
-    A storage in memory cannot be shared, so it needs none.
+    A storage in memory cannot be shared, so it does not need a lock.
     """
     storage = storage_of(study)
     if isinstance(storage, RDBStorage | InMemoryStorage) or journal_of(storage) is not None:

@@ -12,7 +12,7 @@ from slayr_py.errors import DataError
 from slayr_py.inference import FitKeywords
 from slayr_py.study import StanGPSampler, create_study, minimize
 from slayr_py.study.model.options import SamplerKeywords, SamplerOptions
-from slayr_py.study.proposal import LOOP_OPTIONS
+from slayr_py.study.model.proposal import LOOP_OPTIONS
 
 NAMES = list(SamplerKeywords.__annotations__)
 

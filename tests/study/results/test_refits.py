@@ -15,7 +15,8 @@ from ConfigSpace import ConfigurationSpace
 
 import slayr_py as sl
 from slayr_py.errors import DataError, StorageError
-from slayr_py.study import minimize, posterior_of, proposal, replay
+from slayr_py.study import minimize, posterior_of, replay
+from slayr_py.study.model import proposal
 from slayr_py.study.results.refits import feasibility_of
 from slayr_py.study.storage.attributes import FIT_KEY, START_KEY, STUDY_KEY
 
@@ -173,7 +174,7 @@ def test_a_different_posterior_warns(study, monkeypatch):
 
     original = refits.posterior_again
     monkeypatch.setattr(refits, "posterior_again", other)
-    with pytest.warns(RuntimeWarning, match="not bit-identical to that of its suggestion"):
+    with pytest.warns(RuntimeWarning, match="not bit-identical to the posterior of its suggestion"):
         posterior_of(study, 6)
 
 

@@ -23,7 +23,9 @@ def test_ask_and_tell(mixed):
 def test_asking_for_an_enqueued_value_outside_the_space_fails_its_trial(mixed):
     study = create_study(mixed, n_initial=4, seed=1)
     study.enqueue_trial({"kernel": "ploy"})
-    with pytest.raises(SpaceError, match="'ploy' of the parameter 'kernel' is none of its levels; did you mean 'poly'"):
+    with pytest.raises(
+        SpaceError, match="'ploy' of the parameter 'kernel' is not one of its levels; did you mean 'poly'"
+    ):
         ask(study)
     tell(study, ask(study), 1.0)
     assert [t.state.name for t in study.trials] == ["FAIL", "COMPLETE"]

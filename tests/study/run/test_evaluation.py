@@ -89,14 +89,14 @@ def test_failures_are_not_fitted_and_their_points_not_suggested_again(plane, qui
 ENQUEUED = [
     (
         {"kernel": "ploy"},
-        "'ploy' of the parameter 'kernel' is none of its levels; did you mean 'poly'. Its levels are 'rbf', 'poly'",
+        "'ploy' of the parameter 'kernel' is not one of its levels; did you mean 'poly'. Its levels are 'rbf', 'poly'",
     ),
-    ({"size": 7}, "value 7 of the parameter 'size' is none of its levels; known: s, m, l"),
+    ({"size": 7}, "value 7 of the parameter 'size' is not one of its levels; known: s, m, l"),
     ({"rate": 3.0}, "value 3.0 of the parameter 'rate' is outside its range, 0.0001 to 1.0; the nearest is 1.0"),
     ({"rate": "0.1"}, "value '0.1' of the parameter 'rate' is not a number from 0.0001 to 1.0"),
     ({"rate": float("nan")}, "value nan of the parameter 'rate' is outside its range"),
     ({"degree": 2.5}, "value 2.5 of the parameter 'degree' is not an integer from 1 to 8"),
-    ({"version": 4}, "value 4 of the parameter 'version' is none of its levels; known: 3"),
+    ({"version": 4}, "value 4 of the parameter 'version' is not one of its levels; known: 3"),
 ]
 
 

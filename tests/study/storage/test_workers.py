@@ -96,7 +96,7 @@ sl.minimize(objective, space, budget=3, n_initial=2, seed=3, progress=False, sto
 
         from slayr_py.acquisition import suggest
 
-        monkeypatch.setattr("slayr_py.study.proposal.suggest", spy)
+        monkeypatch.setattr("slayr_py.study.model.proposal.suggest", spy)
         minimize(
             lambda config: 1.0,
             plane,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 
-from slayr_py.study.feasibility import SUCCESS
+from slayr_py.study.model.feasibility import SUCCESS
 from slayr_py.study.results.report.blocks import Block, Cell, Drawings, Heading, Notice, Paragraph, Table
 from slayr_py.study.results.report.grids import line_notes
 from slayr_py.study.results.report.reading import Reading

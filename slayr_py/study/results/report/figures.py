@@ -26,7 +26,7 @@ from slayr_py.study.results.report.palette import VARIABLES, light
 
 _STYLE: Any = {
     "svg.fonttype": "none",
-    # Names of parameters and levels are shown as they are: a dollar sign starts no formula.
+    # Names of parameters and levels are plain text: a dollar sign does not start a formula.
     "text.parse_math": False,
     "axes.formatter.use_mathtext": False,
     "font.family": "sans-serif",
@@ -96,7 +96,7 @@ def drawing(
 @contextmanager
 def _style(key: str) -> Iterator[None]:
     with rc_context(_STYLE | {"svg.hashsalt": key}), warnings.catch_warnings():
-        # The browser has fonts for the scripts that Matplotlib's own lacks.
+        # Browsers have fonts for scripts that Matplotlib's font lacks.
         warnings.filterwarnings("ignore", message="Glyph .* missing from")
         warnings.filterwarnings("ignore", message="Matplotlib currently does not support .* natively")
         yield
@@ -132,7 +132,7 @@ def scale(axis: Any, log: bool, integer: bool = False) -> None:
 
 
 def number(x: float) -> str:
-    """Return a number of a tick: powers of ten as such."""
+    """Format the number of a tick; powers of ten have superscripts."""
     text = f"{x:.4g}"
     mantissa, e, exponent = text.partition("e")
     if not e:

@@ -1,4 +1,4 @@
-"""Diagnostics of every fit, with what failed and what was done; kernel searches."""
+"""Diagnostics and discarded attempts of every fit; kernel searches."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def fits(reading: Reading) -> Iterator[Block]:
     if doubtful := [row[0].text for row in rows if row[1].text == "no"]:
         yield Notice(
             f"Suggestions of trial {', '.join(doubtful)} do not come from a fit that passed its diagnostics: "
-            "the third column says why.",
+            "the third column has the reasons.",
             "warning",
         )
     for remark in fits_remarks(records):

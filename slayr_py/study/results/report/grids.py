@@ -67,7 +67,7 @@ class Grid(NamedTuple):
 
     centre: Centre
     coordinates: list[Coordinate]
-    """One or two; only values that exist if there is one."""
+    """One or two; a single one has existing values only."""
 
     encoded: Encoded
     """The configurations that exist, row after row; the first coordinate varies fastest."""
@@ -113,16 +113,16 @@ def _unit_values(dimension: Dimension, centre: float, points: int) -> FloatArray
 
 
 def line_notes(lines: Sequence[Grid]) -> Iterator[Block]:
-    """Return notices of what is left out or changes along lines."""
+    """Return notices of omitted points and of parameters whose activity changes along the lines."""
     for line in lines:
         dimension = line.coordinates[0].dimension
         along = f"Along {short(dimension.name, 60)}, "
         count = len(line.exists)
         if count < len(dimension.levels):
             total = len(dimension.levels)
-            yield Notice(f"{along}{count} of {total} levels are drawn, evenly spaced, and that of the centre.")
+            yield Notice(f"{along}{count} of {total} levels are drawn: evenly spaced ones and the level of the centre.")
         if missing := int((~line.exists).sum()):
-            yield Notice(f"{along}{missing} of {count} points are left out: they are forbidden by the space.")
+            yield Notice(f"{along}{missing} of {count} points are left out because the space forbids them.")
         if line.changing:
             names = ", ".join(line.changing)
-            yield Notice(f"{along}{names} is active at some values only, and has the default of the space there.")
+            yield Notice(f"{along}{names} is active at some values only; there it has the default of the space.")

@@ -63,7 +63,7 @@ def maps(reading: Reading) -> Iterator[Block]:
 
 
 def _ranked(reading: Reading) -> tuple[list[Slice], str]:
-    """Return the slices in the order of the importance of their parameters, and the measure of the latter."""
+    """Return the slices in the order of the importance of their parameters, and the measure of importance."""
     along = slices_of(reading)
     try:
         total = importance_of(reading)["total"]

@@ -129,7 +129,7 @@ def section(reading: Reading, key: str, title: str, content: Callable[[Reading],
             blocks.append(block)
     except Absent as absent:
         blocks.append(Notice(str(absent)))
-    except Exception as error:  # of a damaged study, Stan or a figure: the page tells, and the rest is still useful
+    except Exception as error:  # a damaged study, Stan or a figure: the page shows the error and the other sections
         reason = " ".join(str(error).split())
         blocks.append(Notice(f"This section is incomplete. {type(error).__name__}: {reason}", "error"))
     return Section(key, title, blocks)

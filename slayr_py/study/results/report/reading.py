@@ -1,4 +1,4 @@
-"""What the sections of a report read from a study: its records, observations, posterior and best configuration."""
+"""Data of a study for the sections of its report: records, observations, posterior and best configuration."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _Value = TypeVar("_Value")
 
 
 class Absent(Exception):
-    """The reason for a part of the page that has no content; it is no failure."""
+    """Raised for a part of the page without content, which is not a failure; the message is the reason."""
 
 
 class Centre(NamedTuple):
@@ -62,7 +62,7 @@ def once(compute: Callable[[Reading], _Value]) -> Callable[[Reading], _Value]:
 
 
 class Reading:
-    """A study as the sections of its report read it.
+    """Data of a study, each part computed at its first use.
 
     Parameters
     ----------

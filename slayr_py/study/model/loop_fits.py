@@ -25,7 +25,7 @@ from slayr_py.inference import (
     reason,
     unreliability,
 )
-from slayr_py.study.fit_cache import FitCache
+from slayr_py.study.model.fit_cache import FitCache
 from slayr_py.study.storage.fit_records import last_warm_start, part_name
 from slayr_py.study.storage.trials import Observations
 
@@ -36,7 +36,7 @@ The Pareto k of importance ratios cannot see a mode that no draw has visited."""
 
 @dataclass(frozen=True)
 class KernelFit:
-    """Fit of one kernel to the trials of a study, planned or made.
+    """A planned or completed fit of one kernel to the trials of a study.
 
     Attributes
     ----------
@@ -46,7 +46,7 @@ class KernelFit:
     options : FitOptions
     start : WarmStart, optional
     posterior : Posterior, optional
-        None until the fit is made.
+        None for a planned fit.
     abandoned : tuple of mappings
         Discarded attempts.
     """
@@ -59,8 +59,8 @@ class KernelFit:
     abandoned: tuple[Mapping[str, Any], ...] = ()
 
     @property
-    def made(self) -> Posterior:
-        """The posterior of a fit that is made."""
+    def completed(self) -> Posterior:
+        """The posterior of a completed fit."""
         assert self.posterior is not None
         return self.posterior
 
@@ -70,20 +70,20 @@ class KernelFit:
         The error of an approximation does not shrink with more draws, and a fit whose diagnostics fail has already
         used the largest number. ``first`` is the number of draws of a first fit.
         """
-        arguments = self.made.record["arguments"]
+        arguments = self.completed.record["arguments"]
         has_chains = METHODS[arguments["method"]].has_chains
-        if not has_chains or arguments["ess"] is None or not self.made.check().ok:
+        if not has_chains or arguments["ess"] is None or not self.completed.check().ok:
             return 0
         drawn = sum(arguments["rounds"])
         return min(4 * drawn, MOST * first) if drawn < MOST * first else 0
 
     def extend(self, draws: int, why: str) -> KernelFit:
         """Return the plan to continue this fit with more draws per chain."""
-        record = self.made.record
-        outcome = Outcome(Attempt.recorded(record), self.made, (why,), record["seconds"])
+        record = self.completed.record
+        outcome = Outcome(Attempt.recorded(record), self.completed, (why,), record["seconds"])
         entry = outcome.entry(f"from there with {draws} draws a chain")
         options = self.options.updated(draws=draws)
-        return KernelFit(self.gp, self.name, options, self.made.warm_start(), None, (*self.abandoned, entry))
+        return KernelFit(self.gp, self.name, options, self.completed.warm_start(), None, (*self.abandoned, entry))
 
 
 @dataclass(frozen=True)
@@ -120,7 +120,7 @@ class LoopFits:
         return [replace(fit, start=start) for fit, start in zip(plan, starts, strict=True)]
 
     def fit(self, plan: Sequence[KernelFit], stream: np.random.SeedSequence) -> tuple[list[KernelFit], Posterior]:
-        """Make the fits of a plan, and combine their posteriors.
+        """Run the fits of a plan and combine their posteriors.
 
         Raises
         ------
@@ -131,7 +131,7 @@ class LoopFits:
         return fits, self.combine(fits, stream)
 
     def fit_all(self, plan: Sequence[KernelFit], stream: np.random.SeedSequence) -> list[KernelFit]:
-        """Make the fits of a plan that are not made yet; drop parts of a stack for which Stan fails.
+        """Run the planned fits that have no posterior yet; drop parts of a stack for which Stan fails.
 
         Raises
         ------
@@ -150,7 +150,7 @@ class LoopFits:
         if not fits:
             raise InferenceError("; ".join(f"{name}: {why}" for name, why in failures.items()))
         for name, why in failures.items():
-            self.warn(f"the kernel {name} is left out of the stack, as its fit fails: {why}", name)
+            self.warn(f"kernel {name} is left out of the stack because its fit failed: {why}", name)
         return fits
 
     def combine(self, fits: Sequence[KernelFit], stream: np.random.SeedSequence) -> Posterior:
@@ -166,12 +166,12 @@ class LoopFits:
             If no part has finite leave-one-out densities.
         """
         if not fits[0].name:
-            return fits[0].made
+            return fits[0].completed
         used: list[Posterior] = []
         failed: list[Posterior] = []
         doubts: list[str] = []
         failures: list[str] = []
-        for posterior in (fit.made for fit in fits):
+        for posterior in (fit.completed for fit in fits):
             name = posterior.kernel.short_name
             loo = posterior.parts[0].leave_one_out
             if why := failure(posterior, loo):
@@ -196,7 +196,7 @@ class LoopFits:
         return [fit.extend(draws, why) if draws else fit for fit, draws in zip(fits, more, strict=True)]
 
     def _fit(self, fit: KernelFit, stream: np.random.SeedSequence) -> KernelFit:
-        """Make a fit to these trials, unless the last suggestion has made it."""
+        """Fit one kernel to these trials, unless the cache has the fit."""
         seed = as_stan_seed(part_stream(stream, fit.gp.model.kernel) if fit.name else stream)
         data = self.observed.y.tobytes(), self.observed.y_sd.tobytes()
         key = (self.study.study_name, fit.name, tuple(self.observed.numbers), *data, seed, fit.options)
@@ -238,13 +238,13 @@ class LoopFits:
 def fit_entries(fits: Sequence[KernelFit], posterior: Posterior) -> dict[str, Any]:
     """Return the entries of the suggestion record that describe the fits: kernel, method, fit and stack."""
     if not posterior.is_stack:
-        return {"kernel": posterior.kernel.name, **_described(fits[0])}
+        return {"kernel": posterior.kernel.name, **_describe(fits[0])}
     parts = []
     for (name, weight), part in zip(posterior.weights.items(), posterior.posteriors, strict=True):
         fit = next(fit for fit in fits if fit.posterior is part)
         seed = part.record["arguments"]["seed"]
         checks = part.check().asdict()
-        parts.append({"kernel": name, "weight": weight, **_described(fit), "seed": seed, "diagnostics": checks})
+        parts.append({"kernel": name, "weight": weight, **_describe(fit), "seed": seed, "diagnostics": checks})
     methods = {part["method"] for part in parts}
     return {
         "kernel": "stack",
@@ -254,9 +254,9 @@ def fit_entries(fits: Sequence[KernelFit], posterior: Posterior) -> dict[str, An
     }
 
 
-def _described(fit: KernelFit) -> dict[str, Any]:
-    arguments = fit.made.record["arguments"]
-    about = {"start": arguments.get("start"), "draws": fit.made.n_draws, "abandoned": list(fit.abandoned)}
+def _describe(fit: KernelFit) -> dict[str, Any]:
+    arguments = fit.completed.record["arguments"]
+    about = {"start": arguments.get("start"), "draws": fit.completed.n_draws, "abandoned": list(fit.abandoned)}
     return {"method": arguments["method"], "fit": about}
 
 

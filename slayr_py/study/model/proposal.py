@@ -17,9 +17,9 @@ from threadpoolctl import threadpool_limits
 from slayr_py.acquisition import Acquisition, Suggestion, suggest
 from slayr_py.inference import METHODS, FitOptions, GaussianProcess, Posterior
 from slayr_py.space import Fixed, jsonable
-from slayr_py.study.feasibility import FeasibilityFit, FeasibilityModels
-from slayr_py.study.fit_cache import FitCache
-from slayr_py.study.loop_fits import KernelFit, LoopFits, fit_entries
+from slayr_py.study.model.feasibility import FeasibilityFit, FeasibilityModels
+from slayr_py.study.model.fit_cache import FitCache
+from slayr_py.study.model.loop_fits import KernelFit, LoopFits, fit_entries
 from slayr_py.study.storage.distributions import to_params
 from slayr_py.study.storage.trials import Observations, excluded, pending
 from slayr_py.study.storage.workers import search_lock
@@ -45,7 +45,7 @@ class Phase(NamedTuple):
     """"compiling", "searching kernels", "fitting" or "maximising"; `minimize` adds "evaluating"."""
 
     trial: int | None
-    """Number of the trial it is done for; None before the first."""
+    """Number of the trial; None before the first."""
 
     diagnostics: Mapping[str, Any] | None = None
     """Diagnostics of the latest fit while maximising, else None."""
@@ -117,8 +117,8 @@ class Proposer:
     ) -> Fitted:
         """Fit ``gp`` and the models of feasibility for trial ``number``.
 
-        The random numbers of a fit follow from ``seed``, that of the study, and from the last trial that it is fitted
-        to: suggestions from the same trials share one fit, also after the study has been resumed.
+        The seed of the study, ``seed``, and the last fitted trial determine the random numbers of a fit. Suggestions
+        from the same trials therefore share one fit, also after the study has been resumed.
 
         Raises
         ------
@@ -267,8 +267,8 @@ class Proposal(AbstractContextManager["Proposal"]):
             assert fixed is not None
             encoded, allowed = posterior.encoder.resolve(np.vstack([posterior.train.unit_values, fixed.example]), fixed)
             configs = encoded[allowed]
-        # The smallest noisy value belongs to a lucky configuration rather than to the best one: improving on it would
-        # mean improving on a measurement error. The best posterior mean of the latent function at an observed
+        # The smallest noisy value is partly measurement error, so improvement must not be measured from it. The best
+        # posterior mean of the latent function at an observed
         # configuration (under a warp, the best median) replaces it: the plug-in incumbent of Vazquez et al. (2008,
         # J. Phys. Conf. Ser. 135) and of Picheny, Wagner & Ginsbourger (2013, Struct. Multidiscip. Optim. 48).
         # One thread, as in the search that follows, so that the last bits do not depend on the machine.

@@ -10,7 +10,8 @@ from testing_studies import NUTS, advance, bowl, suggestion
 from slayr_py.acquisition import ExpectedImprovement, suggest
 from slayr_py.errors import DataError, InferenceError
 from slayr_py.inference import GaussianProcess
-from slayr_py.study import ask, config_of, create_study, minimize, proposal
+from slayr_py.study import ask, config_of, create_study, minimize
+from slayr_py.study.model import proposal
 from slayr_py.study.storage.attributes import START_KEY, SUGGESTION_KEY
 from slayr_py.study.storage.distributions import to_params
 
@@ -58,7 +59,7 @@ def test_only_complete_finite_trials_are_fitted_and_all_running_ones_are_pending
         seen.update(options, n=len(post.train))
         raise InferenceError("enough")
 
-    monkeypatch.setattr("slayr_py.study.proposal.suggest", spy)
+    monkeypatch.setattr("slayr_py.study.model.proposal.suggest", spy)
     with pytest.warns(RuntimeWarning, match="enough"):
         ask(study)
     assert seen["n"] == 1 and seen["best"] == 1.0 and seen["t"] == 1
@@ -77,7 +78,7 @@ def test_a_noisy_study_improves_on_the_best_mean_and_excludes_only_failures(plan
         seen.update(options, best_mean=post.predict(post.train).centre_and_spread()[0].max())
         return suggest(post, acquisition, **options)
 
-    monkeypatch.setattr("slayr_py.study.proposal.suggest", spy)
+    monkeypatch.setattr("slayr_py.study.model.proposal.suggest", spy)
     ask(study)
     assert seen["best"] == seen["best_mean"] < 3.0  # the means are shrunk together
     assert [to_params(config) for config in seen["exclude"]] == [study.trials[2].params]

@@ -15,12 +15,12 @@ from optuna.trial import FrozenTrial
 from slayr_py.inference import FitOptions, GaussianProcess, Posterior, Priors, as_stan_seed
 from slayr_py.kernels import Kernel
 from slayr_py.space import Encoder, FloatArray
-from slayr_py.study.fit_cache import FitCache
+from slayr_py.study.model.fit_cache import FitCache
 from slayr_py.study.storage.fit_records import last_warm_start, store_fit
 from slayr_py.study.storage.trials import Results, constraint_results, outcomes
 
 Failures = Literal["learn", "ignore"]
-"""Treatment of failed trials: learn where the objective fails, or only avoid their configurations."""
+"""Treatment of failed trials: model where the objective fails, or only avoid their configurations."""
 
 SUCCESS = "success"
 """Name of the model of failures; it predicts the probability of success."""
@@ -75,9 +75,9 @@ class FeasibilityModels:
     def fit_all(
         self, study: Study, number: int, options: FitOptions, seed: int, warm_starts: bool
     ) -> list[FeasibilityFit]:
-        """Fit every model that has anything to learn, for trial ``number``.
+        """Fit the models of feasibility for trial ``number``.
 
-        The model of failures needs a success and a failure.
+        Failures are modelled once the study has a success and a failure.
 
         Raises
         ------
@@ -86,7 +86,7 @@ class FeasibilityModels:
         """
         fits = []
         for name, gp, results in self._models(study):
-            # The stream depends on the data instead of the trial, so that a fit to the same data is the same.
+            # The stream depends on the data instead of the trial, so that equal data give equal fits.
             stream = np.random.SeedSequence([seed, zlib.crc32(name.encode()), max(results.numbers) + 1])
             start = last_warm_start(study, number, gp, options.chains, results.numbers, name) if warm_starts else None
             stan_seed = as_stan_seed(stream)

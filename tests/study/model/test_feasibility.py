@@ -13,8 +13,8 @@ from optuna.trial import TrialState
 import slayr_py as sl
 from slayr_py.inference import GaussianProcess
 from slayr_py.study import ask, config_of, create_study, tell
-from slayr_py.study.feasibility import bilog
-from slayr_py.study.fit_cache import FitCache
+from slayr_py.study.model.feasibility import bilog
+from slayr_py.study.model.fit_cache import FitCache
 from slayr_py.study.storage.trials import outcomes
 
 SPACE = ConfigurationSpace({"x": (0.0, 1.0), "y": (0.0, 1.0)})
@@ -150,7 +150,7 @@ def test_a_copy_of_the_cache_is_empty():
 def test_an_illegal_error_is_refused(sd):
     study = create_study(SPACE, n_initial=4, seed=1)
     trial = ask(study)
-    with pytest.raises(sl.DataError, match="standard deviation of an error"):
+    with pytest.raises(sl.DataError, match="standard deviation of the value's error"):
         tell(study, trial, 1.0, sd=sd)
 
 
