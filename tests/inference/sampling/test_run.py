@@ -17,7 +17,7 @@ from slayr_py.inference.sampling import approximations, population
 pytestmark = pytest.mark.stan
 
 
-def test_nothing_is_left_behind_or_logged(branin_data, caplog, capfd, tmp_path, monkeypatch):
+def test_nothing_is_left_behind_or_logged(branin_data, branin_posterior, caplog, capfd, tmp_path, monkeypatch):
     space, configs, y = branin_data
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     with caplog.at_level(logging.INFO):
