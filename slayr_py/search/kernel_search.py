@@ -89,7 +89,7 @@ class KernelSearch:
         Priors of ``mu``, ``sigma_f`` and ``sigma_n``, as in `GaussianProcess`. Kernels have their default priors.
     **options
         Options of the strategy: ``draws`` and ``most_truncations`` of "generative", see
-        :func:`~slayr_py.search.strategies.generative.generative`.
+        ``slayr_py.search.strategies.generative``.
 
     Raises
     ------
