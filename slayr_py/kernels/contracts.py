@@ -279,11 +279,6 @@ class Contract:
         return dict(zip(names, np.split(theta, ends[:-1], axis=-1), strict=True))
 
 
-def inputs(train: Encoded, new: Encoded) -> dict[str, StanValue]:
-    """Return the entries of the inputs for kernels that read the one-hot columns."""
-    return {"N": len(train), "D": train.columns.shape[1], "X": train.columns, "M": len(new), "X_new": new.columns}
-
-
 def column_inputs(train: Encoded, new: Encoded) -> dict[str, StanValue]:
     """Return the entries of the inputs for kernels that read the one-hot columns."""
     return {"N": len(train), "D": train.columns.shape[1], "X": train.columns, "M": len(new), "X_new": new.columns}

@@ -129,7 +129,7 @@ def split_into_components(
     rows = max(1, BLOCK // max(n * n, len(names) * n * m))
     for i in range(0, s, rows):
         some = {name: values[i : i + rows] for name, values in draws.items()}
-        predictor = KernelPredictor(kernel, train, targets, some)
+        predictor = KernelPredictor.factorise(kernel, train, targets, some)
         cross = kernel.component_cross(new, train, some)  # (k, s, m, n)
         mean[i : i + rows] = np.einsum("ksmn,sn->skm", cross, predictor.weights)
         variance = kernel.component_diagonal(new, some).transpose(1, 0, 2)

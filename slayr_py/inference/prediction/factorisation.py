@@ -44,7 +44,7 @@ class ExactFactorisation(Factorisation):
     @override
     def predictor(self, draws: Draws, rows: NDArray[np.intp]) -> KernelPredictor:
         some = {name: values[rows] for name, values in draws.items()}
-        return KernelPredictor(self.kernel, self.support, self.targets, some)
+        return KernelPredictor.factorise(self.kernel, self.support, self.targets, some)
 
 
 @dataclass(frozen=True)

@@ -204,7 +204,7 @@ def ladder(options: FitOptions, start: WarmStart | None, seed: int) -> Generator
     """
     carries = METHODS[options.method].carries
     retries = iter(range(1, options.retries + 1))
-    steps = planned(options, start, seed)
+    steps = plan_attempts(options, start, seed)
     by_chains: tuple[Attempt, tuple[str, ...]] | None = None
     while steps:
         outcome = yield steps.pop(0)
@@ -220,7 +220,7 @@ def ladder(options: FitOptions, start: WarmStart | None, seed: int) -> Generator
             steps.append(next_retry(*by_chains, seed, retry))
 
 
-def planned(options: FitOptions, start: WarmStart | None, seed: int) -> list[Attempt]:
+def plan_attempts(options: FitOptions, start: WarmStart | None, seed: int) -> list[Attempt]:
     """Return the attempts before any retry: the method itself if it can run, a warm start if given, a cold start.
 
     A point estimate is the only attempt, since no diagnostics can reject it.

@@ -158,7 +158,9 @@ def calibrate(
         }
         f_new = kept["f_mean"][:, 0] + kept["f_sd"][:, 0] * rng.normal(size=draws)
         quantities = _entries(model, both) | {
-            "log_likelihood": _log_likelihood(KernelPredictor(model.kernel, train, values[:-1], both), values[:-1]),
+            "log_likelihood": _log_likelihood(
+                KernelPredictor.factorise(model.kernel, train, values[:-1], both), values[:-1]
+            ),
             "f": np.concatenate([values[-1:], f_new]),
         }
         ranks.append({name: int(np.sum(q[1:] < q[0])) for name, q in quantities.items()})

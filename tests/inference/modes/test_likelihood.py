@@ -114,12 +114,12 @@ def test_illegal_errors(arguments, words):
 
 
 def test_illegal_binary_models():
-    with pytest.raises(sl.DataError, match="have no warp"):
+    with pytest.raises(sl.DataError, match="cannot be combined with binary observations"):
         sl.GaussianProcess(SPACE, likelihood="probit", warp="log")
     with pytest.raises(sl.DataError, match="unknown likelihood 'probt'.*'probit'"):
         sl.GaussianProcess(SPACE, likelihood="probt")
     gp = sl.GaussianProcess(SPACE, likelihood="probit")
     with pytest.raises(sl.DataError, match="True or False, 1 or 0; got 0.5"):
         gp.fit(X, np.full(12, 0.5))
-    with pytest.raises(sl.DataError, match="neither y_sd nor maximize"):
+    with pytest.raises(sl.DataError, match="cannot have y_sd or maximize"):
         gp.fit(X, X[:, 0] > 0.5, y_sd=1.0)

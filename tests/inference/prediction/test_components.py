@@ -34,7 +34,7 @@ def test_summands_add_up_to_the_prediction(fitted):
     kernel, train, new, y, draws = fitted
     found = split_into_components(kernel, train, Targets(y, np.zeros(12)), draws, new, 3.0, 2.0)
     assert found.names == ("LIN[x] * PER[x]", "SE[c] * PER[x]", "LIN[x]")
-    prediction = KernelPredictor(kernel, train, y, draws).predict(new, 3.0, 2.0)
+    prediction = KernelPredictor.factorise(kernel, train, y, draws).predict(new, 3.0, 2.0)
     np.testing.assert_allclose(found.offset + found.mean.sum(axis=0), prediction.mean, rtol=1e-10)
 
 

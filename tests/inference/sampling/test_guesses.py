@@ -63,4 +63,4 @@ def test_there_are_no_guesses_without_periods_or_peaks():
     assert period_guesses(data_of("PER[x]", y=np.zeros(120)), 4) == []
     matern = sl.GaussianProcess(SPACE, "matern")
     train = SPACE.encode([{"x": 0.5, "z": 0.5}])
-    assert period_guesses(matern.stan_data(train, np.zeros(1), train[:0]), 4) == []
+    assert period_guesses(matern.model.stan_data(train, np.zeros(1), train[:0]), 4) == []
