@@ -263,7 +263,7 @@ def _check_same_data(parts: Sequence[Part]) -> None:
         if not same:
             raise DataError(
                 f"posterior {k} differs from posterior 0 in its observations ({len(part.train)} and {len(first.train)}), "
-                "their order or their direction; fit all parts to the same configurations and values"
+                "in their order or in their direction; fit all parts to the same configurations and values"
             )
 
 
