@@ -103,7 +103,7 @@ class Weighted:
         self.messages = tuple(messages)
         if weights is None:
             weights = stacking_weights(np.column_stack([part.leave_one_out.elpd for part in self.parts]))
-        self.weights = _checked(weights, len(self.parts))
+        self.weights = _check_weights(weights, len(self.parts))
         self._offset = float(np.random.default_rng(self.seed).random())
         used = self.weights > 0
         available = np.array([part.n_draws for part in self.parts])
@@ -262,12 +262,12 @@ def _check_same_data(parts: Sequence[Part]) -> None:
         )
         if not same:
             raise DataError(
-                f"posterior {k} differs from posterior 0 in its observations ({len(part.train)} and {len(first.train)}), "
-                "in their order or in their direction; fit all parts to the same configurations and values"
+                f"posterior {k} differs from posterior 0: other values ({len(part.train)} and {len(first.train)}), "
+                "another order or another direction; fit all parts to the same configurations and values"
             )
 
 
-def _checked(weights: ArrayLike, k: int) -> FloatArray:
+def _check_weights(weights: ArrayLike, k: int) -> FloatArray:
     values = np.array(weights, dtype=np.float64)
     if values.shape != (k,) or not np.all(values >= 0) or not abs(values.sum() - 1) <= _SUM:
         raise DataError(f"weights are {weights!r:.200}; give {k} numbers that are not negative and add up to 1")

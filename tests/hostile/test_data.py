@@ -21,7 +21,7 @@ def with_x(value):
 
 # What is done, the exact error, and words that name the value and the way out.
 REFUSED = [
-    ("y is a column", {"y": [[1.0], [2.0], [3.0]]}, sl.DataError, r"y has shape \(3, 1\) .*one number each"),
+    ("y is a column", {"y": [[1.0], [2.0], [3.0]]}, sl.DataError, r"y has shape \(3, 1\) .*give one number for each"),
     ("y is ragged", {"y": [[1.0], [2.0, 3.0], [4.0]]}, sl.DataError, r"y is \[\[1\.0\], \[2.*; give numbers"),
     ("y is complex", {"y": [1j, 2.0, 3.0]}, sl.DataError, "y is .*1j.*; give numbers"),
     ("y has 400 digits", {"y": [10**400, 1, 2]}, sl.DataError, "y is .*1000.*; give numbers"),

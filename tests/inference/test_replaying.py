@@ -189,7 +189,7 @@ HOSTILE = [
     ("program.name", ["matern_gp"], "is not the program"),
     ("program.likelihood", "/bin/sh", "its likelihood is '/bin/sh'"),
     ("program", 3, "TypeError"),
-    ("format", 2, "its format is 2, .* reads 1; use the version that made it"),
+    ("format", 2, "its format is 2, .* reads 1; use the version that wrote it"),
     ("format", KeyError, "its format is None"),
     ("kernel.name", "os", "unknown kernel 'os'"),
     ("arguments", KeyError, "KeyError: 'arguments'"),

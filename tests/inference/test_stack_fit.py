@@ -111,6 +111,6 @@ def test_illegal_arguments(plane_data):
         gp.fit(configs, y, seed=-1)
     with pytest.raises(DataError, match="a stack has no single warm start"):
         gp.fit(configs, y, start=object())
-    with pytest.raises(DataError, match="stack of Matérn kernel .* has 1 models; use one of gp.models"):
+    with pytest.raises(DataError, match="stack of Matérn kernel .* has no single model; use one of its 1 gp.models"):
         gp.model.summary("")
     assert "stack of Matérn" in repr(gp) and "<table>" in gp._repr_html_()

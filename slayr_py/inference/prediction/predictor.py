@@ -5,7 +5,7 @@ Symbols, for one draw of s
 K = k(X, X) + diag(noise) = L L' : covariance of the n observations and its Cholesky factor
 w = L \ (y - mu), alpha = L' \ w : so that alpha = K^-1 (y - mu)
 B = k(X, X~) (n, m), V = L \ B : m new points
-mean = mu + V' w, var = k(x~, x~) - diag(V' V) : the notes' two triangular solves (slayR, "Posterior predictions")
+mean = mu + V' w, var = k(x~, x~) - diag(V' V) : two triangular solves, as in the notes (slayR, "Posterior predictions")
 
 The function f has the scale of the transformed targets T(y), which are the standardised targets unless the model has a
 warp (`slayr_py.inference.warp`).
@@ -52,9 +52,9 @@ class Moments(NamedTuple):
 
 
 class Predictor(ABC):
-    """Predictions of the latent function from s draws, of one kernel or of several.
+    """Predictions of the latent function from s draws of one or more kernels.
 
-    Moments are those of the transformed function, after :meth:`linearised` of the function itself near a value.
+    Moments describe the transformed function. After :meth:`linearised` they describe the function itself near a value.
 
     Attributes
     ----------
@@ -73,9 +73,9 @@ class Predictor(ABC):
     def linearised(self, best: float) -> Self:
         """Return a predictor of the function itself, on the standardised scale, near the value ``best``.
 
-        The inverse of each draw's warp is replaced by its tangent at T(best). Moments of draws with different warps
-        are then comparable. The improvement on ``best`` is exact for small improvements, and too large by the
-        curvature of the warp otherwise.
+        The tangent at T(best) replaces the inverse of each draw's warp, so that moments of draws with different warps
+        are comparable. The improvement on ``best`` is exact for small improvements. The curvature of the warp makes a
+        large improvement too large.
         """
 
     @abstractmethod
@@ -102,7 +102,7 @@ class Predictor(ABC):
         """Return the transformed function at m configurations, for targets standardised with these moments."""
 
     def predict(self, new: Encoded, y_mean: float, y_sd: float) -> Prediction:
-        """Return the prediction in units of the user, for targets standardised with ``y_mean`` and ``y_sd``."""
+        """Return the prediction in the user's units, for targets standardised with ``y_mean`` and ``y_sd``."""
         return Prediction.from_latent(self.latent(new, y_mean, y_sd))
 
 
@@ -256,7 +256,7 @@ class KernelPredictor(Predictor):
 
     @override
     def with_pending(self, pending: Encoded) -> Self:
-        # Only the last q rows of each factor are computed, [L 0; V' chol(K_qq + noise - V' V)] with V = L \ B.
+        # The first n rows of each factor do not change: [L 0; V' chol(K_qq + noise - V' V)] with V = L \ B.
         if not len(pending):
             return self
         n = len(self.train)
@@ -269,7 +269,7 @@ class KernelPredictor(Predictor):
         factor[:, :n, :n] = self.factor
         factor[:, n:, :n] = solved
         factor[:, n:, n:], jitter = cholesky(rest)
-        # The assumed values are the mean given the observations, so that their whitened residuals are 0.
+        # The assumed values equal the mean given the observations, so that their whitened residuals are 0.
         whitened = np.hstack([self.whitened, np.zeros((len(solved), q))])
         return replace(
             self,

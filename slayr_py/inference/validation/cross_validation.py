@@ -45,8 +45,8 @@ def cross_validate(
     if isinstance(cv, Integral):
         cv = KFold(int(cv), shuffle=True, random_state=seed)
     if not 0 < level < 1:
-        raise DataError(f"level must be a probability between 0 and 1, got {level!r}")
-    wanted = _checked_scores(scoring)
+        raise DataError(f"level is {level!r}; give a probability between 0 and 1")
+    names = _score_names(scoring)
     points = encoder.encode(configs)
     targets = check_targets(y, len(points))
     folds = list(check_cv(cv).split(points.unit_values, targets))
@@ -57,9 +57,9 @@ def cross_validate(
             options = {**fit_options, "seed": fold_seed, "progress": bar.set_postfix_str}
             start = time.perf_counter()
             posterior = fit(points[train], targets[train], **options)
-            about = {"fit_time": time.perf_counter() - start, "seed": fold_seed, "ok": posterior.check().ok}
+            about_fit = {"fit_time": time.perf_counter() - start, "seed": fold_seed, "ok": posterior.check().ok}
             scores = predictive_scores(posterior, points[test], targets[test], level)
-            rows.append({"n_test": len(test)} | {name: scores[name] for name in wanted} | about)
+            rows.append({"n_test": len(test)} | {name: scores[name] for name in names} | about_fit)
     return pd.DataFrame(rows).rename_axis("fold")
 
 
@@ -85,7 +85,7 @@ def predictive_scores(posterior: Posterior, points: Encoded, y: FloatArray, leve
     used = posterior.rows_of(posterior.n_draws)
     noise = np.concatenate([part.draws["sigma_n"][rows] for part, rows in used])[:, None]
     log_density = prediction.latent.log_density(y, noise)
-    # y lies between two quantiles if its cumulative probability lies between theirs: no need to invert the mixture.
+    # y lies between two quantiles if its cumulative probability lies between their probabilities.
     below = prediction.latent.cumulative(y, noise)
     return {
         "log_predictive_density": float(log_density.sum()),
@@ -94,7 +94,7 @@ def predictive_scores(posterior: Posterior, points: Encoded, y: FloatArray, leve
     }
 
 
-def _checked_scores(scoring: str | Iterable[str] | None) -> tuple[str, ...]:
+def _score_names(scoring: str | Iterable[str] | None) -> tuple[str, ...]:
     wanted = _SCORES if scoring is None else (scoring,) if isinstance(scoring, str) else tuple(scoring)
     for name in wanted:
         if name not in _SCORES:
