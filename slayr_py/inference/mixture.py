@@ -262,7 +262,7 @@ def _check_same_data(parts: Sequence[Part]) -> None:
         )
         if not same:
             raise DataError(
-                f"posterior {k} differs from posterior 0: other values ({len(part.train)} and {len(first.train)}), "
+                f"posterior {k} has other observations than posterior 0 ({len(part.train)} and {len(first.train)}), "
                 "another order or another direction; fit all parts to the same configurations and values"
             )
 

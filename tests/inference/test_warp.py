@@ -117,7 +117,7 @@ def test_a_negative_scale_mirrors_the_prediction_to_the_last_bit(warp):
 
 @pytest.mark.parametrize("q", [0.0, 1.0, -0.1, np.nan])
 def test_probabilities_outside_the_unit_interval_are_refused(q):
-    with pytest.raises(sl.DataError, match="must lie in"):
+    with pytest.raises(sl.DataError, match="give probabilities between 0 and 1"):
         Prediction.from_latent(latent(None)).quantile(q)
 
 

@@ -159,7 +159,7 @@ class ExactMarginal(Marginal):
     def leave_one_out(self, z: FloatArray) -> float:
         # Rasmussen & Williams (2006), eqs. 5.10 to 5.12.
         theta = self.coordinates.theta(z[None])
-        if (solved := self._solved(theta)) is None:
+        if (solved := self._solve(theta)) is None:
             return -np.inf
         factor, alpha = solved
         precision = np.diagonal(dpotri(factor, lower=1, overwrite_c=1)[0])
@@ -168,11 +168,11 @@ class ExactMarginal(Marginal):
     @override
     def mean(self, z: FloatArray, new: Encoded) -> FloatArray:
         theta = self.coordinates.theta(z[None])
-        if (solved := self._solved(theta)) is None:
+        if (solved := self._solve(theta)) is None:
             return np.full(len(new), np.nan)
         return np.asarray(theta["mu"][0] + self._kernel.cross(new, self._train, theta)[0] @ solved[1])
 
-    def _solved(self, theta: Draws) -> tuple[FloatArray, FloatArray] | None:
+    def _solve(self, theta: Draws) -> tuple[FloatArray, FloatArray] | None:
         """Return the factor of the covariance of the targets and alpha; None if there is no factor."""
         correlation = self._plan.correlation(self._pairs, theta)[0]
         factor = self._factor(correlation, float(theta["sigma_f"][0]), float(theta["sigma_n"][0]))

@@ -45,7 +45,8 @@ def importance(posterior: Posterior, draws: int = 48, points: int = 256, seed: i
     -------
     pandas.DataFrame
         One row per parameter, in descending order of the total index. Columns: first, first_low, first_high, total,
-        total_low, total_high. ``attrs["notes"]`` is a list of sentences on limits of the result; ``attrs`` also has the ``method`` ("quadrature" or "monte carlo") and the Monte Carlo ``error`` of the means.
+        total_low, total_high. ``attrs["notes"]`` is a list of sentences on limits of the result. ``attrs`` also has the
+        ``method`` ("quadrature" or "monte carlo") and the Monte Carlo ``error`` of the means.
 
     Raises
     ------
