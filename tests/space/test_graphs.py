@@ -142,8 +142,8 @@ LOOP.add_edge("tanh", "tanh")
         ({"act": nx.Graph([("relu", "tanh")])}, "'act' must have exactly the levels as nodes; missing: ['gelu']"),
         ({"act": nx.complete_graph(["relu", "tanh", "gelu", "elu"])}, "['elu'] are not among"),
         ({"act": nx.DiGraph([("relu", "tanh"), ("tanh", "gelu")])}, "'act' must be an undirected"),
-        ({"act": nx.MultiGraph([("relu", "tanh"), ("tanh", "gelu")])}, "got a MultiGraph"),
-        ({"act": SPLIT}, "'act' is not connected: no edge leaves ['gelu']"),
+        ({"act": nx.MultiGraph([("relu", "tanh"), ("tanh", "gelu")])}, "is a MultiGraph; use an undirected"),
+        ({"act": SPLIT}, "'act' is not connected, since no edge leaves ['gelu']"),
         ({"act": LOOP}, "'act' joins 'tanh' to itself"),
         ({"act": weighted(("relu", "tanh", 1.0), ("tanh", "gelu", 0.0))}, "weight 0.0 between 'tanh' and 'gelu'"),
         ({"act": weighted(("relu", "tanh", -2), ("tanh", "gelu", 1))}, "weight -2 between 'relu' and 'tanh'"),
@@ -157,8 +157,8 @@ LOOP.add_edge("tanh", "tanh")
         ({"lr": "path"}, "the float 'lr'; only integers, ordinals and categoricals"),
         ({"data": "path"}, "the constant 'data'"),
         ({"layer": "path"}, "'layer', which is not a parameter; did you mean 'layers'"),
-        ({"units": "path"}, "integer 'units' has 505 values; a graph can have at most 256"),
-        (["act"], "graphs must map names"),
+        ({"units": "path"}, "integer 'units' has 505 values, and a graph has at most 256"),
+        (["act"], "give a mapping of parameter names to graphs"),
     ],
 )
 def test_invalid_graphs_raise(space, graphs, words):

@@ -74,8 +74,8 @@ def find_mode(marginal: Marginal, starts: Sequence[FloatArray]) -> Mode:
     value, z = search(min(ends, key=lambda end: end[0])[1], MOST_ITERATIONS)
     if value >= _FAILED:
         raise InferenceError(
-            f"the covariance of {marginal.n} observations is not positive definite at any of {len(starts)} starts; use a "
-            "prior of sigma_n with larger values"
+            f"the covariance of {marginal.n} observations is not positive definite at any of {len(starts)} starts; "
+            "use a prior of sigma_n with larger values"
         )
     return Mode(z, marginal(z), evaluations)
 
@@ -100,8 +100,8 @@ def laplace_draws(marginal: Marginal, z: FloatArray, count: int, rng: np.random.
 def laplace_evidence(density: Density, curvature: FloatArray) -> float:
     """Return Laplace's approximation of the log evidence, log p(y).
 
-    An eigenvalue of the curvature (P, P) below 0.01 is replaced by 1, the eigenvalue under the prior. A direction without
-    effect then does not change the evidence.
+    An eigenvalue of the curvature (P, P) below 0.01 is replaced by 1, the eigenvalue under the prior. A direction
+    without effect then does not change the evidence.
     """
     eigenvalues = _proper(np.asarray(np.linalg.eigvalsh(curvature)))
     return float(density.value + 0.5 * len(eigenvalues) * np.log(2 * np.pi) - 0.5 * np.sum(np.log(eigenvalues)))

@@ -83,7 +83,7 @@ class MomentFeatures:
 
     def __init__(self, series: PowerSeries, indices: NDArray[np.intp], weights: FloatArray) -> None:
         self.series = series
-        # Few prefixes save multiplications: the last column is the one with most orders.
+        # The column with most orders comes last, since few prefixes save multiplications.
         self._columns = np.argsort(indices.max(axis=0, initial=0), kind="stable")
         rows = np.lexsort(indices[:, self._columns[::-1]].T)
         indices = indices[rows][:, self._columns]
@@ -105,7 +105,7 @@ class MomentFeatures:
         self.indices[:, self._columns[-1]] = np.concatenate(
             [np.arange(low, high + 1) for low, high in zip(least[by_range], most[by_range], strict=True)]
         )
-        self._kept: tuple[bytes, FloatArray] = (b"", np.empty((0, 0)))
+        self._last: tuple[bytes, FloatArray] = (b"", np.empty((0, 0)))
 
     def __len__(self) -> int:
         return len(self.weights)
@@ -190,13 +190,12 @@ class MomentFeatures:
         return k, gradient
 
     def _weighted(self, b: FloatArray) -> FloatArray:
-        """Return w_k phi_k(b), (R, n_b); the last one is kept, since a fit's observations come back in every call."""
+        """Return w_k phi_k(b), (R, n_b); the last result is stored, since a fit repeats its observations."""
         key = b.tobytes()
-        kept = self._kept
-        if kept[0] != key or kept[1].shape[1] != len(b):
-            kept = (key, self.features(b) * self.weights[:, None])
-            self._kept = kept
-        return kept[1]
+        last = self._last
+        if last[0] != key or last[1].shape[1] != len(b):
+            self._last = last = (key, self.features(b) * self.weights[:, None])
+        return last[1]
 
     def _blocks(self, n: int) -> list[slice]:
         step = max(_BLOCK // max(len(self), 1), 16)

@@ -75,7 +75,7 @@ class Reweighted:
         if engine is not None and engine not in ENGINES:
             raise DataError(f"unknown engine {engine!r}{did_you_mean(engine, ENGINES)}")
         if not (np.isfinite(tempering) and tempering >= 0):
-            raise DataError(f"tempering must be at least 0 and finite, got {tempering!r}")
+            raise DataError(f"tempering is {tempering!r}; give a finite number that is not negative")
         weights = _checked_weights(alpha, len(points))
         self.radius = _checked_radius(radius, points.shape[1])
         self.series = series
@@ -120,7 +120,7 @@ class Reweighted:
         return self._at(a).variance(a)
 
     def covariance_and_variances(self, a: FloatArray, b: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
-        """Return K^E(a, b) (n_a, n_b), K^E(a, a) (n_a,) and K^E(b, b) (n_b,), in less time than one by one.
+        """Return K^E(a, b) (n_a, n_b), K^E(a, a) (n_a,) and K^E(b, b) (n_b,) together, which takes less time.
 
         Raises
         ------
@@ -166,7 +166,7 @@ class Reweighted:
         values = u[:, self.series.binary]
         other = (values != 0) & (values != 1)
         if other.any():
-            raise DataError(f"a binary column has the value {values[other][0]}; only 0 and 1 are possible")
+            raise DataError(f"a binary column has the value {values[other][0]}; use 0 or 1")
 
 
 class _Pairs:
@@ -243,12 +243,12 @@ def _crossed(series: PowerSeries, a: FloatArray, b: FloatArray) -> tuple[FloatAr
 def _checked_weights(alpha: ArrayLike, n: int) -> FloatArray:
     weights = numbers("alpha", alpha)
     if weights.shape != (n,):
-        raise DataError(f"alpha has shape {weights.shape} for {n} points; one weight each is needed")
+        raise DataError(f"alpha has shape {weights.shape} for {n} points; give one weight for each")
     if not np.isfinite(weights).all():
         i = int(np.argmin(np.isfinite(weights)))
-        raise DataError(f"alpha[{i}] is {weights[i]}; weights must be finite")
+        raise DataError(f"alpha[{i}] is {weights[i]}; give finite weights")
     if not weights.any():
-        raise DataError("all weights alpha are 0: the machine has no support vector and its kernel is 0 everywhere")
+        raise DataError("all weights alpha are 0, so the kernel is 0 everywhere; use a machine with support vectors")
     return weights
 
 
@@ -256,7 +256,7 @@ def _checked_radius(radius: ArrayLike, d: int) -> FloatArray:
     try:
         largest = np.broadcast_to(np.asarray(radius, dtype=np.float64), (d,))
     except (TypeError, ValueError) as error:
-        raise DataError(f"radius must be a number or {d} numbers, got {radius!r:.200}") from error
+        raise DataError(f"radius is {radius!r:.200}; give a number or {d} numbers") from error
     if not (np.isfinite(largest).all() and (largest > 0).all()):
-        raise DataError(f"radius must be positive and finite, got {largest.tolist()}")
+        raise DataError(f"radius is {largest.tolist()}; give positive finite numbers")
     return largest

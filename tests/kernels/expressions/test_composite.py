@@ -54,7 +54,7 @@ def mixed() -> ConfigurationSpace:
         ),
         ("LIN[act]", mixed, "LIN[act]: LIN needs real or ordinal parameters"),
         ("LIN[colour]", graphs_only_space, "name the others: LIN[size]"),
-        ("+".join(["SE"] * 17), plain_space, "the expression has 17 leaves, at most 16 are allowed"),
+        ("+".join(["SE"] * 17), plain_space, "the expression has 17 leaves, more than max_leaves=16"),
         ("sE", plain_space, "unknown kernel 'sE'; did you mean 'SE'?"),
         ("composite", plain_space, "kernel 'composite' needs an expression"),
     ],
@@ -79,12 +79,12 @@ def test_an_expression_that_does_not_fit_is_named(expression, space, words):
         (
             lambda: Hierarchical() + Composite("SE"),
             sl.DataError,
-            "'hierarchical' cannot be a part of sums and products",
+            "'hierarchical' cannot be part of a sum or product",
         ),
         (
             lambda: Composite("SE") * Hierarchical(),
             sl.DataError,
-            "'hierarchical' cannot be a part of sums and products",
+            "'hierarchical' cannot be part of a sum or product",
         ),
         (lambda: Matern(p=3) + Composite("SE"), sl.DataError, "not p = 3"),
         (lambda: Composite("SE") + 3, TypeError, "not by 3"),
@@ -118,7 +118,7 @@ def test_kernels_are_added_and_multiplied_as_their_expressions(kernel, text):
 def test_operators_allow_more_leaves_than_an_expression_does_by_default():
     many = Composite("+".join(["SE"] * 16))
     assert (many + many).max_leaves == 32 == from_name("composite", **(many + many).options()).max_leaves
-    with pytest.raises(sl.DataError, match="the expression has 80 leaves, at most 64"):
+    with pytest.raises(sl.DataError, match="the expression has 80 leaves, more than max_leaves=64"):
         (many + many + many + many) + many
 
 

@@ -247,7 +247,7 @@ def test_an_empty_text_is_an_error(text):
 
 @pytest.mark.parametrize("text", [None, 3, b"SE", SE])
 def test_only_text_is_parsed(text):
-    with pytest.raises(DataError, match="an expression must be a string such as 'LIN . PER . SE', got "):
+    with pytest.raises(DataError, match="the expression is .*; use a string such as 'LIN . PER . SE'"):
         parse(text)
 
 
