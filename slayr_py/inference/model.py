@@ -201,18 +201,18 @@ class Model:
             If the start comes from a fit with another kernel, space or number of chains.
         """
         shapes = {name: values.shape for name, values in start.points.items()}
-        wanted = {name: (chains, *shape) for name, shape in self.parameter_shapes.items()}
+        needed = {name: (chains, *shape) for name, shape in self.parameter_shapes.items()}
         n = sum(int(np.prod(shape)) for shape in self.parameter_shapes.values())
         sizes = start.inverse_metric.shape in ((n,), (n, n)) and start.draws.shape[1] in (0, n)
-        if shapes != wanted or start.step_size.shape != (chains,) or not sizes:
+        if shapes != needed or start.step_size.shape != (chains,) or not sizes:
             raise DataError(
                 f"the warm start has states of shapes {shapes} for {len(start.step_size)} chains; this model with "
-                f"{chains} chains needs {wanted}; use a start from a fit with the same kernel and number of chains"
+                f"{chains} chains needs {needed}; use a start from a fit with the same kernel and number of chains"
             )
 
     @cached_property
     def parameter_shapes(self) -> dict[str, tuple[int, ...]]:
-        """Shapes of the program's parameters in its order, without those of length 0."""
+        """Shapes of the program's parameters in its order; parameters of length 0 are omitted."""
         return self.kernel.contract.coordinate_shapes(self.hyperparameters)
 
 

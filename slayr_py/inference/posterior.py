@@ -219,7 +219,7 @@ class Posterior:
 
     @property
     def maximize(self) -> bool:
-        """Whether larger values are better; standardised targets are then those of the negated values."""
+        """Whether larger values are better; the standardised targets then belong to the negated values."""
         return self.y_sd < 0
 
     def predict(self, configs: Encoded | Iterable[Mapping[str, Any]] | Any, engine: Engine = "numpy") -> Prediction:
@@ -331,7 +331,7 @@ class Posterior:
     def rows_of(self, n_draws: int) -> list[tuple[Part, NDArray[np.intp]]]:
         """Return the used parts, and the rows of their draws among at most ``n_draws`` of all."""
         rows = self._mixture.rows(n_draws)
-        return [(part, some) for part, some in zip(self.parts, rows, strict=True) if len(some)]
+        return [(part, chosen) for part, chosen in zip(self.parts, rows, strict=True) if len(chosen)]
 
     def chains(self, n_draws: int) -> list[Chains]:
         """Return the chains of each part among the draws of a predictor that has ``n_draws`` of them."""

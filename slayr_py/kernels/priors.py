@@ -266,5 +266,5 @@ def prior_from_dict(values: dict[str, Any]) -> Prior:
     try:
         return _FAMILIES[family](**arguments)
     except TypeError as error:
-        wanted = [f.name for f in fields(_FAMILIES[family])]
-        raise DataError(f"a {family} prior takes {wanted}, got {sorted(arguments)}") from error
+        names = [f.name for f in fields(_FAMILIES[family])]
+        raise DataError(f"a {family} prior has the parameters {sorted(arguments)}; give {names}") from error

@@ -124,7 +124,7 @@ class Encoder(Layout):
         ----------
         genotype : (n, D) float64
         fixed : Fixed, optional
-            Values that replace those of the genotype.
+            Values that replace values of the genotype.
 
         Returns
         -------

@@ -28,16 +28,21 @@ REFUSED = [
     ("y is masked", {"y": np.ma.array([1.0, 2.0, 3.0], mask=[0, 1, 0])}, sl.DataError, r"y\[1\] is nan; drop failed"),
     ("y has a None", {"y": [1.0, None, 3.0]}, sl.DataError, r"y\[1\] is nan; drop failed evaluations"),
     ("configurations are None", {"configs": None}, sl.SpaceError, "the configurations are None; give"),
-    ("configurations are a text", {"configs": "abc"}, sl.SpaceError, "0: a configuration must be a mapping.*got 'a'"),
+    ("configurations are a text", {"configs": "abc"}, sl.SpaceError, "0: the configuration is 'a'; give a mapping"),
     ("a value is None", {"configs": with_x(None)}, sl.SpaceError, "'x' is None; give a number from 0.0 to 1.0"),
-    ("a value is a decimal", {"configs": with_x(decimal.Decimal("0.1"))}, sl.SpaceError, "not Decimal"),
+    ("a value is a decimal", {"configs": with_x(decimal.Decimal("0.1"))}, sl.SpaceError, "is Decimal.*; give a number"),
     (
         "a value of 400 digits",
         {"configs": with_x(10**400)},
         sl.SpaceError,
         "'x' is 1000.*; give a number from 0.0 to 1.0",
     ),
-    ("a value beside its range", {"configs": with_x(1 + 1e-12)}, sl.SpaceError, "from 0.0 to 1.0, not 1.000000000001"),
+    (
+        "a value beside its range",
+        {"configs": with_x(1 + 1e-12)},
+        sl.SpaceError,
+        "is 1.000000000001; give a number from 0.0 to 1.0",
+    ),
     ("a name is no text", {"configs": [{1: 0.1, "z": 0.0}] * 3}, sl.SpaceError, "no parameter 1 .*known: x, z"),
 ]
 

@@ -26,9 +26,9 @@ def test_arrays_and_frames_encode_like_mappings(any_space):
         ({"x": 0.5}, "parameter 'z' has no value"),
         ({"x": 0.5, "z": 0.0, "q": 1}, "no parameter 'q' (= 1)"),
         ({"x": 2.0, "z": 0.0}, "'x' is 2.0; give a number from 0.0 to 1.0"),
-        ({"x": float("nan"), "z": 0.0}, "not nan"),
-        ({"x": "high", "z": 0.0}, "not 'high'"),
-        ({"x": [0.5], "z": 0.0}, "not [0.5]"),
+        ({"x": float("nan"), "z": 0.0}, "is nan; give a number"),
+        ({"x": "high", "z": 0.0}, "is 'high'; give a number"),
+        ({"x": [0.5], "z": 0.0}, "is [0.5]; give a number"),
         (3, "mapping"),
     ],
 )
@@ -100,7 +100,7 @@ def test_arrays_of_a_wrong_shape_or_space_raise():
     encoder = Encoder(plain_space())
     with pytest.raises(SpaceError, match=r"\(n, 2\)"):
         encoder.encode(np.zeros((3, 5)))
-    with pytest.raises(SpaceError, match="single one"):
+    with pytest.raises(SpaceError, match="a single mapping; put it into a list"):
         encoder.encode({"x": 0.5, "z": 0.0})
     with pytest.raises(SpaceError, match="another space"):
         encoder.encode(Encoder(mixed_space()).encode(Encoder(mixed_space()).sobol(1, 0)))

@@ -78,7 +78,7 @@ class NormalCoordinates:
         """Return the derivatives of the values by their coordinates, (s, P)."""
         slopes = self._scale * np.where(self._is_log, self._values(z), 1.0)
         for h in self._others:
-            # The slope of a quantile transformation is the density of the coordinate over that of the value.
+            # The slope of a quantile transformation is the ratio of the densities of coordinate and value.
             clipped = np.clip(z[:, self._places[h.name]], -LARGEST, LARGEST)
             log_density = -0.5 * np.square(clipped) - 0.5 * np.log(2 * np.pi)
             slopes[:, self._places[h.name]] = np.exp(log_density - h.prior.log_density(h.prior.at_score(clipped)))

@@ -38,7 +38,7 @@ These iterations adapt neither step size nor metric: they give worse estimates t
 """
 
 MOST = 16
-"""Largest ratio of the draws of all rounds to those of the first round."""
+"""Largest number of draws of all rounds, relative to the first round."""
 
 _MARGIN = 1.1  # factor on the draws still needed, because the ESS that predicts them is an estimate
 _GUESS_ITERATIONS = 100  # of the optimiser that finds the periods at which chains start

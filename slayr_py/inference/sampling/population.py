@@ -38,7 +38,7 @@ _WIDTH = 0.8  # scale of a kernel relative to the population; narrower kernels l
 _INFLATION = 1.2  # scale of a component relative to the normal distribution that was fitted
 _MOST_COMPONENTS = 8
 _DRAWS_PER_COMPONENT = 4  # per parameter; fewer draws do not determine a covariance
-_RIDGE = 1e-3  # added to the variances of components, relative to those of the population
+_RIDGE = 1e-3  # added to the variances of components, relative to the variances of the population
 _ITERATIONS = 30  # most steps of expectation maximisation
 _LIKELIHOOD_GAIN = 1e-3  # least gain of the mean log likelihood for a further step
 

@@ -95,8 +95,8 @@ def predictive_scores(posterior: Posterior, points: Encoded, y: FloatArray, leve
 
 
 def _score_names(scoring: str | Iterable[str] | None) -> tuple[str, ...]:
-    wanted = _SCORES if scoring is None else (scoring,) if isinstance(scoring, str) else tuple(scoring)
-    for name in wanted:
+    names = _SCORES if scoring is None else (scoring,) if isinstance(scoring, str) else tuple(scoring)
+    for name in names:
         if name not in _SCORES:
             raise DataError(f"unknown score of a Gaussian process {name!r}{did_you_mean(name, _SCORES)}")
-    return wanted
+    return names

@@ -161,7 +161,7 @@ class _Parser:
         if self.next != "[":
             return Leaf(name)
         if name == CONSTANT.name or name in self.given:
-            raise self.error(f"{name} takes no columns, but has some", "remove them")
+            raise self.error(f"{name} cannot have columns", "remove them")
         return Leaf(name, self.columns())
 
     def columns(self) -> tuple[str, ...]:

@@ -67,8 +67,8 @@ class Features:
         u = a.columns - self._origin
         v = b.columns - self._origin
         real = list(a.encoder.column_of.values())
-        by_cross = self._reweighted.covariance_gradient(u, v)[1]
-        by_own = self._reweighted.variance_gradient(u)[1]
+        by_cross = self._reweighted.covariance_gradient(u, v)
+        by_own = self._reweighted.variance_gradient(u)
         return by_cross[..., real], by_own[..., real]
 
 

@@ -167,27 +167,23 @@ class MomentFeatures:
             k[rows] = self.weights @ np.square(self.features(a[rows]))
         return k
 
-    def covariance_gradient(self, a: FloatArray, b: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Return K^E (n_a, n_b) and its derivatives by a (n_a, n_b, d)."""
+    def covariance_gradient(self, a: FloatArray, b: FloatArray) -> FloatArray:
+        """Return the derivatives of K^E(a, b) by a, (n_a, n_b, d)."""
         weighted = self._weighted(b)
-        k = np.empty((len(a), len(b)))
         gradient = np.empty((len(a), len(b), a.shape[1]))
         for rows in self._blocks(len(a)):
-            np.matmul(self.features(a[rows]).T, weighted, out=k[rows])
             for c in range(a.shape[1]):
                 gradient[rows, :, c] = self.features(a[rows], slope=c).T @ weighted
-        return k, gradient
+        return gradient
 
-    def variance_gradient(self, a: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Return K^E(a, a) (n_a,) and its derivatives (n_a, d)."""
-        k = np.empty(len(a))
+    def variance_gradient(self, a: FloatArray) -> FloatArray:
+        """Return the derivatives of K^E(a, a) by a, (n_a, d)."""
         gradient = np.empty(a.shape)
         for rows in self._blocks(len(a)):
             weighted = self.features(a[rows]) * self.weights[:, None]
-            k[rows] = np.einsum("ij,ij->j", weighted, self.features(a[rows]))
             for c in range(a.shape[1]):
                 gradient[rows, c] = 2 * np.einsum("ij,ij->j", weighted, self.features(a[rows], slope=c))
-        return k, gradient
+        return gradient
 
     def _weighted(self, b: FloatArray) -> FloatArray:
         """Return w_k phi_k(b), (R, n_b); the last result is stored, since a fit repeats its observations."""

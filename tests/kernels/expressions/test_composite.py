@@ -72,8 +72,8 @@ def test_an_expression_that_does_not_fit_is_named(expression, space, words):
             sl.DataError,
             "max_leaves must be an integer from 1 to 64",
         ),
-        (lambda: Composite("SE + LIN", max_leaves=1), sl.DataError, "2 leaves, at most 1 are allowed"),
-        (lambda: Composite("SE + F", {"F": Matern()}), sl.DataError, "given['F'] must be a pre-trained kernel"),
+        (lambda: Composite("SE + LIN", max_leaves=1), sl.DataError, "2 leaves, more than max_leaves=1"),
+        (lambda: Composite("SE + F", {"F": Matern()}), sl.DataError, "given['F'] is"),
         (lambda: from_name("SE + LIN", max_leves=3), sl.DataError, "no option 'max_leves'; did you mean 'max_leaves'?"),
         (lambda: from_name("SE + LIN", expression="SE"), sl.DataError, "takes no option 'expression'"),
         (
@@ -86,10 +86,10 @@ def test_an_expression_that_does_not_fit_is_named(expression, space, words):
             sl.DataError,
             "'hierarchical' cannot be part of a sum or product",
         ),
-        (lambda: Matern(p=3) + Composite("SE"), sl.DataError, "not p = 3"),
-        (lambda: Composite("SE") + 3, TypeError, "not by 3"),
-        (lambda: 2.0 * Composite("SE"), TypeError, "not by 2.0"),
-        (lambda: Composite("SE") + "LIN", TypeError, "not by 'LIN'"),
+        (lambda: Matern(p=3) + Composite("SE"), sl.DataError, "with p = 3 cannot be part"),
+        (lambda: Composite("SE") + 3, TypeError, "3 is not a kernel"),
+        (lambda: 2.0 * Composite("SE"), TypeError, "2.0 is not a kernel"),
+        (lambda: Composite("SE") + "LIN", TypeError, "'LIN' is not a kernel"),
     ],
 )
 def test_parts_that_cannot_be_used_are_named(make, error, words):

@@ -170,7 +170,9 @@ def test_parts_of_expressions_are_the_same_after_json():
 
 def test_given_leaf_has_one_part():
     for bad in (kernel(), kernel(layers=2), kernel(base=None), Matern(p=2)):
-        with pytest.raises(DataError, match=r"given\['PRE'\] must be a pre-trained kernel with one layer and no base"):
+        with pytest.raises(
+            DataError, match=r"given\['PRE'\] is .*; use a pre-trained kernel with one layer and no base"
+        ):
             Composite("PRE + SE", given={"PRE": bad})
 
 
@@ -391,5 +393,5 @@ def test_other_ranges_are_refused():
         sl.GaussianProcess(wider, kernel)
     for wrong in ([0, 1], [1, 0, False], ["a", 1, False], 3):
         options = kernel.options() | {"ranges": {"x": wrong}}
-        with pytest.raises(sl.DataError, match=re.escape("ranges['x'] must")):
+        with pytest.raises(sl.DataError, match=re.escape("ranges['x'] is")):
             from_name("pretrained", **options)

@@ -76,10 +76,8 @@ def test_gradients_are_those_of_finite_differences(kernel, engine):
     a = 0.9 * points(4, 2)
     b = points(3, 3)
     reweighted = kernel.reweighted(u, alpha, engine=engine)
-    k, gradient = reweighted.covariance_gradient(a, b)
-    variance, by_variance = reweighted.variance_gradient(a)
-    np.testing.assert_allclose(k, reweighted.covariance(a, b), rtol=1e-12, atol=1e-14)
-    np.testing.assert_allclose(variance, reweighted.variance(a), rtol=1e-12, atol=1e-14)
+    gradient = reweighted.covariance_gradient(a, b)
+    by_variance = reweighted.variance_gradient(a)
     h = 1e-5
     for c, step in enumerate(h * np.eye(3)):
         slope = (reweighted.covariance(a + step, b) - reweighted.covariance(a - step, b)) / (2 * h)
@@ -91,12 +89,12 @@ def test_gradients_are_those_of_finite_differences(kernel, engine):
 @pytest.mark.parametrize("engine", ENGINES)
 def test_gradient_at_the_origin_is_finite(engine):
     u, alpha = machine()
-    k, gradient = (
+    gradient = (
         free.SquaredExponential(0.7)
         .reweighted(u, alpha, engine=engine)
         .covariance_gradient(np.zeros((1, 3)), points(2, 3))
     )
-    assert np.isfinite(k).all() and np.isfinite(gradient).all() and gradient.any()
+    assert np.isfinite(gradient).all() and gradient.any()
 
 
 @pytest.mark.parametrize("kernel", KERNELS, ids=repr)
@@ -171,8 +169,8 @@ def test_binary_columns_need_one_feature(kernel):
     plain, merged = (kernel.reweighted(u, alpha, [1.0, 1.0, 0.5], binary=columns) for columns in ((), (0, 1)))
     for reweighted in (plain, merged):
         np.testing.assert_allclose(reweighted.covariance(u, u), wanted, rtol=1e-8)
-    a = plain.covariance_gradient(u, u)[1]
-    b = merged.covariance_gradient(u, u)[1]
+    a = plain.covariance_gradient(u, u)
+    b = merged.covariance_gradient(u, u)
     np.testing.assert_allclose(b[..., 2], a[..., 2], rtol=1e-7, atol=1e-9)
     if not isinstance(kernel, free.Polynomial):
         radius = np.array([1.0, 1.0, 0.5])
