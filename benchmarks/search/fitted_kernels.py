@@ -115,7 +115,7 @@ class FittedKernel:
         theta = marginal.coordinates.theta(found.draws)
         targets = Targets(self._y, np.zeros(len(self._y)), NOISE_FLOOR)
         new = self._encoder.encode(configs, other_columns=True)
-        mean, variance = KernelPredictor(self._kernel, self._train, targets, theta).moments(new)
+        mean, variance = KernelPredictor.factorise(self._kernel, self._train, targets, theta).moments(new)
         sd = self._sd * np.sqrt(variance + np.square(theta["sigma_n"])[:, None] + NOISE_FLOOR**2)
         return Predictive(np.full(count, 1 / count), self._mean + self._sd * mean, sd)
 
@@ -130,7 +130,7 @@ class FittedKernel:
     def _predictor(self) -> KernelPredictor:
         if self._inducing is None:
             targets = Targets(self._y, np.zeros(len(self._y)), NOISE_FLOOR)
-            return KernelPredictor(self._kernel, self._train, targets, self._theta)
+            return KernelPredictor.factorise(self._kernel, self._train, targets, self._theta)
         model = Model(self._encoder, self._kernel)
         marginal = SparseMarginal(model, self._train, self._y, self._inducing, self._seed)
         factor, weights = marginal.pseudo_factor(self._theta)

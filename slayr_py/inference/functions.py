@@ -1,14 +1,16 @@
 r"""Functions drawn from a posterior that can be evaluated anywhere.
 
-A joint draw at many thousands of configurations would need a factor of their covariance. Conditional simulation needs
-one of M anchors Z only: the function is drawn jointly at the anchors, and follows its conditional mean elsewhere
+A joint draw at many thousands of configurations would need a factor of their covariance. Conditional simulation
+factorises the covariance of M anchors Z only. The function is drawn jointly at the anchors and equals its conditional
+mean elsewhere
 (Le Gratiet, Cannamela & Iooss 2014, SIAM/ASA J. Uncertainty Quantification 2, section 3; Chiles & Delfiner 2012,
 section 7.3.1). With the symbols of `slayr_py.inference.prediction`, and standard normal z,
 
     V_Z = L \ k(X, Z),   L_Z L_Z' = k(Z, Z) - V_Z' V_Z + nugget,   c = L_Z' \ z,
     f(x) = mu + k(x, X) (alpha - L' \ V_Z c) + k(x, Z) c.
 
-Between the anchors f varies less than a draw from the posterior; :attr:`DrawnFunctions.lost` says by how much.
+Between the anchors f varies less than a draw from the posterior. :attr:`DrawnFunctions.lost` is the missing share of
+the variance.
 """
 
 from __future__ import annotations
@@ -28,8 +30,8 @@ from slayr_py.kernels import Draws, Kernel
 from slayr_py.space import Encoded, FloatArray
 
 NUGGET = 1e-6
-"""Variance added at the anchors, relative to that of the prior. Nearly equal anchors of a smooth function would
-otherwise get weights so large that sums of them lose all digits."""
+"""Variance added at the anchors, relative to the prior variance. Without it, nearly equal anchors of a smooth function
+have weights so large that their sums lose all digits."""
 
 
 @dataclass(frozen=True)
@@ -44,7 +46,7 @@ class Expansion:
     draws : mapping of str to (s, ...) float64
         Hyperparameters, ``mu`` and ``warp`` among them.
     weights : (s, N, j) float64
-        Of j functions for each draw.
+        Weights of j functions for each draw.
     """
 
     kernel: Kernel
@@ -76,7 +78,7 @@ class DrawnFunctions:
     Attributes
     ----------
     expansions : tuple of Expansion
-        Several for a stack, or if memory is short.
+        Several for a stack, or to limit the memory.
     y_mean, y_sd : float
         Standardisation of the targets; ``y_sd`` is negative if larger values are better.
     lost : float
@@ -100,8 +102,8 @@ class DrawnFunctions:
             warp = expansion.warp
             block = max(1, CACHED // (len(expansion.weights) * len(expansion.centres)))
             for i in range(0, len(new), block):
-                some = expansion(new[i : i + block])
-                values[first:last, i : i + block] = some if warp is None else unwarped(some, warp)
+                transformed = expansion(new[i : i + block])
+                values[first:last, i : i + block] = transformed if warp is None else unwarped(transformed, warp)
             first = last
         return self.y_mean + self.y_sd * values
 
@@ -135,15 +137,15 @@ def draw_functions(
         If a joint covariance is not positive definite up to rounding errors.
     """
     expansions = []
-    kept = 0.0
-    lacking = 0.0
+    present = 0.0
+    missing = 0.0
     for predictor in _predictors(posterior, n_draws, len(anchors)):
         solved, factor = _factor(predictor, anchors)
         expansions.append(_expansion(predictor, anchors, solved, factor, each, rng))
         if tests is not None:
-            kept += float(np.var(expansions[-1](tests), axis=1).sum()) / each
-            lacking += _lacking(predictor, anchors, solved, factor, tests)
-    lost = lacking / (kept + lacking) if lacking > 0 else 0.0
+            present += float(np.var(expansions[-1](tests), axis=1).sum()) / each
+            missing += _missing_variance(predictor, anchors, solved, factor, tests)
+    lost = missing / (present + missing) if missing > 0 else 0.0
     return DrawnFunctions(tuple(expansions), posterior.y_mean, posterior.y_sd, lost)
 
 
@@ -173,20 +175,20 @@ def _expansion(
     rng: np.random.Generator,
 ) -> Expansion:
     normals = rng.standard_normal((len(factor), each, len(anchors)))
-    of_anchors = np.stack([solve_upper(f, z) for f, z in zip(factor, normals, strict=True)])  # (s, j, M)
-    correction = np.stack([solve_upper(f, c) for f, c in zip(predictor.factor, of_anchors @ solved, strict=True)])
-    of_support = predictor.weights[:, None] - correction
-    weights = np.concatenate([of_support, of_anchors], axis=2).transpose(0, 2, 1)
+    anchor_weights = np.stack([solve_upper(f, z) for f, z in zip(factor, normals, strict=True)])  # (s, j, M)
+    correction = np.stack([solve_upper(f, c) for f, c in zip(predictor.factor, anchor_weights @ solved, strict=True)])
+    support_weights = predictor.weights[:, None] - correction
+    weights = np.concatenate([support_weights, anchor_weights], axis=2).transpose(0, 2, 1)
     centres = predictor.train.concatenate(anchors)
     return Expansion(predictor.kernel, centres, predictor.draws, np.ascontiguousarray(weights))
 
 
-def _lacking(
+def _missing_variance(
     predictor: KernelPredictor, anchors: Encoded, solved: FloatArray, factor: FloatArray, tests: Encoded
 ) -> float:
     """Return the mean variance at test points given the values at the anchors, summed over draws."""
-    of_tests, covariance = predictor.solved_and_covariance(tests)
+    solved_tests, covariance = predictor.solved_and_covariance(tests)
     before = np.einsum("stt->st", covariance)
-    between = predictor.kernel.cross(tests, anchors, predictor.draws) - of_tests @ solved.transpose(0, 2, 1)
+    between = predictor.kernel.cross(tests, anchors, predictor.draws) - solved_tests @ solved.transpose(0, 2, 1)
     explained = [np.square(solve_lower(f, c)).sum(axis=1) for f, c in zip(factor, between, strict=True)]
     return float(np.maximum(before - np.stack(explained), 0.0).mean(axis=1).sum())

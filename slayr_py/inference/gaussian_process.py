@@ -14,7 +14,7 @@ from slayr_py.arguments import check_flag, check_integer
 from slayr_py.display import Summary
 from slayr_py.errors import DataError
 from slayr_py.inference.model import Likelihood, Model, Warp
-from slayr_py.inference.modes.marginal import planned
+from slayr_py.inference.modes.marginal import require_planned
 from slayr_py.inference.named_priors import Priors
 from slayr_py.inference.observed import observe
 from slayr_py.inference.part import Part
@@ -26,7 +26,7 @@ from slayr_py.inference.sampling.programs import compiled
 from slayr_py.inference.sampling.run import run
 from slayr_py.inference.sampling.warm_start import WarmStart
 from slayr_py.inference.sparse_fit import fit_sparse
-from slayr_py.inference.stack_fit import fit_stack, stacked_models
+from slayr_py.inference.stack_fit import build_models, fit_stack
 from slayr_py.kernels import Hyperparameter, Kernel, Prior, Stack, as_composite, from_name
 from slayr_py.space import Encoded, Encoder
 
@@ -43,21 +43,21 @@ class GaussianProcess:
     priors : mapping of str to Prior, number, or a mapping of str to these, optional
         Replaces the default priors of the named hyperparameters; on standardised targets and unit-cube inputs. A number
         fixes a hyperparameter. For a vector, ``{"lengthscale": {"lr": LogNormal(0, 1)}}`` replaces the prior of the
-        entry of one parameter, or of all columns of a categorical one, in every leaf if the kernel is an expression;
-        the other entries keep their default, which must be of the same family. The labels of the entries are names too:
-        ``{"period": {"2:PER": LogNormal(-2, 0.1)}}``. Priors are data of the program: changing them needs no
+        entry of a parameter, or of all columns of a categorical parameter; if the kernel is an expression, in every
+        leaf. The other entries keep their default, which must be of the same family. Labels of entries are names too:
+        ``{"period": {"2:PER": LogNormal(-2, 0.1)}}``. Priors are data of the program, so that other priors need no
         compilation. A stack uses a prior for every kernel that has a hyperparameter of that name.
     warp : {"none", "log", "auto"}
-        "log" lets the targets be a Gaussian process after a transformation that compresses large values and stretches
-        small ones; its parameter ``warp`` is sampled with the other hyperparameters. "auto" is "log".
+        "log" transforms the targets so that large values are compressed and small values are stretched; its parameter
+        ``warp`` is sampled with the other hyperparameters. "auto" is "log".
     likelihood : {"gaussian", "probit"}
-        "probit" is for binary observations: y is True with probability Phi(f), and the latent function f is the
-        Gaussian process. Laplace's approximation integrates it out of the density of the hyperparameters; predictions
-        use expectation propagation. See :meth:`Posterior.probability`.
+        "probit" is for binary observations: y is True with probability Phi(f), where f is the latent Gaussian process.
+        The density of the hyperparameters integrates f out by Laplace's approximation; predictions use expectation
+        propagation. See :meth:`Posterior.probability`.
     inducing : int, optional
-        Fit sparsely, for thousands of observations: so many of them are inducing points that represent all. Kernels are
-        then "auto" on real parameters, Matérn kernels with p at most 2, and expressions. Nothing is compiled.
-        ``method="map"`` gives the mode; all others at most 100 draws by importance sampling around it.
+        Number of inducing points of a sparse fit, for thousands of observations. Possible kernels are "auto" on real
+        parameters, Matérn kernels with p at most 2, and expressions. No program is compiled. ``method="map"`` gives
+        the mode; all other methods give at most 100 draws by importance sampling around the mode.
 
     Attributes
     ----------
@@ -97,21 +97,24 @@ class GaussianProcess:
         self.inducing = None if inducing is None else check_integer("inducing", inducing)
         if isinstance(kernel, Stack):
             if likelihood != "gaussian" or inducing is not None:
-                raise DataError("a stack needs likelihood='gaussian' and no inducing points; use a single kernel")
+                raise DataError(
+                    f"a stack cannot have likelihood={likelihood!r} and inducing={inducing!r}; use a single kernel, or "
+                    "likelihood='gaussian' without inducing="
+                )
             self.kernel: Kernel | Stack = kernel.on(encoder)
-            self.models = tuple(stacked_models(encoder, kernel, priors, warp))
+            self.models = tuple(build_models(encoder, kernel, priors, warp))
             return
         if self.inducing is not None:
             kernel = as_composite(from_name(kernel, encoder))
         model = Model(encoder, kernel, priors, warp, likelihood)
         if self.inducing is not None:
-            planned(model)  # raises for a warp or binary observations
+            require_planned(model)
         self.kernel = model.kernel
         self.models = (model,)
 
     @classmethod
     def of(cls, models: Sequence[Model], kernel: Kernel | None = None) -> GaussianProcess:
-        """Return the stack of these models; with ``kernel``, the Gaussian process of the only one."""
+        """Return the stack of these models, or the Gaussian process of a single model with this kernel."""
         gp = cls.__new__(cls)
         gp.inducing = None
         gp.models = tuple(models)
@@ -150,7 +153,9 @@ class GaussianProcess:
             For a stack.
         """
         if self.is_stack:
-            raise DataError(f"a {self.kernel.description} has {len(self.models)} models; use one of gp.models")
+            raise DataError(
+                f"a {self.kernel.description} has no single model; use one of its {len(self.models)} gp.models"
+            )
         return self.models[0]
 
     @property
@@ -165,7 +170,7 @@ class GaussianProcess:
 
     @property
     def hyperparameters(self) -> tuple[Hyperparameter, ...]:
-        """Mean, signal, noise and the kernel's hyperparameters with the priors of this model."""
+        """Mean, signal, noise and the kernel's hyperparameters, with the priors of the model."""
         return self.model.hyperparameters
 
     @property
@@ -174,7 +179,7 @@ class GaussianProcess:
         return self.model.priors
 
     def prepare(self, progress: Callable[[str], None] | None = None) -> None:
-        """Find or assemble CmdStan and compile the programs, so that fits do not wait for it.
+        """Find or assemble CmdStan and compile the programs before the first fit.
 
         Raises
         ------
@@ -199,29 +204,30 @@ class GaussianProcess:
     ) -> Posterior:
         """Fit to observed values.
 
-        A stack fits every kernel and weights the posteriors by leave-one-out. A fit of a stack whose diagnostics fail,
-        or whose leave-one-out densities are unreliable at more than 5% of the observations, is repeated once with
-        another seed and twice the draws. If that does not help, the kernel is left out; ``messages`` of the result name
-        it. With method "map" the weights come from the densities at the mode, in closed form.
+        A stack fits every kernel and weights the posteriors by leave-one-out. It repeats the fit of a kernel once, with
+        another seed and twice the draws, if the diagnostics fail or the leave-one-out densities are unreliable at more
+        than 5% of the observations. If the second fit fails too, the kernel is left out; ``messages`` of the result
+        name it. With method "map" the weights come from the densities at the mode, in closed form.
 
         Parameters
         ----------
         configs : iterable of n configurations
             ``Configuration`` objects, mappings, a DataFrame, an (n, D) array, or ``Encoded``.
         y : (n,) array_like
-            Observed values in the user's units; standardised before the fit. For the probit likelihood True or False.
+            Observed values in the user's units, which are standardised before the fit; True or False for the probit
+            likelihood.
         seed : int
             Fixes every draw.
         start : WarmStart, optional
-            `Posterior.warm_start` of a fit to nearly the same data: the chains start there with a short warm-up. If
-            the diagnostics fail, a fit with a full warm-up follows. A stack takes none.
+            `Posterior.warm_start` of a fit to nearly the same data. The chains start there with a short warm-up. If
+            the diagnostics fail, a fit with a full warm-up follows. A stack does not accept a start.
         y_sd : float or (n,) array_like, optional
             Known standard deviations of the errors of y, in the user's units. The noise of an observation is the sum of
-            this error and of one with the standard deviation ``sigma_n``, which all observations have. Under a warp the
-            known error is multiplied by the slope of the transformation.
+            the known error and an error with the standard deviation ``sigma_n``. Under a warp the known error is
+            multiplied by the slope of the transformation.
         maximize : bool
-            Larger values are better: the model is fitted to the negated values, which matters to a warp and to the
-            acquisition. Predictions keep the user's units and direction.
+            Whether larger values are better. The model is then fitted to the negated values, which affects a warp and
+            the acquisition. Predictions keep the user's units and direction.
         progress : callable, optional
             Called with the name of each phase.
         options : FitOptions, optional
@@ -253,7 +259,9 @@ class GaussianProcess:
         maximize = check_flag("maximize", maximize)
         if self.is_stack:
             if start is not None:
-                raise DataError("a stack takes no warm start; fit each of gp.parts with its own")
+                raise DataError(
+                    "a stack has no single warm start; leave start= out, or fit each of gp.parts with its own start"
+                )
             data: dict[str, Any] = {"y_sd": y_sd, "maximize": maximize}
             fits = [(gp.model.kernel, gp.fit) for gp in self.parts]
             return fit_stack(fits, self.encoder.encode(configs), y, options, seed, progress, data)
@@ -316,10 +324,10 @@ class GaussianProcess:
         Raises
         ------
         DataError
-            For unknown ``scoring``, a level outside (0, 1), or a target that is not finite.
+            For an unknown name in ``scoring``, a level outside (0, 1), or a target that is not finite.
         SpaceError
             If a configuration does not belong to the space.
         """
         from slayr_py.inference.validation.cross_validation import cross_validate  # imports scikit-learn, which is slow
 
-        return cross_validate(self, configs, y, cv, scoring, seed, progress, level, fit_options)
+        return cross_validate(self.encoder, self.fit, configs, y, cv, scoring, seed, progress, level, fit_options)

@@ -1,7 +1,7 @@
-"""How the draws of one or more fits make up a posterior: all draws of a single fit, or a weighted mixture of several.
+"""Combine the draws of one or more fits: all draws of a single fit, or a weighted mixture of several fits.
 
-The draws of each part of a mixture are used in number proportional to its weight, so that all draws of the mixture
-have equal weights: predictions and acquisitions treat them like those of a single fit.
+The number of draws of a part is proportional to its weight. All draws of the mixture therefore have equal weights, and
+predictions and acquisitions treat them like draws of a single fit.
 """
 
 from __future__ import annotations
@@ -31,13 +31,13 @@ from slayr_py.space import FloatArray
 
 STACK_FILE = "stack.json"
 _FORMAT = 1
-_FEWEST = 100  # draws of a mixture, so that the weights of point estimates are kept to a percent
-_FEWEST_OF_CHAIN = 4  # draws of a chain from which a Monte Carlo error is known
+_FEWEST = 100  # draws of a mixture, so that weights of point estimates are represented to a percent
+_FEWEST_OF_CHAIN = 4  # draws of a chain that are needed for a Monte Carlo error
 _SUM = 1e-9  # accepted rounding error of the sum of weights
 
 
 class Alone:
-    """All draws of a single fit; with the attributes and methods of `Weighted`."""
+    """All draws of a single fit, with the same attributes and methods as `Weighted`."""
 
     messages: tuple[str, ...] = ()
 
@@ -79,20 +79,20 @@ class Alone:
 
 
 class Weighted:
-    """Draws of several fits to the same observations, in number proportional to their weights.
+    """Draws of several fits to the same observations; each contributes in proportion to its weight.
 
     Parameters
     ----------
     parts : sequence of Part
     weights : (k,) array_like, optional
-        By default the stacking weights.
+        Stacking weights by default.
     seed : int
         Fixes the systematic resampling of the draws.
     messages : sequence of str
-        What was left out or fitted again.
+        Kernels that were left out or fitted again, with reasons.
     """
 
-    n_chains = 1  # the parts have no chains in common; `chains` returns the chains of each
+    n_chains = 1  # the parts do not share chains; `chains` returns the chains of each part
 
     def __init__(
         self, parts: Sequence[Part], weights: ArrayLike | None = None, seed: int = 1, messages: Sequence[str] = ()
@@ -103,11 +103,11 @@ class Weighted:
         self.messages = tuple(messages)
         if weights is None:
             weights = stacking_weights(np.column_stack([part.leave_one_out.elpd for part in self.parts]))
-        self.weights = _checked(weights, len(self.parts))
+        self.weights = _check_weights(weights, len(self.parts))
         self._offset = float(np.random.default_rng(self.seed).random())
         used = self.weights > 0
         available = np.array([part.n_draws for part in self.parts])
-        # As many as the weights allow without using a draw twice.
+        # The largest number for which no draw is used twice.
         self.n_draws = max(_FEWEST, int(np.min(available[used] / self.weights[used])))
 
     def rows(self, n_draws: int) -> list[NDArray[np.intp]]:
@@ -122,15 +122,15 @@ class Weighted:
     def chains(self, n_draws: int) -> list[Chains]:
         """Return the chains of each part among the draws of a predictor that has ``n_draws`` of them.
 
-        A draw that occurs several times counts once; chains are cut to the length of the shortest of a part, or joined
-        if that has fewer than four draws.
+        Repeated draws count once. All chains of a part are cut to the length of its shortest chain; they are joined if
+        the shortest chain has fewer than four draws.
         """
         chains = []
         first = 0
         for part, rows in zip(self.parts, self.rows(n_draws), strict=True):
-            different, position = np.unique(rows, return_index=True)
-            of_chain = different // (part.n_draws // part.n_chains)
-            groups = [first + position[of_chain == chain] for chain in range(part.n_chains)]
+            distinct, position = np.unique(rows, return_index=True)
+            chain_numbers = distinct // (part.n_draws // part.n_chains)
+            groups = [first + position[chain_numbers == chain] for chain in range(part.n_chains)]
             if (shortest := min(map(len, groups))) < _FEWEST_OF_CHAIN:
                 groups = [first + position]
                 shortest = len(position)
@@ -197,11 +197,11 @@ class Weighted:
             part.save(path / f"part_{k}", form)
             parts.append({"folder": f"part_{k}", "kernel": name, "draws_sha256": part.record["draws_sha256"]})
         weights = self.weights.tolist()
-        about = {"format": _FORMAT, "weights": weights, "seed": self.seed, "messages": self.messages, "parts": parts}
+        content = {"format": _FORMAT, "weights": weights, "seed": self.seed, "messages": self.messages, "parts": parts}
         try:
-            beside = path / f".{STACK_FILE}.new"
-            beside.write_text(json.dumps(about, indent=2) + "\n", encoding="utf-8")
-            os.replace(beside, path / STACK_FILE)
+            temporary = path / f".{STACK_FILE}.new"
+            temporary.write_text(json.dumps(content, indent=2) + "\n", encoding="utf-8")
+            os.replace(temporary, path / STACK_FILE)
         except OSError as error:
             raise StorageError(
                 f"cannot save the stack to {path}: {error}; make room there, or choose another folder"
@@ -211,16 +211,17 @@ class Weighted:
     def load(cls, path: Path) -> Weighted:
         """Load what :meth:`save` wrote."""
         try:
-            about = json.loads((path / STACK_FILE).read_text(encoding="utf-8"))
-            if about["format"] != _FORMAT:
-                raise ValueError(f"its format is {about['format']!r:.80}, this version reads {_FORMAT}")
+            content = json.loads((path / STACK_FILE).read_text(encoding="utf-8"))
+            if content["format"] != _FORMAT:
+                raise ValueError(f"its format is {content['format']!r:.80}, this version reads {_FORMAT}")
             parts = []
-            for k, entry in enumerate(about["parts"]):
+            for k, entry in enumerate(content["parts"]):
                 part = Part.load(path / f"part_{k}")
                 if part.record["draws_sha256"] != entry["draws_sha256"]:
                     raise ValueError(f"part_{k} belongs to another stack")
                 parts.append(part)
-            return cls(parts, about["weights"], about["seed"], [str(message) for message in about["messages"]])
+            messages = [str(message) for message in content["messages"]]
+            return cls(parts, content["weights"], content["seed"], messages)
         except StorageError:
             raise
         except Exception as error:  # a damaged file can cause any of them: KeyError, TypeError, RecursionError, ...
@@ -231,7 +232,7 @@ class Weighted:
 
 
 Mixture = Alone | Weighted
-"""What a posterior is made of."""
+"""Draws of a posterior and their diagnostics."""
 
 
 def names_of(parts: Sequence[Part]) -> list[str]:
@@ -243,13 +244,15 @@ def names_of(parts: Sequence[Part]) -> list[str]:
 def _check_same_data(parts: Sequence[Part]) -> None:
     """Raise `DataError` unless the parts are fits to the same observations."""
     if not parts:
-        raise DataError("a stack needs at least one posterior; the list is empty")
+        raise DataError("the list of posteriors is empty; a stack needs at least one")
     first = parts[0]
     for k, part in enumerate(parts):
         if part.model.likelihood != "gaussian":
-            raise DataError(f"posterior {k} has a {part.model.likelihood} likelihood; a stack needs Gaussian ones")
+            raise DataError(
+                f"posterior {k} has a {part.model.likelihood} likelihood; use fits with a Gaussian likelihood"
+            )
         if not first.model.encoder.matches(part.model.encoder):
-            raise DataError(f"posterior {k} has another space, or other graphs; fit all parts with one encoder")
+            raise DataError(f"posterior {k} has another space or other graphs; fit all parts with the same encoder")
         same = (
             np.array_equal(first.train.unit_values, part.train.unit_values)
             and np.array_equal(first.train.active, part.train.active)
@@ -260,14 +263,14 @@ def _check_same_data(parts: Sequence[Part]) -> None:
         if not same:
             raise DataError(
                 f"posterior {k} has other observations than posterior 0 ({len(part.train)} and {len(first.train)}), "
-                "or in another order or direction; fit all parts to the same configurations and values"
+                "another order or another direction; fit all parts to the same configurations and values"
             )
 
 
-def _checked(weights: ArrayLike, k: int) -> FloatArray:
+def _check_weights(weights: ArrayLike, k: int) -> FloatArray:
     values = np.array(weights, dtype=np.float64)
     if values.shape != (k,) or not np.all(values >= 0) or not abs(values.sum() - 1) <= _SUM:
-        raise DataError(f"{k} weights must be at least 0 and have the sum 1, got {weights!r:.200}")
+        raise DataError(f"weights are {weights!r:.200}; give {k} numbers that are not negative and add up to 1")
     return values
 
 

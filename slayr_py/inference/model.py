@@ -41,9 +41,9 @@ Likelihood = Literal["gaussian", "probit"]
 """Observations of the function: numbers with Gaussian noise, or binary ones, P(success) = Phi(f)."""
 
 NOISE_FLOOR = 1e-4
-"""Noise standard deviation that every observation has besides ``sigma_n``, in standard deviations of the targets.
-Observations without noise whose configurations nearly coincide drive ``sigma_n`` to where the covariance is singular up
-to rounding; with the floor its condition number is at most n (sigma_f / 1e-4)^2."""
+"""Noise standard deviation of every observation besides ``sigma_n``, in standard deviations of the targets. Without it,
+``sigma_n`` becomes so small for noise-free observations at nearly equal configurations that the covariance is singular
+up to rounding. With it, the condition number of the covariance is at most n (sigma_f / 1e-4)^2."""
 
 
 class Model:
@@ -78,22 +78,28 @@ class Model:
             raise DataError(f"unknown likelihood {likelihood!r}{did_you_mean(likelihood, get_args(Likelihood))}")
         self.likelihood: Likelihood = likelihood
         if likelihood == "probit" and warp != "none":
-            raise DataError(f"binary observations have no warp; warp={warp!r} needs likelihood='gaussian'")
+            raise DataError(
+                f"warp={warp!r} cannot be combined with binary observations; use warp='none', or likelihood='gaussian'"
+            )
         self.warp: Literal["none", "log"] = "none" if warp == "none" else "log"
         self.noise_floor = NOISE_FLOOR
         self.encoder = space if isinstance(space, Encoder) else Encoder(space)
         self.kernel = from_name(kernel, self.encoder)
-        declared = self.kernel.contract.ordered((*self._of_targets(), *self.kernel.hyperparameters(self.encoder)))
+        declared = self.kernel.contract.ordered(
+            (*self._target_hyperparameters(), *self.kernel.hyperparameters(self.encoder))
+        )
         defaults = {h.name: h for h in declared}
         chosen: dict[str, Prior] = {}
         for name, given in (priors or {}).items():
             if name not in defaults:
-                raise DataError(f"no hyperparameter {name!r} to put a prior on; known: {', '.join(defaults)}")
+                raise DataError(
+                    f"a prior is given for {name!r}, which is not a hyperparameter; known: {', '.join(defaults)}"
+                )
             prior = vector_prior(defaults[name], given, self.encoder) if isinstance(given, Mapping) else given
             support = defaults[name].prior.support
             if isinstance(prior, Prior) and prior.support != support:
                 known = " or ".join(prior_families(support))
-                raise DataError(f"the prior of {name!r} must be {known} (support: {support}), got {prior!r}")
+                raise DataError(f"the prior of {name!r} is {prior!r}; use {known} (support: {support})")
             chosen[name] = prior if isinstance(prior, Prior) else fixed_prior(prior, support)
         self._chosen = chosen
         self.priors: dict[str, Prior] = {h.name: chosen.get(h.name, h.prior) for h in declared}
@@ -104,9 +110,10 @@ class Model:
             h.prior.stan_data(h.name, h.labels)  # raises for a prior of the wrong length
 
     def informed(self, train: Encoded, y: FloatArray) -> Self:
-        """Return the model with the kernel's priors for these observations, y (n,) being standardised.
+        """Return the model with the kernel's priors for these observations; y (n,) is standardised.
 
-        Priors that were given stay. The model itself is returned if the kernel's priors do not depend on observations.
+        Priors of the user are not changed. The same model is returned if the kernel's priors do not depend on
+        observations.
         """
         informed = self.kernel.informed_priors(train, y)
         if not informed.keys() - self._chosen.keys():
@@ -123,13 +130,13 @@ class Model:
 
     def summary(self, name: str) -> Summary:
         """Return a table of the hyperparameters under a heading that starts with ``name``."""
-        rows = [(h.name, int(np.prod(h.shape)), _spelled(h.prior)) for h in self.hyperparameters]
+        rows = [(h.name, int(np.prod(h.shape)), _spell(h.prior)) for h in self.hyperparameters]
         heading = f"{name}: {self.kernel.description}, {len(self.encoder.names)} parameters"
         if self.warp != "none":
             heading += f", warp {self.warp!r}"
         return Summary(heading, pd.DataFrame(rows, columns=["hyperparameter", "size", "prior"]))
 
-    def _of_targets(self) -> tuple[Hyperparameter, ...]:
+    def _target_hyperparameters(self) -> tuple[Hyperparameter, ...]:
         """Return the hyperparameters that do not belong to the kernel."""
         if self.likelihood == "probit":
             return MEAN, LATENT_SIGNAL, UNIT_NOISE
@@ -173,9 +180,9 @@ class Model:
     ) -> dict[str, StanValue]:
         """Return the data of the Stan program: standardised observations, new configurations, priors.
 
-        ``omit_jacobian`` omits the Jacobian of the coordinates that the program samples: the optimum is then the mode
-        on the log scale. Without ``pointwise``, no ``log_lik`` and no ``y_rep`` are computed. ``y_sd`` (n,) are known
-        standard deviations of the errors of y.
+        With ``omit_jacobian`` the density omits the Jacobian of the coordinates that the program samples, and its
+        optimum is the mode on the log scale. Without ``pointwise`` the program computes no ``log_lik`` and no
+        ``y_rep``. ``y_sd`` (n,) are known standard deviations of the errors of y.
         """
         entries = self.kernel.stan_data(train, new)
         entries |= {"y": y, "prior_only": int(prior_only), "omit_jacobian": int(omit_jacobian)}
@@ -194,23 +201,23 @@ class Model:
             If the start comes from a fit with another kernel, space or number of chains.
         """
         shapes = {name: values.shape for name, values in start.points.items()}
-        wanted = {name: (chains, *shape) for name, shape in self.parameter_shapes.items()}
+        needed = {name: (chains, *shape) for name, shape in self.parameter_shapes.items()}
         n = sum(int(np.prod(shape)) for shape in self.parameter_shapes.values())
         sizes = start.inverse_metric.shape in ((n,), (n, n)) and start.draws.shape[1] in (0, n)
-        if shapes != wanted or start.step_size.shape != (chains,) or not sizes:
+        if shapes != needed or start.step_size.shape != (chains,) or not sizes:
             raise DataError(
                 f"the warm start has states of shapes {shapes} for {len(start.step_size)} chains; this model with "
-                f"{chains} chains needs {wanted}: use a start from a fit with the same kernel and number of chains"
+                f"{chains} chains needs {needed}; use a start from a fit with the same kernel and number of chains"
             )
 
     @cached_property
     def parameter_shapes(self) -> dict[str, tuple[int, ...]]:
-        """Shapes of the program's parameters in its order, without those of length 0."""
+        """Shapes of the program's parameters in its order; parameters of length 0 are omitted."""
         return self.kernel.contract.coordinate_shapes(self.hyperparameters)
 
 
-def _spelled(prior: Prior) -> str:
-    """Return family and parameters of a prior with four digits; only the ends of long vectors."""
+def _spell(prior: Prior) -> str:
+    """Return family and parameters of a prior as text with four digits; long vectors show only their ends."""
     arguments = prior.asdict()
     family = arguments.pop("family")
     texts = {

@@ -14,8 +14,8 @@ from slayr_py.kernels import Hyperparameter, Prior, fixed_prior
 from slayr_py.space import Layout
 
 Priors = Mapping[str, Prior | ArrayLike | Mapping[str, Prior | float]]
-"""Priors by hyperparameter; for a vector also a mapping of the names of entries or parameters to priors. A number fixes
-a hyperparameter or an entry."""
+"""Priors by hyperparameter. The prior of a vector may be a mapping from names of entries or parameters to priors. A
+number fixes a hyperparameter or an entry."""
 
 _LEAF = re.compile(r"\d+:\w+\[(.*)\]", re.DOTALL)
 
@@ -26,19 +26,21 @@ def vector_prior(h: Hyperparameter, given: Mapping[str, Prior | float], layout: 
     Parameters
     ----------
     h : Hyperparameter
-        Entries that are not named keep its prior.
+        Entries without a name in ``given`` keep its prior.
     given : mapping of str to Prior or float
-        Priors by label, or by the name of a parameter or of a column, which stand for their entries in every leaf of an
-        expression. A label takes precedence over a column, and a column over a categorical parameter.
+        Priors by label of an entry, or by name of a parameter or column. A parameter or column names its entries in
+        every leaf of an expression. A label takes precedence over a column, and a column over a categorical parameter.
     layout : Layout
 
     Raises
     ------
     DataError
-        For a scalar, an unknown name, a prior that is not one with single numbers, or priors of several families.
+        For a scalar, an unknown name, a prior whose parameters are not single numbers, or priors of several families.
     """
     if h.labels is None:
-        raise DataError(f"{h.name!r} is one number: its prior cannot be a mapping, got {dict(given)!r}")
+        raise DataError(
+            f"the prior of the scalar {h.name!r} is the mapping {dict(given)!r}; give a single prior or number"
+        )
     support = h.prior.support
     named = {name: prior if isinstance(prior, Prior) else fixed_prior(prior, support) for name, prior in given.items()}
     labels = h.labels
@@ -47,12 +49,14 @@ def vector_prior(h: Hyperparameter, given: Mapping[str, Prior | float], layout: 
         if name not in places:
             raise DataError(f"{h.name!r} has no entry {name!r} to put a prior on{did_you_mean(name, places)}")
         if any(np.ndim(value) for value in _numbers(prior).values()):
-            raise DataError(f"the prior of {name!r} in {h.name!r} must be a prior with single numbers, got {prior!r}")
+            raise DataError(
+                f"the prior of {name!r} in {h.name!r} is {prior!r}; use a prior whose parameters are single numbers"
+            )
     entries = [h.prior] * len(labels)
     for name, positions in places.items():
         for i in positions if name in named else ():
             entries[i] = named[name]
-    return _stacked(h, entries) if named else h.prior
+    return _join(h, entries) if named else h.prior
 
 
 def _places(labels: Sequence[str], layout: Layout) -> dict[str, list[int]]:
@@ -69,20 +73,22 @@ def _places(labels: Sequence[str], layout: Layout) -> dict[str, list[int]]:
     }
     by_column = {name: [name] for name in layout.column_names}
     places: dict[str, list[int]] = {}
-    for name, wanted in (*by_parameter.items(), *by_column.items()):
-        if positions := [i for i, column in enumerate(columns) if column in wanted]:
+    for name, entries in (*by_parameter.items(), *by_column.items()):
+        if positions := [i for i, column in enumerate(columns) if column in entries]:
             places[name] = positions
     return places | {label: [i] for i, label in enumerate(labels)}
 
 
-def _stacked(h: Hyperparameter, entries: Sequence[Prior]) -> Prior:
-    """Return one prior with the numbers that each entry has in its own prior."""
+def _join(h: Hyperparameter, entries: Sequence[Prior]) -> Prior:
+    """Return one prior of a vector with the parameters of the prior of each entry."""
     families: dict[str, str] = {}
     for prior, label in zip(entries, h.labels or (), strict=True):
         families.setdefault(type(prior).__name__, label)
     if len(families) > 1:
         listed = ", ".join(f"{family} for {label!r}" for family, label in families.items())
-        raise DataError(f"the priors of all entries of {h.name!r} must be of one family, got {listed}")
+        raise DataError(
+            f"the priors of the entries of {h.name!r} are of several families, {listed}; use a single family"
+        )
     rows = [
         {name: float(np.broadcast_to(np.asarray(value), (len(entries),))[i]) for name, value in _numbers(prior).items()}
         for i, prior in enumerate(entries)

@@ -28,9 +28,9 @@ class Observed:
     data : dict
         Data of the Stan program; ``y`` (n,) is standardised.
     y_mean, y_sd : float
-        Mean that was subtracted from the observed values, and standard deviation that they were divided by; ``y_sd`` is
-        negative if larger values are better, because the program sees targets of which smaller ones are better. They
-        are 0 and 1 for binary observations.
+        Mean that was subtracted from the observed values, and standard deviation by which they were divided. ``y_sd``
+        is negative if larger values are better, because the program always minimises. They are 0 and 1 for binary
+        observations.
     """
 
     model: Model
@@ -67,13 +67,13 @@ def observe(
     known = None if errors is None else check_errors(errors, len(train))
     if model.likelihood == "probit":
         if known is not None or maximize:
-            raise DataError("binary observations have neither y_sd nor maximize")
+            raise DataError("binary observations cannot have y_sd or maximize; leave them out")
         mean = 0.0
         sd = 1.0
         scaled = signs(targets)
     else:
         mean, sd = standardisation(targets)
-        # The same bits as for the negated values; division by a negative number would turn 0 into -0.
+        # This gives the same bits as for the negated values; division by a negative number would turn 0 into -0.
         scaled = (mean - targets if maximize else targets - mean) / sd
     model = model.informed(train, scaled)
     data = model.stan_data(
@@ -96,7 +96,7 @@ def signs(outcomes: FloatArray) -> FloatArray:
         If an outcome is neither 0 nor 1.
     """
     if wrong := sorted(set(outcomes.tolist()) - {0.0, 1.0}):
-        raise DataError(f"binary observations must be True or False, 1 or 0; got {wrong[0]}")
+        raise DataError(f"a binary observation is {wrong[0]}; use True or False, 1 or 0")
     return 2 * outcomes - 1
 
 
@@ -111,12 +111,10 @@ def check_errors(errors: ArrayLike, n: int) -> FloatArray:
     try:
         values = np.broadcast_to(np.asarray(errors, dtype=np.float64), (n,))
     except (TypeError, ValueError) as error:
-        raise DataError(
-            f"y_sd must be a number or {n} numbers, one for each observation, got {errors!r:.200}"
-        ) from error
+        raise DataError(f"y_sd is {errors!r:.200}; give a number, or {n} numbers, one for each observation") from error
     if not np.all((values >= 0) & np.isfinite(values)):
         bad = int(np.flatnonzero(~((values >= 0) & np.isfinite(values)))[0])
-        raise DataError(f"y_sd[{bad}] is {values[bad]}; a standard deviation must be finite and not negative")
+        raise DataError(f"y_sd[{bad}] is {values[bad]}; give standard deviations that are finite and not negative")
     return np.array(values)
 
 
@@ -134,13 +132,13 @@ def check_targets(y: ArrayLike, n: int) -> FloatArray:
             raise TypeError(f"y is of type {given.dtype}")
         values = np.array(given, dtype=np.float64)
     except (TypeError, ValueError, OverflowError) as error:
-        raise DataError(f"y must be numbers, got {y!r:.200}") from error
+        raise DataError(f"y is {y!r:.200}; give numbers") from error
     if isinstance(y, np.ma.MaskedArray):
         values[np.ma.getmaskarray(y)] = np.nan
     if values.ndim != 1 or len(values) != n:
-        raise DataError(f"y has shape {values.shape} for {n} configurations; one number each is needed")
+        raise DataError(f"y has shape {values.shape} for {n} configurations; give one number for each")
     if n == 0:
-        raise DataError("y is empty; at least one observation is needed")
+        raise DataError("y is empty; give at least one observation")
     if not np.all(np.isfinite(values)):
         bad = int(np.flatnonzero(~np.isfinite(values))[0])
         raise DataError(f"y[{bad}] is {values[bad]}; drop failed evaluations before fitting")
@@ -152,9 +150,9 @@ def standardisation(y: FloatArray) -> tuple[float, float]:
     largest = float(np.max(np.abs(y)))
     if largest == 0:
         return 0.0, 1.0
-    # The square of 1e200 is infinite, and that of 1e-200 is 0. Dividing by a power of two changes no digit.
+    # The square of 1e200 is infinite, the square of 1e-200 is 0. Division by a power of two changes no digit.
     unit = math.ldexp(1.0, math.frexp(largest)[1] - 1)
     centre = unit * float(np.mean(y / unit))
     scale = min(unit * float(np.std(y / unit, ddof=1)), float(np.finfo(float).max)) if len(y) > 1 else 0.0
-    # Rounding alone gives a constant c a spread of about c times machine epsilon.
+    # Rounding gives a constant c a spread of about c times machine epsilon.
     return centre, scale if scale > 4 * np.finfo(float).eps * largest else 1.0

@@ -1,4 +1,4 @@
-"""One fit of one kernel: the part of which every posterior has at least one."""
+"""A fit of one kernel, of which a posterior has one or more."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ FEWEST_DRAWS = 5
 
 @dataclass(frozen=True, eq=False)
 class Part:
-    """One fit of one kernel; `Posterior` documents what it offers.
+    """A fit of one kernel; `Posterior` documents its methods.
 
     Attributes
     ----------
@@ -65,7 +65,7 @@ class Part:
     record : dict
     diagnostics : Diagnostics
     sparse : SparseFactorisation, optional
-        What the predictions of a sparse fit are computed from.
+        Factors of a sparse fit, from which it predicts.
     """
 
     model: Model
@@ -133,7 +133,7 @@ class Part:
 
     @cached_property
     def factorisation(self) -> Factorisation:
-        """What predictions are computed from: all observations, or the inducing points of a sparse fit."""
+        """Points and factors for predictions: all observations, or the inducing points of a sparse fit."""
         return self.sparse or ExactFactorisation(self.model.kernel, self.train, Targets.of(self.data))
 
     @property
@@ -143,7 +143,7 @@ class Part:
 
     @property
     def y_sd(self) -> float:
-        """Standard deviation by which standardisation divided them; negative if larger values are better."""
+        """Standard deviation by which standardisation divided the values; negative if larger values are better."""
         return float(self.tree["constant_data"]["y_sd"])
 
     @property
@@ -170,18 +170,22 @@ class Part:
         """Return the leave-one-out densities of the n observations by importance sampling, in the user's units."""
         self.require_program("leave-one-out densities")
         if "log_likelihood" not in self.tree.children:
-            raise DataError("this fit was made with pointwise=False: use posterior.with_pointwise().loo()")
+            raise DataError(
+                "the fit has no log likelihoods, because pointwise=False; use posterior.with_pointwise().loo()"
+            )
         loo = leave_one_out(self.tree)
         if loo is None:
-            raise DataError(f"leave-one-out needs posterior draws; this fit has {self.n_draws}")
+            raise DataError(
+                f"leave-one-out needs at least {FEWEST_DRAWS} draws, this fit has {self.n_draws}; use method='nuts'"
+            )
         return loo._replace(elpd=loo.elpd - np.log(abs(self.y_sd)))
 
     @cached_property
     def leave_one_out(self) -> LeaveOneOut:
         """Leave-one-out densities of the n observations, in the user's units.
 
-        A point estimate has the density of each observation given the others at the same hyperparameters, in closed
-        form, with ``pareto_k`` NaN: the hyperparameters have seen the observation.
+        For a point estimate, the density of each observation given the others is computed in closed form at the same
+        hyperparameters, which were fitted to that observation too. ``pareto_k`` is then NaN.
         """
         if self.n_draws >= FEWEST_DRAWS:
             return self.psis()
@@ -194,18 +198,18 @@ class Part:
     def summary(self) -> Summary:
         """Return a short description with a table of the hyperparameters."""
         checks = self.diagnostics
-        several = self.n_draws > 1
+        has_draws = self.n_draws > 1
         verdict = "ok" if checks.ok else "NOT OK"
         lines = [
             f"Posterior of a Gaussian process: {self.model.kernel.description}, {len(self.train)} observations",
-            f"{self.record['arguments']['method']}, {self.n_draws} draw{'s' * several}: {checks} {verdict}",
+            f"{self.record['arguments']['method']}, {self.n_draws} draw{'s' * has_draws}: {checks} {verdict}",
             *checks.messages,
         ]
         by_entry = entries(self.model)
         draws = np.column_stack([self.draws[name].reshape(self.n_draws, -1)[:, i] for name, i in by_entry.values()])
-        centre = "median" if several else "value"
+        centre = "median" if has_draws else "value"
         table = pd.DataFrame({"hyperparameter": list(by_entry), centre: np.median(draws, axis=0)})
-        if several:
+        if has_draws:
             table["5%"], table["95%"] = np.quantile(draws, [0.05, 0.95], axis=0)
         return Summary("\n".join(lines), table)
 
@@ -240,7 +244,9 @@ class Part:
         """Split the latent function at m configurations into the summands of the kernel."""
         self.require_program("components")
         if "warp" in self.draws:
-            raise DataError("a fit with a warp has no components, as its function is not their sum; use warp='none'")
+            raise DataError(
+                "a fit with a warp cannot be split into components, since they do not add up; use warp='none'"
+            )
         return split_into_components(
             self.model.kernel, self.train, self.targets, self.draws, new, self.y_mean, self.y_sd
         )
@@ -268,7 +274,7 @@ class Part:
         return replace(part, record={**self.record, "prior": result.arguments})
 
     def with_pointwise(self) -> Part:
-        """Return this fit with the groups that one without ``pointwise`` omits."""
+        """Return this fit with the groups that a fit without ``pointwise`` omits."""
         self.require_program("pointwise densities")
         stored = self.tree["unconstrained_posterior"].to_dataset()
         program = compiled(self.model.kernel.program)
@@ -284,10 +290,10 @@ class Part:
         self.require_program("saved form")
         saved.save(path, as_text(self.record), self.data, self.tree, form)
 
-    def _with_groups(self, added: Mapping[str, xr.Dataset]) -> Part:
-        return replace(self, tree=arviz_tree({**groups_of(self.tree), **added}))
+    def _with_groups(self, groups: Mapping[str, xr.Dataset]) -> Part:
+        return replace(self, tree=arviz_tree({**groups_of(self.tree), **groups}))
 
     def require_program(self, what: str) -> None:
-        """Raise `DataError` for a sparse fit, which no Stan program made."""
+        """Raise `DataError` for a sparse fit, which does not use a Stan program."""
         if self.sparse is not None:
             raise DataError(f"a sparse fit has no {what}; fit at most a few thousand observations without inducing=")

@@ -1,4 +1,4 @@
-"""Posterior of one fit, or of several whose draws are averaged: predictions and checks for users."""
+"""Posterior of a single fit or of a stack of fits: predictions and checks for users."""
 
 from __future__ import annotations
 
@@ -18,7 +18,6 @@ from slayr_py.inference.diagnostics.arviz_tree import prepare, to_arviz
 from slayr_py.inference.diagnostics.checks import Diagnostics
 from slayr_py.inference.mixture import STACK_FILE, Alone, Mixture, Weighted, names_of
 from slayr_py.inference.model import Model
-from slayr_py.inference.modes.likelihood import Targets
 from slayr_py.inference.part import Engine, Part
 from slayr_py.inference.prediction.components import Components
 from slayr_py.inference.prediction.distribution import Latent, Prediction
@@ -27,15 +26,15 @@ from slayr_py.inference.prediction.predictor import Predictor
 from slayr_py.inference.records.saved import Format
 from slayr_py.inference.sampling.warm_start import WarmStart
 from slayr_py.kernels import Kernel
-from slayr_py.space import Encoded, Encoder, FloatArray
+from slayr_py.space import Encoded, FloatArray
 
 
 class Posterior:
     """Posterior of a Gaussian process, from :meth:`GaussianProcess.fit` or :meth:`Posterior.load`.
 
-    It is a mixture of one or more parts, each of them a fit of one kernel. A fit of a `slayr_py.stack` has one part for
-    each kernel that is used; they are weighted by stacking. What belongs to a single fit, such as ``idata``, raises
-    `DataError` for a stack: use that of one of ``posteriors``.
+    A posterior is a mixture of one or more parts. A part is a fit of one kernel. A fit of a `slayr_py.stack` has one
+    part for each kernel that is used, with stacking weights. Attributes of a single fit, such as ``idata``, raise
+    `DataError` for a stack; use the attribute of one of ``posteriors``.
 
     Attributes
     ----------
@@ -43,7 +42,7 @@ class Posterior:
         Kernel, priors and encoder of the fit.
     idata : xarray.DataTree
         ArviZ' groups, all on standardised targets; vectors are labelled with the names of the space. Functions of the
-        installed ArviZ accept it as it is. Before ArviZ 1, ``idata["posterior"]`` is a dataset that stores variables
+        installed ArviZ accept the tree. Before ArviZ 1, ``idata["posterior"]`` is a dataset that stores variables
         assigned to it in the tree, and ``idata.children["posterior"]`` is the node.
 
         ``posterior``
@@ -56,14 +55,14 @@ class Posterior:
             ``energy``; for other methods ``lp`` at most.
         ``log_prior``
             The log density of the prior at each draw, named and shaped like the hyperparameter; for a vector of weights
-            with sum 1 the joint density (chain, draw). That of ``sigma_f`` is conditional on the kernel's
-            hyperparameters where its prior is one of the function's standard deviation.
+            with sum 1 the joint density (chain, draw). The density of ``sigma_f`` is conditional on the kernel's
+            hyperparameters, if the prior describes the function's standard deviation.
         ``log_likelihood``
             ``y`` (chain, draw, observation): the log density of each observation given all others, with the function
             integrated out exactly.
         ``posterior_predictive``
-            ``y`` (chain, draw, observation): a draw of each observation given all others, so that it does not depend on
-            the value it is compared with. The entries of one draw are not a joint draw.
+            ``y`` (chain, draw, observation): a draw of each observation given all others. It does not depend on the
+            observed value of the same observation. The entries of one draw are not a joint draw.
         ``observed_data``
             ``y`` (observation).
         ``constant_data``
@@ -71,9 +70,9 @@ class Posterior:
             the output of the encoder; ``y_mean`` and ``y_sd``, in the user's units, ``y_sd`` negative if larger values
             are better.
         ``prior``, ``sample_stats_prior``, ``prior_predictive``
-            The same without the likelihood, only after :meth:`with_prior`. ``prior_predictive`` has joint draws.
+            The same groups without the likelihood, after :meth:`with_prior`. ``prior_predictive`` has joint draws.
     record : dict
-        Everything needed to repeat the run; JSON-able.
+        All that is needed to repeat the run; JSON-able.
     weights : pandas.Series
         Weights of the parts by the names of their kernels; 1 for a single fit.
     posteriors : tuple of Posterior
@@ -81,7 +80,22 @@ class Posterior:
     parts : tuple of Part
         The fits themselves.
     messages : tuple of str
-        What was left out of a stack or fitted again.
+        Kernels of a stack that were left out or fitted again, with reasons.
+    seed : int
+        Seed of a single fit, or of the resampling of a stack.
+    n_draws : int
+        Number of draws over all chains. A stack has as many as the weights allow without repetition, and at least 100.
+    n_chains : int
+        Number of chains; 1 for a method without chains, and for a stack (see :meth:`chains`).
+    train : Encoded
+        The n observed configurations.
+    encoder : Encoder
+        Encoder of the space.
+    targets : Targets
+        The observations as the program saw them.
+    y_mean, y_sd : float
+        Mean and standard deviation of the observed values, by which they were standardised; ``y_sd`` is negative if
+        larger values are better.
     """
 
     def __init__(self, mixture: Mixture, posteriors: Sequence[Posterior] = ()) -> None:
@@ -90,6 +104,15 @@ class Posterior:
         self.parts = mixture.parts
         self.weights = pd.Series(mixture.weights, index=names_of(mixture.parts), name="weight")
         self.messages = mixture.messages
+        self.seed = mixture.seed
+        self.n_draws = mixture.n_draws
+        self.n_chains = mixture.n_chains
+        first = mixture.parts[0]
+        self.train = first.train
+        self.encoder = first.model.encoder
+        self.targets = first.targets
+        self.y_mean = first.y_mean
+        self.y_sd = first.y_sd
 
     @classmethod
     def of(cls, part: Part) -> Posterior:
@@ -106,25 +129,25 @@ class Posterior:
     ) -> Posterior:
         """Average posteriors of the same observations under different kernels.
 
-        The draws of each part are used in number proportional to its weight, so that all draws of the mixture have
-        equal weights: predictions and acquisitions treat them like those of a single fit.
+        The number of draws of a part is proportional to its weight. All draws of the mixture therefore have equal
+        weights, and predictions and acquisitions treat them like draws of a single fit.
 
         Parameters
         ----------
         posteriors : sequence of Posterior
-            Of single fits to the same observations in the same order, with Gaussian likelihood.
+            Posteriors of single fits to the same observations in the same order, with Gaussian likelihood.
         weights : (k,) array_like, optional
-            Not negative, with sum 1. By default those of stacking (Yao et al. 2018), from the leave-one-out densities.
+            Not negative, with sum 1. Stacking weights from the leave-one-out densities by default (Yao et al. 2018).
         seed : int
             Fixes the systematic resampling of the draws.
         messages : sequence of str
-            What was left out or fitted again.
+            Kernels that were left out or fitted again, with reasons.
 
         Raises
         ------
         DataError
-            If there is no posterior, or they differ in observations, standardisation or direction; for a probit
-            likelihood; for illegal weights. Without weights also if a posterior has no leave-one-out densities.
+            If the list is empty, if the posteriors differ in observations, standardisation or direction, for a probit
+            likelihood, or for illegal weights. Without weights, also if a posterior has no leave-one-out densities.
         """
         parts = [posterior.only("place in another stack") for posterior in posteriors]
         return cls(Weighted(parts, weights, seed, messages), posteriors)
@@ -141,7 +164,7 @@ class Posterior:
         Raises
         ------
         DataError
-            For a stack, which has no ``what``.
+            For a stack; the message says that it has no ``what``.
         """
         if self.is_stack:
             raise DataError(
@@ -165,11 +188,6 @@ class Posterior:
         return [part for part, weight in zip(self.posteriors, self.weights, strict=True) if weight > 0]
 
     @property
-    def seed(self) -> int:
-        """Seed of a stack's resampling, or of a single fit."""
-        return self._mixture.seed
-
-    @property
     def model(self) -> Model:
         """Kernel, priors and encoder of a single fit."""
         return self.only("single model").model
@@ -178,6 +196,11 @@ class Posterior:
     def kernel(self) -> Kernel:
         """Kernel of a single fit."""
         return self.only("single kernel").model.kernel
+
+    @property
+    def support(self) -> Encoded:
+        """The points in the factors of a single fit: the observed configurations, or the inducing points."""
+        return self.only("single support").factorisation.support
 
     @property
     def data(self) -> Mapping[str, Any]:
@@ -200,49 +223,9 @@ class Posterior:
         return self.only("common hyperparameters").draws
 
     @property
-    def train(self) -> Encoded:
-        """The n observed configurations."""
-        return self.parts[0].train
-
-    @property
-    def support(self) -> Encoded:
-        """The points in the factors of a single fit: the observed configurations, or the inducing points."""
-        return self.only("single support").factorisation.support
-
-    @property
-    def encoder(self) -> Encoder:
-        """Encoder of the space."""
-        return self.parts[0].model.encoder
-
-    @property
-    def targets(self) -> Targets:
-        """The observations as the program saw them."""
-        return self.parts[0].targets
-
-    @property
-    def y_mean(self) -> float:
-        """Mean that standardisation subtracted from the observed values, in the user's units."""
-        return self.parts[0].y_mean
-
-    @property
-    def y_sd(self) -> float:
-        """Standard deviation by which standardisation divided the observed values; negative if `maximize`."""
-        return self.parts[0].y_sd
-
-    @property
     def maximize(self) -> bool:
-        """Whether larger values are better; standardised targets are then those of the negated values."""
+        """Whether larger values are better; the standardised targets then belong to the negated values."""
         return self.y_sd < 0
-
-    @property
-    def n_draws(self) -> int:
-        """Number of draws over all chains; of a stack as many as the weights allow without repetition, at least 100."""
-        return self._mixture.n_draws
-
-    @property
-    def n_chains(self) -> int:
-        """Number of chains; 1 for a method without chains, and for a stack: see :meth:`chains`."""
-        return self._mixture.n_chains
 
     def predict(self, configs: Encoded | Iterable[Mapping[str, Any]] | Any, engine: Engine = "numpy") -> Prediction:
         """Predict the latent function at m configurations.
@@ -336,7 +319,9 @@ class Posterior:
             If the likelihood is not probit.
         """
         if any(part.model.likelihood != "probit" for part in self.parts):
-            raise DataError("only a GaussianProcess(..., likelihood='probit') has probabilities of success")
+            raise DataError(
+                "a posterior with a Gaussian likelihood has no probabilities of success; fit with likelihood='probit'"
+            )
         latent = self.predict(configs).latent
         return np.asarray(ndtr(latent.mean / np.sqrt(1 + np.square(latent.sd))).mean(axis=0))
 
@@ -349,34 +334,36 @@ class Posterior:
         return self._mixture.predictor(self.n_draws if n_draws is None else n_draws)
 
     def rows_of(self, n_draws: int) -> list[tuple[Part, NDArray[np.intp]]]:
-        """Return the parts with the rows of their draws among at most ``n_draws`` of all; unused parts are left out."""
+        """Return the used parts, and the rows of their draws among at most ``n_draws`` of all."""
         rows = self._mixture.rows(n_draws)
-        return [(part, some) for part, some in zip(self.parts, rows, strict=True) if len(some)]
+        return [(part, chosen) for part, chosen in zip(self.parts, rows, strict=True) if len(chosen)]
 
     def chains(self, n_draws: int) -> list[Chains]:
         """Return the chains of each part among the draws of a predictor that has ``n_draws`` of them."""
         return self._mixture.chains(n_draws)
 
     def check(self) -> Diagnostics:
-        """Return the diagnostics of the fit; of a stack, the worst of the parts with a positive weight.
+        """Return the diagnostics of the fit, or the worst diagnostics of the parts of a stack with a positive weight.
 
-        All of these have to pass for a stack to be ``ok``, and each message names its kernel.
+        A stack is ``ok`` if all these parts pass; each message names its kernel.
         """
         return self._mixture.check()
 
     def loo(self) -> xr.DataArray:
         """Return the leave-one-out log predictive densities of the n observations, in the user's units.
 
-        The function is integrated out exactly; the hyperparameters by Pareto-smoothed importance sampling (Vehtari,
-        Gelman & Gabry 2017). The density under a stack is the weighted mean of those of its parts. The weights were
-        chosen with all observations, so the sum is too large by about half a unit for each weight beyond the first.
+        The function is integrated out exactly. The hyperparameters are integrated out by Pareto-smoothed importance
+        sampling (Vehtari, Gelman & Gabry 2017). The density under a stack is the weighted mean of the densities of its
+        parts. The weights depend on all observations, so the sum is too large by about half a unit for each weight
+        beyond the first.
 
         Returns
         -------
         (n,) DataArray
             With a coordinate ``pareto_k`` (n,) and the attributes ``elpd``, the sum of the densities, ``se``, its
-            standard error, and ``pareto_k_limit``: a density with a larger ``pareto_k`` is unreliable. For a stack,
-            ``pareto_k`` and its limit are the worst of the parts with a positive weight, NaN for point estimates.
+            standard error, and ``pareto_k_limit``; a density with a larger ``pareto_k`` is unreliable. For a stack,
+            ``pareto_k`` and its limit are the worst values over the parts with a positive weight; NaN for point
+            estimates.
 
         Raises
         ------
@@ -410,9 +397,9 @@ class Posterior:
     def with_prior(self, draws: int = 500, chains: int = 4, warmup: int = 500, seed: int = 1) -> Posterior:
         """Return this posterior with three more groups in ``idata``: draws from the prior.
 
-        NUTS runs the same program without its likelihood, at the same configurations: ``prior`` has the
-        hyperparameters, ``prior_predictive`` observations drawn given these, and ``sample_stats_prior`` the statistics
-        of NUTS. Existing groups of these names are replaced.
+        NUTS runs the same program without its likelihood at the same configurations. ``prior`` has the
+        hyperparameters, ``prior_predictive`` has observations drawn given the hyperparameters, and
+        ``sample_stats_prior`` has the statistics of NUTS. Existing groups of these names are replaced.
 
         Parameters
         ----------
@@ -438,7 +425,8 @@ class Posterior:
     def with_pointwise(self) -> Posterior:
         """Return this posterior with the groups that a fit without ``pointwise`` omits from ``idata``.
 
-        They are computed for the same draws of the hyperparameters: ``log_likelihood`` and ``posterior_predictive``.
+        The groups ``log_likelihood`` and ``posterior_predictive`` are computed for the same draws of the
+        hyperparameters.
 
         Returns
         -------
@@ -450,10 +438,10 @@ class Posterior:
         InferenceError
             If Stan fails.
         """
-        return Posterior.of(self.only("pointwise densities of its own").with_pointwise())
+        return Posterior.of(self.only("pointwise densities").with_pointwise())
 
     def to_arviz(self) -> Any:
-        """Return a copy of ``idata`` in ArviZ' own format: ``InferenceData`` before version 1, since then a tree.
+        """Return a copy of ``idata`` in ArviZ' own format: an ``InferenceData`` before version 1, a tree from then on.
 
         Functions of ArviZ accept ``idata`` too. A genuine ``InferenceData`` has further methods, such as ``extend``.
         """
@@ -462,8 +450,8 @@ class Posterior:
     def save(self, folder: str | Path, format: Format = "netcdf") -> Path:
         """Write ``record.json``, ``data.json`` and ``posterior.nc`` or ``posterior.zarr`` into a folder.
 
-        The folder is created if it does not exist; a posterior that is already there is replaced in either format. A
-        stack has such a folder for each part, and ``stack.json`` with the weights and messages.
+        The folder is created if it does not exist. A posterior in the folder is replaced, whatever its format. The
+        folder of a stack has a subfolder for each part, and ``stack.json`` with the weights and messages.
 
         Parameters
         ----------

@@ -1,7 +1,7 @@
 """Replay recorded runs and compare the results with the records.
 
-A record can come from an untrusted source. Its entries only select among this package's programs, methods and kernels,
-and supply numbers to these; everything else is rejected before a program runs.
+A record may come from an untrusted source. Its entries select among this package's programs, methods and kernels, and
+supply numbers to them. All other content is rejected before a program runs.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ _NEEDED = (
 
 @dataclass(frozen=True)
 class Replay:
-    """Result of a replay.
+    """Comparison of a repeated run with its record.
 
     Attributes
     ----------
@@ -114,7 +114,7 @@ def replay(
         part.require_program("record to replay")
         return _replay(part.record, part.data, progress)
     if data is None:
-        raise DataError("a record alone cannot be replayed; pass its data too: replay(record, data)")
+        raise DataError("a record cannot be replayed without data; pass the data too, as in replay(record, data)")
     return _replay(source, data, progress)
 
 
@@ -151,9 +151,9 @@ def _replay(record: Mapping[str, Any], data: Mapping[str, Any], progress: Callab
 def posterior_again(
     record: Mapping[str, Any], observed: Observed, progress: Callable[[str], None] | None = None
 ) -> Posterior:
-    """Repeat a recorded run and return its posterior, identical to the recorded one or not.
+    """Repeat a recorded run and return its posterior, which may differ from the recorded posterior.
 
-    Parameters and errors as in :func:`replay`.
+    Parameters and errors are described in :func:`replay`.
     """
     recorded = _read(record, observed.data)
     program, result = recorded.run(observed.data, progress)
@@ -173,7 +173,7 @@ def recorded_model(record: Mapping[str, Any]) -> Model:
 
 @dataclass(frozen=True)
 class _RecordedRun:
-    """Checked content of a record."""
+    """Content of a record, after all checks."""
 
     model: Model
     program: str
@@ -230,14 +230,14 @@ def _parse(record: Mapping[str, Any]) -> _RecordedRun:
     if program not in program_names() or program != model.kernel.program:
         raise ValueError(f"{program!r:.80} is not the program of its kernel, {model.kernel.program}")
     if likelihood not in get_args(Likelihood):
-        raise ValueError(f"no likelihood {likelihood!r:.80}; known: {', '.join(get_args(Likelihood))}")
+        raise ValueError(f"its likelihood is {likelihood!r:.80}; known: {', '.join(get_args(Likelihood))}")
     options = FitOptions.recorded(arguments)
     stan_seed(arguments["seed"])
     start = None if record["start"] is None else WarmStart.fromdict(record["start"])
     if start is not None:
         model.check_start(start, options.chains if METHODS[options.method].has_chains else start.chains)
     if record["summary"].keys() != entries(model).keys():
-        raise ValueError(f"its summary is of {', '.join(record['summary'])}, its model of {', '.join(entries(model))}")
+        raise ValueError(f"its summary has {', '.join(record['summary'])}, its model has {', '.join(entries(model))}")
     compare(record["summary"], record["summary"])
     return _RecordedRun(model, program, likelihood, options, arguments["seed"], start)
 
@@ -247,7 +247,7 @@ def _json(path: Path) -> dict[str, Any]:
         values = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError, RecursionError) as error:
         raise StorageError(
-            f"{path} cannot be read: {error}; name the folder of a saved posterior, or the record.json in it"
+            f"{path} cannot be read: {error}; give the folder of a saved posterior, or the record.json in it"
         ) from error
     if not isinstance(values, dict):
         raise StorageError(f"{path} is not a JSON object; restore a copy of it, or repeat the fit")

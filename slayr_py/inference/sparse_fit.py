@@ -1,4 +1,4 @@
-"""Fits of thousands of observations: a sparse Gaussian process, and draws of its hyperparameters around the mode."""
+"""Fit a sparse Gaussian process to thousands of observations, with draws of its hyperparameters around the mode."""
 
 from __future__ import annotations
 
@@ -27,20 +27,20 @@ from slayr_py.inference.sampling.population import improve
 from slayr_py.space import FloatArray
 
 MOST_DRAWS = 100
-"""Largest number of draws: each costs the O(n m^2) of a bound, and a prediction averages over all."""
+"""Largest number of draws. Each draw costs O(n m^2) for the bound, and a prediction averages over all draws."""
 
 STARTS = 3
 
 PROPOSALS = 300
-"""Proposals of a step of importance sampling for every ten hyperparameters; each costs a bound."""
+"""Proposals of a step of importance sampling for every ten hyperparameters; each needs one bound."""
 
 
 def fit_sparse(observed: Observed, inducing: int, options: FitOptions, seed: int) -> Part:
     """Fit a sparse Gaussian process: the mode, or draws by importance sampling around it.
 
-    The function is approximated by the variational bound of m inducing points (Titsias 2009), the posterior of the
-    hyperparameters by at most 100 draws, by importance sampling from a mixture fitted to Laplace's approximation. The
-    diagnostics judge the draws. Nothing judges the bound: compare predictions with more inducing points.
+    The variational bound of m inducing points approximates the function (Titsias 2009). At most 100 draws approximate
+    the posterior of the hyperparameters, by importance sampling from a mixture fitted to Laplace's approximation. The
+    diagnostics check the draws, not the bound. To check the bound, compare predictions with more inducing points.
 
     Parameters
     ----------
@@ -49,14 +49,15 @@ def fit_sparse(observed: Observed, inducing: int, options: FitOptions, seed: int
     inducing : int
         Number of inducing points.
     options : FitOptions
-        Method "map" gives the mode; every other method draws by importance sampling around it.
+        Method "map" gives the mode; every other method gives draws by importance sampling around the mode.
     seed : int
     """
     clock = time.perf_counter()
     data = observed.data
     if np.any(data["y_sd"] > 0):
         raise DataError(
-            "a sparse fit has one noise for all observations; leave y_sd out, or fit fewer without inducing"
+            "a sparse fit cannot use y_sd, since all observations have the same noise; leave y_sd out, or fit fewer "
+            "observations without inducing="
         )
     method: Literal["map", "laplace"] = "map" if METHODS[options.method].point_estimate else "laplace"
     with threadpool_limits(limits=1, user_api="blas"):  # the same bits on every machine with the same library
@@ -69,14 +70,14 @@ def fit_sparse(observed: Observed, inducing: int, options: FitOptions, seed: int
         pareto_k = float("nan")
         ess = float("nan")
         if method == "laplace":
-            wanted = min(options.chains * options.draws, MOST_DRAWS)
+            n_draws = min(options.chains * options.draws, MOST_DRAWS)
             start = laplace_draws(marginal, mode.z, PROPOSALS, rng)
 
             def log_density(points: FloatArray) -> FloatArray:
                 return np.array([marginal.log_density(z) for z in points])
 
-            good = importance_limits(APPROXIMATION_CHECKS, wanted)
-            improved = improve(log_density, start, wanted, good, rng, PROPOSALS * max(1, size // 10))
+            good = importance_limits(APPROXIMATION_CHECKS, n_draws)
+            improved = improve(log_density, start, n_draws, good, rng, PROPOSALS * max(1, size // 10))
             draws = improved.draws
             pareto_k = improved.pareto_k
             ess = improved.ess
@@ -110,12 +111,12 @@ def _part(observed: Observed, marginal: SparseMarginal, run: Run) -> Part:
         "diagnostics": diagnostics.asdict(),
     }
     draws = flat_draws(model, tree["posterior"].to_dataset())
-    each = [marginal.pseudo_factor({k: v[i : i + 1] for k, v in draws.items()}) for i in range(len(draws["mu"]))]
+    factors = [marginal.pseudo_factor({k: v[i : i + 1] for k, v in draws.items()}) for i in range(len(draws["mu"]))]
     sparse = SparseFactorisation(
         model.kernel,
         marginal.inducing,
         Targets(y, np.zeros(len(y)), model.noise_floor),
-        np.stack([lower for lower, _ in each]),
-        np.stack([weights for _, weights in each]),
+        np.stack([lower for lower, _ in factors]),
+        np.stack([weights for _, weights in factors]),
     )
     return Part(model, observed.train, {"y": y}, tree, record, diagnostics, sparse)

@@ -22,7 +22,7 @@ from slayr_py.space import Encoded, Encoder
 _MORE = 2  # times as many draws and warm-up iterations in the second fit of a kernel
 
 
-def stacked_models(encoder: Encoder, stack: Stack, priors: Priors | None, warp: Warp) -> list[Model]:
+def build_models(encoder: Encoder, stack: Stack, priors: Priors | None, warp: Warp) -> list[Model]:
     """Return a model for each kernel of a stack, with the priors of its hyperparameters.
 
     Raises
@@ -55,9 +55,9 @@ def fit_stack(
     Parameters
     ----------
     fits : sequence of (Kernel, callable)
-        The kernels, and `GaussianProcess.fit` of each.
+        Kernels, and the method `GaussianProcess.fit` for each kernel.
     data : dict
-        The further arguments of a fit: ``y_sd`` and ``maximize``.
+        Further arguments of a fit: ``y_sd`` and ``maximize``.
     seed : int
         The seed of a kernel's fit does not depend on the other kernels.
     """
@@ -68,7 +68,7 @@ def fit_stack(
         name = kernel.short_name
         report = None if progress is None else _named(name, progress)
         fit_part = partial(fit, train, y, progress=report, **data)
-        posterior, message = _fit_twice(fit_part, part_stream(np.random.SeedSequence(seed), kernel), options)
+        posterior, message = _fit_or_leave_out(fit_part, part_stream(np.random.SeedSequence(seed), kernel), options)
         if posterior is not None:
             posteriors.append(posterior)
         if message:
@@ -78,16 +78,16 @@ def fit_stack(
     return Posterior.stack(posteriors, seed=seed, messages=messages)
 
 
-def _fit_twice(
+def _fit_or_leave_out(
     fit: Callable[..., Posterior], stream: np.random.SeedSequence, options: FitOptions
 ) -> tuple[Posterior | None, str | None]:
-    """Fit, and once again if there is an objection; return the posterior, None if it is left out, and a message."""
+    """Fit, and fit again if there is an objection; return the posterior (None if it is left out) and a message."""
     why: list[str] = []
     for attempt in (stream, *stream.spawn(1)):
         try:
             posterior = fit(seed=as_stan_seed(attempt), options=options)
             loo = posterior.parts[0].leave_one_out
-            objection = failure(posterior, loo) or unreliability(loo)
+            objection = failure(posterior.check(), loo) or unreliability(loo)
         except InferenceError as error:
             objection = str(error)
         if objection is None:

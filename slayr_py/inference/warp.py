@@ -2,7 +2,7 @@ r"""Transformation of the targets that compresses large values: the NumPy twin o
 
     T(y) = log(1 + a y) / a   for y >= 0,       T(y) = (1 - exp(-a y)) / a   for y < 0,       a > 0
 
-T maps the real line onto itself, T(0) = 0, T'(0) = 1, and it tends to the identity as a tends to 0. Its inverse is
+T maps the real line onto itself with T(0) = 0 and T'(0) = 1, and tends to the identity as a tends to 0. Its inverse is
 T^-1(t) = -T(-t). Predictions far above the data grow exponentially and have finite moments.
 
 Symbols

@@ -42,7 +42,7 @@ class Kernel(ABC):
     needs_graphs : bool
         Whether the space must have an ordinal or categorical parameter.
     tolerated : frozenset of str
-        Names that :meth:`gram` accepts and ignores, since other kernels of the family have them.
+        Names of hyperparameters of related kernels, which :meth:`gram` accepts and ignores.
     plain_mappings : tuple of str
         Options that may be mappings without being kernels.
     description : str
@@ -76,7 +76,7 @@ class Kernel(ABC):
 
     @property
     def short_name(self) -> str:
-        """The kernel's expression if it is one, else its description."""
+        """Expression of a composite kernel; description of any other kernel."""
         return self.description
 
     def asdict(self) -> dict[str, Any]:
@@ -85,7 +85,7 @@ class Kernel(ABC):
 
     @property
     def form(self) -> str:
-        """Text that equal kernels share, also if their terms have another order."""
+        """Text that is the same for equal kernels, whatever the order of their terms."""
         return json.dumps(self.asdict(), sort_keys=True)
 
     @property
@@ -116,8 +116,8 @@ class Kernel(ABC):
     def reference_variance(self, encoder: Layout, draws: Draws) -> FloatArray:
         """Return the mean of k(x, x) / sigma_f^2 over the vertices of all graphs for every draw, (s,).
 
-        The prior of ``sigma_f`` is a prior of the function's standard deviation, divided by the square root of this
-        mean.
+        The prior of the function's standard deviation, divided by the square root of this mean, is the prior of
+        ``sigma_f``.
         """
         return np.ones(len(next(iter(draws.values()))))
 
@@ -142,7 +142,7 @@ class Kernel(ABC):
         return {}
 
     def notes(self, draws: Draws) -> tuple[str, ...]:
-        """Return notes on the kernel that follow from draws of the posterior, one line each."""
+        """Return notes on the kernel from draws of the posterior, one line each."""
         return ()
 
     def check_encoder(self, encoder: Layout) -> None:

@@ -73,7 +73,7 @@ def matern_correlation(d: FloatArray, p: int) -> FloatArray:
 
 
 def matern_slope(d: FloatArray, p: int) -> FloatArray:
-    """Return the derivative of M_p by d^2; 0 at the kink of the exponential kernel, between its two slopes."""
+    """Return the derivative of M_p by d^2; at the kink of the exponential kernel 0, the mean of both slopes."""
     if p:
         return -matern_correlation(d, p - 1) / (2 * (2 * p - 1))
     return np.where(d > 0, -np.exp(-d) / (2 * np.where(d > 0, d, 1.0)), 0.0)

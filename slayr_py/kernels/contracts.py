@@ -52,7 +52,7 @@ class Variable:
     meaning : str
     type : {"real", "int"}
     when : mapping of str to int
-        Conditions on integer entries of the data; all axes have length 0 unless they hold.
+        Conditions on integer entries of the data; if one fails, all axes have length 0.
     """
 
     name: str
@@ -77,7 +77,7 @@ class Entry(Variable):
     codes : mapping of str to int
         Meanings of an integer that stands for a choice.
     default : int or float, optional
-        Fills the entry where a kernel has no use for it; None if the entry is always needed.
+        Value of the entry for kernels that do not set it; None if every kernel has to set it.
     """
 
     codes: Mapping[str, int] = field(default_factory=dict)
@@ -208,12 +208,12 @@ class Contract:
         return tuple(given[name] for name in declared if name in given)
 
     def coordinate_shapes(self, hyperparameters: Iterable[Hyperparameter]) -> dict[str, tuple[int, ...]]:
-        """Return the shapes of the program's parameters in its order; parameters of length 0 are left out."""
+        """Return the shapes of the program's parameters in its order; parameters of length 0 are omitted."""
         shapes: dict[str, tuple[int, ...]] = {}
         given = {h.name: h for h in hyperparameters}
         for parameter in self.parameters:
             if parameter.name in given and (h := given[parameter.name]).shape != (0,):
-                # A scalar that not every kernel has is a vector of length 1.
+                # A scalar of some kernels only is a vector of length 1.
                 shapes[parameter.coordinate] = h.shape or (1,) * len(parameter.shape)
         return shapes
 
@@ -247,7 +247,7 @@ class Contract:
             for name, axes in parameter.prior_entries.items():
                 variable = replace(parameter, name=name, shape=axes)
                 value = values.get(name, np.zeros((0, *variable.lengths(data)[1:])))
-                # A scalar that not every kernel has is a vector of length 1.
+                # A scalar of some kernels only is a vector of length 1.
                 data[name] = np.array(value, ndmin=len(axes)) if axes else value
                 self._check(variable, data)
         return data
@@ -265,7 +265,7 @@ class Contract:
             )
 
     def split(self, theta: FloatArray, lengths: Mapping[str, int]) -> dict[str, FloatArray]:
-        """Split ``theta`` (..., n_theta) into hyperparameters, given the lengths of the ones with entries.
+        """Split ``theta`` (..., n_theta) into hyperparameters, given the length of each hyperparameter with entries.
 
         Raises
         ------

@@ -12,8 +12,8 @@ active in both, different ones of m levels       omega_i rho_i sqrt(2 / (1 + (m 
 Each is the Euclidean distance of an embedding (Propositions 3 and 4; the last line follows from the document's map f,
 whose stated distance omega_i sqrt(2) omits rho). Any Euclidean kernel of distance / lengthscale_i is therefore positive
 semi-definite, and so are products and sums over the dimensions. rho_i weighs a difference in value against a difference
-in activity: the two ends of a real parameter are as far apart as active and inactive at rho_i = 1/3, farther above 1/3,
-closer below.
+in activity. At rho_i = 1/3 the distance between the two ends of a real parameter equals the distance between active and
+inactive; it is larger above 1/3 and smaller below.
 
 Real parameters are scaled by their range, and ordinal ones count as real with their ranks. Graphs are not used.
 """
@@ -179,7 +179,7 @@ class Hierarchical(Kernel):
     def reference_variance(self, encoder: Layout, draws: Draws) -> FloatArray:
         return self.bound(Tree.of(encoder)) * super().reference_variance(encoder, draws)
 
-    # The same on a tree of some dimensions only, for kernels that this kernel modulates.
+    # The methods below take a tree of some dimensions, for kernels that this kernel modulates.
 
     def bound(self, tree: Tree) -> float:
         """Return the correlation of equal configurations: 1 for the product, the number of terms for the sum."""
@@ -221,11 +221,11 @@ class Hierarchical(Kernel):
     def correlations_with_gradient(
         self, tree: Tree, a: Encoded, b: Encoded, draws: Draws
     ) -> tuple[FloatArray, FloatArray]:
-        """Return them with their derivatives by the real inputs of ``a``, (s, n_a, n_b, D_real)."""
+        """Return the covariances over ``sigma_f**2``, and their derivatives by the inputs of ``a`` (..., D_real)."""
         rq_alpha = self._rq_alpha(draws)
         separations = list(tree.separations(a, b, draws, gradient=True))
         shape = (len(draws["rho"]), len(a), len(b))
-        factors = [correlation(each.squared, self.base, self.p, rq_alpha) for each in separations]
+        factors = [correlation(separation.squared, self.base, self.p, rq_alpha) for separation in separations]
         combined, others = product_and_others(factors, shape)
         if self.combine == "sum":
             combined = sum(factors, start=np.zeros(shape))

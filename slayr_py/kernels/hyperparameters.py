@@ -69,10 +69,10 @@ class Hyperparameter:
         """
         array = np.asarray(value, dtype=np.float64)
         if array.shape != self.shape:
-            raise DataError(f"theta[{self.name!r}] has shape {array.shape}, expected {self.shape}")
-        wanted, legal = _SUPPORTS["non-negative" if self.may_vanish else self.prior.support]
+            raise DataError(f"theta[{self.name!r}] has shape {array.shape}; give shape {self.shape}")
+        description, legal = _SUPPORTS["non-negative" if self.may_vanish else self.prior.support]
         if not (np.all(np.isfinite(array)) and legal(array)):
-            raise DataError(f"theta[{self.name!r}] must be {wanted}, got {array.tolist()}")
+            raise DataError(f"theta[{self.name!r}] is {array.tolist()}; it must be {description}")
         return array
 
 
@@ -81,7 +81,7 @@ SIGNAL = Hyperparameter("sigma_f", LogNormal(0.0, 0.5))
 NOISE = Hyperparameter("sigma_n", LogNormal(-4.0, 1.0))
 WARP = Hyperparameter("warp", LogNormal(-1.0, 1.0))
 LATENT_SIGNAL = Hyperparameter("sigma_f", LogNormal(2.3, 0.5))
-"""Signal standard deviation of a latent function that decides about binary observations: large, as failures of an
-objective are mostly deterministic."""
+"""Signal standard deviation of the latent function of binary observations. It is large, since failures of an objective
+are mostly deterministic."""
 UNIT_NOISE = Hyperparameter("sigma_n", LogNormal(0.0, 0.0))
 """Noise of the probit likelihood: P(f + e > 0) = Phi(f) for e ~ Normal(0, 1)."""

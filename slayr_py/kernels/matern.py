@@ -59,7 +59,7 @@ class Matern(Composable):
     def leaf(self) -> Leaf:
         """The kernel as a leaf of an expression; ``DataError`` if p > 2."""
         if self.p > 2:
-            raise DataError(f"a Matérn kernel in a sum or product must have p = 0, 1 or 2, not p = {self.p}")
+            raise DataError(f"a Matérn kernel with p = {self.p} cannot be part of a sum or product; use p = 0, 1 or 2")
         return Leaf(f"MAT{2 * self.p + 1}2")
 
     @override
@@ -69,7 +69,7 @@ class Matern(Composable):
     @override
     def hyperparameters(self, encoder: Layout) -> tuple[Hyperparameter, ...]:
         columns = encoder.column_names
-        # The dimension is not called "column", a name that the figures of ArviZ 1 use themselves.
+        # The dimension is not called "column", since figures of ArviZ 1 use that name.
         return (Hyperparameter("lengthscale", lengthscale_prior(len(columns)), columns, "encoded_column"),)
 
     @override

@@ -66,7 +66,7 @@ class Prior(ABC):
         return entries
 
     def is_fixed(self, shape: tuple[int, ...]) -> NDArray[np.bool_]:
-        """Return which entries of a hyperparameter of that shape have a single value."""
+        """Return which entries of a hyperparameter of that shape are fixed to a value."""
         fixed = [np.asarray(getattr(self, name)) == 0 for name in self._scales]
         return np.array(np.broadcast_to(fixed[0] if fixed else False, shape))
 
@@ -92,12 +92,12 @@ class Prior(ABC):
 
     @abstractmethod
     def at_score(self, z: FloatArray) -> FloatArray:
-        """Return the values whose distribution is the prior if the scores z (...) are standard normal; increasing.
+        """Map standard normal scores z (...) to values with this prior by an increasing function.
 
         Raises
         ------
         DataError
-            For a prior of several values at once.
+            For a joint prior of several values.
         """
 
     def asdict(self) -> dict[str, Any]:

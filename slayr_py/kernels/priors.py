@@ -211,7 +211,7 @@ class Dirichlet(Prior):
 
     @override
     def at_score(self, z: FloatArray) -> FloatArray:
-        raise DataError("weights with a Dirichlet prior have no scores of their own; use splits with Beta priors")
+        raise DataError("weights with a Dirichlet prior have no separate scores; use splits with Beta priors")
 
 
 _FAMILIES: dict[str, type[Prior]] = {
@@ -235,13 +235,15 @@ def fixed_prior(value: ArrayLike, support: str) -> Prior:
     try:
         number = np.asarray(value, dtype=np.float64)
     except (TypeError, ValueError) as error:
-        raise DataError(f"{value!r} is neither a prior nor a number") from error
+        raise DataError(
+            f"the prior {value!r} is neither a prior nor a number; use a prior such as LogNormal(0, 1), or a number"
+        ) from error
     if support == "real":
         return Normal(number, 0.0)
     if support != "positive":
         raise DataError(f"a hyperparameter on the {support} cannot be fixed to {value!r}; use a narrow prior")
     if not np.all(number > 0):
-        raise DataError(f"a positive hyperparameter cannot be fixed to {value!r}")
+        raise DataError(f"a positive hyperparameter cannot be fixed to {value!r}; use a positive number")
     return LogNormal(np.log(number), 0.0)
 
 
@@ -264,5 +266,5 @@ def prior_from_dict(values: dict[str, Any]) -> Prior:
     try:
         return _FAMILIES[family](**arguments)
     except TypeError as error:
-        wanted = [f.name for f in fields(_FAMILIES[family])]
-        raise DataError(f"a {family} prior takes {wanted}, got {sorted(arguments)}") from error
+        names = [f.name for f in fields(_FAMILIES[family])]
+        raise DataError(f"a {family} prior has the parameters {sorted(arguments)}; give {names}") from error

@@ -34,8 +34,8 @@ def from_name(name: str | Kernel, encoder: Layout | None = None, **options: Any)
     Parameters
     ----------
     name : str or Kernel
-        A registered name, an expression such as "LIN * PER + SE" for :class:`Composite`, "auto" for the kernel that
-        suits the space, or a kernel, which is returned as it is.
+        A registered name; an expression such as "LIN * PER + SE" for :class:`Composite`; "auto" for the default kernel
+        of the space; or a kernel, which is returned unchanged.
     encoder : Layout, optional
         The space, required by "auto"; if given, the kernel is checked against it.
     **options
@@ -99,13 +99,13 @@ def _from_class(kernel: type[Kernel], name: str, options: Mapping[str, Any], **f
 
 
 def _is_expression(name: str) -> bool:
-    """Return whether an unknown name is meant as an expression: it has an operator or a bracket, or is a leaf."""
+    """Return whether a name is an expression: it has an operator or a bracket, or is a leaf."""
     return name in LEAVES or any(character in name for character in "+*[]()")
 
 
 def _choose(encoder: Layout | None) -> Kernel:
     if encoder is None:
-        raise DataError("kernel='auto' depends on the space; name a kernel or give the encoder")
+        raise DataError("kernel='auto' depends on the space; name a kernel, or pass the encoder")
     if encoder.is_conditional:
         return Hierarchical()
     return FrequencyModulated() if encoder.graph_names else Matern(p=2)
@@ -118,5 +118,5 @@ def _nested(value: Any) -> Any:
     if "name" not in options and all(isinstance(option, Mapping | Kernel) for option in options.values()):
         return {key: _nested(option) for key, option in options.items()}  # kernels by name
     if "name" not in options:
-        raise DataError(f"a kernel given as a mapping needs a name, got {options}")
+        raise DataError(f"the mapping {options} of a kernel has no name; add the entry 'name'")
     return _build(options.pop("name"), None, options)

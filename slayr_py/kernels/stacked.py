@@ -14,12 +14,12 @@ from slayr_py.space import Layout
 
 
 class Stack:
-    """Kernels whose posteriors are averaged with weights from leave-one-out; :func:`stack` makes one.
+    """Kernels whose posteriors are averaged with weights from leave-one-out; :func:`stack` returns it.
 
     Attributes
     ----------
     kernels : tuple of Kernel or str
-        At least one, none twice.
+        At least one kernel, without repetition.
     name : str
         "stack", in records.
     description : str
@@ -30,8 +30,8 @@ class Stack:
 
     def __init__(self, kernels: Iterable[Kernel | str]) -> None:
         if isinstance(kernels, str | Kernel):
-            raise DataError(f"a stack is made of a list of kernels, got {kernels!r}; write [{kernels!r}]")
-        # Only the space decides which kernel "auto" is.
+            raise DataError(f"the kernels of a stack are {kernels!r}, which is not a list; use [{kernels!r}]")
+        # The kernel "auto" depends on the space, which is not known here.
         self.kernels = tuple(kernel if kernel == "auto" else from_name(kernel) for kernel in kernels)
         if not self.kernels:
             raise DataError("a stack needs at least one kernel; the list is empty")
@@ -45,12 +45,12 @@ class Stack:
         self.description = f"stack of {', '.join(names)}"
 
     def on(self, encoder: Layout) -> Stack:
-        """Return the same stack with the kernel of a space in the place of "auto".
+        """Return the stack with "auto" replaced by the default kernel of a space.
 
         Raises
         ------
         DataError
-            If a kernel does not fit the space, or "auto" is a kernel that the stack has already.
+            If a kernel does not fit the space, or the stack already has the kernel that replaces "auto".
         """
         return Stack(from_name(kernel, encoder) for kernel in self.kernels)
 

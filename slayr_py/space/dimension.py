@@ -19,8 +19,8 @@ from slayr_py.errors import SpaceError, did_you_mean
 
 FloatArray = NDArray[np.float64]
 
-_DECIMALS = 13  # decimals of a float that ConfigSpace keeps
-_VERTICES = 256  # most levels of an integer on a graph: the cost of the spectrum grows with their cube
+_DECIMALS = 13  # decimals to which ConfigSpace rounds a float
+_VERTICES = 256  # most levels of an integer on a graph, since the cost of the spectrum grows with their cube
 
 
 @dataclass(frozen=True)
@@ -75,7 +75,9 @@ class Dimension:
         if isinstance(hyperparameter, IntegerHyperparameter) and on_graph:
             count = hyperparameter.upper - hyperparameter.lower + 1
             if count > _VERTICES:
-                raise SpaceError(f"integer {name!r} has {count} values; a graph can have at most {_VERTICES}")
+                raise SpaceError(
+                    f"integer {name!r} has {count} values, and a graph has at most {_VERTICES}; leave it out of graphs="
+                )
             levels = tuple(range(hyperparameter.lower, hyperparameter.upper + 1))
             return cls(name, "ordinal", 0, len(levels) - 1, levels=levels)
         if isinstance(hyperparameter, FloatHyperparameter | IntegerHyperparameter):
@@ -83,14 +85,14 @@ class Dimension:
             upper = float(hyperparameter.upper)
             if not (np.isfinite(lower) and np.isfinite(upper) and lower < upper):
                 raise SpaceError(
-                    f"parameter {name!r} has bounds ({lower}, {upper}); both must be finite, lower < upper"
+                    f"parameter {name!r} has bounds ({lower}, {upper}); give finite bounds with lower < upper"
                 )
             kind: Literal["float", "integer"] = (
                 "float" if isinstance(hyperparameter, FloatHyperparameter) else "integer"
             )
             return cls(name, kind, lower, upper, log=bool(hyperparameter.log))
         raise SpaceError(
-            f"parameter {name!r} is a {type(hyperparameter).__name__}, which no kernel supports; "
+            f"parameter {name!r} is a {type(hyperparameter).__name__}, which kernels do not support; "
             "use Float, Integer, Categorical (ordered or not) or Constant"
         )
 
@@ -115,13 +117,13 @@ class Dimension:
                 raise SpaceError(f"parameter {self.name!r} has no level {value!r}{known}") from None
         if not isinstance(value, int | float | np.integer | np.floating) or not self.lower <= value <= self.upper:
             lower, upper = self.values(np.array([self.lower, self.upper]))
-            raise SpaceError(f"parameter {self.name!r} is a number from {lower} to {upper}, not {value!r}")
+            raise SpaceError(f"parameter {self.name!r} is {value!r}; give a number from {lower} to {upper}")
         if self.kind == "integer" and value != round(value):
-            raise SpaceError(f"parameter {self.name!r} is an integer, not {value!r}")
+            raise SpaceError(f"parameter {self.name!r} is {value!r}; give an integer")
         return float(value)
 
     def rounded(self, numbers: FloatArray) -> FloatArray:
-        """Round numbers of a float parameter to the decimals that ConfigSpace keeps; return others unchanged."""
+        """Round numbers of a float parameter to ConfigSpace's decimals; return numbers of other kinds unchanged."""
         if self.kind != "float":
             return numbers
         return np.clip(np.round(numbers, _DECIMALS), self.lower, self.upper)

@@ -15,17 +15,17 @@ from slayr_py.space.layout import Layout
 
 @dataclass(frozen=True, eq=False)
 class Encoded:
-    """Hold n configurations as arrays.
+    """n configurations as arrays.
 
     Attributes
     ----------
     unit_values : (n, D) float64
-        Real parameters in [0, 1], others the index of their level; 0 where inactive.
+        Values of real parameters in [0, 1], indices of levels of other parameters; 0 where inactive.
     active : (n, D) bool
     encoder : Layout
         The encoder that made the arrays.
     raw : (n, D) float64, optional
-        Real parameters in the user's units: a logarithmic unit value does not keep their last digits. Without ``raw``,
+        Real parameters in the user's units, since a logarithmic unit value loses their last digits. Without ``raw``,
         values are computed from ``unit_values``.
     """
 
@@ -45,7 +45,8 @@ class Encoded:
     def columns(self) -> FloatArray:
         """One-hot inputs of a kernel on the unit cube, (n, C), in the order of ``encoder.column_names``.
 
-        A real parameter has one column, an ordinal one with its rank scaled to [0, 1], a categorical one per level.
+        A real parameter has one column, an ordinal parameter has a column with its rank scaled to [0, 1], and a
+        categorical parameter has a column for each level.
         Inactive real parameters and ordinals are 1/2; all columns of an inactive categorical are 0.
         """
         parts = []

@@ -32,7 +32,7 @@ from slayr_py.space.reading import check_rules, read, rows_of
 from slayr_py.space.rules import BoolArray, clause_text
 from slayr_py.space.vectors import Vectors
 
-_FIRST_POINTS = 8  # logarithm of the number of Sobol points among which fixed values are looked for first
+_FIRST_POINTS = 8  # binary logarithm of the number of Sobol points that are searched first for fixed values
 _DESIGN_LIMIT = 2**16  # Sobol points tried before a space is reported as (nearly) empty
 
 
@@ -48,8 +48,8 @@ class Encoder(Layout):
         Graphs whose vertices are the levels of a parameter; by default a path for an ordinal and a complete graph
         for a categorical. An edge has two levels and optionally a weight, as in
         ``[("relu", "gelu"), ("gelu", "tanh", 0.5)]``. A networkx graph must be undirected and connected, its nodes are
-        the levels ("None" for None), and its edges may have a positive ``weight``. An integer with a graph is treated
-        as an ordinal.
+        the levels ("None" for None), and its edges may have a positive ``weight``. An integer with a graph becomes an
+        ordinal.
 
     Raises
     ------
@@ -100,14 +100,16 @@ class Encoder(Layout):
         """
         if isinstance(configs, Encoded):
             if not self.matches(configs.encoder):
-                raise SpaceError("these configurations were encoded for another space or with other graphs")
+                raise SpaceError(
+                    "these configurations were encoded for another space or with other graphs; encode them again"
+                )
             return configs
         return self._encode(rows_of(configs, self.dimensions, self.space, other_columns), where="configuration {}: ")
 
     def decode(self, encoded: Encoded) -> list[Configuration]:
         """Return the configurations of the given arrays; the inverse of :meth:`encode`.
 
-        Conditions and forbidden clauses were checked when the arrays were made and are not checked again.
+        Conditions and forbidden clauses were checked by :meth:`encode` and are not checked again.
         """
         numbers = self._numbers(encoded)
         vectors = self._vectors.of(numbers, self.names)
@@ -122,7 +124,7 @@ class Encoder(Layout):
         ----------
         genotype : (n, D) float64
         fixed : Fixed, optional
-            Values that replace those of the genotype.
+            Values that replace values of the genotype.
 
         Returns
         -------
@@ -133,7 +135,7 @@ class Encoder(Layout):
         if fixed is not None:
             encoded, allowed = self.resolve(fixed.put(genotype))
             raw = self._numbers(encoded)
-            raw[:, fixed.columns] = fixed.numbers  # the digits that a logarithmic unit value does not keep
+            raw[:, fixed.columns] = fixed.numbers  # a logarithmic unit value loses the last digits
             return Encoded(encoded.unit_values, encoded.active, self, raw), allowed & fixed.active(encoded)
         values = np.column_stack([d.snap(genotype[:, j]) for j, d in enumerate(self.dimensions)])
         encoded = Encoded(values, np.ones(values.shape, dtype=np.bool_), self)
@@ -149,7 +151,7 @@ class Encoder(Layout):
         Parameters
         ----------
         values : mapping of str to value
-            A conditional parameter restricts the configurations to those in which it is active.
+            A conditional parameter excludes the configurations in which it is inactive.
         where : str
             Start of an error message.
 
@@ -160,7 +162,7 @@ class Encoder(Layout):
             configuration of the space has these values.
         """
         if not isinstance(values, Mapping):
-            raise SpaceError(f"{where}expected a mapping of parameters to values, got {values!r:.200}")
+            raise SpaceError(f"{where}the fixed values are {values!r:.200}; give a mapping of parameters to values")
         given = dict(values)
         numbers, _ = read([given], self._vectors, where)
         columns = np.array([j for j, d in enumerate(self.dimensions) if d.name in given], dtype=np.intp)
@@ -172,8 +174,8 @@ class Encoder(Layout):
             [d.unit_values(x[None])[0] for d, x in zip(chosen, exact, strict=True)], dtype=np.float64
         )
         plain = {d.name: d.values(x[None])[0] for d, x in zip(chosen, exact, strict=True)}
-        anything = np.zeros((1, len(self.dimensions)))
-        return self._with_example(Fixed(plain, columns, exact, unit_values, anything), where)
+        no_example = np.zeros((1, len(self.dimensions)))
+        return self._with_example(Fixed(plain, columns, exact, unit_values, no_example), where)
 
     def _with_example(self, fixed: Fixed, where: str) -> Fixed:
         engine = qmc.Sobol(len(self.dimensions), scramble=True, rng=np.random.default_rng(0))
@@ -201,7 +203,7 @@ class Encoder(Layout):
     def sobol(self, n: int, seed: int | np.random.Generator, fixed: Fixed | None = None) -> list[Configuration]:
         """Return the first ``n`` points of a scrambled Sobol design that no forbidden clause excludes.
 
-        The sequence of a seed is fixed: a longer design starts with the shorter one. All points have the values of
+        A seed fixes the sequence, so that a longer design starts with a shorter one. All points have the values of
         ``fixed``.
 
         Raises
@@ -224,7 +226,7 @@ class Encoder(Layout):
             u = np.vstack([u, engine.random(len(u))])
 
     def _numbers(self, encoded: Encoded) -> FloatArray:
-        """Level indices and real values, (n, D), rounded as ConfigSpace does; some legal number where inactive."""
+        """Return level indices and real values, (n, D), rounded as in ConfigSpace; a legal number where inactive."""
         numbers = np.empty(encoded.unit_values.shape)
         for j, d in enumerate(self.dimensions):
             if d.is_real and encoded.raw is not None:
@@ -234,9 +236,9 @@ class Encoder(Layout):
         return numbers
 
     def _encode(self, rows: list[object], where: str) -> Encoded:
-        """Read and check configurations; ``where.format(i)`` is the start of the message about the i-th."""
+        """Read and check configurations; error messages about configuration i start with ``where.format(i)``."""
         numbers, given = read(rows, self._vectors, where)
-        # ConfigSpace has rounded its own configurations; a second rounding may change the last digit of large numbers.
+        # ConfigSpace rounds its configurations; a second rounding could change the last digit of large numbers.
         foreign = [i for i, row in enumerate(rows) if not isinstance(row, Configuration)]
         for j, d in enumerate(self.dimensions):
             numbers[foreign, j] = d.rounded(numbers[foreign, j])

@@ -1,4 +1,4 @@
-"""Values of some parameters that a search does not change."""
+"""Fixed values of parameters, which a search does not change."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ _SAME = 1e-9  # largest difference of equal unit values
 
 @dataclass(frozen=True, eq=False)
 class Fixed:
-    """Fixed values of k parameters, from `Encoder.fix`. A configuration has them only if all k parameters are active.
+    """Fixed values of k parameters, from `Encoder.fix`; a configuration that has them has all k parameters active.
 
     Attributes
     ----------
     values : dict of str to value
-        By name.
+        Values by name.
     columns : (k,) int
         Columns of the parameters in a genotype.
     numbers : (k,) float64

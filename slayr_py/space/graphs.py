@@ -24,14 +24,14 @@ _NAMES = ("path", "complete")
 def check_names(space: ConfigurationSpace, graphs: Mapping[str, object]) -> None:
     """Raise ``SpaceError`` if a graph is given for a parameter that is unknown or has no levels."""
     if not isinstance(graphs, Mapping):
-        raise SpaceError(f"graphs must map names of parameters to graphs, got {graphs!r}")
+        raise SpaceError(f"graphs is {graphs!r}; give a mapping of parameter names to graphs")
     for name in graphs:
         if name not in space:
             raise SpaceError(f"a graph is given for {name!r}, which is not a parameter{did_you_mean(name, space)}")
         if isinstance(space[name], FloatHyperparameter | Constant):
             kind = "constant" if isinstance(space[name], Constant) else "float"
             raise SpaceError(
-                f"a graph is given for the {kind} {name!r}; only integers, ordinals and categoricals have vertices"
+                f"a graph is given for the {kind} {name!r}; give graphs for integers, ordinals and categoricals only"
             )
 
 
@@ -86,20 +86,20 @@ def check_graph(dimension: Dimension, graph: object) -> nx.Graph | str:
 
 def _check_nodes_and_edges(dimension: Dimension, graph: nx.Graph, what: str) -> None:
     if graph.is_directed() or graph.is_multigraph():
-        raise SpaceError(f"{what} must be an undirected networkx.Graph with single edges, got a {type(graph).__name__}")
+        raise SpaceError(f"{what} is a {type(graph).__name__}; use an undirected networkx.Graph with single edges")
     names = vertices(dimension)
     if missing := [name for name in names if name not in graph]:
         raise SpaceError(f"{what} must have exactly the levels as nodes; missing: {missing}")
-    if odd := [node for node in graph if node not in set(names)]:
-        raise SpaceError(f"{what} must have exactly the levels as nodes; {odd} are not among {names}")
+    if extra := [node for node in graph if node not in set(names)]:
+        raise SpaceError(f"{what} must have exactly the levels as nodes; {extra} are not among {names}")
     for u, v, weight in graph.edges(data="weight", default=1.0):
         if u == v:
             raise SpaceError(f"{what} joins {u!r} to itself; remove the self-loop")
         if not isinstance(weight, int | float | np.integer | np.floating) or not 0 < weight < math.inf:
-            raise SpaceError(f"{what} has weight {weight!r} between {u!r} and {v!r}; weights are positive and finite")
+            raise SpaceError(f"{what} has weight {weight!r} between {u!r} and {v!r}; use positive finite weights")
     if not nx.is_connected(graph):
         parts = [sorted(map(str, part)) for part in nx.connected_components(graph)]
-        raise SpaceError(f"{what} is not connected: no edge leaves {min(parts, key=len)}")
+        raise SpaceError(f"{what} is not connected, since no edge leaves {min(parts, key=len)}; add an edge")
 
 
 def _graph_from_list(edges: object, what: str) -> nx.Graph:
@@ -107,8 +107,8 @@ def _graph_from_list(edges: object, what: str) -> nx.Graph:
     given = list(edges) if isinstance(edges, Iterable) and not isinstance(edges, str | bytes | Mapping) else []
     if not given or not all(map(_is_edge, given)):
         raise SpaceError(
-            f"{what} must be 'path', 'complete', a networkx.Graph or a list of edges such as "
-            f"[('small', 'medium'), ('medium', 'large', 0.5)], got {edges!r:.200}"
+            f"{what} is {edges!r:.200}; use 'path', 'complete', a networkx.Graph or a list of edges such as "
+            "[('small', 'medium'), ('medium', 'large', 0.5)]"
         )
     graph = nx.Graph()
     for u, v, *weight in given:

@@ -19,9 +19,9 @@ from slayr_py.space.unreachable import never_active
 
 
 class Layout:
-    """Describe what the arrays of a space hold; kernels read this from ``Encoded.encoder``.
+    """Names, columns, graphs and spectra of a space's arrays; kernels read them from ``Encoded.encoder``.
 
-    Parameters and errors as for :class:`~slayr_py.space.encoder.Encoder`.
+    Parameters and errors are described in :class:`~slayr_py.space.encoder.Encoder`.
 
     Attributes
     ----------
@@ -33,7 +33,7 @@ class Layout:
 
     def __init__(self, space: ConfigurationSpace, graphs: Mapping[str, GraphLike] | None = None) -> None:
         if not isinstance(space, ConfigurationSpace):
-            raise SpaceError(f"expected a ConfigSpace.ConfigurationSpace, got {type(space).__name__}")
+            raise SpaceError(f"the space is a {type(space).__name__}; give a ConfigSpace.ConfigurationSpace")
         requested = {} if graphs is None else graphs
         check_names(space, requested)
         self.space = space
@@ -43,10 +43,13 @@ class Layout:
             if not isinstance(h, Constant)
         )
         if not self.dimensions:
-            raise SpaceError("the space is empty: it needs at least one parameter that is not a constant")
+            raise SpaceError("the space is empty; add at least one parameter that is not a constant")
         self._rules = Rules(space)
         if dead := never_active(self._rules):
-            raise SpaceError(f"parameter {dead[0]!r} is never active: {self._rules.condition(dead[0])} cannot hold")
+            raise SpaceError(
+                f"parameter {dead[0]!r} is never active: {self._rules.condition(dead[0])} cannot hold; remove it, or "
+                "change its condition"
+            )
         self.requested_graphs = {
             d.name: check_graph(d, requested[d.name]) for d in self.dimensions if d.name in requested
         }
@@ -93,7 +96,7 @@ class Layout:
     def ancestors(self) -> dict[str, tuple[str, ...]]:
         """Names of the parents, their parents and so on for every name, in the order of ``names``.
 
-        A constant is not listed as an ancestor, but its own ancestors are.
+        The ancestors of a constant are listed, the constant is not.
         """
         return {name: tuple(a for a in self.names if a in self._rules.ancestors[name]) for name in self.names}
 
@@ -122,7 +125,7 @@ class Layout:
         return spectra
 
     def matches(self, other: Layout) -> bool:
-        """Whether arrays of the other layout mean the same: equal dimensions, ancestors and graphs."""
+        """Return whether the other layout has equal dimensions, ancestors and graphs."""
         if other is self:
             return True
         if other.dimensions != self.dimensions or other.ancestors != self.ancestors:

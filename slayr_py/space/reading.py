@@ -27,24 +27,24 @@ def rows_of(
     With ``other_columns``, columns of a DataFrame that are not parameters of the space are omitted.
     """
     if isinstance(configs, Mapping):
-        raise SpaceError("expected a list of configurations, got a single one; wrap it in a list")
+        raise SpaceError("the configurations are a single mapping; put it into a list")
     if isinstance(configs, pd.DataFrame):
         named = configs.set_axis(configs.columns.map(str), axis=1)
-        found = _parameter_columns(named.columns, dimensions, space)
-        records = (named[found] if other_columns else named).to_dict(orient="records")
+        columns = _parameter_columns(named.columns, dimensions, space)
+        records = (named[columns] if other_columns else named).to_dict(orient="records")
         table = [{str(name): value for name, value in row.items()} for row in records]
     elif isinstance(configs, np.ndarray):
         names = [d.name for d in dimensions]
         if configs.ndim != 2 or configs.shape[1] != len(names):
             raise SpaceError(
-                f"an array of configurations needs shape (n, {len(names)}), one column for each of {names}; "
-                f"got {configs.shape}"
+                f"the array of configurations has shape {configs.shape}; give shape (n, {len(names)}), one column for "
+                f"each of {names}"
             )
         table = [dict(zip(names, row, strict=True)) for row in configs]
     elif isinstance(configs, Iterable):
         return list(configs)
     else:
-        raise SpaceError(f"expected configurations (mappings, a DataFrame, an array), got {configs!r:.200}")
+        raise SpaceError(f"the configurations are {configs!r:.200}; give a list of mappings, a DataFrame or an array")
     levels = {d.name: d.levels for d in dimensions}
     return [{k: v for k, v in row.items() if not _is_empty(v) or v in levels.get(k, ())} for row in table]
 
@@ -76,7 +76,7 @@ def read(rows: list[object], vectors: Vectors, where: str) -> tuple[FloatArray, 
     given = np.zeros((len(vectors.space), len(rows)), dtype=np.bool_)
     for i, row in enumerate(rows):
         if not isinstance(row, Mapping):
-            raise SpaceError(f"{where.format(i)}a configuration must be a mapping of names to values, got {row!r}")
+            raise SpaceError(f"{where.format(i)}the configuration is {row!r}; give a mapping of names to values")
         for name, value in row.items():
             plain = value.item() if isinstance(value, np.generic) else value
             try:

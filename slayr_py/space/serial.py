@@ -17,7 +17,7 @@ from slayr_py.space.graphs import check_names, from_edges, to_edges
 from slayr_py.space.layout import Layout
 
 GRID = "slayr:grid"
-"""Key of the `meta` field of an integer that numbers the values of a grid: Optuna's distribution in JSON."""
+"""Key of the `meta` field of an integer that numbers the values of a grid; it holds Optuna's distribution in JSON."""
 
 
 def jsonable(value: object) -> Any:
@@ -36,11 +36,11 @@ def jsonable(value: object) -> Any:
 
 
 def space_to_json(space: ConfigurationSpace) -> dict[str, Any]:
-    """Serialise a space as ConfigSpace does, without the `meta` fields, which may hold any object, except `GRID`."""
+    """Serialise a space in ConfigSpace's format; the `meta` fields may hold any object, so only `GRID` is kept."""
     serialised = space.to_serialized_dict()
     for parameter in serialised["hyperparameters"]:
-        kept = (parameter["meta"] or {}).get(GRID)
-        parameter["meta"] = None if kept is None else {GRID: str(kept)}
+        grid = (parameter["meta"] or {}).get(GRID)
+        parameter["meta"] = None if grid is None else {GRID: str(grid)}
     plain = jsonable(serialised)
     assert isinstance(plain, dict)
     return plain
@@ -55,7 +55,7 @@ def space_from_json(serialised: Mapping[str, Any]) -> ConfigurationSpace:
         If ConfigSpace cannot read it.
     """
     try:
-        return ConfigurationSpace.from_serialized_dict(_copied(serialised))
+        return ConfigurationSpace.from_serialized_dict(_copy(serialised))
     except CyclicDependancyError as error:
         raise SpaceError(f"the conditions of this space form a cycle: {_cycle(serialised)}") from error
     except Exception as error:  # ConfigSpace raises KeyError, TypeError, ValueError or its own errors
@@ -97,14 +97,14 @@ def encoder_from_json(values: Mapping[str, Any]) -> Encoder:
     return Encoder(space, graphs)
 
 
-def _copied(node: Any, key: str = "") -> Any:
+def _copy(node: Any, key: str = "") -> Any:
     """Copy, since ConfigSpace modifies its input; turn levels that JSON changed into lists back into tuples."""
     if isinstance(node, Mapping):
-        return {name: _copied(item, name) for name, item in node.items()}
+        return {name: _copy(item, name) for name, item in node.items()}
     if isinstance(node, list | tuple):
         if key in ("value", "default_value"):
-            return tuple(_copied(item, key) for item in node)
-        return [_copied(item, "value" if key in ("choices", "sequence", "values") else "") for item in node]
+            return tuple(_copy(item, key) for item in node)
+        return [_copy(item, "value" if key in ("choices", "sequence", "values") else "") for item in node]
     return node
 
 

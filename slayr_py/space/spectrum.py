@@ -42,7 +42,7 @@ class Spectrum:
         values, vectors = np.linalg.eigh(complement.T @ laplacian @ complement)
         values = np.concatenate([[0.0], np.maximum(values, 0.0)])
         basis = np.column_stack([np.full(m, 1 / np.sqrt(m)), signed(complement @ vectors)])
-        # Each computed eigenvalue has an error of a small multiple of m eps |L|; treat closer ones as equal.
+        # The error of an eigenvalue is a small multiple of m eps |L|; eigenvalues closer than that count as equal.
         tolerance = 10 * m * np.finfo(np.float64).eps * values[-1]
         group_of = np.concatenate([[0], np.cumsum(np.diff(values) > tolerance)]).astype(np.int64)
         distinct = np.bincount(group_of, weights=values) / np.bincount(group_of)
@@ -53,8 +53,8 @@ class Spectrum:
 def with_inactive(weights: FloatArray) -> FloatArray:
     """Add a last vertex for inactivity to an adjacency matrix, joined to every other vertex with weight 1.
 
-    Inactivity is then one more state of the parameter, at the same distance from every level of a complete graph, and a
-    kernel on graphs needs no special case for it.
+    Inactivity is then a further state of the parameter, at the same distance from every level of a complete graph.
+    Kernels on graphs need no special case for it.
     """
     m = len(weights)
     extended = np.ones((m + 1, m + 1))

@@ -1,8 +1,8 @@
 """Find parameters whose condition can never hold.
 
-A condition compares its parents with constants, so only finitely many values of a parent need to be tried: the
-constants and one value between any two of them. The answer over these is exact, even if a condition holds for one float
-in a million. Forbidden clauses are ignored: a user may forbid a value and keep the parameters that depend on it.
+A condition compares its parents with constants. It suffices to try the constants and a value between any two of them as
+values of a parent. The result is exact, even if a condition holds for one float in a million. Forbidden clauses are
+ignored, since a user may forbid a value and keep the parameters that depend on it.
 """
 
 from __future__ import annotations
@@ -25,15 +25,15 @@ from ConfigSpace.hyperparameters import (
 from slayr_py.space.dimension import FloatArray
 from slayr_py.space.rules import Rules, literals
 
-_SAMPLES = 1024  # random combinations, tried first: most parameters are active in one of them
+_SAMPLES = 1024  # random combinations that are tried first; most parameters are active in one of them
 _COMBINATIONS = 2**16  # most combinations tried for each of the other parameters
 
 
 def never_active(rules: Rules) -> list[str]:
-    """Return the names of the parameters that are certainly inactive in every configuration.
+    """Return the names of the parameters that are inactive in every configuration.
 
-    This is certain if a parameter's condition fails for all combinations of its ancestors' values or, if these are too
-    many, for all combinations of its parents' values, each parent being inactive or not.
+    A parameter is listed if its condition fails for all combinations of its ancestors' values. If these are too many,
+    all combinations of its parents' values are tried, where a conditional parent may also be inactive.
     """
     space = rules.space
     compared: dict[str, list[Condition]] = {}

@@ -1,4 +1,4 @@
-"""Convert numbers of our dimensions to ConfigSpace's vectors, and both to configurations."""
+"""Convert numbers of dimensions to ConfigSpace's vectors, and numbers and vectors to configurations."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ class Vectors:
         configs = []
         for i, vector in enumerate(np.where(active, vectors, np.nan).T):
             config = Configuration(self.space, vector=vector.copy())
-            # ConfigSpace would compute the values from the vector, with different last digits.
+            # Values that ConfigSpace computes from the vector differ in their last digits.
             config._values = {name: column[i] for name, column in columns.items() if on[name][i]}
             configs.append(config)
         return configs

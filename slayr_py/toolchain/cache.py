@@ -35,7 +35,7 @@ def cache_error(error: OSError) -> ToolchainError:
 
 
 def check_owner() -> None:
-    """Check that no other user can put programs into the cache, since cached programs are run without a check.
+    """Check that no other user can write to the cache, whose programs are run without a check.
 
     Raises
     ------
@@ -45,17 +45,17 @@ def check_owner() -> None:
     try:
         stat = cache_dir().stat()
     except OSError:
-        return  # no folder yet, or an unusable one, which raises an error where it is used
+        return  # there is no folder yet; an unusable folder raises an error where it is used
     if os.name == "nt":
         return
     if stat.st_uid not in (os.geteuid(), 0):
-        reason = f"belongs to user {stat.st_uid}, you are {os.geteuid()}"
+        reason = f"belongs to user {stat.st_uid}, and you are user {os.geteuid()}"
     elif stat.st_mode & 0o002:
         reason = f"is writable by everybody (mode {stat.st_mode & 0o7777:o})"
     else:
         return
     raise ToolchainError(
-        f"the cache folder {cache_dir()} {reason}: others could put programs there that you would run. "
+        f"the cache folder {cache_dir()} {reason}, so others could put programs there that you would run. "
         "Set SLAYR_CACHE_DIR to another folder, or change its owner and permissions (chown, chmod go-w)."
     )
 
@@ -81,7 +81,7 @@ def locked(name: str) -> Iterator[None]:
 def staging(name: str) -> Iterator[Path]:
     """Create an empty private folder on the cache's disk and remove it at the end.
 
-    The caller must hold the lock of that name. Other folders of the name were left by killed processes and are removed.
+    The caller must hold the lock of that name. Folders of the same name from killed processes are removed.
     """
     folder: Path | None = None
     try:
@@ -106,7 +106,7 @@ def publish(folder: Path, target: Path) -> None:
     _sync(folder)
     target.parent.mkdir(parents=True, exist_ok=True)
     if target.exists():
-        # Remove an unusable older folder by a rename too, so that no process sees it half removed.
+        # An unusable older folder is renamed before its removal, so that no process sees it half removed.
         removed = Path(tempfile.mkdtemp(prefix="replaced.", dir=folder.parent))
         os.rename(target, removed / target.name)
         shutil.rmtree(removed, ignore_errors=True)
@@ -139,7 +139,7 @@ def remove_leftovers() -> None:
 
 
 def _make_cache() -> None:
-    # Programs are run from this folder: no other user may write to it, whatever the umask is.
+    # Programs are run from this folder, so no other user may write to it, whatever the umask.
     cache_dir().mkdir(mode=0o755, parents=True, exist_ok=True)
 
 

@@ -23,7 +23,7 @@ Origin = Literal["CMDSTAN", "cmdstanpy", "assembled"]
 
 @dataclass(frozen=True)
 class CmdStan:
-    """A CmdStan that can compile programs.
+    """A CmdStan installation that can compile programs.
 
     Attributes
     ----------
@@ -32,7 +32,7 @@ class CmdStan:
     version
         Its version, such as ``"2.35.0"``.
     origin
-        How it was found: by the environment variable ``CMDSTAN``, in cmdstanpy's own folder, or assembled here.
+        Origin: the environment variable ``CMDSTAN``, cmdstanpy's folder, or assembled by this package.
     compiler
         The C++ compiler to use with it.
     """
@@ -54,8 +54,8 @@ def ensure_cmdstan(on_progress: Callable[[str], None] | None = None) -> CmdStan:
     Raises
     ------
     ToolchainError
-        If ``CMDSTAN`` names an unusable folder, if there is no compiler, no make, or neither CmdStan nor httpstan, or
-        if the cache cannot be written or belongs to another user.
+        If ``CMDSTAN`` names an unusable folder; if the compiler, make, or both CmdStan and httpstan are missing; or if
+        the cache cannot be written or belongs to another user.
     """
     find_make()
     check_owner()
@@ -80,13 +80,13 @@ def find_cmdstan() -> CmdStan | None:
     """
     compiler = find_compiler()
     chosen = os.environ.get("CMDSTAN", "")
-    # cmdstanpy also sets CMDSTAN. An installation assembled here is then not the user's choice.
+    # cmdstanpy also sets CMDSTAN, so an assembled installation in it is not a choice of the user.
     if chosen and not is_assembled(Path(chosen)):
         path = Path(chosen).expanduser()
         reason = _unusable(path)
         if reason is not None:
             raise ToolchainError(
-                f"CMDSTAN={chosen} cannot be used: {reason}. Correct it, or unset it to find or assemble a CmdStan."
+                f"CMDSTAN={chosen} cannot be used: {reason}. Correct it, or unset CMDSTAN to find or assemble another."
             )
         return CmdStan(path, _version(path), "CMDSTAN", compiler)
     for path in _cmdstanpy_folders():
@@ -105,7 +105,7 @@ def ignored_cmdstans() -> list[str]:
 
 
 def _cmdstanpy_folders() -> list[Path]:
-    """List the installations of cmdstanpy's ``install_cmdstan`` (newest first), then that of conda."""
+    """List the installations of cmdstanpy's ``install_cmdstan`` (newest first), then conda's installation."""
     folders: list[Path] = []
     with suppress(OSError, RuntimeError):  # the home folder belongs to another user, as under sudo, or there is none
         folders = [path for path in (Path.home() / ".cmdstan").glob("cmdstan-*") if path.is_dir()]

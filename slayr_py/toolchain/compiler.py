@@ -1,4 +1,4 @@
-"""Find the C++ compiler, its version, and make; report what to install if they are missing."""
+"""Find the C++ compiler, its version and make; errors list the packages to install."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class Compiler:
     path
         Its executable.
     name
-        Its name in make: the value of ``CXX``, else ``g++`` or ``clang++``.
+        Its name in make: the value of ``CXX``, or ``g++`` or ``clang++``.
     version
         First line of the output of ``--version``.
     """
@@ -46,7 +46,7 @@ def find_compiler() -> Compiler:
     Raises
     ------
     ToolchainError
-        If there is none, or ``CXX`` does not name one; the message lists what to install.
+        If there is no compiler, or ``CXX`` does not name one; the message lists the packages to install.
     """
     chosen = os.environ.get("CXX", "").strip()
     for name in [chosen] if chosen else ["g++", "clang++"]:
@@ -68,7 +68,7 @@ def find_make() -> Path:
     Raises
     ------
     ToolchainError
-        If there is none; the message lists what to install.
+        If there is no make; the message lists the packages to install.
     """
     name = os.environ.get("MAKE", "").strip() or "make"
     path = shutil.which(name)
@@ -107,7 +107,7 @@ def _version_cache() -> Path:
 
 
 def _cached_versions() -> dict[str, str]:
-    """Read the cached versions by identity; return none if the file cannot be read."""
+    """Read the cached versions by identity; return an empty dictionary if the file cannot be read."""
     known: object = None
     with suppress(OSError, ValueError, RecursionError):
         known = json.loads(_version_cache().read_text(encoding="utf-8"))

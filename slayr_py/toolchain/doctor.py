@@ -24,16 +24,16 @@ _PROGRAM = "parameters { real z; }\nmodel { z ~ std_normal(); }\n"
 
 @dataclass(frozen=True)
 class Check:
-    """One finding of :func:`doctor`.
+    """Result of a check by :func:`doctor`.
 
     Attributes
     ----------
     name
-        What was checked.
+        Name of the checked program or folder.
     ok
         Whether the check passed.
     detail
-        What was found.
+        Version and location, or the problem.
     remedy
         How to fix the problem; empty if there is none.
     """
@@ -45,17 +45,17 @@ class Check:
 
 
 def doctor(build: bool = False) -> list[Check]:
-    """Check everything that compiling a Stan program needs.
+    """Check compiler, make, CmdStan, httpstan and cache.
 
     Parameters
     ----------
     build
-        Also compile a program of two lines and draw from it; this takes about half a minute the first time.
+        Also compile a program of two lines and draw from it, which takes about half a minute the first time.
 
     Returns
     -------
     list of Check
-        In the order in which to fix problems.
+        Problems should be fixed in this order.
     """
     checks = [
         Check("Python", True, f"{platform.python_version()} on {platform.platform()}"),

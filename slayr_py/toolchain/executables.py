@@ -1,4 +1,4 @@
-"""Compile Stan programs to executables, cached under the hash of everything that determines them."""
+"""Compile Stan programs to executables, cached under the hash of sources, options, compiler and CmdStan."""
 
 from __future__ import annotations
 
@@ -40,18 +40,18 @@ class CompiledProgram:
     name
         Name of the program: its file name without ``.stan``.
     source
-        The ``.stan`` file it was compiled from.
+        The compiled ``.stan`` file.
     source_hash
         SHA-256 of the source with its includes.
     cmdstan
-        The CmdStan it was compiled with.
+        The CmdStan of the compilation.
     flags
         Options of make, ``KEY=VALUE``, sorted.
     stanc_options
         Options of stanc, sorted.
     key
-        Name of its folder in the cache: the hash of all of the above, the compiler, and the processor if the code is
-        for this processor only.
+        Name of its folder in the cache: the hash of the attributes above, the compiler, and (if the code is for this
+        processor only) the processor.
     """
 
     exe: Path
@@ -65,7 +65,7 @@ class CompiledProgram:
 
     @property
     def header(self) -> Path | None:
-        """C++ header with the functions that the program only declares, if it was compiled with one."""
+        """C++ header that defines functions that the program declares; None if it was compiled without a header."""
         headers = [flag.partition("=")[2] for flag in self.flags if flag.startswith("USER_HEADER=")]
         return Path(headers[0]) if headers else None
 
@@ -111,7 +111,7 @@ def compile_program(
     """
     source = Path(stan_file).expanduser().absolute()
     if source.suffix != ".stan":
-        raise CompileError(f"{source} is not a Stan program: its name must end in .stan")
+        raise CompileError(f"{source} is not a Stan program; its name must end in .stan")
     options = dict(stanc_options or {})
     options_paths = options.pop("include-paths", ())
     folders = [Path(path).expanduser().absolute() for path in include_paths]
@@ -134,13 +134,13 @@ def compile_program(
 
 
 def _can_run(exe: Path) -> bool:
-    """Whether an executable exists and is still intact: a file in the cache may be damaged later."""
+    """Return whether an executable exists and is intact; a file in the cache may be damaged later."""
     return exe.is_file() and exe.stat().st_size > 0 and os.access(exe, os.X_OK)
 
 
 @dataclass(frozen=True)
 class _Build:
-    """Everything that determines an executable."""
+    """Sources, options and CmdStan, which determine an executable."""
 
     source: Path
     folders: tuple[Path, ...]
@@ -204,11 +204,11 @@ class _Build:
     def _make(self, exe: Path) -> None:
         """Run CmdStan's make; only one process at a time compiles the front end."""
         cmdstan = self.cmdstan.path
-        # With a relative name, blanks in the path of the cache do not reach make.
+        # Make cannot use blanks; a relative name avoids blanks in the path of the cache.
         target = os.path.relpath(exe, cmdstan)
         if " " in target:
             raise ToolchainError(
-                f"make cannot use a folder with blanks in its name: {target}. Set SLAYR_CACHE_DIR to another folder."
+                f"make cannot use {target}, which has blanks in its name. Set SLAYR_CACHE_DIR to another folder."
             )
         make = [str(find_make()), *self.flags]
         with ExitStack() as waiting:
@@ -227,7 +227,7 @@ def _frontend_exists(make: list[str], cmdstan: Path) -> bool:
 
 def _call(command: list[str], folder: Path, message: str) -> str:
     """Run a tool and return its output; if this process is interrupted, kill the tool and its children."""
-    # Do not pass on the MAKEFLAGS of a make that runs this process (a test run, a package build).
+    # A make that runs this process (a test run, a package build) must not pass its MAKEFLAGS on.
     environment = {
         name: value for name, value in os.environ.items() if name not in ("MAKEFLAGS", "MAKELEVEL", "MFLAGS")
     }

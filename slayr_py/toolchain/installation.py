@@ -1,4 +1,4 @@
-"""A CmdStan installation assembled from the httpstan wheel and our front end, for cmdstanpy and make."""
+"""Assemble a CmdStan installation from the httpstan wheel and a front end, for cmdstanpy and make."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from slayr_py.toolchain.cache import cache_dir, cache_error, locked, publish, st
 from slayr_py.toolchain.compiler import Compiler
 from slayr_py.toolchain.wheel import STAN_VERSION, Wheel
 
-# Only installations assembled here contain this file.
+# Only assembled installations contain this file.
 _MARK = "assembled_by_slayr"
 
 
@@ -31,17 +31,17 @@ def installation_path(wheel: Wheel, compiler: Compiler) -> Path:
 
 
 def is_assembled(path: Path) -> bool:
-    """Whether the folder was made by :func:`assemble`."""
+    """Return whether :func:`assemble` created the folder."""
     return _has(path / _MARK)
 
 
 def is_complete(path: Path) -> bool:
-    """Whether an installation can be used: all files exist, and so does the wheel that contains its headers."""
+    """Return whether an installation can be used: all files and the wheel with the headers exist."""
     return _has_copies(path) and (path / "include" / "stan" / "version.hpp").is_file()
 
 
 def _has_copies(path: Path) -> bool:
-    """Whether all copied files still exist: a cleaner of temporary folders may have removed old ones."""
+    """Return whether all copied files still exist; a cleaner of temporary folders may have removed some."""
     files = [path / _MARK, path / "bin" / "stanc", path / "make" / "local", *(path / name for name in _copies())]
     return all(map(_has, files)) and any((path / "lib").glob("*"))
 
@@ -49,7 +49,7 @@ def _has_copies(path: Path) -> bool:
 def _has(file: Path) -> bool:
     try:
         return file.is_file() and file.stat().st_size > 0
-    except OSError:  # in a folder that this user may not enter
+    except OSError:  # the user may not enter the folder
         return False
 
 
@@ -61,8 +61,9 @@ def _copies() -> list[str]:
 def assemble(wheel: Wheel, compiler: Compiler) -> Path:
     """Assemble the installation unless it exists; link its headers again if their wheel was removed.
 
-    Libraries and stanc are copied (25 MB), so that programs outlive the environment in which they were compiled. The
-    headers (200 MB) are a link into the wheel, which is updated if that wheel is removed and another one is used.
+    Libraries and stanc are copied (25 MB), so that programs work after the removal of the environment in which they
+    were compiled. The headers (200 MB) are a link into the wheel, which is updated if the wheel is removed and another
+    wheel is used.
 
     Raises
     ------

@@ -14,8 +14,8 @@ _ARITHMETIC = re.compile(r"s?sse.*|avx.*|fma.*|f16c|amx.*|asimd.*|neon|sve.*")
 def processor_options(cmdstan: CmdStan) -> dict[str, str]:
     """Return the options of make that compile for this processor; they double the speed of double-precision loops.
 
-    They are used only with an assembled CmdStan: another one has compiled its front end without them, and both must
-    agree. Apple's compilers for ARM have no such flag and do not need it.
+    They are used with an assembled CmdStan only, because another CmdStan has compiled its front end without them, and
+    both must agree. Apple's compilers for ARM do not have this flag and do not need it.
     """
     apple = platform.system() == "Darwin" and platform.machine() == "arm64"
     return {} if apple or cmdstan.origin != "assembled" else {"CXXFLAGS_OPTIM": "-march=native"}

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from slayr_py.errors import ToolchainError
 
-# The front end uses the services of this version.
+# Version of Stan whose services the front end uses.
 STAN_VERSION = "2.35.0"
 
 INSTALL_CMDSTAN = """Install CmdStan; it is then found and used:
@@ -32,7 +32,7 @@ def find_wheel() -> Wheel:
     Raises
     ------
     ToolchainError
-        If it is not installed (it has no wheels for Windows and for new Pythons) or contains another version of Stan.
+        If it is not installed (there are no wheels for Windows and new Pythons) or contains another version of Stan.
     """
     try:
         distribution = importlib.metadata.distribution("httpstan")

@@ -60,7 +60,7 @@ def test_values_outside_the_space_are_clipped_on_request(folder, related, capsys
         ("[pretrain]\n", '[pretrain] needs data = "FILE.csv"'),
         ('[pretrain]\ndata = "none.csv"\n', "there is no table"),
         (SECTION + 'column = "valeu"\n', "related.csv has no column 'valeu'; did you mean 'value'?"),
-        (SECTION + "layers = 3\n", "[pretrain]: layers must be 1, 2 or (1, 2), got 3"),
+        (SECTION + "layers = 3\n", "[pretrain]: layers is 3; use 1, 2 or (1, 2)"),
         (SECTION + 'base = "matern"\n', "base in [pretrain] must be true or false"),
         (SECTION + "degree = 2\n", "the se kernel takes no 'degree'"),
     ],
@@ -78,7 +78,7 @@ def test_a_kernel_in_gp_too_is_refused(slayr, folder, related):
 @pytest.mark.parametrize(
     ("change", "words"),
     [
-        (lambda t: t, "[pretrain]: configuration 23: parameter 'x' is a number from 0.0 to 1.0, not 1.1"),
+        (lambda t: t, "[pretrain]: configuration 23: parameter 'x' is 1.1; give a number from 0.0 to 1.0"),
         (lambda t: t.head(0), "related.csv has a header but no rows"),
         (lambda t: t.assign(value=np.where(t["x"] > 0.3, np.nan, 1.0)), "row 8 of related.csv has no value; remove"),
         (lambda t: t.head(9).assign(value=1.0), "[pretrain]: y is constant, 1: a kernel cannot be learned from it"),

@@ -21,18 +21,28 @@ def with_x(value):
 
 # What is done, the exact error, and words that name the value and the way out.
 REFUSED = [
-    ("y is a column", {"y": [[1.0], [2.0], [3.0]]}, sl.DataError, r"y has shape \(3, 1\) .*one number each"),
-    ("y is ragged", {"y": [[1.0], [2.0, 3.0], [4.0]]}, sl.DataError, r"y must be numbers, got \[\[1\.0\], \[2"),
-    ("y is complex", {"y": [1j, 2.0, 3.0]}, sl.DataError, "y must be numbers, got .*1j"),
-    ("y has 400 digits", {"y": [10**400, 1, 2]}, sl.DataError, "y must be numbers, got .*1000"),
+    ("y is a column", {"y": [[1.0], [2.0], [3.0]]}, sl.DataError, r"y has shape \(3, 1\) .*give one number for each"),
+    ("y is ragged", {"y": [[1.0], [2.0, 3.0], [4.0]]}, sl.DataError, r"y is \[\[1\.0\], \[2.*; give numbers"),
+    ("y is complex", {"y": [1j, 2.0, 3.0]}, sl.DataError, "y is .*1j.*; give numbers"),
+    ("y has 400 digits", {"y": [10**400, 1, 2]}, sl.DataError, "y is .*1000.*; give numbers"),
     ("y is masked", {"y": np.ma.array([1.0, 2.0, 3.0], mask=[0, 1, 0])}, sl.DataError, r"y\[1\] is nan; drop failed"),
     ("y has a None", {"y": [1.0, None, 3.0]}, sl.DataError, r"y\[1\] is nan; drop failed evaluations"),
-    ("configurations are None", {"configs": None}, sl.SpaceError, "expected configurations .*got None"),
-    ("configurations are a text", {"configs": "abc"}, sl.SpaceError, "0: a configuration must be a mapping.*got 'a'"),
-    ("a value is None", {"configs": with_x(None)}, sl.SpaceError, "'x' is a number from 0.0 to 1.0, not None"),
-    ("a value is a decimal", {"configs": with_x(decimal.Decimal("0.1"))}, sl.SpaceError, "not Decimal"),
-    ("a value of 400 digits", {"configs": with_x(10**400)}, sl.SpaceError, "'x' is a number from 0.0 to 1.0, not 1000"),
-    ("a value beside its range", {"configs": with_x(1 + 1e-12)}, sl.SpaceError, "from 0.0 to 1.0, not 1.000000000001"),
+    ("configurations are None", {"configs": None}, sl.SpaceError, "the configurations are None; give"),
+    ("configurations are a text", {"configs": "abc"}, sl.SpaceError, "0: the configuration is 'a'; give a mapping"),
+    ("a value is None", {"configs": with_x(None)}, sl.SpaceError, "'x' is None; give a number from 0.0 to 1.0"),
+    ("a value is a decimal", {"configs": with_x(decimal.Decimal("0.1"))}, sl.SpaceError, "is Decimal.*; give a number"),
+    (
+        "a value of 400 digits",
+        {"configs": with_x(10**400)},
+        sl.SpaceError,
+        "'x' is 1000.*; give a number from 0.0 to 1.0",
+    ),
+    (
+        "a value beside its range",
+        {"configs": with_x(1 + 1e-12)},
+        sl.SpaceError,
+        "is 1.000000000001; give a number from 0.0 to 1.0",
+    ),
     ("a name is no text", {"configs": [{1: 0.1, "z": 0.0}] * 3}, sl.SpaceError, "no parameter 1 .*known: x, z"),
 ]
 

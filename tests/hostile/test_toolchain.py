@@ -145,13 +145,15 @@ def test_a_full_disk_leaves_no_partial_installation(alone):
 def test_a_cache_of_another_user_is_not_used(open_folder, monkeypatch):
     monkeypatch.setenv("SLAYR_CACHE_DIR", str(open_folder))
     os.chown(open_folder, NOBODY, NOBODY)
-    with pytest.raises(ToolchainError, match=rf"belongs to user {NOBODY}, you are 0: .*Set SLAYR_CACHE_DIR") as caught:
+    with pytest.raises(
+        ToolchainError, match=rf"belongs to user {NOBODY}, and you are user 0, so .*Set SLAYR_CACHE_DIR"
+    ) as caught:
         ensure_cmdstan()
     assert type(caught.value) is ToolchainError
     os.chown(open_folder, 12345, 12345)
     with (
         ordinary_user(),
-        pytest.raises(ToolchainError, match=f"belongs to user 12345, you are {NOBODY}: .*Set SLAYR_C"),
+        pytest.raises(ToolchainError, match=f"belongs to user 12345, and you are user {NOBODY}, so .*Set SLAYR_C"),
     ):
         ensure_cmdstan()
     # Everybody may use a cache of root, but only root can add to it.
@@ -163,7 +165,7 @@ def test_a_cache_of_another_user_is_not_used(open_folder, monkeypatch):
 def test_a_cache_that_everybody_may_write_is_not_used(tmp_path, monkeypatch):
     tmp_path.chmod(0o777)
     monkeypatch.setenv("SLAYR_CACHE_DIR", str(tmp_path))
-    with pytest.raises(ToolchainError, match=r"is writable by everybody \(mode 777\): .*chmod go-w") as caught:
+    with pytest.raises(ToolchainError, match=r"is writable by everybody \(mode 777\), so .*chmod go-w") as caught:
         ensure_cmdstan()
     assert type(caught.value) is ToolchainError
 

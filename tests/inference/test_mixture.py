@@ -133,10 +133,10 @@ def test_other_observations_and_illegal_weights_are_rejected(plane_data, two_pos
     for message, other in others.items():
         with pytest.raises(DataError, match=message):
             sl.Posterior.stack([two_posteriors[0], other])
-    with pytest.raises(DataError, match="at least one posterior"):
+    with pytest.raises(DataError, match="the list of posteriors is empty"):
         sl.Posterior.stack([])
     for weights in ([0.5, 0.6], [1.5, -0.5], [1.0], [np.nan, 1.0]):
-        with pytest.raises(DataError, match="2 weights must be"):
+        with pytest.raises(DataError, match="give 2 numbers that are not negative"):
             sl.Posterior.stack(two_posteriors, weights)
 
 

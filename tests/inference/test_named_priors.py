@@ -93,15 +93,21 @@ def test_entries_of_an_expression_that_do_not_exist_are_named():
             "has no entry 'laers' to put a prior on; did you mean 'layers'",
         ),
         ({"lengthscale": {"dataset": sl.LogNormal(0, 1)}}, "has no entry 'dataset'"),
-        ({"lengthscale": {"lr": sl.Beta(1, 1)}}, "of one family, got LogNormal for 'act.relu.', Beta for 'lr'"),
+        ({"lengthscale": {"lr": sl.Beta(1, 1)}}, "of several families, LogNormal for 'act.relu.', Beta for 'lr'"),
         (
             {"lengthscale": {name: sl.Beta(1, 1) for name in COLUMNS}},
-            r"must be LogNormal or HalfNormal or Gamma or InverseGamma \(support: positive\), got Beta",
+            r"is Beta.*; use LogNormal or HalfNormal or Gamma or InverseGamma \(support: positive\)",
         ),
-        ({"lengthscale": {"act": sl.LogNormal([0, 1, 2], 1)}}, "of 'act' in 'lengthscale' must be a prior with single"),
+        (
+            {"lengthscale": {"act": sl.LogNormal([0, 1, 2], 1)}},
+            "of 'act' in 'lengthscale' is LogNormal.*; use a prior whose parameters are single",
+        ),
         ({"lengthscale": {"lr": -0.5}}, "a positive hyperparameter cannot be fixed to -0.5"),
-        ({"sigma_n": {"lr": sl.LogNormal(0, 1)}}, "'sigma_n' is one number: its prior cannot be a mapping"),
-        ({"lengthscales": {"lr": sl.LogNormal(0, 1)}}, "no hyperparameter 'lengthscales'"),
+        ({"sigma_n": {"lr": sl.LogNormal(0, 1)}}, "the prior of the scalar 'sigma_n' is the mapping"),
+        (
+            {"lengthscales": {"lr": sl.LogNormal(0, 1)}},
+            "a prior is given for 'lengthscales', which is not a hyperparameter",
+        ),
     ],
 )
 def test_what_does_not_fit_is_named(priors, words):

@@ -193,7 +193,7 @@ def test_other_models_are_refused():
     with pytest.raises(DataError, match="inducing must be"):
         sl.GaussianProcess(SQUARE, "SE", inducing=0)
     X, y = data(20)
-    with pytest.raises(DataError, match="one noise for all"):
+    with pytest.raises(DataError, match="cannot use y_sd"):
         sl.GaussianProcess(SQUARE, "SE", inducing=10).fit(X, y, y_sd=0.1)
 
 

@@ -81,9 +81,9 @@ def test_a_kernel_that_fails_is_left_out_and_named(plane_data, modes, monkeypatc
 @pytest.mark.stan
 def test_influential_observations_make_a_weight_unreliable_if_they_are_many(two_posteriors):
     loo = two_posteriors[0].parts[0].leave_one_out
-    assert reasons.failure(two_posteriors[0], loo) is None
+    assert reasons.failure(two_posteriors[0].check(), loo) is None
     nothing = loo._replace(elpd=np.append(loo.elpd[1:], -np.inf))
-    assert reasons.failure(two_posteriors[0], nothing) == "1 leave-one-out densities are not finite"
+    assert reasons.failure(two_posteriors[0].check(), nothing) == "1 leave-one-out densities are not finite"
     for above, objects in ((0, False), (1, False), (2, True)):
         shapes = np.where(np.arange(12) < above, loo.pareto_k_limit + 0.1, 0.0)
         assert bool(text := reasons.unreliability(loo._replace(pareto_k=shapes))) == objects
@@ -102,15 +102,15 @@ def test_priors_are_those_of_the_kernels_that_have_them(plane_data):
 def test_illegal_arguments(plane_data):
     encoder, configs, y = plane_data
     for options in ({"likelihood": "probit"}, {"inducing": 4}):
-        with pytest.raises(DataError, match="a stack needs likelihood='gaussian' and no inducing points"):
+        with pytest.raises(DataError, match="use a single kernel, or likelihood='gaussian' without inducing="):
             sl.GaussianProcess(encoder, sl.stack(["matern"]), **options)
     gp = sl.GaussianProcess(encoder, sl.stack(["matern"]))
     with pytest.raises(DataError, match="options= replaces the single fit options; remove draws"):
         gp.fit(configs, y, options=FitOptions(), draws=10)
     with pytest.raises(DataError, match="seed must be an integer"):
         gp.fit(configs, y, seed=-1)
-    with pytest.raises(DataError, match="a stack takes no warm start"):
+    with pytest.raises(DataError, match="a stack has no single warm start"):
         gp.fit(configs, y, start=object())
-    with pytest.raises(DataError, match="stack of Matérn kernel .* has 1 models; use one of gp.models"):
+    with pytest.raises(DataError, match="stack of Matérn kernel .* has no single model; use one of its 1 gp.models"):
         gp.model.summary("")
     assert "stack of Matérn" in repr(gp) and "<table>" in gp._repr_html_()

@@ -117,7 +117,7 @@ def test_a_negative_scale_mirrors_the_prediction_to_the_last_bit(warp):
 
 @pytest.mark.parametrize("q", [0.0, 1.0, -0.1, np.nan])
 def test_probabilities_outside_the_unit_interval_are_refused(q):
-    with pytest.raises(sl.DataError, match="must lie in"):
+    with pytest.raises(sl.DataError, match="give probabilities between 0 and 1"):
         Prediction.from_latent(latent(None)).quantile(q)
 
 
@@ -131,7 +131,7 @@ def test_the_linearised_predictor_has_the_moments_and_gradients_of_the_tangent()
     draws = {"mu": np.zeros(3), "sigma_f": np.ones(3), "sigma_n": np.full(3, 0.1), "warp": warp}
     draws["lengthscale"] = np.full((3, 2), 0.5)
     y = rng.normal(size=12)
-    raw = KernelPredictor(sl.kernels.Matern(), train, y, draws)
+    raw = KernelPredictor.factorise(sl.kernels.Matern(), train, y, draws)
     tangent = raw.linearised(best)
     mean, variance = raw.moments(new)
     slope = np.exp(-log_slope(np.array(best), warp))[:, None]
@@ -139,7 +139,7 @@ def test_the_linearised_predictor_has_the_moments_and_gradients_of_the_tangent()
     np.testing.assert_allclose(tangent.moments(new)[1], slope**2 * variance)
     # The targets of each draw are its transformed ones.
     plain = {name: values[:1] for name, values in draws.items() if name != "warp"}
-    alone = KernelPredictor(sl.kernels.Matern(), train, warped(y, warp[0]), plain)
+    alone = KernelPredictor.factorise(sl.kernels.Matern(), train, warped(y, warp[0]), plain)
     np.testing.assert_allclose(alone.moments(new)[0][0], mean[0])
     h = 1e-6
     moments = tangent.moments_with_gradient(new)

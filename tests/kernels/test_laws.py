@@ -117,7 +117,7 @@ def test_bad_hyperparameters_are_named(case):
         (theta | {"sigma": 1.0}, "no hyperparameter ['sigma']"),
         (without, f"theta has no {name!r}"),
         (theta | {name: np.ones(77)}, "has shape (77,)"),
-        (negative, f"theta[{name!r}] must be"),
+        (negative, f"theta[{name!r}] is"),
         (theta | {"sigma_f": np.nan}, "'sigma_f'"),
     ]:
         with pytest.raises(DataError) as error:

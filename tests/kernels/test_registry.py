@@ -54,7 +54,7 @@ def test_options_make_the_kernel_again(name):
         (lambda: from_name("fm", Encoder(CASES["matern-plain"][1])), "ordinal or categorical"),
         (lambda: from_name("separable", Encoder(CASES["matern-plain"][1])), "ordinal or categorical"),
         (lambda: from_name("auto", None, p=1), "auto"),
-        (lambda: from_name("fm", None, modulator={"base": "se"}), "needs a name"),
+        (lambda: from_name("fm", None, modulator={"base": "se"}), "has no name; add the entry"),
         (lambda: from_name("fm", None, modulator={"name": "hierarchical", "bass": "se"}), "bass"),
     ],
 )

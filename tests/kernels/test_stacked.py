@@ -22,8 +22,8 @@ def test_kernels_by_name_expression_and_object():
     ("kernels", "message"),
     [
         ([], "at least one kernel"),
-        ("matern", "a list of kernels"),
-        (Matern(), "a list of kernels"),
+        ("matern", "is not a list; use"),
+        (Matern(), "is not a list; use"),
         (["matern", Matern()], "in the stack twice"),
         (["SE + LIN", "LIN + SE"], "in the stack twice"),
         (["auto", "auto"], "in the stack twice"),

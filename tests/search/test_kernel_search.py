@@ -165,7 +165,7 @@ def test_priors_of_the_scalars_can_be_chosen(tmp_path):
     assert result.search.on(LINE).priors == narrow
     with pytest.raises(DataError, match="not of 'lengthscale'"):
         quick(priors={"lengthscale": sl.LogNormal(0, 1)})
-    with pytest.raises(DataError, match="must be"):
+    with pytest.raises(DataError, match="use LogNormal"):
         quick(priors={"sigma_n": sl.Normal(0, 1)})
 
 

@@ -55,7 +55,7 @@ def test_a_design_has_the_fixed_values(encoder):
     ("values", "words"),
     [
         ({"ratte": 0.1}, "^here: there is no parameter 'ratte' .= 0.1.; did you mean 'rate'"),
-        ({"rate": 9.0}, "^here: parameter 'rate' is a number from 1e-05 to 7.0, not 9.0"),
+        ({"rate": 9.0}, "^here: parameter 'rate' is 9.0; give a number from 1e-05 to 7.0"),
         ({"kernel": "sigmoid"}, "^here: parameter 'kernel' has no level 'sigmoid'"),
         (
             {"kernel": "rbf", "degree": 2},
@@ -63,7 +63,7 @@ def test_a_design_has_the_fixed_values(encoder):
         ),
         ({"kernel": "rbf", "flag": False}, "^here: no configuration of the space has the values"),
         ({"version": 4}, "^here: parameter 'version' is the constant 3, not 4"),
-        (["rate"], "^here: expected a mapping of parameters to values, got .'rate'."),
+        (["rate"], "^here: the fixed values are .'rate'.; give a mapping"),
     ],
 )
 def test_illegal_values(encoder, values, words):

@@ -25,10 +25,10 @@ def test_arrays_and_frames_encode_like_mappings(any_space):
     [
         ({"x": 0.5}, "parameter 'z' has no value"),
         ({"x": 0.5, "z": 0.0, "q": 1}, "no parameter 'q' (= 1)"),
-        ({"x": 2.0, "z": 0.0}, "'x' is a number from 0.0 to 1.0, not 2.0"),
-        ({"x": float("nan"), "z": 0.0}, "not nan"),
-        ({"x": "high", "z": 0.0}, "not 'high'"),
-        ({"x": [0.5], "z": 0.0}, "not [0.5]"),
+        ({"x": 2.0, "z": 0.0}, "'x' is 2.0; give a number from 0.0 to 1.0"),
+        ({"x": float("nan"), "z": 0.0}, "is nan; give a number"),
+        ({"x": "high", "z": 0.0}, "is 'high'; give a number"),
+        ({"x": [0.5], "z": 0.0}, "is [0.5]; give a number"),
         (3, "mapping"),
     ],
 )
@@ -48,8 +48,8 @@ POLY = {"kernel": "poly", "C": 1.0, "degree": 3, "gamma": 0.1, "coef0": 0.5}
         (mixed_space, MIXED | {"act": "relo"}, "'act' has no level 'relo'; did you mean 'relu'"),
         (mixed_space, MIXED | {"size": np.zeros(2)}, "'size' has no level array([0., 0.])"),
         (mixed_space, MIXED | {"size": pd.NA}, "'size' has no level <NA>"),
-        (mixed_space, MIXED | {"layers": 9}, "'layers' is a number from 1 to 5, not 9"),
-        (mixed_space, MIXED | {"layers": 2.5}, "'layers' is an integer, not 2.5"),
+        (mixed_space, MIXED | {"layers": 9}, "'layers' is 9; give a number from 1 to 5"),
+        (mixed_space, MIXED | {"layers": 2.5}, "'layers' is 2.5; give an integer"),
         (mixed_space, MIXED | {"dataset": "digits"}, "'dataset' is the constant 'iris', not 'digits'"),
         (mixed_space, MIXED | {"sise": 1}, "no parameter 'sise' (= 1); did you mean 'size'"),
         (mixed_space, POLY, "no parameter 'kernel'"),
@@ -100,7 +100,7 @@ def test_arrays_of_a_wrong_shape_or_space_raise():
     encoder = Encoder(plain_space())
     with pytest.raises(SpaceError, match=r"\(n, 2\)"):
         encoder.encode(np.zeros((3, 5)))
-    with pytest.raises(SpaceError, match="single one"):
+    with pytest.raises(SpaceError, match="a single mapping; put it into a list"):
         encoder.encode({"x": 0.5, "z": 0.0})
     with pytest.raises(SpaceError, match="another space"):
         encoder.encode(Encoder(mixed_space()).encode(Encoder(mixed_space()).sobol(1, 0)))

@@ -76,7 +76,7 @@ GOOD = encoder_to_json(Encoder(ConfigurationSpace({"c": ["a", "b", "d"], "x": (0
         (GOOD | {"graphs": {"c": "pth"}}, "did you mean 'path'"),
         (GOOD | {"graphs": {"e": "path"}}, "'e', which is not a parameter"),
         (GOOD | {"graphs": {"x": []}}, "the float 'x'"),
-        (GOOD | {"graphs": []}, "graphs must map names"),
+        (GOOD | {"graphs": []}, "graphs is .*; give a mapping"),
     ],
 )
 def test_invalid_json_raises(values, words):

@@ -113,7 +113,7 @@ def test_everything_fixed_is_repeated(quick):
     ("values", "words"),
     [
         ({"kernle": "poly"}, "there is no parameter 'kernle' .*; did you mean 'kernel'"),
-        ({"rate": 5.0}, "parameter 'rate' is a number from 0.0001 to 1.0, not 5.0"),
+        ({"rate": 5.0}, "parameter 'rate' is 5.0; give a number from 0.0001 to 1.0"),
         ({"kernel": "rbf", "degree": 2}, "parameter 'degree' has a value although it is inactive"),
         ({"size": "l", "flag": False}, "no configuration of the space has the values"),
     ],

@@ -270,7 +270,7 @@ def test_seed_chooses_the_points_of_the_median_only():
         ({"y": [[1.0]] * 16}, r"y has shape \(16, 1\)"),
         ({"y": [True, False] * 8, "machine": "ridge"}, "machine='ridge' needs numbers as y"),
         ({"C": 0.0}, "C must be positive and finite, got 0.0"),
-        ({"lengthscale": 0.0}, "lengthscale must be positive and finite"),
+        ({"lengthscale": 0.0}, "lengthscale is 0.0; give positive"),
         ({"lengthscale": [1.0, 1.0, 1.0]}, "lengthscale has 3 entries for 2 encoded columns"),
         ({"seed": -1}, "seed must be an integer >= 0, got -1"),
         ({"seed": 1.5}, "seed must be an integer >= 0, got 1.5"),
@@ -282,7 +282,7 @@ def test_seed_chooses_the_points_of_the_median_only():
         ({"degree": 2}, "se kernel takes no 'degree'"),
         ({"origin": "center"}, "unknown origin 'center'; did you mean 'centre'?"),
         ({"origin": {"w": 0.5}}, "origin names the column 'w'"),
-        ({"origin": {"x": 2.0}}, r"the origin of 'x' must be a number in \[0, 1\], got 2.0"),
+        ({"origin": {"x": 2.0}}, r"the origin of 'x' is 2.0; give a number in \[0, 1\]"),
     ],
 )
 def test_illegal_arguments_are_named(changed, message):

@@ -1,1 +1,1 @@
-"""Judge a fit: limits, convergence, importance ratios, and the bridge to the installed ArviZ."""
+"""Diagnostics of a fit: limits, convergence, importance ratios, and the bridge to the installed ArviZ."""

@@ -1,7 +1,7 @@
 """Data trees that the functions of the installed ArviZ accept.
 
 ArviZ 1.x works on ``xarray.DataTree``; 0.23, the last version for Python 3.11, on its own ``InferenceData``. For 0.23
-the tree is an :class:`InferenceTree`, a DataTree that also has what ArviZ uses of an ``InferenceData``.
+the tree is an :class:`InferenceTree`, a DataTree with the methods of an ``InferenceData`` that ArviZ calls.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from slayr_py.inference.diagnostics.arviz_bridge import arviz
 def arviz_tree(groups: Mapping[str, xr.Dataset]) -> xr.DataTree:
     """Return a tree of groups with numbered chains and draws, of the kind that the installed ArviZ accepts.
 
-    ArviZ is not imported: :func:`prepare` has to be called before the tree is passed to it.
+    ArviZ is not imported. Call :func:`prepare` before you pass the tree to ArviZ.
     """
     return _kind().from_dict({name: _numbered(group) for name, group in groups.items()})
 
@@ -44,7 +44,7 @@ def prepare(tree: xr.DataTree) -> xr.DataTree:
 
 
 def to_arviz(tree: xr.DataTree) -> Any:
-    """Return a copy of a tree, as a genuine ``InferenceData`` for ArviZ before version 1."""
+    """Return a copy of a tree; for ArviZ before version 1, as an ``InferenceData``."""
     return arviz().InferenceData(**groups_of(tree)) if isinstance(tree, InferenceTree) else tree.copy()
 
 
@@ -56,8 +56,8 @@ def _numbered(group: xr.Dataset) -> xr.Dataset:
 class InferenceTree(xr.DataTree):  # type: ignore[no-untyped-call]
     """A DataTree that ArviZ before version 1 accepts as its ``InferenceData``.
 
-    ArviZ expects that ``tree["posterior"]`` and ``tree.posterior`` are datasets: they are a :class:`Group`. Nodes are
-    in ``tree.children``, as of every DataTree.
+    ArviZ expects that ``tree["posterior"]`` and ``tree.posterior`` are datasets, so both return a :class:`Group`. Nodes
+    are in ``tree.children``, as in every DataTree.
     """
 
     __slots__ = ()
@@ -90,9 +90,9 @@ class GroupNames(tuple[str, ...]):
 
 
 class Group(xr.Dataset):  # type: ignore[no-untyped-call]
-    """The dataset of a node, with the node's own ways to a dataset.
+    """The dataset of a node, with the methods by which a node returns its dataset.
 
-    Variables that are assigned to it are stored in the node too.
+    Assignment of a variable stores it in the node too.
     """
 
     __slots__ = ("_node",)

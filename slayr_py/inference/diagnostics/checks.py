@@ -46,11 +46,11 @@ class Check:
     advice : str
         Meaning or remedy of a number outside its limit.
     limit_form : str, optional
-        Format specification of the limit if it is not that of the number.
+        Format specification of the limit, if it differs from ``form``.
     statement : str
         Template of the message before the advice.
     note : bool
-        Whether a number outside its limit is only noted, so that the fit does not fail.
+        Whether a number outside its limit is only reported, without failing the fit.
     """
 
     name: str
@@ -86,9 +86,9 @@ class Check:
 def rhat_limit(chains: int, ess: int) -> float:
     """Return the R-hat limit for chains whose effective sample size is just sufficient; 1.03 for 50 per chain.
 
-    Chains with few effective samples cannot agree closely: R-hat^2 - 1 is the number of chains over the effective
+    Chains with few effective samples cannot agree closely. R-hat^2 - 1 is the number of chains divided by the effective
     sample size, up to a factor near 1 (Vats & Knudson 2021, "Revisiting the Gelman-Rubin diagnostic"). The factor is 3
-    here, because R-hat compares twice as many half chains and the limit applies to the worst of all hyperparameters.
+    here, because R-hat compares twice as many half chains and the limit applies to the worst hyperparameter.
     """
     return float(np.sqrt(1 + 3 * chains / ess))
 
@@ -96,17 +96,17 @@ def rhat_limit(chains: int, ess: int) -> float:
 def divergence_limit(transitions: int) -> float:
     """Return the limit on divergent transitions: two standard deviations above a share of 0.5%.
 
-    A short run can have one or two divergences by chance, which carry no information.
+    A short run can have one or two divergences by chance.
     """
     expected = DIVERGENT_SHARE * transitions
     return float(expected + 2 * np.sqrt(expected))
 
 
-def _wanted_ess(facts: Facts) -> int:
+def _required_ess(facts: Facts) -> int:
     return int(facts["ess"] or ESS_PER_CHAIN * facts["chains"])
 
 
-_ESS_BULK = Check("ess_bulk_min", "ess_bulk", "bulk ESS", ".0f", ">=", _wanted_ess, "more draws")
+_ESS_BULK = Check("ess_bulk_min", "ess_bulk", "bulk ESS", ".0f", ">=", _required_ess, "more draws")
 
 CHAIN_CHECKS = (
     Check(
@@ -115,11 +115,11 @@ CHAIN_CHECKS = (
         "R-hat",
         form=".3f",
         side="<=",
-        limit=lambda run: rhat_limit(run["chains"], _wanted_ess(run)),
+        limit=lambda run: rhat_limit(run["chains"], _required_ess(run)),
         advice="the chains disagree; more warm-up",
     ),
     _ESS_BULK,
-    Check("ess_tail_min", "ess_tail", "tail ESS", ".0f", ">=", lambda run: _wanted_ess(run) / 2, "more draws"),
+    Check("ess_tail_min", "ess_tail", "tail ESS", ".0f", ">=", lambda run: _required_ess(run) / 2, "more draws"),
     Check(
         "divergences",
         "div",
@@ -198,7 +198,7 @@ CARRIED_CHECKS = importance_checks(lambda draws: CARRIED_ESS)
 
 
 def importance_limits(checks: tuple[Check, Check], draws: int) -> Callable[[float, float], bool]:
-    """Return a function of a Pareto shape and an effective number of draws: whether both are within their limits."""
+    """Return a function that tells whether a Pareto shape and an effective number of draws are within their limits."""
     shape, effective = checks
     facts = {"draws": draws}
     return lambda pareto_k, ess: (
@@ -237,12 +237,12 @@ class Diagnostics:
     loo_influential : int
         Number of observations whose tail shape exceeds its limit.
     kernel_notes : tuple of str
-        What the posterior says about the kernel, see `Kernel.notes`.
+        Notes on the kernel that follow from the posterior, see `Kernel.notes`.
 
     Notes
     -----
-    Influential observations are a note and never a failure. The page "Diagnostics" of the documentation gives the
-    reasons and the sources of the limits.
+    Influential observations are reported in a note and never fail the fit. The page "Diagnostics" of the documentation
+    explains the limits and their sources.
     """
 
     rhat_max: float

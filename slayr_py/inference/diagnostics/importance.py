@@ -19,7 +19,7 @@ class Resampled(NamedTuple):
     rows : (n,) int
         Indices of the resampled draws.
     pareto_k : float
-        Tail shape of the importance ratios: above 0.7 the approximation misses part of the posterior.
+        Tail shape of the importance ratios. Above 0.7 the approximation misses part of the posterior.
     ess : float
         Effective number of distinct draws, 1 / sum(weights^2).
     """

@@ -13,14 +13,14 @@ from slayr_py.inference.modes.marginal import Density, Marginal
 from slayr_py.space import FloatArray
 
 SCREENING = 15
-"""Iterations after which only the best of several starts is continued."""
+"""Iterations after which only the best of several starts continues."""
 
 MOST_ITERATIONS = 200
 """Iterations from the best start."""
 
 _TOLERANCE = 1e-8  # relative change of the density at which the search ends
 _STEP = 1e-4  # of the differences of gradients
-_FAILED = 1e10  # value of the minimised function where there is none: finite, so that a line search can back off
+_FAILED = 1e10  # replaces an infinite value of the minimised function, so that a line search can back off
 _FLAT = 1e-2
 
 
@@ -44,7 +44,7 @@ class Mode(NamedTuple):
 def find_mode(marginal: Marginal, starts: Sequence[FloatArray]) -> Mode:
     """Return the best mode from several starts by L-BFGS.
 
-    All starts run for `SCREENING` iterations; the best of them then runs until it converges, for at most
+    All starts run for `SCREENING` iterations. The best start then runs until it converges, for at most
     `MOST_ITERATIONS`. The limit is a number of iterations, not a time, so that results do not depend on the machine.
 
     Raises
@@ -73,14 +73,17 @@ def find_mode(marginal: Marginal, starts: Sequence[FloatArray]) -> Mode:
         ends = [search(start, SCREENING) for start in starts]
     value, z = search(min(ends, key=lambda end: end[0])[1], MOST_ITERATIONS)
     if value >= _FAILED:
-        raise InferenceError(f"the covariance of {marginal.n} observations is not positive definite at any start")
+        raise InferenceError(
+            f"the covariance of {marginal.n} observations is not positive definite at any of {len(starts)} starts; "
+            "use a prior of sigma_n with larger values"
+        )
     return Mode(z, marginal(z), evaluations)
 
 
 def hessian(marginal: Marginal, z: FloatArray) -> FloatArray:
     """Return the negative second derivatives (P, P) of the density, by forward differences of its gradient.
 
-    Central ones would be exact to another four digits, which the logarithm of a determinant does not need.
+    Central differences would be exact to another four digits, which the logarithm of a determinant does not need.
     """
     here = marginal(z).gradient
     matrix = np.array([(here - marginal(z + step).gradient) / _STEP for step in _STEP * np.eye(len(z))])
@@ -97,8 +100,8 @@ def laplace_draws(marginal: Marginal, z: FloatArray, count: int, rng: np.random.
 def laplace_evidence(density: Density, curvature: FloatArray) -> float:
     """Return Laplace's approximation of the log evidence, log p(y).
 
-    An eigenvalue of the curvature (P, P) below 0.01 counts as 1, the prior's: a direction that changes nothing then
-    costs nothing.
+    An eigenvalue of the curvature (P, P) below 0.01 is replaced by 1, the eigenvalue under the prior. A direction
+    without effect then does not change the evidence.
     """
     eigenvalues = _proper(np.asarray(np.linalg.eigvalsh(curvature)))
     return float(density.value + 0.5 * len(eigenvalues) * np.log(2 * np.pi) - 0.5 * np.sum(np.log(eigenvalues)))

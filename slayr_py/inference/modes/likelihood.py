@@ -18,7 +18,7 @@ from slayr_py.kernels import Draws
 from slayr_py.space import FloatArray
 
 _STEPS = 100
-_DAMPING = 0.7  # without it the factors of many close observations oscillate
+_DAMPING = 0.7  # prevents oscillation of the factors of many close observations
 _TOLERANCE = 1e-5
 _SMALLEST_PRECISION = 1e-10
 
@@ -31,7 +31,7 @@ class Targets(NamedTuple):
     y : (n,) or (s, n) float64
         Standardised targets; 1 or -1 if binary.
     y_sd : (n,) float64
-        Known standard deviations of their errors.
+        Known standard deviations of the errors of the targets.
     noise_floor : float
         Standard deviation of the noise that all observations have, besides ``sigma_n``.
     binary : bool
@@ -56,7 +56,7 @@ class Targets(NamedTuple):
         Parameters
         ----------
         covariance : (s, n, n) float64
-            Of the function, without noise.
+            Covariance of the function, without noise.
         draws : mapping of str to (s, ...) float64
         """
         s, n = covariance.shape[:2]
@@ -109,7 +109,7 @@ def _propagate(y: FloatArray, covariance: FloatArray, mu: FloatArray) -> tuple[F
         variance = prior[rows] - np.einsum("sij,sij->si", v, v)
         vb = np.einsum("sij,si->sj", v, b)
         f = centre[rows] + np.einsum("sij,sj->si", k, b) - np.einsum("sij,sj->si", v, vb)
-        # Without the observation itself:
+        # Cavity distribution, without the observation itself
         cavity_variance = 1 / (1 / variance - p)
         cavity_mean = cavity_variance * (f / variance - h)
         scale = np.sqrt(1 + cavity_variance)

@@ -5,7 +5,7 @@ The exact log marginal likelihood, with C = K + diag(noise), r = y - mu and alph
     log p(y | theta) = -r' alpha / 2 - log det(C) / 2 - n log(2 pi) / 2,
     d log p / dC = (alpha alpha' - C^-1) / 2
 
-(Rasmussen & Williams 2006, eqs. 5.8 and 5.9). The same function is compiled in ``stan/accelerated/composite.hpp``.
+(Rasmussen & Williams 2006, eqs. 5.8 and 5.9). ``stan/accelerated/composite.hpp`` has the same function in C++.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ class Marginal(ABC):
         self.n = len(train)
         self._y = y
         self._train = train
-        self._kernel = planned(model)
+        self._kernel = require_planned(model)
         self._plan = self._kernel.plan(train.encoder)
 
     @abstractmethod
@@ -92,8 +92,8 @@ def with_prior(
     return Density(likelihood + log_prior(z), coordinates.by_coordinate(z[None], slopes)[0] - z, likelihood)
 
 
-def planned(model: Model) -> Planned:
-    """Return the kernel of a model whose density these functions know.
+def require_planned(model: Model) -> Planned:
+    """Return the kernel of a model; raise an error unless its density is available in NumPy.
 
     Raises
     ------
@@ -103,7 +103,7 @@ def planned(model: Model) -> Planned:
     if not isinstance(model.kernel, Planned) or model.warp != "none" or model.likelihood != "gaussian":
         raise DataError(
             f"{model.kernel.description} with warp {model.warp!r} and likelihood {model.likelihood!r} has no "
-            "density in NumPy; it needs a composite kernel, warp='none' and likelihood='gaussian'"
+            "density in NumPy; use a composite kernel, warp='none' and likelihood='gaussian'"
         )
     return model.kernel
 
@@ -119,7 +119,7 @@ class ExactMarginal(Marginal):
     y : (n,) float64
         Standardised targets.
     y_sd : (n,) float64, optional
-        Known standard deviations of their errors.
+        Known standard deviations of the errors of the targets.
     """
 
     def __init__(self, model: Model, train: Encoded, y: FloatArray, y_sd: FloatArray | None = None) -> None:
@@ -159,7 +159,7 @@ class ExactMarginal(Marginal):
     def leave_one_out(self, z: FloatArray) -> float:
         # Rasmussen & Williams (2006), eqs. 5.10 to 5.12.
         theta = self.coordinates.theta(z[None])
-        if (solved := self._solved(theta)) is None:
+        if (solved := self._solve(theta)) is None:
             return -np.inf
         factor, alpha = solved
         precision = np.diagonal(dpotri(factor, lower=1, overwrite_c=1)[0])
@@ -168,11 +168,11 @@ class ExactMarginal(Marginal):
     @override
     def mean(self, z: FloatArray, new: Encoded) -> FloatArray:
         theta = self.coordinates.theta(z[None])
-        if (solved := self._solved(theta)) is None:
+        if (solved := self._solve(theta)) is None:
             return np.full(len(new), np.nan)
         return np.asarray(theta["mu"][0] + self._kernel.cross(new, self._train, theta)[0] @ solved[1])
 
-    def _solved(self, theta: Draws) -> tuple[FloatArray, FloatArray] | None:
+    def _solve(self, theta: Draws) -> tuple[FloatArray, FloatArray] | None:
         """Return the factor of the covariance of the targets and alpha; None if there is no factor."""
         correlation = self._plan.correlation(self._pairs, theta)[0]
         factor = self._factor(correlation, float(theta["sigma_f"][0]), float(theta["sigma_n"][0]))

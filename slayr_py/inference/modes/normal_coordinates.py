@@ -10,7 +10,7 @@ from slayr_py.kernels import Hyperparameter, LogNormal, Normal
 from slayr_py.space import FloatArray
 
 LARGEST = 8.0
-"""Coordinates are clipped to this size in the transformation: beyond it a quantile is the end of the support."""
+"""Coordinates are clipped to this size in the transformation. Beyond it, a quantile is the end of the support."""
 
 
 class NormalCoordinates:
@@ -21,7 +21,7 @@ class NormalCoordinates:
     Attributes
     ----------
     size : int
-        Number P of coordinates. A fixed hyperparameter has coordinates too, which change nothing.
+        Number P of coordinates. A fixed hyperparameter has coordinates too, which have no effect.
     entries : tuple of (str, str)
         Name of the hyperparameter and label of the entry of every coordinate; the label of a scalar is "".
     """
@@ -36,8 +36,8 @@ class NormalCoordinates:
             entries += [(h.name, label) for label in labels]
         self.entries = tuple(entries)
         self.size = len(entries)
-        # Normal and log-normal priors, which nearly all are, are transformed together: a call for each costs more than
-        # the covariance of a hundred points.
+        # Normal and log-normal priors are transformed together, since a call for each prior costs more than the
+        # covariance of a hundred points.
         self._location, self._scale = np.zeros((2, self.size))
         self._is_log = np.zeros(self.size, dtype=np.bool_)
         self._others: list[Hyperparameter] = []
@@ -60,7 +60,7 @@ class NormalCoordinates:
         return {h.name: values[:, self._places[h.name]].reshape(len(z), *h.shape) for h in self._hyperparameters}
 
     def by_coordinate(self, z: FloatArray, slopes: Mapping[str, FloatArray]) -> FloatArray:
-        """Return derivatives by the coordinates, (s, P), from those by hyperparameters, shaped as in :meth:`theta`."""
+        """Return derivatives by the coordinates, (s, P), from derivatives by hyperparameters with shapes of `theta`."""
         gradient = np.zeros(z.shape)
         for name, values in slopes.items():
             gradient[:, self._places[name]] = values.reshape(len(z), -1)
@@ -78,7 +78,7 @@ class NormalCoordinates:
         """Return the derivatives of the values by their coordinates, (s, P)."""
         slopes = self._scale * np.where(self._is_log, self._values(z), 1.0)
         for h in self._others:
-            # The slope of a quantile transformation is the density of the coordinate over that of the value.
+            # The slope of a quantile transformation is the ratio of the densities of coordinate and value.
             clipped = np.clip(z[:, self._places[h.name]], -LARGEST, LARGEST)
             log_density = -0.5 * np.square(clipped) - 0.5 * np.log(2 * np.pi)
             slopes[:, self._places[h.name]] = np.exp(log_density - h.prior.log_density(h.prior.at_score(clipped)))

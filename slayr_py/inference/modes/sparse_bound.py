@@ -4,7 +4,7 @@ With Q = K_nm K_mm^-1 K_mn, noise variance s^2 and r = y - mu, the bound of the 
 
     L = log Normal(r; 0, Q + s^2 I) - tr(K - Q) / (2 s^2).
 
-It is computed from A = L_m^-1 K_mn / s and B = I + A A' = L_B L_B' in O(n m^2), L_m being the Cholesky factor of K_mm.
+With the Cholesky factor L_m of K_mm, it is computed from A = L_m^-1 K_mn / s and B = I + A A' = L_B L_B' in O(n m^2).
 With beta = (K_mm + K_mn K_nm / s^2)^-1 K_mn r / s^2 and e = r - K_nm beta, its derivatives are
 
     by K_nm: A' (I - B^-1) L_m^-1 / s + e beta' / s^2
@@ -13,8 +13,8 @@ With beta = (K_mm + K_mn K_nm / s^2)^-1 K_mn r / s^2 and e = r - K_nm beta, its 
     by mu:   1'e / s^2
     by s^2:  [tr(I - B^-1) - tr(A A') - n] / (2 s^2) + (|e|^2 + tr K) / (2 s^4).
 
-The same with the inverses of K_mm and of K_mm + K_mn K_nm / s^2 loses all digits, because both are nearly singular and
-their inverses nearly cancel.
+Formulas with the inverses of K_mm and of K_mm + K_mn K_nm / s^2 lose all digits, because both matrices are nearly
+singular and their inverses nearly cancel.
 """
 
 from __future__ import annotations
@@ -35,9 +35,9 @@ from slayr_py.space import Encoded, FloatArray
 JITTER = 1e-8
 """Added to the diagonal of the covariance of the inducing points, relative to its mean."""
 
-_UNINFORMED = 1e-10  # smallest share of the prior precision that observations are taken to add in a direction
+_UNINFORMED = 1e-10  # smallest share of the prior precision that observations add in a direction
 
-_PAIRS = 200_000  # pairs of points whose correlations are computed at once: about what a processor's cache holds
+_PAIRS = 200_000  # pairs of points of a block, whose correlations fit into a processor's cache
 
 
 class _Solved(NamedTuple):
@@ -45,7 +45,7 @@ class _Solved(NamedTuple):
 
     Attributes
     ----------
-    own_factor, inner_factor : (m, m) float64
+    prior_factor, inner_factor : (m, m) float64
         L_m and L_B.
     weights : (m,) float64
         beta.
@@ -58,7 +58,7 @@ class _Solved(NamedTuple):
         s^2.
     """
 
-    own_factor: FloatArray
+    prior_factor: FloatArray
     inner_factor: FloatArray
     weights: FloatArray
     whitened_weights: FloatArray
@@ -80,7 +80,7 @@ class SparseMarginal(Marginal):
     inducing : int
         Number m of inducing points.
     seed : int
-        Fixes them: they are m random ones of the n configurations, distinct where possible.
+        Fixes the choice of m distinct configurations.
 
     Attributes
     ----------
@@ -91,7 +91,7 @@ class SparseMarginal(Marginal):
     def __init__(self, model: Model, train: Encoded, y: FloatArray, inducing: int, seed: int) -> None:
         super().__init__(model, train, y)
         if self._plan.given:
-            raise DataError("a sparse fit has no given leaves; use an exact fit, or leaves such as SE and RQ")
+            raise DataError("a sparse fit cannot use given leaves; use an exact fit, or leaves such as SE and RQ")
         self._floor = model.noise_floor**2
         rows = inducing_rows(train, inducing, seed)
         self.inducing = train[rows]
@@ -100,7 +100,7 @@ class SparseMarginal(Marginal):
         self._columns, self._rows = np.triu_indices(len(rows))
         self._diagonal = np.flatnonzero(self._columns == self._rows)
         self._among = Pairs(Z[self._rows], Z[self._columns], ())
-        self._own = Pairs(X, X, ())
+        self._diagonal_pairs = Pairs(X, X, ())
         size = max(1, _PAIRS // len(rows))
         self._blocks = [slice(i, min(i + size, self.n)) for i in range(0, self.n, size)]
         self._between = [Pairs(X[block][:, None], Z, ()) for block in self._blocks]
@@ -108,7 +108,7 @@ class SparseMarginal(Marginal):
     @override
     def __call__(self, z: FloatArray) -> Density:
         theta = self.coordinates.theta(z[None])
-        solved = self._solved(theta)
+        solved = self._solve(theta)
         if solved is None:
             return Density(-np.inf, np.zeros(len(z)), -np.inf)
         m = len(self.inducing)
@@ -120,24 +120,24 @@ class SparseMarginal(Marginal):
         excess = solved.inner_factor @ solved.inner_factor.T - np.eye(m)
         shrunk = np.eye(m) - inner_inverse
         error = self._y - theta["mu"][0] - np.sqrt(noise) * (solved.whitened_weights @ solved.A)
-        variances, of_variances = self._plan.correlation_pullback(self._own, theta)
+        variances, variance_pullback = self._plan.correlation_pullback(self._diagonal_pairs, theta)
         by_noise = np.trace(shrunk) - np.trace(excess) + (error @ error + signal * variances[0].sum()) / noise
         by_noise = 0.5 * (by_noise - self.n) / noise
-        half = dtrtrs(solved.own_factor, shrunk - excess, lower=1, trans=1)[0]
-        by_among = 0.5 * (dtrtrs(solved.own_factor, half.T, lower=1, trans=1)[0] - np.outer(beta, beta))
-        # The jitter is a multiple of the mean diagonal, so that it follows the signal and depends on the points too.
+        half = dtrtrs(solved.prior_factor, shrunk - excess, lower=1, trans=1)[0]
+        by_among = 0.5 * (dtrtrs(solved.prior_factor, half.T, lower=1, trans=1)[0] - np.outer(beta, beta))
+        # The jitter is a multiple of the mean diagonal, so it depends on the signal and on the points.
         by_pair = 2 * by_among[self._rows, self._columns]
         by_pair[self._diagonal] = np.diagonal(by_among) + JITTER * np.trace(by_among) / m
-        among, of_among = self._plan.correlation_pullback(self._among, theta)
-        slopes = of_among(signal * by_pair[None])
+        among, among_pullback = self._plan.correlation_pullback(self._among, theta)
+        slopes = among_pullback(signal * by_pair[None])
         by_signal = by_pair @ among[0] - 0.5 / noise * variances[0].sum()
-        _add(slopes, of_variances(np.full((1, self.n), -0.5 * signal / noise)))
-        middle = dtrtrs(solved.own_factor, shrunk, lower=1, trans=1)[0].T / np.sqrt(noise)
+        _add(slopes, variance_pullback(np.full((1, self.n), -0.5 * signal / noise)))
+        middle = dtrtrs(solved.prior_factor, shrunk, lower=1, trans=1)[0].T / np.sqrt(noise)
         for block, pairs in zip(self._blocks, self._between, strict=True):
             by_cross = solved.A[:, block].T @ middle + np.outer(error[block] / noise, beta)
-            # The values of `_solved` again: those of every leaf and block would need too much memory.
-            correlation, of_block = self._plan.correlation_pullback(pairs, theta)
-            _add(slopes, of_block(signal * by_cross[None]))
+            # Computed again, since storing the values of every leaf and block in `_solve` would need too much memory.
+            correlation, block_pullback = self._plan.correlation_pullback(pairs, theta)
+            _add(slopes, block_pullback(signal * by_cross[None]))
             by_signal += np.sum(by_cross * correlation[0])
         slopes["sigma_f"] = np.array([2 * np.sqrt(signal) * by_signal])
         slopes["sigma_n"] = np.array([2 * theta["sigma_n"][0] * by_noise])
@@ -146,17 +146,17 @@ class SparseMarginal(Marginal):
 
     def log_density(self, z: FloatArray) -> float:
         """Return the value of the density at coordinates (P,) without its gradient, in a third of the time."""
-        solved = self._solved(self.coordinates.theta(z[None]))
+        solved = self._solve(self.coordinates.theta(z[None]))
         return -np.inf if solved is None else log_prior(z) + solved.likelihood
 
     @override
     def leave_one_out(self, z: FloatArray) -> float:
-        return np.nan  # the bound has no closed form of it
+        return np.nan  # the bound has no closed form
 
     @override
     def mean(self, z: FloatArray, new: Encoded) -> FloatArray:
         theta = self.coordinates.theta(z[None])
-        solved = self._solved(theta)
+        solved = self._solve(theta)
         if solved is None:
             return np.full(len(new), np.nan)
         blocks = [slice(i, i + self._blocks[0].stop) for i in range(0, len(new), self._blocks[0].stop)]
@@ -166,40 +166,42 @@ class SparseMarginal(Marginal):
     def pseudo_factor(self, theta: Draws) -> tuple[FloatArray, FloatArray]:
         r"""Return a lower factor F and beta at one setting of the hyperparameters.
 
-        The posterior is that of an exact Gaussian process with m pseudo-observations at the inducing points whose
-        covariance, noise included, is F F': the posterior covariance is K_** - K_*m (F F')^-1 K_m*, and the mean is
-        mu + K_*m beta. With A A' = U diag(a) U' and c = a / (1 + a), (F F')^-1 = L_m^-T U diag(c) U' L_m^-1, so that F
-        is the transposed triangle of a QR decomposition of diag(c)^-1/2 U' L_m'.
+        The posterior equals the posterior of an exact Gaussian process with m pseudo-observations at the inducing
+        points, whose covariance with noise is F F'. The posterior covariance is K_** - K_*m (F F')^-1 K_m*, and the
+        mean is mu + K_*m beta. With A A' = U diag(a) U' and c = a / (1 + a), (F F')^-1 = L_m^-T U diag(c) U' L_m^-1, so
+        F is the transposed triangle of a QR decomposition of diag(c)^-1/2 U' L_m'.
 
         Raises
         ------
         LinAlgError
             If a covariance is not positive definite.
         """
-        solved = self._solved(theta)
+        solved = self._solve(theta)
         if solved is None:
-            raise np.linalg.LinAlgError("the covariance of the inducing points is not positive definite")
+            raise np.linalg.LinAlgError(
+                "the covariance of the inducing points is not positive definite; use fewer points"
+            )
         inner = solved.inner_factor @ solved.inner_factor.T
         informative, vectors = np.linalg.eigh(inner - np.eye(len(inner)))
-        # Directions that no observation informs have c = 0: their pseudo-observations would be infinitely noisy.
+        # A direction without information has c = 0, and its pseudo-observation would have infinite noise.
         share = np.maximum(informative / (1 + informative), _UNINFORMED)
-        triangle = np.linalg.qr(vectors.T @ solved.own_factor.T / np.sqrt(share)[:, None], mode="r")
+        triangle = np.linalg.qr(vectors.T @ solved.prior_factor.T / np.sqrt(share)[:, None], mode="r")
         return np.asarray((triangle * np.sign(np.diagonal(triangle))[:, None]).T), solved.weights
 
-    def _solved(self, theta: Draws) -> _Solved | None:
+    def _solve(self, theta: Draws) -> _Solved | None:
         m = len(self.inducing)
         signal = float(theta["sigma_f"][0]) ** 2
         noise = float(theta["sigma_n"][0]) ** 2 + self._floor
         among = np.zeros((m, m))
         among[self._rows, self._columns] = signal * self._plan.correlation(self._among, theta)[0]
         among[np.arange(m), np.arange(m)] += JITTER * np.trace(among) / m
-        own_factor, info = dpotrf(among, lower=1, clean=1)
+        prior_factor, info = dpotrf(among, lower=1, clean=1)
         if info:
             return None
         cross = np.empty((self.n, m))
         for block, pairs in zip(self._blocks, self._between, strict=True):
             cross[block] = signal * self._plan.correlation(pairs, theta)[0]
-        A = dtrtrs(own_factor, cross.T, lower=1)[0] / np.sqrt(noise)
+        A = dtrtrs(prior_factor, cross.T, lower=1)[0] / np.sqrt(noise)
         inner = dsyrk(1.0, A, lower=1)
         explained = float(np.trace(inner))
         inner[np.arange(m), np.arange(m)] += 1
@@ -209,13 +211,13 @@ class SparseMarginal(Marginal):
         residual = self._y - theta["mu"][0]
         c = dtrtrs(inner_factor, A @ residual / np.sqrt(noise), lower=1)[0]
         whitened = dtrtrs(inner_factor, c, lower=1, trans=1)[0]
-        beta = dtrtrs(own_factor, whitened, lower=1, trans=1)[0]
-        variances = signal * float(self._plan.correlation(self._own, theta)[0].sum())
+        beta = dtrtrs(prior_factor, whitened, lower=1, trans=1)[0]
+        variances = signal * float(self._plan.correlation(self._diagonal_pairs, theta)[0].sum())
         likelihood = -0.5 * self.n * np.log(2 * np.pi * noise) - float(np.sum(np.log(np.diagonal(inner_factor))))
         likelihood += -0.5 * float(residual @ residual) / noise + 0.5 * float(c @ c)
         likelihood += -0.5 * variances / noise + 0.5 * explained
         return _Solved(
-            own_factor, inner_factor, np.asarray(beta), np.asarray(whitened), likelihood, np.asarray(A), noise
+            prior_factor, inner_factor, np.asarray(beta), np.asarray(whitened), likelihood, np.asarray(A), noise
         )
 
 

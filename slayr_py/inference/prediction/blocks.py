@@ -60,13 +60,13 @@ def sample_all(
     distinct = np.unique(rows)
     block = max(1, BLOCK // max(n_points, len(new), 1) ** 2)
     for i in range(0, len(distinct), block):
-        some = distinct[i : i + block]
-        predictor = predictor_of(some)
+        chosen = distinct[i : i + block]
+        predictor = predictor_of(chosen)
         mean, covariance = predictor.joint_moments(new)
-        # Rounding errors are relative to the prior variance, which can exceed the posterior one by orders of magnitude.
+        # Rounding errors are relative to the prior variance, which can exceed the posterior variance by far.
         scale = predictor.kernel.diagonal(new, predictor.draws).max(axis=1, initial=0.0)
         factors = cholesky(covariance, scale).lower
-        for row, centre, factor in zip(some, mean, factors, strict=True):
-            mine = rows == row
-            values[mine] = centre + normals[mine] @ factor.T
+        for row, centre, factor in zip(chosen, mean, factors, strict=True):
+            repeats = rows == row
+            values[repeats] = centre + normals[repeats] @ factor.T
     return values

@@ -19,7 +19,7 @@ class Factors(NamedTuple):
     ----------
     lower : (s, n, n) float64
     jitter : (s,) float64
-        What was added to each diagonal, relative to the scale of the covariance; 0 where nothing was.
+        Number added to each diagonal, relative to the scale of the covariance; 0 if none was needed.
     """
 
     lower: FloatArray
@@ -54,5 +54,5 @@ def _jittered_cholesky(matrix: FloatArray, scale: float) -> tuple[FloatArray, fl
             continue
     raise InferenceError(
         f"the covariance of {len(matrix)} configurations is not positive definite even with relative jitter "
-        f"{_JITTERS[-1]}; use a prior with larger sigma_n"
+        f"{_JITTERS[-1]}; use a prior of sigma_n with larger values"
     )

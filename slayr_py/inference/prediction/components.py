@@ -96,9 +96,7 @@ class Components:
         if parameter is None and len(encoder.real_names) == 1:
             parameter = encoder.real_names[0]
         if parameter not in encoder.real_names:
-            raise DataError(
-                f"name a real parameter for the horizontal axis, one of {encoder.real_names}; got {parameter!r}"
-            )
+            raise DataError(f"the parameter of the horizontal axis is {parameter!r}; use one of {encoder.real_names}")
         values = self.frame()[parameter].to_numpy(dtype=np.float64)[: self.mean.shape[1]]
         order = np.argsort(values, kind="stable")
         figure = Figure(figsize=(8, 2 * len(self.names)), layout="constrained")
@@ -128,11 +126,11 @@ def split_into_components(
     mean, sd = np.empty((2, s, len(names), m))
     rows = max(1, BLOCK // max(n * n, len(names) * n * m))
     for i in range(0, s, rows):
-        some = {name: values[i : i + rows] for name, values in draws.items()}
-        predictor = KernelPredictor(kernel, train, targets, some)
-        cross = kernel.component_cross(new, train, some)  # (k, s, m, n)
+        block = {name: values[i : i + rows] for name, values in draws.items()}
+        predictor = KernelPredictor.factorise(kernel, train, targets, block)
+        cross = kernel.component_cross(new, train, block)  # (k, s, m, n)
         mean[i : i + rows] = np.einsum("ksmn,sn->skm", cross, predictor.weights)
-        variance = kernel.component_diagonal(new, some).transpose(1, 0, 2)
+        variance = kernel.component_diagonal(new, block).transpose(1, 0, 2)
         for j, factor in enumerate(predictor.factor):
             solved = solve_lower(factor, cross[:, j].reshape(-1, n)).reshape(len(names), m, n)
             sd[i + j] = np.sqrt(np.maximum(variance[j] - np.einsum("kmn,kmn->km", solved, solved), 0))

@@ -19,7 +19,7 @@ from slayr_py.space import FloatArray
 
 _BISECTIONS = 60
 _NO_WARP = 1e-12
-"""Parameter of a warp that differs from the identity by less than rounding errors, for draws of a fit without one."""
+"""Parameter of a warp that equals the identity up to rounding, for draws of a fit without a warp."""
 
 
 class Latent(NamedTuple):
@@ -38,7 +38,7 @@ class Latent(NamedTuple):
     sigma_n : (s,) float64
         Standard deviation of the noise, on the scale of the transformed function.
     jitter : (s,) float64
-        Relative jitter without which the covariance of the observations is singular up to rounding; 0 if not needed.
+        Relative jitter that was added to the covariance of the observations, if it is singular up to rounding.
     """
 
     mean: FloatArray
@@ -55,8 +55,8 @@ class Latent(NamedTuple):
             return self.mean, self.sd
         return unwarped_moments(self.mean, self.sd, self.warp[:, None])
 
-    def of_observation(self) -> Latent:
-        """Return the same for a new observation: the transformed function plus noise."""
+    def with_noise(self) -> Latent:
+        """Return the transformed function plus the noise of a new observation."""
         return self._replace(sd=np.hypot(self.sd, self.sigma_n[:, None]))
 
     def cumulative(self, y: FloatArray, noise: FloatArray | float = 0.0) -> FloatArray:
@@ -74,15 +74,15 @@ class Latent(NamedTuple):
     def concatenated(cls, latents: Sequence[Latent], rows: Sequence[NDArray[np.intp]]) -> Latent:
         """Return the latent function under the given rows of the draws of several fits to the same targets."""
         if len(latents) == 1 and len(rows[0]) == len(latents[0].mean):
-            return latents[0]  # all draws of a single fit; without a copy, means are summed in the same order
+            return latents[0]  # all draws of a single fit: a copy could change the order of summation
 
         def pick(name: str) -> FloatArray:
-            return np.concatenate([getattr(latent, name)[some] for latent, some in zip(latents, rows, strict=True)])
+            return np.concatenate([getattr(latent, name)[chosen] for latent, chosen in zip(latents, rows, strict=True)])
 
         warp = None
         if any(latent.warp is not None for latent in latents):
-            bent = [np.full(len(latent.mean), _NO_WARP) if latent.warp is None else latent.warp for latent in latents]
-            warp = np.concatenate([values[some] for values, some in zip(bent, rows, strict=True)])
+            warps = [np.full(len(latent.mean), _NO_WARP) if latent.warp is None else latent.warp for latent in latents]
+            warp = np.concatenate([values[chosen] for values, chosen in zip(warps, rows, strict=True)])
         first = latents[0]
         return cls(pick("mean"), pick("sd"), warp, first.y_mean, first.y_sd, pick("sigma_n"), pick("jitter"))
 
@@ -103,8 +103,8 @@ class Prediction:
     Attributes
     ----------
     mean, sd : (m,) float64
-        Moments of the mixture over all draws. Under a warp values far above all observations can dominate them:
-        :meth:`quantile` and :meth:`interval` describe the distribution better.
+        Moments of the mixture over all draws. Under a warp, values far above all observations can dominate the moments;
+        :meth:`quantile` and :meth:`interval` then describe the distribution better.
     draw_mean, draw_sd : (s, m) float64
         Moments under each draw of the hyperparameters.
     latent : Latent
@@ -146,7 +146,7 @@ class Prediction:
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """What was approximated: jitter on covariances that are singular up to rounding."""
+        """Note on jitter that was added to covariances that are singular up to rounding."""
         jitter = self.latent.jitter
         if not jitter.any():
             return ()
@@ -158,7 +158,7 @@ class Prediction:
     @cached_property
     def observation_sd(self) -> FloatArray:
         """Standard deviation (m,) of a new observation, noise included."""
-        _, sd = mixture_moments(*self.latent.of_observation().moments())
+        _, sd = mixture_moments(*self.latent.with_noise().moments())
         return np.asarray(abs(self.latent.y_sd) * sd)
 
     def quantile(self, q: ArrayLike, observation: bool = False) -> FloatArray:
@@ -182,8 +182,8 @@ class Prediction:
         """
         probabilities = np.asarray(q, dtype=np.float64)
         if not np.all((probabilities > 0) & (probabilities < 1)):
-            raise DataError(f"probabilities of quantiles must lie in (0, 1), got {q!r}")
-        latent = self.latent.of_observation() if observation else self.latent
+            raise DataError(f"q is {q!r}; give probabilities between 0 and 1")
+        latent = self.latent.with_noise() if observation else self.latent
         rows = [_quantile(latent, float(p)) for p in probabilities.ravel()]
         return np.reshape(rows, (*probabilities.shape, self.mean.size))
 
@@ -203,13 +203,13 @@ class Prediction:
             If the level is not in (0, 1).
         """
         if not 0 < level < 1:
-            raise DataError(f"level must be a probability between 0 and 1, got {level!r}")
+            raise DataError(f"level is {level!r}; give a probability between 0 and 1")
         return self.quantile((1 - level) / 2, observation), self.quantile((1 + level) / 2, observation)
 
     def centre_and_spread(self) -> tuple[FloatArray, FloatArray]:
         """Return mean and standard deviation (m,) or, under a warp, the median and half the central 68% interval.
 
-        Under a warp the tail of values that are far above all observations dominates the moments.
+        Under a warp, values far above all observations dominate the moments.
         """
         if self.latent.warp is None:
             return self.mean, self.sd

@@ -1,4 +1,4 @@
-"""Choose some of the draws of a fit: thinned over its chains, or in proportion to a weight."""
+"""Choose draws of a fit: thinned over its chains, or in proportion to a weight."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ class Chains(NamedTuple):
     Attributes
     ----------
     share : float
-        Their share of all draws.
+        Share of these draws among all draws.
     rows : (c, s) int
         Rows of c chains.
     """
@@ -25,11 +25,11 @@ class Chains(NamedTuple):
     rows: NDArray[np.intp]
 
 
-def thinned(n_draws: int, n_chains: int, wanted: int) -> NDArray[np.intp]:
-    """Return the rows of at most ``wanted`` of ``n_draws`` draws, the same number from every chain, evenly spaced."""
+def thinned(n_draws: int, n_chains: int, most: int) -> NDArray[np.intp]:
+    """Return the rows of at most ``most`` of ``n_draws`` draws, the same number from every chain, evenly spaced."""
     rows = np.arange(n_draws).reshape(n_chains, -1)
-    if wanted < n_draws:
-        rows = rows[:, np.linspace(0, rows.shape[1] - 1, max(1, wanted // n_chains)).round().astype(np.intp)]
+    if most < n_draws:
+        rows = rows[:, np.linspace(0, rows.shape[1] - 1, max(1, most // n_chains)).round().astype(np.intp)]
     return rows.ravel()
 
 
@@ -42,19 +42,18 @@ def counts(weights: FloatArray, n: int, offset: float) -> NDArray[np.intp]:
         Their sum is 1.
     n : int
     offset : float
-        Position of the grid in [0, 1); uniformly distributed, it makes the expected numbers exactly n times the
-        weights.
+        Position of the grid in [0, 1). If it is uniformly distributed, the expected numbers are n times the weights.
 
     Returns
     -------
     (k,) int
-        Their sum is n, and none differs from n times the weight by 1 or more.
+        Their sum is n, and each differs from n times its weight by less than 1.
     """
     ends = np.cumsum(weights)
     ends = n * (ends / ends[-1]) + offset
     return np.asarray(np.diff(np.floor(ends), prepend=0.0), dtype=np.intp)
 
 
-def evenly(n: int, wanted: int) -> NDArray[np.intp]:
-    """Return ``wanted`` rows of n in order and evenly spaced; rows repeat if there are too few."""
-    return np.floor((np.arange(wanted) + 0.5) * n / max(wanted, 1)).astype(np.intp)
+def evenly(n: int, count: int) -> NDArray[np.intp]:
+    """Return ``count`` of n rows, in order and evenly spaced; rows repeat if ``count`` exceeds n."""
+    return np.floor((np.arange(count) + 0.5) * n / max(count, 1)).astype(np.intp)

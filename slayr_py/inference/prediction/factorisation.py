@@ -1,4 +1,4 @@
-"""What the predictions of a fit are computed from: all its observations, or inducing points that represent them."""
+"""Points whose covariance a fit factorises to predict: all its observations, or inducing points."""
 
 from __future__ import annotations
 
@@ -43,8 +43,8 @@ class ExactFactorisation(Factorisation):
 
     @override
     def predictor(self, draws: Draws, rows: NDArray[np.intp]) -> KernelPredictor:
-        some = {name: values[rows] for name, values in draws.items()}
-        return KernelPredictor(self.kernel, self.support, self.targets, some)
+        chosen = {name: values[rows] for name, values in draws.items()}
+        return KernelPredictor.factorise(self.kernel, self.support, self.targets, chosen)
 
 
 @dataclass(frozen=True)
@@ -64,7 +64,7 @@ class SparseFactorisation(Factorisation):
 
     @override
     def predictor(self, draws: Draws, rows: NDArray[np.intp]) -> KernelPredictor:
-        some = {name: values[rows] for name, values in draws.items()}
+        chosen = {name: values[rows] for name, values in draws.items()}
         return KernelPredictor.from_factors(
-            self.kernel, self.support, self.targets, some, self.lower[rows], self.weights[rows]
+            self.kernel, self.support, self.targets, chosen, self.lower[rows], self.weights[rows]
         )

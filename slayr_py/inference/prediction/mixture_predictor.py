@@ -21,10 +21,10 @@ class MixturePredictor(Predictor):
     Parameters
     ----------
     parts : sequence of KernelPredictor
-        All for the same observations.
+        Predictors for the same observations.
     rows : sequence of (s_k,) int
-        Draws of each part that are used, in the order of the result. A part with fewer draws than its weight asks for
-        has each of them several times, with a single factor.
+        Draws of each part that are used, in the order of the result. Rows repeat if a part has fewer draws than its
+        weight requires; the factor of a repeated draw is computed once.
     """
 
     def __init__(self, parts: Sequence[KernelPredictor], rows: Sequence[NDArray[np.intp]]) -> None:
@@ -36,13 +36,13 @@ class MixturePredictor(Predictor):
     def of(
         cls, predictor_of: Sequence[Callable[[NDArray[np.intp]], KernelPredictor]], rows: Sequence[NDArray[np.intp]]
     ) -> Self:
-        """Compute the predictors of the different rows of each part; omit parts without rows."""
+        """Compute the predictors of the distinct rows of each part; omit parts without rows."""
         parts = []
         places = []
-        for predict, wanted in zip(predictor_of, rows, strict=True):
-            if len(wanted):
-                different, place = np.unique(wanted, return_inverse=True)
-                parts.append(predict(different))
+        for predict, part_rows in zip(predictor_of, rows, strict=True):
+            if len(part_rows):
+                distinct, place = np.unique(part_rows, return_inverse=True)
+                parts.append(predict(distinct))
                 places.append(place)
         return cls(parts, places)
 
@@ -53,12 +53,12 @@ class MixturePredictor(Predictor):
 
     @override
     def subset(self, n_chains: int, n_draws: int) -> Self:
-        # In the same proportions. The draws of a part are in the order of its chains, so n_chains is not needed.
+        # The parts keep their proportions. The draws of a part follow its chains, so n_chains is not needed.
         if n_draws >= self.n_draws:
             return self
         shares = np.array([len(rows) / self.n_draws for rows in self.rows])
-        kept = [rows[evenly(len(rows), k)] for rows, k in zip(self.rows, counts(shares, n_draws, 0.5), strict=True)]
-        return self.of([part.at for part in self.parts], kept)
+        chosen = [rows[evenly(len(rows), k)] for rows, k in zip(self.rows, counts(shares, n_draws, 0.5), strict=True)]
+        return self.of([part.at for part in self.parts], chosen)
 
     @override
     def with_pending(self, pending: Encoded) -> Self:
@@ -71,16 +71,16 @@ class MixturePredictor(Predictor):
     @override
     def moments(self, new: Encoded) -> tuple[FloatArray, FloatArray]:
         means, variances = zip(*(part.moments(new) for part in self.parts), strict=True)
-        return self._joined(means), self._joined(variances)
+        return self._join(means), self._join(variances)
 
     @override
     def moments_with_gradient(self, new: Encoded) -> Moments:
         moments = [part.moments_with_gradient(new) for part in self.parts]
-        return Moments(*(self._joined(arrays) for arrays in zip(*moments, strict=True)))
+        return Moments(*(self._join(arrays) for arrays in zip(*moments, strict=True)))
 
     @override
     def latent(self, new: Encoded, y_mean: float, y_sd: float) -> Latent:
         return Latent.concatenated([part.latent(new, y_mean, y_sd) for part in self.parts], self.rows)
 
-    def _joined(self, arrays: Sequence[FloatArray]) -> FloatArray:
+    def _join(self, arrays: Sequence[FloatArray]) -> FloatArray:
         return np.concatenate([array[rows] for array, rows in zip(arrays, self.rows, strict=True)])

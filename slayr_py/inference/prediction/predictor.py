@@ -5,7 +5,7 @@ Symbols, for one draw of s
 K = k(X, X) + diag(noise) = L L' : covariance of the n observations and its Cholesky factor
 w = L \ (y - mu), alpha = L' \ w : so that alpha = K^-1 (y - mu)
 B = k(X, X~) (n, m), V = L \ B : m new points
-mean = mu + V' w, var = k(x~, x~) - diag(V' V) : the notes' two triangular solves (slayR, "Posterior predictions")
+mean = mu + V' w, var = k(x~, x~) - diag(V' V) : two triangular solves, as in the notes (slayR, "Posterior predictions")
 
 The function f has the scale of the transformed targets T(y), which are the standardised targets unless the model has a
 warp (`slayr_py.inference.warp`).
@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
-from copy import copy
+from dataclasses import dataclass, replace
 from typing import NamedTuple, Self
 
 import numpy as np
@@ -52,9 +52,9 @@ class Moments(NamedTuple):
 
 
 class Predictor(ABC):
-    """Predictions of the latent function from s draws, of one kernel or of several.
+    """Predictions of the latent function from s draws of one or more kernels.
 
-    Moments are those of the transformed function, after :meth:`linearised` of the function itself near a value.
+    Moments describe the transformed function. After :meth:`linearised` they describe the function itself near a value.
 
     Attributes
     ----------
@@ -73,9 +73,9 @@ class Predictor(ABC):
     def linearised(self, best: float) -> Self:
         """Return a predictor of the function itself, on the standardised scale, near the value ``best``.
 
-        The inverse of each draw's warp is replaced by its tangent at T(best). Moments of draws with different warps
-        are then comparable. The improvement on ``best`` is exact for small improvements, and too large by the
-        curvature of the warp otherwise.
+        The tangent at T(best) replaces the inverse of each draw's warp, so that moments of draws with different warps
+        are comparable. The improvement on ``best`` is exact for small improvements. The curvature of the warp makes a
+        large improvement too large.
         """
 
     @abstractmethod
@@ -102,31 +102,60 @@ class Predictor(ABC):
         """Return the transformed function at m configurations, for targets standardised with these moments."""
 
     def predict(self, new: Encoded, y_mean: float, y_sd: float) -> Prediction:
-        """Return the prediction in units of the user, for targets standardised with ``y_mean`` and ``y_sd``."""
+        """Return the prediction in the user's units, for targets standardised with ``y_mean`` and ``y_sd``."""
         return Prediction.from_latent(self.latent(new, y_mean, y_sd))
 
 
+class Tangent(NamedTuple):
+    """Tangent of the inverse warp of each draw, ``offset + slope * t``, both (s, 1)."""
+
+    offset: FloatArray
+    slope: FloatArray
+
+
+@dataclass(frozen=True, eq=False)
 class KernelPredictor(Predictor):
     """Cholesky factors of s draws of one kernel, computed once, and predictions from them.
 
-    Parameters
+    Attributes
     ----------
     kernel : Kernel
     train : Encoded
-        The n observed configurations.
-    targets : Targets or (n,) or (s, n) float64
-        Observations; an array has standardised targets, for all draws or for each, without known errors.
+        The n points of the factors: the observed configurations, or the inducing points of a sparse fit.
+    targets : Targets
+        The observations.
     draws : mapping of str to (s, ...) float64
         ``mu``, ``sigma_f``, ``sigma_n``, the kernel's hyperparameters and, if the model has it, ``warp``.
+    factor : (s, n, n) float64
+        L.
+    whitened, weights : (s, n) float64
+        w and alpha.
+    jitter : (s,) float64
+        Relative jitter that was added to K.
+    tangent : Tangent, optional
+        Replaces the inverse of the warp, see :meth:`linearised`.
     """
 
-    def __init__(
-        self, kernel: Kernel, train: Encoded, targets: Targets | FloatArray, draws: Mapping[str, FloatArray]
-    ) -> None:
-        self.kernel = kernel
-        self.train = train
-        self.draws = draws
-        self.targets = targets if isinstance(targets, Targets) else Targets(targets, np.zeros(len(train)))
+    kernel: Kernel
+    train: Encoded
+    targets: Targets
+    draws: Mapping[str, FloatArray]
+    factor: FloatArray
+    whitened: FloatArray
+    weights: FloatArray
+    jitter: FloatArray
+    tangent: Tangent | None = None
+
+    @classmethod
+    def factorise(
+        cls, kernel: Kernel, train: Encoded, targets: Targets | FloatArray, draws: Mapping[str, FloatArray]
+    ) -> Self:
+        """Factorise the covariance of n observed configurations under s draws.
+
+        ``targets`` may be an array (n,) or (s, n) of standardised targets without known errors.
+        """
+        if not isinstance(targets, Targets):
+            targets = Targets(targets, np.zeros(len(train)))
         s = len(draws["mu"])
         n = len(train)
         covariance = np.empty((s, n, n))
@@ -135,15 +164,13 @@ class KernelPredictor(Predictor):
         for i in range(0, s, block):
             rows = slice(i, i + block)
             covariance[rows] = kernel.cross(train, train, {name: values[rows] for name, values in draws.items()})
-        values, noise = self.targets.gaussian(covariance, draws)
+        values, noise = targets.gaussian(covariance, draws)
         diagonal = np.arange(n)
         covariance[:, diagonal, diagonal] += noise
-        self.factor, self.jitter = cholesky(covariance)
-        self._offset = np.zeros((s, 1))
-        self._slope = np.ones((s, 1))
+        factor, jitter = cholesky(covariance)
         residual = values - draws["mu"][:, None]
-        self.whitened = np.stack([solve_lower(f, r[None])[0] for f, r in zip(self.factor, residual, strict=True)])
-        self._solve_weights()
+        whitened = np.stack([solve_lower(f, r[None])[0] for f, r in zip(factor, residual, strict=True)])
+        return cls(kernel, train, targets, draws, factor, whitened, _solve_weights(factor, whitened), jitter)
 
     @classmethod
     def from_factors(
@@ -154,40 +181,23 @@ class KernelPredictor(Predictor):
         draws: Mapping[str, FloatArray],
         factor: FloatArray,
         weights: FloatArray,
-    ) -> KernelPredictor:
+    ) -> Self:
         """Return a predictor from factors (s, n, n) and weights (s, n) of the covariances in the mean."""
-        predictor = cls.__new__(cls)
-        predictor.kernel = kernel
-        predictor.train = train
-        predictor.draws = draws
-        predictor.targets = targets
-        predictor.factor = factor
-        predictor.jitter = np.zeros(len(factor))
-        predictor.weights = weights
-        predictor.whitened = np.einsum("snm,sn->sm", factor, weights)
-        predictor._offset = np.zeros((len(factor), 1))
-        predictor._slope = np.ones((len(factor), 1))
-        return predictor
+        whitened = np.einsum("snm,sn->sm", factor, weights)
+        return cls(kernel, train, targets, draws, factor, whitened, weights, np.zeros(len(factor)))
 
     @property
     @override
     def n_draws(self) -> int:
         return len(self.factor)
 
-    def _solve_weights(self) -> None:
-        """Compute the weights alpha of the covariances in the mean."""
-        pairs = zip(self.factor, self.whitened, strict=True)
-        self.weights = np.stack([solve_upper(f, w[None])[0] for f, w in pairs])
-
     @override
     def linearised(self, best: float) -> Self:
         if "warp" not in self.draws:
             return self
         a = self.draws["warp"][:, None]
-        tangent = copy(self)
-        tangent._slope = np.exp(-log_slope(np.array(best), a))
-        tangent._offset = best - tangent._slope * warped(np.array(best), a)
-        return tangent
+        slope = np.exp(-log_slope(np.array(best), a))
+        return replace(self, tangent=Tangent(best - slope * warped(np.array(best), a), slope))
 
     @override
     def subset(self, n_chains: int, n_draws: int) -> Self:
@@ -197,20 +207,20 @@ class KernelPredictor(Predictor):
 
     def at(self, rows: NDArray[np.intp]) -> Self:
         """Return the predictor of some of these draws."""
-        some = copy(self)
-        some.draws = {name: values[rows] for name, values in self.draws.items()}
-        some._offset = self._offset[rows]
-        some._slope = self._slope[rows]
-        some.factor = self.factor[rows]
-        some.jitter = self.jitter[rows]
-        some.whitened = self.whitened[rows]
-        some.weights = self.weights[rows]
-        return some
+        return replace(
+            self,
+            draws={name: values[rows] for name, values in self.draws.items()},
+            factor=self.factor[rows],
+            whitened=self.whitened[rows],
+            weights=self.weights[rows],
+            jitter=self.jitter[rows],
+            tangent=None if self.tangent is None else Tangent(self.tangent.offset[rows], self.tangent.slope[rows]),
+        )
 
     @override
     def moments(self, new: Encoded) -> tuple[FloatArray, FloatArray]:
         cross = self.kernel.cross(new, self.train, self.draws)
-        return self._tangent(*self._moments(new, cross, self._solve(cross)))
+        return self._linearise(*self._moments(new, cross, self._solve(cross)))
 
     @override
     def latent(self, new: Encoded, y_mean: float, y_sd: float) -> Latent:
@@ -234,19 +244,19 @@ class KernelPredictor(Predictor):
     def moments_with_gradient(self, new: Encoded) -> Moments:
         cross, slope = self.kernel.cross_gradient(new, self.train, self.draws)
         solved = self._solve(cross)
-        mean, variance = self._tangent(*self._moments(new, cross, solved))
+        mean, variance = self._linearise(*self._moments(new, cross, solved))
         precision_cross = [solve_upper(f, v) for f, v in zip(self.factor, solved, strict=True)]
         both = np.stack([np.broadcast_to(self.weights[:, None], cross.shape), precision_cross], axis=2) @ slope
         mean_gradient = both[:, :, 0]
         variance_gradient = self.kernel.diagonal_gradient(new, self.draws) - 2 * both[:, :, 1]
-        if "warp" in self.draws:
-            mean_gradient *= self._slope[..., None]
-            variance_gradient *= np.square(self._slope)[..., None]
+        if self.tangent is not None:
+            mean_gradient *= self.tangent.slope[..., None]
+            variance_gradient *= np.square(self.tangent.slope)[..., None]
         return Moments(mean, variance, mean_gradient, variance_gradient)
 
     @override
     def with_pending(self, pending: Encoded) -> Self:
-        # Only the last q rows of each factor are computed, [L 0; V' chol(K_qq + noise - V' V)] with V = L \ B.
+        # The first n rows of each factor do not change: [L 0; V' chol(K_qq + noise - V' V)] with V = L \ B.
         if not len(pending):
             return self
         n = len(self.train)
@@ -259,14 +269,16 @@ class KernelPredictor(Predictor):
         factor[:, :n, :n] = self.factor
         factor[:, n:, :n] = solved
         factor[:, n:, n:], jitter = cholesky(rest)
-        extended = copy(self)
-        extended.train = self.train.concatenate(pending)
-        extended.factor = factor
-        extended.jitter = np.maximum(self.jitter, jitter)
-        # The assumed values are the mean given the observations, so that their whitened residuals are 0.
-        extended.whitened = np.hstack([self.whitened, np.zeros((len(solved), q))])
-        extended._solve_weights()
-        return extended
+        # The assumed values equal the mean given the observations, so that their whitened residuals are 0.
+        whitened = np.hstack([self.whitened, np.zeros((len(solved), q))])
+        return replace(
+            self,
+            train=self.train.concatenate(pending),
+            factor=factor,
+            whitened=whitened,
+            weights=_solve_weights(factor, whitened),
+            jitter=np.maximum(self.jitter, jitter),
+        )
 
     def _solve(self, cross: FloatArray) -> FloatArray:
         r"""Return V' = (L \ B)', (s, m, n)."""
@@ -277,8 +289,13 @@ class KernelPredictor(Predictor):
         variance = self.kernel.diagonal(new, self.draws) - np.einsum("smn,smn->sm", solved, solved)
         return mean, np.maximum(variance, 0.0)
 
-    def _tangent(self, mean: FloatArray, variance: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Return moments of the transformed function as moments of its linearisation."""
-        if "warp" not in self.draws:
+    def _linearise(self, mean: FloatArray, variance: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Return moments of the linearised function from moments of the transformed function."""
+        if self.tangent is None:
             return mean, variance
-        return self._offset + self._slope * mean, np.square(self._slope) * variance
+        return self.tangent.offset + self.tangent.slope * mean, np.square(self.tangent.slope) * variance
+
+
+def _solve_weights(factor: FloatArray, whitened: FloatArray) -> FloatArray:
+    """Return the weights alpha (s, n) of the covariances in the mean."""
+    return np.stack([solve_upper(f, w[None])[0] for f, w in zip(factor, whitened, strict=True)])

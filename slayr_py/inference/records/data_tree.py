@@ -43,16 +43,16 @@ def posterior_groups(
 def log_prior(model: Model, posterior: xr.Dataset) -> xr.Dataset:
     """Return the log prior density of each hyperparameter for every draw, in its own unit.
 
-    The density of a vector with independent entries is that of each entry. The density of ``sigma_f`` is the one given
-    the kernel's hyperparameters, since its prior is one of the function's standard deviation. The sum of all is the
-    joint density.
+    A vector with independent entries has a density for each entry. The density of ``sigma_f`` is conditional on the
+    kernel's hyperparameters, since its prior describes the function's standard deviation. The sum of all densities is
+    the joint density.
     """
     reference = model.kernel.reference_variance(model.encoder, flat_draws(model, posterior))
-    of_function = np.sqrt(reference).reshape(posterior.sizes["chain"], posterior.sizes["draw"])
+    function_sd = np.sqrt(reference).reshape(posterior.sizes["chain"], posterior.sizes["draw"])
     arrays = {}
     for name, prior in model.priors.items():
-        if name in posterior:  # vectors of length 0 are not
-            factor = of_function if name == SIGNAL.name else np.ones(())
+        if name in posterior:  # vectors of length 0 are omitted
+            factor = function_sd if name == SIGNAL.name else np.ones(())
             density = prior.log_density(posterior[name].to_numpy() * factor) + np.log(factor)
             arrays[name] = (posterior[name].dims[: density.ndim], density)
     return xr.Dataset(arrays, posterior.coords)

@@ -1,4 +1,4 @@
-"""Environment of a run, which determines its bits besides data and arguments: program, toolchain, machine, packages."""
+"""Environment of a run: program, toolchain, machine and packages, which affect the bits of its results."""
 
 from __future__ import annotations
 
@@ -66,12 +66,12 @@ def _leaves(values: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, 
 
 def _change(was: Any, now: Any) -> str:
     if isinstance(was, list) and isinstance(now, list):
-        # Of two dozen processor features, list only those that differ.
+        # Only the entries that differ: a processor has two dozen features.
         was, now = [value for value in was if value not in now], [value for value in now if value not in was]
-    return f"was {_said(was)}, is {_said(now)}"
+    return f"was {_spell(was)}, is {_spell(now)}"
 
 
-def _said(value: Any) -> str:
+def _spell(value: Any) -> str:
     if isinstance(value, list):
         return ", ".join(map(str, value)) or "without"
     return "absent" if value is None else str(value)
@@ -112,6 +112,6 @@ def _packages() -> dict[str, str]:
     for name in _PACKAGES:
         try:
             versions[name] = version(name)
-        except PackageNotFoundError:  # optional, or part of another version of ArviZ
+        except PackageNotFoundError:  # an optional package, or a part of another version of ArviZ
             continue
     return versions

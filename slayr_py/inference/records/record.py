@@ -1,4 +1,4 @@
-"""Run record: a small readable JSON that describes a fit and is enough to run it again."""
+"""Run record: readable JSON that describes a fit and suffices to repeat it."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def make_record(
 ) -> dict[str, Any]:
     """Describe a run, its start and the attempts before it; JSON-able.
 
-    ``maximize`` tells that the targets in ``data`` are the negated values.
+    With ``maximize`` the targets in ``data`` are the negated values.
     """
     return {
         "format": FORMAT,
@@ -54,7 +54,7 @@ def make_record(
         "data_sha256": array_digest(data),
         "maximize": maximize,
         "arguments": run.arguments,
-        "calls": _shortened(run.calls),
+        "calls": _shorten(run.calls),
         "inits": _WARM if start else _AT_PERIODS if any(call.get("init") == BEST_MODE for call in run.calls) else _COLD,
         "start": start.asdict() if start else None,
         "abandoned": list(abandoned),
@@ -77,7 +77,7 @@ def check_format(record: Mapping[str, Any]) -> None:
     if record.get("format") != FORMAT:
         raise StorageError(
             f"its format is {record.get('format')!r:.80}, and this version of slayr_py reads {FORMAT}; use the version "
-            f"that made it ({record.get('slayr_py')!r:.80}), or repeat the fit"
+            f"that wrote it ({record.get('slayr_py')!r:.80}), or repeat the fit"
         )
 
 
@@ -102,12 +102,12 @@ def array_digest(arrays: Mapping[str, Any]) -> str:
 def as_text(record: Mapping[str, Any]) -> str:
     """Return a record as readable JSON: one entry per line, and each list of numbers or strings on one line."""
     text = json.dumps(record, indent=2) + "\n"
-    # Strings in JSON have no line breaks, so that these brackets always belong to lists.
-    return re.sub(r"\[\n\s*([^][{}]*?)\n\s*\]", lambda found: "[" + re.sub(r"\n\s*", " ", found[1]) + "]", text)
+    # Strings in JSON have no line breaks, so these brackets always belong to lists.
+    return re.sub(r"\[\n\s*([^][{}]*?)\n\s*\]", lambda match: "[" + re.sub(r"\n\s*", " ", match[1]) + "]", text)
 
 
-def _shortened(calls: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """Return the calls of CmdStan; from the second call of a method on, only what differs from the call before."""
+def _shorten(calls: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """Return the calls of CmdStan; a repeated method has only the entries that differ from the call before."""
     short = []
     for before, call in zip([{}, *calls], calls, strict=False):
         same = before.get("method") == call["method"]

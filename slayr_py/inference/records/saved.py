@@ -45,21 +45,21 @@ def save(folder: Path, record: str, data: Mapping[str, Any], tree: xr.DataTree, 
     try:
         folder.mkdir(parents=True, exist_ok=True)
         # Write to a temporary folder, then move: if the disk is full, an older posterior stays intact.
-        with private_folder(".slayr-save-", folder) as beside:
-            (beside / "data.json").write_text(json.dumps(plain) + "\n", encoding="utf-8")
-            (beside / "record.json").write_text(record, encoding="utf-8")
+        with private_folder(".slayr-save-", folder) as temporary:
+            (temporary / "data.json").write_text(json.dumps(plain) + "\n", encoding="utf-8")
+            (temporary / "record.json").write_text(record, encoding="utf-8")
             if form == "netcdf":
-                tree.to_netcdf(beside / _TREES[form])
+                tree.to_netcdf(temporary / _TREES[form])
             else:
-                tree.to_zarr(beside / _TREES[form], zarr_format=_ZARR_FORMAT)
+                tree.to_zarr(temporary / _TREES[form], zarr_format=_ZARR_FORMAT)
             # os.replace does not replace a folder that has files; the temporary folder is removed with its content.
             if (folder / _TREES[form]).is_dir():
-                os.replace(folder / _TREES[form], beside / "older")
+                os.replace(folder / _TREES[form], temporary / "older")
             for name in ("data.json", _TREES[form], "record.json"):
-                os.replace(beside / name, folder / name)
+                os.replace(temporary / name, folder / name)
             for other in _trees(folder):
                 if other.name != _TREES[form]:
-                    os.replace(other, beside / other.name)
+                    os.replace(other, temporary / other.name)
     except (OSError, RuntimeError) as error:  # the NetCDF library reports a full disk as a RuntimeError
         raise StorageError(
             f"cannot save the posterior to {folder}: {error}; make room there, or choose another folder"
@@ -74,7 +74,7 @@ def load(folder: Path) -> tuple[dict[str, Any], dict[str, Any], xr.DataTree]:
     StorageError
         If the tree is in Zarr format and zarr is not installed.
     ValueError
-        If there is no tree or more than one, or if it has anything but numbers and strings.
+        If there is no tree or more than one, or if the tree has content other than numbers and strings.
     OSError, RuntimeError
         If a file cannot be read.
     """
@@ -83,7 +83,7 @@ def load(folder: Path) -> tuple[dict[str, Any], dict[str, Any], xr.DataTree]:
     trees = _trees(folder)
     if len(trees) != 1:
         present = " and ".join(path.name for path in trees) or f"neither {' nor '.join(_TREES.values())}"
-        raise ValueError(f"it has {present}; exactly one of them is needed")
+        raise ValueError(f"it has {present}; a saved posterior has exactly one of them")
     return record, data, _read(trees[0])
 
 
@@ -93,7 +93,7 @@ def check(model: Model, tree: xr.DataTree) -> None:
     constant = tree["constant_data"].to_dataset()
     for h in model.hyperparameters:
         if h.shape != (0,) and (h.name not in stored or stored[h.name].shape[2:] != h.shape):
-            raise ValueError(f"its draws of {h.name!r} are missing, or not of shape (chain, draw, *{h.shape})")
+            raise ValueError(f"its draws of {h.name!r} are missing or do not have the shape (chain, draw, *{h.shape})")
     n = len(tree["observed_data"]["y"])
     dimensions = len(model.encoder.dimensions)
     if constant["values"].shape != (n, dimensions) or constant["active"].shape != (n, dimensions):
@@ -129,15 +129,15 @@ def _check_zarr(path: Path) -> None:
         if entry.name == "zarr.json":
             raise ValueError("it is in version 3 of the Zarr format; only version 2 is supported")
         if entry.name == ".zarray":
-            about = json.loads(entry.read_text(encoding="utf-8"))
-            kind = about["dtype"]
-            compressor = about["compressor"]
+            array = json.loads(entry.read_text(encoding="utf-8"))
+            kind = array["dtype"]
+            compressor = array["compressor"]
             if not isinstance(kind, str) or not _PLAIN.fullmatch(kind):
                 raise ValueError(f"its array {entry.parent.name!r} has type {kind!r}, neither numbers nor strings")
-            if about["filters"] is not None or (compressor is not None and compressor["id"] not in _COMPRESSORS):
+            if array["filters"] is not None or (compressor is not None and compressor["id"] not in _COMPRESSORS):
                 raise ValueError(f"its array {entry.parent.name!r} has an unsupported filter or compressor")
 
 
 def _require_zarr() -> None:
     if find_spec("zarr") is None:
-        raise StorageError("the format 'zarr' needs the package zarr: pip install 'slayr-py[zarr]'")
+        raise StorageError("the format 'zarr' needs the package zarr; install it with pip install 'slayr-py[zarr]'")

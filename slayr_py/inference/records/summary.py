@@ -24,16 +24,16 @@ _DIGITS = 10
 _FALSE_ALARM = 0.001  # probability that two correct runs disagree
 _MODES_APART = 0.01
 """Largest relative difference between two modes that count as equal. The optimiser stops where the log density hardly
-increases: in a flat direction rounding alone moved that point by up to 0.0023 (accelerated against readable likelihood,
-20 modes of 4 problems). In a fifth problem, observed without noise, it stops at random points of a ridge, which count
-as different.
+increases. In a flat direction, rounding moved that point by up to 0.0023 (accelerated against readable likelihood, 20
+modes of 4 problems). In a fifth problem, observed without noise, the optimiser stops at random points of a ridge; these
+modes count as different.
 """
 
 
 def summarise(model: Model, run: Run) -> dict[str, dict[str, float | None]]:
     """Return mean and standard deviation of each entry with their errors and effective sample sizes, named as in ArviZ.
 
-    The effective sample size of an approximation is its effective number of different draws. A mode has only a mean.
+    The effective sample size of an approximation is its effective number of distinct draws. A mode has only a mean.
     Values that cannot be computed are None.
     """
     return {
@@ -49,7 +49,7 @@ def entries(model: Model) -> dict[str, tuple[str, int]]:
 def _moments(draws: FloatArray, importance_ess: float) -> dict[str, float | None]:
     mean = float(np.mean(draws))
     numbers = {"mean": mean, "sd": float(np.std(draws, ddof=1)) if draws.size > 1 else float("nan")}
-    # The error of the mean of squares is 2 sd times that of its root.
+    # The error of the mean of squares is 2 sd times the error of its root.
     for name, values, slope in (("mean", draws, 1.0), ("sd", np.square(draws - mean), 2 * numbers["sd"])):
         deviation = float(np.std(values))
         sampled = np.isfinite(importance_ess)
@@ -90,11 +90,11 @@ def compare(was: Mapping[str, Any], now: Mapping[str, Any]) -> Agreement:
     Notes
     -----
     Two correct runs differ by chance. A difference divided by its joint error would be standard normal if the errors
-    were known. They are estimated from few effective draws with skewed distributions, so that Student's t fits better.
+    were known. The errors are estimated from few effective draws with skewed distributions, so Student's t fits better.
     The probability that any of K differences lies beyond the quantile of 1 - 0.001 / (2 K) on either side is at most
-    0.001, however the differences depend on each other (Bonferroni). The degrees of freedom are a quarter of the
-    smallest effective sample size: of 9,360 pairs of runs that differed only in the seed (40 runs of 4 models, 100 to
-    1,200 draws), 8 disagreed; with the whole effective sample size 48 disagreed, with normal quantiles 98.
+    0.001 for any dependence between the differences (Bonferroni). The degrees of freedom are a quarter of the smallest
+    effective sample size. With them, 8 of 9,360 pairs of runs that differed only in the seed disagreed (40 runs of 4
+    models, 100 to 1,200 draws); 48 disagreed with the whole effective sample size, and 98 with normal quantiles.
 
     Raises
     ------
@@ -102,18 +102,18 @@ def compare(was: Mapping[str, Any], now: Mapping[str, Any]) -> Agreement:
         If an entry is missing or not a number.
     """
     if all(entry["sd"] is None for entry in now.values()):
-        apart = {f"mean of {name}": _relative(was[name]["mean"], now[name]["mean"]) for name in now}
+        differences = {f"mean of {name}": _relative(was[name]["mean"], now[name]["mean"]) for name in now}
         limit = _MODES_APART
     else:
-        apart = {
+        differences = {
             f"{moment} of {name}": _standardised(was[name], now[name], moment)
             for name in now
             for moment in ("mean", "sd")
         }
         sizes = [entry["ess_mean"] for entry in (*was.values(), *now.values()) if entry["ess_mean"] is not None]
-        limit = float(student_t.isf(_FALSE_ALARM / (2 * len(apart)), max(1.0, min(sizes, default=1.0) / 4)))
-    of = max(apart, key=lambda name: apart[name])
-    return Agreement(apart[of], of, limit)
+        limit = float(student_t.isf(_FALSE_ALARM / (2 * len(differences)), max(1.0, min(sizes, default=1.0) / 4)))
+    of = max(differences, key=lambda name: differences[name])
+    return Agreement(differences[of], of, limit)
 
 
 def _relative(was: float, now: float) -> float:
@@ -122,8 +122,8 @@ def _relative(was: float, now: float) -> float:
 
 def _standardised(was: Mapping[str, Any], now: Mapping[str, Any], moment: str) -> float:
     """Return the difference divided by its joint error; infinite if there is a difference but no error estimate."""
-    apart = abs(float(was[moment]) - float(now[moment]))
+    difference = abs(float(was[moment]) - float(now[moment]))
     error = float(np.hypot(was[f"mcse_{moment}"] or 0.0, now[f"mcse_{moment}"] or 0.0))
-    if apart == 0:
+    if difference == 0:
         return 0.0
-    return apart / error if error > 0 and np.isfinite(apart) else float("inf")
+    return difference / error if error > 0 and np.isfinite(difference) else float("inf")

@@ -20,9 +20,9 @@ from slayr_py.inference.sampling.options import FitOptions
 from slayr_py.inference.sampling.output import Run, call, columns_of, shapes_of, variables_of
 from slayr_py.inference.sampling.population import improve
 
-MODE_STARTS = 4  # the posterior of length-scales can have several modes: the best of a few starts is used
+MODE_STARTS = 4  # several starts, since the posterior of length-scales can have several modes
 _PATHS = 4
-_ELBO_DRAWS = 10  # draws to find the best approximation on a path: Stan's default of 25 costs more than the paths
+_ELBO_DRAWS = 10  # draws per approximation on a path; with Stan's default of 25 they cost more than the paths
 _MODE = {"mode_starts": MODE_STARTS}
 
 
@@ -56,7 +56,7 @@ class Laplace(FitMethod):
             **_in_folder(job.common, "laplace"), mode=mode, draws=job.total_draws, jacobian=True
         )
         calls.append(call(fit, mode="the best mode"))
-        return _reweighted(job, fit, ("log_p__", "log_q__"), _MODE, calls)
+        return _resample(job, fit, ("log_p__", "log_q__"), _MODE, calls)
 
 
 class Pathfinder(FitMethod):
@@ -79,10 +79,10 @@ class Pathfinder(FitMethod):
             calculate_lp=True,
         )
         settings = {"paths": _PATHS, "elbo_draws": _ELBO_DRAWS}
-        return _reweighted(job, fit, ("lp__", "lp_approx__"), settings, [call(fit)])
+        return _resample(job, fit, ("lp__", "lp_approx__"), settings, [call(fit)])
 
 
-def _reweighted(
+def _resample(
     job: Job,
     fit: cmdstanpy.CmdStanLaplace | cmdstanpy.CmdStanPathfinder,
     ratio: tuple[str, str],

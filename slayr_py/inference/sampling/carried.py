@@ -18,7 +18,7 @@ from slayr_py.inference.sampling.warm_start import WarmStart
 from slayr_py.space import FloatArray
 
 CARRIED_PARAMETERS = 15
-"""Most parameters of a program for which a posterior is carried: in more dimensions importance sampling fails."""
+"""Largest number of parameters for which a posterior is carried. Importance sampling fails in more dimensions."""
 
 
 class Carried(FitMethod):
@@ -41,7 +41,7 @@ class Carried(FitMethod):
     @override
     def sample(self, job: Job) -> Run:
         if job.start is None:
-            raise ValueError("there is no earlier posterior to start from")
+            raise ValueError("method 'carried' needs the draws of an earlier fit; pass start=posterior.warm_start()")
         start = job.start
         density = Density(job, {name: values.shape[1:] for name, values in start.points.items()})
         good = importance_limits(CARRIED_CHECKS, job.total_draws)
@@ -53,6 +53,6 @@ class Carried(FitMethod):
 
 
 def can_carry(start: WarmStart) -> bool:
-    """Return whether a start has enough draws for the number of parameters, and these are not too many."""
+    """Return whether the parameters are few enough to carry a posterior, and fewer than the draws of the start."""
     s, p = start.draws.shape
     return bool(p <= CARRIED_PARAMETERS and s > p)

@@ -1,7 +1,7 @@
 """Import CmdStanPy so that later processes can remove its temporary folder if this process is killed.
 
-CmdStanPy creates that folder on import and removes it at interpreter exit, which a killed process does not reach. Here
-it is created inside a folder with the name of a run folder, which `run_folder` of a later process removes.
+CmdStanPy creates that folder on import and removes it at interpreter exit, which a killed process does not reach. This
+module creates it inside a folder with the name of a run folder, which `run_folder` of a later process removes.
 """
 
 from __future__ import annotations

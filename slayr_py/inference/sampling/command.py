@@ -1,4 +1,4 @@
-"""Run a program's generated quantities, which CmdStanPy offers only for the output of its own runs."""
+"""Run a program's generated quantities for any draws; CmdStanPy accepts only the output of its own runs."""
 
 from __future__ import annotations
 

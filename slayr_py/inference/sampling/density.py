@@ -48,7 +48,7 @@ class Density:
         return np.where(np.isnan(values), -np.inf, values)
 
     def run(self, population: Population, settings: dict[str, Any], calls: list[dict[str, Any]]) -> Run:
-        """Return the run of points that were resampled from those of the last call."""
+        """Return the run of points that were resampled from the points of the last call."""
         generated = self._generated.iloc[population.rows].drop(columns="log_density.1")
         if self._pointwise:
             generated = self._generate(population.draws, self._data)

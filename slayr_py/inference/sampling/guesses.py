@@ -1,7 +1,7 @@
 """Initial values of periods from the periodogram of the observations.
 
-The posterior of a period has a mode near many multiples and fractions of the true one. From random initial values, an
-optimiser or a chain ends in the nearest of them: on 521 months of carbon dioxide, four random starts of
+The posterior of a period has modes near many multiples and fractions of the true period. An optimiser or a chain with
+random initial values ends in the nearest mode. On 521 months of carbon dioxide, four random starts of
 LIN * PER * PER + RQ * PER end 49 units of log density below the mode at one year.
 """
 
@@ -16,10 +16,10 @@ from slayr_py.kernels import highest_peaks
 from slayr_py.space import FloatArray
 
 Guess = dict[str, list[float]]
-"""Initial values of some of a program's coordinates, by name; the others are random."""
+"""Initial values of some coordinates of a program, by name; the other coordinates are random."""
 
 BEST_MODE = "the best mode"
-"""Origin of initial values in the record of a call: the mode with the largest density of those found from guesses."""
+"""Origin of initial values in the record of a call: the mode with the largest density over all guesses."""
 
 
 def period_guesses(data: Mapping[str, Any], count: int) -> list[Guess]:

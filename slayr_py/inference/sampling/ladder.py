@@ -1,4 +1,4 @@
-"""The order of attempts at a fit, and the loop that makes them until the diagnostics pass."""
+"""Order of the attempts at a fit, and the loop that repeats a fit until its diagnostics pass."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class Attempt:
     options : FitOptions
     seed : int
     start : WarmStart, optional
-        What the attempt takes over from an earlier fit.
+        Draws, states and metric of an earlier fit.
     """
 
     options: FitOptions
@@ -36,7 +36,7 @@ class Attempt:
 
     @classmethod
     def recorded(cls, record: Mapping[str, Any]) -> Attempt:
-        """Return the attempt that made the fit of a run record."""
+        """Return the attempt that a run record describes."""
         arguments = record["arguments"]
         start = None if record["start"] is None else WarmStart.fromdict(record["start"])
         return cls(FitOptions.recorded(arguments), arguments["seed"], start)
@@ -86,7 +86,7 @@ class Fitted(Protocol):
         """Return the diagnostics."""
 
     def warm_start(self) -> WarmStart:
-        """Return what a later fit can take over."""
+        """Return a start for a later fit."""
 
 
 _Fitted = TypeVar("_Fitted", bound=Fitted)
@@ -116,7 +116,7 @@ class Outcome(Generic[_Fitted]):
 
     @classmethod
     def of(cls, attempt: Attempt, fit: Callable[[Attempt], _Fitted]) -> Outcome[_Fitted]:
-        """Make an attempt; ``fit`` raises `InferenceError` if Stan fails."""
+        """Run an attempt and return its outcome; ``fit`` raises `InferenceError` if Stan fails."""
         started = time.perf_counter()
         try:
             fitted = fit(attempt)
@@ -132,7 +132,7 @@ class Outcome(Generic[_Fitted]):
         return not self.why
 
     def entry(self, then: str) -> AbandonedAttempt:
-        """Return the entry of ``record["abandoned"]``; ``then`` says what followed."""
+        """Return the entry of ``record["abandoned"]``; ``then`` describes the next attempt."""
         return {
             "method": self.attempt.options.method,
             "start": self.attempt.kind,
@@ -145,12 +145,12 @@ class Outcome(Generic[_Fitted]):
 def fit_until_ok(
     fit: Callable[[Attempt], _Fitted], options: FitOptions, start: WarmStart | None, seed: int
 ) -> tuple[_Fitted, list[AbandonedAttempt]]:
-    """Make the attempts of the ladder until the diagnostics of one pass.
+    """Run the attempts of the ladder until the diagnostics of an attempt pass.
 
     Parameters
     ----------
     fit : callable
-        Makes one attempt; raises `InferenceError` if Stan fails.
+        Runs an attempt; raises `InferenceError` if Stan fails.
     options : FitOptions
     start : WarmStart, optional
     seed : int
@@ -159,7 +159,7 @@ def fit_until_ok(
     Returns
     -------
     fitted
-        Result of the last attempt that NUTS finished, even if its diagnostics fail, unless those of another pass.
+        Result of the first attempt whose diagnostics pass; if none passes, of the last attempt that NUTS finished.
     abandoned : list of AbandonedAttempt
         The other attempts.
 
@@ -171,20 +171,20 @@ def fit_until_ok(
     outcomes = _climb(ladder(options, start, seed), fit)
     last = outcomes[-1]
     by_chains = [outcome for outcome in outcomes if outcome.attempt.method.has_chains and outcome.fitted is not None]
-    kept = last if last.ok or not by_chains else by_chains[-1]
-    if kept.fitted is None:
-        assert kept.error is not None
-        raise kept.error
+    accepted = last if last.ok or not by_chains else by_chains[-1]
+    if accepted.fitted is None:
+        assert accepted.error is not None
+        raise accepted.error
     abandoned = [outcome.entry(later.attempt.after(outcome.attempt)) for outcome, later in pairwise(outcomes)]
-    if kept is not last:
+    if accepted is not last:
         abandoned.append(last.entry("back to the fit by NUTS"))
-    return kept.fitted, abandoned
+    return accepted.fitted, abandoned
 
 
 def _climb(
     attempts: Generator[Attempt, Outcome[_Fitted], None], fit: Callable[[Attempt], _Fitted]
 ) -> list[Outcome[_Fitted]]:
-    """Make attempts and send back their outcomes until there is none left."""
+    """Run the attempts of a generator and send back their outcomes until it ends."""
     outcomes: list[Outcome[_Fitted]] = []
     attempt = next(attempts)
     while True:
@@ -196,15 +196,15 @@ def _climb(
 
 
 def ladder(options: FitOptions, start: WarmStart | None, seed: int) -> Generator[Attempt, Outcome[_Fitted], None]:
-    """Yield the attempts in order; each yield returns the outcome. The first with good diagnostics is the last.
+    """Yield the attempts in order until the diagnostics pass; each yield returns the outcome of its attempt.
 
     The planned attempts come first, then up to ``options.retries`` retries of NUTS. With method "carried", importance
-    sampling from the draws of all chains follows each NUTS attempt whose diagnostics fail: it weights the modes between
+    sampling from the draws of all chains follows each NUTS attempt whose diagnostics fail. It weights the modes between
     which the chains do not move. No retry follows a NUTS attempt in which Stan failed.
     """
     carries = METHODS[options.method].carries
     retries = iter(range(1, options.retries + 1))
-    steps = planned(options, start, seed)
+    steps = plan_attempts(options, start, seed)
     by_chains: tuple[Attempt, tuple[str, ...]] | None = None
     while steps:
         outcome = yield steps.pop(0)
@@ -220,7 +220,7 @@ def ladder(options: FitOptions, start: WarmStart | None, seed: int) -> Generator
             steps.append(next_retry(*by_chains, seed, retry))
 
 
-def planned(options: FitOptions, start: WarmStart | None, seed: int) -> list[Attempt]:
+def plan_attempts(options: FitOptions, start: WarmStart | None, seed: int) -> list[Attempt]:
     """Return the attempts before any retry: the method itself if it can run, a warm start if given, a cold start.
 
     A point estimate is the only attempt, since no diagnostics can reject it.

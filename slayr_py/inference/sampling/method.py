@@ -37,7 +37,7 @@ class Job:
         Data of the program.
     options : FitOptions
     seed : int
-        Seed of the fit; that of the CmdStan calls is in ``common``.
+        Seed of the fit; ``common`` has the seed of the CmdStan calls.
     start : WarmStart, optional
     """
 
@@ -55,7 +55,7 @@ class Job:
 
 
 class FitMethod(ABC):
-    """A way to compute a posterior. Its instances have no state.
+    """Method that computes a posterior. Its instances have no state.
 
     Attributes
     ----------
@@ -66,9 +66,9 @@ class FitMethod(ABC):
     has_chains : bool
         Whether its draws are Markov chains, which can be extended.
     carries : bool
-        Whether it needs draws near the posterior, of an earlier fit or of chains that fail their checks.
+        Whether it needs draws near the posterior, from an earlier fit or from chains that fail their checks.
     point_estimate : bool
-        Whether it returns the mode as a single draw; nothing can fail its checks then.
+        Whether it returns the mode as a single draw, which no check can reject.
     """
 
     name: ClassVar[str]
@@ -111,7 +111,7 @@ class FitMethod(ABC):
     def warm_start(
         self, draws: Mapping[str, FloatArray], record: Mapping[str, Any], statistics: xr.DataTree
     ) -> WarmStart:
-        """Return what a later fit can take over.
+        """Return a start for a later fit.
 
         Parameters
         ----------

@@ -1,4 +1,4 @@
-"""NUTS in rounds: the first from a cold or warm start, further ones until the effective sample size is reached."""
+"""NUTS in rounds: from a cold or warm start, until the effective sample size is reached."""
 
 from __future__ import annotations
 
@@ -34,12 +34,11 @@ from slayr_py.space import FloatArray
 SHORT_WARMUP = 20
 """Warm-up iterations after a warm start, in which the chains move away from their initial states.
 
-Nothing is adapted in them: so few iterations give worse estimates of step size and metric than all draws of the fit
-that the start comes from.
+These iterations adapt neither step size nor metric: they give worse estimates than all draws of the earlier fit.
 """
 
 MOST = 16
-"""Largest ratio of the draws of all rounds to those of the first round."""
+"""Largest number of draws of all rounds, relative to the first round."""
 
 _MARGIN = 1.1  # factor on the draws still needed, because the ESS that predicts them is an estimate
 _GUESS_ITERATIONS = 100  # of the optimiser that finds the periods at which chains start
@@ -80,7 +79,7 @@ class Nuts(FitMethod):
         Each further round continues from the last draws with the same step sizes and metrics, so that all rounds are
         one run. ``Run.arguments`` has the chain numbers and the draws per chain of each round.
 
-        If the program has periods, all chains of a cold start begin at those of the best mode.
+        If the program has periods, all chains of a cold start begin at the periods of the best mode.
         """
         options = job.options
         start = job.start
@@ -129,7 +128,7 @@ class Nuts(FitMethod):
 
 
 def _sample(job: Job, part: int, draws: int, settings: Mapping[str, Any]) -> cmdstanpy.CmdStanMCMC:
-    """Run the chains of one round, with a seed and a folder of its own."""
+    """Run the chains of a round, with a separate seed and folder."""
     common: CommonArguments = {
         **job.common,
         "seed": stan_seed(job.seed, part),
@@ -147,7 +146,7 @@ def _sample(job: Job, part: int, draws: int, settings: Mapping[str, Any]) -> cmd
 
 
 def _first_round(job: Job) -> tuple[dict[str, Any], dict[str, str], list[dict[str, Any]]]:
-    """Return the settings of the first round, where the record has their content, and calls made to find them."""
+    """Return the settings of the first round, their places in the record, and the calls that computed them."""
     if start := job.start:
         settings = {
             "inits": [start.point(chain) for chain in range(start.chains)],
@@ -199,19 +198,19 @@ def _adaptation(fit: cmdstanpy.CmdStanMCMC, start: WarmStart | None) -> list[Ada
     ]
 
 
-def _missing_draws(run: Run, worst: Mapping[str, float], wanted: int, most: int) -> int:
+def _missing_draws(run: Run, worst: Mapping[str, float], required: int, most: int) -> int:
     """Return the draws per chain of the next round; 0 if ESS and R-hat suffice or the limit ``most`` is reached."""
     drawn = sum(run.arguments["rounds"])
     ess = worst["ess_bulk_min"]
-    agreed = worst["rhat_max"] <= rhat_limit(run.chains, wanted)
-    if (ess >= wanted and worst["ess_tail_min"] >= wanted / 2 and agreed) or drawn >= most:
+    agreed = worst["rhat_max"] <= rhat_limit(run.chains, required)
+    if (ess >= required and worst["ess_tail_min"] >= required / 2 and agreed) or drawn >= most:
         return 0
-    factor = _MARGIN * wanted / ess - 1 if 0 < ess < wanted else 0.5
+    factor = _MARGIN * required / ess - 1 if 0 < ess < required else 0.5
     return int(np.clip(factor * drawn, 0.5 * drawn, min(2 * drawn, most - drawn)))
 
 
-def _cannot_reach(run: Run, worst: Mapping[str, float], wanted: int, most: int) -> bool:
-    """Return whether many transitions diverge, or all ``most`` draws would give less than half the wanted ESS."""
+def _cannot_reach(run: Run, worst: Mapping[str, float], ess: int, most: int) -> bool:
+    """Return whether many transitions diverge, or ``most`` draws would have less than half the required ``ess``."""
     if np.mean(run.sampler["diverging"]) > _STUCK_SHARE:
         return True
-    return bool(worst["ess_bulk_min"] * most / sum(run.arguments["rounds"]) < wanted / 2)
+    return bool(worst["ess_bulk_min"] * most / sum(run.arguments["rounds"]) < ess / 2)

@@ -44,8 +44,9 @@ class FitOptions:
     method : {"nuts", "carried", "pathfinder", "laplace", "map"}
         "nuts" is Hamiltonian Monte Carlo. "carried" is importance sampling from a mixture fitted to the draws of a warm
         start, for programs of at most 15 parameters. "pathfinder" and "laplace" are approximations whose draws are
-        importance-resampled. If the Pareto k of importance ratios exceeds 0.7, or they are worth too few draws, the fit
-        falls back to NUTS. "map" is the mode (of the hyperparameters on the logarithmic scale) as a single draw.
+        importance-resampled. If the Pareto k of the importance ratios exceeds 0.7, or their effective number of draws
+        is too small, the fit falls back to NUTS. "map" is the mode (of the hyperparameters on the logarithmic scale) as
+        a single draw.
     chains, warmup, draws : int
         Number of chains, and iterations of each; methods without chains return ``chains * draws`` draws.
     target_acceptance : float
@@ -60,7 +61,7 @@ class FitOptions:
         failure: twice the warm-up, a target acceptance halfway to 1, or one more tree level.
     pointwise : bool
         Compute ``log_likelihood`` and ``posterior_predictive`` of ``idata``, which `Posterior.loo` and plots of the fit
-        need. Without them a fit is a little quicker; `Posterior.with_pointwise` adds them.
+        need. A fit without them is a little faster; `Posterior.with_pointwise` adds them.
 
     Raises
     ------
@@ -88,16 +89,16 @@ class FitOptions:
                 object.__setattr__(self, name, check_integer(name, getattr(self, name)))
         target = self.target_acceptance
         if not isinstance(target, int | float | np.number) or not 0 < target < 1:
-            raise DataError(f"target_acceptance must lie in (0, 1), got {target!r}")
+            raise DataError(f"target_acceptance is {target!r}; give a number between 0 and 1")
         object.__setattr__(self, "target_acceptance", float(target))
         object.__setattr__(self, "retries", check_integer("retries", self.retries, minimum=0))
         check_flag("pointwise", self.pointwise)
 
     @classmethod
     def recorded(cls, arguments: Mapping[str, Any]) -> FitOptions:
-        """Return the options of a run from its recorded arguments, which have only those that its method uses.
+        """Return the options of a run from its recorded arguments, which are the options that its method uses.
 
-        A run without chains records the draws of all chains; it is repeated with as many draws of one chain.
+        A run without chains records its total number of draws, and is repeated with the same number in one chain.
 
         Raises
         ------
@@ -111,7 +112,7 @@ class FitOptions:
         return cls(**{"chains": 1, "method": arguments["method"]} | given)
 
     def updated(self, **changes: Unpack[FitKeywords]) -> FitOptions:
-        """Return these options with some of them replaced.
+        """Return a copy with some options replaced.
 
         Raises
         ------

@@ -95,7 +95,7 @@ def call(
 ) -> dict[str, Any]:
     """Return the arguments that CmdStan reports for a call.
 
-    Files are left out, since they are removed after the run. ``origins`` says where the record has their content.
+    Files are omitted, since they are removed after the run. ``origins`` says where the record has their content.
     """
     reported = fit.metadata.cmdstan_config.items()
     return {name: value for name, value in reported if not _NO_ARGUMENTS.fullmatch(name)} | origins
@@ -119,7 +119,7 @@ def shapes_of(names: Sequence[str]) -> dict[str, tuple[int, ...]]:
 
 
 def variables_of(table: FloatArray, names: Sequence[str]) -> dict[str, FloatArray]:
-    """Return named arrays (c, s, size); callers that know a variable is a scalar squeeze it."""
+    """Return named arrays (c, s, size); a scalar has size 1."""
     columns = columns_of(names)
     return {name: np.ascontiguousarray(table[..., i]) for name, i in columns.items() if not name.endswith("__")} | {
         name: table[..., columns[name][0]] for name in ("lp__",) if name in columns

@@ -1,11 +1,12 @@
 """Population Monte Carlo: draws of a posterior from draws near it, by importance sampling.
 
-The draws may come from an approximation, from chains that do not mix, or from the posterior of all observations but the
-last. They locate the posterior, possibly in several modes. Proposals come from a mixture fitted to them: in equal parts
-a kernel density estimate, which covers every mode that has a draw, and a mixture of a few normal distributions, which
-describes their shapes, both with the tails of t distributions. Their importance ratios are exact, so that modes get
-their true weights. The weighted proposals are the population of the next step (Cappé, Guillin, Marin & Robert 2004,
-"Population Monte Carlo"). A step evaluates the density once per proposal and needs no chain and no warm-up.
+The draws may come from an approximation, from chains that do not mix, or from the posterior of all observations except
+the last. They locate the posterior, which may have several modes. Proposals come from a mixture fitted to the draws.
+Half of the mixture is a kernel density estimate, which covers every mode that has a draw. The other half is a mixture
+of a few normal distributions, which describes the shapes of the modes. Both have the tails of t distributions. The
+importance ratios are exact, so modes get their true weights. The weighted proposals are the population of the next step
+(Cappé, Guillin, Marin & Robert 2004, "Population Monte Carlo"). A step evaluates the density once per proposal and
+needs no chain and no warm-up.
 
 Symbols
 -------
@@ -29,17 +30,17 @@ from slayr_py.space import FloatArray
 
 PROPOSALS = 1000
 PER_PARAMETER = 200
-"""Proposals of a step for up to 10 parameters, and further ones for each parameter beyond."""
+"""Proposals of a step for up to 10 parameters, and additional proposals for each further parameter."""
 
 _STEPS = 2
 _FREEDOM = 5.0
-_WIDTH = 0.8  # scale of a kernel relative to the population's: narrower ones leave gaps in nine dimensions
+_WIDTH = 0.8  # scale of a kernel relative to the population; narrower kernels leave gaps in nine dimensions
 _INFLATION = 1.2  # scale of a component relative to the normal distribution that was fitted
 _MOST_COMPONENTS = 8
-_DRAWS_PER_COMPONENT = 4  # per parameter: fewer do not determine a covariance
-_RIDGE = 1e-3  # added to the variances of components, relative to those of the population
-_ITERATIONS = 30
-_LIKELIHOOD_GAIN = 1e-3  # most steps of expectation maximisation; least gain of the mean to go on
+_DRAWS_PER_COMPONENT = 4  # per parameter; fewer draws do not determine a covariance
+_RIDGE = 1e-3  # added to the variances of components, relative to the variances of the population
+_ITERATIONS = 30  # most steps of expectation maximisation
+_LIKELIHOOD_GAIN = 1e-3  # least gain of the mean log likelihood for a further step
 
 
 class Population(NamedTuple):
@@ -72,7 +73,7 @@ def improve(
     rng: np.random.Generator,
     proposals: int | None = None,
 ) -> Population:
-    """Return n draws resampled from the first step with good importance ratios, or else from the last step.
+    """Return n draws, resampled from the first step with good importance ratios or from the last step.
 
     Parameters
     ----------
@@ -86,7 +87,7 @@ def improve(
         Maps a Pareto shape and an effective number of draws to whether they are good enough.
     rng : numpy.random.Generator
     proposals : int, optional
-        Proposals of a step; by default 1000, and 200 for every parameter after the tenth.
+        Proposals of a step; by default 1000 plus 200 for every parameter after the tenth.
 
     Raises
     ------
@@ -102,9 +103,9 @@ def improve(
         proposal = _fit_proposal(centres, weights, rng)
         points = proposal.draw(count, rng)
         log_ratio = log_density(points) - proposal.log_density(points)
-        kept = smoothed_resample(log_ratio, n, rng)
-        if good(kept.pareto_k, kept.ess) or steps == _STEPS:
-            return Population(points[kept.rows], kept.rows, kept.pareto_k, kept.ess, steps)
+        resampled = smoothed_resample(log_ratio, n, rng)
+        if good(resampled.pareto_k, resampled.ess) or steps == _STEPS:
+            return Population(points[resampled.rows], *resampled, steps)
         finite = np.isfinite(log_ratio)
         centres = points[finite]
         weights = pareto_smooth(log_ratio[finite])[0]
@@ -156,9 +157,9 @@ def _fit_proposal(points: FloatArray, weights: FloatArray, rng: np.random.Genera
     """Fit the proposal to weighted draws (m, P)."""
     p = points.shape[1]
     covariance = np.cov(points.T, aweights=weights).reshape(p, p)
-    kept = weights > weights.max() * 1e-6
-    points = points[kept]
-    weights = weights[kept] / weights[kept].sum()
+    relevant = weights > weights.max() * 1e-6
+    points = points[relevant]
+    weights = weights[relevant] / weights[relevant].sum()
     centres, shares, roots = _normal_mixture(points, weights, covariance, rng)
     return _Mixture(
         [points, *(centre[None] for centre in centres)],
@@ -185,9 +186,9 @@ class _Normals(NamedTuple):
 def _normal_mixture(
     points: FloatArray, weights: FloatArray, covariance: FloatArray, rng: np.random.Generator
 ) -> _Normals:
-    """Fit normal distributions to weighted points by maximum likelihood, their number by BIC.
+    """Fit normal distributions to weighted points by maximum likelihood; the BIC decides their number.
 
-    The search over their number ends when one more does not improve the BIC.
+    The number grows until a further distribution does not improve the BIC.
     """
     p = points.shape[1]
     root = np.linalg.cholesky(covariance)

@@ -38,7 +38,7 @@ def program_folder() -> Path:
     raise ToolchainError(f"the Stan programs are missing beside {_PACKAGE}; install slayr-py again")
 
 
-def wanted_likelihood() -> Likelihood:
+def selected_likelihood() -> Likelihood:
     """Return the likelihood that the environment variable ``SLAYR_LIKELIHOOD`` selects, by default "accelerated".
 
     Raises
@@ -46,10 +46,10 @@ def wanted_likelihood() -> Likelihood:
     DataError
         If it is neither "accelerated" nor "readable".
     """
-    wanted = os.environ.get("SLAYR_LIKELIHOOD", "accelerated")
-    if wanted not in get_args(Likelihood):
-        raise DataError(f"SLAYR_LIKELIHOOD is {wanted!r}; it must be one of {get_args(Likelihood)}")
-    return cast(Likelihood, wanted)
+    likelihood = os.environ.get("SLAYR_LIKELIHOOD", "accelerated")
+    if likelihood not in get_args(Likelihood):
+        raise DataError(f"SLAYR_LIKELIHOOD is {likelihood!r}; set it to {' or '.join(get_args(Likelihood))}")
+    return cast(Likelihood, likelihood)
 
 
 def compiled(
@@ -60,8 +60,8 @@ def compiled(
     Parameters
     ----------
     likelihood : {"accelerated", "readable"}, optional
-        By default :func:`wanted_likelihood`, with a warning and a fall-back to the readable one if the accelerated one
-        does not compile.
+        By default :func:`selected_likelihood`. If the accelerated likelihood does not compile, a warning is issued and
+        the readable likelihood is used.
 
     Raises
     ------
@@ -71,7 +71,7 @@ def compiled(
     folder = program_folder()
     source = folder / f"{name}.stan"
     header = folder / "accelerated" / "slayr.hpp"
-    if (likelihood or wanted_likelihood()) == "accelerated" and name not in _refused:
+    if (likelihood or selected_likelihood()) == "accelerated" and name not in _refused:
         try:
             return compile_program(
                 source,
@@ -128,10 +128,10 @@ def build(jobs: int | None = None) -> Iterator[tuple[str, float]]:
 
 def likelihood_in_use(build: bool = False) -> str:
     """Describe the likelihood that fits use; ``build=True`` compiles a program to find out."""
-    wanted = wanted_likelihood()
-    if build and compiled("matern_gp").header is None and wanted == "accelerated":
+    selected = selected_likelihood()
+    if build and compiled("matern_gp").header is None and selected == "accelerated":
         return f"readable, several times slower: the accelerated one does not compile here: {_refused['matern_gp']}"
     return {
         "accelerated": "accelerated: analytic gradients in C++",
         "readable": "readable: automatic differentiation in Stan, selected by SLAYR_LIKELIHOOD",
-    }[wanted]
+    }[selected]

@@ -45,9 +45,9 @@ def run(
     Parameters
     ----------
     options : FitOptions
-        ``retries`` has no effect here: this is a single run.
+        ``retries`` is ignored: this is a single run.
     start : WarmStart, optional
-        What NUTS and "carried" take over from an earlier fit; other methods ignore it. "carried" needs it.
+        Start of NUTS and "carried" from an earlier fit; "carried" requires it, and other methods ignore it.
 
     Raises
     ------
@@ -102,7 +102,7 @@ def generate(program: CompiledProgram, data: Mapping[str, Any], parameters: pd.D
 
 @contextmanager
 def _quiet_cmdstanpy() -> Iterator[None]:
-    """Silence CmdStanPy, which logs every chain; our exceptions and diagnostics report what matters."""
+    """Silence CmdStanPy, which logs every chain; exceptions and diagnostics report problems."""
     logger = get_logger()
     level = logger.level
     disabled = logger.disabled

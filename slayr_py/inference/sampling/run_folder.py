@@ -1,4 +1,4 @@
-"""Private temporary folders for Stan runs and for files that are being written."""
+"""Private temporary folders for Stan runs and for unfinished files."""
 
 from __future__ import annotations
 

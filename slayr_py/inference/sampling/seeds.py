@@ -7,14 +7,14 @@ import numpy as np
 from slayr_py.arguments import check_integer
 
 _LARGEST = 2_147_483_398
-_RETRIES = 1000  # first part number of retries: a run has fewer rounds, so that none shares the seed of a retry
+_RETRIES = 1000  # first part number of retries; a run has fewer rounds, so no round has the seed of a retry
 
 
 def stan_seed(seed: int, part: int = 0) -> int:
-    """Return a seed for CmdStan; distinct seeds below 2,147,483,398 give distinct ones.
+    """Return a seed for CmdStan; distinct seeds below 2,147,483,398 give distinct results.
 
     CmdStan's generator reduces a seed modulo 2,147,483,563 and 2,147,483,399 and treats 0 as 1, so seeds are shifted by
-    one. Larger seeds, and those of further parts of a run, are hashed.
+    one. Larger seeds and the seeds of further parts of a run are hashed.
 
     Raises
     ------

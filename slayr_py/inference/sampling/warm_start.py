@@ -1,4 +1,4 @@
-"""Warm starts: what a fit takes over from an earlier fit whose posterior is close to its own."""
+"""Warm starts: draws, states, step sizes and metric from an earlier fit with a similar posterior."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from slayr_py.errors import DataError
 from slayr_py.space import FloatArray
 
 MOST_DRAWS = 256
-"""Most draws in a start: enough to fit a proposal in 15 dimensions, and small enough for the storage of a study."""
+"""Largest number of draws in a start: enough to fit a proposal in 15 dimensions, small enough for a study's storage."""
 
 _DRAWS_FOR_DENSE = 10  # draws per parameter from which the metric is dense
 _ACCEPTANCE_SLOPE = 0.7  # decrease of the acceptance statistic per unit of the log step size, near 0.8
@@ -72,15 +72,15 @@ class WarmStart:
         points = {name: values[:, -1].copy() for name, values in draws.items()}
         flat = _flat(draws)
         corrected = np.exp(np.mean(np.log(step_size)) + (acceptance - target) / _ACCEPTANCE_SLOPE)
-        return cls(points, np.full(len(step_size), corrected), estimated_metric(flat), _thinned(flat))
+        return cls(points, np.full(len(step_size), corrected), estimated_metric(flat), _thin(flat))
 
     @classmethod
     def without_chains(cls, draws: Mapping[str, FloatArray], earlier: WarmStart) -> WarmStart:
-        """Return a start from independent draws (1, s, ...), with the step sizes of the start that they came from."""
+        """Return a start from independent draws (1, s, ...) with the step sizes of the earlier start."""
         flat = _flat(draws)
         rows = np.linspace(0, len(flat) - 1, earlier.chains).round().astype(np.intp)
         points = {name: values[0, rows].copy() for name, values in draws.items()}
-        return cls(points, earlier.step_size, estimated_metric(flat), _thinned(flat))
+        return cls(points, earlier.step_size, estimated_metric(flat), _thin(flat))
 
     def asdict(self) -> dict[str, Any]:
         """Return a JSON-able form without loss of precision."""
@@ -111,7 +111,7 @@ class WarmStart:
                 binary = b64decode(stored["base64"], altchars=b"-_", validate=True)
                 draws = np.frombuffer(binary, dtype="<f8").reshape(stored["shape"]).astype(np.float64)
         except (KeyError, TypeError, ValueError, AttributeError) as error:
-            raise DataError(f"not a warm start: {error!r}") from error
+            raise DataError(f"this is not a warm start: {error!r}; use the result of WarmStart.asdict()") from error
         return cls(points, step_size, metric, draws)
 
 
@@ -120,10 +120,10 @@ def _flat(draws: Mapping[str, FloatArray]) -> FloatArray:
     return np.concatenate([v.reshape(v.shape[0] * v.shape[1], -1) for v in draws.values()], axis=1)
 
 
-def _thinned(draws: FloatArray) -> FloatArray:
+def _thin(draws: FloatArray) -> FloatArray:
     """Return at most MOST_DRAWS of the draws, evenly thinned."""
-    kept = np.linspace(0, len(draws) - 1, min(len(draws), MOST_DRAWS)).round().astype(np.intp)
-    return draws[kept]
+    rows = np.linspace(0, len(draws) - 1, min(len(draws), MOST_DRAWS)).round().astype(np.intp)
+    return draws[rows]
 
 
 def estimated_metric(draws: FloatArray) -> FloatArray:

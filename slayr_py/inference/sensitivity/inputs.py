@@ -1,9 +1,9 @@
 """Independent inputs of a function on a search space: uniform samples and quadrature.
 
-Every parameter has its own distribution: uniform on the scale on which the space declares it (logarithmic or linear),
-all levels equally likely. The parameters are independent, so they also vary while their conditions fail; a
-function does not depend on an inactive parameter, which is how conditional spaces get indices. Forbidden combinations
-are among the inputs: a model predicts there as well.
+Real parameters are uniform on the scale that the space declares (logarithmic or linear), and all levels are equally
+likely. The parameters are independent and also vary while their conditions fail. A function does not depend on an
+inactive parameter, so indices are defined on conditional spaces too. Forbidden combinations are included, since a model
+predicts there as well.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ class Rule(NamedTuple):
 
 
 def quadrature(dimension: Dimension) -> Rule:
-    """Return the rule of a parameter's distribution: all its levels or integers, else Gauss and Legendre's."""
+    """Return the quadrature of a parameter: all levels or integers, else Gauss-Legendre nodes."""
     numbers = np.arange(dimension.lower, dimension.upper + 1)
     if dimension.levels or (dimension.kind == "integer" and len(numbers) <= _MOST_LEVELS):
         weights = np.full(len(numbers), 1 / len(numbers))
@@ -40,10 +40,10 @@ def quadrature(dimension: Dimension) -> Rule:
 
 def uniform(encoder: Encoder, n: int, rng: np.random.Generator) -> Encoded:
     """Return n points of a scrambled Sobol sequence."""
-    return resolved(encoder, sobol_points(len(encoder.dimensions), n, rng))
+    return resolve(encoder, sobol_points(len(encoder.dimensions), n, rng))
 
 
-def resolved(encoder: Encoder, u: FloatArray) -> Encoded:
+def resolve(encoder: Encoder, u: FloatArray) -> Encoded:
     """Return the inputs of uniform variates (n, D)."""
     return encoder.resolve(encoder.from_uniform(u))[0]
 

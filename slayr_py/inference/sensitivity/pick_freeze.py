@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy.stats import sobol_indices
 
-from slayr_py.inference.sensitivity.inputs import resolved, sobol_points
+from slayr_py.inference.sensitivity.inputs import resolve, sobol_points
 from slayr_py.space import Encoded, Encoder, FloatArray
 
 
@@ -42,7 +42,7 @@ def pick_freeze(
         Number of points of each of two Sobol designs, a power of 2. The functions are evaluated ``(D + 2) * points``
         times in each repeat.
     repeats : int
-        Number of independent randomisations of the designs, at least 2. Their mean is returned, and ``error`` follows
+        Number of independent randomisations of the designs, at least 2. The result is their mean; ``error`` is computed
         from their spread.
     rng : numpy.random.Generator
     """
@@ -63,7 +63,7 @@ def _estimate(
     a = both[:, :d]
     b = both[:, d:]
     mixed = [np.where(np.arange(d) == j, b, a) for j in range(d)]
-    f = values(resolved(encoder, np.vstack([a, b, *mixed])))
+    f = values(resolve(encoder, np.vstack([a, b, *mixed])))
     f_a = f[:, :points]
     f_b = f[:, points : 2 * points]
     f_ab = f[:, 2 * points :].reshape(len(f), d, points).transpose(1, 0, 2)

@@ -10,7 +10,7 @@ parameters are products of the one-dimensional integrals
     var f = sum_ts w' (prod_d W_tsd) w - (E f)^2,
     the variance of E(f | x_~i) = sum_ts w' (prod_{d != i} W_tsd * z_ti z_si') w - (E f)^2,
 
-and the variance of E(f | x_i) is that of a function of one variable, on the nodes of the quadrature.
+and the variance of E(f | x_i) is the variance of a function of one variable on the nodes of the quadrature.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ def product_indices(expansions: Sequence[Expansion], encoder: Encoder) -> Indice
     if not all(_is_product(expansion.kernel, encoder, expansion.draws) for expansion in expansions):
         return None
     rules = [quadrature(dimension) for dimension in encoder.dimensions]
-    indices = [_of_draw(expansion, i, rules) for expansion in expansions for i in range(len(expansion.weights))]
+    indices = [_draw_indices(expansion, i, rules) for expansion in expansions for i in range(len(expansion.weights))]
     first, total = (np.concatenate(arrays) for arrays in zip(*indices, strict=True))
     return Indices(first, total, 0.0)
 
@@ -58,7 +58,7 @@ def _is_product(kernel: Kernel, encoder: Encoder, draws: Draws) -> bool:
     return bool(np.all(np.abs(product - expected) <= _SAME * np.abs(expected).max(axis=(1, 2), keepdims=True)))
 
 
-def _of_draw(expansion: Expansion, i: int, rules: Sequence[Rule]) -> tuple[FloatArray, FloatArray]:
+def _draw_indices(expansion: Expansion, i: int, rules: Sequence[Rule]) -> tuple[FloatArray, FloatArray]:
     """Return first-order and total indices (j, D) of the functions of one draw."""
     encoder = expansion.centres.encoder
     assert isinstance(encoder, Encoder)
@@ -95,7 +95,7 @@ def _factors(
 ) -> tuple[FloatArray, list[FloatArray]]:
     """Return k_t(r, r) (t,) and the factors k_t(r | a_d, r | b_d) / k_t(r, r) (t, n_a, n_b) of every parameter.
 
-    The configuration r is arbitrary; at a random one no linear kernel is 0.
+    The configuration r is arbitrary. It is random, so that no linear kernel is 0 there.
 
     Parameters
     ----------
@@ -125,7 +125,7 @@ def _encoded(encoder: Encoder, unit_values: FloatArray) -> Encoded:
 
 
 def _products_of_others(arrays: Sequence[FloatArray]) -> list[FloatArray]:
-    """Return for each array the product of all others."""
+    """Return the product of all other arrays, for each array."""
     before = [np.ones_like(arrays[0])]
     after = [np.ones_like(arrays[0])]
     for array in arrays[:-1]:

@@ -13,7 +13,7 @@ from slayr_py.inference.sensitivity.pick_freeze import pick_freeze
 from slayr_py.inference.sensitivity.product import product_indices
 from slayr_py.space import FloatArray
 
-_ANCHORS = (256, 512)  # the second number if the first leaves too much out
+_ANCHORS = (256, 512)  # the second number if functions from the first lack too much variance
 _TESTS = 64
 _REPEATS = 4
 _MOST_LOST = 0.05  # variance that the functions may lack between their anchors without a note, as a share of their own
@@ -28,7 +28,7 @@ def importance(posterior: Posterior, draws: int = 48, points: int = 256, seed: i
     The first-order index of a parameter is the share of the function's variance that a main effect of this parameter
     explains; its total index adds all interactions with other parameters (Sobol 1993; Homma & Saltelli 1996). Each of
     ``draws`` functions drawn from the posterior has its own indices, so the intervals include what the observations
-    leave open (Le Gratiet, Cannamela & Iooss 2014, SIAM/ASA J. Uncertainty Quantification 2).
+    leave uncertain (Le Gratiet, Cannamela & Iooss 2014, SIAM/ASA J. Uncertainty Quantification 2).
 
     Parameters
     ----------
@@ -44,9 +44,9 @@ def importance(posterior: Posterior, draws: int = 48, points: int = 256, seed: i
     Returns
     -------
     pandas.DataFrame
-        One row per parameter, the one with the largest total index first. Columns: first, first_low, first_high,
-        total, total_low, total_high. ``attrs["notes"]`` has what limits the result, a list of sentences; ``attrs``
-        also has the ``method`` ("quadrature" or "monte carlo") and the Monte Carlo ``error`` of the means.
+        One row per parameter, in descending order of the total index. Columns: first, first_low, first_high, total,
+        total_low, total_high. ``attrs["notes"]`` is a list of sentences on limits of the result. ``attrs`` also has the
+        ``method`` ("quadrature" or "monte carlo") and the Monte Carlo ``error`` of the means.
 
     Raises
     ------
@@ -58,10 +58,10 @@ def importance(posterior: Posterior, draws: int = 48, points: int = 256, seed: i
     Notes
     -----
     Parameters vary independently over the whole space: uniformly on the scale that the space declares, logarithmic or
-    linear, with all levels equally likely. In a conditional space the value of an inactive parameter has no effect:
-    its indices measure how much it matters, weighted by how often it is active, and a parent's index includes the
-    effect of switching its children on. Forbidden configurations count like others. Under a warp the indices are those
-    of the function in the user's units. Small indices can be estimated as slightly negative.
+    linear, with all levels equally likely. In a conditional space the value of an inactive parameter has no effect. Its
+    indices therefore depend on how often it is active, and the index of a parent includes the effect of activating its
+    children. Forbidden configurations count like others. Under a warp the indices describe the function in the user's
+    units. Estimates of small indices can be slightly negative.
     """
     draws = check_integer("draws", draws)
     points = check_integer("points", points, minimum=2)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Protocol
-
 import numpy as np
 
 from slayr_py.inference.diagnostics.arviz_bridge import LeaveOneOut
@@ -12,16 +10,8 @@ from slayr_py.inference.diagnostics.checks import Diagnostics, reason
 _INFLUENTIAL_SHARE = 0.05
 
 
-class Checked(Protocol):
-    """A posterior with diagnostics."""
-
-    def check(self) -> Diagnostics:
-        """Return the diagnostics."""
-
-
-def failure(posterior: Checked, loo: LeaveOneOut) -> str | None:
+def failure(check: Diagnostics, loo: LeaveOneOut) -> str | None:
     """Return why a fit cannot be a part of a stack, or None: its diagnostics fail, or a density is 0."""
-    check = posterior.check()
     if not check.ok:
         return "; ".join(reason(message) for message in check.messages)
     infinite = np.sum(~np.isfinite(loo.elpd))

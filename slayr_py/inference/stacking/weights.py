@@ -16,16 +16,16 @@ from slayr_py.space import FloatArray
 _BARRIERS = 10.0 ** -np.arange(10)  # the last one bounds the loss of the mean log score by 1e-9 k
 _NEWTON_STEPS = 50
 _CONVERGED = 1e-24  # squared Newton decrement
-_NEGLIGIBLE = 1e-6  # smaller weights become 0; the barrier never lets them
+_NEGLIGIBLE = 1e-6  # smaller weights are set to 0, which the barrier does not reach
 
 
 def stacking_weights(elpd: FloatArray) -> FloatArray:
     r"""Return the weights that maximise the leave-one-out log score of the mixture.
 
     They maximise sum_i log sum_k w_k exp(elpd_ik) over the simplex (Yao, Vehtari, Simpson & Gelman 2018, eq. 1.6). The
-    problem is concave. Its multiplier of sum(w) = 1 is known, n, because the objective is linear in log |w|: the
-    weights maximise mean(log(p w)) - sum(w) over all w >= 0. Newton's method with a logarithmic barrier solves that in
-    about 30 steps. Equal models get equal weights.
+    problem is concave. The objective is linear in log |w|, so the multiplier of the constraint sum(w) = 1 is n, and the
+    weights maximise mean(log(p w)) - sum(w) over all w >= 0. Newton's method with a logarithmic barrier needs about 30
+    steps. Equal models get equal weights.
 
     Parameters
     ----------
@@ -51,12 +51,12 @@ def stacking_weights(elpd: FloatArray) -> FloatArray:
     p = np.exp(elpd - elpd.max(axis=1, keepdims=True))
     w = np.full(p.shape[1], 1 / p.shape[1])
     for barrier in _BARRIERS:
-        w = _maximised(p, w, barrier)
+        w = _maximise(p, w, barrier)
     w = np.where(w < _NEGLIGIBLE, 0.0, w)
     return np.asarray(w / w.sum())
 
 
-def _maximised(p: FloatArray, w: FloatArray, barrier: float) -> FloatArray:
+def _maximise(p: FloatArray, w: FloatArray, barrier: float) -> FloatArray:
     """Maximise mean(log(p w)) - sum(w) + barrier sum(log w) by Newton's method from w."""
 
     def objective(at: FloatArray) -> float:
@@ -69,7 +69,7 @@ def _maximised(p: FloatArray, w: FloatArray, barrier: float) -> FloatArray:
         step = np.linalg.solve(ratio.T @ ratio / len(p) + np.diag(barrier / np.square(w)), gradient)
         if gradient @ step < _CONVERGED:
             break
-        # Stay inside, then go back until the objective grows.
+        # Limit the step to the interior, then halve it until the objective grows.
         length = min(1.0, 0.99 / np.max(-step / w, initial=0.99))
         while length > 1e-10 and not (new := objective(w + length * step)) > value:
             length /= 2

@@ -30,7 +30,7 @@ from slayr_py.inference.warp import log_slope, unwarped
 from slayr_py.space import Encoded, FloatArray
 from slayr_py.toolchain import CompiledProgram
 
-_FIRST_ROUND = 6  # iterations for each draw that is kept; sampling continues if the draws are correlated
+_FIRST_ROUND = 6  # iterations for each of the L draws; sampling continues if the draws are correlated
 
 
 @dataclass(frozen=True)
@@ -40,9 +40,9 @@ class Calibration:
     Attributes
     ----------
     ranks : DataFrame of int, N rows
-        Ranks from 0 to ``draws``. Columns: each entry of a hyperparameter; "NAME, all", the product of a vector's
-        entries, which shows an error that moves them together; ``log_likelihood``; ``f``, the function at the
-        configuration that was not observed.
+        Ranks from 0 to ``draws``. Columns: each entry of a hyperparameter; "NAME, all", the product of the entries of a
+        vector, which detects an error common to them; ``log_likelihood``; ``f``, the function at the configuration that
+        was not observed.
     draws : int
         L.
     fits : DataFrame, N rows
@@ -128,7 +128,7 @@ def calibrate(
     model = gp.model
     points = model.encoder.encode(configs)
     if len(points) < 2:
-        raise DataError(f"calibration needs at least 2 configurations, got {len(points)}")
+        raise DataError(f"there are {len(points)} configurations; calibration needs at least 2")
     check_integer("replications", replications)
     check_integer("draws", draws)
     program = program or compiled(model.kernel.program)
@@ -151,14 +151,16 @@ def calibrate(
         )
         rows = np.linspace(0, len(result.variables["mu"][0]) - 1, draws).round().astype(np.intp)
         # CmdStan writes no columns for a vector of length 0.
-        kept = {name: values[0, rows] for name, values in result.variables.items() if values.ndim == 3}
+        chosen = {name: values[0, rows] for name, values in result.variables.items() if values.ndim == 3}
         both = {
-            name: np.concatenate([value[None], kept.get(name, np.zeros(0)).reshape(draws, *value.shape)])
+            name: np.concatenate([value[None], chosen.get(name, np.zeros(0)).reshape(draws, *value.shape)])
             for name, value in truth.items()
         }
-        f_new = kept["f_mean"][:, 0] + kept["f_sd"][:, 0] * rng.normal(size=draws)
+        f_new = chosen["f_mean"][:, 0] + chosen["f_sd"][:, 0] * rng.normal(size=draws)
         quantities = _entries(model, both) | {
-            "log_likelihood": _log_likelihood(KernelPredictor(model.kernel, train, values[:-1], both), values[:-1]),
+            "log_likelihood": _log_likelihood(
+                KernelPredictor.factorise(model.kernel, train, values[:-1], both), values[:-1]
+            ),
             "f": np.concatenate([values[-1:], f_new]),
         }
         ranks.append({name: int(np.sum(q[1:] < q[0])) for name, q in quantities.items()})
@@ -175,7 +177,7 @@ def calibrate(
 
 
 def draw_from_prior(model: Model, rng: np.random.Generator) -> dict[str, FloatArray]:
-    """Draw every hyperparameter from its prior; the prior of ``sigma_f`` is one of the function's standard deviation.
+    """Draw every hyperparameter from its prior; the prior of ``sigma_f`` describes the function's standard deviation.
 
     The draws come from NumPy and not from :meth:`Posterior.with_prior`, whose program calibration tests.
     """
@@ -199,7 +201,7 @@ def draw_values(
 
 
 def _entries(model: Model, draws: Mapping[str, FloatArray]) -> dict[str, FloatArray]:
-    """Return the draws of each entry of the hyperparameters, and of a vector's product, or sum if it is real."""
+    """Return the draws of each entry, and of the product of a vector's entries (the sum for a real vector)."""
     entries: dict[str, FloatArray] = {}
     for h in model.hyperparameters:
         values = draws[h.name]

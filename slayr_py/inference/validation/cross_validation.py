@@ -13,7 +13,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterable, Mapping
 from numbers import Integral
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -29,20 +29,9 @@ from slayr_py.space import Encoded, Encoder, FloatArray
 _SCORES = ("log_predictive_density", "rmse", "coverage")
 
 
-class Process(Protocol):
-    """A Gaussian process on the space of an encoder."""
-
-    @property
-    def encoder(self) -> Encoder:
-        """Encoder of the space."""
-
-    @property
-    def fit(self) -> Callable[..., Posterior]:
-        """Fit to configurations and values."""
-
-
 def cross_validate(
-    process: Process,
+    encoder: Encoder,
+    fit: Callable[..., Posterior],
     configs: Encoded | Iterable[Mapping[str, Any]] | Any,
     y: ArrayLike,
     cv: Any,
@@ -52,13 +41,13 @@ def cross_validate(
     level: float,
     fit_options: Mapping[str, Any],
 ) -> pd.DataFrame:
-    """Score every fold by a fit to the other folds; see `GaussianProcess.cross_validate`."""
+    """Score every fold by a fit to the other folds; see `GaussianProcess.cross_validate`, whose ``fit`` is called."""
     if isinstance(cv, Integral):
         cv = KFold(int(cv), shuffle=True, random_state=seed)
     if not 0 < level < 1:
-        raise DataError(f"level must be a probability between 0 and 1, got {level!r}")
-    wanted = _checked_scores(scoring)
-    points = process.encoder.encode(configs)
+        raise DataError(f"level is {level!r}; give a probability between 0 and 1")
+    names = _score_names(scoring)
+    points = encoder.encode(configs)
     targets = check_targets(y, len(points))
     folds = list(check_cv(cv).split(points.unit_values, targets))
     rows = []
@@ -67,10 +56,10 @@ def cross_validate(
             fold_seed = int(np.random.SeedSequence([seed, fold]).generate_state(1)[0])
             options = {**fit_options, "seed": fold_seed, "progress": bar.set_postfix_str}
             start = time.perf_counter()
-            posterior = process.fit(points[train], targets[train], **options)
-            fit = {"fit_time": time.perf_counter() - start, "seed": fold_seed, "ok": posterior.check().ok}
+            posterior = fit(points[train], targets[train], **options)
+            about_fit = {"fit_time": time.perf_counter() - start, "seed": fold_seed, "ok": posterior.check().ok}
             scores = predictive_scores(posterior, points[test], targets[test], level)
-            rows.append({"n_test": len(test)} | {name: scores[name] for name in wanted} | fit)
+            rows.append({"n_test": len(test)} | {name: scores[name] for name in names} | about_fit)
     return pd.DataFrame(rows).rename_axis("fold")
 
 
@@ -96,7 +85,7 @@ def predictive_scores(posterior: Posterior, points: Encoded, y: FloatArray, leve
     used = posterior.rows_of(posterior.n_draws)
     noise = np.concatenate([part.draws["sigma_n"][rows] for part, rows in used])[:, None]
     log_density = prediction.latent.log_density(y, noise)
-    # y lies between two quantiles if its cumulative probability lies between theirs: no need to invert the mixture.
+    # y lies between two quantiles if its cumulative probability lies between their probabilities.
     below = prediction.latent.cumulative(y, noise)
     return {
         "log_predictive_density": float(log_density.sum()),
@@ -105,9 +94,9 @@ def predictive_scores(posterior: Posterior, points: Encoded, y: FloatArray, leve
     }
 
 
-def _checked_scores(scoring: str | Iterable[str] | None) -> tuple[str, ...]:
-    wanted = _SCORES if scoring is None else (scoring,) if isinstance(scoring, str) else tuple(scoring)
-    for name in wanted:
+def _score_names(scoring: str | Iterable[str] | None) -> tuple[str, ...]:
+    names = _SCORES if scoring is None else (scoring,) if isinstance(scoring, str) else tuple(scoring)
+    for name in names:
         if name not in _SCORES:
             raise DataError(f"unknown score of a Gaussian process {name!r}{did_you_mean(name, _SCORES)}")
-    return wanted
+    return names

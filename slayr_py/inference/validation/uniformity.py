@@ -21,8 +21,8 @@ from slayr_py.space import FloatArray
 def ecdf_p_value(ranks: ArrayLike, draws: int) -> float:
     """Return the p-value of the hypothesis that ranks are uniform on 0..draws.
 
-    The statistic is the smallest two-sided binomial tail probability of all c_i, which is the level of the simultaneous
-    band that the empirical distribution function just touches. Its distribution is computed exactly.
+    The statistic is the smallest two-sided binomial tail probability of all c_i. It is the level of the simultaneous
+    band that the empirical distribution function touches. Its distribution is computed exactly.
 
     References
     ----------
@@ -32,10 +32,10 @@ def ecdf_p_value(ranks: ArrayLike, draws: int) -> float:
     """
     values = np.asarray(ranks)
     if values.ndim != 1 or not len(values) or np.any((values < 0) | (values > draws)):
-        raise DataError(f"ranks must be integers from 0 to {draws}, got {values!r:.200}")
+        raise DataError(f"ranks are {values!r:.200}; give integers from 0 to {draws}")
     below = np.cumsum(np.bincount(values, minlength=draws + 1))[:-1]
     levels = _levels(len(values), draws)
-    return _reached(levels, float(np.min(levels[np.arange(draws), below])))
+    return _reach_probability(levels, float(np.min(levels[np.arange(draws), below])))
 
 
 def ecdf_band(replications: int, draws: int, probability: float = 0.95) -> tuple[FloatArray, FloatArray]:
@@ -52,7 +52,9 @@ def ecdf_band(replications: int, draws: int, probability: float = 0.95) -> tuple
     outside = 1 - probability  # the simultaneous level is at least the level of a single c_i
     while outside - inside > 1e-6 * outside:
         middle = (inside + outside) / 2
-        inside, outside = (middle, outside) if _reached(levels, middle) <= 1 - probability else (inside, middle)
+        inside, outside = (
+            (middle, outside) if _reach_probability(levels, middle) <= 1 - probability else (inside, middle)
+        )
     allowed = levels > inside
     return allowed.argmax(axis=1) / replications, 1 - allowed[:, ::-1].argmax(axis=1) / replications
 
@@ -64,7 +66,7 @@ def _levels(n: int, draws: int) -> FloatArray:
     return np.asarray(2 * np.minimum(binom.cdf(counts, n, share), binom.sf(counts - 1, n, share)))
 
 
-def _reached(levels: FloatArray, level: float) -> float:
+def _reach_probability(levels: FloatArray, level: float) -> float:
     """Return the probability that uniform ranks have a c_i with a tail probability of at most ``level``."""
     draws = levels.shape[0]
     n = levels.shape[1] - 1

@@ -73,9 +73,9 @@ class Composable(Kernel):
 
     def __radd__(self, other: object) -> Composite:
         if not isinstance(other, Kernel):
-            raise TypeError(f"a kernel can be added to and multiplied by kernels, not by {other!r:.200}")
+            raise TypeError(f"{other!r:.200} is not a kernel; add or multiply kernels only")
         raise DataError(
-            f"kernel {other.name!r} cannot be a part of sums and products; use a composite, a pre-trained or a Matérn "
+            f"kernel {other.name!r} cannot be part of a sum or product; use a composite, a pre-trained or a Matérn "
             "kernel with p <= 2"
         )
 
@@ -89,7 +89,7 @@ class Planned(Composable):
 
     @property
     def only_part(self) -> Given | None:
-        """The fixed covariance or distance that is all of this kernel, if it is one."""
+        """The fixed covariance or distance of a kernel without other parts; None for any other kernel."""
         return None
 
     @abstractmethod
@@ -156,7 +156,7 @@ class Composite(Planned):
     ``MAT12``, ``MAT32``, ``MAT52`` (Matérn) and ``C`` (constant), joined by ``+``, ``*`` and brackets. A leaf reads all
     parameters, or those in its brackets: ``SE[x1,act]``. Categorical parameters are read through their one-hot columns;
     ``PER`` and ``LIN`` read real and ordinal parameters only. Kernels can be added and multiplied too:
-    ``Matern(p=2) + Composite("LIN")``. No expression needs a program of its own: nothing is compiled for a new one.
+    ``Matern(p=2) + Composite("LIN")``. All expressions use the same program, so a new one needs no compilation.
 
     Its hyperparameters are vectors, labelled with number and name of the leaf: ``lengthscale`` ("1:SE[x1]"),
     ``period``, ``rq_alpha``, ``centre`` of linear leaves, and ``split``, the weight of the left operand of each ``+``.
@@ -209,14 +209,14 @@ class Composite(Planned):
         self.given = dict(given or {})
         self._parts = {leaf: _only_part(leaf, kernel) for leaf, kernel in self.given.items()}
         self.max_leaves = check_integer("max_leaves", max_leaves, 1, MOST_LEAVES)
-        self._planned: tuple[Layout, Plan] | None = None  # a search asks for the plan of one space all the time
+        self._last_plan: tuple[Layout, Plan] | None = None  # a search needs the plan of one space many times
         self.node = parse(expression, self.given)
         self.expression = spell(self.node)
         self.description = f"composite kernel {self.expression}"
         if (n := len(leaves(self.node))) > self.max_leaves:
             raise DataError(
-                f"the expression has {n} leaves, at most {self.max_leaves} are allowed; use a shorter expression, or a "
-                f"larger max_leaves, up to {MOST_LEAVES}"
+                f"the expression has {n} leaves, more than max_leaves={self.max_leaves}; use a shorter expression, or "
+                f"a larger max_leaves, up to {MOST_LEAVES}"
             )
 
     @classmethod
@@ -271,10 +271,10 @@ class Composite(Planned):
 
     @override
     def plan(self, encoder: Layout) -> Plan:
-        planned = self._planned
-        if planned is None or planned[0] is not encoder:
-            self._planned = planned = (encoder, Placement(self.node, self._parts, encoder).plan)
-        return planned[1]
+        last = self._last_plan
+        if last is None or last[0] is not encoder:
+            self._last_plan = last = (encoder, Placement(self.node, self._parts, encoder).plan)
+        return last[1]
 
     @override
     def hyperparameters(self, encoder: Layout) -> tuple[Hyperparameter, ...]:
@@ -285,7 +285,7 @@ class Composite(Planned):
         plan = self.plan(encoder)
         texts = [spell(leaf) for leaf in leaves(self.node)]
         names = [" * ".join(texts[leaf] for leaf in component.leaves) for component in plan.components()]
-        # Equal summands are told apart by the numbers of their leaves.
+        # Equal summands are labelled with the numbers of their leaves.
         labels = [" * ".join(plan.leaves[leaf].label for leaf in component.leaves) for component in plan.components()]
         return tuple(label if names.count(name) > 1 else name for name, label in zip(names, labels, strict=True))
 
@@ -299,12 +299,12 @@ class Composite(Planned):
 
 
 def _only_part(name: str, kernel: Kernel) -> Given:
-    """Return the covariance or distance of a given leaf; ``DataError`` if the kernel is not one."""
+    """Return the covariance or distance of a given leaf; raise ``DataError`` for another kernel."""
     part = kernel.only_part if isinstance(kernel, Planned) else None
     if part is None:
         raise DataError(
-            f"given[{name!r}] must be a pre-trained kernel with one layer and no base, such as "
-            f"pre.kernel(layers=2, base=None), got {kernel!r:.200}"
+            f"given[{name!r}] is {kernel!r:.200}; use a pre-trained kernel with one layer and no base, such as "
+            "pre.kernel(layers=2, base=None)"
         )
     return part
 

@@ -1,4 +1,4 @@
-"""Expressions of kernels: sums and products of named kernels as trees, their text and their canonical form.
+"""Expressions of kernels: trees of sums and products of named kernels, their text and their canonical form.
 
 The functions expect trees that :func:`~slayr_py.kernels.expressions.parser.parse`, `add` and `multiply` can build.
 """
@@ -92,17 +92,17 @@ def multiply(*nodes: Node) -> Node:
 
 
 def terms_of(node: Node) -> tuple[Node, ...]:
-    """Return the terms of a sum; of another node, itself."""
+    """Return the terms of a sum, or the node itself."""
     return node.terms if isinstance(node, Sum) else (node,)
 
 
 def factors_of(node: Node) -> tuple[Node, ...]:
-    """Return the factors of a product; of another node, itself."""
+    """Return the factors of a product, or the node itself."""
     return node.factors if isinstance(node, Product) else (node,)
 
 
 def rename(node: Node, names: Mapping[str, str]) -> Node:
-    """Return the expression with other names of given leaves, which are renamed at once."""
+    """Return the expression with other names of given leaves, which are all renamed together."""
     if isinstance(node, Leaf):
         return Leaf(names.get(node.name, node.name), node.columns)
     if isinstance(node, Sum):
@@ -111,7 +111,7 @@ def rename(node: Node, names: Mapping[str, str]) -> Node:
 
 
 def canonical(node: Node) -> Node:
-    """Return the canonical form, which is equal for expressions that differ only by simple rules.
+    """Return the canonical form, which is the same for expressions that simple rules transform into each other.
 
     Sums and products are flattened and sorted, as are columns. The constant is dropped beside another factor. Several
     constants in a sum become one, as do squared-exponential factors of the same columns, whose inverse squared
@@ -125,15 +125,15 @@ def canonical(node: Node) -> Node:
     """
     if isinstance(node, Sum):
         terms = [term for part in node.terms for term in terms_of(canonical(part))]
-        return add(*sorted(_merged(terms, lambda term: term == CONSTANT), key=spell))
+        return add(*sorted(_merge(terms, lambda term: term == CONSTANT), key=spell))
     if isinstance(node, Product):
         factors = [factor for part in node.factors for factor in factors_of(canonical(part))]
         varying = [factor for factor in factors if factor != CONSTANT] or [CONSTANT]
-        merged = _merged(varying, lambda factor: isinstance(factor, Leaf) and factor.name == "SE")
+        merged = _merge(varying, lambda factor: isinstance(factor, Leaf) and factor.name == "SE")
         return multiply(*sorted(merged, key=spell))
     return node if node.columns is None else Leaf(node.name, tuple(sorted(node.columns)))
 
 
-def _merged(nodes: Sequence[Node], merges: Callable[[Node], bool]) -> list[Node]:
-    """Return the nodes, with equal ones that can be merged only once."""
+def _merge(nodes: Sequence[Node], merges: Callable[[Node], bool]) -> list[Node]:
+    """Return the nodes without repetitions of nodes that can be merged."""
     return [node for place, node in enumerate(nodes) if not merges(node) or node not in nodes[:place]]

@@ -136,8 +136,8 @@ class PeriodicLeaf(LeafKernel):
         def by_hyperparameters(adjoint: FloatArray) -> Iterator[Slope]:
             weighted = adjoint * value
             yield self._slope("lengthscale", 4 * _total_by_draw(weighted, squares) / lengthscale**3)
-            turned = _total_by_draw(weighted, phases * np.sin(2 * phases))
-            yield self._slope("period", 2 * np.sum(weight * turned, axis=1, keepdims=True) / period)
+            by_phase = _total_by_draw(weighted, phases * np.sin(2 * phases))
+            yield self._slope("period", 2 * np.sum(weight * by_phase, axis=1, keepdims=True) / period)
 
         return Evaluation(value, by_inputs, by_hyperparameters)
 
@@ -169,13 +169,13 @@ class LinearLeaf(LeafKernel):
                 yield position, shifted * _against(weight[:, c] / norm, value)
 
         def by_hyperparameters(adjoint: FloatArray) -> Iterator[Slope]:
-            everything = adjoint.reshape(len(adjoint), -1).sum(axis=1)[:, None]
+            constant = adjoint.reshape(len(adjoint), -1).sum(axis=1)[:, None]
             total = (adjoint * value).reshape(len(adjoint), -1).sum(axis=1)[:, None]
             by_sum = _total(adjoint, sums)
-            shifted = _total(adjoint, products) - centre * by_sum + np.square(centre) * everything
+            shifted = _total(adjoint, products) - centre * by_sum + np.square(centre) * constant
             by_weight = (total * variance - shifted) / norm[:, None]
             yield self._slope("lengthscale", 2 * by_weight / lengthscale**3)
-            by_centre = 2 * total * (0.5 - centre) - by_sum + 2 * centre * everything
+            by_centre = 2 * total * (0.5 - centre) - by_sum + 2 * centre * constant
             yield self._slope("centre", weight / norm[:, None] * by_centre)
 
         return Evaluation(value, by_inputs, by_hyperparameters)
@@ -262,6 +262,6 @@ def _total(adjoint: FloatArray, features: FloatArray) -> FloatArray:
 
 
 def _total_by_draw(adjoint: FloatArray, features: FloatArray) -> FloatArray:
-    """Return the same for features (c, s, ...) that differ between draws."""
+    """Return the sums over pairs of ``adjoint`` (s, ...) times each of the features (c, s, ...), as (s, c)."""
     flat = features.reshape(len(features), len(adjoint), -1).transpose(1, 0, 2)
     return np.asarray((flat @ adjoint.reshape(len(adjoint), -1, 1))[:, :, 0])

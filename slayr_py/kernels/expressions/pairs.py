@@ -96,6 +96,6 @@ class Pairs:
     def own(cls, a: Encoded, given: Sequence[Given], gradient: bool = False) -> Pairs:
         """Return the pairs of each point with itself, (n_a,)."""
         values = [np.full(len(a), float(part.kind == "correlation")) for part in given]
-        # Each of the given values is stationary at a point itself.
+        # Given values are stationary at equal points, so their derivatives are 0.
         slopes = [np.zeros((len(a), len(a.encoder.real_names))) for _ in given] if gradient else []
         return cls(a.columns, a.columns, values, slopes, list(a.encoder.column_of.values()) if gradient else ())

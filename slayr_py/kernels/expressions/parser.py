@@ -18,7 +18,7 @@ from slayr_py.kernels.expressions.language import CONSTANT, PLAIN_COLUMN, Leaf, 
 from slayr_py.kernels.expressions.leaf_kernels import LEAVES
 
 MOST_NESTING = 100
-"""Brackets inside each other. Every level takes three calls of Python, whose default limit is 1000."""
+"""Largest depth of nested brackets. Every level needs three nested calls, of which Python allows 1000 by default."""
 
 NAME = re.compile(r"[^\W\d]\w*")
 QUOTED_COLUMN = re.compile(r'"((?:[^"\\]|\\["\\])*)"')
@@ -51,7 +51,7 @@ def parse(text: str, given: Collection[str] = ()) -> Node:
                 f"{', '.join(LEAVES)}; got {name!r}"
             )
     if not isinstance(text, str):
-        raise DataError(f"an expression must be a string such as 'LIN * PER + SE', got {text!r}")
+        raise DataError(f"the expression is {text!r}; use a string such as 'LIN * PER + SE'")
     if not text.strip():
         raise DataError("character 1 of the expression: it is empty; write kernels, such as 'LIN * PER + SE'")
     return _Parser(text, given).whole()
@@ -161,7 +161,7 @@ class _Parser:
         if self.next != "[":
             return Leaf(name)
         if name == CONSTANT.name or name in self.given:
-            raise self.error(f"{name} takes no columns, but has some", "remove them")
+            raise self.error(f"{name} cannot have columns", "remove them")
         return Leaf(name, self.columns())
 
     def columns(self) -> tuple[str, ...]:

@@ -12,13 +12,13 @@ OVERSAMPLING = 5
 """Frequencies for each 1 / span, the distance at which two frequencies are independent."""
 
 MOST_FREQUENCIES = 5000
-"""Enough for 2001 values; of more values, periods below a thousandth of the span are left out."""
+"""Enough for 2001 values; with more values, periods below a thousandth of the span are omitted."""
 
 LOBE = 2.0
 """Least distance of two peaks, in 1 / span: the width of a main lobe. Its first side lobes are at 1.43."""
 
 BLOCK = 2**16
-"""Values by frequencies that SciPy handles at a time: it keeps several such arrays, the fastest if they fit a cache."""
+"""Values times frequencies of a block. SciPy keeps several such arrays and is fastest if they fit into a cache."""
 
 ROUNDING = 1e-10
 """Differences that are smaller than this share of their terms are taken as rounding errors."""
@@ -61,11 +61,11 @@ def peaks(x: FloatArray, y: FloatArray, count: int) -> FloatArray:
     frequencies = 1 + np.arange(min(n_frequencies, MOST_FREQUENCIES)) / OVERSAMPLING
     power = _power((x - np.min(x)) / span, residuals, frequencies)
     maxima, heights = _local_maxima(frequencies, power)
-    kept: list[float] = []
+    chosen: list[float] = []
     for frequency in maxima[np.argsort(-heights, kind="stable")]:
-        if len(kept) < count and all(abs(frequency - other) > LOBE for other in kept):
-            kept.append(frequency)
-    return span / np.array(kept)
+        if len(chosen) < count and all(abs(frequency - other) > LOBE for other in chosen):
+            chosen.append(frequency)
+    return span / np.array(chosen)
 
 
 def highest_peaks(x: FloatArray, y: FloatArray) -> FloatArray:
@@ -82,8 +82,8 @@ def _residuals(x: FloatArray, y: FloatArray) -> FloatArray | None:
 
     Subtracting a line is not enough. The carbon dioxide of Mauna Loa (521 monthly means) rises at a growing rate. After
     a line, the peak at one year explains 51% of the variance, and the next ones, at 20, 13 and 10 years, are side lobes
-    of the remaining curve. After a quadratic it explains 82%, and half a year is among the next. A weaker season would
-    be lost after a line. A cubic adds little (86%), and removes more of slow periods.
+    of the remaining curve. After a quadratic, the peak at one year explains 82%, and half a year is among the next
+    peaks. A line would hide a weaker season. A cubic adds little (86%) and removes more of the slow periods.
     """
     centred = y - np.mean(y)
     size = np.max(np.abs(centred))

@@ -47,7 +47,7 @@ class Placement:
     def hyperparameters(self) -> tuple[Hyperparameter, ...]:
         """Hyperparameters that the expression has, in the program's order."""
         return tuple(
-            Hyperparameter(name, _joined(self._priors[name]), tuple(self._labels[name]), _dimension(name))
+            Hyperparameter(name, _join(self._priors[name]), tuple(self._labels[name]), _dimension(name))
             for name in (parameter.name for parameter in COMPOSITE_GP.own_parameters)
             if name in self._labels
         )
@@ -63,7 +63,7 @@ class Placement:
             if isinstance(node, Product):
                 self._steps.append(0)
                 continue
-            # i summands are on the left: together with the splits before, the weights are uniform on the simplex.
+            # With i summands on the left, Beta(i, 1) makes the weights of all summands uniform on the simplex.
             left = spell(Sum(parts[:i]) if i > 1 else parts[0])
             self._place("split", [f"{self._count('split') + 1}:{left}"], Beta(i, 1))
             self._steps.append(-self._count("split"))
@@ -91,7 +91,7 @@ class Placement:
         return len(self._labels.get(name, ()))
 
     def _place(self, name: str, labels: Sequence[str], prior: Prior) -> slice:
-        """Append entries of a hyperparameter; return where they are."""
+        """Append entries of a hyperparameter; return their places."""
         start = self._count(name)
         if labels:
             self._labels.setdefault(name, []).extend(labels)
@@ -114,9 +114,9 @@ def read_columns(leaf: Leaf, encoder: Layout) -> tuple[int, ...]:
         if name not in encoder.names:
             near = did_you_mean(name, map(spell_column, encoder.names))
             raise DataError(f"{spell(leaf)}: no parameter {name!r}{near}")
-    wanted = encoder.names if leaf.columns is None else leaf.columns
+    names = encoder.names if leaf.columns is None else leaf.columns
     kinds = {d.name: d.kind for d in encoder.dimensions}
-    for name in wanted:
+    for name in names:
         if kinds[name] == "categorical" and reads == "numbers":
             others = ",".join(spell_column(n) for n in encoder.names if kinds[n] != "categorical")
             way_out = f"name the others: {leaf.name}[{others}]" if others else "use SE, RQ or a Matérn kernel"
@@ -124,7 +124,7 @@ def read_columns(leaf: Leaf, encoder: Layout) -> tuple[int, ...]:
                 f"{spell(leaf)}: {leaf.name} needs real or ordinal parameters, and {name!r} is categorical; {way_out}"
             )
     columns = _columns_by_parameter(encoder)
-    return tuple(column for name in wanted for column in columns[name])
+    return tuple(column for name in names for column in columns[name])
 
 
 def _columns_by_parameter(encoder: Layout) -> dict[str, range]:
@@ -143,7 +143,7 @@ def _dimension(name: str) -> str:
     return SLOTS[name].dimension if name in SLOTS else "left_summand"
 
 
-def _joined(priors: Sequence[Prior]) -> Prior:
+def _join(priors: Sequence[Prior]) -> Prior:
     """Return one prior of a vector with the parameters of each entry."""
     values = [[v for k, v in prior.asdict().items() if k != "family"] for prior in priors]
     return type(priors[0])(*map(list, zip(*values, strict=True)))

@@ -16,9 +16,9 @@ from slayr_py.kernels.learned.power_series import PowerSeries
 from slayr_py.space import FloatArray
 
 _MOST_SUMS = 2**24  # doubles of partial moments during the enumeration
-_MOST_ORDERS = 10_000  # mean order of a column; more cannot fit into any useful number of features
+_MOST_ORDERS = 10_000  # largest mean order of a column; higher orders need too many features
 _SHARES = tuple(10.0**-k for k in (11, 12, 13, 14, 15, 16, 17, 18, 20, 22, 24, 27, 30, 34, 38, 43, 48, 54, 60))
-_GROWTH = 1.3  # number of features of a set relative to the one that it is compared with
+_GROWTH = 1.3  # least number of features relative to the set before
 
 _Features = tuple[NDArray[np.intp], FloatArray, FloatArray]
 
@@ -48,7 +48,7 @@ def moment_features(
     limit : int
         Largest number of features.
     accuracy : float
-        Of K^E(u, u), relative.
+        Relative accuracy of K^E(u, u).
     tempering : float
         The weights are kappa_|k| |k|! |m_k|^(2 tempering).
 
@@ -63,28 +63,28 @@ def moment_features(
     search = _Search(series, points, alpha, radius, tempering)
     most = min(8 * limit, _MOST_SUMS // len(points))
     if series.degree is not None:
-        return _limited(series, search.enumerate(0.0, series.degree, most), 0.0, limit)
-    few = [features for total in (1, 2) if (features := search.enumerate(0.0, total, most)) is not None]
+        return _limit(series, search.enumerate(0.0, series.degree, most), 0.0, limit)
+    few = [low for total in (1, 2) if (low := search.enumerate(0.0, total, most)) is not None]
     largest = max((contribution.max() for _, _, contribution in few), default=0.0)
     reference = _reference_points(radius)
     reference[:, series.binary] = np.round(reference[:, series.binary])
     before: MomentFeatures | None = None
     variance = np.full(len(reference), np.inf)
     for share in _SHARES:
-        kept = _limited(series, search.enumerate(share * largest, None, most), share, 2 * limit)
-        if kept is None:
+        features = _limit(series, search.enumerate(share * largest, None, most), share, 2 * limit)
+        if features is None:
             return None
-        if before is not None and len(kept) < _GROWTH * len(before) and share != _SHARES[-1]:
+        if before is not None and len(features) < _GROWTH * len(before) and share != _SHARES[-1]:
             continue  # a few more features do not show that the others are negligible
-        latest = kept.variance(reference)
+        latest = features.variance(reference)
         if before is not None and np.all(np.abs(latest - variance) <= accuracy * latest):
             return before if len(before) <= limit else None
-        before = kept
+        before = features
         variance = latest
     return None
 
 
-def _limited(series: PowerSeries, features: _Features | None, share: float, limit: int) -> MomentFeatures | None:
+def _limit(series: PowerSeries, features: _Features | None, share: float, limit: int) -> MomentFeatures | None:
     """Return the features with more than a share of the largest contribution; None if there are too many or none."""
     if features is None:
         return None

@@ -79,7 +79,7 @@ class FreeKernel(ABC):
             to be normalised.
         """
         if not points:
-            raise DataError("evaluate needs at least one set of points")
+            raise DataError("there is no set of points; evaluate needs at least one")
         sets = [checked_points(f"set {i} of points", u) for i, u in enumerate(points)]
         n_columns = sets[0].shape[1]
         for i, u in enumerate(sets):
@@ -153,7 +153,7 @@ class Polynomial(FreeKernel):
     degree : int
         From 1 to 100.
     coef0 : float
-        At least 0: otherwise the expansion has negative coefficients.
+        At least 0, since the expansion has negative coefficients otherwise.
 
     Raises
     ------
@@ -193,7 +193,7 @@ class Exponential(FreeKernel):
     Parameters
     ----------
     lengthscale : float or (d,) array_like
-        Positive, one for all columns or one for each; its square is the document's sigma.
+        Positive, a number for all columns or for each; its square is the document's sigma.
 
     Raises
     ------
@@ -267,7 +267,9 @@ def checked_lengthscale(lengthscale: ArrayLike) -> FloatArray:
     except (TypeError, ValueError):
         array = np.array(np.nan)
     if array.ndim > 1 or not array.size or not (np.isfinite(array).all() and (array > 0).all()):
-        raise DataError(f"lengthscale must be positive and finite, one number or one per column; got {lengthscale!r}")
+        raise DataError(
+            f"lengthscale is {lengthscale!r}; give positive finite numbers, one for all columns or one for each"
+        )
     return array
 
 

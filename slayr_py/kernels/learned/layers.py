@@ -52,7 +52,7 @@ class Features:
         return float(np.median(distance[np.triu_indices(len(points), 1)])) or 1.0
 
     def values(self, a: Encoded, b: Encoded) -> tuple[FloatArray, FloatArray, FloatArray]:
-        """Return K^E(a, b), K^E(a, a) and K^E(b, b); the last ones are kept, since both layers need them."""
+        """Return K^E(a, b), K^E(a, a) and K^E(b, b); the last result is stored, since both layers need it."""
         last = self._last
         if last is None or last[0] is not a or last[1] is not b:
             u = a.columns - self._origin
@@ -67,8 +67,8 @@ class Features:
         u = a.columns - self._origin
         v = b.columns - self._origin
         real = list(a.encoder.column_of.values())
-        by_cross = self._reweighted.covariance_gradient(u, v)[1]
-        by_own = self._reweighted.variance_gradient(u)[1]
+        by_cross = self._reweighted.covariance_gradient(u, v)
+        by_own = self._reweighted.variance_gradient(u)
         return by_cross[..., real], by_own[..., real]
 
 

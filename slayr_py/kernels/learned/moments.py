@@ -83,7 +83,7 @@ class MomentFeatures:
 
     def __init__(self, series: PowerSeries, indices: NDArray[np.intp], weights: FloatArray) -> None:
         self.series = series
-        # Few prefixes save multiplications: the last column is the one with most orders.
+        # The column with most orders comes last, since few prefixes save multiplications.
         self._columns = np.argsort(indices.max(axis=0, initial=0), kind="stable")
         rows = np.lexsort(indices[:, self._columns[::-1]].T)
         indices = indices[rows][:, self._columns]
@@ -105,7 +105,7 @@ class MomentFeatures:
         self.indices[:, self._columns[-1]] = np.concatenate(
             [np.arange(low, high + 1) for low, high in zip(least[by_range], most[by_range], strict=True)]
         )
-        self._kept: tuple[bytes, FloatArray] = (b"", np.empty((0, 0)))
+        self._last: tuple[bytes, FloatArray] = (b"", np.empty((0, 0)))
 
     def __len__(self) -> int:
         return len(self.weights)
@@ -167,36 +167,31 @@ class MomentFeatures:
             k[rows] = self.weights @ np.square(self.features(a[rows]))
         return k
 
-    def covariance_gradient(self, a: FloatArray, b: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Return K^E (n_a, n_b) and its derivatives by a (n_a, n_b, d)."""
+    def covariance_gradient(self, a: FloatArray, b: FloatArray) -> FloatArray:
+        """Return the derivatives of K^E(a, b) by a, (n_a, n_b, d)."""
         weighted = self._weighted(b)
-        k = np.empty((len(a), len(b)))
         gradient = np.empty((len(a), len(b), a.shape[1]))
         for rows in self._blocks(len(a)):
-            np.matmul(self.features(a[rows]).T, weighted, out=k[rows])
             for c in range(a.shape[1]):
                 gradient[rows, :, c] = self.features(a[rows], slope=c).T @ weighted
-        return k, gradient
+        return gradient
 
-    def variance_gradient(self, a: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Return K^E(a, a) (n_a,) and its derivatives (n_a, d)."""
-        k = np.empty(len(a))
+    def variance_gradient(self, a: FloatArray) -> FloatArray:
+        """Return the derivatives of K^E(a, a) by a, (n_a, d)."""
         gradient = np.empty(a.shape)
         for rows in self._blocks(len(a)):
             weighted = self.features(a[rows]) * self.weights[:, None]
-            k[rows] = np.einsum("ij,ij->j", weighted, self.features(a[rows]))
             for c in range(a.shape[1]):
                 gradient[rows, c] = 2 * np.einsum("ij,ij->j", weighted, self.features(a[rows], slope=c))
-        return k, gradient
+        return gradient
 
     def _weighted(self, b: FloatArray) -> FloatArray:
-        """Return w_k phi_k(b), (R, n_b); the last one is kept, since a fit's observations come back in every call."""
+        """Return w_k phi_k(b), (R, n_b); the last result is stored, since a fit repeats its observations."""
         key = b.tobytes()
-        kept = self._kept
-        if kept[0] != key or kept[1].shape[1] != len(b):
-            kept = (key, self.features(b) * self.weights[:, None])
-            self._kept = kept
-        return kept[1]
+        last = self._last
+        if last[0] != key or last[1].shape[1] != len(b):
+            self._last = last = (key, self.features(b) * self.weights[:, None])
+        return last[1]
 
     def _blocks(self, n: int) -> list[slice]:
         step = max(_BLOCK // max(len(self), 1), 16)

@@ -28,7 +28,7 @@ def check_origin(origin: Origin, columns: Sequence[str]) -> None:
         if column not in columns:
             raise DataError(f"origin names the column {column!r}{did_you_mean(column, columns)}")
         if not (isinstance(value, int | float | np.number) and 0 <= value <= 1):
-            raise DataError(f"the origin of {column!r} must be a number in [0, 1], got {value!r}")
+            raise DataError(f"the origin of {column!r} is {value!r}; give a number in [0, 1]")
 
 
 def origin_of(origin: Origin, layout: Layout) -> FloatArray:

@@ -83,8 +83,8 @@ class PowerSeries:
     def features(self, x: FloatArray, column: int, size: int) -> FloatArray:
         """Return the features of one column, (Q, n): r(x) x^k / sqrt(sigma^k k!).
 
-        If the series is damped they are Poisson features: their squares are the probabilities of k at x^2 / sigma and
-        add up to 1. The second of a binary column is the norm of all from k = 1 on.
+        The squares of the features of a damped series are Poisson probabilities of k at x^2 / sigma and add up to 1.
+        The second feature of a binary column is the norm of all features from k = 1 on.
         """
         table = np.empty((size, len(x)))
         table[0] = self._damping(x, column)

@@ -49,7 +49,7 @@ from slayr_py.kernels.priors import Dirichlet, LogNormal
 from slayr_py.space import Encoder, Layout
 
 BASE = "base"
-"""Label of the share of the base kernel: near 1, the related data do not help."""
+"""Label of the share of the base kernel. If the share is near 1, the related data do not help."""
 
 _MISLEADING = 0.5  # mean share of the base kernel above which a note says so
 _MARGIN = 1e-5  # of the space, in which the kernel can be evaluated too: for finite differences at the bounds
@@ -64,8 +64,8 @@ class Pretrained(Planned):
 
     Its hyperparameters are ``share`` ("one layer", "two layers", "base"), the weights of the parts;
     ``feature_lengthscale`` of the second layer, in units of the median distance; and ``lengthscale`` of the base kernel
-    for each encoded column. What was learned is fixed. A ``share`` of the base near 1 says that the related data are
-    misleading.
+    for each encoded column. The learned parts are fixed. A ``share`` of the base near 1 indicates misleading related
+    data.
 
     Parameters
     ----------
@@ -74,7 +74,7 @@ class Pretrained(Planned):
     alpha : (N,) array_like
         Their signed weights, which add up to 0.
     lengthscale : float, (C,) array_like or None
-        Length-scale of the machine's kernel; None for a family without.
+        Length-scale of the machine's kernel; None for a family without length-scales.
     family : {"se", "exponential", "polynomial", "linear"}
         Family of the machine's kernel.
     origin : {"centre", "corner"} or mapping of str to float
@@ -132,7 +132,7 @@ class Pretrained(Planned):
         self.lengthscale = None if lengthscale is None else np.array(lengthscale, dtype=np.float64)
         self.layers = checked_layers(layers, family)
         if base is not None and not (isinstance(base, Matern) and base.p <= 2):
-            raise DataError(f"the base must be Matern(p=0), Matern(p=1), Matern(p=2) or None, got {base!r:.200}")
+            raise DataError(f"the base is {base!r:.200}; use Matern(p=0), Matern(p=1), Matern(p=2) or None")
         self.base = base
         self.distance_scale = None if distance_scale is None else check_number("distance_scale", distance_scale)
         self.ranges = {name: checked_range(name, values) for name, values in (ranges or {}).items()}
@@ -159,7 +159,7 @@ class Pretrained(Planned):
 
     @property
     def messages(self) -> list[str]:
-        """What a user should know about the points at which the kernel was evaluated."""
+        """Notes on the points at which the kernel was evaluated."""
         worst = max((features.vanishing for features in self._at.values()), default=0)
         if not worst or 1 not in self.layers:
             return []
@@ -291,7 +291,7 @@ class Pretrained(Planned):
             raise StorageError(f"{file} cannot be read as a pre-trained kernel: {error}") from error
 
     def features(self, encoder: Layout) -> Features:
-        """Return the re-weighted kernel on a space; it is made once."""
+        """Return the re-weighted kernel on a space, which is computed once."""
         self.check_encoder(encoder)
         origin = origin_of(self.origin, encoder)
         binary = binary_of(origin, encoder)

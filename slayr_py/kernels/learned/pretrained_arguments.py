@@ -24,14 +24,14 @@ def ranges_of(encoder: Layout) -> dict[str, Range]:
 
 
 def checked_range(name: str, values: Sequence[float]) -> Range:
-    """Return the range of a real parameter; ``DataError`` unless it is one."""
+    """Return the range of a real parameter; raise ``DataError`` for other values."""
     try:
         lower, upper, log = values
         checked = (float(lower), float(upper), bool(log))
     except (TypeError, ValueError) as error:
-        raise DataError(f"ranges[{name!r}] must be a lower bound, an upper bound and a bool, got {values!r}") from error
+        raise DataError(f"ranges[{name!r}] is {values!r}; give a lower bound, an upper bound and a bool") from error
     if not checked[0] < checked[1]:
-        raise DataError(f"ranges[{name!r}] must have a lower bound below the upper one, got {values!r}")
+        raise DataError(f"ranges[{name!r}] is {values!r}; the lower bound must be below the upper bound")
     return checked
 
 
@@ -41,11 +41,11 @@ def spell_range(values: Range) -> str:
 
 
 def checked_layers(layers: int | Sequence[int], family: str) -> tuple[int, ...]:
-    """Return the numbers of layers in order; ``DataError`` for others, and for one layer of a family without."""
+    """Return the numbers of layers in order; raise ``DataError`` for layers that the family does not have."""
     given = [layers] if isinstance(layers, int) or not isinstance(layers, Iterable) else list(layers)
     integers = all(isinstance(layer, int | np.integer) and not isinstance(layer, bool) for layer in given)
     if not given or not integers or not set(given) <= LAYERS.keys():
-        raise DataError(f"layers must be 1, 2 or (1, 2), got {layers!r}")
+        raise DataError(f"layers is {layers!r}; use 1, 2 or (1, 2)")
     chosen = tuple(layer for layer in LAYERS if layer in given)
     if 1 in chosen and family != "se":
         raise DataError(
@@ -58,22 +58,22 @@ def checked_layers(layers: int | Sequence[int], family: str) -> tuple[int, ...]:
 def checked_columns(columns: Sequence[str]) -> tuple[str, ...]:
     """Return the names of the encoded columns; ``DataError`` for a single string."""
     if isinstance(columns, str) or not isinstance(columns, Iterable):
-        raise DataError(f"columns must be the names of the encoded columns, got {columns!r}")
+        raise DataError(f"columns is {columns!r}; give a list of the names of the encoded columns")
     return tuple(columns)
 
 
 def checked_family(
     family: str, lengthscale: ArrayLike | None, options: Mapping[str, Any], n_columns: int
 ) -> FreeKernel:
-    """Return the kernel of the machine; ``DataError`` unless it is one for points with ``n_columns`` columns."""
+    """Return the kernel of the machine; raise ``DataError`` unless it fits points with ``n_columns`` columns."""
     if "lengthscale" in options:
-        raise DataError("family_options are degree and coef0; the length-scale is an argument of its own")
-    takes_one = "lengthscale" in from_family(family, **options).options()
-    if takes_one and lengthscale is None:
+        raise DataError("family_options has a lengthscale; pass it as the argument lengthscale")
+    has_lengthscale = "lengthscale" in from_family(family, **options).options()
+    if has_lengthscale and lengthscale is None:
         raise DataError(f"the {family} kernel needs a lengthscale")
     scales = {} if lengthscale is None else {"lengthscale": lengthscale}
     free = from_family(family, **scales, **options)
-    free.series(n_columns)  # refuses another number of length-scales
+    free.series(n_columns)  # raises for another number of length-scales
     return free
 
 
@@ -87,13 +87,15 @@ def checked_support(support: ArrayLike, alpha: ArrayLike, n_columns: int) -> tup
             f"names in columns, got shape {points.shape}"
         )
     if not (np.all(np.isfinite(points)) and np.all(np.isfinite(weights))):
-        raise DataError("support and alpha must be finite")
+        raise DataError("support or alpha has values that are not finite; remove them")
     if np.any((points < -1e-9) | (points > 1 + 1e-9)):
         outside = points[np.any((points < -1e-9) | (points > 1 + 1e-9), axis=1)][0]
-        raise DataError(f"support must be in [0, 1], the coordinates of an encoder; got {outside.tolist()}")
+        raise DataError(
+            f"support has the point {outside.tolist()}; give coordinates of an encoder, which are in [0, 1]"
+        )
     largest = float(np.max(np.abs(weights), initial=0.0))
     if largest == 0:
-        raise DataError("all weights alpha are 0: the related data teach nothing")
+        raise DataError("all weights alpha are 0; use related data that vary")
     if abs(weights.sum()) > 1e-6 * largest:
-        raise DataError(f"the weights alpha must add up to 0, not {weights.sum():g}")
+        raise DataError(f"the weights alpha add up to {weights.sum():g}; they must add up to 0")
     return points, weights

@@ -75,7 +75,7 @@ class Reweighted:
         if engine is not None and engine not in ENGINES:
             raise DataError(f"unknown engine {engine!r}{did_you_mean(engine, ENGINES)}")
         if not (np.isfinite(tempering) and tempering >= 0):
-            raise DataError(f"tempering must be at least 0 and finite, got {tempering!r}")
+            raise DataError(f"tempering is {tempering!r}; give a finite number that is not negative")
         weights = _checked_weights(alpha, len(points))
         self.radius = _checked_radius(radius, points.shape[1])
         self.series = series
@@ -120,7 +120,7 @@ class Reweighted:
         return self._at(a).variance(a)
 
     def covariance_and_variances(self, a: FloatArray, b: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
-        """Return K^E(a, b) (n_a, n_b), K^E(a, a) (n_a,) and K^E(b, b) (n_b,), in less time than one by one.
+        """Return K^E(a, b) (n_a, n_b), K^E(a, a) (n_a,) and K^E(b, b) (n_b,) together, which takes less time.
 
         Raises
         ------
@@ -129,8 +129,8 @@ class Reweighted:
         """
         return self._at(a, b).covariance_and_variances(a, b)
 
-    def covariance_gradient(self, a: FloatArray, b: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Return K^E(a, b) (n_a, n_b) and its derivatives by a, (n_a, n_b, d).
+    def covariance_gradient(self, a: FloatArray, b: FloatArray) -> FloatArray:
+        """Return the derivatives of K^E(a, b) by a, (n_a, n_b, d).
 
         Raises
         ------
@@ -139,8 +139,8 @@ class Reweighted:
         """
         return self._at(a, b).covariance_gradient(a, b)
 
-    def variance_gradient(self, a: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Return K^E(a, a) (n_a,) and its derivatives by a, (n_a, d).
+    def variance_gradient(self, a: FloatArray) -> FloatArray:
+        """Return the derivatives of K^E(a, a) by a, (n_a, d).
 
         Raises
         ------
@@ -166,7 +166,7 @@ class Reweighted:
         values = u[:, self.series.binary]
         other = (values != 0) & (values != 1)
         if other.any():
-            raise DataError(f"a binary column has the value {values[other][0]}; only 0 and 1 are possible")
+            raise DataError(f"a binary column has the value {values[other][0]}; use 0 or 1")
 
 
 class _Pairs:
@@ -188,7 +188,7 @@ class _Pairs:
         self.damping = damping[i] + damping[j]
 
     def covariance(self, a: FloatArray, b: FloatArray) -> FloatArray:
-        return self._sums(*_crossed(self.series, a, b)).reshape(len(a), len(b))
+        return self._sums(*_cross(self.series, a, b)).reshape(len(a), len(b))
 
     def covariance_and_variances(self, a: FloatArray, b: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
         return self.covariance(a, b), self.variance(a), self.variance(b)
@@ -196,21 +196,17 @@ class _Pairs:
     def variance(self, a: FloatArray) -> FloatArray:
         return self._sums(np.square(a), 2 * self.series.log_damping(a))
 
-    def covariance_gradient(self, a: FloatArray, b: FloatArray) -> tuple[FloatArray, FloatArray]:
-        v, damping = _crossed(self.series, a, b)
-        k = self._sums(v, damping).reshape(len(a), len(b))
-        gradient = self._slopes(v, damping).reshape(len(a), len(b), -1) * b
+    def covariance_gradient(self, a: FloatArray, b: FloatArray) -> FloatArray:
+        gradient = self._slopes(*_cross(self.series, a, b)).reshape(len(a), len(b), -1) * b
         if self.series.damped:
-            gradient -= k[..., None] * (a / self.series.sigma)[:, None, :]
-        return k, gradient
+            gradient -= self.covariance(a, b)[..., None] * (a / self.series.sigma)[:, None, :]
+        return gradient
 
-    def variance_gradient(self, a: FloatArray) -> tuple[FloatArray, FloatArray]:
-        damping = 2 * self.series.log_damping(a)
-        k = self._sums(np.square(a), damping)
-        gradient = 2 * a * self._slopes(np.square(a), damping)
+    def variance_gradient(self, a: FloatArray) -> FloatArray:
+        gradient = 2 * a * self._slopes(np.square(a), 2 * self.series.log_damping(a))
         if self.series.damped:
-            gradient -= 2 * k[:, None] * a / self.series.sigma
-        return k, gradient
+            gradient -= 2 * self.variance(a)[:, None] * a / self.series.sigma
+        return gradient
 
     def _sums(self, v: FloatArray, damping: FloatArray) -> FloatArray:
         """Return sum_ij alpha_i alpha_j h(<<u_i, u_j, v>>) with all factors r for products v = a o b, (n,)."""
@@ -234,7 +230,7 @@ class _Pairs:
         return [slice(i, min(i + step, n)) for i in range(0, n, step)]
 
 
-def _crossed(series: PowerSeries, a: FloatArray, b: FloatArray) -> tuple[FloatArray, FloatArray]:
+def _cross(series: PowerSeries, a: FloatArray, b: FloatArray) -> tuple[FloatArray, FloatArray]:
     """Return a o b for all pairs, (n_a n_b, d), and the logarithms of r(a) r(b), (n_a n_b,)."""
     v = (a[:, None, :] * b[None, :, :]).reshape(-1, a.shape[1])
     return v, np.add.outer(series.log_damping(a), series.log_damping(b)).ravel()
@@ -243,12 +239,12 @@ def _crossed(series: PowerSeries, a: FloatArray, b: FloatArray) -> tuple[FloatAr
 def _checked_weights(alpha: ArrayLike, n: int) -> FloatArray:
     weights = numbers("alpha", alpha)
     if weights.shape != (n,):
-        raise DataError(f"alpha has shape {weights.shape} for {n} points; one weight each is needed")
+        raise DataError(f"alpha has shape {weights.shape} for {n} points; give one weight for each")
     if not np.isfinite(weights).all():
         i = int(np.argmin(np.isfinite(weights)))
-        raise DataError(f"alpha[{i}] is {weights[i]}; weights must be finite")
+        raise DataError(f"alpha[{i}] is {weights[i]}; give finite weights")
     if not weights.any():
-        raise DataError("all weights alpha are 0: the machine has no support vector and its kernel is 0 everywhere")
+        raise DataError("all weights alpha are 0, so the kernel is 0 everywhere; use a machine with support vectors")
     return weights
 
 
@@ -256,7 +252,7 @@ def _checked_radius(radius: ArrayLike, d: int) -> FloatArray:
     try:
         largest = np.broadcast_to(np.asarray(radius, dtype=np.float64), (d,))
     except (TypeError, ValueError) as error:
-        raise DataError(f"radius must be a number or {d} numbers, got {radius!r:.200}") from error
+        raise DataError(f"radius is {radius!r:.200}; give a number or {d} numbers") from error
     if not (np.isfinite(largest).all() and (largest > 0).all()):
-        raise DataError(f"radius must be positive and finite, got {largest.tolist()}")
+        raise DataError(f"radius is {largest.tolist()}; give positive finite numbers")
     return largest

@@ -22,7 +22,7 @@ class Separation:
 
 @dataclass(frozen=True, eq=False)
 class Tree:
-    """Dimensions of a space that distances are computed along, and their weights.
+    """Dimensions of a space along which distances are computed, and their weights.
 
     Attributes
     ----------
@@ -84,14 +84,14 @@ class Tree:
         for i, m in enumerate(self.levels):
             rho = draws["rho"][:, i]
             weight = scale[:, i, None, None]
-            one_active = np.abs(on_a[:, None, i] - on_b[None, :, i])
+            single = np.abs(on_a[:, None, i] - on_b[None, :, i])
             if m:
                 different = on_a[:, None, i] * on_b[None, :, i] * (x_a[:, None, i] != x_b[None, :, i])
                 jump = 2 * np.square(rho) / (1 + (m - 1) * np.square(1 - rho))
-                yield Separation(weight * (one_active + jump[:, None, None] * different), None)
+                yield Separation(weight * (single + jump[:, None, None] * different), None)
                 continue
-            # Half angles, 0 where inactive. Unlike 1 - cos, the product form is exact to rounding at small
-            # differences and needs no trigonometric function of a pair.
+            # Half angles, 0 where inactive. Unlike 1 - cos, the product is exact up to rounding at small differences
+            # and needs no trigonometric function of a pair.
             sin_a, cos_a = _half_angles(rho, x_a[:, i], on_a[:, i])
             sin_b, cos_b = _half_angles(rho, x_b[:, i], on_b[:, i])
             sine = sin_a[:, :, None] * cos_b[:, None, :] - cos_a[:, :, None] * sin_b[:, None, :]
@@ -99,7 +99,7 @@ class Tree:
             if gradient and self.encoder.dimensions[self.positions[i]].is_real:
                 cosine = cos_a[:, :, None] * cos_b[:, None, :] + sin_a[:, :, None] * sin_b[:, None, :]
                 by_x = 4 * np.pi * (weight * rho[:, None, None]) * sine * cosine
-            yield Separation(weight * (one_active + 4 * np.square(sine)), by_x)
+            yield Separation(weight * (single + 4 * np.square(sine)), by_x)
 
 
 def _half_angles(rho: FloatArray, x: FloatArray, active: FloatArray) -> tuple[FloatArray, FloatArray]:

@@ -71,7 +71,7 @@ class FrequencyModulated(Kernel):
     1. u - k_H is conditionally negative definite and >= 0, so exp(-s (u - k_H)) is positive definite for every s >= 0
        (Schoenberg).
     2. 1/(delta + beta lambda + alpha (u - k_H)) = integral_0^inf exp(-s (delta + beta lambda)) exp(-s alpha (u - k_H))
-       ds is a mixture of those with positive weights, hence positive definite; with alpha = 1 it is the form
+       ds is a mixture of such kernels with positive weights, hence positive definite; with alpha = 1 it is the form
        1/(delta + u + beta lambda - k_H) of the paper's Proposition 3. We fix delta = 1: beside ``sigma_f`` only its
        ratios to alpha and beta matter.
     3. u_i[v] u_i[v'] is positive definite on the vertices; products, sums over i and products over graphs stay so.
@@ -181,7 +181,7 @@ class FrequencyModulated(Kernel):
             factors.append(k)
             slopes.append(alpha * by_t)
         product, others = product_and_others(factors, t.shape)
-        total = sum((each * other for each, other in zip(slopes, others, strict=True)), start=np.zeros(t.shape))
+        total = sum((slope * other for slope, other in zip(slopes, others, strict=True)), start=np.zeros(t.shape))
         variance = np.square(draws["sigma_f"]).reshape(-1, *ones)
         return variance * product, (variance * total)[..., None] * by_inputs
 
@@ -192,5 +192,5 @@ def _modulator(modulator: str | Hierarchical, options: dict[str, Any]) -> Modula
         known = (*_MODULATORS, "a Hierarchical kernel")
         raise DataError(f"unknown modulator {modulator!r}{did_you_mean(modulator, known)}")
     if options and modulator != Power.name:
-        raise DataError(f"{sorted(options)} belong to the modulator 'power', not to {modulator!r}")
+        raise DataError(f"{sorted(options)} cannot be given for the modulator {modulator!r}; use them with 'power'")
     return ByHierarchical(modulator) if isinstance(modulator, Hierarchical) else _MODULATORS[modulator](**options)

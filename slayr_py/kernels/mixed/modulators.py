@@ -129,7 +129,7 @@ class Power(Modulator):
     def __init__(self, orders: int = 3, tau: float = 2.0) -> None:
         self.orders = check_integer("orders", orders, 1, 100)
         if isinstance(tau, bool) or not isinstance(tau, int | float | np.number) or not 0 < tau <= 2:
-            raise DataError(f"the exponent tau must lie in (0, 2], got {tau!r}")
+            raise DataError(f"the exponent tau is {tau!r}; give a number in (0, 2]")
         self.tau = float(tau)
 
     @property
@@ -309,7 +309,7 @@ class ByHierarchical(Modulator):
 
 
 def _strength(encoder: Layout, log_median: float) -> tuple[Hyperparameter, ...]:
-    """Return alpha of every graph; nothing without real parameters, since there is no distance to scale."""
+    """Return alpha of every graph; an empty tuple without real parameters, since there is no distance to scale."""
     alpha = Hyperparameter("alpha", LogNormal(log_median, 1.0), encoder.graph_names, "graph", may_vanish=True)
     return (alpha,) if encoder.real_names else ()
 

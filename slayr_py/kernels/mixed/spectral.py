@@ -26,15 +26,15 @@ def vertex_weights(a: Encoded, b: Encoded) -> Iterator[tuple[FloatArray, list[Fl
         u_a = spectrum.basis[a.vertices[:, position]]
         u_b = spectrum.basis[b.vertices[:, position]]
         groups = [spectrum.group_of == g for g in range(len(spectrum.eigenvalues))]
-        yield spectrum.eigenvalues, [u_a[:, of_group] @ u_b[:, of_group].T for of_group in groups]
+        yield spectrum.eigenvalues, [u_a[:, group] @ u_b[:, group].T for group in groups]
 
 
 def own_weights(a: Encoded) -> Iterator[tuple[FloatArray, list[FloatArray]]]:
-    """Yield the same for every configuration with itself: G arrays W_g(v, v) of shape (n_a,)."""
+    """Yield the distinct eigenvalues (G,) of every graph, and G arrays W_g(v_a, v_a) of shape (n_a,)."""
     for position, spectrum in enumerate(a.encoder.spectra.values()):
         squares = np.square(spectrum.basis[a.vertices[:, position]])
         groups = [spectrum.group_of == g for g in range(len(spectrum.eigenvalues))]
-        yield spectrum.eigenvalues, [squares[:, of_group].sum(axis=1) for of_group in groups]
+        yield spectrum.eigenvalues, [squares[:, group].sum(axis=1) for group in groups]
 
 
 def graph_data(train: Encoded, new: Encoded) -> dict[str, StanValue]:
@@ -69,9 +69,9 @@ def graph_data(train: Encoded, new: Encoded) -> dict[str, StanValue]:
 def damping(encoder: Layout, response: Callable[[FloatArray], FloatArray]) -> Hyperparameter:
     """Return ``beta`` of every graph; at its prior median two levels correlate 1/2 on average.
 
-    At equal continuous parameters the entries of U f(beta Lambda) U' add up to m f(0), its diagonal to
-    S = sum_i f(beta lambda_i), so that the mean correlation is (m f(0) - S) / ((m - 1) S) for m vertices; on a complete
-    graph and f = 1 / (1 + beta lambda) it is beta / (1 + beta). The scale of 1.5 makes the correlation about uniform.
+    At equal continuous parameters the entries of U f(beta Lambda) U' add up to m f(0), and its diagonal adds up to
+    S = sum_i f(beta lambda_i). The mean correlation of m vertices is thus (m f(0) - S) / ((m - 1) S). On a complete
+    graph with f = 1 / (1 + beta lambda) it is beta / (1 + beta). The scale 1.5 makes the correlation about uniform.
 
     Parameters
     ----------

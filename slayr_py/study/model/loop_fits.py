@@ -174,7 +174,7 @@ class LoopFits:
         for posterior in (fit.completed for fit in fits):
             name = posterior.kernel.short_name
             loo = posterior.parts[0].leave_one_out
-            if why := failure(posterior, loo):
+            if why := failure(posterior.check(), loo):
                 failures.append(f"{name}: {why}")
                 failed += [posterior] if np.all(np.isfinite(loo.elpd)) else []
                 continue

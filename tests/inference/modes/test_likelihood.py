@@ -104,8 +104,8 @@ def test_priors_of_other_families_are_sampled():
     ("arguments", "words"),
     [
         ({"y_sd": -1.0}, r"y_sd\[0\] is -1.0"),
-        ({"y_sd": [1.0, 2.0]}, "y_sd must be a number or 12 numbers"),
-        ({"y_sd": np.nan}, "must be finite"),
+        ({"y_sd": [1.0, 2.0]}, "give a number, or 12 numbers"),
+        ({"y_sd": np.nan}, "finite and not negative"),
     ],
 )
 def test_illegal_errors(arguments, words):
@@ -114,12 +114,12 @@ def test_illegal_errors(arguments, words):
 
 
 def test_illegal_binary_models():
-    with pytest.raises(sl.DataError, match="have no warp"):
+    with pytest.raises(sl.DataError, match="cannot be combined with binary observations"):
         sl.GaussianProcess(SPACE, likelihood="probit", warp="log")
     with pytest.raises(sl.DataError, match="unknown likelihood 'probt'.*'probit'"):
         sl.GaussianProcess(SPACE, likelihood="probt")
     gp = sl.GaussianProcess(SPACE, likelihood="probit")
-    with pytest.raises(sl.DataError, match="True or False, 1 or 0; got 0.5"):
+    with pytest.raises(sl.DataError, match="a binary observation is 0.5; use True or False"):
         gp.fit(X, np.full(12, 0.5))
-    with pytest.raises(sl.DataError, match="neither y_sd nor maximize"):
+    with pytest.raises(sl.DataError, match="cannot have y_sd or maximize"):
         gp.fit(X, X[:, 0] > 0.5, y_sd=1.0)

@@ -100,7 +100,9 @@ def test_a_table_may_have_other_columns_in_another_order(mixed_posterior):
 
 def predictor_of(drawn):
     kernel, train, y, draws, _ = drawn
-    return lambda rows: KernelPredictor(kernel, train, y, {name: values[rows] for name, values in draws.items()})
+    return lambda rows: KernelPredictor.factorise(
+        kernel, train, y, {name: values[rows] for name, values in draws.items()}
+    )
 
 
 def test_joint_draws_have_the_joint_moments(drawn):
@@ -108,7 +110,9 @@ def test_joint_draws_have_the_joint_moments(drawn):
     for row in range(4):
         rows = np.full(20_000, row)
         values = sample_all(predictor_of(drawn), len(train), new, rows, np.random.default_rng(1))
-        mean, covariance = (moment[row] for moment in KernelPredictor(kernel, train, y, draws).joint_moments(new))
+        mean, covariance = (
+            moment[row] for moment in KernelPredictor.factorise(kernel, train, y, draws).joint_moments(new)
+        )
         sd = np.sqrt(np.maximum(np.diag(covariance), 0))
         np.testing.assert_allclose(values.mean(axis=0), mean, atol=4.5 * sd.max() / np.sqrt(20_000))
         np.testing.assert_allclose(
@@ -159,7 +163,7 @@ def test_pending_points_extend_the_factor_exactly(fixture, request):
     quick = predictor.with_pending(pending)
     believed = np.hstack([np.tile(posterior.data["y"], (len(predictor.factor), 1)), predictor.moments(pending)[0]])
     targets = Targets(believed, np.zeros(believed.shape[1]), posterior.model.noise_floor)
-    whole = KernelPredictor(posterior.kernel, posterior.train.concatenate(pending), targets, predictor.draws)
+    whole = KernelPredictor.factorise(posterior.kernel, posterior.train.concatenate(pending), targets, predictor.draws)
     np.testing.assert_allclose(quick.factor, whole.factor, atol=1e-9)
     for a, b in zip(quick.moments_with_gradient(elsewhere), whole.moments_with_gradient(elsewhere), strict=True):
         np.testing.assert_allclose(a, b, rtol=1e-6, atol=1e-8)
@@ -184,7 +188,7 @@ def test_nearly_singular_covariances_are_still_factored(branin_posterior):
     point = encoder.encode(encoder.sobol(1, 0))
     rows = point[[0] * 30]
     draws = {"mu": np.zeros(1), "sigma_f": np.ones(1), "sigma_n": np.array([1e-9]), "lengthscale": np.ones((1, 2))}
-    predictor = KernelPredictor(branin_posterior.kernel, rows, np.ones(30), draws)
+    predictor = KernelPredictor.factorise(branin_posterior.kernel, rows, np.ones(30), draws)
     mean, variance = predictor.moments(point)
     assert mean[0, 0] == pytest.approx(1, abs=1e-3) and variance[0, 0] < 1e-3
     (note,) = predictor.predict(point, 0.0, 1.0).notes

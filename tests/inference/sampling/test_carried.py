@@ -14,7 +14,7 @@ import slayr_py as sl
 from slayr_py.inference import gaussian_process, replay
 from slayr_py.inference.diagnostics.checks import CARRIED_ESS, PARETO_K_LIMIT
 from slayr_py.inference.sampling.carried import CARRIED_PARAMETERS
-from slayr_py.inference.sampling.ladder import planned
+from slayr_py.inference.sampling.ladder import plan_attempts
 from slayr_py.inference.sampling.options import FitOptions
 from slayr_py.inference.sampling.run import run
 from slayr_py.inference.sampling.warm_start import WarmStart
@@ -97,13 +97,13 @@ def test_draws_of_chains_that_fail_are_weighted(grown, monkeypatch):
 def test_plan():
     points = {"z": np.zeros((4, 2))}
     start = WarmStart(points, np.ones(4), np.ones(2), np.zeros((200, 2)))
-    kinds = [attempt.kind for attempt in planned(OPTIONS, start, 1)]
+    kinds = [attempt.kind for attempt in plan_attempts(OPTIONS, start, 1)]
     assert kinds == ["carried", "warm", "cold"]
-    assert [attempt.kind for attempt in planned(OPTIONS, None, 1)] == ["cold"]
+    assert [attempt.kind for attempt in plan_attempts(OPTIONS, None, 1)] == ["cold"]
     large = replace(start, draws=np.zeros((200, CARRIED_PARAMETERS + 1)))
     earlier = replace(start, draws=np.zeros((0, 0)))
     for without in (large, earlier):
-        assert [attempt.kind for attempt in planned(OPTIONS, without, 1)] == ["warm", "cold"]
+        assert [attempt.kind for attempt in plan_attempts(OPTIONS, without, 1)] == ["warm", "cold"]
 
 
 @pytest.mark.stan

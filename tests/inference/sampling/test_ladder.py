@@ -15,7 +15,7 @@ import slayr_py as sl
 from slayr_py.errors import InferenceError
 from slayr_py.inference import gaussian_process
 from slayr_py.inference.diagnostics import checks
-from slayr_py.inference.sampling.ladder import Attempt, fit_until_ok, next_retry, planned
+from slayr_py.inference.sampling.ladder import Attempt, fit_until_ok, next_retry, plan_attempts
 from slayr_py.inference.sampling.options import FitOptions
 from slayr_py.inference.sampling.run import run
 from slayr_py.inference.sampling.seeds import retry_seed
@@ -56,7 +56,7 @@ def test_the_target_acceptance_stays_below_one():
 
 def test_an_attempt_describes_what_it_changes(branin_posterior):
     start = branin_posterior.warm_start()
-    approximation, warm, cold = planned(OPTIONS.updated(method="pathfinder"), start, 1)
+    approximation, warm, cold = plan_attempts(OPTIONS.updated(method="pathfinder"), start, 1)
     assert [a.kind for a in (approximation, warm, cold)] == [None, "warm", "cold"]
     assert warm.after(approximation) == "NUTS from a warm start"
     assert cold.after(approximation) == "NUTS with warm-up 300"

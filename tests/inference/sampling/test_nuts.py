@@ -48,7 +48,7 @@ def sampled(chains: np.ndarray, diverging: float = 0.0) -> Run:
 
 def test_a_warm_start_stops_early_if_it_cannot_reach_the_ess():
     def cannot_reach(run, most):
-        return _cannot_reach(run, convergence(run.unconstrained), wanted=50, most=most)
+        return _cannot_reach(run, convergence(run.unconstrained), ess=50, most=most)
 
     rng = np.random.default_rng(0)
     good = rng.normal(size=(4, 100))

@@ -217,8 +217,8 @@ def test_canonical_forms_have_the_same_value():
         ('SE["x1]', 4, "unclosed quotes; end the name with '\"'"),
         ('SE["a\\n"]', 4, "unclosed quotes"),
         ('SE["a" b]', 8, "unexpected 'b' in columns"),
-        ("LIN + C[x1]", 8, "C takes no columns, but has some; remove them"),
-        ("PRE[x1]", 4, "PRE takes no columns"),
+        ("LIN + C[x1]", 8, "C cannot have columns; remove them"),
+        ("PRE[x1]", 4, "PRE cannot have columns"),
         ("(" * 101 + "SE" + ")" * 101, 101, "more than 100 nested brackets; remove brackets that change nothing"),
         ("(" * 100000, 101, "more than 100 nested brackets"),
         ("SE\n+\t\x1b", 6, "unknown character '\\x1b'"),
@@ -247,7 +247,7 @@ def test_an_empty_text_is_an_error(text):
 
 @pytest.mark.parametrize("text", [None, 3, b"SE", SE])
 def test_only_text_is_parsed(text):
-    with pytest.raises(DataError, match="an expression must be a string such as 'LIN . PER . SE', got "):
+    with pytest.raises(DataError, match="the expression is .*; use a string such as 'LIN . PER . SE'"):
         parse(text)
 
 

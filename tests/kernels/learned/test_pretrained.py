@@ -170,7 +170,9 @@ def test_parts_of_expressions_are_the_same_after_json():
 
 def test_given_leaf_has_one_part():
     for bad in (kernel(), kernel(layers=2), kernel(base=None), Matern(p=2)):
-        with pytest.raises(DataError, match=r"given\['PRE'\] must be a pre-trained kernel with one layer and no base"):
+        with pytest.raises(
+            DataError, match=r"given\['PRE'\] is .*; use a pre-trained kernel with one layer and no base"
+        ):
             Composite("PRE + SE", given={"PRE": bad})
 
 
@@ -191,32 +193,32 @@ def test_arrays_of_the_caller_are_copied():
 @pytest.mark.parametrize(
     ("changed", "message"),
     [
-        ({"support": [["a", "b"]]}, "support must be numbers"),
-        ({"support": [[0.1, 0.2], [0.3]]}, "support must be numbers"),
+        ({"support": [["a", "b"]]}, "support is .*; give numbers"),
+        ({"support": [[0.1, 0.2], [0.3]]}, "support is .*; give numbers"),
         ({"support": SUPPORT[:4]}, r"a row for each of the 5 weights .*, got shape \(4, 2\)"),
         ({"columns": ("x",)}, "a column for each of the 1 names in columns"),
-        ({"columns": "xz"}, "columns must be the names of the encoded columns, got 'xz'"),
-        ({"support": SUPPORT * math.nan}, "support and alpha must be finite"),
-        ({"support": SUPPORT + 0.5}, r"support must be in \[0, 1\], .* got \[0.6, 1.4\]"),
-        ({"alpha": 0 * ALPHA}, "all weights alpha are 0: the related data teach nothing"),
-        ({"alpha": ALPHA + 0.1}, "weights alpha must add up to 0, not 0.5"),
+        ({"columns": "xz"}, "columns is 'xz'; give a list"),
+        ({"support": SUPPORT * math.nan}, "support or alpha has values that are not finite"),
+        ({"support": SUPPORT + 0.5}, r"support has the point \[0.6, 1.4\]"),
+        ({"alpha": 0 * ALPHA}, "all weights alpha are 0; use related data"),
+        ({"alpha": ALPHA + 0.1}, "weights alpha add up to 0.5"),
         ({"lengthscale": None}, "the se kernel needs a lengthscale"),
-        ({"lengthscale": 0.0}, "lengthscale must be positive and finite"),
+        ({"lengthscale": 0.0}, "lengthscale is 0.0; give positive finite"),
         ({"lengthscale": [1.0, 1.0, 1.0]}, "3 length-scales for points with 2 columns"),
         ({"family": "rbf"}, "unknown family 'rbf'"),
         ({"family": "linear"}, "the linear kernel takes no 'lengthscale'"),
         ({"family_options": {"degree": 2}}, "the se kernel takes no 'degree'"),
-        ({"family_options": {"lengthscale": 2}}, "the length-scale is an argument of its own"),
+        ({"family_options": {"lengthscale": 2}}, "family_options has a lengthscale"),
         ({"origin": "center"}, "unknown origin 'center'; did you mean 'centre'?"),
         ({"origin": [0.5]}, r"unknown origin \[0.5\]"),
         ({"origin": {"w": 0.5}}, "origin names the column 'w'"),
-        ({"origin": {"x": math.nan}}, r"the origin of 'x' must be a number in \[0, 1\], got nan"),
+        ({"origin": {"x": math.nan}}, r"the origin of 'x' is nan; give a number in \[0, 1\]"),
         *(
-            ({"layers": layers}, r"layers must be 1, 2 or \(1, 2\)")
+            ({"layers": layers}, r"layers is .*; use 1, 2 or \(1, 2\)")
             for layers in (0, 3, 1.7, True, "1", (), (1, 3), None)
         ),
-        ({"base": "matern"}, "the base must be .* got 'matern'"),
-        ({"base": Matern(p=3)}, r"the base must be .* got Matern\(p=3\)"),
+        ({"base": "matern"}, "the base is 'matern'"),
+        ({"base": Matern(p=3)}, r"the base is Matern\(p=3\)"),
         ({"distance_scale": "a"}, "distance_scale must be positive and finite, got 'a'"),
         ({"concentration": 0.0}, "concentration must be positive and finite, got 0.0"),
         ({"distance_scale": 0.0}, "distance_scale must be positive and finite, got 0.0"),
@@ -391,5 +393,5 @@ def test_other_ranges_are_refused():
         sl.GaussianProcess(wider, kernel)
     for wrong in ([0, 1], [1, 0, False], ["a", 1, False], 3):
         options = kernel.options() | {"ranges": {"x": wrong}}
-        with pytest.raises(sl.DataError, match=re.escape("ranges['x'] must")):
+        with pytest.raises(sl.DataError, match=re.escape("ranges['x'] is")):
             from_name("pretrained", **options)

@@ -76,10 +76,8 @@ def test_gradients_are_those_of_finite_differences(kernel, engine):
     a = 0.9 * points(4, 2)
     b = points(3, 3)
     reweighted = kernel.reweighted(u, alpha, engine=engine)
-    k, gradient = reweighted.covariance_gradient(a, b)
-    variance, by_variance = reweighted.variance_gradient(a)
-    np.testing.assert_allclose(k, reweighted.covariance(a, b), rtol=1e-12, atol=1e-14)
-    np.testing.assert_allclose(variance, reweighted.variance(a), rtol=1e-12, atol=1e-14)
+    gradient = reweighted.covariance_gradient(a, b)
+    by_variance = reweighted.variance_gradient(a)
     h = 1e-5
     for c, step in enumerate(h * np.eye(3)):
         slope = (reweighted.covariance(a + step, b) - reweighted.covariance(a - step, b)) / (2 * h)
@@ -91,12 +89,12 @@ def test_gradients_are_those_of_finite_differences(kernel, engine):
 @pytest.mark.parametrize("engine", ENGINES)
 def test_gradient_at_the_origin_is_finite(engine):
     u, alpha = machine()
-    k, gradient = (
+    gradient = (
         free.SquaredExponential(0.7)
         .reweighted(u, alpha, engine=engine)
         .covariance_gradient(np.zeros((1, 3)), points(2, 3))
     )
-    assert np.isfinite(k).all() and np.isfinite(gradient).all() and gradient.any()
+    assert np.isfinite(gradient).all() and gradient.any()
 
 
 @pytest.mark.parametrize("kernel", KERNELS, ids=repr)
@@ -171,8 +169,8 @@ def test_binary_columns_need_one_feature(kernel):
     plain, merged = (kernel.reweighted(u, alpha, [1.0, 1.0, 0.5], binary=columns) for columns in ((), (0, 1)))
     for reweighted in (plain, merged):
         np.testing.assert_allclose(reweighted.covariance(u, u), wanted, rtol=1e-8)
-    a = plain.covariance_gradient(u, u)[1]
-    b = merged.covariance_gradient(u, u)[1]
+    a = plain.covariance_gradient(u, u)
+    b = merged.covariance_gradient(u, u)
     np.testing.assert_allclose(b[..., 2], a[..., 2], rtol=1e-7, atol=1e-9)
     if not isinstance(kernel, free.Polynomial):
         radius = np.array([1.0, 1.0, 0.5])
@@ -232,11 +230,11 @@ def test_a_copy_by_pickle_gives_the_same_numbers():
         ({"alpha": [0.0, 0.0]}, "all weights alpha are 0"),
         ({"alpha": [1.0]}, r"alpha has shape \(1,\) for 2 points"),
         ({"alpha": [1.0, math.nan]}, r"alpha\[1\] is nan"),
-        ({"alpha": ["a", "b"]}, "alpha must be numbers"),
-        ({"radius": 0.0}, "radius must be positive"),
-        ({"radius": [1.0, 1.0]}, "radius must be a number or 1 numbers"),
+        ({"alpha": ["a", "b"]}, "alpha is .*; give numbers"),
+        ({"radius": 0.0}, "radius is .*; give positive"),
+        ({"radius": [1.0, 1.0]}, "radius is .*; give a number or 1 numbers"),
         ({"engine": "pair"}, "unknown engine 'pair'; did you mean 'pairs'?"),
-        ({"tempering": -1.0}, "tempering must be at least 0"),
+        ({"tempering": -1.0}, "tempering is -1.0"),
         ({"lengthscale": 1e-5, "engine": "features"}, "more than 20000 features"),
         ({"lengthscale": 1e-5, "tempering": 0.5}, "more than 20000 features"),
     ],
