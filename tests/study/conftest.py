@@ -27,7 +27,8 @@ from testing_databases import new_database
 from testing_processes import exit_code
 from testing_studies import KILLED
 
-from slayr_py.study import ask, create_study, proposal
+from slayr_py.study import ask, create_study
+from slayr_py.study.model import proposal
 
 
 @pytest.fixture

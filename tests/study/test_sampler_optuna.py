@@ -20,7 +20,8 @@ from slayr_py.acquisition import suggest
 from slayr_py.acquisition.effort import Effort
 from slayr_py.inference import GaussianProcess, Posterior
 from slayr_py.inference.sampling import approximations
-from slayr_py.study import StanGPSampler, proposal
+from slayr_py.study import StanGPSampler
+from slayr_py.study.model import proposal
 
 
 @pytest.fixture(autouse=True)

@@ -16,7 +16,7 @@ from slayr_py.inference import GaussianProcess, Model, Priors, as_stan_seed, sta
 from slayr_py.kernels import MEAN, MOST_LEAVES, NOISE, SIGNAL, WARP, Composite, Kernel, Matern
 from slayr_py.search import SCALARS, KernelSearch, SearchResult, base_leaves
 from slayr_py.space import Encoder, FloatArray, jsonable, space_to_json
-from slayr_py.study.model.proposal import Phase
+from slayr_py.study.model.session import Phase, Session
 from slayr_py.study.storage.attributes import space_difference
 from slayr_py.study.storage.search_records import StoredSearch, last_search, store_search
 from slayr_py.study.storage.trials import Observations, to_ranges
@@ -119,18 +119,14 @@ class LoopSearch:
     priors : mapping
         Priors of the user and the loop by name; those in `SHARED` hold for expressions.
     n_initial : int
-    report : callable
-        Receives the phases of the work.
-    warn : callable
-        Receives a warning for the user and what it is about.
+    session : Session
     """
 
     search: KernelSearch
     plain: GaussianProcess
     priors: Priors
     n_initial: int
-    report: Callable[[Phase], None]
-    warn: Callable[[str, str], None]
+    session: Session
 
     @property
     def kernel(self) -> KernelSearch:
@@ -191,7 +187,7 @@ class LoopSearch:
         number: int,
         before: StoredSearch | None,
     ) -> None:
-        self.report(Phase("searching kernels", trial.number))
+        self.session.report(Phase("searching kernels", trial.number))
         clock = time.perf_counter()
         search_seed = as_stan_seed(np.random.SeedSequence([seed, number, self.search.seed]))
         scalars = {name: self.plain.priors[name] for name in SCALARS if name in self.priors}
@@ -203,7 +199,7 @@ class LoopSearch:
         except (DataError, InferenceError) as error:
             about["error"] = str(error)
             text = f"the kernel search at {len(observed.y)} observations failed, so the model does not change: {error}"
-            self.warn(text, "kernel search")
+            self.session.warn(text, "kernel search")
         else:
             if result.interrupted:
                 raise KeyboardInterrupt  # a resumed study repeats the search with the same result

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -14,19 +14,17 @@ from optuna import Study
 from optuna.trial import FrozenTrial
 from threadpoolctl import threadpool_limits
 
-from slayr_py.acquisition import Acquisition, Suggestion, suggest
-from slayr_py.inference import METHODS, FitOptions, GaussianProcess, Posterior
+from slayr_py.acquisition import Suggestion, suggest
+from slayr_py.inference import METHODS, GaussianProcess, Posterior
 from slayr_py.space import Fixed, jsonable
 from slayr_py.study.model.feasibility import FeasibilityFit, FeasibilityModels
 from slayr_py.study.model.fit_cache import FitCache
 from slayr_py.study.model.loop_fits import KernelFit, LoopFits, fit_entries
+from slayr_py.study.model.options import SamplerOptions
+from slayr_py.study.model.session import Phase, Session
 from slayr_py.study.storage.distributions import to_params
 from slayr_py.study.storage.trials import Observations, excluded, pending
 from slayr_py.study.storage.workers import search_lock
-
-LOOP_OPTIONS = FitOptions(method="carried", warmup=300, draws=50, ess=50, retries=1, pointwise=False)
-"""Fit options of the loop. Few draws are enough because the acquisition is a mean over draws, and a fit adds draws
-until its effective sample size reaches ``ess``."""
 
 LARGEST_ERROR = 0.1
 """Largest accepted Monte Carlo standard error of the acquisition at its maximum: a tenth of an improvement or, for the
@@ -36,22 +34,6 @@ the acquisition is `negligible`: when EI vanishes in a converged study, its rela
 NUTS_LIMIT = 1000
 """Number of observations above which the loop fits the posterior mode instead of sampling. A NUTS fit takes minutes
 there, its time grows with the cube of their number, and the hyperparameters have little uncertainty left."""
-
-
-class Phase(NamedTuple):
-    """What the sampler is doing, for a progress display."""
-
-    name: str
-    """"compiling", "searching kernels", "fitting" or "maximising"; `minimize` adds "evaluating"."""
-
-    trial: int | None
-    """Number of the trial; None before the first."""
-
-    diagnostics: Mapping[str, Any] | None = None
-    """Diagnostics of the latest fit while maximising, else None."""
-
-    detail: str = ""
-    """Message of the toolchain during a long step."""
 
 
 class Proposal(NamedTuple):
@@ -98,27 +80,17 @@ class Proposer:
 
     Attributes
     ----------
-    acquisition : Acquisition
-    fit_options : FitOptions
-    warm_starts, noisy : bool
-        As in `StanGPSampler`.
+    options : SamplerOptions
     feasibility : FeasibilityModels
         Fits the models of failures and constraints.
     fits : FitCache
-    report : callable
-        Receives the phases of the work.
-    warn : callable
-        Receives a warning for the user and what it is about.
+    session : Session
     """
 
-    acquisition: Acquisition
-    fit_options: FitOptions
-    warm_starts: bool
-    noisy: bool
+    options: SamplerOptions
     feasibility: FeasibilityModels
     fits: FitCache
-    report: Callable[[Phase], None]
-    warn: Callable[[str, str], None]
+    session: Session
 
     def fit(
         self,
@@ -138,21 +110,21 @@ class Proposer:
         InferenceError
             If Stan fails.
         """
-        options = self.fit_options
+        options = self.options.fit
         stream = np.random.SeedSequence([seed, max(observed.numbers) + 1]).spawn(1)[0]
         if len(observed.y) > NUTS_LIMIT and not METHODS[options.method].point_estimate:
             options = options.updated(method="map")
-            self.warn(
+            self.session.warn(
                 f"{len(observed.y)} observations are more than the {NUTS_LIMIT} for which the loop samples the "
                 "hyperparameters: from now on it fits their posterior mode, in seconds instead of minutes",
                 "",
             )
-        model = LoopFits(gp, study, observed, self.fits, self.warn)
+        model = LoopFits(gp, study, observed, self.fits, self.session.warn)
         plan = model.plan(options)
-        if self.warm_starts:
+        if self.options.warm_starts:
             plan = model.resume(number, plan)
-        self.report(Phase("fitting", number))
-        feasibility = self.feasibility.fit_all(study, number, options, seed, self.warm_starts)
+        self.session.report(Phase("fitting", number))
+        feasibility = self.feasibility.fit_all(study, number, options, seed, self.options.warm_starts)
         fits, posterior = model.fit(plan, stream)
         return Fitted(model, fits, posterior, feasibility, stream)
 
@@ -184,7 +156,7 @@ class Proposer:
         def search(fitted: Fitted) -> tuple[Suggestion, float | None]:
             """Maximise the acquisition under the search lock; return the suggestion and the incumbent."""
             diagnostics = jsonable(fitted.posterior.check().asdict())
-            self.report(Phase("maximising", trial.number, diagnostics))
+            self.session.report(Phase("maximising", trial.number, diagnostics))
             best = self._incumbent(fitted.posterior, observed, fixed)
             # Processes fit side by side but search one after another, so that each knows what the others evaluate.
             lock.enter_context(search_lock(study))
@@ -195,13 +167,13 @@ class Proposer:
             with _timed(seconds, "fit"):
                 fitted = self.fit(gp, study, trial.number, observed, seed)
                 for fit in fitted.feasibility:
-                    fit.store(study, trial, self.warm_starts)
+                    fit.store(study, trial, self.options.warm_starts)
             suggestion, best = search(fitted)
-            uncertain = suggestion.error > LARGEST_ERROR and suggestion.value >= self.acquisition.negligible
+            uncertain = suggestion.error > LARGEST_ERROR and suggestion.value >= self.options.criterion.negligible
             why = f"Monte Carlo error {suggestion.error:.3g} > {LARGEST_ERROR} of the acquisition at its maximum"
-            if uncertain and (plan := fitted.extend(self.fit_options.draws, why)):
+            if uncertain and (plan := fitted.extend(self.options.fit.draws, why)):
                 lock.close()  # other processes may search while this one fits
-                self.report(Phase("fitting", trial.number))
+                self.session.report(Phase("fitting", trial.number))
                 with _timed(seconds, "fit"):
                     fitted = fitted.refit(plan)
                 suggestion, best = search(fitted)
@@ -221,13 +193,13 @@ class Proposer:
         space = fitted.model.gp.encoder.space
         return suggest(
             fitted.posterior,
-            self.acquisition,
+            self.options.criterion,
             best=best,
             t=trial.number + 1 - len(design),
             rng=np.random.default_rng(stream),
             pending=pending(study, space, trial, design),
             # Failed trials too: a model that ignores failures would suggest their configurations again.
-            exclude=excluded(study, space, fitted.model.observed.configs if self.noisy else ()),
+            exclude=excluded(study, space, fitted.model.observed.configs if self.options.noisy else ()),
             feasibility=[fit.posterior for fit in fitted.feasibility],
             fixed=fixed,
         )
@@ -241,8 +213,8 @@ class Proposer:
             "config": to_params(posterior.encoder.configuration(suggestion.config)),
             **fit_entries(fitted.fits, posterior),
             "acquisition": {
-                "name": self.acquisition.name,
-                **self.acquisition.options(),
+                "name": self.options.criterion.name,
+                **self.options.criterion.options(),
                 "best": best,
                 "value": float(suggestion.value),
                 "error": suggestion.error if np.isfinite(suggestion.error) else None,
@@ -267,7 +239,7 @@ class Proposer:
         rows = observed.feasible if fixed is None else observed.feasible & fixed.hold(posterior.train)
         configs = posterior.train[rows]
         y = observed.y[rows]
-        if len(y) and not self.noisy:
+        if len(y) and not self.options.noisy:
             return observed.best_of(y)
         if not len(y):
             assert fixed is not None

@@ -16,8 +16,8 @@ from slayr_py.study.model.design import Design
 from slayr_py.study.model.feasibility import FeasibilityModels
 from slayr_py.study.model.fit_cache import FitCache
 from slayr_py.study.model.options import SamplerOptions
-from slayr_py.study.model.proposal import Phase, Proposer
-from slayr_py.study.model.session import Session
+from slayr_py.study.model.proposal import Proposer
+from slayr_py.study.model.session import Phase, Session
 from slayr_py.study.model.surrogate import Surrogate, fit_model, surrogate_of
 from slayr_py.study.storage.attributes import CONTEXT_KEY
 from slayr_py.study.storage.trials import observations
@@ -66,23 +66,12 @@ class SpaceModel:
             given = [encoder.configuration({**config, **kept}) for config in options.initial_configs]
             size = len(given)
         self.design = Design(encoder, size, self.fixed, given, options.noisy)
-        self.surrogate: Surrogate = surrogate_of(
-            options.kernel, encoder, options.all_priors, options.warp, size, session.report, session.warn
-        )
+        self.surrogate: Surrogate = surrogate_of(encoder, options, size, session)
         fits = FitCache()
         feasibility = FeasibilityModels(
             encoder, self.surrogate.first_kernel, options.noise_priors, options.failures, fits
         )
-        self.proposer = Proposer(
-            options.criterion,
-            options.fit,
-            options.warm_starts,
-            options.noisy,
-            feasibility,
-            fits,
-            session.report,
-            session.warn,
-        )
+        self.proposer = Proposer(options, feasibility, fits, session)
         self._prepared = False
 
     def prepare(self) -> None:

@@ -15,8 +15,6 @@ from slayr_py.inference import (
     FitOptions,
     GaussianProcess,
     Posterior,
-    Priors,
-    Warp,
 )
 from slayr_py.kernels import Kernel, Stack, from_name as kernel_from_name
 from slayr_py.search import KernelSearch
@@ -24,7 +22,8 @@ from slayr_py.space import Encoder
 from slayr_py.study.model.fit_cache import FitCache
 from slayr_py.study.model.kernel_searches import LoopSearch, as_search
 from slayr_py.study.model.loop_fits import LoopFits
-from slayr_py.study.model.proposal import Phase
+from slayr_py.study.model.options import SamplerOptions
+from slayr_py.study.model.session import Session
 from slayr_py.study.storage.attributes import kernel_record
 from slayr_py.study.storage.trials import Observations
 
@@ -72,40 +71,22 @@ Surrogate = GivenKernel | LoopSearch
 """The model of the objective of a study; both classes have the same methods."""
 
 
-def surrogate_of(
-    kernel: str | Kernel | Stack | KernelSearch,
-    encoder: Encoder,
-    priors: Priors,
-    warp: Warp,
-    n_initial: int,
-    report: Callable[[Phase], None],
-    warn: Callable[[str, str], None],
-) -> Surrogate:
+def surrogate_of(encoder: Encoder, options: SamplerOptions, n_initial: int, session: Session) -> Surrogate:
     """Return the surrogate for the kernel that a user has chosen.
 
-    Parameters
-    ----------
-    kernel : str, Kernel, Stack or KernelSearch
-        As in `StanGPSampler`.
-    encoder : Encoder
-    priors, warp
-        As in `GaussianProcess`.
-    n_initial : int
-        Size of the initial design, which determines when a kernel search is due.
-    report, warn : callable
-        Receive the phases of a kernel search, and a warning and what it is about.
+    ``n_initial`` is the size of the initial design, which determines when a kernel search is due.
 
     Raises
     ------
     DataError
         For an unknown kernel, or one that does not fit the space.
     """
-    search = as_search(kernel, encoder)
-    if search is not None:
-        plain = GaussianProcess(encoder, kernel_from_name("auto", encoder), priors, warp)
-        return LoopSearch(search, plain, priors, n_initial, report, warn)
+    kernel = options.kernel
+    if (search := as_search(kernel, encoder)) is not None:
+        plain = GaussianProcess(encoder, kernel_from_name("auto", encoder), options.all_priors, options.warp)
+        return LoopSearch(search, plain, options.all_priors, n_initial, session)
     assert not isinstance(kernel, KernelSearch)
-    gp = GaussianProcess(encoder, kernel, priors, warp)
+    gp = GaussianProcess(encoder, kernel, options.all_priors, options.warp)
     return GivenKernel(gp, gp.models[0].kernel, automatic=isinstance(kernel, str) and kernel == "auto")
 
 

@@ -18,7 +18,7 @@ from slayr_py.space import Encoder
 from slayr_py.study.declared_space import DeclaredSpace
 from slayr_py.study.loop import Callback, run_loop
 from slayr_py.study.model.options import SamplerKeywords, check_names
-from slayr_py.study.model.proposal import Phase
+from slayr_py.study.model.session import Phase
 from slayr_py.study.results.recommendation import has_recommendation
 from slayr_py.study.results.result import Result
 from slayr_py.study.run.asktell import create_study

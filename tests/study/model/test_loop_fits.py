@@ -14,17 +14,8 @@ from testing_studies import NUTS, advance, suggestion
 import slayr_py as sl
 from slayr_py.errors import DataError, InferenceError, StorageError
 from slayr_py.inference import GaussianProcess
-from slayr_py.study import (
-    StanGPSampler,
-    ask,
-    create_study,
-    loop_fits,
-    minimize,
-    posterior_of,
-    proposal,
-    replay,
-    suggestion_table,
-)
+from slayr_py.study import StanGPSampler, ask, create_study, minimize, posterior_of, replay, suggestion_table
+from slayr_py.study.model import loop_fits, proposal
 from slayr_py.study.storage.attributes import FIT_KEY, START_KEY, SUGGESTION_KEY
 
 SMALL = {"n_initial": 4, "seed": 3, "chains": 2, "warmup": 100, "draws": 50, "ess": 20, "progress": False}

@@ -10,7 +10,8 @@ from testing_studies import NUTS, advance, bowl, suggestion
 from slayr_py.acquisition import ExpectedImprovement, suggest
 from slayr_py.errors import DataError, InferenceError
 from slayr_py.inference import GaussianProcess
-from slayr_py.study import ask, config_of, create_study, minimize, proposal
+from slayr_py.study import ask, config_of, create_study, minimize
+from slayr_py.study.model import proposal
 from slayr_py.study.storage.attributes import START_KEY, SUGGESTION_KEY
 from slayr_py.study.storage.distributions import to_params
 

@@ -15,7 +15,8 @@ from ConfigSpace import ConfigurationSpace
 
 import slayr_py as sl
 from slayr_py.errors import DataError, StorageError
-from slayr_py.study import minimize, posterior_of, proposal, replay
+from slayr_py.study import minimize, posterior_of, replay
+from slayr_py.study.model import proposal
 from slayr_py.study.results.refits import feasibility_of
 from slayr_py.study.storage.attributes import FIT_KEY, START_KEY, STUDY_KEY
 

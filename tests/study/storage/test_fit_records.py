@@ -18,7 +18,8 @@ import slayr_py as sl
 from slayr_py.errors import InferenceError, StorageError
 from slayr_py.inference import GaussianProcess
 from slayr_py.space import Encoder
-from slayr_py.study import ask, create_study, loop_fits, posterior_of, replay, suggestion_table, tell
+from slayr_py.study import ask, create_study, posterior_of, replay, suggestion_table, tell
+from slayr_py.study.model import loop_fits
 from slayr_py.study.storage.attributes import FIT_KEY, KERNEL_KEY, START_KEY, SUGGESTION_KEY
 from slayr_py.study.storage.fit_records import last_warm_start
 
