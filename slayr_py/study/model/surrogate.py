@@ -6,22 +6,17 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
 from optuna import Study
 from optuna.trial import FrozenTrial
 
 from slayr_py.errors import DataError
 from slayr_py.inference import (
-    FitOptions,
     GaussianProcess,
-    Posterior,
 )
 from slayr_py.kernels import Kernel, Stack, from_name as kernel_from_name
 from slayr_py.search import KernelSearch
 from slayr_py.space import Encoder
-from slayr_py.study.model.fit_cache import FitCache
-from slayr_py.study.model.kernel_searches import LoopSearch, as_search
-from slayr_py.study.model.loop_fits import LoopFits
+from slayr_py.study.model.kernel_searches import LoopSearch, default_search, on_space
 from slayr_py.study.model.options import SamplerOptions
 from slayr_py.study.model.session import Session
 from slayr_py.study.storage.attributes import kernel_record
@@ -82,12 +77,12 @@ def surrogate_of(encoder: Encoder, options: SamplerOptions, n_initial: int, sess
         For an unknown kernel, or one that does not fit the space.
     """
     kernel = options.kernel
-    if (search := as_search(kernel, encoder)) is not None:
+    if isinstance(kernel, KernelSearch) or kernel == "search":
+        search = default_search(encoder) if isinstance(kernel, str) else on_space(kernel, encoder)
         plain = GaussianProcess(encoder, kernel_from_name("auto", encoder), options.all_priors, options.warp)
         return LoopSearch(search, plain, options.all_priors, n_initial, session)
-    assert not isinstance(kernel, KernelSearch)
     gp = GaussianProcess(encoder, kernel, options.all_priors, options.warp)
-    return GivenKernel(gp, gp.models[0].kernel, automatic=isinstance(kernel, str) and kernel == "auto")
+    return GivenKernel(gp, gp.models[0].kernel, automatic=kernel == "auto")
 
 
 def check_inferable(kernel: str | Kernel | Stack | KernelSearch) -> None:
@@ -104,25 +99,3 @@ def check_inferable(kernel: str | Kernel | Stack | KernelSearch) -> None:
         raise DataError("a kernel search needs a declared space: StanGPSampler(space, kernel='search')")
     if kernel != "auto":
         kernel_from_name(kernel)
-
-
-def fit_model(
-    gp: GaussianProcess,
-    study: Study,
-    observed: Observations,
-    seed: int,
-    options: FitOptions,
-    warn: Callable[[str, str], None],
-) -> Posterior:
-    """Fit a model to the trials of a study, apart from a suggestion.
-
-    Raises
-    ------
-    InferenceError
-        If Stan fails.
-    """
-    if gp.is_stack:
-        fits = LoopFits(gp, study, observed, FitCache(), warn)
-        return fits.fit(fits.plan(options), np.random.SeedSequence(seed))[1]
-    data: dict[str, Any] = {"y_sd": observed.errors, "maximize": observed.maximize}
-    return gp.fit(observed.configs, observed.y, seed=seed, options=options, **data)
