@@ -62,10 +62,10 @@ class Summary(NamedTuple):
 
     def html(self) -> str:
         """Return the summary as HTML; every string is escaped."""
-        lines = [f"<div>{_escaped(line)}</div>" for line in self.heading.splitlines()]
-        header = "".join(f"<th>{_escaped(str(name))}</th>" for name in self.table.columns)
+        lines = [f"<div>{_escape(line)}</div>" for line in self.heading.splitlines()]
+        header = "".join(f"<th>{_escape(str(name))}</th>" for name in self.table.columns)
         body = [
-            "<tr>" + "".join(f"<td>{_escaped(cell(value))}</td>" for value in row) + "</tr>"
+            "<tr>" + "".join(f"<td>{_escape(cell(value))}</td>" for value in row) + "</tr>"
             for row in self.table.head(self.rows).astype(object).itertuples(index=False)
         ]
         lines += ["<table>", f"<thead><tr>{header}</tr></thead>", "<tbody>", *body, "</tbody>", "</table>"]
@@ -76,5 +76,5 @@ class Summary(NamedTuple):
         return [f"{indent}... {more} more row{'s' * (more > 1)}"] if more > 0 else []
 
 
-def _escaped(text: str) -> str:
+def _escape(text: str) -> str:
     return escape(printable(text))

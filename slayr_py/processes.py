@@ -52,12 +52,12 @@ class Process(NamedTuple):
     @property
     def is_gone(self) -> bool:
         """Whether the process has ended; always False for a process of another machine or container."""
-        return self.is_local and _started(self.pid) != self.started
+        return self.is_local and _start_time(self.pid) != self.started
 
 
 def this_process() -> Process:
     """Return the identity of the current process."""
-    started = _started(os.getpid())
+    started = _start_time(os.getpid())
     assert started is not None
     return Process(_host(), os.getpid(), started)
 
@@ -84,7 +84,7 @@ def _host() -> str:
         return f"{platform.node().replace('-', '_')}.{uuid.getnode():x}"
 
 
-def _started(pid: int) -> int | None:
+def _start_time(pid: int) -> int | None:
     """Return the start time of a process; None if it does not exist or is a zombie."""
     try:
         if Path("/proc/self/stat").exists():

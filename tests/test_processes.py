@@ -8,7 +8,7 @@ import time
 
 import pytest
 
-from slayr_py.processes import Process, _started, this_process
+from slayr_py.processes import Process, _start_time, this_process
 
 
 class TestProcess:
@@ -22,7 +22,7 @@ class TestProcess:
 
     def test_a_process_that_has_ended_is_gone(self):
         child = subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE)
-        started = _started(child.pid)
+        started = _start_time(child.pid)
         assert started is not None
         process = this_process()._replace(pid=child.pid, started=started)
         assert not process.is_gone and not this_process().is_gone
@@ -32,9 +32,9 @@ class TestProcess:
 
     def test_a_zombie_is_gone(self):
         child = subprocess.Popen([sys.executable, "-c", ""])
-        started = _started(child.pid)
+        started = _start_time(child.pid)
         end = time.monotonic() + 30
-        while _started(child.pid) is not None and time.monotonic() < end:
+        while _start_time(child.pid) is not None and time.monotonic() < end:
             time.sleep(0.01)
-        assert started is not None and _started(child.pid) is None
+        assert started is not None and _start_time(child.pid) is None
         child.wait()

@@ -47,7 +47,7 @@ class Candidates:
         encoded, allowed = encoder.resolve(genotypes, fixed)
         return cls(genotypes if fixed is None else fixed.put(genotypes), encoded)[allowed]
 
-    def joined(self, other: Candidates) -> Candidates:
+    def join(self, other: Candidates) -> Candidates:
         """Return the distinct configurations of two sets of candidates."""
         genotypes = np.vstack([self.genotypes, other.genotypes])
         both = Candidates(genotypes, self.encoded.concatenate(other.encoded))
@@ -72,21 +72,21 @@ def candidates(
     observed = posterior.train[np.concatenate([best, np.repeat(best, times)])]
     # The genotype of an inactive parameter is arbitrary.
     genotypes = np.where(observed.active, observed.unit_values, _uniform(encoder, len(observed), rng))
-    genotypes[len(best) :] = perturbed(encoder, genotypes[len(best) :], rng)
+    genotypes[len(best) :] = perturb(encoder, genotypes[len(best) :], rng)
     if fixed is not None:
         genotypes = np.vstack([genotypes, fixed.example])  # there may be few others
     pool = Candidates.of(encoder, genotypes, fixed)
     everything = enumeration(encoder, fixed=fixed)
     if everything is not None:
-        return pool.joined(Candidates.of(encoder, everything, fixed))
+        return pool.join(Candidates.of(encoder, everything, fixed))
     for _ in range(_BATCHES):
-        pool = pool.joined(Candidates.of(encoder, _uniform(encoder, wanted, rng), fixed))
+        pool = pool.join(Candidates.of(encoder, _uniform(encoder, wanted, rng), fixed))
         if len(pool) >= wanted:
             break
     return pool
 
 
-def perturbed(encoder: Encoder, centres: FloatArray, rng: np.random.Generator) -> FloatArray:
+def perturb(encoder: Encoder, centres: FloatArray, rng: np.random.Generator) -> FloatArray:
     """Perturb genotypes (m, D) by normal steps of random size and by steps to neighbouring levels.
 
     The code of Snoek, Larochelle & Adams (2012) also starts the optimisation near the incumbent.

@@ -40,7 +40,7 @@ def expected_improvement(mean: ArrayLike, sd: ArrayLike, best: float) -> FloatAr
     sd, gap, positive, z = _scaled_gap(mean, sd, best)
     # (gap Phi + sd phi) cancels in the lower tail; sd exp(log h) does not.
     value = np.where(positive, sd * np.exp(log_h(z)), np.maximum(gap, 0.0))
-    return _averaged(value)
+    return _average(value)
 
 
 def log_expected_improvement(mean: ArrayLike, sd: ArrayLike, best: float) -> FloatArray:
@@ -58,7 +58,7 @@ def log_expected_improvement(mean: ArrayLike, sd: ArrayLike, best: float) -> Flo
 def probability_of_improvement(mean: ArrayLike, sd: ArrayLike, best: float) -> FloatArray:
     """Return the probability Phi(z) of a value below ``best`` (Kushner 1964); shapes as in expected_improvement."""
     sd, gap, positive, z = _scaled_gap(mean, sd, best)
-    return _averaged(np.where(positive, ndtr(z), (gap > 0).astype(np.float64)))
+    return _average(np.where(positive, ndtr(z), (gap > 0).astype(np.float64)))
 
 
 def lower_confidence_bound(mean: ArrayLike, sd: ArrayLike, beta: float) -> FloatArray:
@@ -182,7 +182,7 @@ def _scaled_gap(
     return s, gap, positive, np.divide(gap, s, out=np.zeros_like(gap), where=positive)
 
 
-def _averaged(value: FloatArray) -> FloatArray:
+def _average(value: FloatArray) -> FloatArray:
     return np.asarray(value.mean(axis=0) if value.ndim > 1 else value)
 
 

@@ -17,7 +17,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from slayr_py.acquisition.candidates import Candidates, candidates, perturbed
+from slayr_py.acquisition.candidates import Candidates, candidates, perturb
 from slayr_py.acquisition.feasibility import infeasible
 from slayr_py.inference import Posterior, draw_functions
 from slayr_py.space import Encoded, Encoder, Fixed, FloatArray
@@ -70,10 +70,10 @@ def sample_regret(
     for _ in range(_ROUNDS):
         values = _values(posterior, incumbent, anchors.encoded, pool.encoded, rng, feasibility, _DRAWS)[1]
         lowest = np.unique(np.argmin(values, axis=1))
-        nearby = perturbed(encoder, np.repeat(pool.genotypes[lowest], _PERTURBATIONS, axis=0), rng)
+        nearby = perturb(encoder, np.repeat(pool.genotypes[lowest], _PERTURBATIONS, axis=0), rng)
         anchors = pool[lowest[:_ANCHORS]]
         pool = pool[_keep(values, lowest)]
-        pool = pool.joined(Candidates.of(encoder, nearby, fixed))
+        pool = pool.join(Candidates.of(encoder, nearby, fixed))
     at_incumbent, values = _values(posterior, incumbent, anchors.encoded, pool.encoded, rng, feasibility, _LAST_DRAWS)
     return np.asarray(np.maximum(at_incumbent - values.min(axis=1), 0.0))
 

@@ -91,9 +91,9 @@ def load_config(path: Path) -> Config:
     if "pretrain" in document:
         if "kernel" in gp:
             raise ConfigError("[pretrain] and kernel in [gp] both define the kernel; remove one of them")
-        from slayr_py.cli.pretraining import pretrained  # imports scikit-learn, which is slow
+        from slayr_py.cli.pretraining import learn_kernel  # imports scikit-learn, which is slow
 
-        options["kernel"] = pretrained(document["pretrain"], path.parent, space)
+        options["kernel"] = learn_kernel(document["pretrain"], path.parent, space)
     if "kernel" in gp:
         options["kernel"] = _kernel(gp["kernel"], space)
     if "priors" in gp:

@@ -13,7 +13,7 @@ from slayr_py.space import Encoder
 
 
 def read_table(path: Path, **options: Any) -> pd.DataFrame:
-    """Read a CSV file with a header and at least one row; options are those of `pandas.read_csv`.
+    """Read a CSV file with a header and at least one row; ``options`` as in `pandas.read_csv`.
 
     Raises
     ------

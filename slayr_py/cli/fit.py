@@ -12,7 +12,7 @@ from slayr_py.cli.exit_codes import FAILED
 from slayr_py.cli.figures import save_posterior_figures
 from slayr_py.cli.observations import Source, read_observations
 from slayr_py.cli.options import announce, expand
-from slayr_py.cli.wrapping import wrapped
+from slayr_py.cli.wrapping import wrap
 from slayr_py.display import table_text
 from slayr_py.inference import FitOptions, GaussianProcess, Posterior, Warp
 from slayr_py.space import FloatArray
@@ -78,7 +78,7 @@ def _print(post: Posterior) -> bool:
     limits = limits_text(as_dict)
     for text in (*diagnostics.messages, *attempts, *diagnostics.notes, f"limits: {limits}" if limits else None):
         if text:
-            typer.echo(wrapped(text))
+            typer.echo(wrap(text))
     return diagnostics.ok
 
 

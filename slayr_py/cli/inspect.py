@@ -17,7 +17,7 @@ from slayr_py.cli.checks import ConfigError
 from slayr_py.cli.options import Study, StudyName, announce
 from slayr_py.cli.recommendation import recommendation_text
 from slayr_py.cli.studies import load_study
-from slayr_py.cli.wrapping import wrapped
+from slayr_py.cli.wrapping import wrap
 from slayr_py.display import cell, config_lines, printable, table_text
 from slayr_py.errors import DataError
 from slayr_py.study import (
@@ -80,7 +80,7 @@ def inspect(
         noise = ", noisy objective" if record.get("noisy") else ""
         _print(f"kernel: {describe_kernel(record['kernel'])}")
         if kernels := found_kernels(loaded):
-            typer.echo(wrapped(f"found: {kernels}", indent=""))
+            typer.echo(wrap(f"found: {kernels}", indent=""))
         _print(f"acquisition {record['acquisition']}, seed {record['seed']}{noise}")
     _print_best(loaded, space)
 
@@ -157,7 +157,7 @@ def _print_searches(searches: pd.DataFrame) -> None:
         error = f"; failed: {row['error']}" if row["error"] else ""
         outcome = f"{row['expressions'] or 'nothing better than the plain kernel'}{error}"
         fits = f"{_cell(row['fits'], '')} fits"
-        typer.echo(wrapped(f"trial {row['number']}, due at {row['due']} observations, {fits}: {outcome}"))
+        typer.echo(wrap(f"trial {row['number']}, due at {row['due']} observations, {fits}: {outcome}"))
 
 
 def _print_fits(fits: pd.DataFrame, records: Mapping[int, Mapping[str, Any]]) -> None:
@@ -173,9 +173,9 @@ def _print_fits(fits: pd.DataFrame, records: Mapping[int, Mapping[str, Any]]) ->
     shown = {number: records[number] for number in fits["number"]}
     for number, record in shown.items():
         for note in fit_notes(record):
-            typer.echo(wrapped(f"trial {number}: {note}"))
+            typer.echo(wrap(f"trial {number}: {note}"))
     for remark in fits_remarks(shown):
-        typer.echo(wrapped(remark))
+        typer.echo(wrap(remark))
 
 
 def _cell(value: Any, form: str) -> str:

@@ -96,7 +96,7 @@ def _targets(column: pd.Series[Any], data: Path, drop_empty: bool) -> pd.Series[
     """Return the target of each row as a number, without the empty ones if they may be dropped."""
     empty = [int(row) + 1 for row in np.flatnonzero(column.isna())]
     if empty:
-        which = f"row {empty[0]}" if len(empty) == 1 else f"{len(empty)} rows ({_listed(empty)})"
+        which = f"row {empty[0]}" if len(empty) == 1 else f"{len(empty)} rows ({_list(empty)})"
         if len(empty) == len(column):
             raise DataError(f"{data} has no value of {column.name}: all its cells are empty")
         if not drop_empty:
@@ -113,7 +113,7 @@ def _targets(column: pd.Series[Any], data: Path, drop_empty: bool) -> pd.Series[
     return y
 
 
-def _listed(rows: Sequence[int]) -> str:
+def _list(rows: Sequence[int]) -> str:
     return ", ".join(map(str, rows[:_LISTED])) + (", ..." if len(rows) > _LISTED else "")
 
 

@@ -17,7 +17,7 @@ from slayr_py.space import Encoder
 from slayr_py.svm import pretrain
 
 
-def pretrained(table: Mapping[str, Any], folder: Path, encoder: Encoder) -> Kernel:
+def learn_kernel(table: Mapping[str, Any], folder: Path, encoder: Encoder) -> Kernel:
     """Learn the kernel of [pretrain] from related data, and print its warnings.
 
     Raises

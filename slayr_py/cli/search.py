@@ -12,7 +12,7 @@ import typer
 
 from slayr_py.cli.observations import Source, read_observations
 from slayr_py.cli.options import Quiet, expand, keyword_options
-from slayr_py.cli.wrapping import wrapped
+from slayr_py.cli.wrapping import wrap
 from slayr_py.display import table_text
 from slayr_py.search import MOST_EXACT, KernelSearch
 
@@ -60,7 +60,7 @@ def search(
     kernel_search = KernelSearch(space, base=leaves, **asdict(options))
     result = kernel_search.run(configs, y, progress=not quiet)
     for message in result.messages:
-        typer.echo(wrapped(message))
+        typer.echo(wrap(message))
     if result.table.empty:
         typer.echo(f"best  {result.best.expression}")
         return

@@ -8,7 +8,7 @@ import textwrap
 from slayr_py.display import printable
 
 
-def wrapped(text: str, indent: str = "  ") -> str:
+def wrap(text: str, indent: str = "  ") -> str:
     """Wrap a text to the width of the terminal, without control characters and with a hanging indent."""
     return textwrap.fill(
         printable(" ".join(text.split())),

@@ -21,7 +21,7 @@ P_SUM = 5 / 28
 P_PRODUCT = 5 / 28
 """Probabilities of the grammar's rules: an expression is a base kernel, a sum or a product of two expressions.
 
-The expected number of leaves is P_LEAF / (2 P_LEAF - 1) = 2.25. The weights are those of AutoGP.jl.
+The expected number of leaves is P_LEAF / (2 P_LEAF - 1) = 2.25. AutoGP.jl has the same weights.
 """
 
 _NEEDS_ORDER = frozenset(name for name, leaf in LEAVES.items() if leaf.reads == "numbers")
@@ -113,7 +113,7 @@ def expansions(node: Node, base: Sequence[Leaf], max_leaves: int = MOST_LEAVES) 
     -------
     tuple of Node
         Distinct and without `node`. The kinds of moves take turns. Within a kind, base kernels of several parameters
-        come before those of one, and the whole comes before its parts.
+        come before base kernels of one, and the whole comes before its parts.
 
     References
     ----------
@@ -138,7 +138,7 @@ def expansions(node: Node, base: Sequence[Leaf], max_leaves: int = MOST_LEAVES) 
         (rebuild(multiply(part, leaf)) for part, rebuild, leaf in grown),
         (rebuild(leaf) for part, rebuild, leaf in grown if isinstance(part, Leaf)),
         (rebuild(multiply(part, add(leaf, CONSTANT))) for part, rebuild, leaf in grown if leaf.name != "LIN"),
-        _shortened(node),
+        _shorten(node),
     ]
     in_turn = (near for near in chain.from_iterable(zip_longest(*kinds)) if near is not None)
     distinct = dict.fromkeys(map(canonical, in_turn))
@@ -176,7 +176,7 @@ def _within(before: Parts, rebuild: Replace, after: Parts, join: Callable[[Parts
     return lambda new: join((*before, rebuild(new), *after))
 
 
-def _shortened(node: Node) -> Iterator[Node]:
+def _shorten(node: Node) -> Iterator[Node]:
     """Yield the expression without each of its leaves; nothing for a single leaf."""
     if isinstance(node, Leaf):
         return
@@ -187,7 +187,7 @@ def _shortened(node: Node) -> Iterator[Node]:
         if isinstance(part, Leaf):
             rest = (*before, *after)
             yield join(rest) if len(rest) > 1 else rest[0]
-        for shorter in _shortened(part):
+        for shorter in _shorten(part):
             yield join((*before, shorter, *after))
 
 

@@ -181,7 +181,7 @@ class SearchResult:
     def resume(self, budget: int | None = None, progress: bool = True) -> SearchResult:
         """Continue until the total number of fits is ``budget``, by default the budget of the search.
 
-        The result equals that of a search with this budget from the start.
+        The result equals the result of a search with this budget from the start.
         """
         search = self.search.updated(budget=self.search.budget if budget is None else budget)
         return search.resume(self.train, self.y, self.fits, self.first, progress)

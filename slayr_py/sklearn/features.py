@@ -88,8 +88,8 @@ class LevelFeature:
         values = column.tolist()
         if new := [value for value in dict.fromkeys(values) if value not in position]:
             raise DataError(
-                f"column {self.name!r} has categories that the training data lack: {_listed(new)}; known: "
-                f"{_listed(self.levels)}. A pandas column of dtype 'category' may declare categories without data"
+                f"column {self.name!r} has categories that the training data lack: {_list(new)}; known: "
+                f"{_list(self.levels)}. A pandas column of dtype 'category' may declare categories without data"
             )
         return np.array([position[value] for value in values], dtype=np.float64)
 
@@ -127,7 +127,7 @@ class Features:
             if len(column.levels) > 1:
                 space.add(Categorical(column.name, _labels(column.levels), ordered=column.ordered))
         if not len(space):
-            raise DataError(f"every column has a single category, so no column varies ({_listed(names)})")
+            raise DataError(f"every column has a single category, so no column varies ({_list(names)})")
         self.encoder = Encoder(space)
 
     def encode(self, table: Any) -> Encoded:
@@ -241,7 +241,7 @@ def _labels(levels: Sequence[Any]) -> list[str]:
     return texts if len(set(texts)) == len(texts) else [repr(level) for level in levels]
 
 
-def _listed(values: Iterable[Any], most: int = 10) -> str:
+def _list(values: Iterable[Any], most: int = 10) -> str:
     """List the first values."""
     every = [repr(value) for value in values]
     return ", ".join(every[:most]) + (f" and {len(every) - most} more" if len(every) > most else "")

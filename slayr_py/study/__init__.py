@@ -2,7 +2,8 @@
 
 import slayr_py.progress_bar  # noqa: F401  # before Optuna, see there
 from slayr_py.study.model.kernel_searches import default_search as default_search
-from slayr_py.study.model.proposal import LOOP_OPTIONS as LOOP_OPTIONS, Phase
+from slayr_py.study.model.options import LOOP_OPTIONS as LOOP_OPTIONS
+from slayr_py.study.model.session import Phase
 from slayr_py.study.results.dashboard import save_to_dashboard
 from slayr_py.study.results.figures import convergence_figure, importance_figure
 from slayr_py.study.results.fit_text import (

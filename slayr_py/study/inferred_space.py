@@ -4,7 +4,7 @@ Parameters that occur in the same trials form a group. The group that every tria
 Optuna: one model suggests all of its parameters together. Another group, such as the parameters of one branch of the
 objective, gets a model of its own, fitted to the trials that have it, when the first of its parameters is requested.
 Everything else is drawn at random: parameters that no complete trial has, groups with too few trials, and requests for
-another range than that of the last complete trial.
+another range than in the last complete trial.
 """
 
 from __future__ import annotations
@@ -138,7 +138,7 @@ class InferredSpace:
         fit = trial.user_attrs.get(FIT_KEY)
         seed = int(stream.generate_state(1)[0])
         config: dict[str, Any] = suggest_next(model, study, trial, seed)["config"]
-        if before:  # the record and the fit of a trial are those of its main group
+        if before:  # the record and the fit of a trial belong to its main group
             store_suggestion(study, trial, {**before, "config": {**before["config"], **config}})
         if fit is not None:
             set_trial_attribute(study, trial, FIT_KEY, fit)

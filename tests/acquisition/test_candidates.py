@@ -7,7 +7,7 @@ import pytest
 from ConfigSpace import Categorical, ConfigurationSpace, Float, ForbiddenEqualsClause, ForbiddenInClause, Integer
 from testing_spaces import conditional_space, mixed_space
 
-from slayr_py.acquisition.candidates import candidates, enumeration, perturbed
+from slayr_py.acquisition.candidates import candidates, enumeration, perturb
 from slayr_py.acquisition.identity import distinct
 from slayr_py.space import Encoder
 
@@ -80,7 +80,7 @@ def test_perturbations_stay_in_the_box_and_near(n):
     encoder = Encoder(mixed_space())
     centres = encoder.from_uniform(np.random.default_rng(1).random((n, 5)))
     kept = centres.copy()
-    points = perturbed(encoder, centres, np.random.default_rng(2))
+    points = perturb(encoder, centres, np.random.default_rng(2))
     assert np.array_equal(centres, kept)
     real = np.array([d.is_real for d in encoder.dimensions])
     assert np.all((points[:, real] >= 0) & (points[:, real] <= 1))

@@ -83,8 +83,8 @@ class Noise:
 class Generator:
     """Architecture of the generator; the weights are an argument.
 
-    Weights are one vector: the matrices of the primary unit, then those of the secondary unit, row by row. The matrices
-    of a unit are those of its four hidden layers, of the state and of the emission. The last column of each is the
+    Weights are one vector: the matrices of the primary unit, then of the secondary unit, row by row. A unit has a
+    matrix for each of its four hidden layers, for the state and for the emission. The last column of each is the
     bias. With four symbols there are 200 + 194 = 394 weights.
 
     Attributes

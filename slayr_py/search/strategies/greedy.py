@@ -60,7 +60,7 @@ class _Frontier:
         self.neighbours: dict[Node, deque[Node]] = {}
 
     def start(self) -> list[Candidate]:
-        """Return the base kernels, after those of an earlier search."""
+        """Return the expressions of an earlier search, then the base kernels."""
         return [self.propose(node, None, 0) for node in dict.fromkeys([*self.task.first, *self.task.base])]
 
     def learn(self, evaluations: Sequence[Evaluation]) -> bool:

@@ -70,10 +70,10 @@ class Surrogate:
         Mean and scale are integrated out. The prior of scale^2 is InverseGamma(1/2, 1/2), the prior of mean / scale is
         flat.
         """
-        grid = [cls(affinity, targets, c, noise)._profiled() for c, noise in product(STEEPNESS, NOISE)]
+        grid = [cls(affinity, targets, c, noise)._profile() for c, noise in product(STEEPNESS, NOISE)]
         return max(grid, key=lambda pair: pair[1])[0]
 
-    def _profiled(self) -> tuple[Surrogate, float]:
+    def _profile(self) -> tuple[Surrogate, float]:
         """Return the process with its best mean and scale, and the log marginal likelihood up to a constant."""
         n = len(self.targets)
         one = self._whiten(np.ones(n))

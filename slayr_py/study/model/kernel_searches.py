@@ -16,7 +16,7 @@ from slayr_py.inference import GaussianProcess, Model, Priors, as_stan_seed, sta
 from slayr_py.kernels import MEAN, MOST_LEAVES, NOISE, SIGNAL, WARP, Composite, Kernel, Matern
 from slayr_py.search import SCALARS, KernelSearch, SearchResult, base_leaves
 from slayr_py.space import Encoder, FloatArray, jsonable, space_to_json
-from slayr_py.study.model.proposal import Phase
+from slayr_py.study.model.session import Phase, Session
 from slayr_py.study.storage.attributes import space_difference
 from slayr_py.study.storage.search_records import StoredSearch, last_search, store_search
 from slayr_py.study.storage.trials import Observations, to_ranges
@@ -63,24 +63,20 @@ def default_search(space: Encoder, **options: Any) -> KernelSearch:
     return search.updated(single=True)
 
 
-def as_search(kernel: object, space: Encoder) -> KernelSearch | None:
-    """Return the search that a user's choice of the kernel asks for, on the space of a study; None for a kernel.
+def on_space(search: KernelSearch, space: Encoder) -> KernelSearch:
+    """Return a user's search on the space of a study, whose encoder may have other graphs.
 
     Raises
     ------
     DataError
         If the search is of another space.
     """
-    if isinstance(kernel, str) and kernel == "search":
-        return default_search(space)
-    if not isinstance(kernel, KernelSearch):
-        return None
-    if difference := space_difference(space_to_json(kernel.encoder.space), space.space):
+    if difference := space_difference(space_to_json(search.encoder.space), space.space):
         raise DataError(
             f"the kernel search was made for another space: {difference.replace('the study', 'the search')}; "
             "create it with the space of the study"
         )
-    return kernel.on(space)
+    return search.on(space)
 
 
 def due(n: int, n_initial: int) -> int | None:
@@ -119,18 +115,14 @@ class LoopSearch:
     priors : mapping
         Priors of the user and the loop by name; those in `SHARED` hold for expressions.
     n_initial : int
-    report : callable
-        Receives the phases of the work.
-    warn : callable
-        Receives a warning for the user and what it is about.
+    session : Session
     """
 
     search: KernelSearch
     plain: GaussianProcess
     priors: Priors
     n_initial: int
-    report: Callable[[Phase], None]
-    warn: Callable[[str, str], None]
+    session: Session
 
     @property
     def kernel(self) -> KernelSearch:
@@ -162,7 +154,7 @@ class LoopSearch:
     def model(self, study: Study, trial: FrozenTrial, observed: Observations, seed: int) -> GaussianProcess:
         """Return the model for a suggestion; search before if a search is due, and store it in the trial.
 
-        The random numbers of a search follow from ``seed``, that of the study, and from the number of observations at
+        The random numbers of a search follow from the ``seed`` of the study and from the number of observations at
         which it was due. If the search fails, the model does not change and a warning is issued.
         """
         number = due(len(observed.y), self.n_initial)
@@ -175,12 +167,12 @@ class LoopSearch:
                 last = last_search(study, number, trial.number)
                 if last is None or last.due < number:
                     self._run(study, trial, observed, seed, number, last)
-        return self._stacked(study, last_search(study, number, trial.number))
+        return self._stack(study, last_search(study, number, trial.number))
 
     def latest(self, study: Study, observed: Observations) -> GaussianProcess:
         """Return the model for all observations, from the last search that a trial has stored."""
         number = due(len(observed.y), self.n_initial)
-        return self._stacked(study, None if number is None else last_search(study, number))
+        return self._stack(study, None if number is None else last_search(study, number))
 
     def _run(
         self,
@@ -191,7 +183,7 @@ class LoopSearch:
         number: int,
         before: StoredSearch | None,
     ) -> None:
-        self.report(Phase("searching kernels", trial.number))
+        self.session.report(Phase("searching kernels", trial.number))
         clock = time.perf_counter()
         search_seed = as_stan_seed(np.random.SeedSequence([seed, number, self.search.seed]))
         scalars = {name: self.plain.priors[name] for name in SCALARS if name in self.priors}
@@ -203,7 +195,7 @@ class LoopSearch:
         except (DataError, InferenceError) as error:
             about["error"] = str(error)
             text = f"the kernel search at {len(observed.y)} observations failed, so the model does not change: {error}"
-            self.warn(text, "kernel search")
+            self.session.warn(text, "kernel search")
         else:
             if result.interrupted:
                 raise KeyboardInterrupt  # a resumed study repeats the search with the same result
@@ -229,7 +221,7 @@ class LoopSearch:
         scores = result.unique.set_index("expression")[self.search.score]
         return {"expressions": expressions, "scores": [float(scores[text]) for text in expressions]}
 
-    def _stacked(self, study: Study, stored: StoredSearch | None) -> GaussianProcess:
+    def _stack(self, study: Study, stored: StoredSearch | None) -> GaussianProcess:
         """Return the stack of the plain kernel and the expressions of a search."""
         if stored is None or not stored.expressions:
             return self.plain

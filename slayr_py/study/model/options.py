@@ -15,7 +15,11 @@ from slayr_py.inference import FitKeywords, FitOptions, Priors, Warp
 from slayr_py.kernels import NOISE, Kernel, LogNormal, Stack
 from slayr_py.search import KernelSearch
 from slayr_py.study.model.feasibility import Failures
-from slayr_py.study.model.proposal import LOOP_OPTIONS, Phase
+from slayr_py.study.model.session import Phase
+
+LOOP_OPTIONS = FitOptions(method="carried", warmup=300, draws=50, ess=50, retries=1, pointwise=False)
+"""Fit options of the loop. Few draws are enough because the acquisition is a mean over draws, and a fit adds draws
+until its effective sample size reaches ``ess``."""
 
 NOISELESS = LogNormal(-4.0, 0.5)
 """Prior of ``sigma_n`` for objectives without noise. A wider one lets points that nearly coincide, which the loop

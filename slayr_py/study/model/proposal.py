@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
@@ -14,19 +14,17 @@ from optuna import Study
 from optuna.trial import FrozenTrial
 from threadpoolctl import threadpool_limits
 
-from slayr_py.acquisition import Acquisition, Suggestion, suggest
-from slayr_py.inference import METHODS, FitOptions, GaussianProcess, Posterior
+from slayr_py.acquisition import Suggestion, suggest
+from slayr_py.inference import METHODS, GaussianProcess, Posterior
 from slayr_py.space import Fixed, jsonable
 from slayr_py.study.model.feasibility import FeasibilityFit, FeasibilityModels
 from slayr_py.study.model.fit_cache import FitCache
 from slayr_py.study.model.loop_fits import KernelFit, LoopFits, fit_entries
+from slayr_py.study.model.options import SamplerOptions
+from slayr_py.study.model.session import Phase, Session
 from slayr_py.study.storage.distributions import to_params
 from slayr_py.study.storage.trials import Observations, excluded, pending
 from slayr_py.study.storage.workers import search_lock
-
-LOOP_OPTIONS = FitOptions(method="carried", warmup=300, draws=50, ess=50, retries=1, pointwise=False)
-"""Fit options of the loop. Few draws are enough because the acquisition is a mean over draws, and a fit adds draws
-until its effective sample size reaches ``ess``."""
 
 LARGEST_ERROR = 0.1
 """Largest accepted Monte Carlo standard error of the acquisition at its maximum: a tenth of an improvement or, for the
@@ -36,22 +34,6 @@ the acquisition is `negligible`: when EI vanishes in a converged study, its rela
 NUTS_LIMIT = 1000
 """Number of observations above which the loop fits the posterior mode instead of sampling. A NUTS fit takes minutes
 there, its time grows with the cube of their number, and the hyperparameters have little uncertainty left."""
-
-
-class Phase(NamedTuple):
-    """What the sampler is doing, for a progress display."""
-
-    name: str
-    """"compiling", "searching kernels", "fitting" or "maximising"; `minimize` adds "evaluating"."""
-
-    trial: int | None
-    """Number of the trial; None before the first."""
-
-    diagnostics: Mapping[str, Any] | None = None
-    """Diagnostics of the latest fit while maximising, else None."""
-
-    detail: str = ""
-    """Message of the toolchain during a long step."""
 
 
 class Fitted(NamedTuple):
@@ -85,27 +67,17 @@ class Proposer:
 
     Attributes
     ----------
-    acquisition : Acquisition
-    fit_options : FitOptions
-    warm_starts, noisy : bool
-        As in `StanGPSampler`.
+    options : SamplerOptions
     feasibility : FeasibilityModels
         Fits the models of failures and constraints.
     fits : FitCache
-    report : callable
-        Receives the phases of the work.
-    warn : callable
-        Receives a warning for the user and what it is about.
+    session : Session
     """
 
-    acquisition: Acquisition
-    fit_options: FitOptions
-    warm_starts: bool
-    noisy: bool
+    options: SamplerOptions
     feasibility: FeasibilityModels
     fits: FitCache
-    report: Callable[[Phase], None]
-    warn: Callable[[str, str], None]
+    session: Session
 
     def fit(
         self,
@@ -125,21 +97,21 @@ class Proposer:
         InferenceError
             If Stan fails.
         """
-        options = self.fit_options
+        options = self.options.fit
         stream = np.random.SeedSequence([seed, max(observed.numbers) + 1]).spawn(1)[0]
         if len(observed.y) > NUTS_LIMIT and not METHODS[options.method].point_estimate:
             options = options.updated(method="map")
-            self.warn(
+            self.session.warn(
                 f"{len(observed.y)} observations are more than the {NUTS_LIMIT} for which the loop samples the "
                 "hyperparameters: from now on it fits their posterior mode, in seconds instead of minutes",
                 "",
             )
-        model = LoopFits(gp, study, observed, self.fits, self.warn)
+        model = LoopFits(gp, study, observed, self.fits, self.session.warn)
         plan = model.plan(options)
-        if self.warm_starts:
+        if self.options.warm_starts:
             plan = model.resume(number, plan)
-        self.report(Phase("fitting", number))
-        feasibility = self.feasibility.fit_all(study, number, options, seed, self.warm_starts)
+        self.session.report(Phase("fitting", number))
+        feasibility = self.feasibility.fit_all(study, number, options, seed, self.options.warm_starts)
         fits, posterior = model.fit(plan, stream)
         return Fitted(model, fits, posterior, feasibility, stream)
 
@@ -184,21 +156,21 @@ class Proposal(AbstractContextManager["Proposal"]):
         with _timed(self._seconds, "fit"):
             fitted = self.proposer.fit(gp, self.study, self.trial.number, self.observed, seed)
             for fit in fitted.feasibility:
-                fit.store(self.study, self.trial, self.proposer.warm_starts)
+                fit.store(self.study, self.trial, self.proposer.options.warm_starts)
         return fitted
 
     def search(self, fitted: Fitted) -> Suggestion:
         """Maximise the acquisition under the search lock."""
         diagnostics = jsonable(fitted.posterior.check().asdict())
-        self.proposer.report(Phase("maximising", self.trial.number, diagnostics))
+        self.proposer.session.report(Phase("maximising", self.trial.number, diagnostics))
         self._best = self.incumbent(fitted.posterior)
         space = fitted.posterior.encoder.space
-        repeatable = self.observed.configs if self.proposer.noisy else ()
+        repeatable = self.observed.configs if self.proposer.options.noisy else ()
         self._lock.enter_context(search_lock(self.study))
         with _timed(self._seconds, "acquisition"):
             return suggest(
                 fitted.posterior,
-                self.proposer.acquisition,
+                self.proposer.options.criterion,
                 best=self._best,
                 t=self.trial.number + 1 - len(self.design),
                 rng=np.random.default_rng(self.stream),
@@ -214,14 +186,14 @@ class Proposal(AbstractContextManager["Proposal"]):
 
         It is uncertain if its Monte Carlo error is above `LARGEST_ERROR`, unless the acquisition is negligible.
         """
-        if suggestion.error <= LARGEST_ERROR or suggestion.value < self.proposer.acquisition.negligible:
+        if suggestion.error <= LARGEST_ERROR or suggestion.value < self.proposer.options.criterion.negligible:
             return None
         why = f"Monte Carlo error {suggestion.error:.3g} > {LARGEST_ERROR} of the acquisition at its maximum"
-        plan = fitted.extend(self.proposer.fit_options.draws, why)
+        plan = fitted.extend(self.proposer.options.fit.draws, why)
         if plan is None:
             return None
         self._lock.close()  # other processes may search while this one fits
-        self.proposer.report(Phase("fitting", self.trial.number))
+        self.proposer.session.report(Phase("fitting", self.trial.number))
         with _timed(self._seconds, "fit"):
             return fitted.refit(plan)
 
@@ -233,8 +205,8 @@ class Proposal(AbstractContextManager["Proposal"]):
             "config": to_params(posterior.encoder.configuration(suggestion.config)),
             **fit_entries(fitted.fits, posterior),
             "acquisition": {
-                "name": self.proposer.acquisition.name,
-                **self.proposer.acquisition.options(),
+                "name": self.proposer.options.criterion.name,
+                **self.proposer.options.criterion.options(),
                 "best": self._best,
                 "value": float(suggestion.value),
                 "error": suggestion.error if np.isfinite(suggestion.error) else None,
@@ -261,7 +233,7 @@ class Proposal(AbstractContextManager["Proposal"]):
         rows = observed.feasible if fixed is None else observed.feasible & fixed.hold(posterior.train)
         configs = posterior.train[rows]
         y = observed.y[rows]
-        if len(y) and not self.proposer.noisy:
+        if len(y) and not self.proposer.options.noisy:
             return observed.best_of(y)
         if not len(y):
             assert fixed is not None

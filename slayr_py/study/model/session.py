@@ -4,10 +4,24 @@ from __future__ import annotations
 
 import threading
 import warnings
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple
 
-from slayr_py.study.model.proposal import Phase
+
+class Phase(NamedTuple):
+    """What the sampler is doing, for a progress display."""
+
+    name: str
+    """"compiling", "searching kernels", "fitting" or "maximising"; `minimize` adds "evaluating"."""
+
+    trial: int | None
+    """Number of the trial; None before the first."""
+
+    diagnostics: Mapping[str, Any] | None = None
+    """Diagnostics of the latest fit while maximising, else None."""
+
+    detail: str = ""
+    """Message of the toolchain during a long step."""
 
 
 class Session:

@@ -15,10 +15,11 @@ from slayr_py.space import Encoder, Fixed
 from slayr_py.study.model.design import Design
 from slayr_py.study.model.feasibility import FeasibilityModels
 from slayr_py.study.model.fit_cache import FitCache
+from slayr_py.study.model.loop_fits import LoopFits
 from slayr_py.study.model.options import SamplerOptions
-from slayr_py.study.model.proposal import Phase, Proposer
-from slayr_py.study.model.session import Session
-from slayr_py.study.model.surrogate import Surrogate, fit_model, surrogate_of
+from slayr_py.study.model.proposal import Proposer
+from slayr_py.study.model.session import Phase, Session
+from slayr_py.study.model.surrogate import Surrogate, surrogate_of
 from slayr_py.study.storage.attributes import CONTEXT_KEY
 from slayr_py.study.storage.trials import observations
 
@@ -66,23 +67,12 @@ class SpaceModel:
             given = [encoder.configuration({**config, **kept}) for config in options.initial_configs]
             size = len(given)
         self.design = Design(encoder, size, self.fixed, given, options.noisy)
-        self.surrogate: Surrogate = surrogate_of(
-            options.kernel, encoder, options.all_priors, options.warp, size, session.report, session.warn
-        )
+        self.surrogate: Surrogate = surrogate_of(encoder, options, size, session)
         fits = FitCache()
         feasibility = FeasibilityModels(
             encoder, self.surrogate.first_kernel, options.noise_priors, options.failures, fits
         )
-        self.proposer = Proposer(
-            options.criterion,
-            options.fit,
-            options.warm_starts,
-            options.noisy,
-            feasibility,
-            fits,
-            session.report,
-            session.warn,
-        )
+        self.proposer = Proposer(options, feasibility, fits, session)
         self._prepared = False
 
     def prepare(self) -> None:
@@ -114,7 +104,18 @@ class SpaceModel:
             raise DataError(f"study {study.study_name!r} has no finished trial with a finite value: nothing to fit")
         self.prepare()
         gp = self.surrogate.latest(study, observed)
-        return fit_model(gp, study, observed, seed, self.options.fit.updated(pointwise=True), self.session.warn)
+        options = self.options.fit.updated(pointwise=True)
+        if gp.is_stack:
+            fits = LoopFits(gp, study, observed, FitCache(), self.session.warn)
+            return fits.fit(fits.plan(options), np.random.SeedSequence(seed))[1]
+        return gp.fit(
+            observed.configs,
+            observed.y,
+            seed=seed,
+            options=options,
+            y_sd=observed.errors,
+            maximize=observed.maximize,
+        )
 
     def fixed_with(self, context: Mapping[str, Any]) -> Fixed:
         """Return the fixed values of a trial with a context, whose values replace the sampler's.

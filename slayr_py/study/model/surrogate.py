@@ -6,25 +6,19 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
 from optuna import Study
 from optuna.trial import FrozenTrial
 
 from slayr_py.errors import DataError
 from slayr_py.inference import (
-    FitOptions,
     GaussianProcess,
-    Posterior,
-    Priors,
-    Warp,
 )
 from slayr_py.kernels import Kernel, Stack, from_name as kernel_from_name
 from slayr_py.search import KernelSearch
 from slayr_py.space import Encoder
-from slayr_py.study.model.fit_cache import FitCache
-from slayr_py.study.model.kernel_searches import LoopSearch, as_search
-from slayr_py.study.model.loop_fits import LoopFits
-from slayr_py.study.model.proposal import Phase
+from slayr_py.study.model.kernel_searches import LoopSearch, default_search, on_space
+from slayr_py.study.model.options import SamplerOptions
+from slayr_py.study.model.session import Session
 from slayr_py.study.storage.attributes import kernel_record
 from slayr_py.study.storage.trials import Observations
 
@@ -72,41 +66,23 @@ Surrogate = GivenKernel | LoopSearch
 """The model of the objective of a study; both classes have the same methods."""
 
 
-def surrogate_of(
-    kernel: str | Kernel | Stack | KernelSearch,
-    encoder: Encoder,
-    priors: Priors,
-    warp: Warp,
-    n_initial: int,
-    report: Callable[[Phase], None],
-    warn: Callable[[str, str], None],
-) -> Surrogate:
+def surrogate_of(encoder: Encoder, options: SamplerOptions, n_initial: int, session: Session) -> Surrogate:
     """Return the surrogate for the kernel that a user has chosen.
 
-    Parameters
-    ----------
-    kernel : str, Kernel, Stack or KernelSearch
-        As in `StanGPSampler`.
-    encoder : Encoder
-    priors, warp
-        As in `GaussianProcess`.
-    n_initial : int
-        Size of the initial design, which determines when a kernel search is due.
-    report, warn : callable
-        Receive the phases of a kernel search, and a warning and what it is about.
+    ``n_initial`` is the size of the initial design, which determines when a kernel search is due.
 
     Raises
     ------
     DataError
         For an unknown kernel, or one that does not fit the space.
     """
-    search = as_search(kernel, encoder)
-    if search is not None:
-        plain = GaussianProcess(encoder, kernel_from_name("auto", encoder), priors, warp)
-        return LoopSearch(search, plain, priors, n_initial, report, warn)
-    assert not isinstance(kernel, KernelSearch)
-    gp = GaussianProcess(encoder, kernel, priors, warp)
-    return GivenKernel(gp, gp.models[0].kernel, automatic=isinstance(kernel, str) and kernel == "auto")
+    kernel = options.kernel
+    if isinstance(kernel, KernelSearch) or kernel == "search":
+        search = default_search(encoder) if isinstance(kernel, str) else on_space(kernel, encoder)
+        plain = GaussianProcess(encoder, kernel_from_name("auto", encoder), options.all_priors, options.warp)
+        return LoopSearch(search, plain, options.all_priors, n_initial, session)
+    gp = GaussianProcess(encoder, kernel, options.all_priors, options.warp)
+    return GivenKernel(gp, gp.models[0].kernel, automatic=kernel == "auto")
 
 
 def check_inferable(kernel: str | Kernel | Stack | KernelSearch) -> None:
@@ -123,25 +99,3 @@ def check_inferable(kernel: str | Kernel | Stack | KernelSearch) -> None:
         raise DataError("a kernel search needs a declared space: StanGPSampler(space, kernel='search')")
     if kernel != "auto":
         kernel_from_name(kernel)
-
-
-def fit_model(
-    gp: GaussianProcess,
-    study: Study,
-    observed: Observations,
-    seed: int,
-    options: FitOptions,
-    warn: Callable[[str, str], None],
-) -> Posterior:
-    """Fit a model to the trials of a study, apart from a suggestion.
-
-    Raises
-    ------
-    InferenceError
-        If Stan fails.
-    """
-    if gp.is_stack:
-        fits = LoopFits(gp, study, observed, FitCache(), warn)
-        return fits.fit(fits.plan(options), np.random.SeedSequence(seed))[1]
-    data: dict[str, Any] = {"y_sd": observed.errors, "maximize": observed.maximize}
-    return gp.fit(observed.configs, observed.y, seed=seed, options=options, **data)

@@ -15,8 +15,7 @@ from optuna import Study
 from slayr_py.errors import DataError
 from slayr_py.inference import METHODS, GaussianProcess, Method, Posterior, recorded_model
 from slayr_py.study.declared_space import DeclaredSpace
-from slayr_py.study.model.options import SamplerOptions
-from slayr_py.study.model.proposal import LOOP_OPTIONS
+from slayr_py.study.model.options import LOOP_OPTIONS, SamplerOptions
 from slayr_py.study.model.session import Session
 from slayr_py.study.model.surrogate import GivenKernel
 from slayr_py.study.results.refits import RecordedFits, fitted_numbers, recorded_fits

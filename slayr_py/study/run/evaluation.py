@@ -16,7 +16,7 @@ from optuna.exceptions import UpdateFinishedTrialError
 from optuna.trial import FrozenTrial, TrialState
 
 from slayr_py.errors import EnqueuedError, NotFiniteError, ObjectiveError, StorageError
-from slayr_py.study.model.proposal import Phase
+from slayr_py.study.model.session import Phase
 from slayr_py.study.run.constraints import Constraint
 from slayr_py.study.run.objective import Evaluation, Objective, evaluate
 from slayr_py.study.run.progress import ProgressBar

@@ -18,7 +18,7 @@ from slayr_py.space import Encoder
 from slayr_py.study.declared_space import DeclaredSpace
 from slayr_py.study.loop import Callback, run_loop
 from slayr_py.study.model.options import SamplerKeywords, check_names
-from slayr_py.study.model.proposal import Phase
+from slayr_py.study.model.session import Phase
 from slayr_py.study.results.recommendation import has_recommendation
 from slayr_py.study.results.result import Result
 from slayr_py.study.run.asktell import create_study
@@ -28,7 +28,7 @@ from slayr_py.study.run.history import History
 from slayr_py.study.run.objective import Objective
 from slayr_py.study.run.progress import ProgressBar
 from slayr_py.study.run.stopping import Regret
-from slayr_py.study.sampler import StanGPSampler, space_of
+from slayr_py.study.sampler import declared_space_of, space_of
 from slayr_py.study.storage.attributes import describe_kernel, is_history, model_difference, study_record
 from slayr_py.study.storage.opening import open_storage, quiet_optuna, translate_storage_errors
 from slayr_py.study.storage.workers import active_run
@@ -186,11 +186,10 @@ def _run(
     result: Result, settings: Settings, progress: bool, callbacks: Sequence[Callback], rule: Regret | None
 ) -> None:
     study = result.study
-    sampler = study.sampler
-    assert isinstance(sampler, StanGPSampler) and isinstance(sampler.strategy, DeclaredSpace)
-    declared = sampler.strategy
+    declared = declared_space_of(study)
+    assert declared is not None
     with active_run(study), ProgressBar(study, settings.budget, progress) as bar:
-        sampler.session.displays.append(bar.phase)
+        declared.session.displays.append(bar.phase)
         bar.announce(_describe_model(study, declared))
         try:
             # A space without legal configurations and a missing compiler raise an error before the first evaluation.
@@ -203,7 +202,7 @@ def _run(
                 bar.phase(Phase("fitting", None))
                 _show_recommendation(result, bar)
         finally:
-            sampler.session.displays.remove(bar.phase)
+            declared.session.displays.remove(bar.phase)
 
 
 def _stops(rule: Regret | None, study: Study, bar: ProgressBar) -> bool:

@@ -59,7 +59,7 @@ def evaluate(
     except SystemExit as error:
         # Raised by a script used as an objective, or by its argument parser: it must not end the study.
         raise ObjectiveError(
-            f"the objective called sys.exit({_shown(error.code)}); it must return a number or raise an error"
+            f"the objective called sys.exit({_show(error.code)}); it must return a number or raise an error"
         ) from error
     except Exception as error:
         raise ObjectiveError(f"the objective raised {type(error).__name__}: {_text(error)}") from error
@@ -84,12 +84,12 @@ def as_value(answer: object) -> float:
     try:
         plain = answer.item() if hasattr(answer, "item") and not shape else answer
         if isinstance(plain, bool) or not isinstance(plain, numbers.Real):
-            described = f"an array of shape {shape}" if shape else f"{type(answer).__name__} {_shown(answer)}"
+            described = f"an array of shape {shape}" if shape else f"{type(answer).__name__} {_show(answer)}"
             hint = "; does it end without a return statement?" if answer is None else ""
             raise ObjectiveError(f"the objective must return one number but returned {described}{hint}")
         value = float(plain)
     except OverflowError:
-        raise NotFiniteError(f"the objective returned {_shown(answer)}, which is too large for a float") from None
+        raise NotFiniteError(f"the objective returned {_show(answer)}, which is too large for a float") from None
     except ObjectiveError:
         raise
     except Exception as error:  # of an object that only looks like a number
@@ -110,7 +110,7 @@ def _text(error: BaseException) -> str:
     return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}..."
 
 
-def _shown(value: object) -> str:
+def _show(value: object) -> str:
     """Return the beginning of a value's representation."""
     try:
         text = repr(value)

@@ -11,7 +11,7 @@ from optuna import Study
 from optuna.study import StudyDirection
 
 from slayr_py.progress_bar import IS_WIDGET, tqdm
-from slayr_py.study.model.proposal import Phase
+from slayr_py.study.model.session import Phase
 from slayr_py.study.results.recommendation import Recommendation
 from slayr_py.study.results.tables import feasible_trials
 from slayr_py.study.run.stopping import RegretEstimate

@@ -8,7 +8,7 @@ Suggestion record of a trial (``trial.user_attrs["slayr:suggestion"]``):
 =============  =========================================================================================
 phase          "initial" (the design), "model" (a fitted model), "random" (nothing to fit, or the fit failed),
                "enqueued" (the user fixed every parameter), "history" (a past experiment)
-config         the suggested active parameters; other workers read those of a running trial here
+config         the suggested active parameters; other workers read them while the trial is running
 kernel         name of the kernel, or "stack"                                                (model only)
 method         "nuts", "carried", "pathfinder", "laplace" or "map"                           (model only)
 fit            {"start", "draws", "abandoned"}: "carried", "warm" or "cold" (None for other methods),
@@ -95,7 +95,7 @@ beside the plain kernel.
 It is {"due", "expressions", "scores", "score", "fits", "seconds", "seed", "trials", "messages", "error"}: the number of
 observations at which the search was due, the score of each expression and its name, the number of fits, the ranges of
 the trials that it was run on, and what was approximated. After an ``error``, or if all values were equal, the
-expressions are those of the search before."""
+expressions of the search before are kept."""
 
 REGRET_KEY = "slayr:regret"
 """Study attribute, followed by ":" and the number of the last trial that was fitted: the estimate of the stopping rule,

@@ -47,8 +47,8 @@ def open_storage(
     must_exist : bool
         Raise an error for an SQLite file that does not exist or has no tables of Optuna, instead of creating it.
     worker : bool
-        Return a `WorkerStorage`: trials carry the name of this process and send heartbeats, and those of killed
-        processes are resumed. Only the loop of `minimize` supports this, ask and tell do not.
+        Return a `WorkerStorage`: trials carry the name of this process and send heartbeats, and trials of
+        killed processes are resumed. Only the loop of `minimize` supports this, ask and tell do not.
 
     Returns
     -------
@@ -66,7 +66,7 @@ def open_storage(
     engine: dict[str, Any] = {}
     if url.get_backend_name() == "sqlite":
         _check_file(url, shown, must_exist)
-        # Each thread, including that of the heartbeat, would get its own database in memory.
+        # Each thread, including the heartbeat's, would get its own database in memory.
         worker = worker and not _is_in_memory(url)
         engine["connect_args"] = {"timeout": LOCK_SECONDS}
     attempts = 5

@@ -11,8 +11,7 @@ import pytest
 from slayr_py.errors import DataError
 from slayr_py.inference import FitKeywords
 from slayr_py.study import StanGPSampler, create_study, minimize
-from slayr_py.study.model.options import SamplerKeywords, SamplerOptions
-from slayr_py.study.model.proposal import LOOP_OPTIONS
+from slayr_py.study.model.options import LOOP_OPTIONS, SamplerKeywords, SamplerOptions
 
 NAMES = list(SamplerKeywords.__annotations__)
 

@@ -7,7 +7,7 @@ import pytest
 from testing_studies import branin
 
 from slayr_py.study import minimize
-from slayr_py.study.model.proposal import Phase
+from slayr_py.study.model.session import Phase
 from slayr_py.study.run.progress import ProgressBar, describe_diagnostics
 
 

@@ -38,7 +38,7 @@ class Notice(Block):
 
 @dataclass(frozen=True)
 class Heading(Block):
-    """A heading below that of the section."""
+    """A heading within a section."""
 
     text: str
 

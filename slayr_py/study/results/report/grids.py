@@ -76,7 +76,7 @@ class Grid(NamedTuple):
     """Whether the space has a configuration at each point, and the parameters are active there."""
 
     changing: list[str]
-    """Other parameters whose activity is not that of the centre everywhere."""
+    """Other parameters whose activity differs from the centre at some points."""
 
     @property
     def nearest(self) -> int:

@@ -150,7 +150,7 @@ def _draw_entry(axes: Any, row: int, entry: _Entry, q: FloatArray, support: str,
     log = support == "positive"
     if density:
         x, height = _density(entry.draws, support)
-        prior = np.exp(-0.5 * _Z**2) / np.maximum(np.gradient(_transformed(entry.curve, log), _Z), 1e-12)
+        prior = np.exp(-0.5 * _Z**2) / np.maximum(np.gradient(_transform(entry.curve, log), _Z), 1e-12)
         peak = max(float(height.max(initial=0.0)), 1e-300)
         # One height for both, so that their areas can be compared; a prior far below is still visible as a line.
         top = max(peak, float((prior / np.sqrt(2 * np.pi)).max()))
@@ -166,14 +166,14 @@ def _draw_entry(axes: Any, row: int, entry: _Entry, q: FloatArray, support: str,
     axes.plot(q[2], row, "o", color=light("paper"), markeredgecolor=light("model"), markeredgewidth=1.6, markersize=6)
 
 
-def _transformed(values: FloatArray, log: bool) -> FloatArray:
+def _transform(values: FloatArray, log: bool) -> FloatArray:
     return np.log(values) if log else values
 
 
 def _density(draws: FloatArray, support: str) -> tuple[FloatArray, FloatArray]:
     """Return a grid and the kernel density estimate of the (logarithms of the) draws there; empty for too few."""
     log = support == "positive"
-    values = _transformed(draws, log)
+    values = _transform(draws, log)
     if len(values) < _FEWEST_DRAWS or np.ptp(values) < 1e-9 * max(1.0, float(np.abs(values).max())):
         return np.empty(0), np.empty(0)
     margin = 0.25 * float(np.std(values))

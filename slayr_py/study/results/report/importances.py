@@ -41,7 +41,7 @@ def importances(reading: Reading) -> Iterator[Block]:
         "parameter alone, and total, with all its interactions. Points are posterior means, lines 90% intervals."
     )
     first = table.iloc[0]
-    text = f"Sobol indices of {len(table)} parameters; the largest total index is that of {names[0]}, "
+    text = f"Sobol indices of {len(table)} parameters; {names[0]} has the largest total index, "
     text += f"{first['total']:.2f} (90% interval {first['total_low']:.2f} to {first['total_high']:.2f})."
     columns: dict[str, Any] = {"parameter": names} | {title: table[name] for name, title in _COLUMNS.items()}
 

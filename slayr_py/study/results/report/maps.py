@@ -39,7 +39,7 @@ class _Map(NamedTuple):
 
 def maps(reading: Reading) -> Iterator[Block]:
     """Return a map for every pair of the parameters along which the median varies most."""
-    ranked, measure = _ranked(reading)
+    ranked, measure = _rank(reading)
     if len(ranked) < 2:
         yield Notice("A map needs two active parameters; this configuration has fewer.")
         return
@@ -62,7 +62,7 @@ def maps(reading: Reading) -> Iterator[Block]:
         yield Notice(f"Parameters that are inactive in this configuration have no map: {count}.")
 
 
-def _ranked(reading: Reading) -> tuple[list[Slice], str]:
+def _rank(reading: Reading) -> tuple[list[Slice], str]:
     """Return the slices in the order of the importance of their parameters, and the measure of importance."""
     along = slices_of(reading)
     try:

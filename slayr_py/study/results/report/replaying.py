@@ -27,7 +27,7 @@ def replaying(reading: Reading) -> Iterator[Block]:
         "machine with the same compiler and packages the draws are identical, bit for bit. The lines below are for the "
         "last one. Run them in the folder of the study, with the number of another trial for its fit."
     )
-    url, opened = _opened(reading)
+    url, opened = _open(reading)
     name = reading.study.study_name
     if url is not None and url.isprintable() and name.isprintable():
         words = ["slayr", "replay", url, "--trial", str(numbers[-1]), f"--study-name={name}"]
@@ -53,7 +53,7 @@ def _lines(number: int) -> list[str]:
     ]
 
 
-def _opened(reading: Reading) -> tuple[str | None, list[str] | None]:
+def _open(reading: Reading) -> tuple[str | None, list[str] | None]:
     """Return the URL of the study's storage, and Python lines that open the study; None where there is none."""
     storage = storage_of(reading.study)
     name = reading.study.study_name
