@@ -127,7 +127,7 @@ def test_log_densities_outside_the_support():
         (lambda: sl.LogNormal([0, 0], 1).stan_data("sigma_f", None), "scalar"),
         (lambda: sl.LogNormal([0, 0], 1).stan_data("lengthscale", ("a", "b", "c")), "2 values for 3"),
         (lambda: prior_from_dict({"family": "Cauchy"}), "Cauchy"),
-        (lambda: prior_from_dict({"family": "Normal", "mean": 1}), "takes"),
+        (lambda: prior_from_dict({"family": "Normal", "mean": 1}), "give .*mu.*sigma"),
     ],
 )
 def test_wrong_priors(make, words):
