@@ -9,7 +9,7 @@ from slayr_py.acquisition.criteria import (
     from_name,
     names,
 )
-from slayr_py.acquisition.feasibility import Feasibility as Feasibility
+from slayr_py.acquisition.feasibility import Feasibility
 from slayr_py.acquisition.functions import (
     beta_schedule,
     expected_improvement,
@@ -18,7 +18,7 @@ from slayr_py.acquisition.functions import (
     probability_of_improvement,
 )
 from slayr_py.acquisition.maximise import Suggestion, suggest
-from slayr_py.acquisition.regret import sample_regret as sample_regret
+from slayr_py.acquisition.regret import sample_regret
 
 __all__ = [
     "Acquisition",

@@ -1,51 +1,41 @@
 """Optimisation with Optuna: the sampler, `minimize`, ask and tell, results and refits."""
 
 import slayr_py.progress_bar  # noqa: F401  # before Optuna, see there
-from slayr_py.study.model.kernel_searches import default_search as default_search
-from slayr_py.study.model.options import LOOP_OPTIONS as LOOP_OPTIONS
+from slayr_py.study.model.kernel_searches import default_search
+from slayr_py.study.model.options import LOOP_OPTIONS
 from slayr_py.study.model.session import Phase
 from slayr_py.study.results.dashboard import save_to_dashboard
 from slayr_py.study.results.figures import convergence_figure, importance_figure
-from slayr_py.study.results.fit_text import (
-    attempts_text as attempts_text,
-    fit_notes as fit_notes,
-    fits_remarks as fits_remarks,
-    limits_text as limits_text,
-)
-from slayr_py.study.results.recommendation import Recommendation, has_recommendation as has_recommendation
-from slayr_py.study.results.refits import last_fitted as last_fitted, posterior_of, replay
-from slayr_py.study.results.report.page import write_report as write_report
+from slayr_py.study.results.fit_text import attempts_text, fit_notes, fits_remarks, limits_text
+from slayr_py.study.results.recommendation import Recommendation, has_recommendation
+from slayr_py.study.results.refits import last_fitted, posterior_of, replay
+from slayr_py.study.results.report.page import write_report
 from slayr_py.study.results.result import Result
 from slayr_py.study.results.tables import (
-    FIT_COLUMNS as FIT_COLUMNS,
-    fit_table as fit_table,
-    found_kernels as found_kernels,
+    FIT_COLUMNS,
+    fit_table,
+    found_kernels,
     regret_table,
     search_table,
     suggestion_table,
-    trials_table as trials_table,
+    trials_table,
 )
 from slayr_py.study.run.asktell import ask, config_of, create_study, tell
 from slayr_py.study.run.minimize import minimize
-from slayr_py.study.run.objective import Objective as Objective, as_value as as_value
+from slayr_py.study.run.objective import Objective, as_value
 from slayr_py.study.run.stopping import Regret, RegretEstimate
-from slayr_py.study.sampler import StanGPSampler, declared_space_of as declared_space_of, space_of
+from slayr_py.study.sampler import StanGPSampler, declared_space_of, space_of
 from slayr_py.study.storage.attributes import (
-    FAILURE_KEY as FAILURE_KEY,
-    describe_kernel as describe_kernel,
-    is_history as is_history,
-    kernel_record as kernel_record,
-    study_record as study_record,
-    suggestion_record as suggestion_record,
+    FAILURE_KEY,
+    describe_kernel,
+    is_history,
+    kernel_record,
+    study_record,
+    suggestion_record,
 )
 from slayr_py.study.storage.distributions import space_to_distributions
-from slayr_py.study.storage.integrity import check_integrity as check_integrity
-from slayr_py.study.storage.opening import (
-    open_storage as open_storage,
-    quiet_optuna as quiet_optuna,
-    study_names as study_names,
-    url_without_password as url_without_password,
-)
+from slayr_py.study.storage.integrity import check_integrity
+from slayr_py.study.storage.opening import open_storage, quiet_optuna, study_names, url_without_password
 
 __all__ = [
     "Phase",

@@ -5,8 +5,8 @@ from slayr_py.toolchain.cmdstan import CmdStan, ensure_cmdstan, find_cmdstan
 from slayr_py.toolchain.compiler import Compiler
 from slayr_py.toolchain.doctor import Check, doctor
 from slayr_py.toolchain.executables import CompiledProgram, compile_program
-from slayr_py.toolchain.processor import processor_features as processor_features, processor_name, processor_options
-from slayr_py.toolchain.source import expand_header as expand_header
+from slayr_py.toolchain.processor import processor_features, processor_name, processor_options
+from slayr_py.toolchain.source import expand_header
 
 __all__ = [
     "Check",
