@@ -33,7 +33,7 @@ from benchmarks.common.command_line import begin, command_parser
 from benchmarks.common.peers import one_core
 from benchmarks.common.problems import PROBLEMS, Problem, tree
 from slayr_py.acquisition import log_expected_improvement, suggest
-from slayr_py.acquisition.candidates import perturbed
+from slayr_py.acquisition.candidates import perturb
 from slayr_py.acquisition.effort import Effort
 from slayr_py.space import Encoder
 from slayr_py.study import space_to_distributions
@@ -93,7 +93,7 @@ def observations(case: Case) -> tuple[Encoder, list[Any], np.ndarray]:
     while len(configs) < case.n:
         best = encoder.encode([configs[int(np.argmin(y))]])
         genotype = np.where(best.active, best.unit_values, encoder.from_uniform(rng.random(best.unit_values.shape)))
-        encoded, allowed = encoder.resolve(perturbed(encoder, genotype, rng))
+        encoded, allowed = encoder.resolve(perturb(encoder, genotype, rng))
         config = encoder.decode(encoded)[0]
         if allowed[0] and config not in configs:
             configs.append(config)

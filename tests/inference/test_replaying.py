@@ -202,7 +202,7 @@ HOSTILE = [
     ("start", [1], "not a warm start"),
     ("start", {"points": {"z_mu": [0.0]}, "step_size": [1.0], "inverse_metric": [1.0]}, "same kernel"),
     ("summary", KeyError, "KeyError: 'summary'"),
-    ("summary", {}, "its summary is of , its model of mu, sigma_f, sigma_n, lengthscale.x1., lengthscale.x2."),
+    ("summary", {}, "its summary has , its model has mu, sigma_f, sigma_n, lengthscale.x1., lengthscale.x2."),
     ("summary.mu", {"mean": "x"}, "Error"),
     ("summary.mu.mean", "x", "ValueError"),
     ("machine", KeyError, "machine"),

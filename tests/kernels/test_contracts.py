@@ -46,7 +46,7 @@ def test_shapes_of_coordinates_are_those_of_their_priors(model):
     data = contract.data(entries(model), model.hyperparameters)
     lengths = {parameter.coordinate: parameter.lengths(data) for parameter in contract.parameters}
     shapes = {name: shape for name, shape in lengths.items() if shape != (0,)}
-    assert list(model.model.parameter_shapes.items()) == list(shapes.items())
+    assert list(model.parameter_shapes.items()) == list(shapes.items())
 
 
 def test_theta_is_split_in_the_order_of_the_program(model):

@@ -114,7 +114,7 @@ def test_replications_depend_on_their_number_alone():
 @pytest.mark.parametrize(
     ("n", "replications", "draws", "message"),
     [
-        (1, 5, 9, "at least 2 configurations, got 1"),
+        (1, 5, 9, "1 configuration given; calibration needs at least 2"),
         (3, 0, 9, "replications must be an integer >= 1, got 0"),
         (3, 5, 0, "draws must be an integer >= 1, got 0"),
     ],

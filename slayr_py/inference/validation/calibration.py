@@ -128,7 +128,8 @@ def calibrate(
     model = gp.model
     points = model.encoder.encode(configs)
     if len(points) < 2:
-        raise DataError(f"there are {len(points)} configurations; calibration needs at least 2")
+        plural = "" if len(points) == 1 else "s"
+        raise DataError(f"{len(points)} configuration{plural} given; calibration needs at least 2")
     check_integer("replications", replications)
     check_integer("draws", draws)
     program = program or compiled(model.kernel.program)

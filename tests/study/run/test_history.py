@@ -154,7 +154,7 @@ def test_none_may_be_a_level_of_a_conditional_parameter():
         (
             [({"x": 1.0, "y": 2.0}, 1.0), ({"x": 99.0, "y": 2.0}, 1.0)],
             SpaceError,
-            "history row 1: parameter 'x' is a n",
+            "history row 1: parameter 'x' is 99.0; give a number from",
         ),
         ([({"x": 1.0}, 1.0)], SpaceError, "history row 0: parameter 'y' has no value"),
         ([({"x": 1.0, "z": 2.0}, 1.0)], SpaceError, "history row 0: there is no parameter 'z'"),
