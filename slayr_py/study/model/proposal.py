@@ -186,7 +186,9 @@ class Proposal(AbstractContextManager["Proposal"]):
 
         It is uncertain if its Monte Carlo error is above `LARGEST_ERROR`, unless the acquisition is negligible.
         """
-        if suggestion.error <= LARGEST_ERROR or suggestion.value < self.proposer.options.criterion.negligible:
+        negligible = self.proposer.options.criterion.negligible
+        uncertain = suggestion.error > LARGEST_ERROR and suggestion.value >= negligible
+        if not uncertain:
             return None
         why = f"Monte Carlo error {suggestion.error:.3g} > {LARGEST_ERROR} of the acquisition at its maximum"
         plan = fitted.extend(self.proposer.options.fit.draws, why)
@@ -240,9 +242,9 @@ class Proposal(AbstractContextManager["Proposal"]):
             encoded, allowed = posterior.encoder.resolve(np.vstack([posterior.train.unit_values, fixed.example]), fixed)
             configs = encoded[allowed]
         # The smallest noisy value is partly measurement error, so improvement must not be measured from it. The best
-        # posterior mean of the latent function at an observed
-        # configuration (under a warp, the best median) replaces it: the plug-in incumbent of Vazquez et al. (2008,
-        # J. Phys. Conf. Ser. 135) and of Picheny, Wagner & Ginsbourger (2013, Struct. Multidiscip. Optim. 48).
+        # posterior mean of the latent function at an observed configuration (under a warp, the best median) replaces
+        # it: the plug-in incumbent of Vazquez et al. (2008, J. Phys. Conf. Ser. 135) and of Picheny, Wagner &
+        # Ginsbourger (2013, Struct. Multidiscip. Optim. 48).
         # One thread, as in the search that follows, so that the last bits do not depend on the machine.
         with threadpool_limits(limits=1, user_api="blas"):
             means = posterior.predict(configs).centre_and_spread()[0]
