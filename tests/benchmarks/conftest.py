@@ -16,20 +16,11 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 @pytest.fixture
 def data(tmp_path):
     """Return a data folder whose files have the columns of the real ones."""
-    rng = np.random.default_rng(0)
     folder = tmp_path / "data"
     (folder / "hpo").mkdir(parents=True)
 
-    pd.DataFrame(rng.normal(size=(60, 14))).to_csv(folder / "boston_housing.csv", index=False)
-
     digits = [[label] * 64 + [label] for label in range(3) for _ in range(10)]
     pd.DataFrame(digits).to_csv(folder / "optdigits.csv", index=False)
-
-    servo = pd.DataFrame({"motor": rng.choice(list("AB"), 30), "screw": rng.choice(list("CD"), 30)})
-    servo["pgain"] = rng.integers(3, 7, 30)
-    servo["vgain"] = rng.integers(1, 6, 30)
-    servo["class"] = servo["pgain"] * (servo["motor"] == "A") + rng.normal(size=30)
-    servo.to_csv(folder / "servo.csv", index=False)
 
     costs = (0.5, 1.0, 2.0)
     gammas = (0.01, 1.0)

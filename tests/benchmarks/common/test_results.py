@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from benchmarks.common.results import ResultFile, markdown
+from benchmarks.common.results import ResultFile
 
 
 def test_a_command_that_is_run_again_makes_the_missing_rows(tmp_path):
@@ -14,7 +14,3 @@ def test_a_command_that_is_run_again_makes_the_missing_rows(tmp_path):
     file().append([{"value": 0.1 + 0.2, "name": "a", "seed": 1}])
     assert file().missing(runs) == [("a", 0), ("b", 0)]
     assert file().rows()["value"].tolist() == [0.1 + 0.2]
-
-
-def test_markdown():
-    assert markdown(["a", "b"], [["1", "2"]]) == "| a | b |\n| --- | --- |\n| 1 | 2 |"

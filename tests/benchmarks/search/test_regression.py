@@ -1,19 +1,9 @@
 from __future__ import annotations
 
 import numpy as np
-import pandas as pd
 import pytest
 
 from benchmarks.search import cks, regression
-
-
-@pytest.fixture
-def folder(data):
-    """Return a data folder that also has monthly means."""
-    year = 1958 + np.arange(60) / 12
-    months = pd.DataFrame({"decimal_year_midmonth": year, "co2_ppm_mean": 300 + year - 1958 + np.sin(2 * np.pi * year)})
-    months.to_csv(data / "co2_mauna_loa_monthly_1958_2001_from_weekly.csv", index=False)
-    return data
 
 
 def test_splits():
