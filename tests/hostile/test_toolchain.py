@@ -101,7 +101,7 @@ def test_a_compiler_with_an_undecodable_version_is_used(script, monkeypatch):
     assert "1.0" in find_compiler().version
 
 
-VERSION_CACHES = [b"garbage", b"[]", b'{"a": 3}', b"\xff\xfe", b"[" * 100_000]
+VERSION_CACHES = [b'{"a": 3}', b"\xff\xfe", b"[" * 100_000]
 
 
 @pytest.mark.parametrize("content", VERSION_CACHES, ids=[ascii(content)[:12] for content in VERSION_CACHES])
@@ -116,8 +116,7 @@ def test_a_damaged_cache_of_compiler_versions_is_replaced(alone, script, monkeyp
 PIECES = ["bin/stanc", "makefile", "make/local", "frontend/main.cpp", "assembled_by_slayr"]
 
 
-@pytest.mark.parametrize("piece", PIECES)
-@pytest.mark.parametrize("left", [None, b""], ids=["missing", "empty"])
+@pytest.mark.parametrize(("piece", "left"), [*((piece, None) for piece in PIECES), (PIECES[0], b"")])
 def test_a_damaged_installation_is_assembled_again(piece, left):
     installation = ensure_cmdstan().path
     path = installation / piece if (installation / piece).exists() else next((installation / "frontend").iterdir())

@@ -115,7 +115,7 @@ def one_categorical() -> ConfigurationSpace:
     return space
 
 
-def by_quadrature(gp, train, y, name, size=61):
+def by_quadrature(gp, train, y, name, size=41):
     """Means and second moments of mu, log sigma_f, log sigma_n and log ``name`` from a grid of standard-normal scores.
 
     The mean is integrated out: with mu ~ Normal(m, s^2), y - m has the covariance C = K + sigma_n^2 I + s^2 1 1', and
@@ -161,7 +161,7 @@ def test_default_priors_against_a_grid(kernel, space, name):
     points = gp.encoder.encode(gp.encoder.sobol(8, 0))
     y = np.sin(4 * points.unit_values[:, 0]) + 0.4 * rng.normal(size=8)
     # Long, since the tail of small noise is visited rarely.
-    posterior = gp.fit(points, y, draws=10_000, target_acceptance=0.95, seed=2)
+    posterior = gp.fit(points, y, draws=4000, target_acceptance=0.95, seed=2)
     fit = {key: values.values for key, values in posterior.idata["posterior"].to_dataset().items()}
     chains = [fit["mu"], np.log(fit["sigma_f"]), np.log(fit["sigma_n"]), np.log(fit[name][..., 0])]
     wanted = iter(by_quadrature(gp, points, (y - posterior.y_mean) / posterior.y_sd, name))

@@ -19,8 +19,8 @@ from slayr_py.inference.validation.calibration import draw_values
 from slayr_py.kernels import FrequencyModulated, Hierarchical
 
 LIMIT = 0.001
-REPLICATIONS = 30
-DRAWS = 19  # so many find either mistake below, with p-values of 1e-9 and less
+REPLICATIONS = 20
+DRAWS = 19
 
 
 def conditional_space() -> ConfigurationSpace:

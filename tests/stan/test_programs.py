@@ -368,8 +368,8 @@ SITUATIONS = {
     "far out": (7, 3.0, dict),
     "nearly singular": (12, 0.5, nearly_singular),
 }
-# Every kernel in two situations, and one model of each program and likelihood in all of them.
-COMPARED = [(name, key) for name in NAMES for key in ("random", "far out")]
+# Every kernel in one situation, and one model of each program and likelihood in all of them.
+COMPARED = [(name, "far out") for name in NAMES]
 COMPARED += [(name, key) for name in (*WARPED, *PROBIT) for key in SITUATIONS if (name, key) not in COMPARED]
 
 
@@ -378,7 +378,7 @@ def test_accelerated_likelihood_equals_the_readable_one(name, situation):
     n, size, change = SITUATIONS[situation]
 
     def points(case):
-        return size * np.random.default_rng(8).normal(size=(2, case.n_coordinates))
+        return size * np.random.default_rng(8).normal(size=(1, case.n_coordinates))
 
     value, gradient = log_densities("accelerated", name, n, points, change)
     wanted, wanted_gradient = log_densities("readable", name, n, points, change)
