@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import copy
 import json
-import subprocess
 import sys
 from dataclasses import replace
 
 import numpy as np
 import pytest
 from ConfigSpace import ConfigurationSpace
+from testing_processes import exit_code
 from testing_programs import readable
 from testing_spaces import branin, mixed_space
 
@@ -164,10 +164,9 @@ def test_a_fresh_process_replays_a_saved_folder_bit_for_bit(mixed_posterior, tmp
     folder = mixed_posterior.save(tmp_path / "fit")
     code = (
         "import sys; from slayr_py.inference import replay; again = replay(sys.argv[1]);"
-        "print(again.identical, again.agrees, again.differences, again.draws_sha256)"
+        "assert (again.identical, again.agrees, again.differences, again.draws_sha256) == (True, True, (), sys.argv[2])"
     )
-    done = subprocess.run([sys.executable, "-c", code, folder], capture_output=True, text=True, check=False)
-    assert done.stdout.split() == ["True", "True", "()", mixed_posterior.record["draws_sha256"]], done
+    assert exit_code(code, str(folder), mixed_posterior.record["draws_sha256"]) == 0
 
 
 def change(path, value):

@@ -23,7 +23,7 @@ from slayr_py.study.storage.attributes import STUDY_KEY, SUGGESTION_KEY
 
 pytestmark = pytest.mark.stan
 
-TINY: dict[str, Any] = {"chains": 1, "warmup": 40, "draws": 20, "progress": False}
+TINY: dict[str, Any] = {"method": "map", "progress": False}
 
 
 def loss(config: Mapping[str, Any]) -> float:

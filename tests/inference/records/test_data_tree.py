@@ -50,7 +50,7 @@ KERNELS = pytest.mark.parametrize(
     ids=["matern", "hierarchical", "fm-power"],
 )
 LIMIT = 0.001  # of p-values of right results
-DATA_SETS = 60
+DATA_SETS = 40
 RANKS = 19
 
 

@@ -5,8 +5,6 @@ from __future__ import annotations
 import json
 import os
 import re
-import subprocess
-import sys
 import tempfile
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -14,6 +12,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from testing_fits import recorded_fit
+from testing_processes import exit_code
 
 import slayr_py as sl
 from slayr_py.inference.records.record import array_digest, as_text
@@ -29,16 +28,14 @@ def test_no_folder_of_this_machine_is_in_a_record(rounds):
 
 def test_a_record_made_elsewhere_is_the_same(rounds, tmp_path):
     """Only the times depend on the process, the temporary folder and the number of BLAS threads."""
-    code = "import json; from testing_fits import recorded_fit; print(json.dumps(recorded_fit(seed=1, ess=150).record))"
-    done = subprocess.run(
-        [sys.executable, "-c", code],
-        env=os.environ | {"TMPDIR": str(tmp_path), "OMP_NUM_THREADS": "3", "PYTHONPATH": os.pathsep.join(sys.path)},
-        capture_output=True,
-        text=True,
-        check=True,
+    code = (
+        "import json, sys; from pathlib import Path; from threadpoolctl import threadpool_limits; threadpool_limits(3);"
+        "from testing_fits import recorded_fit;"
+        "Path(sys.argv[1]).write_text(json.dumps(recorded_fit(seed=1, ess=150).record))"
     )
+    assert exit_code(code, str(tmp_path / "record.json"), TMPDIR=str(tmp_path)) == 0
     here = json.loads(json.dumps(rounds.record))
-    there = json.loads(done.stdout)
+    there = json.loads((tmp_path / "record.json").read_text())
     for record in (here, there):
         del record["made"], record["seconds"]
         # What is loaded besides NumPy and SciPy depends on the process.

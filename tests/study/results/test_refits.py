@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import json
 import shutil
-import subprocess
-import sys
 
 import numpy as np
 import optuna
 import pytest
 import sqlalchemy
 from ConfigSpace import ConfigurationSpace
+from testing_processes import exit_code
 
 import slayr_py as sl
 from slayr_py.errors import DataError, StorageError
@@ -178,17 +177,17 @@ def test_a_different_posterior_warns(study, monkeypatch):
         posterior_of(study, 6)
 
 
-def test_the_command_replays_a_trial_in_a_new_process(url):
+def test_the_command_replays_a_trial_in_a_new_process(url, tmp_path):
     path = url.removeprefix("sqlite:///")
-
-    def slayr(*arguments: str) -> subprocess.CompletedProcess[str]:
-        command = [sys.executable, "-c", "from slayr_py.cli import main; main()", "replay", path, *arguments]
-        return subprocess.run(command, capture_output=True, text=True, timeout=300)
-
-    last = slayr()
-    assert last.returncode == 0 and "trial 9" in last.stdout and "identical, bit for bit" in last.stdout
-    none = slayr("--trial", "1")
-    assert none.returncode == 2 and "has no fit" in none.stderr
+    code = f"""if True:
+        import sys
+        from slayr_py.cli import main
+        with open({str(tmp_path / "printed")!r}, "w") as sys.stdout:
+            main()
+    """
+    assert exit_code(code, "replay", path) == 0
+    printed = (tmp_path / "printed").read_text()
+    assert "trial 9" in printed and "identical, bit for bit" in printed
 
 
 def test_the_models_of_feasibility_behind_a_suggestion(space):
