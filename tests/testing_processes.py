@@ -51,12 +51,6 @@ class Script:
         return self._process.exitcode
 
     @property
-    def pid(self) -> int:
-        """Its process id."""
-        assert self._process.pid is not None
-        return self._process.pid
-
-    @property
     def complaints(self) -> str:
         """What it wrote to standard error through Python."""
         return self._output.read_text()

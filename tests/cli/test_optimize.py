@@ -148,7 +148,7 @@ def test_invalid_past_experiments_are_named(slayr, folder, content, words):
 @pytest.mark.stan
 def test_a_stopping_rule_ends_the_study_and_is_shown(slayr, folder):
     text = (folder / "bowl.toml").read_text().replace("budget = 4", "budget = 9\nstop = { epsilon = 1e6 }")
-    (folder / "short.toml").write_text(text)
+    (folder / "short.toml").write_text(f"{text}[gp]\nchains = 2\nwarmup = 100\ndraws = 50\ness = 20\n")
     code, out, err = slayr("optimize", "short.toml", "-q")
     assert code == 0 and "stopped     P(regret < 1e+06) = 1.00 >= 0.95" in out, err
     assert "resume      after lowering epsilon in stop: slayr optimize short.toml --budget " in out
