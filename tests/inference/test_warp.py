@@ -85,10 +85,7 @@ def test_a_new_observation_is_the_function_plus_noise_before_the_warp_is_inverte
     about = latent(warp)
     prediction = Prediction.from_latent(about)
     rng = np.random.default_rng(4)
-    f = (
-        rng.normal(about.mean, about.sd, size=(5_000, 40, 5))
-        + rng.normal(size=(5_000, 40, 5)) * about.sigma_n[:, None]
-    )
+    f = rng.normal(about.mean, about.sd, size=(5_000, 40, 5)) + rng.normal(size=(5_000, 40, 5)) * about.sigma_n[:, None]
     flat = (2.0 + 3.0 * (f if warp is None else unwarped(f, warp[:, None]))).reshape(-1, 5)
     np.testing.assert_allclose(prediction.observation_sd, flat.std(axis=0), rtol=0.02)
     assert np.all(prediction.observation_sd > prediction.sd)

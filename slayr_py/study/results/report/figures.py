@@ -11,18 +11,18 @@ import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from io import BytesIO
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from xml.etree import ElementTree
 
 import numpy as np
 from markupsafe import Markup
-from matplotlib import rc_context
-from matplotlib.figure import Figure
-from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullFormatter, NullLocator
 
 from slayr_py.display import cell, printable
 from slayr_py.study.results.report.blocks import Drawing, Table
 from slayr_py.study.results.report.palette import VARIABLES, light
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 _STYLE: Any = {
     "svg.fonttype": "none",
@@ -95,6 +95,8 @@ def drawing(
 
 @contextmanager
 def _style(key: str) -> Iterator[None]:
+    from matplotlib import rc_context
+
     with rc_context(_STYLE | {"svg.hashsalt": key}), warnings.catch_warnings():
         # Browsers have fonts for scripts that Matplotlib's font lacks.
         warnings.filterwarnings("ignore", message="Glyph .* missing from")
@@ -104,6 +106,8 @@ def _style(key: str) -> Iterator[None]:
 
 def figure_and_axes(width: float = 4.0, height: float = 2.8) -> tuple[Figure, Any]:
     """Return an empty figure with one pair of axes; sizes in inches."""
+    from matplotlib.figure import Figure
+
     figure = Figure(figsize=(width, height), layout="constrained")
     return figure, figure.add_subplot()
 
@@ -119,6 +123,8 @@ def short(text: object, longest: int = _LONGEST) -> str:
 
 def scale(axis: Any, log: bool, integer: bool = False) -> None:
     """Set the scale of an axis and its ticks, whose labels are plain text."""
+    from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullFormatter, NullLocator
+
     if not log:
         axis.set_major_locator(MaxNLocator(5, integer=integer))
         return

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
-from matplotlib.figure import Figure
 from scipy.special import ndtri
 from scipy.stats import gaussian_kde
 
@@ -17,6 +16,9 @@ from slayr_py.study.results.report.blocks import Block, Drawing, Drawings, Headi
 from slayr_py.study.results.report.figures import drawing, figure_and_axes, scale, short
 from slayr_py.study.results.report.palette import light
 from slayr_py.study.results.report.reading import Reading
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 _PROBABILITIES = (0.05, 0.25, 0.5, 0.75, 0.95)
 _FEWEST_DRAWS = 40  # for a density

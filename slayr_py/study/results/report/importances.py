@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pandas as pd
-from matplotlib.figure import Figure
 
 from slayr_py.inference import importance
 from slayr_py.study.results.figures import importance_figure
 from slayr_py.study.results.report.blocks import Block, Notice, Paragraph, Table, sentence
 from slayr_py.study.results.report.figures import drawing, short
 from slayr_py.study.results.report.reading import Reading, once
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 _COLUMNS = {
     "first": "first-order",

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from itertools import combinations
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
-from matplotlib.figure import Figure
 
 from slayr_py.errors import SlayrError
 from slayr_py.space import FloatArray
@@ -18,6 +17,9 @@ from slayr_py.study.results.report.importances import importance_of
 from slayr_py.study.results.report.palette import light
 from slayr_py.study.results.report.reading import Reading
 from slayr_py.study.results.report.slices import Slice, slices_of
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 _PARAMETERS = 4  # most important ones, all pairs of which are drawn
 _POINTS = 22

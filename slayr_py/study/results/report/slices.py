@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
-from matplotlib.figure import Figure
 
 from slayr_py.acquisition import Feasibility
 from slayr_py.inference import Posterior
@@ -16,6 +15,9 @@ from slayr_py.study.results.report.figures import drawing, figure_and_axes, shor
 from slayr_py.study.results.report.grids import Coordinate, Grid, grid_through, line_notes
 from slayr_py.study.results.report.palette import light
 from slayr_py.study.results.report.reading import Reading, once
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 _POINTS = 61
 _TABLE_ROWS = 13

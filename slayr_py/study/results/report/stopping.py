@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
-from matplotlib.figure import Figure
 
 from slayr_py.study.results.report.blocks import Block, Drawing, Drawings, Notice, Paragraph, Table
 from slayr_py.study.results.report.figures import drawing, figure_and_axes, scale
 from slayr_py.study.results.report.palette import light
 from slayr_py.study.results.report.reading import Reading
 from slayr_py.study.results.tables import regret_table
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 _NUMBERS = ["number", "observations", "epsilon", "target", "probability", "mean", "upper"]
 

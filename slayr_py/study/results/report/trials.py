@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from itertools import accumulate
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from matplotlib.figure import Figure
 
 from slayr_py.errors import SlayrError
 from slayr_py.study.results.figures import convergence_figure
@@ -18,6 +17,9 @@ from slayr_py.study.results.report.reading import Absent, Reading
 from slayr_py.study.results.tables import feasible_trials, finite_trials, trials_table
 from slayr_py.study.storage.attributes import ERROR_KEY, FAILURE_KEY, suggestion_record
 from slayr_py.study.storage.trials import known_error
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 
 def convergence(reading: Reading) -> Iterator[Block]:
