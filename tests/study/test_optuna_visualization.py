@@ -16,7 +16,7 @@ pytestmark = [
     pytest.mark.filterwarnings("ignore::optuna.exceptions.ExperimentalWarning"),
 ]
 
-FIGURES = ("optimization_history", "parallel_coordinate", "param_importances", "slice", "timeline")
+FIGURES = ("optimization_history", "param_importances", "slice")
 
 
 @pytest.fixture(scope="module")
@@ -40,7 +40,7 @@ def failing(space, quick):
 
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", RuntimeWarning)  # of each failure
-        study = sl.minimize(objective, space, budget=12, n_initial=8, seed=1, progress=False, **quick).study
+        study = sl.minimize(objective, space, budget=10, n_initial=8, seed=1, progress=False, **quick).study
     assert {trial.state for trial in study.trials} == {TrialState.COMPLETE, TrialState.FAIL}
     return study
 
@@ -49,7 +49,7 @@ def conditional(space, quick):
     def objective(config):
         return config["rate"] + config.get("degree", 0) + len(config["kernel"])
 
-    study = sl.minimize(objective, space, budget=12, n_initial=8, seed=1, progress=False, **quick).study
+    study = sl.minimize(objective, space, budget=10, n_initial=8, seed=1, progress=False, **quick).study
     assert len({frozenset(trial.params) for trial in study.trials}) > 1
     ask(study)  # still running
     return study

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import copy
 import pickle
-import subprocess
-import sys
 import warnings
 
 import matplotlib.pyplot as plt
@@ -13,6 +11,7 @@ import numpy as np
 import pytest
 import xarray as xr
 from testing_arviz import HAS_TREES, axes, elpd_loo, pointwise
+from testing_processes import exit_code
 from testing_spaces import mixed_space, plain_space
 
 import slayr_py as sl
@@ -53,7 +52,7 @@ def az():
 
 
 @pytest.mark.stan
-@pytest.mark.parametrize("name", ["bfmi", "ess", "hdi", "mcse", "rhat"])
+@pytest.mark.parametrize("name", ["ess", "hdi"])
 def test_statistics_of_arviz_accept_the_tree(posterior, az, name):
     before = posterior.idata.copy(deep=True)
     assert getattr(az, name)(posterior.idata) is not None
@@ -61,7 +60,7 @@ def test_statistics_of_arviz_accept_the_tree(posterior, az, name):
 
 
 @pytest.mark.stan
-@pytest.mark.parametrize("name", ["plot_energy", "plot_pair", "plot_rank", "plot_trace"])
+@pytest.mark.parametrize("name", ["plot_pair", "plot_trace"])
 def test_plots_of_arviz_accept_the_tree(posterior, az, name):
     names = {"var_names": ["mu", "sigma_f", "sigma_n"]} if name == "plot_pair" else {}
     assert axes(getattr(az, name)(posterior.idata, **names))
@@ -129,16 +128,6 @@ def test_groups_are_nodes_and_datasets(mixed_posterior):
 
 
 @pytest.mark.stan
-def test_derived_variables_are_stored_in_the_tree(mixed_posterior, az):
-    tree = mixed_posterior.idata.copy()
-    tree["posterior"]["log_sigma_n"] = np.log(tree["posterior"]["sigma_n"])
-    tree.posterior["log_sigma_f"] = np.log(tree.posterior["sigma_f"])
-    assert list(az.summary(tree, var_names=["log_sigma_n", "log_sigma_f"]).index) == ["log_sigma_n", "log_sigma_f"]
-    assert "log_sigma_f" in tree.children["posterior"].data_vars
-    assert "log_sigma_f" not in mixed_posterior.idata["posterior"].data_vars
-
-
-@pytest.mark.stan
 def test_parts_and_copies_of_a_tree_are_accepted(mixed_posterior, az):
     tree = mixed_posterior.idata
     for same in (tree.copy(), copy.deepcopy(tree), pickle.loads(pickle.dumps(tree))):
@@ -158,16 +147,16 @@ def test_to_arviz_returns_a_copy_in_the_format_of_the_version(mixed_posterior, a
 
 
 @pytest.mark.stan
-def test_arviz_is_imported_when_its_data_are_used(mixed_posterior, tmp_path):
-    """It takes a second. A tree is accepted whether ArviZ is imported before or after it."""
+def test_arviz_and_matplotlib_are_imported_when_they_are_used(mixed_posterior, tmp_path):
+    """They take a second. A tree is accepted whether ArviZ is imported before or after it."""
     code = (
-        "import sys, slayr_py as sl;"
-        f"posterior = sl.Posterior.load({str(mixed_posterior.save(tmp_path))!r});"
+        "import sys, warnings, slayr_py as sl; warnings.simplefilter('ignore');"
+        "posterior = sl.Posterior.load(sys.argv[1]);"
         "posterior.predict(posterior.train[:1]);"
-        "assert 'arviz' not in sys.modules;"
+        "sl.study.minimize;"
+        "assert not {'arviz', 'matplotlib'} & set(sys.modules);"
         "data = posterior.idata;"
         "import arviz;"
-        "print(list(arviz.ess(data).data_vars))"
+        "assert 'lengthscale' in arviz.ess(data).data_vars"
     )
-    done = subprocess.run([sys.executable, "-W", "ignore", "-c", code], capture_output=True, text=True, check=True)
-    assert "'lengthscale'" in done.stdout
+    assert exit_code(code, str(mixed_posterior.save(tmp_path))) == 0
