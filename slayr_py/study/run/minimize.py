@@ -158,7 +158,8 @@ def minimize(
     if not callable(objective):
         raise DataError(f"the objective must be a function of one configuration, not {objective!r}")
     budget = check_integer("budget", budget)
-    if (size := options.get("n_initial")) is not None and check_integer("n_initial", size) > budget:
+    size = options.get("n_initial")
+    if history is None and size is not None and check_integer("n_initial", size) > budget:
         raise DataError(f"n_initial is {size}, more than the budget of {budget}; reduce n_initial or raise the budget")
     if timeout is not None and not (isinstance(timeout, int | float) and timeout > 0):
         raise DataError(f"timeout is {timeout!r}; give a positive number of seconds")
