@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Literal
 
@@ -29,6 +30,9 @@ from slayr_py.inference.sparse_fit import fit_sparse
 from slayr_py.inference.stack_fit import build_models, fit_stack
 from slayr_py.kernels import Hyperparameter, Kernel, Prior, Stack, as_composite, from_name
 from slayr_py.space import Encoded, Encoder
+
+LARGEST_USUAL = 1500
+"""Number of observations above which a dense fit warns of its cost."""
 
 
 class GaussianProcess:
@@ -270,6 +274,7 @@ class GaussianProcess:
         )
         if self.inducing is not None:
             return Posterior.of(fit_sparse(observed, self.inducing, options, seed))
+        _warn_of_cost(len(observed.train))
         if start is not None:
             self.model.check_start(start, options.chains)
         program = compiled(self.model.kernel.program, progress)
@@ -331,3 +336,16 @@ class GaussianProcess:
         from slayr_py.inference.validation.cross_validation import cross_validate  # imports scikit-learn, which is slow
 
         return cross_validate(self.encoder, self.fit, configs, y, cv, scoring, seed, progress, level, fit_options)
+
+
+def _warn_of_cost(n: int) -> None:
+    """Warn of a dense fit to many observations. A gradient of 1500 observations takes about 0.1 s of one core."""
+    if n > LARGEST_USUAL:
+        seconds = 0.1 * (n / 1500) ** 3
+        warnings.warn(
+            f"the fit has {n} observations: one gradient takes about {seconds:.2g} s, a fit by NUTS needs tens of "
+            f"thousands of them, and each draw of a prediction needs {8e-9 * n**2:.2g} GB; use GaussianProcess(..., "
+            "inducing=200) for a sparse fit in seconds to minutes",
+            UserWarning,
+            stacklevel=3,
+        )

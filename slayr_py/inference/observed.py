@@ -109,7 +109,10 @@ def check_errors(errors: ArrayLike, n: int) -> FloatArray:
         For another shape, or values that are negative or not finite.
     """
     try:
-        values = np.broadcast_to(np.asarray(errors, dtype=np.float64), (n,))
+        given = np.asarray(errors, dtype=np.float64)
+        if given.ndim and given.shape != (n,):
+            raise ValueError(f"the shape is {given.shape}")
+        values = np.broadcast_to(given, (n,))
     except (TypeError, ValueError) as error:
         raise DataError(f"y_sd is {errors!r:.200}; give a number, or {n} numbers, one for each observation") from error
     if not np.all((values >= 0) & np.isfinite(values)):

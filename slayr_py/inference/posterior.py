@@ -28,6 +28,8 @@ from slayr_py.inference.sampling.warm_start import WarmStart
 from slayr_py.kernels import Kernel
 from slayr_py.space import Encoded, FloatArray
 
+_LARGEST_SAMPLE = 2**30  # numbers of `Posterior.sample`: 8 GB
+
 
 class Posterior:
     """Posterior of a Gaussian process, from :meth:`GaussianProcess.fit` or :meth:`Posterior.load`.
@@ -298,9 +300,14 @@ class Posterior:
         """
         n = check_integer("n", n)
         seed = check_integer("seed", seed, minimum=0)
+        new = self.encoder.encode(configs, other_columns=True)
+        if n * len(new) > _LARGEST_SAMPLE:
+            raise DataError(
+                f"n is {n}, and {n} draws at {len(new)} configurations need {8e-9 * n * len(new):.3g} GB; give n of at "
+                f"most {_LARGEST_SAMPLE // len(new)}, and call sample again with other seeds for more"
+            )
         rng = np.random.default_rng(seed)
         drawn = rng.integers(self.n_draws, size=n)
-        new = self.encoder.encode(configs, other_columns=True)
         values = np.empty((n, len(new)))
         first = 0
         for part, rows in self.rows_of(self.n_draws):

@@ -14,6 +14,8 @@ from slayr_py.errors import DataError
 from slayr_py.kernels.prior import Prior
 from slayr_py.space import FloatArray
 
+_LARGEST_LOGARITHM = 300.0  # exp(300)^2, a variance, is a finite number
+
 
 @dataclass(frozen=True)
 class _LocationScale(Prior):
@@ -60,6 +62,15 @@ class LogNormal(_LocationScale):
 
     support: ClassVar[str] = "positive"
     stan_names: ClassVar[tuple[str, ...]] = ("location", "scale", "gamma")
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        mu, sigma = self._values
+        if np.any(np.abs(mu) + 2 * sigma > _LARGEST_LOGARITHM):
+            raise DataError(
+                f"{self!r}: the logarithm of the hyperparameter is beyond the range of floating-point numbers; give mu "
+                f"and sigma with |mu| + 2 sigma <= {_LARGEST_LOGARITHM:g}"
+            )
 
     @override
     def _stan_values(self) -> tuple[FloatArray, ...]:

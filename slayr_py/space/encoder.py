@@ -106,6 +106,16 @@ class Encoder(Layout):
             return configs
         return self._encode(rows_of(configs, self.dimensions, self.space, other_columns), where="configuration {}: ")
 
+    def rows(self, configs: Iterable[Mapping[str, Any]] | Any) -> list[Any]:
+        """Return one mapping for each row of a table or element of a sequence; empty cells are omitted.
+
+        Raises
+        ------
+        SpaceError
+            For a single mapping, another type, or a column that is not a parameter.
+        """
+        return rows_of(configs, self.dimensions, self.space)
+
     def decode(self, encoded: Encoded) -> list[Configuration]:
         """Return the configurations of the given arrays; the inverse of :meth:`encode`.
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 from pathlib import Path
 from typing import TypedDict
@@ -13,6 +14,10 @@ from slayr_py.inference.sampling.output import read_csv
 
 DIGITS = 18
 """Significant digits in output files: enough to read back every double exactly."""
+
+
+_SETTING = re.compile(r"[a-z_][a-z_0-9]*( =.*)?")  # a line of the settings that CmdStan prints first
+_COMMAND = re.compile(r" ?Command '.*' failed: console log output:$")
 
 
 class CommonArguments(TypedDict):
@@ -42,6 +47,7 @@ def _call(command: list[str], data: Path, output: Path) -> None:
 
 
 def last_words(text: str) -> str:
-    """Return the last 12 distinct lines of Stan's output, without CmdStanPy's list of files."""
-    lines = [line.strip() for line in text.split("Command and output files")[0].splitlines() if line.strip()]
-    return "\n".join(list(dict.fromkeys(lines))[-12:]) or "no message"
+    """Return the last 12 distinct lines of Stan's output, without settings, commands and CmdStanPy's list of files."""
+    lines = [_COMMAND.sub("", line).strip() for line in text.split("Command and output files")[0].splitlines()]
+    said = [line for line in lines if line and not _SETTING.fullmatch(line)]
+    return "\n".join(list(dict.fromkeys(said))[-12:]) or "no message"

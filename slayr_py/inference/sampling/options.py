@@ -15,6 +15,9 @@ from slayr_py.errors import DataError, did_you_mean
 Method = Literal["nuts", "carried", "pathfinder", "laplace", "map"]
 """The fit methods of the package."""
 
+LARGEST_DRAWS = 1_000_000
+"""Largest number of iterations of all chains."""
+
 METHOD_NAMES: list[str] = list(get_args(Method))
 """Names of all fit methods: a subclass of `slayr_py.inference.sampling.method.FitMethod` adds its own."""
 
@@ -87,6 +90,9 @@ class FitOptions:
         for name in ("chains", "warmup", "draws", "max_treedepth", "ess"):
             if name != "ess" or self.ess is not None:
                 object.__setattr__(self, name, check_integer(name, getattr(self, name)))
+        for name, number in (("chains", self.chains), ("warmup", self.chains * self.warmup), ("draws", self.draws)):
+            _check_cost(name, getattr(self, name), number)
+        _check_cost("chains * draws", self.chains * self.draws, self.chains * self.draws)
         target = self.target_acceptance
         if not isinstance(target, int | float | np.number) or not 0 < target < 1:
             raise DataError(f"target_acceptance is {target!r}; give a number between 0 and 1")
@@ -143,3 +149,12 @@ class FitOptions:
         if single:
             raise DataError(f"options= replaces the single fit options; remove {', '.join(single)}, or options=")
         return options
+
+
+def _check_cost(name: str, value: int, iterations: int) -> None:
+    """Raise `DataError` for more iterations than memory and time allow."""
+    if iterations > LARGEST_DRAWS:
+        raise DataError(
+            f"{name} is {value}; all chains together have at most {LARGEST_DRAWS:,} iterations: a million draws "
+            "of 125 numbers need 1 GB of memory and, at 1 ms each, 17 minutes; reduce it"
+        )

@@ -9,6 +9,7 @@ import warnings
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import cmdstanpy
@@ -74,7 +75,8 @@ def run(
                 "output_dir": str(folder),
                 "sig_figs": DIGITS,
             }
-            result = method.sample(Job(program.model(), common, data, options, int(seed), start))
+            with _console_in_errors(folder):
+                result = method.sample(Job(program.model(), common, data, options, int(seed), start))
             seconds = time.perf_counter() - started
             return replace(result, arguments=arguments | result.arguments, seconds=seconds)
     except OSError as error:
@@ -98,6 +100,19 @@ def generate(program: CompiledProgram, data: Mapping[str, Any], parameters: pd.D
         data_file = folder / "data.json"
         cmdstanpy.write_stan_json(str(data_file), dict(data))
         return generated_quantities(str(program.exe), data_file, parameters, stan_seed(seed))
+
+
+@contextmanager
+def _console_in_errors(folder: Path) -> Iterator[None]:
+    """Add Stan's console output, which CmdStanPy leaves in files of the run folder, to an error of a run."""
+    try:
+        yield
+    except RuntimeError as error:
+        if isinstance(error, InferenceError):
+            raise
+        consoles = [file.read_text(errors="replace") for file in sorted(folder.rglob("*-stdout.txt"))]
+        message = str(error).split("Command and output files")[0]
+        raise RuntimeError("\n".join([message, *consoles])) from error
 
 
 @contextmanager

@@ -21,7 +21,7 @@ from numpy.typing import ArrayLike
 from sklearn.model_selection import KFold, check_cv
 
 from slayr_py.errors import DataError, did_you_mean
-from slayr_py.inference.observed import check_targets
+from slayr_py.inference.observed import check_errors, check_targets
 from slayr_py.inference.posterior import Posterior
 from slayr_py.progress_bar import tqdm
 from slayr_py.space import Encoded, Encoder, FloatArray
@@ -49,6 +49,8 @@ def cross_validate(
     names = _score_names(scoring)
     points = encoder.encode(configs)
     targets = check_targets(y, len(points))
+    given = fit_options.get("y_sd")
+    errors = None if given is None else check_errors(given, len(points))
     folds = list(check_cv(cv).split(points.unit_values, targets))
     rows = []
     with tqdm(folds, unit="fold", disable=not progress) as bar:
@@ -56,14 +58,19 @@ def cross_validate(
             fold_seed = int(np.random.SeedSequence([seed, fold]).generate_state(1)[0])
             options = {**fit_options, "seed": fold_seed, "progress": bar.set_postfix_str}
             start = time.perf_counter()
+            if errors is not None:
+                options["y_sd"] = errors[train]
             posterior = fit(points[train], targets[train], **options)
             about_fit = {"fit_time": time.perf_counter() - start, "seed": fold_seed, "ok": posterior.check().ok}
-            scores = predictive_scores(posterior, points[test], targets[test], level)
+            held_out = None if errors is None else errors[test]
+            scores = predictive_scores(posterior, points[test], targets[test], level, held_out)
             rows.append({"n_test": len(test)} | {name: scores[name] for name in names} | about_fit)
     return pd.DataFrame(rows).rename_axis("fold")
 
 
-def predictive_scores(posterior: Posterior, points: Encoded, y: FloatArray, level: float = 0.9) -> dict[str, float]:
+def predictive_scores(
+    posterior: Posterior, points: Encoded, y: FloatArray, level: float = 0.9, errors: FloatArray | None = None
+) -> dict[str, float]:
     """Score a posterior's predictions of m new observations.
 
     Parameters
@@ -74,16 +81,27 @@ def predictive_scores(posterior: Posterior, points: Encoded, y: FloatArray, leve
         In the user's units.
     level : float
         Nominal probability of the interval of "coverage".
+    errors : (m,) float64, optional
+        Known standard deviations of the errors of y, in the user's units.
 
     Returns
     -------
     dict
         "log_predictive_density", the sum over the observations; "rmse" of the mixture's mean; "coverage", the share of
         observations between the (1 - level)/2 and (1 + level)/2 quantiles of their mixtures.
+
+    Raises
+    ------
+    DataError
+        For known errors under a warp.
     """
     prediction = posterior.predict(points)
     used = posterior.rows_of(posterior.n_draws)
     noise = np.concatenate([part.draws["sigma_n"][rows] for part, rows in used])[:, None]
+    if errors is not None:
+        if any("warp" in part.draws for part, _ in used):
+            raise DataError("cross-validation does not support y_sd with a warp; use warp='none'")
+        noise = np.hypot(noise, errors / abs(posterior.y_sd))
     log_density = prediction.latent.log_density(y, noise)
     # y lies between two quantiles if its cumulative probability lies between their probabilities.
     below = prediction.latent.cumulative(y, noise)

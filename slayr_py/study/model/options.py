@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, get_args
 
+import pandas as pd
 from typing_extensions import Unpack
 
 from slayr_py.acquisition import Acquisition, from_name as acquisition_from_name
@@ -27,6 +28,7 @@ evaluates when it has converged, drive ``sigma_n`` to where the covariance is si
 
 SMALLEST_DESIGN = 4
 LARGEST_DESIGN = 10
+_LARGEST_GIVEN_DESIGN = 10_000
 
 
 class SamplerKeywords(FitKeywords, total=False):
@@ -39,7 +41,7 @@ class SamplerKeywords(FitKeywords, total=False):
     warm_starts: bool
     priors: Priors | None
     warp: Warp
-    initial_configs: Sequence[Mapping[str, Any]] | None
+    initial_configs: Sequence[Mapping[str, Any]] | pd.DataFrame | None
     noisy: bool
     failures: Failures
     fixed: Mapping[str, Any] | None
@@ -63,7 +65,7 @@ class SamplerOptions:
     warm_starts: bool = True
     priors: Priors | None = None
     warp: Warp = "auto"
-    initial_configs: Sequence[Mapping[str, Any]] | None = None
+    initial_configs: Sequence[Mapping[str, Any]] | pd.DataFrame | None = None
     noisy: bool = False
     failures: Failures = "learn"
     fixed: Mapping[str, Any] | None = None
@@ -75,7 +77,8 @@ class SamplerOptions:
         if self.seed is not None:
             object.__setattr__(self, "seed", check_integer("seed", self.seed, minimum=0))
         if self.n_initial is not None:
-            object.__setattr__(self, "n_initial", check_integer("n_initial", self.n_initial))
+            size = check_integer("n_initial", self.n_initial, maximum=_LARGEST_GIVEN_DESIGN)
+            object.__setattr__(self, "n_initial", size)
         check_flag("warm_starts", self.warm_starts)
         check_flag("noisy", self.noisy)
         _check_choice("warp", self.warp, get_args(Warp))

@@ -64,7 +64,8 @@ class SpaceModel:
         given = None
         if options.initial_configs is not None:
             kept = {} if self.fixed is None else self.fixed.values
-            given = [encoder.configuration({**config, **kept}) for config in options.initial_configs]
+            rows = encoder.rows(options.initial_configs)
+            given = [encoder.configuration({**row, **kept} if isinstance(row, Mapping) else row) for row in rows]
             size = len(given)
         self.design = Design(encoder, size, self.fixed, given, options.noisy)
         self.surrogate: Surrogate = surrogate_of(encoder, options, size, session)

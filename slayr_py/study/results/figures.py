@@ -91,10 +91,11 @@ def convergence_figure(study: Study, errors: Mapping[int, float] | None = None) 
         axes.plot(failed, [0.02] * len(failed), "x", color="0.3", transform=axes.get_xaxis_transform(), label="failed")
     axes.set_xlabel("trial")
     axes.set_ylabel("objective")
-    axes.set_title(study.study_name)
+    figure.suptitle(study.study_name)
     axes.xaxis.set_major_locator(MaxNLocator(integer=True))
     if axes.get_legend_handles_labels()[0]:
-        axes.legend(frameon=False)
+        # Above the axes: values may be anywhere in them.
+        axes.legend(frameon=False, loc="lower left", bbox_to_anchor=(0, 1), ncols=3)
     return figure
 
 
@@ -121,5 +122,5 @@ def importance_figure(table: pd.DataFrame) -> Figure:
     axes.set_yticks(rows, [str(name).replace("$", r"\$") for name in table.index])
     axes.set_xlim(min(0.0, axes.get_xlim()[0]), max(1.0, axes.get_xlim()[1]))
     axes.set_xlabel("Sobol index: share of the variance of the function, with 90% intervals")
-    axes.legend(frameon=False, loc="lower right")
+    axes.legend(frameon=False, loc="lower left", bbox_to_anchor=(0, 1), ncols=2)
     return figure

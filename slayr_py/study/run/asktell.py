@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from inspect import signature
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -15,10 +16,11 @@ from optuna.study import StudyDirection
 from optuna.trial import FrozenTrial, TrialState
 from typing_extensions import Unpack
 
-from slayr_py.errors import DataError, EnqueuedError
+from slayr_py.errors import DataError, EnqueuedError, NotFiniteError, ObjectiveError
 from slayr_py.space import Encoder, jsonable
 from slayr_py.study.model.options import SamplerKeywords, check_names
 from slayr_py.study.run.history import History, add_history, read_history
+from slayr_py.study.run.objective import as_value
 from slayr_py.study.sampler import StanGPSampler, declared_space_of, space_of
 from slayr_py.study.storage.attributes import CONTEXT_KEY, ERROR_KEY, FAILURE_KEY
 from slayr_py.study.storage.integrity import check_integrity
@@ -30,7 +32,7 @@ from slayr_py.study.storage.suggesting import suggest_all
 def create_study(
     space: ConfigurationSpace | Encoder,
     *,
-    storage: str | BaseStorage | None = None,
+    storage: str | Path | BaseStorage | None = None,
     study_name: str | None = None,
     direction: str = "minimize",
     history: History | None = None,
@@ -42,8 +44,8 @@ def create_study(
     ----------
     space : ConfigurationSpace or Encoder
         The search space; an `Encoder` also has graphs.
-    storage : str or optuna.storages.BaseStorage, optional
-        A URL such as ``sqlite:///study.db``; by default the study is kept in memory.
+    storage : str, Path or optuna.storages.BaseStorage, optional
+        A URL such as ``sqlite:///study.db``, or the path of an SQLite file; by default the study is kept in memory.
     study_name : str, optional
         Name of the study to create or resume; by default a new study gets a name from Optuna.
     direction : {"minimize", "maximize"}
@@ -172,16 +174,21 @@ def tell(
     trial : Trial or int
         A trial or its number.
     value : float, optional
+        A number, also as text ("74.3"). NaN and infinite values fail the trial.
     state : TrialState, optional
-        As in `optuna.Study.tell`.
+        As in `optuna.Study.tell`; a trial without a value needs ``state=TrialState.FAIL`` or ``PRUNED``.
     sd : float, optional
         Known standard deviation of the value's error; stored as the user attribute ``y_sd``.
 
     Raises
     ------
+    DataError
+        If the value is not a number. The trial stays open; call this function again with the right value.
     StorageError
         If the storage fails. The value is not stored; call this function again.
     """
+    if state is None or state == TrialState.COMPLETE:
+        value = _told_value(value)
     with translate_storage_errors():
         if sd is not None:
             if isinstance(sd, bool) or not isinstance(sd, int | float | np.number) or not 0 <= sd < float("inf"):
@@ -189,3 +196,16 @@ def tell(
             number = trial if isinstance(trial, int) else trial.number
             set_trial_attribute(study, study.trials[number], ERROR_KEY, float(sd))
         return study.tell(trial, value, state)
+
+
+def _told_value(value: object) -> float:
+    """Return a value as a float, NaN and infinities included; a number as text is read."""
+    try:
+        number = float(value) if isinstance(value, str) else as_value(value)
+    except NotFiniteError:
+        return float("nan")
+    except (ValueError, ObjectiveError):
+        raise DataError(
+            f"the value is {value!r:.200}; give a number, or state=optuna.trial.TrialState.FAIL for a failed trial"
+        ) from None
+    return number

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import warnings
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
@@ -53,8 +54,9 @@ def read_history(history: History, encoder: Encoder) -> list[Experiment]:
     history : DataFrame or sequence of (config, value)
         A table has one column per parameter, called ``x`` or ``params_x``, and a column ``value``. A parameter called
         "value" must be ``params_value``. The other columns of `Result.trials` and of Optuna's ``trials_dataframe`` are
-        ignored. An inactive parameter is NaN, None or absent. A value that is None or not finite marks a failed
-        experiment. Unfinished trials, and failed ones without parameters, are omitted.
+        ignored. An inactive parameter is NaN, None or absent. A value that is None, NaN or infinite marks a failed
+        experiment; an infinite one raises a warning. Unfinished trials, and failed ones without parameters, are
+        omitted.
     encoder : Encoder
 
     Raises
@@ -167,6 +169,12 @@ def _value(row: _Row) -> float | None:
     try:
         return as_value(row.value)
     except NotFiniteError:
+        if not pd.isna(row.value):
+            warnings.warn(
+                f"{row.name}: the value {row.value!r:.50} is not finite; it is recorded as a failed experiment",
+                UserWarning,
+                stacklevel=2,
+            )
         return None
     except ObjectiveError:
         raise DataError(

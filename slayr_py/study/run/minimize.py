@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from concurrent.futures import Executor
 from inspect import signature
+from pathlib import Path
 
 from ConfigSpace import ConfigurationSpace
 from optuna import Study
@@ -40,7 +41,7 @@ def minimize(
     budget: int = 50,
     *,
     progress: bool = True,
-    storage: str | BaseStorage | None = None,
+    storage: str | Path | BaseStorage | None = None,
     study_name: str | None = None,
     direction: str = "minimize",
     callbacks: Sequence[Callback] = (),
@@ -69,9 +70,9 @@ def minimize(
         count. Workers that share a study share its budget.
     progress : bool, default True
         Draw a progress bar on standard error.
-    storage : str or optuna.storages.BaseStorage, optional
-        A URL such as ``sqlite:///study.db``: the study is stored there, and other processes can resume, inspect and
-        share it.
+    storage : str, Path or optuna.storages.BaseStorage, optional
+        A URL such as ``sqlite:///study.db``, or the path of an SQLite file: the study is stored there, and other
+        processes can resume, inspect and share it.
     study_name : str, optional
         Name of the study to create or resume. By default every call starts a new study.
     direction : {"minimize", "maximize"}
@@ -157,8 +158,13 @@ def minimize(
     if not callable(objective):
         raise DataError(f"the objective must be a function of one configuration, not {objective!r}")
     budget = check_integer("budget", budget)
-    if timeout is not None and not timeout > 0:
-        raise DataError(f"timeout must be a positive number of seconds, not {timeout!r}")
+    size = options.get("n_initial")
+    if history is None and size is not None and check_integer("n_initial", size) > budget:
+        raise DataError(f"n_initial is {size}, more than the budget of {budget}; reduce n_initial or raise the budget")
+    if timeout is not None and not (isinstance(timeout, int | float) and timeout > 0):
+        raise DataError(f"timeout is {timeout!r}; give a positive number of seconds")
+    if callable(callbacks) or not isinstance(callbacks, Iterable) or not all(map(callable, callbacks)):
+        raise DataError(f"callbacks is {callbacks!r:.200}; give a list of functions, as in callbacks=[show]")
     bounds = None if constraints is None else parse_constraints(constraints)
     if max_consecutive_failures is not None:
         max_consecutive_failures = check_integer("max_consecutive_failures", max_consecutive_failures)

@@ -36,14 +36,15 @@ _REMEDIES = (
 
 
 def open_storage(
-    storage: str | BaseStorage | None, *, must_exist: bool = False, worker: bool = False
+    storage: str | Path | BaseStorage | None, *, must_exist: bool = False, worker: bool = False
 ) -> BaseStorage | None:
     """Open a storage by its URL.
 
     Parameters
     ----------
-    storage : str, optuna.storages.BaseStorage or None
-        An SQLAlchemy URL. An open storage is returned as it is, and so is None (a study in memory).
+    storage : str, Path, optuna.storages.BaseStorage or None
+        An SQLAlchemy URL, or the path of an SQLite file. An open storage is returned as it is, and so is None (a study
+        in memory).
     must_exist : bool
         Raise an error for an SQLite file that does not exist or has no tables of Optuna, instead of creating it.
     worker : bool
@@ -61,7 +62,7 @@ def open_storage(
     """
     if storage is None or isinstance(storage, BaseStorage):
         return storage
-    url = _parse(storage)
+    url = sqlalchemy.URL.create("sqlite", database=str(storage)) if isinstance(storage, Path) else _parse(storage)
     shown = url.render_as_string(hide_password=True)
     engine: dict[str, Any] = {}
     if url.get_backend_name() == "sqlite":
@@ -140,6 +141,8 @@ def url_without_password(text: str) -> str:
 
 
 def _parse(text: str) -> sqlalchemy.URL:
+    if not isinstance(text, str):
+        raise StorageError(f"the storage is {text!r:.200}; {_URL_FORMAT}")
     try:
         return sqlalchemy.make_url(text)
     except (sqlalchemy.exc.ArgumentError, ValueError):  # a ValueError for a port that is not a number

@@ -139,8 +139,6 @@ class Drawing(Block):
     svg : Markup
     table : Table, optional
         The numbers that are drawn.
-    wide : bool
-        Whether it has the width of the page, and scrolls on a narrow one.
     """
 
     key: str
@@ -148,7 +146,6 @@ class Drawing(Block):
     description: str
     svg: Markup
     table: Table | None = None
-    wide: bool = False
 
 
 @dataclass(frozen=True)

@@ -68,7 +68,6 @@ def drawing(
     description: str,
     draw: Callable[[], Figure],
     table: Table | None = None,
-    wide: bool = False,
 ) -> Drawing:
     """Return a figure as a block of the page.
 
@@ -82,15 +81,13 @@ def drawing(
         Returns the figure; called with the style of the page.
     table : Table, optional
         The numbers that are drawn.
-    wide : bool
-        Whether it has the width of the page.
     """
     with _style(key):
         figure = draw()
         picture = BytesIO()
         figure.savefig(picture, format="svg", transparent=True, metadata=_METADATA)
     svg = Markup(_inline(picture.getvalue(), key, printable(title), printable(description)))
-    return Drawing(key, title, description, svg, table, wide)
+    return Drawing(key, title, description, svg, table)
 
 
 @contextmanager

@@ -49,13 +49,14 @@ def importances(reading: Reading) -> Iterator[Block]:
 
     def draw() -> Figure:
         figure = importance_figure(table)
+        figure.set_size_inches(5.2, figure.get_figheight())
         (axes,) = figure.axes
         axes.set_yticks(axes.get_yticks(), [short(name, 24) for name in table.index])
-        axes.legend(loc="lower left", bbox_to_anchor=(0, 1), ncols=2)  # above the lines, which may be anywhere
+        axes.set_xlabel("share of the variance")
         axes.grid(axis="y", visible=False)
         return figure
 
     numbers = Table.of("importance-table", "Sobol indices", columns, ".3f")
-    yield drawing("importance-figure", "Importance of parameters", text, draw, numbers, wide=True)
+    yield drawing("importance-figure", "Importance of parameters", text, draw, numbers)
     for note in table.attrs.get("notes", []):
         yield Notice(sentence(note))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import platform
 from collections import Counter
 from collections.abc import Iterator, Mapping
+from itertools import chain
 from typing import Any
 
 import optuna
@@ -23,20 +24,38 @@ def summary(reading: Reading) -> Iterator[Block]:
     """Return the numbers at the top of the page, and the settings and versions of the study."""
     states = Counter(trial.state.name.lower() for trial in reading.trials)
     counts = ", ".join(f"{count} {state}" for state, count in states.items())
-    best = reading.best
     fits = suggestion_table(reading.study)
     trusted = [] if fits.empty else [value for value in fits["trusted"].tolist() if isinstance(value, bool)]
     remark = "passed all diagnostics" if trusted else "no fit yet"
     yield Cards(
         [
-            ("best value", cell(best.value) if best else "–", f"trial {best.number}" if best else "no feasible trial"),
+            *_values(reading),
             ("trials", str(len(reading.trials)), counts or "none yet"),
             ("trusted fits", f"{sum(trusted)} of {len(trusted)}", remark),
         ]
     )
+    running = [trial for trial in reading.trials if trial.state.name == "RUNNING"]
+    if running:
+        names = list(dict.fromkeys(chain.from_iterable(trial.params for trial in running)))
+        rows = [[Cell(name), *(_value(trial.params, name) for trial in running)] for name in names]
+        titles = ["parameter", *(f"trial {trial.number}" for trial in running)]
+        yield Table("running-table", "Still running when this page was written", titles, rows)
     yield Facts(list(_settings(reading)))
-    if running := [str(trial.number) for trial in reading.trials if trial.state.name == "RUNNING"]:
-        yield Notice(f"Still running when this page was written: trial {', '.join(running)}.")
+
+
+def _values(reading: Reading) -> Iterator[tuple[str, str, str]]:
+    """Return the cards of the recommended value of a noisy objective, and of the best observed value."""
+    best = reading.best
+    if reading.noisy and best is not None:
+        try:
+            recommended = reading.recommendation
+        except (Absent, SlayrError, ValueError):  # the section of the best configuration has the reason
+            yield "recommended value", "–", "none: see Best configuration"
+        else:
+            value = f"{recommended.mean:.4g} ± {recommended.sd:.2g}"
+            yield "recommended value", value, f"trial {recommended.number}, posterior mean and sd"
+    name = "best observed value, partly luck" if reading.noisy else "best value"
+    yield name, cell(best.value) if best else "–", f"trial {best.number}" if best else "no feasible trial"
 
 
 def _settings(reading: Reading) -> Iterator[tuple[str, str]]:
@@ -98,6 +117,8 @@ def configurations(reading: Reading) -> Iterator[Block]:
     if recommended is not None:
         value = f"{recommended.mean:.6g} ± {recommended.sd:.2g} (posterior)"
         columns.append((f"recommended (trial {recommended.number})", recommended.config, value))
+        if reading.noisy:
+            columns.reverse()
     names = dict.fromkeys(name for _, config, _ in columns for name in config)
     rows = [[Cell(name), *(_value(config, name) for _, config, _ in columns)] for name in names]
     rows.append([Cell(text, mark="strong") for text in ("objective", *(value for _, _, value in columns))])

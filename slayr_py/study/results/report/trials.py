@@ -36,11 +36,11 @@ def convergence(reading: Reading) -> Iterator[Block]:
 
     def draw() -> Figure:
         figure = convergence_figure(reading.study, errors)
-        figure.set_size_inches(7.0, 3.5)
-        figure.axes[0].set_title("")
+        figure.set_size_inches(5.2, 3.2)
+        figure.suptitle("")
         return figure
 
-    yield drawing("convergence-figure", "Convergence", text, draw, wide=True)
+    yield drawing("convergence-figure", "Convergence", text, draw)
     yield from notes
 
 

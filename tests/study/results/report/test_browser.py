@@ -77,6 +77,9 @@ def test_layout(opened, width, theme):
     for figure in figures:
         box = figure.bounding_box()
         assert box is not None and box["width"] > 250 and box["height"] > 80
+        assert box["x"] >= 0 and box["x"] + box["width"] <= width
+    table = page.locator("#configurations-table").bounding_box()
+    assert table is not None and table["x"] + table["width"] <= width
     assert page.evaluate("new Set(Array.from(document.querySelectorAll('[id]'), (e) => e.id)).size") == page.evaluate(
         "document.querySelectorAll('[id]').length"
     )

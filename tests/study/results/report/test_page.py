@@ -11,6 +11,7 @@ from ConfigSpace import ConfigurationSpace
 from testing_reports import IMAGE, SCRIPT, filled, without_stan
 
 import slayr_py as sl
+from slayr_py.display import cell
 from slayr_py.errors import DataError, InferenceError, StorageError
 from slayr_py.study import ask, create_study, minimize
 from slayr_py.study.results.report.blocks import Notice
@@ -67,12 +68,13 @@ def test_an_empty_study_has_a_page_that_says_what_is_missing(plane):
 def test_a_design_has_trials_and_convergence_but_no_model(plane):
     study = filled(plane, 2)
     study.tell(ask(study), state=optuna.trial.TrialState.FAIL)
-    ask(study)
+    running = ask(study)
     page = render(Reading(study))
     check_structure(page)
     assert errors(page) == []
     assert "<svg" in part(page, "convergence") and "<svg" not in part(page, "slices")
-    assert "Still running when this page was written: trial 3." in words(page)
+    configuration = " ".join(f"{name} {cell(value)}" for name, value in running.params.items())
+    assert f"Still running when this page was written parameter trial 3 {configuration}" in words(page)
     assert "2 complete, 1 fail, 1 running" in words(page)
     for key in ("slices", "maps", "importance", "hyperparameters"):
         assert "No model has been fitted yet" in part(page, key)
