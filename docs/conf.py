@@ -24,6 +24,7 @@ include_patterns = [
     "benchmarks/*/README.md",
     "docs/decisions/*.md",
     "docs/*.md",
+    "docs/stan/*.md",
     "docs/api/*.rst",
     "notebooks/*.py",
     "stan/README.md",

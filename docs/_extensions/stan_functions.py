@@ -11,14 +11,15 @@ import stan_source
 from docutils import nodes
 from docutils.parsers.rst import Directive
 from plain_formulas import to_latex
+from sphinx.addnodes import pending_xref
 from sphinx.application import Sphinx
 from stan_source import Block, Comment, Function, StanFile
 
 
 class Reference(Directive):
-    """Write the sections of the folder given as argument, such as ``functions``, or of the programs without one."""
+    """Write the sections of the files, or of all files of the folders, that the content names, one on each line."""
 
-    optional_arguments = 1
+    has_content = True
 
     def run(self) -> list[nodes.Node]:
         """Return one section for each file."""
@@ -29,11 +30,13 @@ class Reference(Directive):
         self.links = re.compile(
             rf"\b({'|'.join(sorted(name for name in known if '_' in name))})\b|(?<=see )({'|'.join(known)})\b"
         )
-        folder = stan / self.arguments[0] if self.arguments else stan
         for file in files:
             env.note_dependency(str(file.path))
-        sections = [self.file(file, stan) for file in files if file.path.parent == folder]
-        return list(sections)
+        named = [stan / line for line in self.content]
+        chosen = [file for path in named for file in files if path in (file.path, file.path.parent)]
+        if not chosen:
+            raise self.error(f"no Stan file is called {' or '.join(self.content)}")
+        return [self.file(file, stan) for file in chosen]
 
     def file(self, file: StanFile, stan: Path) -> nodes.section:
         """Return the section of a file."""
@@ -44,15 +47,17 @@ class Reference(Directive):
             for group in groups(function for function in file.functions if function.constant is not None):
                 result += self.described(group[0].comment, "")
                 result += self.constants(group)
-            result += [self.function(function) for function in file.functions if function.constant is None]
+            # The accelerated functions have the names of those that they replace.
+            prefix = "stan-accelerated" if "accelerated" in file.path.parts else "stan"
+            result += [self.function(function, prefix) for function in file.functions if function.constant is None]
         else:
             result += self.included(re.findall(r"#include (\S+)", text))
             result += nodes.literal_block(text, text, language="stan", classes=["stan-program"])
         return result
 
-    def function(self, function: Function) -> nodes.section:
-        """Return the section of a function."""
-        result = self.section(function.name, f"stan-{function.name}")
+    def function(self, function: Function, prefix: str) -> nodes.section:
+        """Return the section of a function, whose anchor is its name after the prefix."""
+        result = self.section(function.name, f"{prefix}-{function.name}")
         signature = wrapped(function)
         result += nodes.literal_block(signature, signature, language="stan")
         result += self.described(function.comment, function.name)
@@ -66,13 +71,21 @@ class Reference(Directive):
             identifier = f"{stem}-{int(number) + 1}" if number.isdigit() else f"{identifier}-2"
         result = nodes.section("", nodes.title("", "", nodes.literal(title, title)), ids=[identifier])
         self.state.document.note_explicit_target(result)
+        self.target(identifier, title)
         return result
+
+    def target(self, identifier: str, title: str) -> None:
+        """Let all pages refer to an identifier of this one."""
+        env = self.state.document.settings.env
+        env.get_domain("std").note_hyperlink_target(identifier, env.docname, identifier, title)
 
     def constants(self, functions: list[Function]) -> nodes.container:
         """Return the codes that functions without arguments stand for, with an anchor for each function."""
         width = max(len(function.name) for function in functions)
         lines = "\n".join(f"{function.name + '()':<{width + 2}}  {function.constant:>2}" for function in functions)
         ids = [nodes.make_id(f"stan-{function.name}") for function in functions]
+        for function, identifier in zip(functions, ids, strict=True):
+            self.target(identifier, function.name)
         return nodes.container("", nodes.literal_block(lines, lines, language="none"), ids=ids)
 
     def described(self, comment: Comment | None, own: str) -> list[nodes.Node]:
@@ -110,9 +123,10 @@ class Reference(Directive):
             if name == own:
                 continue
             result.append(nodes.Text(text[position : found.start()]))
-            result.append(
-                nodes.reference("", "", nodes.literal(name, name), refid=nodes.make_id(f"stan-{name}"), internal=True)
-            )
+            # A reference to a keyword of the documentation keeps its text as code; "ref" would not.
+            options = {"refdomain": "std", "reftype": "keyword", "reftarget": nodes.make_id(f"stan-{name}")}
+            docname = self.state.document.settings.env.docname
+            result.append(pending_xref("", nodes.literal(name, name), refdoc=docname, refwarn=True, **options))
             position = found.end()
         return [*result, nodes.Text(text[position:])]
 
