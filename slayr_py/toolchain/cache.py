@@ -85,7 +85,7 @@ def _unsafe(path: Path, follow: bool = False) -> str | None:
 def locked(name: str) -> Iterator[None]:
     """Hold the cache's lock of that name; other processes wait, and the lock of a dead process is released."""
     path = _lock_path(name)
-    lock = FileLock(path)
+    lock = FileLock(path, mode=0o644)
     try:
         make_folder(path.parent)
         lock.acquire()
@@ -157,7 +157,7 @@ def write_text(path: Path, text: str) -> None:
 def remove_leftovers() -> None:
     """Remove the staging folders of killed builds, whose locks are free."""
     for folder in cache_dir().glob(f"{_STAGING}/*"):
-        lock = FileLock(_lock_path(folder.name.rsplit(".", 1)[0]))
+        lock = FileLock(_lock_path(folder.name.rsplit(".", 1)[0]), mode=0o644)
         with contextlib.suppress(Timeout), lock.acquire(timeout=0):
             shutil.rmtree(folder, ignore_errors=True)
 

@@ -109,11 +109,14 @@ def _cache() -> Check:
     except OSError as error:
         remedy = "Free disk space or change permissions there, or set SLAYR_CACHE_DIR to another folder."
         return Check("cache", False, f"{folder} cannot be written: {error.strerror}", remedy)
-    unsafe = _check("cache", lambda: check_owner(folder / "programs", *folder.glob("cmdstan-*")) or "")
-    if not unsafe.ok:
-        return unsafe
+    return _check("cache", _contents)
+
+
+def _contents() -> str:
+    folder = cache_dir()
+    check_owner(folder / "programs", *folder.glob("cmdstan-*"))
     megabytes = sum(_size(path) for path in folder.rglob("*")) / 1e6
-    return Check("cache", True, f"{folder}, {megabytes:.0f} MB")
+    return f"{folder}, {megabytes:.0f} MB"
 
 
 def _size(path: Path) -> int:
