@@ -16,7 +16,7 @@ from pathlib import Path
 
 from slayr_py.inference.sampling.programs import program_folder, program_names
 from slayr_py.toolchain import CompiledProgram, compile_program, ensure_cmdstan, processor_options
-from slayr_py.toolchain.source import expand_stan
+from slayr_py.toolchain.source import stan_code
 
 PROGRAM = """
 #define stan_model {name}_of_stan
@@ -57,13 +57,12 @@ def readable(name: str) -> CompiledProgram:
     with suppress(FileExistsError):
         os.link(together.exe, exe)
     source = folder / f"{name}.stan"
-    text = expand_stan(source, (folder,))
     return dataclasses.replace(
         together,
         exe=exe,
         name=name,
         source=source,
-        source_hash=hashlib.sha256(text.encode()).hexdigest(),
+        source_hash=hashlib.sha256(stan_code(source, (folder,)).encode()).hexdigest(),
         flags=tuple(flag for flag in together.flags if not flag.startswith("USER_HEADER=")),
     )
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from pathlib import Path
 from typing import Annotated
 
@@ -14,6 +15,7 @@ from slayr_py.cli.keys import STUDY
 from slayr_py.cli.manual import manual
 from slayr_py.cli.options import Quiet
 from slayr_py.cli.recommendation import recommendation_text
+from slayr_py.cli.studies import study_argument
 from slayr_py.display import config_lines, printable
 from slayr_py.errors import DataError, ObjectiveError
 from slayr_py.study import (
@@ -103,7 +105,7 @@ def _report(result: Result, name: str, folder: Path, url: str, command: str) -> 
         typer.echo(stopped)
     typer.echo(f"figure      {_save_figure(result, folder / f'{name}_convergence.png')}")
     typer.echo(f"study       {url}")
-    typer.echo(f"inspect     slayr inspect {url.removeprefix('sqlite:///')} --study-name {name}")
+    typer.echo(f"inspect     {shlex.join(['slayr', 'inspect', study_argument(url), '--study-name', name])}")
     first = "after lowering epsilon in stop: " if stopped else ""
     typer.echo(f"resume      {first}{command} --budget {2 * (len(trials) - past)}")
 
@@ -140,11 +142,11 @@ def _stopped_line(result: Result) -> str:
 
 def _resume_command(path: Path, storage: str | None, study_name: str | None, output: Path | None) -> str:
     """Return the command that resumes this study."""
-    parts = [f"slayr optimize {path}"]
+    words = ["slayr", "optimize", str(path)]
     if storage:
-        parts.append(f"--storage {storage}")
+        words += ["--storage", storage]
     if study_name:
-        parts.append(f"--study-name {study_name}")
+        words += ["--study-name", study_name]
     if output:
-        parts.append(f"--output {output}")
-    return " ".join(parts)
+        words += ["--output", str(output)]
+    return shlex.join(words)

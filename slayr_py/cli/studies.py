@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import optuna
+import sqlalchemy
 
 from slayr_py.errors import DataError, StorageError
 from slayr_py.study import check_integrity, open_storage, study_names
@@ -21,6 +22,14 @@ def is_study(text: str) -> bool:
             return file.read(len(_SQLITE)) == _SQLITE
     except OSError:
         return False
+
+
+def study_argument(url: str) -> str:
+    """Return what :func:`load_study` accepts as a study: the path of an SQLite file, else the URL."""
+    parsed = sqlalchemy.make_url(url)
+    path = parsed.database or ""
+    is_path = parsed.drivername == "sqlite" and not parsed.query and not {"?", "%"}.intersection(path)
+    return path if is_path and not path.startswith(("file:", "-")) else url
 
 
 def load_study(study: str, study_name: str | None) -> optuna.Study:

@@ -125,7 +125,14 @@ class StanGPSampler(BaseSampler):
             self.strategy = DeclaredSpace(space, self.options, self.session)
 
     def before_trial(self, study: Study, trial: FrozenTrial) -> None:
-        """Bind the sampler to the study; record the configuration of a trial that the user enqueued completely."""
+        """Bind the sampler to the study; record the configuration of a trial that the user enqueued completely.
+
+        Raises
+        ------
+        ToolchainError
+            If Stan cannot be run here: before the first trial is evaluated.
+        """
+        self.session.check_toolchain()
         self.strategy.before_trial(study, trial)
 
     def infer_relative_search_space(self, study: Study, trial: FrozenTrial) -> dict[str, BaseDistribution]:

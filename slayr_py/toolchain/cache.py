@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import contextlib
 import os
+import shlex
 import shutil
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
+from stat import S_ISLNK
 
 import platformdirs
 from filelock import FileLock, Timeout
@@ -34,40 +36,58 @@ def cache_error(error: OSError) -> ToolchainError:
     )
 
 
-def check_owner() -> None:
-    """Check that no other user can write to the cache, whose programs are run without a check.
+def check_owner(*paths: Path) -> None:
+    """Check that no other user can write to the cache, whose programs are run.
+
+    Parameters
+    ----------
+    *paths
+        Files and folders in the cache that are executed, linked or compiled. Those that exist are checked with all the
+        folders above them, up to the cache; folders also with their contents. The cache itself is always checked.
 
     Raises
     ------
     ToolchainError
-        If the cache folder belongs to another user (except root) or is writable by everybody.
+        If one of them belongs to another user (except root) or is writable by everybody.
     """
-    try:
-        stat = cache_dir().stat()
-    except OSError:
-        return  # there is no folder yet; an unusable folder raises an error where it is used
     if os.name == "nt":
         return
+    cache = cache_dir()
+    if reason := _unsafe(cache, follow=True):
+        raise ToolchainError(
+            f"the cache folder {cache} {reason}, so others could put programs there that you would run. "
+            "Set SLAYR_CACHE_DIR to another folder, or change its owner and permissions (chown, chmod go-w)."
+        )
+    for path in paths:
+        above = [folder for folder in path.parents if cache in folder.parents]
+        for part in (*reversed(above), path, *sorted(path.rglob("*"))):
+            if reason := _unsafe(part):
+                raise ToolchainError(
+                    f"{part} in the cache {reason}, so others could have replaced a program that you would run. "
+                    f"Remove it (rm -r {shlex.quote(str(part))}) and run this again: it is built anew."
+                )
+
+
+def _unsafe(path: Path, follow: bool = False) -> str | None:
+    """Return why others can change a file or folder; None if they cannot, or if there is no such file."""
+    try:
+        stat = path.stat(follow_symlinks=follow)
+    except OSError:
+        return None  # an unusable file raises an error where it is used
     if stat.st_uid not in (os.geteuid(), 0):
-        reason = f"belongs to user {stat.st_uid}, and you are user {os.geteuid()}"
-    elif stat.st_mode & 0o002:
-        reason = f"is writable by everybody (mode {stat.st_mode & 0o7777:o})"
-    else:
-        return
-    raise ToolchainError(
-        f"the cache folder {cache_dir()} {reason}, so others could put programs there that you would run. "
-        "Set SLAYR_CACHE_DIR to another folder, or change its owner and permissions (chown, chmod go-w)."
-    )
+        return f"belongs to user {stat.st_uid}, and you are user {os.geteuid()}"
+    if stat.st_mode & 0o002 and not S_ISLNK(stat.st_mode):
+        return f"is writable by everybody (mode {stat.st_mode & 0o7777:o})"
+    return None
 
 
 @contextlib.contextmanager
 def locked(name: str) -> Iterator[None]:
     """Hold the cache's lock of that name; other processes wait, and the lock of a dead process is released."""
     path = _lock_path(name)
-    lock = FileLock(path)
+    lock = FileLock(path, mode=0o644)
     try:
-        _make_cache()
-        path.parent.mkdir(exist_ok=True)
+        make_folder(path.parent)
         lock.acquire()
     except OSError as error:
         raise cache_error(error) from error
@@ -88,7 +108,8 @@ def staging(name: str) -> Iterator[Path]:
         remove_leftovers()
         for leftover in cache_dir().glob(f"{_STAGING}/{name}.*"):
             shutil.rmtree(leftover, ignore_errors=True)
-        (cache_dir() / _STAGING).mkdir(parents=True, exist_ok=True)
+        make_folder(cache_dir() / _STAGING)
+        check_owner(cache_dir() / _STAGING)
         folder = Path(tempfile.mkdtemp(prefix=f"{name}.", dir=cache_dir() / _STAGING))
         yield folder
     except OSError as error:
@@ -99,12 +120,15 @@ def staging(name: str) -> Iterator[Path]:
 
 
 def publish(folder: Path, target: Path) -> None:
-    """Write a finished folder's contents to disk, then rename the folder to its place in the cache."""
-    for path in sorted(folder.rglob("*")):
-        if path.is_file() and not path.is_symlink():
+    """Write a finished folder's contents to disk, then rename the folder to its place in the cache.
+
+    Only its owner can write to the published files and folders, whatever the umask.
+    """
+    for path in [*sorted(folder.rglob("*")), folder]:
+        if not path.is_symlink():
+            path.chmod(path.stat().st_mode & 0o755)
             _sync(path)
-    _sync(folder)
-    target.parent.mkdir(parents=True, exist_ok=True)
+    make_folder(target.parent)
     if target.exists():
         # An unusable older folder is renamed before its removal, so that no process sees it half removed.
         removed = Path(tempfile.mkdtemp(prefix="replaced.", dir=folder.parent))
@@ -116,7 +140,7 @@ def publish(folder: Path, target: Path) -> None:
 
 def write_text(path: Path, text: str) -> None:
     """Write a small file of the cache atomically: readers see the old text or the new one."""
-    _make_cache()
+    make_folder(path.parent)
     descriptor, temporary = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
     try:
         with os.fdopen(descriptor, "w", encoding="utf-8") as file:
@@ -133,14 +157,16 @@ def write_text(path: Path, text: str) -> None:
 def remove_leftovers() -> None:
     """Remove the staging folders of killed builds, whose locks are free."""
     for folder in cache_dir().glob(f"{_STAGING}/*"):
-        lock = FileLock(_lock_path(folder.name.rsplit(".", 1)[0]))
+        lock = FileLock(_lock_path(folder.name.rsplit(".", 1)[0]), mode=0o644)
         with contextlib.suppress(Timeout), lock.acquire(timeout=0):
             shutil.rmtree(folder, ignore_errors=True)
 
 
-def _make_cache() -> None:
-    # Programs are run from this folder, so no other user may write to it, whatever the umask.
-    cache_dir().mkdir(mode=0o755, parents=True, exist_ok=True)
+def make_folder(path: Path) -> None:
+    """Create a folder of the cache, and those above it, without write permission for others, whatever the umask."""
+    if not path.is_dir():
+        make_folder(path.parent)
+        path.mkdir(mode=0o755, exist_ok=True)
 
 
 def _lock_path(name: str) -> Path:

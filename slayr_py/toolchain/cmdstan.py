@@ -70,13 +70,27 @@ def ensure_cmdstan(on_progress: Callable[[str], None] | None = None) -> CmdStan:
     return CmdStan(path, _version(path), "assembled", compiler)
 
 
+def check_toolchain() -> None:
+    """Check that programs can be compiled, without compiling or writing anything.
+
+    Raises
+    ------
+    ToolchainError
+        As by :func:`ensure_cmdstan`.
+    """
+    find_make()
+    check_owner()
+    if find_cmdstan() is None:
+        find_wheel()
+
+
 def find_cmdstan() -> CmdStan | None:
     """Find an existing CmdStan; return ``None`` if one must be assembled first.
 
     Raises
     ------
     ToolchainError
-        If ``CMDSTAN`` names an unusable folder, or there is no compiler.
+        If ``CMDSTAN`` names an unusable folder, there is no compiler, or others can write to the assembled CmdStan.
     """
     compiler = find_compiler()
     chosen = os.environ.get("CMDSTAN", "")
@@ -96,7 +110,10 @@ def find_cmdstan() -> CmdStan | None:
         path = installation_path(find_wheel(), compiler)
     except ToolchainError:
         return None
-    return CmdStan(path, _version(path), "assembled", compiler) if is_complete(path) else None
+    if not is_complete(path):
+        return None
+    check_owner(path)
+    return CmdStan(path, _version(path), "assembled", compiler)
 
 
 def ignored_cmdstans() -> list[str]:

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from slayr_py.errors import ToolchainError
-from slayr_py.toolchain.cache import cache_dir
+from slayr_py.toolchain.cache import cache_dir, check_owner, make_folder
 from slayr_py.toolchain.cmdstan import ensure_cmdstan, find_cmdstan, ignored_cmdstans
 from slayr_py.toolchain.compiler import find_compiler, find_make
 from slayr_py.toolchain.executables import compile_program
@@ -103,14 +103,20 @@ def _cmdstan() -> str:
 def _cache() -> Check:
     folder = cache_dir()
     try:
-        folder.mkdir(parents=True, exist_ok=True)
+        make_folder(folder)
         with tempfile.TemporaryFile(dir=folder):
             pass
     except OSError as error:
         remedy = "Free disk space or change permissions there, or set SLAYR_CACHE_DIR to another folder."
         return Check("cache", False, f"{folder} cannot be written: {error.strerror}", remedy)
+    return _check("cache", _contents)
+
+
+def _contents() -> str:
+    folder = cache_dir()
+    check_owner(folder / "programs", *folder.glob("cmdstan-*"))
     megabytes = sum(_size(path) for path in folder.rglob("*")) / 1e6
-    return Check("cache", True, f"{folder}, {megabytes:.0f} MB")
+    return f"{folder}, {megabytes:.0f} MB"
 
 
 def _size(path: Path) -> int:

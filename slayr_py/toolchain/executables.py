@@ -8,18 +8,20 @@ import os
 import re
 import signal
 import subprocess
+import warnings
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from slayr_py.errors import CompileError, ToolchainError
-from slayr_py.toolchain.cache import cache_dir, locked, publish, staging
+from slayr_py.toolchain.cache import cache_dir, check_owner, locked, publish, staging
 from slayr_py.toolchain.cmdstan import CmdStan, ensure_cmdstan
 from slayr_py.toolchain.compiler import find_make
 from slayr_py.toolchain.processor import processor_text
-from slayr_py.toolchain.source import expand_header, expand_stan
+from slayr_py.toolchain.source import cpp_code, stan_code
 
 if TYPE_CHECKING:
     import cmdstanpy
@@ -42,7 +44,7 @@ class CompiledProgram:
     source
         The compiled ``.stan`` file.
     source_hash
-        SHA-256 of the source with its includes.
+        SHA-256 of the source with its includes, without comments and layout.
     cmdstan
         The CmdStan of the compilation.
     flags
@@ -126,16 +128,34 @@ def compile_program(
         source, tuple(folders), _stanc_arguments(options, cpp_options), _make_arguments(cpp_options), cmdstan
     )
     program = build.program()
-    if not _can_run(program.exe):
+    check_owner(program.exe.parent)
+    if not _is_intact(program.exe):
         with locked(program.key):
-            if not _can_run(program.exe):
+            if not _is_intact(program.exe):
+                if program.exe.parent.is_dir():
+                    warnings.warn(
+                        f"the executable {program.exe} is damaged; it is compiled again", RuntimeWarning, stacklevel=2
+                    )
                 build.run(program, on_progress)
     return program
 
 
-def _can_run(exe: Path) -> bool:
-    """Return whether an executable exists and is intact; a file in the cache may be damaged later."""
-    return exe.is_file() and exe.stat().st_size > 0 and os.access(exe, os.X_OK)
+def _is_intact(exe: Path) -> bool:
+    """Return whether an executable has the size and the hash that it had when it was built."""
+    try:
+        stat = exe.stat()
+        built = json.loads((exe.parent / "program.json").read_text(encoding="utf-8"))["executable"]
+        if stat.st_size != built["size"] or _file_hash(exe, stat.st_mtime_ns, stat.st_size) != built["sha256"]:
+            return False
+    except (OSError, ValueError, KeyError, TypeError):
+        return False
+    return os.access(exe, os.X_OK)
+
+
+@lru_cache(maxsize=64)
+def _file_hash(path: Path, mtime_ns: int, size: int) -> str:
+    """Return the SHA-256 of a file; a file with the same time and size is read once per process."""
+    return hashlib.sha256(path.read_bytes()).hexdigest()
 
 
 @dataclass(frozen=True)
@@ -149,8 +169,7 @@ class _Build:
     cmdstan: CmdStan
 
     def program(self) -> CompiledProgram:
-        text = expand_stan(self.source, self.folders)
-        source_hash = hashlib.sha256(text.encode()).hexdigest()
+        source_hash = hashlib.sha256(stan_code(self.source, self.folders).encode()).hexdigest()
         name = re.sub(r"\W", "_", self.source.stem)
         key = hashlib.sha256()
         # The path of the header does not matter; _environment adds its content.
@@ -166,7 +185,7 @@ class _Build:
     def _environment(self) -> list[str]:
         compiler = self.cmdstan.compiler
         parts = [str(self.cmdstan.path), self.cmdstan.version, str(compiler.path), compiler.name, compiler.version]
-        parts += [expand_header(Path(flag.partition("=")[2])) for flag in self.flags if flag.startswith("USER_HEADER=")]
+        parts += [cpp_code(Path(flag.partition("=")[2])) for flag in self.flags if flag.startswith("USER_HEADER=")]
         if any("native" in flag for flag in self.flags):
             parts.append(processor_text())
         return parts
@@ -198,7 +217,12 @@ class _Build:
             if self.program().key != program.key:
                 raise CompileError(f"{self.source} changed while it was compiled; compile it again")
             stan.unlink(missing_ok=True)
-            (work / "program.json").write_text(json.dumps(_description(program), indent=1), encoding="utf-8")
+            description = _description(program)
+            description["executable"] = {
+                "size": exe.stat().st_size,
+                "sha256": hashlib.sha256(exe.read_bytes()).hexdigest(),
+            }
+            (work / "program.json").write_text(json.dumps(description, indent=1), encoding="utf-8")
             publish(work, program.exe.parent)
 
     def _make(self, exe: Path) -> None:
@@ -243,6 +267,7 @@ def _call(command: list[str], folder: Path, message: str) -> str:
             text=True,
             errors="replace",
             start_new_session=True,
+            umask=0o022,  # others must not be able to write to objects in the cache
         )
     except OSError as error:
         raise ToolchainError(f"cannot run {command[0]}: {error.strerror}") from error

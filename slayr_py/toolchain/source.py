@@ -1,4 +1,4 @@
-"""Expand the includes of a program, so that programs can be compared by content."""
+"""Expand the includes of a program and remove its comments, so that programs can be compared by content."""
 
 from __future__ import annotations
 
@@ -11,7 +11,31 @@ from slayr_py.errors import CompileError
 _STAN_INCLUDE = re.compile(
     r"^[ \t]*#include[ \t]+(?:<(?P<angled>[^>\n]+)>|\"(?P<quoted>[^\"\n]+)\"|(?P<bare>[^\s<\"]+)).*$", re.M
 )
+_STAN_LAYOUT = re.compile(r"(?P<kept>\"[^\"\n]*\")|(?:\s|//[^\n]*|/\*.*?\*/)+", re.S)
+_CPP_LITERAL = r"(?P<kept>\"(?:\\.|[^\"\\\n])*\"|'(?:\\.|[^'\\\n])*')"
+_CPP_COMMENT = re.compile(_CPP_LITERAL + r"|//(?:\\\n|[^\n])*|/\*.*?\*/", re.S)
+_CPP_LAYOUT = re.compile(_CPP_LITERAL + r"|(?P<line>[^\S\n]*\n\s*)|[^\S\n]+")
+# Text in which a quotation mark may be something else than the limit of a literal.
+_CPP_AMBIGUOUS = re.compile(r"R\"|[0-9a-fA-F]'[0-9a-fA-F]")
 _CPP_INCLUDE = re.compile(r"^[ \t]*#[ \t]*include[ \t]*\"(?P<quoted>[^\"\n]+)\".*$", re.M)
+
+
+def stan_code(stan_file: Path, include_paths: Sequence[Path]) -> str:
+    """Return the code of a program with its includes, without comments and layout; see :func:`expand_stan`."""
+    text = expand_stan(stan_file, include_paths)
+    return _STAN_LAYOUT.sub(lambda match: match["kept"] or " ", text).strip()
+
+
+def cpp_code(header: Path) -> str:
+    """Return the code of a header with its includes, without comments and layout; see :func:`expand_header`.
+
+    A header with raw strings or digit separators is returned as it is.
+    """
+    text = expand_header(header)
+    if _CPP_AMBIGUOUS.search(text):
+        return text
+    text = _CPP_COMMENT.sub(lambda match: match["kept"] or " ", text)
+    return _CPP_LAYOUT.sub(lambda match: match["kept"] or ("\n" if match["line"] else " "), text).strip()
 
 
 def expand_stan(stan_file: Path, include_paths: Sequence[Path]) -> str:

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import shlex
+
 import optuna
 import pytest
 
@@ -24,8 +26,13 @@ def test_optimize_stores_resumes_and_reports_a_study(slayr, folder):
     assert (folder / "out" / "bowl_convergence.png").exists()
     assert len(optuna.load_study(study_name="bowl", storage="sqlite:///bowl.db").trials) == 6
 
-    assert slayr("optimize", "bowl.toml", "-q", "--study-name", "b", "--output", "out")[0] == 0
-    assert len(optuna.load_study(study_name="b", storage="sqlite:///out/b.db").trials) == 4
+    code, out, _ = slayr("optimize", "bowl.toml", "-q", "--study-name", "b $x", "--output", "my out")
+    assert (
+        code == 0 and "resume      slayr optimize bowl.toml --study-name 'b $x' --output 'my out' --budget 8\n" in out
+    )
+    inspect = next(line for line in out.splitlines() if line.startswith("inspect "))
+    assert inspect == "inspect     slayr inspect 'my out/b $x.db' --study-name 'b $x'"
+    assert slayr(*shlex.split(inspect)[2:])[0] == 0
 
 
 @pytest.mark.stan

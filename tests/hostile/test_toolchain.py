@@ -6,11 +6,14 @@ import os
 from collections.abc import Callable
 from pathlib import Path
 
+import optuna
 import pytest
+from ConfigSpace import ConfigurationSpace
 from testing_hostility import NOBODY, disk_with_room_for, ordinary_user, stored_values
 
 from slayr_py.errors import CompileError, ToolchainError
-from slayr_py.toolchain import compile_program, ensure_cmdstan, find_cmdstan
+from slayr_py.study import StanGPSampler
+from slayr_py.toolchain import compile_program, doctor, ensure_cmdstan, find_cmdstan
 from slayr_py.toolchain.compiler import find_compiler
 from slayr_py.toolchain.installation import is_complete
 
@@ -175,7 +178,30 @@ def test_only_the_owner_can_write_to_a_new_cache(alone):
         ensure_cmdstan()
     finally:
         os.umask(before)
-    assert alone.stat().st_mode & 0o022 == 0
+    assert not [path for path in (alone, *alone.rglob("*")) if path.lstat().st_mode & 0o022 and not path.is_symlink()]
+
+
+PARTS = ["bin/stanc", "bin", "lib", "makefile", "."]
+
+
+@pytest.mark.parametrize("part", PARTS)
+def test_a_cmdstan_that_others_can_change_is_not_used(part):
+    path = ensure_cmdstan().path / part
+    path.chmod(path.stat().st_mode | 0o002)
+    words = rf"{path} in the cache is writable by everybody \(mode 7[57]7|{path} .*\(mode 646\)"
+    with pytest.raises(ToolchainError, match=rf"({words}).*Remove it \(rm -r {path}\)"):
+        ensure_cmdstan()
+    for name in ("CmdStan", "cache"):
+        check = next(check for check in doctor() if check.name == name)
+        assert not check.ok and str(path) in check.detail and check.remedy.startswith(f"Remove it (rm -r {path})")
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can give a file to another user")
+def test_a_cmdstan_with_a_file_of_another_user_is_not_used():
+    stanc = ensure_cmdstan().path / "bin" / "stanc"
+    os.chown(stanc, NOBODY, NOBODY)
+    with pytest.raises(ToolchainError, match=f"{stanc} in the cache belongs to user {NOBODY}, and you are user 0"):
+        ensure_cmdstan()
 
 
 @pytest.fixture
@@ -223,18 +249,41 @@ def test_tools_that_fail_are_quoted(tmp_path, alone, cmdstan, stanc, compiler, e
     assert not list(alone.glob("programs/*")) and not list(alone.glob(".staging/*"))
 
 
-@pytest.mark.parametrize(
-    "spoil", [lambda exe: exe.write_bytes(b""), lambda exe: exe.chmod(0o644)], ids=["empty", "data"]
-)
-def test_a_damaged_program_is_compiled_again(tmp_path, cmdstan, spoil):
+DAMAGES = {
+    "empty": lambda exe: exe.write_bytes(b""),
+    "cut": lambda exe: exe.write_bytes(exe.read_bytes()[:-1]),
+    "a flipped byte": lambda exe: exe.write_bytes(b"R" + exe.read_bytes()[1:]),
+    "not executable": lambda exe: exe.chmod(0o644),
+    "no record": lambda exe: (exe.parent / "program.json").unlink(),
+    "a damaged record": lambda exe: (exe.parent / "program.json").write_text("[]"),
+}
+
+
+@pytest.mark.parametrize("damage", DAMAGES)
+def test_a_damaged_program_is_compiled_again(tmp_path, cmdstan, damage):
     (cmdstan / "bin" / "stanc").write_text("#!/bin/sh\ntouch p.hpp")
     (cmdstan / "bin" / "stanc").chmod(0o755)
     (cmdstan / "makefile").write_text("CMDSTAN_VERSION := 2.36.0\n%: %.hpp\n\t@echo run > $@; chmod +x $@\n")
     (tmp_path / "p.stan").write_text("parameters { real z; }\nmodel { z ~ std_normal(); }\n")
     exe = compile_program(tmp_path / "p.stan").exe
-    spoil(exe)
-    assert compile_program(tmp_path / "p.stan").exe == exe
+    DAMAGES[damage](exe)
+    with pytest.warns(RuntimeWarning, match=f"the executable {exe} is damaged; it is compiled again"):
+        assert compile_program(tmp_path / "p.stan").exe == exe
     assert exe.read_text() == "run\n" and os.access(exe, os.X_OK)
+
+
+@pytest.mark.parametrize("above", [0, 1, 2], ids=["executable", "its folder", "programs"])
+def test_a_program_that_others_can_change_is_not_used(tmp_path, cmdstan, above):
+    (cmdstan / "bin" / "stanc").write_text("#!/bin/sh\ntouch p.hpp")
+    (cmdstan / "bin" / "stanc").chmod(0o755)
+    (cmdstan / "makefile").write_text("CMDSTAN_VERSION := 2.36.0\n%: %.hpp\n\t@echo run > $@; chmod 777 $@\n")
+    (tmp_path / "p.stan").write_text("parameters { real z; }\nmodel { z ~ std_normal(); }\n")
+    exe = compile_program(tmp_path / "p.stan").exe
+    path = [exe, *exe.parents][above]
+    assert path.stat().st_mode & 0o022 == 0
+    path.chmod(0o777)
+    with pytest.raises(ToolchainError, match=rf"{path} in the cache is writable by everybody \(mode 777\), so others"):
+        compile_program(tmp_path / "p.stan")
 
 
 SOURCES = [
@@ -271,3 +320,12 @@ def test_a_study_with_a_failing_compiler_raises_before_any_evaluation(study_file
     ):
         go_on(study_file, 9, lambda config: pytest.fail("evaluated"), n_initial=3)
     assert type(caught.value) is CompileError and stored_values(study_file) == before
+
+
+@pytest.mark.parametrize("space", [None, {"x": (0.0, 1.0)}], ids=["inferred", "declared"])
+def test_a_sampler_without_a_compiler_raises_before_the_first_evaluation(monkeypatch, space):
+    sampler = StanGPSampler(space and ConfigurationSpace(space), seed=1)
+    study = optuna.create_study(sampler=sampler)
+    monkeypatch.setenv("PATH", "")
+    with pytest.raises(ToolchainError, match="no make found: .*Install a C"):
+        study.optimize(lambda trial: pytest.fail("evaluated"), 1)

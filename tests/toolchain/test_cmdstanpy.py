@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import cmdstanpy
@@ -232,6 +233,13 @@ def test_gradient_test(model):
     table = model.diagnose({"theta": 0.3, "m": [[0.0] * 3] * 2}, DATA)
     assert list(table.columns) == ["param_idx", "value", "model", "finite_diff", "error"]
     assert table["error"].abs().max() < 1e-6
+
+
+def test_only_the_densities_that_the_services_use_are_compiled(program):
+    text = program.exe.read_bytes()
+    # A stripped executable, or a compiler that inlines all calls, has fewer names.
+    assert len(set(re.findall(rb"_ZNK\w+log_prob_impl\w+", text))) <= 4  # 16 with Stan's own base class
+    assert len(set(re.findall(rb"_ZNK\w+write_array_impl\w+", text))) <= 1
 
 
 def test_variational_raises(model):

@@ -25,21 +25,63 @@ def test_key_depends_on_the_text_and_not_on_the_time_of_the_file(scripted, sourc
     first = compile_program(source)
     os.utime(source)
     assert compile_program(source).key == first.key
-    source.write_text(source.read_text() + "// more\n")
+    source.write_text(source.read_text() + "generated quantities { }\n")
     assert compile_program(source).key != first.key
+
+
+STAN_LAYOUTS = {
+    "line comment": ('model { } // one "two\n', "model { }", True),
+    "block comment": ('/* one\n * "two */ model { }\n', "model { }", True),
+    "layout": ("\n model\t{\n }\n\n", "model { }", True),
+    "comment in a string": ('model { print("// one"); }', 'model { print("// two"); }', False),
+    "block comment in strings": ('model { print("/*", 1, "*/"); }', 'model { print("/*", 2, "*/"); }', False),
+    "spaces in a string": ('model { print("a  b"); }', 'model { print("a b"); }', False),
+    "code after a comment": ("model { /* one */ print(1); }", "model { /* one */ print(2); }", False),
+}
+
+
+@pytest.mark.parametrize("layout", STAN_LAYOUTS)
+def test_key_does_not_depend_on_comments_and_layout_of_a_program(scripted, source, layout, compilations):
+    first, second, is_equal = STAN_LAYOUTS[layout]
+    source.write_text(first)
+    key = compile_program(source).key
+    source.write_text(second)
+    assert (compile_program(source).key == key) == is_equal
+    assert compilations() == 2 - is_equal
+
+
+HEADER_LAYOUTS = {
+    "comments": ('int a; // one \\\n int b;\n/* "two */ int c;\n', "int a;\n int c;\n", True),
+    "layout": ("#define A  1\n\n\nint a = A;", "#define A 1\nint\ta = A;\n", True),
+    "lines of the preprocessor": ("#define A 1\nint a;", "#define A 1 int a;", False),
+    "strings": ('char* a = "// one";', 'char* a = "// two";', False),
+    "quotation marks": ("char a = '\"'; // \"", "char a = '\"'; //", True),
+    "raw strings": ('char* a = R"(" // one)";', 'char* a = R"(" // two)";', False),
+    "digit separators": ("int a = 1'0; // '", "int a = 1'0;", False),
+}
+
+
+@pytest.mark.parametrize("layout", HEADER_LAYOUTS)
+def test_key_does_not_depend_on_comments_and_layout_of_a_header(scripted, source, tmp_path, layout):
+    header = tmp_path / "f.hpp"
+    first, second, is_equal = HEADER_LAYOUTS[layout]
+    header.write_text(first)
+    key = compile_program(source, cpp_options={"USER_HEADER": header}).key
+    header.write_text(second)
+    assert (compile_program(source, cpp_options={"USER_HEADER": header}).key == key) == is_equal
 
 
 def test_key_depends_on_the_text_of_nested_includes(scripted, source, tmp_path):
     functions = tmp_path / "functions"
     functions.mkdir()
     (functions / "a.stan").write_text("#include b.stan\n")
-    (functions / "b.stan").write_text("// one\n")
+    (functions / "b.stan").write_text("real one() { return 1; }\n")
     source.write_text("#include <a.stan>\n" + source.read_text())
     first = compile_program(source, include_paths=[functions])
-    (functions / "b.stan").write_text("// two\n")
+    (functions / "b.stan").write_text("real one() { return 2; }\n")
     second = compile_program(source, include_paths=[functions])
     assert first.source_hash != second.source_hash
-    (functions / "b.stan").write_text("// one\n")
+    (functions / "b.stan").write_text("real one() { return 1; }\n")
     assert compile_program(source, include_paths=[functions]) == first
 
 
@@ -52,7 +94,7 @@ def test_key_depends_on_options_and_header(scripted, source, tmp_path):
     with_header = compile_program(source, cpp_options={"USER_HEADER": header})
     assert "--allow-undefined" in with_header.stanc_options
     keys.add(with_header.key)
-    header.write_text("// two\n")
+    header.write_text("int two;\n")
     keys.add(compile_program(source, cpp_options={"USER_HEADER": header}).key)
     assert len(keys) == 5
     assert compile_program(source, cpp_options={"STAN_THREADS": False}).key in keys

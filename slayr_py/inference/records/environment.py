@@ -13,7 +13,7 @@ from typing import Any
 
 from threadpoolctl import threadpool_info
 
-from slayr_py.toolchain import CompiledProgram, expand_header, processor_features, processor_name
+from slayr_py.toolchain import CompiledProgram, cpp_code, processor_features, processor_name
 from slayr_py.version import __version__
 
 _PACKAGES = (
@@ -85,8 +85,8 @@ def _without_folder(command: str) -> str:
 
 @cache
 def _header_hash(header: Path, key: str) -> str:
-    """Return the SHA-256 of the accelerated likelihood; `key` changes whenever the header does."""
-    return hashlib.sha256(expand_header(header).encode()).hexdigest()
+    """Return the SHA-256 of the code of the accelerated likelihood; `key` changes whenever the header does."""
+    return hashlib.sha256(cpp_code(header).encode()).hexdigest()
 
 
 @cache

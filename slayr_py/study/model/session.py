@@ -7,6 +7,8 @@ import warnings
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
+from slayr_py.toolchain import check_toolchain
+
 
 class Phase(NamedTuple):
     """What the sampler is doing, for a progress display."""
@@ -44,6 +46,7 @@ class Session:
         self.displays = [] if on_progress is None else [on_progress]
         self.lock = threading.RLock()
         self._warned: set[str] = set()
+        self._toolchain_checked = False
 
     def __getstate__(self) -> dict[str, Any]:
         """Omit the lock, which cannot be copied to another process."""
@@ -58,6 +61,18 @@ class Session:
         """Show the current phase of the work."""
         for display in self.displays:
             display(phase)
+
+    def check_toolchain(self) -> None:
+        """Check once that Stan programs can be compiled here.
+
+        Raises
+        ------
+        ToolchainError
+            If there is no compiler or no CmdStan.
+        """
+        if not self._toolchain_checked:
+            check_toolchain()
+            self._toolchain_checked = True
 
     def warn(self, text: str, about: str = "") -> None:
         """Issue a warning unless one with the same ``about`` was issued before."""

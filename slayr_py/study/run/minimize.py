@@ -199,6 +199,7 @@ def _run(
         bar.announce(_describe_model(study, declared))
         try:
             # A space without legal configurations and a missing compiler raise an error before the first evaluation.
+            declared.session.check_toolchain()
             past = sum(map(is_history, study.get_trials(deepcopy=False)))
             if settings.budget + past > len(declared.design.with_history(study, declared.bind(study))):
                 declared.prepare()

@@ -9,7 +9,7 @@ from testing_programs import readable
 
 from slayr_py.inference.records import environment
 from slayr_py.inference.sampling.programs import program_folder
-from slayr_py.toolchain.source import expand_header, expand_stan
+from slayr_py.toolchain.source import cpp_code, expand_stan, stan_code
 
 pytestmark = pytest.mark.stan
 
@@ -21,8 +21,9 @@ def test_sources_are_hashed_with_what_they_include(rounds):
     assert "\n#include" not in text and all(
         path.read_text() in text for path in (folder / "accelerated" / "functions").glob("matern_*.stan")
     )
-    assert program["source_sha256"] == hashlib.sha256(text.encode()).hexdigest()
-    header = expand_header(folder / "accelerated" / "slayr.hpp")
+    code = stan_code(folder / "matern_gp.stan", (folder / "accelerated", folder))
+    assert program["source_sha256"] == hashlib.sha256(code.encode()).hexdigest()
+    header = cpp_code(folder / "accelerated" / "slayr.hpp")
     assert program["header_sha256"] == hashlib.sha256(header.encode()).hexdigest()
     other = environment.environment(readable("matern_gp"))["program"]
     assert other["header_sha256"] is None and other["source_sha256"] != program["source_sha256"]

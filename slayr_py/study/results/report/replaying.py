@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Iterator
+from pathlib import Path
 
-from optuna.storages import InMemoryStorage, JournalStorage
+import sqlalchemy
+from optuna.storages import BaseStorage, InMemoryStorage, JournalStorage
 
 from slayr_py.study.results.refits import fitted_numbers
 from slayr_py.study.results.report.blocks import Block, Code, Notice, Paragraph
@@ -21,13 +23,13 @@ def replaying(reading: Reading) -> Iterator[Block]:
     if not numbers:
         yield Notice("No trial has a fit, so there is nothing to replay.")
         return
+    url, opened = _open(reading)
     ranges = [str(first) if first == last else f"{first} to {last}" for first, last in to_ranges(numbers)]
     yield Paragraph(
         f"The study stores what is needed to repeat every fit. Trials with a fit: {', '.join(ranges)}. On the same "
         "machine with the same compiler and packages the draws are identical, bit for bit. The lines below are for the "
-        "last one. Run them in the folder of the study, with the number of another trial for its fit."
+        f"last one; use the number of another trial for its fit.{_where(url, storage_of(reading.study))}"
     )
-    url, opened = _open(reading)
     name = reading.study.study_name
     if url is not None and url.isprintable() and name.isprintable():
         words = ["slayr", "replay", url, "--trial", str(numbers[-1]), f"--study-name={name}"]
@@ -53,6 +55,22 @@ def _lines(number: int) -> list[str]:
     ]
 
 
+def _where(url: str | None, storage: BaseStorage) -> str:
+    """Return where the lines work: they name a file without its folder."""
+    file = _file_of(url) or journal_of(storage)
+    if file is not None:
+        return f" Run them in the folder of {file.name}."
+    return "" if url is None else " Run them on a machine that reaches the database."
+
+
+def _file_of(url: str | None) -> Path | None:
+    """Return the file of an SQLite URL; None for other databases."""
+    parsed = None if url is None else sqlalchemy.make_url(url)
+    if parsed is None or parsed.get_backend_name() != "sqlite" or not parsed.database:
+        return None
+    return None if parsed.database.startswith("file:") else Path(parsed.database)
+
+
 def _open(reading: Reading) -> tuple[str | None, list[str] | None]:
     """Return the URL of the study's storage, and Python lines that open the study; None where there is none."""
     storage = storage_of(reading.study)
@@ -65,7 +83,7 @@ def _open(reading: Reading) -> tuple[str | None, list[str] | None]:
                 "from optuna.storages.journal import JournalFileBackend",
                 "",
             ),
-            f"storage = JournalStorage(JournalFileBackend({ascii(str(path))}))",
+            f"storage = JournalStorage(JournalFileBackend({ascii(path.name)}))",
             f"study = optuna.load_study(study_name={ascii(name)}, storage=storage)",
         ]
         return None, [*imports[:2], *lines]
@@ -73,4 +91,6 @@ def _open(reading: Reading) -> tuple[str | None, list[str] | None]:
     if isinstance(storage, InMemoryStorage) or not isinstance(url, str) or url in ("sqlite://", "sqlite:///:memory:"):
         return None, None
     url = url_without_password(url)
+    if (file := _file_of(url)) is not None:
+        url = sqlalchemy.make_url(url).set(database=file.name).render_as_string()
     return url, [*imports, f"study = optuna.load_study(study_name={ascii(name)}, storage={ascii(url)})"]

@@ -10,7 +10,7 @@ from sqlalchemy import make_url
 from testing_reports import filled
 
 from slayr_py.study.results.report import replaying
-from slayr_py.study.results.report.blocks import Code, Notice
+from slayr_py.study.results.report.blocks import Code, Notice, Paragraph
 from slayr_py.study.results.report.reading import Reading
 
 
@@ -22,12 +22,30 @@ def notices(study) -> str:
     return " ".join(block.text for block in replaying.replaying(Reading(study)) if isinstance(block, Notice))
 
 
+def paragraph(study) -> str:
+    return next(block.text for block in replaying.replaying(Reading(study)) if isinstance(block, Paragraph))
+
+
+def test_the_lines_work_in_the_folder_of_a_relative_url(plane, tmp_path, monkeypatch, slayr):
+    (tmp_path / "results").mkdir()
+    monkeypatch.chdir(tmp_path)
+    found = code(filled(plane, 6, name="net", storage="sqlite:///results/my net.db"))
+    monkeypatch.chdir(tmp_path / "results")
+    words = shlex.split(found["The whole study in the terminal"])
+    assert slayr(*words[1:])[0] == 0
+    opened = {}
+    exec(found["Python"].partition("posterior =")[0], opened)
+    assert opened["study"].study_name == "net"
+
+
 def test_a_study_in_a_file_has_quoted_commands_and_python_lines(plane, tmp_path):
     url = f"sqlite:///{tmp_path / 'a $HOME; rm.db'}"
-    found = code(filled(plane, 6, name="--x 'y'", storage=url))
+    plane_study = filled(plane, 6, name="--x 'y'", storage=url)
+    found = code(plane_study)
     command = shlex.split(found["Command"])
     assert [*command[:2], *command[3:]] == ["slayr", "replay", "--trial", "5", "--study-name=--x 'y'"]
-    assert make_url(command[2]).database == make_url(url).database  # some characters are escaped
+    assert make_url(command[2]).database == "a $HOME; rm.db"  # some characters are escaped
+    assert "Run them in the folder of a $HOME; rm.db." in paragraph(plane_study)
     compile(found["Python"], "page", "exec")
     assert repr(command[2]) in found["Python"] and "posterior_of(study, 5)" in found["Python"]
 
@@ -42,7 +60,8 @@ def test_a_study_in_a_journal_has_python_lines_only(plane, tmp_path):
     study = filled(plane, 6, storage=JournalStorage(JournalFileBackend(str(path))))
     found = code(study)
     assert list(found) == ["Python"] and "databases only" in notices(study)
-    assert f"JournalFileBackend({str(path)!r})" in found["Python"]
+    assert "JournalFileBackend('study.log')" in found["Python"]
+    assert paragraph(study).endswith("Run them in the folder of study.log.")
     compile(found["Python"], "page", "exec")
 
 
@@ -53,6 +72,7 @@ def test_passwords_are_not_shown(plane, monkeypatch):
     )
     found = code(study)
     assert "secret" not in "".join(found.values()) and "Replace ***" in notices(study)
+    assert paragraph(study).endswith("Run them on a machine that reaches the database.")
 
 
 @pytest.mark.parametrize("name", ["a\nb", "a\x1bb"])
