@@ -77,6 +77,15 @@ def test_suggestions_are_feasible(objective, success, constraint):
     assert found.config["x"] + found.config["y"] > 0.75 and found.config["x"] > 0.45
 
 
+def test_a_least_probability_of_feasibility_is_kept_if_a_configuration_reaches_it(objective, constraint):
+    """Without it, the largest improvement is in a corner that fails."""
+    options = {"best": 0.02, "t": 1, "feasibility": [constraint]}
+    doubtful = suggest(objective, rng=np.random.default_rng(2), **options)
+    assert doubtful.feasible < 0.3 and not doubtful.note
+    kept = suggest(objective, rng=np.random.default_rng(2), least_feasible=0.3, **options)
+    assert kept.feasible >= 0.3 and "< 0.3" in kept.note
+
+
 @pytest.mark.parametrize("acquisition", ["pi", "lcb"])
 def test_every_criterion_has_feasibility(objective, constraint, acquisition):
     found = suggest(objective, acquisition, best=0.9, t=1, rng=np.random.default_rng(2), feasibility=[constraint])
