@@ -25,7 +25,7 @@ NOISELESS = LogNormal(-4.0, 0.5)
 """Prior of ``sigma_n`` for objectives without noise. A wider one lets points that nearly coincide, which the loop
 evaluates when it has converged, drive ``sigma_n`` to where the covariance is singular up to rounding."""
 
-EXACT_CONSTRAINTS = LogNormal(-7.0, 0.5)
+EXACT_CONSTRAINTS = LogNormal(-9.0, 0.5)
 """Prior of ``sigma_n`` for the constraints of objectives without noise. Larger noise keeps the probability near 1/2 at
 a border, where the loop evaluates most configurations when a constraint is active at the minimum."""
 
