@@ -89,8 +89,8 @@ plt.show()
 #
 # `predict` returns the latent function at any configurations, with its uncertainty. The model of a study has a warp, a
 # transformation of the values that compresses large ones, so the distribution of a prediction is skewed. `quantile` and
-# `interval` describe it. `centre_and_spread` returns the median and half the central 68% interval; `mean` and `sd` are
-# the moments.
+# `interval` describe it. `centre_and_spread` returns the median and its distance to the 16% quantile; `mean` and `sd`
+# are the moments.
 
 # %%
 axis = np.linspace(0, 1, 15 if quick else 25)

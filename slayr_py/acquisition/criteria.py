@@ -32,22 +32,33 @@ from slayr_py.acquisition.functions import (
     probability_of_improvement,
 )
 from slayr_py.errors import DataError, did_you_mean
-from slayr_py.inference import Chains, Moments, standard_error
+from slayr_py.inference import Chains, Moments, mixture_moments, standard_error
 from slayr_py.space import FloatArray
 
 _SMALLEST_VARIANCE = 1e-20  # for targets with variance 1; keeps the logarithm finite at observed points
 
 _NEGLIGIBLE = 1e-3  # expected improvement in standard deviations of the targets, or probability of improvement
 
+_LEAST = 1e-8
+"""Expected improvement in standard deviations of the targets, or probability of improvement, below which the order of
+configurations is noise: it depends on the far tails of normal distributions."""
+
 _BY_NAME: dict[str, type[Acquisition]] = {}
 
 
 class State(NamedTuple):
-    """State of the loop: smallest value so far, iteration from 1, dimensionality of the space."""
+    """State of the loop: smallest value so far, iteration from 1, dimensionality of the space.
 
-    best: float
+    ``best`` is (s, 1) if each draw has its own smallest value, because it believes values of pending configurations.
+    """
+
+    best: float | FloatArray
     t: int
     dimension: int
+
+    def at_one_point(self) -> State:
+        """Return the state that broadcasts against moments (s,) at one point."""
+        return self._replace(best=np.ravel(self.best))
 
 
 @dataclass(frozen=True)
@@ -62,10 +73,13 @@ class Acquisition(ABC):
     name : str
     negligible : float
         Below this maximum, the relative error does not matter: more draws would not find a useful improvement.
+    least : float
+        Below this maximum, the criterion does not tell configurations apart: the search explores instead.
     """
 
     name: ClassVar[str]
     negligible: ClassVar[float] = -np.inf
+    least: ClassVar[float] = -np.inf
 
     def __init_subclass__(cls, **arguments: Any) -> None:
         super().__init_subclass__(**arguments)
@@ -90,7 +104,7 @@ class Acquisition(ABC):
         The error of a mean over draws is relative to the criterion. The error of the bound is in standard deviations of
         the targets.
         """
-        return _error_of_mean(self.value(mean[None], sd[None], state), chains)
+        return _error_of_mean(self.value(mean[None], sd[None], state.at_one_point()), chains)
 
     def options(self) -> dict[str, Any]:
         """Return the options of `from_name` for an equal criterion, as plain JSON."""
@@ -131,6 +145,39 @@ class NoCriterion(Acquisition):
         return float("nan")
 
 
+class Uncertainty(Acquisition):
+    """Logarithm of the standard deviation of the mixture, for a search that explores."""
+
+    @override
+    def value(self, mean: FloatArray, sd: FloatArray, state: State) -> FloatArray:
+        return np.log(np.maximum(mixture_moments(mean, sd)[1], np.sqrt(_SMALLEST_VARIANCE)))
+
+    @override
+    def transformed_with_gradient(self, moments: Moments, state: State) -> tuple[FloatArray, FloatArray]:
+        mixture = _Mixture.of(moments)
+        return 0.5 * np.log(mixture.variance), 0.5 * mixture.variance_slope / mixture.variance[:, None]
+
+
+class _Mixture(NamedTuple):
+    """Mean and variance (m,) of the mixture over draws, and their gradients (m, d)."""
+
+    mean: FloatArray
+    variance: FloatArray
+    mean_slope: FloatArray
+    variance_slope: FloatArray
+
+    @classmethod
+    def of(cls, moments: Moments) -> _Mixture:
+        mean, variance, mean_gradient, variance_gradient = moments
+        centre = mean.mean(axis=0)
+        slope = mean_gradient.mean(axis=0)
+        deviation = mean - centre
+        total = np.maximum(np.mean(variance + np.square(deviation), axis=0), _SMALLEST_VARIANCE)
+        total_slope = variance_gradient.mean(axis=0)
+        total_slope += 2 * np.einsum("sm,smd->md", deviation, mean_gradient - slope) / len(mean)
+        return cls(centre, total, slope, total_slope)
+
+
 class _Improvement(Acquisition):
     """Criteria that are the mean over draws of a function of z; their transform is the logarithm."""
 
@@ -141,7 +188,7 @@ class _Improvement(Acquisition):
     @override
     def error(self, mean: FloatArray, sd: FloatArray, state: State, chains: Sequence[Chains]) -> float:
         sd = np.maximum(sd, np.sqrt(_SMALLEST_VARIANCE))
-        log_terms = self._log_terms((state.best - mean) / sd, sd)[0]
+        log_terms = self._log_terms((state.at_one_point().best - mean) / sd, sd)[0]
         terms = np.exp(log_terms - log_terms.max())
         return _error_of_mean(terms, chains) / float(terms.mean())
 
@@ -165,6 +212,7 @@ class ExpectedImprovement(_Improvement):
 
     name: ClassVar[str] = "ei"
     negligible: ClassVar[float] = _NEGLIGIBLE
+    least: ClassVar[float] = _LEAST
 
     @override
     def value(self, mean: FloatArray, sd: FloatArray, state: State) -> FloatArray:
@@ -182,6 +230,7 @@ class LogExpectedImprovement(ExpectedImprovement):
 
     name: ClassVar[str] = "log_ei"
     negligible: ClassVar[float] = float(np.log(_NEGLIGIBLE))
+    least: ClassVar[float] = float(np.log(_LEAST))
 
     @override
     def value(self, mean: FloatArray, sd: FloatArray, state: State) -> FloatArray:
@@ -193,6 +242,7 @@ class ProbabilityOfImprovement(_Improvement):
 
     name: ClassVar[str] = "pi"
     negligible: ClassVar[float] = _NEGLIGIBLE
+    least: ClassVar[float] = _LEAST
 
     @override
     def value(self, mean: FloatArray, sd: FloatArray, state: State) -> FloatArray:
@@ -230,16 +280,11 @@ class LowerConfidenceBound(Acquisition):
 
     @override
     def transformed_with_gradient(self, moments: Moments, state: State) -> tuple[FloatArray, FloatArray]:
-        mean, variance, mean_gradient, variance_gradient = moments
-        centre = mean.mean(axis=0)
-        slope = mean_gradient.mean(axis=0)
-        deviation = mean - centre
-        total = np.maximum(np.mean(variance + np.square(deviation), axis=0), _SMALLEST_VARIANCE)
-        total_slope = variance_gradient.mean(axis=0)
-        total_slope += 2 * np.einsum("sm,smd->md", deviation, mean_gradient - slope) / len(mean)
-        root = np.sqrt(total)
-        beta = self._beta(state)
-        return np.sqrt(beta) * root - centre, np.sqrt(beta) * total_slope / (2 * root[:, None]) - slope
+        mixture = _Mixture.of(moments)
+        root = np.sqrt(mixture.variance)
+        weight = np.sqrt(self._beta(state))
+        slope = weight * mixture.variance_slope / (2 * root[:, None]) - mixture.mean_slope
+        return weight * root - mixture.mean, slope
 
     def _beta(self, state: State) -> float:
         return beta_schedule(state.t, self.dimension if self.dimension is not None else state.dimension, self.delta)

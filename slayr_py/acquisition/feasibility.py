@@ -70,6 +70,10 @@ class Feasibility:
         """Return the feasibility under at most ``n_draws`` of the draws."""
         return replace(self, predictor=self.predictor.subset(self.n_chains, n_draws))
 
+    def cautious(self) -> Feasibility:
+        """Return the same feasibility with the extra weight below `WANTED_SUCCESS`, also for a constraint."""
+        return replace(self, wanted=WANTED_SUCCESS)
+
     def log_probability(self, encoded: Encoded) -> FloatArray:
         """Return the log probability (k,) at k configurations."""
         mean, variance = self.predictor.moments(encoded)

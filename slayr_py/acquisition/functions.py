@@ -19,14 +19,15 @@ _HALF_LOG_2PI = 0.5 * np.log(2 * np.pi)
 _TAIL = -50.0  # for smaller z the asymptotic series of h / phi is exact to rounding
 
 
-def expected_improvement(mean: ArrayLike, sd: ArrayLike, best: float) -> FloatArray:
+def expected_improvement(mean: ArrayLike, sd: ArrayLike, best: ArrayLike) -> FloatArray:
     """Return the expected improvement (best - mean) Phi(z) + sd phi(z) (Jones, Schonlau & Welch 1998, eq. 15).
 
     Parameters
     ----------
     mean, sd : (m,) or (s, m) array_like
-    best : float
-        Smallest value so far, in the same units.
+    best : float or (s, 1) array_like
+        Smallest value so far, in the same units; of each draw, if the draws believe different values at configurations
+        that are still being evaluated.
 
     Returns
     -------
@@ -43,7 +44,7 @@ def expected_improvement(mean: ArrayLike, sd: ArrayLike, best: float) -> FloatAr
     return _average(value)
 
 
-def log_expected_improvement(mean: ArrayLike, sd: ArrayLike, best: float) -> FloatArray:
+def log_expected_improvement(mean: ArrayLike, sd: ArrayLike, best: ArrayLike) -> FloatArray:
     """Return the logarithm of the expected improvement, accurate where EI underflows (Ament et al. 2023).
 
     With draws it is the logarithm of their mean, by log-mean-exp. Parameters, shapes and errors as
@@ -55,7 +56,7 @@ def log_expected_improvement(mean: ArrayLike, sd: ArrayLike, best: float) -> Flo
     return log_mean_exp(value) if value.ndim > 1 else np.asarray(value)
 
 
-def probability_of_improvement(mean: ArrayLike, sd: ArrayLike, best: float) -> FloatArray:
+def probability_of_improvement(mean: ArrayLike, sd: ArrayLike, best: ArrayLike) -> FloatArray:
     """Return the probability Phi(z) of a value below ``best`` (Kushner 1964); shapes as in expected_improvement."""
     sd, gap, positive, z = _scaled_gap(mean, sd, best)
     return _average(np.where(positive, ndtr(z), (gap > 0).astype(np.float64)))
@@ -171,13 +172,13 @@ def _moments(mean: ArrayLike, sd: ArrayLike) -> tuple[FloatArray, FloatArray]:
 
 
 def _scaled_gap(
-    mean: ArrayLike, sd: ArrayLike, best: float
+    mean: ArrayLike, sd: ArrayLike, best: ArrayLike
 ) -> tuple[FloatArray, FloatArray, NDArray[np.bool_], FloatArray]:
     """Return sd, best - mean, where sd is positive, and z, which is 0 elsewhere."""
     m, s = _moments(mean, sd)
-    if np.isnan(best):
+    if np.any(np.isnan(best)):
         raise DataError("best is NaN; it must be the smallest value observed so far")
-    gap = float(best) - m
+    gap = np.asarray(best, dtype=np.float64) - m
     positive = s > 0
     return s, gap, positive, np.divide(gap, s, out=np.zeros_like(gap), where=positive)
 

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 
 from slayr_py.acquisition.candidates import Candidates, candidates
-from slayr_py.acquisition.criteria import Acquisition, NoCriterion, State, from_name
+from slayr_py.acquisition.criteria import Acquisition, NoCriterion, State, Uncertainty, from_name
 from slayr_py.acquisition.effort import DEFAULT, Effort
 from slayr_py.acquisition.feasibility import Feasibility
 from slayr_py.acquisition.identity import NEIGHBOURHOOD, Taken, branches, distinct
@@ -49,6 +49,8 @@ class Suggestion(NamedTuple):
     error : float
         Monte Carlo standard error of the criterion there: relative to the criterion for improvements, in standard
         deviations of the targets for the bound; NaN for a point estimate.
+    note : str
+        Reason why another configuration than the maximum of the criterion is suggested; empty for the maximum.
     """
 
     config: Configuration
@@ -57,6 +59,7 @@ class Suggestion(NamedTuple):
     sd: float
     error: float
     feasible: float = 1.0
+    note: str = ""
 
 
 def suggest(
@@ -69,10 +72,15 @@ def suggest(
     pending: Iterable[Mapping[str, object]] = (),
     exclude: Iterable[Mapping[str, object]] = (),
     feasibility: Sequence[Posterior] = (),
+    least_feasible: float = 0.0,
     fixed: Mapping[str, object] | Fixed | None = None,
     effort: Effort = DEFAULT,
 ) -> Suggestion:
     """Maximise a criterion over the posterior's space.
+
+    If the criterion vanishes everywhere, its maximum is noise: an improvement of 1e-8 standard deviations of the
+    targets depends on the far tails of normal distributions. The most uncertain of the configurations that are probably
+    feasible is suggested instead.
 
     Parameters
     ----------
@@ -86,7 +94,8 @@ def suggest(
     rng : numpy.random.Generator
         Draws the candidates; the only source of randomness.
     pending : iterable of configurations
-        Configurations being evaluated elsewhere: every draw is conditioned on its own mean there.
+        Configurations being evaluated elsewhere: every draw is conditioned on its own mean there, and improvement is
+        measured from the smallest of ``best`` and these means.
     exclude : iterable of configurations
         Evaluated configurations. These and their neighbours are suggested only if the space has no others left. Leave
         it empty for a noisy objective, where evaluating a configuration twice can be useful.
@@ -94,6 +103,10 @@ def suggest(
         Models of success (probit likelihood), and of constraints, which hold where their values are not positive. The
         criterion is multiplied by the probability of feasibility (Gardner et al. 2014); its logarithm is added to the
         confidence bound, in standard deviations of the targets.
+    least_feasible : float
+        Smallest probability of feasibility. If it is smaller at the maximum, small probabilities weigh more in another
+        search, then the most uncertain configuration that is probably feasible is searched and, if its probability is
+        too small as well, the largest probability.
     fixed : mapping of str to value, optional
         Parameters that keep these values: the criterion is maximised over the others.
     effort : Effort
@@ -111,8 +124,6 @@ def suggest(
     if best is not None and not np.isfinite(best):
         raise DataError(f"best must be finite, got {best!r}")
     criterion = from_name(acquisition)
-    if best is None:
-        criterion = NoCriterion()
     encoder = posterior.encoder
     kept = encoder.fix(fixed, "fixed: ") if isinstance(fixed, Mapping) else fixed
     # The matrices are small: one thread is as fast, and the last bits do not depend on the machine's number of cores.
@@ -124,15 +135,50 @@ def suggest(
         pool = candidates(posterior, rng, effort.candidates, kept, _doubtful(models, posterior.train))
         pool, taken = _available(pool, encoder.encode(list(exclude)).concatenate(running))
 
-        state = State(0.0 if best is None else (best - posterior.y_mean) / posterior.y_sd, t, len(encoder.names))
-        predictor = posterior.predictor(most).with_pending(running).linearised(state.best)
-        landscape = Landscape(encoder, predictor, posterior.n_chains, criterion, state, models, taken, fixed=kept)
-        return _describe(posterior, landscape, _maximum(landscape, pool, effort))
+        standardised = 0.0 if best is None else (best - posterior.y_mean) / posterior.y_sd
+        predictor = posterior.predictor(most).with_pending(running).linearised(standardised)
+        believed = _believed(running, models, best)
+        state = State(np.inf if best is None else standardised, t, len(encoder.names))
+        if best is None and believed is None:
+            criterion = NoCriterion()
+        landscape = Landscape(
+            encoder, predictor, posterior.n_chains, criterion, state, models, taken, fixed=kept, believed=believed
+        )
+        chosen, note = _search(landscape, pool, effort, least_feasible)
+        return _describe(posterior, landscape, chosen, note)
 
 
 def _doubtful(models: Sequence[Feasibility], train: Encoded) -> NDArray[np.bool_] | None:
     """Return the observations (n,) that are infeasible with a probability above 1/2; None without models."""
     return sum(model.log_probability(train) for model in models) < np.log(0.5) if models else None
+
+
+def _believed(pending: Encoded, models: Sequence[Feasibility], best: float | None) -> Encoded | None:
+    """Return the pending configurations whose believed values count as observed ones; None if there are none.
+
+    If a feasible value is known, all of them count: beside a pending configuration, a feasible one improves on nothing,
+    because the pending one is feasible then too. Otherwise only those count that are probably feasible.
+    """
+    if best is None and len(pending):
+        pending = pending[sum(model.log_probability(pending) for model in models) >= np.log(0.5)]
+    return pending if len(pending) else None
+
+
+def _search(landscape: Landscape, pool: Candidates, effort: Effort, least_feasible: float) -> tuple[Encoded, str]:
+    """Return the configuration to suggest, and the reason if it is not the maximum of the landscape."""
+    chosen = _maximum(landscape, pool, effort)
+    reasons = []
+    if landscape.probability(chosen) < least_feasible:
+        reasons.append(f"its probability of feasibility is {landscape.probability(chosen):.2g} < {least_feasible}")
+        chosen = _maximum(landscape.cautious(), pool, effort)
+    vanishes = landscape.criterion_at(chosen) < landscape.criterion.least
+    if vanishes or landscape.probability(chosen) < least_feasible:
+        reasons += [f"it is only {landscape.criterion_at(chosen):.1e}"] if vanishes else []
+        chosen = _maximum(landscape.cautious(Uncertainty()), pool, effort)
+    if landscape.probability(chosen) < least_feasible:
+        reasons.append("no configuration with a larger one was found")
+        chosen = _maximum(landscape.cautious(NoCriterion()), pool, effort)
+    return chosen, f"not at the maximum of the acquisition: {', and '.join(reasons)}" if reasons else ""
 
 
 def _maximum(landscape: Landscape, pool: Candidates, effort: Effort) -> Encoded:
@@ -148,20 +194,20 @@ def _maximum(landscape: Landscape, pool: Candidates, effort: Effort) -> Encoded:
     return landscape.place(finalists[[np.argmax(landscape.values(finalists))]])[0]
 
 
-def _describe(posterior: Posterior, landscape: Landscape, chosen: Encoded) -> Suggestion:
+def _describe(posterior: Posterior, landscape: Landscape, chosen: Encoded, note: str) -> Suggestion:
     """Return the suggestion of a configuration."""
     predictor = landscape.predictor
     mean, variance = predictor.moments(chosen)
-    sd = np.sqrt(variance)
     centre, spread = predictor.predict(chosen, posterior.y_mean, posterior.y_sd).centre_and_spread()
-    criterion = landscape.criterion
+    state = landscape.believed_state
     return Suggestion(
         posterior.encoder.decode(chosen)[0],
-        float(criterion.value(mean, sd, landscape.state)[0]),
+        landscape.criterion_at(chosen),
         float(centre[0]),
         float(spread[0]),
-        criterion.error(mean[:, 0], sd[:, 0], landscape.state, posterior.chains(len(mean))),
-        float(np.exp(sum(model.log_probability(chosen)[0] for model in landscape.feasibility))),
+        landscape.criterion.error(mean[:, 0], np.sqrt(variance[:, 0]), state, posterior.chains(len(mean))),
+        landscape.probability(chosen),
+        note,
     )
 
 

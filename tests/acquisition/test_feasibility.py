@@ -77,6 +77,18 @@ def test_suggestions_are_feasible(objective, success, constraint):
     assert found.config["x"] + found.config["y"] > 0.75 and found.config["x"] > 0.45
 
 
+def test_a_least_probability_of_feasibility_is_kept_if_a_configuration_reaches_it(objective):
+    """All improvement is where a constraint that holds in the opposite corner is probably violated."""
+    violated = 0.4 + 0.1 * np.array([[-1, -1], [-1, 1], [1, -1], [1, 1], [0, 0]])
+    configs = np.vstack([violated, [[0.9, 0.9], [1.0, 0.9], [0.9, 1.0]]])
+    corner = sl.GaussianProcess(SPACE).fit(configs, np.repeat([2.0, -1.0], [5, 3]), **QUICK)
+    options = {"best": 0.3, "t": 1, "feasibility": [corner]}
+    doubtful = suggest(objective, rng=np.random.default_rng(2), **options)
+    assert 0.01 < doubtful.feasible < 0.3 and not doubtful.note
+    kept = suggest(objective, rng=np.random.default_rng(2), least_feasible=0.3, **options)
+    assert kept.feasible >= 0.3 and "< 0.3" in kept.note
+
+
 @pytest.mark.parametrize("acquisition", ["pi", "lcb"])
 def test_every_criterion_has_feasibility(objective, constraint, acquisition):
     found = suggest(objective, acquisition, best=0.9, t=1, rng=np.random.default_rng(2), feasibility=[constraint])

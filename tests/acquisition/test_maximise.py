@@ -84,14 +84,6 @@ def test_fixed_values_are_kept_and_the_rest_is_maximised(branin_posterior, brani
         suggest(branin_posterior, rng=np.random.default_rng(0), fixed={"z": 1}, **options)
 
 
-def test_pending_points_are_avoided(branin_posterior, branin_data):
-    _, _, y = branin_data
-    first = suggest(branin_posterior, best=y.min(), t=1, rng=np.random.default_rng(0))
-    second = suggest(branin_posterior, best=y.min(), t=1, rng=np.random.default_rng(0), pending=[first.config])
-    a, b = branin_posterior.encoder.encode([first.config, second.config]).unit_values
-    assert np.linalg.norm(a - b) > 0.02
-
-
 @pytest.mark.stan
 def test_conditional_and_forbidden_spaces():
     space = conditional_space()
@@ -168,3 +160,13 @@ def test_invalid_best_value_and_acquisition_raise(mixed_posterior):
 def test_suggested_integers_are_python_integers(mixed_posterior):
     found = suggest(mixed_posterior, best=0.0, t=1, rng=np.random.default_rng(1))
     assert isinstance(found.config["layers"], int) and set(found.config) == set(mixed_space())
+
+
+def test_the_search_explores_where_the_improvement_vanishes(branin_posterior):
+    """The improvement on a value far below all others is 0 in every digit: its maximum is noise."""
+    found = suggest(branin_posterior, best=-1e6, t=1, rng=np.random.default_rng(0))
+    assert "not at the maximum of the acquisition: it is only" in found.note and found.value < 1e-8
+    encoder = branin_posterior.encoder
+    candidates = encoder.sobol(200, 1)
+    assert found.sd > 0.97 * branin_posterior.predict(candidates).sd.max()
+    assert not suggest(branin_posterior, best=10.0, t=1, rng=np.random.default_rng(0)).note

@@ -112,6 +112,17 @@ def test_a_negative_scale_mirrors_the_prediction_to_the_last_bit(warp):
     np.testing.assert_array_equal(mirrored.latent.log_density(-y, 0.3), plain.latent.log_density(y, 0.3))
 
 
+def test_a_tail_beyond_all_numbers_has_a_note_and_a_spread():
+    """Far from all observations the worse values of a warped function exceed the floating-point numbers."""
+    about = latent(np.full(40, 2.0))
+    wide = about._replace(sd=np.full_like(about.sd, 400.0))
+    for scale in (3.0, -3.0):
+        prediction = Prediction.from_latent(wide._replace(y_sd=scale))
+        assert "exceed the range of floating-point numbers" in prediction.notes[-1]
+        median, spread = prediction.centre_and_spread()
+        assert np.all(np.isfinite(median)) and np.all(spread < 20)
+
+
 @pytest.mark.parametrize("q", [0.0, 1.0, -0.1, np.nan])
 def test_probabilities_outside_the_unit_interval_are_refused(q):
     with pytest.raises(sl.DataError, match="give probabilities between 0 and 1"):

@@ -146,14 +146,20 @@ class Prediction:
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """Note on jitter that was added to covariances that are singular up to rounding."""
+        """Notes on jitter that was added to covariances that are singular up to rounding, and on infinite moments."""
         jitter = self.latent.jitter
-        if not jitter.any():
-            return ()
-        return (
-            f"the covariance of the observations is singular up to rounding under {np.count_nonzero(jitter)} of "
-            f"{len(jitter)} draws; a relative jitter of at most {jitter.max():.0e} was added to its diagonal",
-        )
+        notes = []
+        if jitter.any():
+            notes.append(
+                f"the covariance of the observations is singular up to rounding under {np.count_nonzero(jitter)} of "
+                f"{len(jitter)} draws; a relative jitter of at most {jitter.max():.0e} was added to its diagonal"
+            )
+        if infinite := np.count_nonzero(~np.isfinite(self.sd)):
+            notes.append(
+                f"moments under the warp exceed the range of floating-point numbers at {infinite} of {len(self.sd)} "
+                "configurations; quantile and interval describe the distribution there"
+            )
+        return tuple(notes)
 
     @cached_property
     def observation_sd(self) -> FloatArray:
@@ -207,14 +213,16 @@ class Prediction:
         return self.quantile((1 - level) / 2, observation), self.quantile((1 + level) / 2, observation)
 
     def centre_and_spread(self) -> tuple[FloatArray, FloatArray]:
-        """Return mean and standard deviation (m,) or, under a warp, the median and half the central 68% interval.
+        """Return mean and standard deviation (m,) or, under a warp, the median and its distance to a better quantile.
 
-        Under a warp, values far above all observations dominate the moments.
+        The quantile has probability 16%, or 84% if larger values are better, which is one standard deviation from the
+        median of a normal distribution. Values far worse than all observations dominate the moments under a warp, and
+        also the quantiles on their side, which grow exponentially.
         """
         if self.latent.warp is None:
             return self.mean, self.sd
-        low, median, high = self.quantile(ndtr([-1.0, 0.0, 1.0]))
-        return median, (high - low) / 2
+        better, median = self.quantile(ndtr([-np.copysign(1.0, self.latent.y_sd), 0.0]))
+        return median, np.abs(better - median)
 
 
 def _quantile(latent: Latent, p: float) -> FloatArray:
@@ -237,6 +245,10 @@ def _quantile(latent: Latent, p: float) -> FloatArray:
 
 
 def mixture_moments(mean: FloatArray, sd: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Return mean and standard deviation of an equally weighted mixture of normals along the first axis."""
-    centre = mean.mean(axis=0)
-    return centre, np.sqrt(np.mean(np.square(sd) + np.square(mean - centre), axis=0))
+    """Return mean and standard deviation of an equally weighted mixture of normals along the first axis.
+
+    Moments beyond the range of floating-point numbers, far from all observations under a warp, are infinite or NaN.
+    """
+    with np.errstate(over="ignore", invalid="ignore"):
+        centre = mean.mean(axis=0)
+        return centre, np.sqrt(np.mean(np.square(sd) + np.square(mean - centre), axis=0))

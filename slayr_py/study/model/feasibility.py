@@ -27,6 +27,8 @@ SUCCESS = "success"
 
 _CONSTRAINT = "constraint "
 
+_SCALED_BY = 10  # trials that scale the values of a constraint: about an initial design
+
 
 class FeasibilityFit(NamedTuple):
     """A fitted model of feasibility for a suggestion."""
@@ -101,7 +103,7 @@ class FeasibilityModels:
             if 0 < results.values.sum() < len(results.values):
                 yield SUCCESS, GaussianProcess(self.encoder, self.kernel, likelihood="probit"), results
         for name, results in constraint_results(study, self.encoder.space).items():
-            compressed = results._replace(values=bilog(results.values))
+            compressed = results._replace(values=compress(results.values))
             yield f"{_CONSTRAINT}{name}", GaussianProcess(self.encoder, self.kernel, self.priors), compressed
 
 
@@ -119,18 +121,22 @@ def feasibility_results(study: Study, space: ConfigurationSpace, name: str, numb
     return Results(
         [results.numbers[row] for row in rows],
         [results.configs[row] for row in rows],
-        values if name == SUCCESS else bilog(values),
+        values if name == SUCCESS else compress(values),
     )
 
 
-def bilog(values: FloatArray) -> FloatArray:
-    """Compress the tails of constraint values and keep their signs: sign(c) log(1 + |c| / s), s the median of |c|.
+def compress(values: FloatArray) -> FloatArray:
+    """Compress the tails of constraint values (n,), in the order of the trials: asinh(c / s), s from the first trials.
 
     One violation that is a thousand times larger than the others would otherwise decide the scale, and small violations
-    would be invisible (Eriksson & Poloczek 2021, "Scalable constrained Bayesian optimization").
+    would be invisible. Unlike the sign(c) log(1 + |c| / s) of Eriksson & Poloczek (2021, "Scalable constrained Bayesian
+    optimization") the function is smooth at 0, where the model decides.
+
+    s is the median of |c| over the first `_SCALED_BY` trials. The median over all trials shrinks when the loop
+    converges to a border, until the compressed values are a step there.
     """
-    scale = float(np.median(np.abs(values)))
-    return np.sign(values) * np.log1p(np.abs(values) / (scale if scale > 0 else 1.0))
+    scale = float(np.median(np.abs(values[:_SCALED_BY])))
+    return np.arcsinh(values / (scale if scale > 0 else 1.0))
 
 
 def _fit(gp: GaussianProcess, results: Results, **arguments: Any) -> Callable[[], Posterior]:

@@ -26,6 +26,10 @@ NOISELESS = LogNormal(-4.0, 0.5)
 """Prior of ``sigma_n`` for objectives without noise. A wider one lets points that nearly coincide, which the loop
 evaluates when it has converged, drive ``sigma_n`` to where the covariance is singular up to rounding."""
 
+EXACT_CONSTRAINTS = LogNormal(-9.0, 0.5)
+"""Prior of ``sigma_n`` for the constraints of objectives without noise. Larger noise keeps the probability near 1/2 at
+a border, where the loop evaluates most configurations when a constraint is active at the minimum."""
+
 SMALLEST_DESIGN = 4
 LARGEST_DESIGN = 10
 _LARGEST_GIVEN_DESIGN = 10_000
@@ -109,6 +113,11 @@ class SamplerOptions:
     def noise_priors(self) -> Priors:
         """Return the prior of the noise by name; empty for a noisy objective, whose models have the default prior."""
         return {} if self.noisy else {NOISE.name: NOISELESS}
+
+    @property
+    def constraint_priors(self) -> Priors:
+        """Return the prior of the noise of constraints by name; empty for a noisy objective, as `noise_priors`."""
+        return {} if self.noisy else {NOISE.name: EXACT_CONSTRAINTS}
 
     @property
     def all_priors(self) -> Priors:

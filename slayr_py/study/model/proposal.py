@@ -22,6 +22,7 @@ from slayr_py.study.model.fit_cache import FitCache
 from slayr_py.study.model.loop_fits import KernelFit, LoopFits, fit_entries
 from slayr_py.study.model.options import SamplerOptions
 from slayr_py.study.model.session import Phase, Session
+from slayr_py.study.storage.attributes import suggestion_record
 from slayr_py.study.storage.distributions import to_params
 from slayr_py.study.storage.trials import Observations, excluded, pending
 from slayr_py.study.storage.workers import search_lock
@@ -30,6 +31,12 @@ LARGEST_ERROR = 0.1
 """Largest accepted Monte Carlo standard error of the acquisition at its maximum: a tenth of an improvement or, for the
 confidence bound, of a standard deviation of the targets. Above it the model is fitted again with more draws, unless
 the acquisition is `negligible`: when EI vanishes in a converged study, its relative error is large after every fit."""
+
+LEAST_FEASIBLE = 0.3
+"""Probability of feasibility below which no more than two suggestions in a row may be. Where the models are wrong, the
+acquisition may be largest in a corner that fails again and again."""
+
+_IN_A_ROW = 2
 
 NUTS_LIMIT = 1000
 """Number of observations above which the loop fits the posterior mode instead of sampling. A NUTS fit takes minutes
@@ -178,6 +185,7 @@ class Proposal(AbstractContextManager["Proposal"]):
                 # Failed trials too: a model that ignores failures would suggest their configurations again.
                 exclude=excluded(self.study, space, repeatable),
                 feasibility=[fit.posterior for fit in fitted.feasibility],
+                least_feasible=self._least_feasible(),
                 fixed=self.fixed,
             )
 
@@ -218,10 +226,21 @@ class Proposal(AbstractContextManager["Proposal"]):
             "observations": len(posterior.train),
             "seconds": self._seconds,
         }
+        if suggestion.note:
+            record["note"] = suggestion.note
         if fitted.feasibility:
             record["feasible"] = suggestion.feasible
             record["conditions"] = {fit.name: fit.record() for fit in fitted.feasibility}
         return record
+
+    def _least_feasible(self) -> float:
+        """Return `LEAST_FEASIBLE` if the last two suggestions were below it, else 0.
+
+        The records of the earlier trials decide, so that a resumed study makes the same suggestions.
+        """
+        records = [suggestion_record(t) for t in self.study.get_trials(deepcopy=False) if t.number < self.trial.number]
+        last = [record.get("feasible", 1.0) for record in records if record.get("phase") == "model"][-_IN_A_ROW:]
+        return LEAST_FEASIBLE if len(last) == _IN_A_ROW and max(last) < LEAST_FEASIBLE else 0.0
 
     def incumbent(self, posterior: Posterior) -> float | None:
         """Return the value to improve on, or None if no feasible value is known.

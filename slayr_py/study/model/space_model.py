@@ -71,7 +71,7 @@ class SpaceModel:
         self.surrogate: Surrogate = surrogate_of(encoder, options, size, session)
         fits = FitCache()
         feasibility = FeasibilityModels(
-            encoder, self.surrogate.first_kernel, options.noise_priors, options.failures, fits
+            encoder, self.surrogate.first_kernel, options.constraint_priors, options.failures, fits
         )
         self.proposer = Proposer(options, feasibility, fits, session)
         self._prepared = False

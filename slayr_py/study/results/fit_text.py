@@ -49,11 +49,12 @@ def stack_lines(record: Mapping[str, Any]) -> list[str]:
 
 
 def fit_notes(record: Mapping[str, Any]) -> list[str]:
-    """Describe the failures of the fits behind a suggestion record and their remedies, one note per fit."""
+    """Describe the failures of the fits behind a suggestion record and their remedies, and a replaced acquisition."""
     if error := record.get("error"):
         return [f"no fit: {error}"]
     text = attempts_text(abandoned_attempts(record), entry(record, "diagnostics"))
     notes = [*([text] if text else []), *stack_lines(record)]
+    notes += _texts([record["note"]] if "note" in record else [])
     models = entry(record, "conditions")
     for name in models:
         if messages := _texts(entry(entry(models, name), "diagnostics").get("messages")):

@@ -35,7 +35,7 @@ class Recommendation(NamedTuple):
     """Posterior mean of the latent function there, in the user's units; under a warp the median."""
 
     sd: float
-    """Posterior standard deviation of the latent function there; under a warp half the central 68% interval."""
+    """Posterior standard deviation of the latent function there; under a warp, see `Prediction.centre_and_spread`."""
 
     number: int
     """Number of the first trial with this configuration."""

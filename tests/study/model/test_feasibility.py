@@ -11,10 +11,12 @@ from ConfigSpace import ConfigurationSpace
 from optuna.trial import TrialState
 
 import slayr_py as sl
+from slayr_py.acquisition import Feasibility
 from slayr_py.inference import GaussianProcess
 from slayr_py.study import ask, config_of, create_study, tell
-from slayr_py.study.model.feasibility import bilog
+from slayr_py.study.model.feasibility import compress
 from slayr_py.study.model.fit_cache import FitCache
+from slayr_py.study.results.refits import feasibility_of
 from slayr_py.study.storage.trials import outcomes
 
 SPACE = ConfigurationSpace({"x": (0.0, 1.0), "y": (0.0, 1.0)})
@@ -170,9 +172,32 @@ def test_known_errors_of_values_are_fitted(quick):
         study.sampler.fit(study)
 
 
-def test_compressed_constraints_keep_their_signs_and_order():
+def test_compressed_constraints_keep_their_signs_order_and_scale():
     values = np.array([-3.0, -0.1, 0.0, 0.2, 5.0, 900.0])
-    compressed = bilog(values)
+    compressed = compress(values)
     assert np.array_equal(np.sign(compressed), np.sign(values)) and np.all(np.diff(compressed) > 0)
-    np.testing.assert_allclose(bilog(1e6 * values), compressed, rtol=1e-12)
-    assert bilog(np.zeros(3)).tolist() == [0, 0, 0]
+    np.testing.assert_allclose(compress(1e6 * values), compressed, rtol=1e-12)
+    assert compress(np.zeros(3)).tolist() == [0, 0, 0]
+    # A loop that converges to the border of a constraint adds small values.
+    design = np.linspace(-1.0, 2.0, 10)
+    np.testing.assert_array_equal(compress(np.append(design, np.full(50, 1e-6)))[:10], compress(design))
+
+
+@pytest.mark.stan
+def test_the_border_of_a_constraint_is_sharp(quick):
+    """A constraint that holds where x is below 0.37 is known to 0.005 from values all over the space.
+
+    With the noise of the objective's model the probabilities there are between 0.1 and 0.9.
+    """
+    study = create_study(SPACE, n_initial=10, seed=1, **quick)
+    for _ in range(10):
+        trial = ask(study)
+        config = config_of(trial)
+        trial.set_constraint("c", config["x"] - 0.37)
+        tell(study, trial, config["x"] + config["y"])
+    tell(study, ask(study), 1.0)
+    (posterior,) = feasibility_of(study, 10).values()
+    encode = posterior.encoder.encode
+    model = Feasibility.of(posterior, encode([]), posterior.n_draws)
+    inside, outside = np.exp(model.log_probability(encode([{"x": x, "y": 0.5} for x in (0.365, 0.375)])))
+    assert inside > 0.9 and outside < 0.1

@@ -10,10 +10,12 @@ from testing_studies import NUTS, advance, bowl, suggestion
 from slayr_py.acquisition import ExpectedImprovement, suggest
 from slayr_py.errors import DataError, InferenceError
 from slayr_py.inference import GaussianProcess
-from slayr_py.study import ask, config_of, create_study, minimize
+from slayr_py.study import ask, config_of, create_study, fit_notes, minimize
 from slayr_py.study.model import proposal
 from slayr_py.study.storage.attributes import START_KEY, SUGGESTION_KEY
 from slayr_py.study.storage.distributions import to_params
+
+FAILED = TrialState.FAIL
 
 
 def test_record_of_a_model_suggestion(plane, quick):
@@ -83,6 +85,28 @@ def test_a_noisy_study_improves_on_the_best_mean_and_excludes_only_failures(plan
     assert seen["best"] == seen["best_mean"] < 3.0  # the means are shrunk together
     assert [to_params(config) for config in seen["exclude"]] == [study.trials[2].params]
     assert suggestion(study.trials[3])["acquisition"]["best"] == seen["best"]
+
+
+def test_the_third_improbable_suggestion_in_a_row_has_to_be_probably_feasible(plane, monkeypatch, quick, tmp_path):
+    asked = []
+
+    def spy(post, acquisition, *, least_feasible, **options):
+        asked.append(least_feasible)
+        found = suggest(post, acquisition, **options)
+        if least_feasible:
+            return found._replace(feasible=0.5, note="not at the maximum")
+        return found._replace(feasible=0.1)
+
+    monkeypatch.setattr("slayr_py.study.model.proposal.suggest", spy)
+    for _ in range(2):  # the second half of the study is another session
+        options = {"storage": f"sqlite:///{tmp_path / 's.db'}", "study_name": "s", "n_initial": 3, "seed": 2} | quick
+        study = create_study(plane, **options)
+        for _ in range(4):
+            trial = ask(study)
+            study.tell(trial, bowl(config_of(trial)) if trial.number else None, None if trial.number else FAILED)
+    assert asked == [0.0, 0.0, 0.3, 0.0, 0.0]
+    assert ["note" in suggestion(trial) for trial in study.trials[3:]] == [False, False, True, False, False]
+    assert fit_notes(suggestion(study.trials[5]))[-1] == "not at the maximum"
 
 
 def test_retries_are_passed_to_every_fit(plane, quick, monkeypatch):

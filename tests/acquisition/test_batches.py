@@ -1,0 +1,74 @@
+"""Batches: suggestions that take the pending ones into account."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from ConfigSpace import Categorical, ConfigurationSpace, EqualsCondition, Float
+
+import slayr_py as sl
+from slayr_py.acquisition import suggest
+from slayr_py.acquisition.identity import Taken
+
+pytestmark = pytest.mark.stan
+
+PLANE = ConfigurationSpace({"x": (0.0, 1.0), "y": (0.0, 1.0)})
+POINTS = np.random.default_rng(0).random((14, 2))
+BOWL = ((POINTS - 0.4) ** 2).sum(axis=1)
+"""Its predicted minimum is far below the smallest value, so that the improvement beside a pending point stays large
+unless the incumbent falls."""
+
+APART = 0.005
+
+
+def fit(values, *, space=PLANE, configs=POINTS, likelihood="gaussian", warp="none", maximize=False):
+    gp = sl.GaussianProcess(space, likelihood=likelihood, warp=warp)
+    return gp.fit(configs, values, method="laplace", seed=1, maximize=maximize)
+
+
+def batch(posterior, best, q=4, acquisition="ei", **options):
+    """Return q suggestions, none of which is beside another."""
+    found = []
+    for _ in range(q):
+        pending = [each.config for each in found]
+        new = suggest(posterior, acquisition, best=best, t=1, rng=np.random.default_rng(0), pending=pending, **options)
+        encode = posterior.encoder.encode
+        assert not Taken(encode(pending), APART).contains(encode([new.config])).any()
+        found.append(new)
+    return found
+
+
+@pytest.mark.parametrize(
+    ("acquisition", "maximize", "warp", "falls_to"),
+    [("ei", False, "none", 0.2), ("log_ei", True, "none", 0.2), ("ei", True, "auto", 0.2), ("pi", False, "none", 0.8)],
+)
+def test_a_batch_spreads_and_its_improvement_falls(acquisition, maximize, warp, falls_to):
+    """Without the believed values the improvement stays above .69 of the first one, its probability rises."""
+    sign = -1.0 if maximize else 1.0
+    posterior = fit(sign * BOWL, warp=warp, maximize=maximize)
+    found = batch(posterior, sign * BOWL.min(), acquisition=acquisition)
+    first, *_, last = np.exp([each.value for each in found]) if acquisition == "log_ei" else [e.value for e in found]
+    assert last < falls_to * first
+    assert all(np.isfinite(each.error) for each in found)
+
+
+def test_a_batch_spreads_on_a_conditional_space():
+    space = ConfigurationSpace()
+    kind = Categorical("kind", ["a", "b"])
+    x = Float("x", (0.0, 1.0))
+    child = Float("child", (0.0, 1.0))
+    space.add(kind, x, child, EqualsCondition(child, kind, "b"))
+    configs = [{"kind": "a", "x": a} if a > b else {"kind": "b", "x": a, "child": b} for a, b in POINTS]
+    values = [(c["x"] - 0.4) ** 2 + (c.get("child", 0.6) - 0.6) ** 2 for c in configs]
+    batch(fit(values, space=space, configs=configs), min(values))
+
+
+def test_a_batch_spreads_beside_a_constraint():
+    found = batch(fit(BOWL), BOWL[POINTS[:, 0] < 0.45].min(), q=3, feasibility=[fit(POINTS[:, 0] - 0.45)])
+    assert min(each.feasible for each in found) > 0.3
+
+
+def test_a_batch_spreads_without_a_feasible_value():
+    """The probability alone is maximised, until a pending configuration is probably feasible."""
+    found = batch(fit(BOWL), None, q=3, feasibility=[fit(POINTS[:, 0] < 0.45, likelihood="probit")])
+    assert found[0].value == 0.0 and found[1].value > 0.0 and min(each.feasible for each in found) > 0.5
