@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from slayr_py.acquisition.candidates import Candidates, candidates, perturb
 from slayr_py.acquisition.feasibility import infeasible
-from slayr_py.inference import EXACT, Posterior, Scale, draw_functions
+from slayr_py.inference import Posterior, draw_functions
 from slayr_py.space import Encoded, Encoder, Fixed, FloatArray
 
 _FUNCTIONS = 256
@@ -38,7 +38,7 @@ def sample_regret(
     rng: np.random.Generator,
     feasibility: Sequence[Posterior] = (),
     fixed: Fixed | None = None,
-    scale: Scale = EXACT,
+    scale: float = 1.0,
 ) -> FloatArray:
     """Draw the simple regret of the incumbent from its posterior.
 
@@ -53,8 +53,8 @@ def sample_regret(
         drawn from these models succeed with probability 1/2 at least and violate no constraint.
     fixed : Fixed, optional
         Values that all configurations of the minimum have.
-    scale : Scale
-        Distribution of a factor on the differences of the drawn functions from their mean.
+    scale : float
+        Factor on the posterior standard deviations of the function, above 1 for a model that has been too certain.
 
     Returns
     -------
@@ -68,7 +68,7 @@ def sample_regret(
     """
     encoder = posterior.encoder
     assert isinstance(encoder, Encoder)
-    pool = _promising(posterior, candidates(posterior, rng, _CANDIDATES, fixed), scale.factor)
+    pool = _promising(posterior, candidates(posterior, rng, _CANDIDATES, fixed), scale)
     anchors = pool[np.arange(min(_ANCHORS // 2, len(pool)))]
     for _ in range(_ROUNDS):
         values = _values(posterior, incumbent, anchors.encoded, pool.encoded, rng, feasibility, _DRAWS, scale)[1]
@@ -82,10 +82,10 @@ def sample_regret(
     return np.asarray(np.maximum(at_incumbent - values.min(axis=1), 0.0))
 
 
-def _promising(posterior: Posterior, pool: Candidates, factor: float) -> Candidates:
+def _promising(posterior: Posterior, pool: Candidates, scale: float) -> Candidates:
     """Return the candidates with the lowest confidence bounds, the lowest first."""
     mean, variance = posterior.predictor(_LAST_DRAWS).moments(pool.encoded)
-    bound = (mean - 2 * factor * np.sqrt(variance)).mean(axis=0)
+    bound = (mean - 2 * scale * np.sqrt(variance)).mean(axis=0)
     return pool[np.argsort(bound, kind="stable")[:_POOL]]
 
 
@@ -107,7 +107,7 @@ def _values(
     rng: np.random.Generator,
     feasibility: Sequence[Posterior],
     n_draws: int,
-    scale: Scale,
+    scale: float,
 ) -> tuple[FloatArray, FloatArray]:
     """Return new functions at the incumbent (k,) and at the pool (k, m), smaller is better, infinite if infeasible."""
     both = incumbent.concatenate(anchors)
@@ -119,7 +119,7 @@ def _values(
 
 
 def _draw(
-    posterior: Posterior, anchors: Encoded, new: Encoded, rng: np.random.Generator, n_draws: int, scale: Scale = EXACT
+    posterior: Posterior, anchors: Encoded, new: Encoded, rng: np.random.Generator, n_draws: int, scale: float = 1.0
 ) -> FloatArray:
     """Return `_FUNCTIONS` functions at m configurations."""
     draws = min(n_draws, posterior.n_draws)

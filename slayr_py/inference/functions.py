@@ -17,7 +17,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import NamedTuple
 
 import numpy as np
 
@@ -33,26 +32,6 @@ from slayr_py.space import Encoded, FloatArray
 NUGGET = 1e-6
 """Variance added at the anchors, relative to the prior variance. Without it, nearly equal anchors of a smooth function
 have weights so large that their sums lose all digits."""
-
-
-class Scale(NamedTuple):
-    """Distribution of the scale of a function: ``factor`` times sqrt(freedom / chi^2 with that many degrees).
-
-    Functions with a random scale are draws of a Student-t process (Shah, Wilson & Ghahramani 2014).
-    """
-
-    factor: float
-    freedom: float
-
-    def draw(self, shape: tuple[int, ...], rng: np.random.Generator) -> FloatArray | float:
-        """Return scales of that shape; the factor itself if the degrees of freedom are infinite."""
-        if np.isinf(self.freedom):
-            return self.factor
-        return np.asarray(self.factor * np.sqrt(self.freedom / rng.chisquare(self.freedom, shape)))
-
-
-EXACT = Scale(1.0, np.inf)
-"""Functions of the posterior itself."""
 
 
 @dataclass(frozen=True)
@@ -136,7 +115,7 @@ def draw_functions(
     rng: np.random.Generator,
     each: int = 1,
     tests: Encoded | None = None,
-    scale: Scale = EXACT,
+    scale: float = 1.0,
 ) -> DrawnFunctions:
     """Draw functions from a posterior.
 
@@ -152,8 +131,8 @@ def draw_functions(
         Number of functions for each draw.
     tests : Encoded, optional
         Configurations at which ``lost`` is computed; 0 without.
-    scale : Scale
-        Distribution of a factor on the difference of each function from the mean under its draw.
+    scale : float
+        Factor on the differences of the functions from their mean under each draw, and so on their standard deviations.
 
     Raises
     ------
@@ -197,9 +176,9 @@ def _expansion(
     factor: FloatArray,
     each: int,
     rng: np.random.Generator,
-    scale: Scale,
+    scale: float,
 ) -> Expansion:
-    normals = rng.standard_normal((len(factor), each, len(anchors))) * scale.draw((len(factor), each, 1), rng)
+    normals = scale * rng.standard_normal((len(factor), each, len(anchors)))
     anchor_weights = np.stack([solve_upper(f, z) for f, z in zip(factor, normals, strict=True)])  # (s, j, M)
     correction = np.stack([solve_upper(f, c) for f, c in zip(predictor.factor, anchor_weights @ solved, strict=True)])
     support_weights = predictor.weights[:, None] - correction

@@ -204,7 +204,7 @@ class LoopFits:
         return replace(fit, posterior=posterior, abandoned=(*fit.abandoned, *posterior.record["abandoned"]))
 
     def _fit_and_audit(self, gp: GaussianProcess, attempt: Attempt) -> Posterior:
-        """Fit the model; if an audit of a carried posterior is due, replace it by one that does not start from its draws.
+        """Fit the model; if an audit of a carried posterior is due, replace it by one from a cold start.
 
         The chains of an audit start cold, so that they can find a mode that no draw has visited. If they disagree,
         importance sampling from the draws of all chains weights the modes.
