@@ -179,7 +179,7 @@ generated quantities {
                        + composite_log_marginal(observed, warp, mu, sigma_n, points, hyper,
                                                 structure);
     }
-    if (want_pointwise || M) {
+    if (want_pointwise || M || density_by_ep) {
       vector[n_pairs + N] k_and_variance = composite_cov(X, X, points.2, given, hyper, structure);
       vector[n_pairs] k = head(k_and_variance, n_pairs);
       vector[N] variance = tail(k_and_variance, N);

@@ -185,7 +185,7 @@ generated quantities {
                                         (alpha, beta, weights)),
                                        structure);
   }
-  if (want_pointwise || M) {
+  if (want_pointwise || M || density_by_ep) {
     tuple(real,
           tuple(vector[D], vector[size(bias)], vector[H], vector[size(rho)], vector[size(rq_alpha)]),
           tuple(vector[P], vector[P], vector[orders])) hyper;

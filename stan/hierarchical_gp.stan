@@ -119,7 +119,7 @@ generated quantities {
                      + hierarchical_log_marginal(observed, warp, mu, sigma_n, features, sigma_f,
                                                  (gamma, rho, lengthscale, rq_alpha), structure);
   }
-  if (want_pointwise || M) {
+  if (want_pointwise || M || density_by_ep) {
     tuple(vector[D], vector[D], vector[D], vector[size(rq_alpha)]) hyper;
     vector[n_pairs] k;
     vector[N * M] cross;

@@ -76,7 +76,7 @@ generated quantities {
                      + matern_log_marginal(observed, warp, mu, sigma_n, sq, sigma_f, lengthscale,
                                            p);
   }
-  if (want_pointwise || M) {
+  if (want_pointwise || M || density_by_ep) {
     vector[n_pairs] k = matern_cov(sq, sigma_f, lengthscale, p);
     vector[N * M] cross = matern_cov(sq_cross, sigma_f, lengthscale, p);
     vector[n_pairs_new] k_new = matern_cov(sq_new, sigma_f, lengthscale, p);

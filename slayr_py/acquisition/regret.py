@@ -38,6 +38,7 @@ def sample_regret(
     rng: np.random.Generator,
     feasibility: Sequence[Posterior] = (),
     fixed: Fixed | None = None,
+    scale: float = 1.0,
 ) -> FloatArray:
     """Draw the simple regret of the incumbent from its posterior.
 
@@ -52,6 +53,8 @@ def sample_regret(
         drawn from these models succeed with probability 1/2 at least and violate no constraint.
     fixed : Fixed, optional
         Values that all configurations of the minimum have.
+    scale : float
+        Factor on the posterior standard deviations of the function, above 1 for a model that has been too certain.
 
     Returns
     -------
@@ -65,23 +68,24 @@ def sample_regret(
     """
     encoder = posterior.encoder
     assert isinstance(encoder, Encoder)
-    pool = _promising(posterior, candidates(posterior, rng, _CANDIDATES, fixed))
+    pool = _promising(posterior, candidates(posterior, rng, _CANDIDATES, fixed), scale)
     anchors = pool[np.arange(min(_ANCHORS // 2, len(pool)))]
     for _ in range(_ROUNDS):
-        values = _values(posterior, incumbent, anchors.encoded, pool.encoded, rng, feasibility, _DRAWS)[1]
+        values = _values(posterior, incumbent, anchors.encoded, pool.encoded, rng, feasibility, _DRAWS, scale)[1]
         lowest = np.unique(np.argmin(values, axis=1))
         nearby = perturb(encoder, np.repeat(pool.genotypes[lowest], _PERTURBATIONS, axis=0), rng)
         anchors = pool[lowest[:_ANCHORS]]
         pool = pool[_keep(values, lowest)]
         pool = pool.join(Candidates.of(encoder, nearby, fixed))
-    at_incumbent, values = _values(posterior, incumbent, anchors.encoded, pool.encoded, rng, feasibility, _LAST_DRAWS)
+    functions = posterior, incumbent, anchors.encoded, pool.encoded, rng, feasibility
+    at_incumbent, values = _values(*functions, _LAST_DRAWS, scale)
     return np.asarray(np.maximum(at_incumbent - values.min(axis=1), 0.0))
 
 
-def _promising(posterior: Posterior, pool: Candidates) -> Candidates:
+def _promising(posterior: Posterior, pool: Candidates, scale: float) -> Candidates:
     """Return the candidates with the lowest confidence bounds, the lowest first."""
     mean, variance = posterior.predictor(_LAST_DRAWS).moments(pool.encoded)
-    bound = (mean - 2 * np.sqrt(variance)).mean(axis=0)
+    bound = (mean - 2 * scale * np.sqrt(variance)).mean(axis=0)
     return pool[np.argsort(bound, kind="stable")[:_POOL]]
 
 
@@ -103,18 +107,21 @@ def _values(
     rng: np.random.Generator,
     feasibility: Sequence[Posterior],
     n_draws: int,
+    scale: float,
 ) -> tuple[FloatArray, FloatArray]:
     """Return new functions at the incumbent (k,) and at the pool (k, m), smaller is better, infinite if infeasible."""
     both = incumbent.concatenate(anchors)
-    drawn = _draw(posterior, both, incumbent.concatenate(pool), rng, n_draws)
+    drawn = _draw(posterior, both, incumbent.concatenate(pool), rng, n_draws, scale)
     values = np.copysign(1.0, posterior.y_sd) * drawn
     for model in feasibility:
         values[:, 1:][infeasible(model, _draw(model, both, pool, rng, n_draws))] = np.inf
     return values[:, 0], values[:, 1:]
 
 
-def _draw(posterior: Posterior, anchors: Encoded, new: Encoded, rng: np.random.Generator, n_draws: int) -> FloatArray:
+def _draw(
+    posterior: Posterior, anchors: Encoded, new: Encoded, rng: np.random.Generator, n_draws: int, scale: float = 1.0
+) -> FloatArray:
     """Return `_FUNCTIONS` functions at m configurations."""
     draws = min(n_draws, posterior.n_draws)
-    values = draw_functions(posterior, anchors, draws, rng, each=-(-_FUNCTIONS // draws))(new)
+    values = draw_functions(posterior, anchors, draws, rng, each=-(-_FUNCTIONS // draws), scale=scale)(new)
     return values[np.arange(_FUNCTIONS) % len(values)]

@@ -115,6 +115,7 @@ def draw_functions(
     rng: np.random.Generator,
     each: int = 1,
     tests: Encoded | None = None,
+    scale: float = 1.0,
 ) -> DrawnFunctions:
     """Draw functions from a posterior.
 
@@ -130,6 +131,8 @@ def draw_functions(
         Number of functions for each draw.
     tests : Encoded, optional
         Configurations at which ``lost`` is computed; 0 without.
+    scale : float
+        Factor on the differences of the functions from their mean under each draw, and so on their standard deviations.
 
     Raises
     ------
@@ -141,7 +144,7 @@ def draw_functions(
     missing = 0.0
     for predictor in _predictors(posterior, n_draws, len(anchors)):
         solved, factor = _factor(predictor, anchors)
-        expansions.append(_expansion(predictor, anchors, solved, factor, each, rng))
+        expansions.append(_expansion(predictor, anchors, solved, factor, each, rng, scale))
         if tests is not None:
             present += float(np.var(expansions[-1](tests), axis=1).sum()) / each
             missing += _missing_variance(predictor, anchors, solved, factor, tests)
@@ -173,8 +176,9 @@ def _expansion(
     factor: FloatArray,
     each: int,
     rng: np.random.Generator,
+    scale: float,
 ) -> Expansion:
-    normals = rng.standard_normal((len(factor), each, len(anchors)))
+    normals = scale * rng.standard_normal((len(factor), each, len(anchors)))
     anchor_weights = np.stack([solve_upper(f, z) for f, z in zip(factor, normals, strict=True)])  # (s, j, M)
     correction = np.stack([solve_upper(f, c) for f, c in zip(predictor.factor, anchor_weights @ solved, strict=True)])
     support_weights = predictor.weights[:, None] - correction

@@ -4,15 +4,21 @@
 tuple(vector[N], vector[N]) targets = gp_targets(observed, warp, sigma_n, mu, k, variance);
 matrix[N, N] factor = gp_factor(k, variance + targets.2);
 matrix[N, M] V = gp_solve(factor, cross, M, prior_only);
-if (want_pointwise) {
+if (want_pointwise || density_by_ep) {
   tuple(vector[N], vector[N]) others = gp_leave_one_out(gp_precision(factor), targets.1, mu);
-  if (binary) {
-    others = probit_leave_one_out(others, targets.2);
-    log_lik = probit_log_lik(y, others);
-    y_rep = signs(gp_replicate_rng(factor, mu, others, prior_only));
-  } else {
-    log_lik = gp_log_lik(targets.1, others) + log_warp_slope(y, warp);
-    y_rep = unwarped(gp_replicate_rng(factor, mu, others, prior_only), warp);
+  if (density_by_ep) {
+    log_density[1] += probit_log_evidence(y, mu, targets, factor, others)
+                      - probit_log_marginal(y, mu, k, variance);
+  }
+  if (want_pointwise) {
+    if (binary) {
+      others = probit_leave_one_out(others, targets.2);
+      log_lik = probit_log_lik(y, others);
+      y_rep = signs(gp_replicate_rng(factor, mu, others, prior_only));
+    } else {
+      log_lik = gp_log_lik(targets.1, others) + log_warp_slope(y, warp);
+      y_rep = unwarped(gp_replicate_rng(factor, mu, others, prior_only), warp);
+    }
   }
 }
 f_mean = gp_mean(V, factor, targets.1 - mu, mu);

@@ -1,12 +1,13 @@
 /**
  * Binary observations of a latent Gaussian process: P(y_i = 1) = Phi(f_i), y_i in {-1, 1}.
  *
- * In the density of the hyperparameters, the latent function is integrated out by Laplace's
- * approximation at its mode (Rasmussen & Williams 2006, section 3.4): see probit_log_marginal. K is
- * the covariance of the latent function, g the gradient of the sum of log Phi(y_i f_i), and W the
- * diagonal matrix of the negative second derivatives.
+ * The density that chains follow has the latent function integrated out by Laplace's approximation
+ * at its mode (Rasmussen & Williams 2006, section 3.4), whose derivatives are cheap: see
+ * probit_log_marginal. K is the covariance of the latent function, g the gradient of the sum of
+ * log Phi(y_i f_i), and W the diagonal matrix of the negative second derivatives.
  *
- * Predictions, given the hyperparameters, use expectation propagation: see probit_targets.
+ * log_density and predictions use expectation propagation, which is far more accurate: see
+ * probit_targets and probit_log_evidence.
  */
 
 /**
@@ -201,6 +202,27 @@ vector probit_log_lik(vector y, tuple(vector, vector) others) {
     value[i] = std_normal_lcdf(y[i] * others.1[i] / others.2[i]);
   }
   return value;
+}
+
+/**
+ * Log probability of the observations by expectation propagation (Rasmussen & Williams 2006,
+ * eq. 3.65), with targets t and variances v of probit_targets, V = diag(v), and mean m_i and
+ * variance s_i of f_i without observation i:
+ *
+ *   log N(t | mu, K + V) + sum_i [log Phi(y_i m_i / sqrt(1 + s_i)) - log N(t_i | m_i, s_i + v_i)].
+ *
+ * @param y 1 or -1; N
+ * @param mu constant mean
+ * @param targets t and v; N, N
+ * @param factor Cholesky factor of K + V; N x N
+ * @param others m_i and sqrt(s_i + v_i), from gp_leave_one_out for the targets; N, N
+ * @return log probability
+ */
+real probit_log_evidence(vector y, real mu, tuple(vector, vector) targets, matrix factor,
+                         tuple(vector, vector) others) {
+  return multi_normal_cholesky_lpdf(targets.1 | rep_vector(mu, size(y)), factor)
+         + sum(probit_log_lik(y, probit_leave_one_out(others, targets.2)))
+         - normal_lpdf(targets.1 | others.1, others.2);
 }
 
 /**

@@ -37,6 +37,19 @@ def test_regret_has_the_distribution_of_joint_draws_on_a_grid(maximize):
     assert ks_2samp(found, expected).statistic < 1.63 * np.sqrt(1 / 100 + 1 / 2000)
 
 
+def test_the_scale_multiplies_the_deviations_of_the_functions():
+    posterior = line_fit()
+    row = int(np.argmin(posterior.targets.y))
+    plain, wide = (
+        sample_regret(posterior, posterior.train[[row]], np.random.default_rng(1), scale=scale) for scale in (1.0, 2.0)
+    )
+    functions = posterior.sample(GRID.concatenate(posterior.train[[row]]), 2000, seed=2)
+    mean = posterior.predict(GRID.concatenate(posterior.train[[row]])).mean
+    expected = mean[-1] - (mean + 2 * (functions - mean))[:, :-1].min(axis=1)
+    assert np.quantile(wide, 0.95) == pytest.approx(np.quantile(expected, 0.95), rel=0.15)
+    assert np.quantile(wide, 0.95) > 1.5 * np.quantile(plain, 0.95)
+
+
 def test_configurations_that_violate_a_constraint_do_not_count():
     posterior = line_fit()
     row = int(np.argmin(posterior.targets.y))

@@ -159,6 +159,11 @@ _PARETO_K = Check(
     limit_form="g",
 )
 
+LIKELIHOOD_RATIOS = replace(
+    _PARETO_K, advice="the chains follow Laplace's approximation, which misses part of the posterior; more draws"
+)
+"""Check of chains whose draws are resampled to the binary likelihood by expectation propagation."""
+
 INFLUENCE = Check(
     "loo_pareto_k_max",
     "k_loo",
@@ -224,7 +229,7 @@ class Diagnostics:
     ebfmi_min : float
         Smallest energy Bayesian fraction of missing information over the chains.
     pareto_k : float
-        Tail shape of the importance ratios of "carried", "pathfinder" and "laplace".
+        Tail shape of the importance ratios of "carried", "pathfinder" and "laplace", and of NUTS for a binary model.
     ok : bool
         Whether all diagnostics are within their limits.
     messages : tuple of str
@@ -320,7 +325,7 @@ def diagnose(
     sampler : mapping of str to (c, s) float64
         NUTS statistics under ArviZ' names; empty for other methods.
     pareto_k, importance_ess : float
-        Importance ratios of an approximation, as in `Resampled`.
+        Importance ratios of an approximation, or of the chains of a binary model, as in `Resampled`.
     loo : LeaveOneOut, optional
         Leave-one-out of the same run.
     """
@@ -342,6 +347,7 @@ def diagnose(
             "max_treedepth_hits": int((sampler["tree_depth"] >= arguments["max_treedepth"]).sum()),
             "ebfmi_min": float(np.min(energy_fractions(sampler["energy"]))),
         }
+        checks = [*checks, LIKELIHOOD_RATIOS] if np.isfinite(importance_ess) else checks
     shapes = loo.pareto_k[np.isfinite(loo.pareto_k)] if loo is not None else np.empty(0)
     if loo is not None and shapes.size:
         facts["loo_pareto_k_limit"] = loo.pareto_k_limit

@@ -32,8 +32,7 @@ class Resampled(NamedTuple):
 def smoothed_resample(log_ratio: FloatArray, n: int, rng: np.random.Generator) -> Resampled:
     """Resample n draws by Pareto-smoothed log importance ratios (s,).
 
-    The resampling is systematic: the number of copies of a draw differs from its expectation by less than one. Draws
-    with an infinite or undefined ratio are discarded.
+    The resampling is systematic, see `systematic_rows`. Draws with an infinite or undefined ratio are discarded.
 
     Raises
     ------
@@ -44,6 +43,12 @@ def smoothed_resample(log_ratio: FloatArray, n: int, rng: np.random.Generator) -
     if len(finite) < 5:
         raise ValueError(f"only {len(finite)} of {len(log_ratio)} approximate draws have a finite density")
     weights, pareto_k = pareto_smooth(log_ratio[finite])
+    rows = systematic_rows(weights, n, rng)
+    return Resampled(finite[rows], pareto_k, float(1 / np.sum(np.square(weights))))
+
+
+def systematic_rows(weights: FloatArray, n: int, rng: np.random.Generator) -> NDArray[np.intp]:
+    """Return n rows in ascending order; each is repeated in proportion to its weight, up to less than one copy."""
     positions = (rng.random() + np.arange(n)) / n
     rows = np.searchsorted(np.cumsum(weights) / weights.sum(), positions, side="right")
-    return Resampled(finite[np.minimum(rows, len(finite) - 1)], pareto_k, float(1 / np.sum(np.square(weights))))
+    return np.minimum(rows, len(weights) - 1)

@@ -161,11 +161,14 @@ class Prediction:
             )
         return tuple(notes)
 
+    def with_noise(self) -> Prediction:
+        """Return the prediction of new observations, noise included."""
+        return Prediction.from_latent(self.latent.with_noise())
+
     @cached_property
     def observation_sd(self) -> FloatArray:
         """Standard deviation (m,) of a new observation, noise included."""
-        _, sd = mixture_moments(*self.latent.with_noise().moments())
-        return np.asarray(abs(self.latent.y_sd) * sd)
+        return self.with_noise().sd
 
     def quantile(self, q: ArrayLike, observation: bool = False) -> FloatArray:
         """Return quantiles of the mixture, by bisection of its distribution function.

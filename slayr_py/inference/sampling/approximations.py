@@ -89,12 +89,17 @@ def _resample(
     settings: dict[str, Any],
     calls: list[dict[str, Any]],
 ) -> Run:
-    """Resample draws by Pareto-smoothed importance ratios; improve the draws first if the ratios are bad."""
+    """Resample draws by Pareto-smoothed importance ratios; improve the draws first if the ratios are bad.
+
+    ``ratio`` names the columns of the target and of the approximation. The ``log_density`` of a binary model replaces
+    the target.
+    """
     table = fit.draws()
     names = fit.column_names
     columns = columns_of(names)
     rng = np.random.default_rng(job.seed)
-    log_ratio = table[:, columns[ratio[0]][0]] - table[:, columns[ratio[1]][0]]
+    target = "log_density" if "log_density" in columns else ratio[0]
+    log_ratio = table[:, columns[target][0]] - table[:, columns[ratio[1]][0]]
     good = importance_limits(APPROXIMATION_CHECKS, job.total_draws)
     rows, pareto_k, ess = smoothed_resample(log_ratio, job.total_draws, rng)
     variables = variables_of(table[None, rows], names)

@@ -65,6 +65,7 @@ class Attempt:
             ("warm-up", old.warmup, new.warmup),
             ("target acceptance", old.target_acceptance, new.target_acceptance),
             ("largest tree", old.max_treedepth, new.max_treedepth),
+            ("draws", old.draws, new.draws),
         ]
         return "again with " + ", ".join(f"{name} {value:g}" for name, before, value in changes if value != before)
 
@@ -241,7 +242,8 @@ def next_retry(failed: Attempt, outside: Iterable[str], seed: int, retry: int) -
 
     Double the warm-up if the chains disagree, mix badly or explore the energy badly. Move the target acceptance halfway
     to 1, hence take smaller steps, if transitions diverged. Allow one more tree level, hence trajectories of twice the
-    length, if transitions reached the largest tree.
+    length, if transitions reached the largest tree. Double the draws if the importance ratios of a binary model vary
+    too much.
 
     Parameters
     ----------
@@ -262,4 +264,6 @@ def next_retry(failed: Attempt, outside: Iterable[str], seed: int, retry: int) -
         changes["target_acceptance"] = (1 + options.target_acceptance) / 2
     if "max_treedepth_hits" in failures:
         changes["max_treedepth"] = options.max_treedepth + 1
+    if "pareto_k" in failures:
+        changes["draws"] = 2 * options.draws
     return Attempt(options.updated(**changes), retry_seed(seed, retry))

@@ -27,6 +27,7 @@ from slayr_py.inference.sampling.output import (
     shapes_of,
     variables_of,
 )
+from slayr_py.inference.sampling.resampled_chains import resampled_chains
 from slayr_py.inference.sampling.seeds import stan_seed
 from slayr_py.inference.sampling.warm_start import WarmStart
 from slayr_py.space import FloatArray
@@ -106,7 +107,7 @@ class Nuts(FitMethod):
                 chain_ids = [int(chain) for chain in fit.chain_ids]
             table = np.concatenate(tables, axis=1)
             columns = columns_of(fit.column_names)
-            run = Run(
+            sampled = Run(
                 variables_of(table, fit.column_names),
                 shapes_of(fit.column_names),
                 arguments={"chain_ids": chain_ids, "rounds": rounds},
@@ -114,6 +115,7 @@ class Nuts(FitMethod):
                 adaptation=adaptation,
                 calls=calls,
             )
+            run = resampled_chains(sampled, job.seed) if "log_density" in sampled.variables else sampled
             if not options.ess:
                 return run
             worst = convergence(run.unconstrained)
@@ -122,7 +124,7 @@ class Nuts(FitMethod):
             # Stop a warm start early if it cannot reach the ESS: a cold start follows.
             if not draws or (start and _cannot_reach(run, worst, options.ess, most)):
                 return run
-            settings = _further_round(run)
+            settings = _further_round(sampled)
             metric_origin = "start" if start else "adaptation"
             origins = {"init": "the last draws", "stepsize": "adaptation", "metric_file": metric_origin}
 

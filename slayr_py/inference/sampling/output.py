@@ -56,10 +56,10 @@ class Run:
     arguments : dict
         Arguments and settings of the method, JSON-able.
     sampler : dict of str to (c, s) float64
-        NUTS statistics under ArviZ' names; empty for other methods.
+        NUTS statistics under ArviZ' names, of the draws before any resampling; empty for other methods.
     pareto_k, importance_ess : float
-        Shape of the tail of an approximation's importance ratios, and effective number of distinct draws after
-        resampling by them; NaN for other methods.
+        Shape of the tail of the importance ratios of an approximation or of a binary likelihood, and effective number
+        of distinct draws after resampling by them; NaN for other runs.
     adaptation : list of Adaptation
         One entry per chain of NUTS; empty for other methods.
     calls : list of dict

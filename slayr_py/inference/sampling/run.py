@@ -68,7 +68,9 @@ def run(
     try:
         with run_folder() as folder, _quiet_cmdstanpy(), threadpool_limits(limits=1, user_api="blas"):
             data_file = folder / "data.json"
-            cmdstanpy.write_stan_json(str(data_file), dict(data))
+            # Draws of a binary model are resampled by `log_density`, which is more accurate than the sampled density.
+            corrects = int(data["binary"] and not data["prior_only"])
+            cmdstanpy.write_stan_json(str(data_file), dict(data) | {"want_density": corrects})
             common: CommonArguments = {
                 "data": str(data_file),
                 "seed": arguments["stan_seed"],

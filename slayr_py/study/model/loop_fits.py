@@ -30,7 +30,7 @@ from slayr_py.study.storage.fit_records import last_warm_start, part_name
 from slayr_py.study.storage.trials import Observations
 
 AUDITS = frozenset(round(16 * 1.5**i) for i in range(12))
-"""Numbers of observations at which the loop fits by NUTS as well where it could carry the posterior: 16, 24, 36, ...
+"""Numbers of observations at which the loop also fits from a cold start if it carried the posterior: 16, 24, 36, ...
 The Pareto k of importance ratios cannot see a mode that no draw has visited."""
 
 
@@ -204,25 +204,30 @@ class LoopFits:
         return replace(fit, posterior=posterior, abandoned=(*fit.abandoned, *posterior.record["abandoned"]))
 
     def _fit_and_audit(self, gp: GaussianProcess, attempt: Attempt) -> Posterior:
-        """Fit the model; if the posterior was carried and an audit is due, replace it by one from NUTS that passes."""
+        """Fit the model; if an audit of a carried posterior is due, replace it by one from a cold start.
+
+        The chains of an audit start cold, so that they can find a mode that no draw has visited. If they disagree,
+        importance sampling from the draws of all chains weights the modes.
+        """
         observed = self.observed
 
-        def fit(attempt: Attempt) -> Posterior:
+        def fit(start: WarmStart | None) -> Posterior:
             return gp.fit(
                 observed.configs,
                 observed.y,
                 seed=attempt.seed,
-                start=attempt.start,
+                start=start,
                 options=attempt.options,
                 y_sd=observed.errors,
                 maximize=observed.maximize,
             )
 
-        posterior = fit(attempt)
+        posterior = fit(attempt.start)
         record = posterior.record
         if not METHODS[record["arguments"]["method"]].carries or len(observed.y) not in AUDITS:
             return posterior
-        audit = Outcome.of(replace(attempt, options=attempt.options.updated(method="nuts")), fit)
+        cold = Attempt(attempt.options.updated(method="nuts"), attempt.seed)
+        audit = Outcome.of(cold, lambda _: fit(None))
         if audit.fitted is None or not audit.ok:
             failed = replace(audit, why=tuple(f"audit: {reason(why)}" for why in audit.why))
             record["abandoned"] = [*record["abandoned"], failed.entry("back to the carried posterior")]
@@ -230,7 +235,7 @@ class LoopFits:
         worst, name = largest_difference(posterior, audit.fitted)
         why = f"audit: {name} differs by {worst:.2f} posterior standard deviations"
         carried = Outcome(Attempt.recorded(record), posterior, (why,), record["seconds"])
-        entry = carried.entry(audit.attempt.after(carried.attempt))
+        entry = carried.entry(cold.after(carried.attempt))
         audit.fitted.record["abandoned"] = [*record["abandoned"], entry, *audit.fitted.record["abandoned"]]
         return audit.fitted
 

@@ -176,10 +176,11 @@ def regret_table(study: Study) -> pd.DataFrame:
     pandas.DataFrame
         number of the last trial that was fitted, incumbent (number of the best trial), observations (number of fitted
         trials), epsilon, target (the wanted probability), probability that the regret of the incumbent is below
-        epsilon, mean of the regret, upper (its quantile with the probability target), stop (whether the rule held).
-        See `slayr_py.Regret`.
+        epsilon, mean of the regret, upper (its quantile with the probability target), inflation (factor on the standard
+        deviations of the function), stop (whether the rule held). See `slayr_py.Regret`.
     """
-    columns = ["number", "incumbent", "observations", "epsilon", "target", "probability", "mean", "upper", "stop"]
+    columns = ["number", "incumbent", "observations", "epsilon", "target", "probability", "mean", "upper"]
+    columns += ["inflation", "stop"]
     estimates: dict[int, Mapping[str, Any]] = {}
     for key, record in study.user_attrs.items():
         prefix, _, number = key.rpartition(":")

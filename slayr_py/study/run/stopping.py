@@ -17,7 +17,7 @@ from slayr_py.inference import Posterior
 from slayr_py.space import FloatArray
 from slayr_py.study.declared_space import DeclaredSpace
 from slayr_py.study.sampler import declared_space_of
-from slayr_py.study.storage.attributes import REGRET_KEY
+from slayr_py.study.storage.attributes import REGRET_KEY, suggestion_record
 from slayr_py.study.storage.trials import Observations
 
 _STREAM = 3  # of the random numbers of a study and a number of observations; 0 to 2 belong to suggestions
@@ -45,7 +45,12 @@ class RegretEstimate(NamedTuple):
     """Posterior mean of the regret, in the objective's units."""
 
     upper: float
-    """Quantile of the regret with the probability ``target``: an epsilon for which the study could stop now."""
+    """Quantile of the regret with the probability ``target``: an epsilon for which the study could stop now.
+
+    It is a bound under the model; the page "Stopping" of the documentation has its measured coverage."""
+
+    inflation: float
+    """Factor on the posterior standard deviations of the function, see `Regret`."""
 
     stop: bool
     """Whether ``probability`` is at least ``target``."""
@@ -81,8 +86,10 @@ class Regret:
     space: ``study.optimize(objective, n_trials=100, callbacks=[Regret(0.01)])``. It starts after the initial design.
     It shares the fit with the next suggestion. Each estimate is stored in the study: see `slayr_py.study.regret_table`.
     The regret refers to the latent function, without noise, at feasible configurations with the values of ``fixed=``.
-    The probability is only as right as the model: a function with features that no evaluation has shown can have a
-    larger regret.
+
+    The standard deviations of the drawn functions are multiplied by the root mean squared standardised error of the
+    suggestions' predictions, if it is above 1: a model that has been too certain is trusted less. The probability is
+    still only as right as the model: a function with features that no evaluation has shown can have a larger regret.
     """
 
     epsilon: float
@@ -128,7 +135,7 @@ class Regret:
             return None
         if sampled is None:
             return None
-        observed, row, regret = sampled
+        observed, row, inflation, regret = sampled
         probability = float(np.mean(regret < self.epsilon))
         estimate = RegretEstimate(
             observed.numbers[row],
@@ -138,12 +145,13 @@ class Regret:
             probability,
             float(regret.mean()),
             float(np.quantile(regret, self.probability)),
+            inflation,
             probability >= self.probability,
         )
         study.set_user_attr(f"{REGRET_KEY}:{max(observed.numbers)}", estimate._asdict())
         return estimate
 
-    def _sample(self, study: Study, declared: DeclaredSpace) -> tuple[Observations, int, FloatArray] | None:
+    def _sample(self, study: Study, declared: DeclaredSpace) -> tuple[Observations, int, float, FloatArray] | None:
         with declared.next_models(study) as models:
             if models is None:
                 return None
@@ -156,8 +164,28 @@ class Regret:
             with threadpool_limits(limits=1, user_api="blas"):
                 feasibility = [fit.posterior for fit in fitted.feasibility]
                 incumbent = fitted.posterior.train[[row]]
-                rng = np.random.default_rng(stream)
-                return observed, row, sample_regret(fitted.posterior, incumbent, rng, feasibility, declared.fixed)
+                inflation = max(1.0, prediction_error(study, fitted.posterior, observed))
+                drawn = fitted.posterior, incumbent, np.random.default_rng(stream), feasibility, declared.fixed
+                return observed, row, inflation, sample_regret(*drawn, inflation)
+
+
+def prediction_error(study: Study, posterior: Posterior, observed: Observations) -> float:
+    """Return the root mean squared standardised error of what each suggestion predicted before its evaluation.
+
+    It is about 1 for a model that is as certain as it should be. The unit of an error is the root of the sum of squares
+    of the predicted standard deviation, of the spread of a new observation there under the present posterior, and of
+    the known error of the value. It is 0 before the first suggestion by a model.
+    """
+    trials = study.get_trials(deepcopy=False)
+    records = [suggestion_record(trials[number]).get("predicted") for number in observed.numbers]
+    rows = [row for row, record in enumerate(records) if record is not None]
+    if not rows:
+        return 0.0
+    mean = np.array([records[row]["mean"] for row in rows])
+    sd = np.array([records[row]["sd"] for row in rows])
+    noise = posterior.predict(posterior.train[rows]).with_noise().centre_and_spread()[1]
+    scale = np.sqrt(np.square(sd) + np.square(noise) + np.square(observed.y_sd[rows]))
+    return float(np.sqrt(np.mean(np.square((observed.y[rows] - mean) / scale))))
 
 
 def _incumbent(posterior: Posterior, observed: Observations, declared: DeclaredSpace) -> int | None:
