@@ -6,7 +6,7 @@ import os
 import shutil
 import subprocess
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -14,6 +14,13 @@ from uuid import uuid4
 
 import pytest
 import sqlalchemy
+
+_controls: dict[str, Callable[..., None]] = {}  # by the URL of a server
+
+
+def restarted(server_url: str) -> None:
+    """Kill a PostgreSQL server of `postgresql_server` and start it again with the same options."""
+    _controls[server_url]("pg_ctl", "restart", "--mode=immediate", "--wait")
 
 
 @contextmanager
@@ -39,8 +46,10 @@ def postgresql_server() -> Iterator[str]:
         call("initdb", "--auth=trust", "--username=slayr", "--no-sync")
         options = f"-c listen_addresses= -c unix_socket_directories={folder} -c fsync=off"
         call("pg_ctl", "start", "--wait", f"--log={folder / 'log'}", "--options", options)
+        url = f"postgresql+psycopg://slayr@/?host={folder}"
+        _controls[url] = call
         try:
-            yield f"postgresql+psycopg://slayr@/?host={folder}"
+            yield url
         finally:
             call("pg_ctl", "stop", "--mode=immediate")
     finally:
