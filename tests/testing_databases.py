@@ -15,12 +15,14 @@ from uuid import uuid4
 import pytest
 import sqlalchemy
 
-_controls: dict[str, Callable[..., None]] = {}  # by the URL of a server
+_starts: dict[str, Callable[[], None]] = {}  # functions that start the server of a URL
+_stops: dict[str, Callable[[], None]] = {}
 
 
 def restarted(server_url: str) -> None:
     """Kill a PostgreSQL server of `postgresql_server` and start it again with the same options."""
-    _controls[server_url]("pg_ctl", "restart", "--mode=immediate", "--wait")
+    _stops[server_url]()
+    _starts[server_url]()
 
 
 @contextmanager
@@ -42,16 +44,23 @@ def postgresql_server() -> Iterator[str]:
         command = [str(programs[0] / program), "-D", str(folder / "data"), *arguments]
         subprocess.run(command, check=True, cwd=folder, stdout=subprocess.DEVNULL, timeout=120, **ordinary)
 
-    try:
-        call("initdb", "--auth=trust", "--username=slayr", "--no-sync")
+    def start() -> None:
         options = f"-c listen_addresses= -c unix_socket_directories={folder} -c fsync=off"
         call("pg_ctl", "start", "--wait", f"--log={folder / 'log'}", "--options", options)
-        url = f"postgresql+psycopg://slayr@/?host={folder}"
-        _controls[url] = call
+
+    def stop() -> None:
+        call("pg_ctl", "stop", "--mode=immediate")
+
+    url = f"postgresql+psycopg://slayr@/?host={folder}"
+    _starts[url] = start
+    _stops[url] = stop
+    try:
+        call("initdb", "--auth=trust", "--username=slayr", "--no-sync")
+        start()
         try:
             yield url
         finally:
-            call("pg_ctl", "stop", "--mode=immediate")
+            stop()
     finally:
         shutil.rmtree(folder)
 

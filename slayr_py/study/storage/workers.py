@@ -58,6 +58,16 @@ class WorkerStorage(DatabaseStorage):
         """Return an abandoned trial to resume, or else a new one that carries the name of this run."""
         if template is not None:
             return super().new_trial(study_id, template)
+        if (abandoned := self._resume(study_id)) is not None:
+            return abandoned
+        # Stored in one operation with the trial: a process killed at any moment leaves no trial without its name.
+        template = optuna.trial.create_trial(state=TrialState.RUNNING, user_attrs={WORKER_KEY: self.worker})
+        created = super().new_trial(study_id, template)
+        # Several were created if an answer of the database was lost: this run takes the first, and the others later.
+        return self._resume(study_id) or created
+
+    def _resume(self, study_id: int) -> FrozenTrial | None:
+        """Take the first abandoned trial that may be evaluated and return it; fail those that may not."""
         for trial in self.abandoned(study_id):
             if swap(self, TRIAL_ATTRIBUTES, id_of_trial(trial), WORKER_KEY, trial.user_attrs[WORKER_KEY], self.worker):
                 self.held.add(id_of_trial(trial))
@@ -67,12 +77,7 @@ class WorkerStorage(DatabaseStorage):
                 why = f"its evaluation was started {MOST_EVALUATIONS} times and never finished"
                 self.set_trial_user_attr(id_of_trial(trial), FAILURE_KEY, why)
                 self.set_trial_state_values(id_of_trial(trial), TrialState.FAIL)
-        # Stored in one operation with the trial: a process killed at any moment leaves no trial without its name.
-        template = optuna.trial.create_trial(state=TrialState.RUNNING, user_attrs={WORKER_KEY: self.worker})
-        created = super().new_trial(study_id, template)
-        self.held.add(id_of_trial(created))
-        self.record_heartbeat(id_of_trial(created))
-        return created
+        return None
 
     def set_trial_state_values(self, trial_id: int, state: TrialState, values: Sequence[float] | None = None) -> bool:
         """Set the state of a trial; an enqueued trial starts only if there is no abandoned one."""

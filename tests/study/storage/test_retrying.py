@@ -73,7 +73,10 @@ def test_an_outage_at_any_moment_of_a_run_changes_nothing(plane, tmp_path, outag
                 "ignore", "the study's storage fails .*trying again for 300 seconds", RuntimeWarning
             )
             trials = run(f"{first}")
-        assert trials.equals(undisturbed), first
+        # A trial whose creation was not confirmed is created again; what is left over belongs to a longer run.
+        done = trials[trials["state"] == "COMPLETE"]
+        assert done.equals(undisturbed) and (committed or len(trials) == 2), first
+        assert set(trials["state"][2:]) <= {"RUNNING"}
 
 
 def test_an_outage_is_reported_while_it_is_waited_for(plane, tmp_path, outage):
