@@ -210,7 +210,11 @@ class TrialEvaluations:
         self._write(trial, evaluation)
         if not self._owns(trial):
             return None
-        return self.study.tell(trial.number, evaluation.value, skip_if_finished=True)
+        finished = self.study.tell(trial.number, evaluation.value, skip_if_finished=True)
+        if finished.value != evaluation.value:
+            other = f"trial {trial.number} was finished elsewhere as {finished.state.name}"
+            warnings.warn(f"{other}: its value {evaluation.value!r} is dropped", RuntimeWarning, stacklevel=4)
+        return finished
 
     def _write(self, trial: Trial, evaluation: Evaluation) -> None:
         """Write the value and the constraints of a trial, unless they are there."""
