@@ -184,6 +184,11 @@ def test_batches(names):
     assert states == ["COMPLETE"] * 8 and len(hashes) <= 2
 
 
+@recipe("Evaluations that take too long")
+def test_evaluations_that_take_too_long(names):
+    assert names["result"].trials["state"].tolist() == ["COMPLETE"] * 8
+
+
 @recipe("Dask")
 def test_dask(names):
     assert (names["result"].trials["state"] == "COMPLETE").sum() == 6

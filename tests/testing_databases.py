@@ -6,7 +6,7 @@ import os
 import shutil
 import subprocess
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -14,6 +14,15 @@ from uuid import uuid4
 
 import pytest
 import sqlalchemy
+
+_starts: dict[str, Callable[[], None]] = {}  # functions that start the server of a URL
+_stops: dict[str, Callable[[], None]] = {}
+
+
+def restarted(server_url: str) -> None:
+    """Kill a PostgreSQL server of `postgresql_server` and start it again with the same options."""
+    _stops[server_url]()
+    _starts[server_url]()
 
 
 @contextmanager
@@ -35,14 +44,23 @@ def postgresql_server() -> Iterator[str]:
         command = [str(programs[0] / program), "-D", str(folder / "data"), *arguments]
         subprocess.run(command, check=True, cwd=folder, stdout=subprocess.DEVNULL, timeout=120, **ordinary)
 
-    try:
-        call("initdb", "--auth=trust", "--username=slayr", "--no-sync")
+    def start() -> None:
         options = f"-c listen_addresses= -c unix_socket_directories={folder} -c fsync=off"
         call("pg_ctl", "start", "--wait", f"--log={folder / 'log'}", "--options", options)
+
+    def stop() -> None:
+        call("pg_ctl", "stop", "--mode=immediate")
+
+    url = f"postgresql+psycopg://slayr@/?host={folder}"
+    _starts[url] = start
+    _stops[url] = stop
+    try:
+        call("initdb", "--auth=trust", "--username=slayr", "--no-sync")
+        start()
         try:
-            yield f"postgresql+psycopg://slayr@/?host={folder}"
+            yield url
         finally:
-            call("pg_ctl", "stop", "--mode=immediate")
+            stop()
     finally:
         shutil.rmtree(folder)
 

@@ -100,8 +100,11 @@ def load_config(path: Path) -> Config:
         options["priors"] = _priors(gp["priors"])
     if "acquisition" in document:
         options["acquisition"] = _acquisition(document["acquisition"])
+    objective = _objective(document["objective"], path.parent.resolve(), space.space)
+    if "function" in document["objective"] and "max_seconds" in document["objective"]:
+        options["max_seconds"] = document["objective"]["max_seconds"]
     return Config(
-        objective=_objective(document["objective"], path.parent.resolve(), space.space),
+        objective=objective,
         space=space,
         name=study.get("name", path.stem),
         storage=study.get("storage"),
@@ -115,10 +118,8 @@ def _objective(table: Mapping[str, Any], folder: Path, space: ConfigurationSpace
     if ("function" in table) == ("command" in table):
         raise ConfigError('[objective] needs either function = "module:function" or command = ["program", "argument"]')
     if "function" in table:
-        if "timeout" in table:
-            raise ConfigError("timeout in [objective] needs a command: a Python function cannot be stopped")
         return function_objective(table["function"], folder)
-    return command_objective(table["command"], list(space), folder, timeout=table.get("timeout"))
+    return command_objective(table["command"], list(space), folder, table.get("max_seconds"))
 
 
 def _space(table: Mapping[str, Any], folder: Path) -> ConfigurationSpace:

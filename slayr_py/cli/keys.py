@@ -63,7 +63,9 @@ OBJECTIVE = {
         "Instead of a function: run without a shell; the last line of its output is the value; {config} stands for the "
         "configuration as JSON; ends with slayr.",
     ),
-    "timeout": Key("600", "Seconds after which a command is killed.", (float,)),
+    "max_seconds": Key(
+        "600", "Seconds for one evaluation, which is then killed; a function runs in a process of its own.", (float,)
+    ),
 }
 
 GP = {

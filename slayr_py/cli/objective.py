@@ -60,7 +60,7 @@ def function_objective(reference: str, folder: Path) -> Objective:
 
 
 def command_objective(
-    command: Sequence[Any], names: Sequence[str], folder: Path, timeout: float | None = None
+    command: Sequence[Any], names: Sequence[str], folder: Path, max_seconds: float | None = None
 ) -> Objective:
     """Return an objective that runs a command without a shell.
 
@@ -74,7 +74,7 @@ def command_objective(
         Names of the parameters.
     folder : Path
         Working directory of the command.
-    timeout : float, optional
+    max_seconds : float, optional
         Seconds after which the command is killed and the trial fails.
 
     Returns
@@ -93,8 +93,8 @@ def command_objective(
         raise ConfigError(f"command in [objective] must be a list of strings, program first, not {command!r}")
     if not command[0] or any("\0" in part for part in command):
         raise ConfigError(f"command in [objective] must start with a program and have no null character: {command!r}")
-    if timeout is not None and not 0 < timeout < threading.TIMEOUT_MAX:
-        raise ConfigError(f"timeout in [objective] must be a positive number of seconds, not {timeout!r}")
+    if max_seconds is not None and not 0 < max_seconds < threading.TIMEOUT_MAX:
+        raise ConfigError(f"max_seconds in [objective] must be a positive number of seconds, not {max_seconds!r}")
     for argument in command:
         _check_placeholders(argument, names)
     # A parameter of the same name hides a built-in placeholder.
@@ -103,7 +103,7 @@ def command_objective(
     def objective(config: Mapping[str, Any]) -> float:
         values: dict[str, Any] = {**built_in, "config": json.dumps(dict(config)), **config}
         filled = [_fill(argument, values) for argument in command if _is_complete(argument, values)]
-        return _last_line_value(_run(filled, folder, timeout))
+        return _last_line_value(_run(filled, folder, max_seconds))
 
     return objective
 
@@ -143,14 +143,14 @@ def _fill(argument: str, values: Mapping[str, Any]) -> str:
     return "".join(parts)
 
 
-def _run(command: list[str], folder: Path, timeout: float | None) -> str:
+def _run(command: list[str], folder: Path, max_seconds: float | None) -> str:
     with process_watcher() as watch, _start(command, folder) as process:
         watch(process.pid)
         try:
-            output, complaints = _read(process, timeout)
+            output, complaints = _read(process, max_seconds)
         except subprocess.TimeoutExpired:
             _kill(process)
-            raise ObjectiveError(f"the command took longer than {timeout:g} s and was killed") from None
+            raise ObjectiveError(f"the command took longer than max_seconds = {max_seconds:g} and was killed") from None
         except BaseException:
             _kill(process)
             raise
@@ -163,7 +163,7 @@ def _run(command: list[str], folder: Path, timeout: float | None) -> str:
 
 
 def _start(command: list[str], folder: Path) -> subprocess.Popen[bytes]:
-    # A new process group, so that a timeout, Ctrl-C or the watcher also ends the command's children.
+    # A new process group, so that the time limit, Ctrl-C or the watcher also ends the command's children.
     try:
         return subprocess.Popen(
             command,
@@ -178,9 +178,9 @@ def _start(command: list[str], folder: Path) -> subprocess.Popen[bytes]:
         raise ObjectiveError(f"the command {command[0]!r:.200} does not start: {reason}") from error
 
 
-def _read(process: subprocess.Popen[bytes], timeout: float | None) -> tuple[str, str]:
+def _read(process: subprocess.Popen[bytes], max_seconds: float | None) -> tuple[str, str]:
     """Return the ends of a command's two outputs; the limit protects the memory from an endless output."""
-    deadline = None if timeout is None else time.monotonic() + timeout
+    deadline = None if max_seconds is None else time.monotonic() + max_seconds
 
     def left() -> float | None:
         return None if deadline is None else max(deadline - time.monotonic(), 0.0)
@@ -193,7 +193,7 @@ def _read(process: subprocess.Popen[bytes], timeout: float | None) -> tuple[str,
         while selector.get_map():
             ready = selector.select(left())
             if left() == 0.0:
-                raise subprocess.TimeoutExpired(process.args, timeout or 0.0)
+                raise subprocess.TimeoutExpired(process.args, max_seconds or 0.0)
             for key, _ in ready:
                 chunk = os.read(key.fd, _KEPT)
                 ends[key.fd] = (ends[key.fd] + chunk)[-_KEPT:]

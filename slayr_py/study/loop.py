@@ -26,8 +26,9 @@ from slayr_py.study.model.space_model import SpaceModel
 from slayr_py.study.storage.attributes import store_numbers, store_suggestion
 from slayr_py.study.storage.fit_records import store_fit
 from slayr_py.study.storage.optuna_private import optimizing
+from slayr_py.study.storage.search_lock import search_lock
 from slayr_py.study.storage.trials import observations
-from slayr_py.study.storage.workers import search_lock, start_next_trial
+from slayr_py.study.storage.workers import start_next_trial
 
 Callback = Callable[[Study, FrozenTrial], None]
 """An Optuna callback, called after every trial; ``study.stop()`` ends the loop."""
@@ -81,7 +82,7 @@ def suggest_next(model: SpaceModel, study: Study, trial: FrozenTrial, seed: int)
         config = model.design.evaluate_at(study, trial, design[trial.number], filling_stream, fixed)
         return store_suggestion(study, trial, {"phase": "initial", "config": config, **fixed_values})
 
-    # Fit until the diagnostics pass, search under the posterior, with more draws if the result is uncertain, store
+    # Fit until the diagnostics pass, search under the posterior, with more draws if the result is uncertain
     observed = observations(study, model.space)
     why = "no finished trial with a finite value yet"
     if observed.configs:
@@ -94,8 +95,11 @@ def suggest_next(model: SpaceModel, study: Study, trial: FrozenTrial, seed: int)
                 if more_draws := proposal.fit_more_draws(fitted, suggestion):
                     fitted = more_draws
                     suggestion = proposal.search(fitted)
-                record = proposal.record(fitted, suggestion)
                 store_fit(study, trial, fitted.posterior, observed.numbers, model.options.warm_starts)
+
+                # Under the search lock: search again if another process has chosen meanwhile, then store
+                suggestion = proposal.settle(fitted, suggestion)
+                record = proposal.record(fitted, suggestion)
                 store_numbers(study, trial, record)
                 return store_suggestion(study, trial, record | fixed_values)
         except InferenceError as error:

@@ -20,7 +20,7 @@ from slayr_py.study.inferred_space import InferredSpace
 from slayr_py.study.model.options import SamplerKeywords, SamplerOptions
 from slayr_py.study.model.session import Session
 from slayr_py.study.storage.attributes import study_record
-from slayr_py.study.storage.workers import missing_lock
+from slayr_py.study.storage.search_lock import missing_lock
 
 
 class StanGPSampler(BaseSampler):

@@ -93,8 +93,13 @@ def shell(script: str) -> list[str]:
 
 
 COMMANDS = [
-    ("hangs with its outputs closed", shell("exec >&- 2>&-; sleep 60"), ObjectiveError, "longer than 0.3 s and was"),
-    ("never stops writing", ["yes"], ObjectiveError, "took longer than 0.3 s and was killed"),
+    (
+        "hangs with its outputs closed",
+        shell("exec >&- 2>&-; sleep 60"),
+        ObjectiveError,
+        "longer than max_seconds = 0.3 and was",
+    ),
+    ("never stops writing", ["yes"], ObjectiveError, "took longer than max_seconds = 0.3 and was killed"),
     ("kills itself", shell("echo 0.5; kill -9 $$"), ObjectiveError, "was killed by SIGKILL: 0.5"),
     ("is a folder", ["/"], ObjectiveError, "command '/' does not start: Permission denied"),
     ("gets a null character", ["echo", "{k}"], ObjectiveError, "command 'echo' does not start: embedded null"),
@@ -105,7 +110,7 @@ COMMANDS = [
 
 @pytest.mark.parametrize(("command", "error", "words"), [row[1:] for row in COMMANDS], ids=[row[0] for row in COMMANDS])
 def test_commands_that_misbehave_fail_their_trial(tmp_path, command, error, words):
-    objective = command_objective(command, ["k"], tmp_path, timeout=0.3 if "longer" in words else 30)
+    objective = command_objective(command, ["k"], tmp_path, max_seconds=0.3 if "longer" in words else 30)
     start = time.monotonic()
     with pytest.raises(error, match=words) as caught:
         evaluate(objective, {"k": "a\0b"})
@@ -128,7 +133,7 @@ COMMANDS_THAT_WORK = [
     ("command", "value"), [row[1:] for row in COMMANDS_THAT_WORK], ids=[row[0] for row in COMMANDS_THAT_WORK]
 )
 def test_awkward_commands_are_read(tmp_path, command, value):
-    assert command_objective(command, ["k"], tmp_path, timeout=30)({"k": "a"}) == value
+    assert command_objective(command, ["k"], tmp_path, max_seconds=30)({"k": "a"}) == value
 
 
 def test_an_objective_that_ends_its_process_loses_one_trial(tmp_path, go_on):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import zlib
 from base64 import b64decode, urlsafe_b64encode
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -34,13 +35,17 @@ class WarmStart:
     inverse_metric : (P,) or (P, P) float64
         Variances, or covariances, of the program's P parameters in its order.
     draws : (s, P) float64
-        Draws of these parameters; s is 0 in starts of earlier versions.
+        Draws of these parameters, rounded to single precision, in which they are stored.
     """
 
     points: dict[str, FloatArray]
     step_size: FloatArray
     inverse_metric: FloatArray
     draws: FloatArray
+
+    def __post_init__(self) -> None:
+        # Rounded here and not only where they are stored: a resumed study has the draws of an uninterrupted one.
+        object.__setattr__(self, "draws", self.draws.astype(np.float32).astype(np.float64))
 
     @property
     def chains(self) -> int:
@@ -85,13 +90,10 @@ class WarmStart:
     def asdict(self) -> dict[str, Any]:
         """Return a JSON-able form without loss of precision."""
         return {
-            "points": {name: values.tolist() for name, values in self.points.items()},
+            "points": {name: _packed(values, "<f8") for name, values in self.points.items()},
             "step_size": self.step_size.tolist(),
-            "inverse_metric": self.inverse_metric.tolist(),
-            "draws": {
-                "shape": list(self.draws.shape),
-                "base64": urlsafe_b64encode(self.draws.astype("<f8").tobytes()).decode(),
-            },
+            "inverse_metric": _packed(self.inverse_metric, "<f8"),
+            "draws": _packed(self.draws, "<f4"),
         }
 
     @classmethod
@@ -104,13 +106,11 @@ class WarmStart:
             If an entry is missing or not numeric.
         """
         try:
-            points = {str(name): np.array(rows, dtype=np.float64) for name, rows in values["points"].items()}
-            step_size, metric = (np.array(values[key], dtype=np.float64) for key in ("step_size", "inverse_metric"))
-            draws = np.zeros((0, 0))
-            if stored := values.get("draws"):
-                binary = b64decode(stored["base64"], altchars=b"-_", validate=True)
-                draws = np.frombuffer(binary, dtype="<f8").reshape(stored["shape"]).astype(np.float64)
-        except (KeyError, TypeError, ValueError, AttributeError) as error:
+            points = {str(name): _unpacked(rows, "<f8") for name, rows in values["points"].items()}
+            step_size = np.array(values["step_size"], dtype=np.float64)
+            metric = _unpacked(values["inverse_metric"], "<f8")
+            draws = _unpacked(values["draws"], "<f4")
+        except (KeyError, TypeError, ValueError, AttributeError, zlib.error) as error:
             raise DataError(f"this is not a warm start: {error!r}; use the result of WarmStart.asdict()") from error
         return cls(points, step_size, metric, draws)
 
@@ -124,6 +124,21 @@ def _thin(draws: FloatArray) -> FloatArray:
     """Return at most MOST_DRAWS of the draws, evenly thinned."""
     rows = np.linspace(0, len(draws) - 1, min(len(draws), MOST_DRAWS)).round().astype(np.intp)
     return draws[rows]
+
+
+def _packed(values: FloatArray, kind: str) -> dict[str, Any]:
+    """Return an array as JSON. Bytes of the same significance stand together, since those of exponents compress."""
+    numbers = values.astype(kind)
+    by_significance = np.frombuffer(numbers.tobytes(), dtype=np.uint8).reshape(-1, numbers.itemsize).T
+    packed = zlib.compress(by_significance.tobytes(), 9)
+    return {"shape": list(values.shape), "base64": urlsafe_b64encode(packed).decode()}
+
+
+def _unpacked(stored: Mapping[str, Any], kind: str) -> FloatArray:
+    """Read the form of `_packed`."""
+    binary = zlib.decompress(b64decode(stored["base64"], altchars=b"-_", validate=True))
+    by_significance = np.frombuffer(binary, dtype=np.uint8).reshape(np.dtype(kind).itemsize, -1)
+    return np.frombuffer(by_significance.T.tobytes(), dtype=kind).reshape(stored["shape"]).astype(np.float64)
 
 
 def estimated_metric(draws: FloatArray) -> FloatArray:

@@ -18,9 +18,9 @@ from slayr_py.search import SCALARS, KernelSearch, SearchResult, base_leaves
 from slayr_py.space import Encoder, FloatArray, jsonable, space_to_json
 from slayr_py.study.model.session import Phase, Session
 from slayr_py.study.storage.attributes import space_difference
+from slayr_py.study.storage.search_lock import search_lock
 from slayr_py.study.storage.search_records import StoredSearch, last_search, store_search
 from slayr_py.study.storage.trials import Observations, to_ranges
-from slayr_py.study.storage.workers import search_lock
 
 FEWEST = 30
 """Smallest number of observations for a search; structure learnt from fewer is noise."""

@@ -24,8 +24,8 @@ from slayr_py.study.model.options import SamplerOptions
 from slayr_py.study.model.session import Phase, Session
 from slayr_py.study.storage.attributes import suggestion_record
 from slayr_py.study.storage.distributions import to_params
-from slayr_py.study.storage.trials import Observations, excluded, pending
-from slayr_py.study.storage.workers import search_lock
+from slayr_py.study.storage.search_lock import search_lock
+from slayr_py.study.storage.trials import Observations, excluded, pending, with_configuration
 
 LARGEST_ERROR = 0.1
 """Largest accepted Monte Carlo standard error of the acquisition at its maximum: a tenth of an improvement or, for the
@@ -127,8 +127,9 @@ class Proposer:
 class Proposal(AbstractContextManager["Proposal"]):
     """A proposal in the making: the fit, the search, and what is recorded about them.
 
-    Processes fit side by side but search one after another, so that each knows what the others evaluate: from the
-    search on, the search lock of the study is held until the ``with`` block ends. Store the proposal inside the block.
+    Processes fit and search side by side. Each then takes the search lock of the study, searches again if another one
+    has chosen a configuration meanwhile, and holds the lock until the ``with`` block ends. Store the proposal inside
+    the block.
 
     Attributes
     ----------
@@ -154,6 +155,7 @@ class Proposal(AbstractContextManager["Proposal"]):
     _seconds: dict[str, float] = field(default_factory=lambda: {"fit": 0.0, "acquisition": 0.0})
     _lock: ExitStack = field(default_factory=ExitStack)
     _best: float | None = None
+    _known: set[int] = field(default_factory=set)
 
     def __exit__(self, *error: object) -> None:
         self._lock.close()
@@ -167,13 +169,23 @@ class Proposal(AbstractContextManager["Proposal"]):
         return fitted
 
     def search(self, fitted: Fitted) -> Suggestion:
-        """Maximise the acquisition under the search lock."""
+        """Maximise the acquisition."""
         diagnostics = jsonable(fitted.posterior.check().asdict())
         self.proposer.session.report(Phase("maximising", self.trial.number, diagnostics))
         self._best = self.incumbent(fitted.posterior)
+        return self._search(fitted)
+
+    def settle(self, fitted: Fitted, suggestion: Suggestion) -> Suggestion:
+        """Take the search lock; return the suggestion, or a new one if others have chosen since the search."""
+        self._lock.enter_context(search_lock(self.study))
+        if with_configuration(self.study, self.trial) <= self._known:
+            return suggestion
+        return self._search(fitted)
+
+    def _search(self, fitted: Fitted) -> Suggestion:
         space = fitted.posterior.encoder.space
         repeatable = self.observed.configs if self.proposer.options.noisy else ()
-        self._lock.enter_context(search_lock(self.study))
+        self._known = with_configuration(self.study, self.trial)
         with _timed(self._seconds, "acquisition"):
             return suggest(
                 fitted.posterior,
@@ -202,7 +214,6 @@ class Proposal(AbstractContextManager["Proposal"]):
         plan = fitted.extend(self.proposer.options.fit.draws, why)
         if plan is None:
             return None
-        self._lock.close()  # other processes may search while this one fits
         self.proposer.session.report(Phase("fitting", self.trial.number))
         with _timed(self._seconds, "fit"):
             return fitted.refit(plan)

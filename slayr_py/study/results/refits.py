@@ -23,7 +23,7 @@ from slayr_py.inference import (
 )
 from slayr_py.study.model.feasibility import feasibility_results
 from slayr_py.study.storage.attributes import FIT_KEY, START_KEY, study_record, suggestion_record
-from slayr_py.study.storage.fit_records import keys, stored_kernel
+from slayr_py.study.storage.fit_records import keys, with_stored_once
 from slayr_py.study.storage.trials import from_ranges, observations, to_ranges
 
 
@@ -164,12 +164,11 @@ def feasibility_of(study: Study, number: int, progress: Callable[[str], None] | 
 
 
 def _complete(study: Study, reduced: Mapping[str, Any], start_key: str) -> dict[str, Any]:
-    """Return a stored record of a fit with the space, kernel and warm start that the study stores only once."""
-    record = dict(reduced)
+    """Return a stored record of a fit with the parts that the study stores only once."""
+    record = with_stored_once(study, reduced)
     if "space" not in record:
         about = study_record(study) or {}  # a damaged study; without a space, the record is not readable
         record["space"] = {key: about[key] for key in ("space", "graphs") if key in about}
-    record["kernel"] = stored_kernel(study, record["kernel"])
     if set(record["start"] or ()) == {"trial"}:
         record["start"] = _trial(study, record["start"]["trial"]).user_attrs[start_key]
     return record

@@ -64,17 +64,21 @@ def constraint_values(reported: Mapping[Any, Any], constraints: tuple[Constraint
     Raises
     ------
     ObjectiveError
-        If a value is not a number, or the names differ from the names of the constraints.
+        If a name is not text, a value is not a number, or the names differ from the names of the constraints.
     NotFiniteError
         If a value is NaN or infinite.
     """
-    known = {str(name): Constraint(str(name), 1.0, 0.0) for name in reported}
+    for name in reported:
+        if not isinstance(name, str):
+            wanted = {str(name): reported[name]}
+            raise ObjectiveError(f"the name {name!r:.80} of a constraint is not text; return {wanted!r:.200}")
+    known = {name: Constraint(name, 1.0, 0.0) for name in reported}
     if constraints is not None:
         known = {constraint.name: constraint for constraint in constraints}
         for name in reported:
             if name not in known:
                 raise ObjectiveError(
-                    f"the objective reported {name!r}, which is not a constraint{did_you_mean(str(name), known)}"
+                    f"the objective reported {name!r}, which is not a constraint{did_you_mean(name, known)}"
                 )
         if missing := known.keys() - reported.keys():
             raise ObjectiveError(f"the objective reported no value of the constraint {sorted(missing)[0]!r}")

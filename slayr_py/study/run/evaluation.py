@@ -1,14 +1,14 @@
-"""Evaluate the objective: store values, stop after repeated failures, keep values from failing storages."""
+"""Evaluate the objective: store values, stop after repeated failures, name values that cannot be stored."""
 
 from __future__ import annotations
 
 import time
 import warnings
 from collections.abc import Iterator
-from concurrent.futures import FIRST_COMPLETED, Executor, Future, ThreadPoolExecutor, wait
-from contextlib import ExitStack
+from concurrent.futures import FIRST_COMPLETED, Executor, Future, wait
+from contextlib import ExitStack, suppress
 from types import TracebackType
-from typing import Any, NamedTuple, Self
+from typing import NamedTuple, Self
 
 import optuna
 from optuna import Study, Trial
@@ -18,14 +18,16 @@ from optuna.trial import FrozenTrial, TrialState
 from slayr_py.errors import EnqueuedError, NotFiniteError, ObjectiveError, StorageError
 from slayr_py.study.model.session import Phase
 from slayr_py.study.run.constraints import Constraint
+from slayr_py.study.run.executors import InThisThread, executor_for, result_of
 from slayr_py.study.run.objective import Evaluation, Objective, evaluate
 from slayr_py.study.run.progress import ProgressBar
 from slayr_py.study.sampler import space_of
-from slayr_py.study.storage.attributes import EVALUATIONS_KEY, FAILURE_KEY, VALUE_KEY, is_history
-from slayr_py.study.storage.opening import describe_storage_error, is_storage_error
-from slayr_py.study.storage.optuna_private import id_of_study, id_of_trial, is_stopped
+from slayr_py.study.storage.attributes import EVALUATIONS_KEY, FAILURE_KEY, VALUE_KEY
+from slayr_py.study.storage.opening import describe_storage_error
+from slayr_py.study.storage.optuna_private import id_of_trial, is_stopped, storage_of
+from slayr_py.study.storage.retrying import is_storage_error, retries_of
 from slayr_py.study.storage.suggesting import suggest_all
-from slayr_py.study.storage.workers import send_heartbeats, worker_storage
+from slayr_py.study.storage.workers import send_heartbeats, started_trials, worker_storage
 
 FAILURES_AT_THE_START = 3
 """Number of consecutive failures that stops the loop if no trial of the study has succeeded: they indicate an error in
@@ -33,9 +35,6 @@ the objective."""
 
 FAILURES_IN_A_ROW = 10
 """Number of consecutive failures that stops the loop otherwise."""
-
-RETRY_SECONDS = (1.0, 5.0)
-"""Waiting times before each further attempt to store a value after the storage has failed."""
 
 
 class Settings(NamedTuple):
@@ -48,19 +47,7 @@ class Settings(NamedTuple):
     n_parallel: int = 1
     executor: Executor | None = None
     timeout: float | None = None
-
-
-class InThisThread(Executor):
-    """An executor that evaluates at once, so that the objective runs in the thread of its caller."""
-
-    def submit(self, function: Any, /, *arguments: Any, **options: Any) -> Future[Any]:
-        """Call a function and return its result as a future that is done."""
-        future: Future[Any] = Future()
-        try:
-            future.set_result(function(*arguments, **options))
-        except BaseException as error:
-            future.set_exception(error)
-        return future
+    max_seconds: float | None = None
 
 
 class _Running(NamedTuple):
@@ -68,8 +55,22 @@ class _Running(NamedTuple):
     heartbeats: ExitStack
 
 
+class _Unsaved(NamedTuple):
+    trial: Trial
+    evaluation: Evaluation
+
+    def __str__(self) -> str:
+        number = self.trial.number
+        value, constraints, _ = self.evaluation
+        limits = f" with the constraints {constraints}" if constraints else ""
+        return (
+            f"the value {value!r}{limits} of trial {number} at {dict(self.trial.params)}: store it with Optuna's "
+            f"study.tell({number}, {value!r})"
+        )
+
+
 class TrialEvaluations:
-    """The evaluations of one run: up to ``n_parallel`` at a time, the series of failures, and the value to store.
+    """The evaluations of one run: up to ``n_parallel`` at a time, the series of failures, and the values to store.
 
     Each suggestion knows the running evaluations. Values are stored in the order in which they arrive, on which later
     suggestions depend. After the ``with`` block, trials that still run are left to the next run.
@@ -80,22 +81,24 @@ class TrialEvaluations:
         self.settings = settings
         self.bar = bar
         self.space = space_of(study)
-        self.executor = settings.executor
+        self.executor: Executor
+        self.retries = retries_of(storage_of(study))
         self.end: float | None = None
         self.running: dict[Future[Evaluation], _Running] = {}
         self.failures = 0
         self.last_failure: ObjectiveError | None = None
         self.stopped_by: ObjectiveError | None = None
-        self.unsaved: tuple[Trial, float] | None = None
+        self.unsaved: dict[int, _Unsaved] = {}
         self._exit = ExitStack()
 
     def __enter__(self) -> Self:
-        """Start the clock and, unless the user has given an executor, the threads of parallel evaluations."""
+        """Start the clock and the processes or threads of the evaluations."""
         if self.settings.timeout is not None:
             self.end = time.monotonic() + self.settings.timeout
-        if self.executor is None:
-            n = self.settings.n_parallel
-            self.executor = self._exit.enter_context(ThreadPoolExecutor(n) if n > 1 else InThisThread())
+        given = self.settings
+        self.executor = self._exit.enter_context(
+            executor_for(given.objective, given.n_parallel, given.executor, given.max_seconds)
+        )
         return self
 
     def __exit__(
@@ -114,8 +117,9 @@ class TrialEvaluations:
             for future, running in self.running.items():
                 future.cancel()
                 running.heartbeats.close()
-            if isinstance(error, Exception) and is_storage_error(error) and self.unsaved is not None:
-                self._store_again(*self.unsaved, error)
+            if isinstance(error, Exception) and is_storage_error(error):
+                self._exit.close()  # waits for the evaluations in threads
+                self._keep_values(error)
             for running in self.running.values():
                 self._abandon(running.trial, error)
         if error is None and self.stopped_by is not None:
@@ -158,26 +162,26 @@ class TrialEvaluations:
     def _submit(self, trial: Trial) -> Future[Evaluation]:
         """Start to evaluate a trial; a trial that a killed process has evaluated already has its value."""
         if (value := trial.user_attrs.get(VALUE_KEY)) is not None:
-            return InThisThread().submit(Evaluation, float(value), {})
+            return InThisThread().submit(Evaluation, float(value), {})  # its constraints are stored, too
         try:
             config = suggest_all(trial, self.space)
         except EnqueuedError as error:
             future: Future[Evaluation] = Future()
             future.set_exception(error)
             return future
-        except Exception as error:  # of the sampler
-            self._fail(trial, error)
+        except Exception as error:  # of the sampler, or of the storage, which leaves the trial to the next run
+            if not is_storage_error(error):
+                self._fail(trial, error)
             raise
         self.bar.phase(Phase("evaluating", trial.number))
         trial.set_user_attr(EVALUATIONS_KEY, trial.user_attrs.get(EVALUATIONS_KEY, 0) + 1)
-        assert self.executor is not None
         return self.executor.submit(evaluate, self.settings.objective, config, self.settings.constraints)
 
     def _tell(self, trial: Trial, future: Future[Evaluation]) -> FrozenTrial | None:
         """Store the outcome of an evaluation and return the finished trial, or None if another process has it now."""
         self.last_failure = None
         try:
-            evaluation = future.result()
+            evaluation = result_of(future)
         except optuna.TrialPruned:
             return self.study.tell(trial, state=TrialState.PRUNED)
         except EnqueuedError as error:
@@ -192,16 +196,34 @@ class TrialEvaluations:
                 f"the executor failed at trial {trial.number}: {type(error).__name__}: {error}. The objective and its "
                 "results must be picklable for processes; run the same study again to resume it"
             ) from error
+        if evaluation.failure is not None:
+            self.last_failure = evaluation.failure
+            return self._fail(trial, evaluation.failure)
+        self.unsaved[trial.number] = _Unsaved(trial, evaluation)
+        finished = self.retries(lambda: self._store(trial, evaluation))
+        del self.unsaved[trial.number]
+        return finished
+
+    def _store(self, trial: Trial, evaluation: Evaluation) -> FrozenTrial | None:
+        """Store the value of a trial and finish it, unless another process has it now; may be repeated."""
         # Written before Optuna finishes the trial: a run that resumes the trial need not evaluate again.
-        self.unsaved = trial, evaluation.value
+        self._write(trial, evaluation)
+        if not self._owns(trial):
+            return None
+        finished = self.study.tell(trial.number, evaluation.value, skip_if_finished=True)
+        if finished.value != evaluation.value:
+            other = f"trial {trial.number} was finished elsewhere as {finished.state.name}"
+            warnings.warn(f"{other}: its value {evaluation.value!r} is dropped", RuntimeWarning, stacklevel=4)
+        return finished
+
+    def _write(self, trial: Trial, evaluation: Evaluation) -> None:
+        """Write the value and the constraints of a trial, unless they are there."""
         for name, excess in evaluation.constraints.items():
-            if name not in trial.constraints:  # a killed process may have stored it
+            if name not in trial.constraints:
                 trial.set_constraint(name, excess)
         if VALUE_KEY not in trial.user_attrs:
-            _write_value(trial, evaluation.value)
-        finished = self.study.tell(trial, evaluation.value) if self._owns(trial) else None
-        self.unsaved = None
-        return finished
+            with suppress(UpdateFinishedTrialError):  # by a process that has taken the trial over
+                trial.set_user_attr(VALUE_KEY, evaluation.value)
 
     def _fail(self, trial: Trial, error: BaseException) -> FrozenTrial:
         trial.set_user_attr(FAILURE_KEY, str(error) or type(error).__name__)
@@ -244,8 +266,8 @@ class TrialEvaluations:
 
     def _abandon(self, trial: Trial, error: BaseException | None) -> None:
         """Leave a trial to the next run, with its value if there is one, or fail it if it cannot be resumed."""
-        if self.unsaved is not None and self.unsaved[0] is trial:
-            _write_value(*self.unsaved)
+        if (unsaved := self.unsaved.get(trial.number)) is not None:
+            self._write_interrupted(unsaved)
         if (storage := worker_storage(self.study)) is None:
             self._fail(trial, KeyboardInterrupt())
             return
@@ -254,46 +276,38 @@ class TrialEvaluations:
             trial.set_user_attr(EVALUATIONS_KEY, count - 1)
         storage.release(id_of_trial(trial))
 
-    def _store_again(self, trial: Trial, value: float, cause: Exception) -> None:
-        """Try to store a value again after the storage has failed; its evaluation may have taken a day.
+    def _write_interrupted(self, unsaved: _Unsaved) -> None:
+        """Write the value of a trial for the next run, or name it in a warning."""
+        try:
+            self._write(*unsaved)
+        except Exception as error:
+            if not is_storage_error(error):
+                raise
+            reason = describe_storage_error(error)
+            warnings.warn(f"the study's storage failed: {reason}. It lacks {unsaved}", RuntimeWarning, stacklevel=5)
+
+    def _keep_values(self, error: Exception) -> None:
+        """Try a last time to store the values that arrived before or while the storage failed.
 
         Raises
         ------
         StorageError
-            If all attempts fail. The message has the value and the call that stores it.
+            If it still fails. The message has the values and the calls that store them.
         """
-        for seconds in RETRY_SECONDS:
-            time.sleep(seconds)
+        for future, running in tuple(self.running.items()):
+            has_result = future.done() and not future.cancelled() and future.exception() is None
+            if has_result and future.result().failure is None:
+                del self.running[future]
+                self.unsaved[running.trial.number] = _Unsaved(running.trial, future.result())
+        for number, unsaved in tuple(self.unsaved.items()):
             try:
-                self.study.tell(trial.number, value, skip_if_finished=True)
-                return
-            except Exception as error:
-                cause = error
-        raise StorageError(
-            f"the study's storage failed: {describe_storage_error(cause)}. Everything is stored except the last value, "
-            f"{value!r} of trial {trial.number} at {dict(trial.params)}: store it with Optuna's "
-            f"study.tell({trial.number}, {value!r}), then run the same study again to resume it"
-        ) from cause
-
-
-def _write_value(trial: Trial, value: float) -> None:
-    """Write the value of a trial that is not finished yet."""
-    try:
-        trial.set_user_attr(VALUE_KEY, value)
-    except UpdateFinishedTrialError:
-        pass  # by a process that has taken the trial over
-    except Exception as error:
-        if not is_storage_error(error):
-            raise
-        # Finishing the trial meets the same failure and reports it, with the value.
-
-
-def started_trials(study: Study) -> int:
-    """Count the running and finished trials, without past experiments and the abandoned ones of killed processes.
-
-    Enqueued and abandoned trials are still to be evaluated within the budget.
-    """
-    storage = worker_storage(study)
-    abandoned = len(storage.abandoned(id_of_study(study))) if storage is not None else 0
-    trials = study.get_trials(deepcopy=False)
-    return sum(trial.state != TrialState.WAITING and not is_history(trial) for trial in trials) - abandoned
+                self._store(*unsaved)
+                del self.unsaved[number]
+            except Exception as again:
+                error = again
+        if self.unsaved:
+            values = "; ".join(map(str, self.unsaved.values()))
+            raise StorageError(
+                f"the study's storage failed: {describe_storage_error(error)}. Everything is stored except {values}; "
+                "then run the same study again to resume it"
+            ) from error

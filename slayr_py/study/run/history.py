@@ -18,7 +18,7 @@ from slayr_py.space import Encoder
 from slayr_py.study.run.objective import as_value
 from slayr_py.study.storage.attributes import HISTORY, SUGGESTION_KEY
 from slayr_py.study.storage.distributions import is_active, space_to_distributions, to_params
-from slayr_py.study.storage.workers import search_lock
+from slayr_py.study.storage.search_lock import search_lock
 
 History = pd.DataFrame | Sequence[tuple[Mapping[str, Any], float | None]]
 """Past experiments: see `read_history`."""

@@ -13,7 +13,7 @@ from optuna import Study
 from optuna.storages import BaseStorage
 from typing_extensions import Unpack
 
-from slayr_py.arguments import check_integer
+from slayr_py.arguments import check_integer, check_number
 from slayr_py.errors import DataError, InferenceError
 from slayr_py.space import Encoder
 from slayr_py.study.declared_space import DeclaredSpace
@@ -24,7 +24,8 @@ from slayr_py.study.results.recommendation import has_recommendation
 from slayr_py.study.results.result import Result
 from slayr_py.study.run.asktell import create_study
 from slayr_py.study.run.constraints import parse_constraints
-from slayr_py.study.run.evaluation import Settings, TrialEvaluations, started_trials
+from slayr_py.study.run.evaluation import Settings, TrialEvaluations
+from slayr_py.study.run.executors import check_executor
 from slayr_py.study.run.history import History
 from slayr_py.study.run.objective import Objective
 from slayr_py.study.run.progress import ProgressBar
@@ -32,7 +33,7 @@ from slayr_py.study.run.stopping import Regret
 from slayr_py.study.sampler import declared_space_of, space_of
 from slayr_py.study.storage.attributes import describe_kernel, is_history, model_difference, study_record
 from slayr_py.study.storage.opening import open_storage, quiet_optuna, translate_storage_errors
-from slayr_py.study.storage.workers import active_run
+from slayr_py.study.storage.workers import active_run, started_trials
 
 
 def minimize(
@@ -46,6 +47,7 @@ def minimize(
     direction: str = "minimize",
     callbacks: Sequence[Callback] = (),
     timeout: float | None = None,
+    max_seconds: float | None = None,
     constraints: Sequence[str] | None = None,
     max_consecutive_failures: int | None = None,
     n_parallel: int = 1,
@@ -81,6 +83,10 @@ def minimize(
         Optuna callbacks, ``callback(study, frozen_trial)``.
     timeout : float, optional
         Seconds after which no further trial starts.
+    max_seconds : float, optional
+        Seconds for one evaluation, which then runs in a process of its own. A longer one is killed with the processes
+        that it has started, and its trial fails. Defined in a notebook or by ``lambda``, an objective cannot be loaded
+        in another process.
     constraints : sequence of str, optional
         Bounds on the numbers that the objective returns by name: ``["memory <= 8", "accuracy >= 0.9"]``. By default
         each of them must be at most 0. The best configuration is the best one that violates none.
@@ -92,7 +98,9 @@ def minimize(
         from the same finished trials share one fit. The trials depend on the order in which values arrive.
     executor : concurrent.futures.Executor, optional
         Executor of the evaluations: a pool of processes, or ``client.get_executor(pure=False)`` of a Dask client. The
-        objective must then be picklable. By default ``n_parallel`` threads if that is more than 1.
+        objective must then be picklable. By default ``n_parallel`` threads if that is more than 1. If an evaluation
+        ends a process of a `ProcessPoolExecutor`, for example because the memory is used up, its trial fails, the pool
+        is replaced by a new one, and the other evaluations of the pool are repeated.
     history : DataFrame or sequence of (config, value), optional
         Past experiments, which the model uses like evaluated trials. They become finished trials and do not count
         against the budget. Each replaces a point of the default initial design. A table has a column per parameter and
@@ -139,7 +147,7 @@ def minimize(
         For an illegal space, option, history or initial configuration, or if the stored study has another space,
         seed or direction.
     StorageError
-        If the storage does not open or fails.
+        If the storage does not open, or fails for five minutes; the message has the values that are not stored.
     ToolchainError
         If Stan cannot be run here; nothing has been evaluated then.
     ObjectiveError
@@ -165,13 +173,16 @@ def minimize(
         raise DataError(f"timeout is {timeout!r}; give a positive number of seconds")
     if callable(callbacks) or not isinstance(callbacks, Iterable) or not all(map(callable, callbacks)):
         raise DataError(f"callbacks is {callbacks!r:.200}; give a list of functions, as in callbacks=[show]")
+    if max_seconds is not None:
+        max_seconds = check_number("max_seconds", max_seconds)
+    check_executor(executor, max_seconds)
     bounds = None if constraints is None else parse_constraints(constraints)
     if max_consecutive_failures is not None:
         max_consecutive_failures = check_integer("max_consecutive_failures", max_consecutive_failures)
     n_parallel = check_integer("n_parallel", n_parallel)
     if stop is not None and not isinstance(stop, Regret):
         raise DataError(f"stop must be a stopping rule such as sl.Regret(0.01), not {stop!r:.200}")
-    settings = Settings(objective, budget, bounds, max_consecutive_failures, n_parallel, executor, timeout)
+    settings = Settings(objective, budget, bounds, max_consecutive_failures, n_parallel, executor, timeout, max_seconds)
 
     with quiet_optuna(), translate_storage_errors():
         study = create_study(

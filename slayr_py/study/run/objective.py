@@ -24,6 +24,8 @@ class Evaluation(NamedTuple):
 
     value: float
     constraints: dict[str, float]
+    failure: ObjectiveError | None = None
+    """Why the constraints cannot be used although there is a value: the trial fails."""
 
 
 def evaluate(
@@ -43,7 +45,7 @@ def evaluate(
     Returns
     -------
     Evaluation
-        Of finite numbers.
+        Of finite numbers, or with the failure of the constraints.
 
     Raises
     ------
@@ -63,9 +65,17 @@ def evaluate(
         ) from error
     except Exception as error:
         raise ObjectiveError(f"the objective raised {type(error).__name__}: {_text(error)}") from error
+    reported: Mapping[Any, Any] = {}
     if isinstance(answer, tuple) and len(answer) == 2 and isinstance(answer[1], Mapping):
-        return Evaluation(as_value(answer[0]), constraint_values(answer[1], constraints))
-    return Evaluation(as_value(answer), constraint_values({}, constraints))
+        answer, reported = answer
+    value = as_value(answer)
+    try:
+        return Evaluation(value, constraint_values(reported, constraints))
+    except ObjectiveError as error:
+        kept = (
+            f"{error}. The value {value!r} was returned: correct the objective and give the study this experiment as "
+        )
+        return Evaluation(value, {}, type(error)(kept + "history=, or enqueue it again"))
 
 
 def as_value(answer: object) -> float:

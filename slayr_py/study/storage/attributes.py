@@ -83,8 +83,9 @@ START_KEY = "slayr:start"
 
 FIT_KEY = "slayr:fit"
 """Trial attribute: `Posterior.record` of the fit behind its suggestion, with the ranges of the fitted ``trials``. The
-space is omitted if it is the study's; the start ``{"trial": number}`` refers to the warm start stored in that trial, a
-kernel ``{"name", "sha256"}`` to the study attribute that has it.
+space is omitted if it is the study's; ``shared`` refers to the study attribute with the program, the machine and the
+priors; the start ``{"trial": number}`` refers to the warm start stored in that trial, a kernel ``{"name", "sha256"}``
+to the study attribute that has it.
 
 A stack has ``{"stack": {"parts", "seed", "messages"}, "trials"}``. A part is ``{"fit", "kernel", "weight"}``; the
 attributes with its own record and its warm start end in ":" and its "fit"."""
@@ -105,6 +106,9 @@ a `RegretEstimate` as a dictionary."""
 KERNEL_KEY = "slayr:kernel"
 """Study attribute, followed by ":" and a SHA-256: a kernel whose options are long, as trials' fits refer to it."""
 
+SHARED_KEY = "slayr:shared"
+"""Study attribute, followed by ":" and a SHA-256: the entries of records of fits that hardly change in a study."""
+
 ERROR_KEY = "y_sd"
 """Trial attribute that a user may set: standard deviation of the error of the trial's value."""
 
@@ -122,7 +126,8 @@ VALUE_KEY = "slayr:value"
 the trial is finished, the run that resumes the trial takes this value instead of evaluating again."""
 
 LOCK_KEY = "slayr:turn"
-"""Study system attribute: name of the process that holds the search lock; empty while it is free."""
+"""Study system attribute: queue of the search lock, a list of names of processes; the first holds the lock if its name
+ends in "holds"."""
 
 
 def space_difference(stored: Mapping[str, Any], space: ConfigurationSpace) -> str | None:

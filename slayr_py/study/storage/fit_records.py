@@ -17,10 +17,11 @@ from slayr_py.errors import DataError
 from slayr_py.inference import METHODS, GaussianProcess, Posterior, WarmStart
 from slayr_py.kernels import Kernel
 from slayr_py.space import jsonable
-from slayr_py.study.storage.attributes import FIT_KEY, KERNEL_KEY, START_KEY, study_record
+from slayr_py.study.storage.attributes import FIT_KEY, KERNEL_KEY, SHARED_KEY, START_KEY, study_record
 from slayr_py.study.storage.optuna_private import set_trial_attribute
 from slayr_py.study.storage.trials import to_ranges
 
+_SHARED = ("program", "machine", "priors")  # entries of a record
 _LONG = 1000  # characters of a kernel that is stored once for all fits of a study
 
 
@@ -47,7 +48,11 @@ def store_fit(
         return
     fit_key, start_key = keys(name)
     record: dict[str, Any] = {**posterior.record, "trials": to_ranges(observed)}
-    record["kernel"] = _stored_once(study, jsonable(record["kernel"]))
+    kernel = jsonable(record["kernel"])
+    if len(json.dumps(kernel)) > _LONG:
+        record["kernel"] = {"name": kernel["name"], **_stored_once(study, KERNEL_KEY, kernel)}
+    shared = jsonable({entry: record.pop(entry) for entry in _SHARED})
+    record["shared"] = _stored_once(study, SHARED_KEY, shared)
     about = study_record(study) or {}
     if record["space"] == {key: about.get(key) for key in record["space"]}:
         del record["space"]
@@ -65,34 +70,38 @@ def store_fit(
         set_trial_attribute(study, trial, start_key, posterior.warm_start().asdict())
 
 
-def stored_kernel(study: Study, kernel: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return the kernel of a stored fit with its options, which may be an attribute of the study.
+def with_stored_once(study: Study, reduced: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a stored record with its kernel and the entries that the study stores only once.
 
     Raises
     ------
     ValueError
-        If the study does not have the kernel, or has changed it.
+        If the study does not have them, or has changed them.
     """
-    if "sha256" not in kernel:
-        return kernel
-    stored = study.user_attrs.get(f"{KERNEL_KEY}:{kernel['sha256']}")
-    if not isinstance(stored, Mapping) or _sha256(stored) != kernel["sha256"]:
-        raise ValueError(f"the study has no kernel {kernel['sha256']!r:.80}")
+    record = {**reduced, **_read(study, SHARED_KEY, reduced["shared"])}
+    del record["shared"]
+    if "sha256" in record["kernel"]:
+        record["kernel"] = _read(study, KERNEL_KEY, record["kernel"])
+    return record
+
+
+def _stored_once(study: Study, key: str, value: Mapping[str, Any]) -> dict[str, str]:
+    """Store a value as an attribute of the study unless it is there; return a reference to it."""
+    digest = _sha256(value)
+    if f"{key}:{digest}" not in study.user_attrs:
+        study.set_user_attr(f"{key}:{digest}", value)
+    return {"sha256": digest}
+
+
+def _read(study: Study, key: str, reference: Mapping[str, Any]) -> Mapping[str, Any]:
+    stored = study.user_attrs.get(f"{key}:{reference['sha256']}")
+    if not isinstance(stored, Mapping) or _sha256(stored) != reference["sha256"]:
+        raise ValueError(f"the study has no attribute {key}:{reference['sha256']!r:.80}")
     return stored
 
 
-def _stored_once(study: Study, kernel: dict[str, Any]) -> dict[str, Any]:
-    """Return a reference to a kernel with long options, which becomes an attribute of the study; or the kernel."""
-    if len(json.dumps(kernel)) <= _LONG:
-        return kernel
-    digest = _sha256(kernel)
-    if f"{KERNEL_KEY}:{digest}" not in study.user_attrs:
-        study.set_user_attr(f"{KERNEL_KEY}:{digest}", kernel)
-    return {"name": kernel["name"], "sha256": digest}
-
-
-def _sha256(kernel: Mapping[str, Any]) -> str:
-    return hashlib.sha256(json.dumps(kernel, sort_keys=True).encode()).hexdigest()
+def _sha256(value: Mapping[str, Any]) -> str:
+    return hashlib.sha256(json.dumps(value, sort_keys=True).encode()).hexdigest()
 
 
 def part_name(kernel: Kernel) -> str:

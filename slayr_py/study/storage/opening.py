@@ -12,11 +12,13 @@ from typing import Any
 
 import optuna
 import sqlalchemy
-from optuna.exceptions import ExperimentalWarning, StorageInternalError
-from optuna.storages import BaseStorage, RDBStorage
+from optuna.exceptions import ExperimentalWarning
+from optuna.storages import BaseStorage
 
-from slayr_py.errors import SlayrError, StorageError
+from slayr_py.errors import StorageError
 from slayr_py.study.storage import workers
+from slayr_py.study.storage.optuna_private import DatabaseStorage
+from slayr_py.study.storage.retrying import is_storage_error, storage_reason
 from slayr_py.study.storage.workers import WorkerStorage
 
 LOCK_SECONDS = 60
@@ -64,7 +66,7 @@ def open_storage(
         return storage
     url = sqlalchemy.URL.create("sqlite", database=str(storage)) if isinstance(storage, Path) else _parse(storage)
     shown = url.render_as_string(hide_password=True)
-    engine: dict[str, Any] = {}
+    engine: dict[str, Any] = {"pool_pre_ping": True}  # a connection may be stale, although the server is up
     if url.get_backend_name() == "sqlite":
         _check_file(url, shown, must_exist)
         # Each thread, including the heartbeat's, would get its own database in memory.
@@ -76,14 +78,14 @@ def open_storage(
         try:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore", ExperimentalWarning)  # for the heartbeat
-                return (WorkerStorage if worker else RDBStorage)(
+                return (WorkerStorage if worker else DatabaseStorage)(
                     url.render_as_string(hide_password=False),
                     engine_kwargs=engine,
                     heartbeat_interval=workers.HEARTBEAT_SECONDS if worker else None,
                     skip_table_creation=must_exist,
                 )
         except Exception as error:  # of SQLAlchemy, the driver, a missing driver or Optuna
-            reason = _reason(error)
+            reason = storage_reason(error)
             # Two workers that create the tables of a new database at the same moment fail once. The driver has already
             # waited for a lock.
             if attempts > 0 and _CREATED_CONCURRENTLY.search(str(error)) and "locked" not in reason:
@@ -108,14 +110,9 @@ def translate_storage_errors() -> Iterator[None]:
         ) from error
 
 
-def is_storage_error(error: BaseException) -> bool:
-    """Return whether the storage has raised an error."""
-    return isinstance(error, StorageInternalError | OSError) and not isinstance(error, SlayrError)
-
-
 def describe_storage_error(error: BaseException) -> str:
     """Return the reason for a failure of the storage and a remedy."""
-    reason = _reason(error)
+    reason = storage_reason(error)
     return f"{reason}; {_remedy(reason, 'make sure that it can be reached and written')}"
 
 
@@ -152,13 +149,6 @@ def _parse(text: str) -> sqlalchemy.URL:
 
 def _hide_password(text: str) -> str:
     return repr(re.sub(r"//.*@", "//***@", text))
-
-
-def _reason(error: BaseException) -> str:
-    """Return the first line of the driver's own message, without the additions of SQLAlchemy and Optuna."""
-    cause = error.__cause__ if isinstance(error, StorageInternalError) and error.__cause__ is not None else error
-    lines = str(getattr(cause, "orig", None) or cause).strip().splitlines()
-    return lines[0].rstrip(".") if lines else type(cause).__name__
 
 
 def _remedy(reason: str, otherwise: str) -> str:

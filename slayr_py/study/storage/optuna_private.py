@@ -2,43 +2,87 @@
 
 No other module of the package uses them, so a new release of Optuna that renames them affects this file only. They are
 the identifiers of studies and trials, with which a storage is addressed; the storage of a study, behind its cache; the
-file of a journal; the hooks with which a database starts new trials and finds stale ones; the names of two tables; and
-the test whether a distribution contains a value.
+file of a journal; the hooks with which a database starts new trials and finds stale ones, and with which its cache
+reads and writes; the names of three tables; and the test whether a distribution contains a value.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
+from functools import wraps
 from pathlib import Path
 from typing import Any
 
 from optuna import Study, Trial
 from optuna.distributions import BaseDistribution
+from optuna.exceptions import UpdateFinishedTrialError
 from optuna.storages import BaseStorage, JournalStorage, RDBStorage
 from optuna.storages.journal import JournalFileBackend
-from optuna.trial import FrozenTrial
-from sqlalchemy import column, insert, table
+from optuna.trial import FrozenTrial, TrialState
+from sqlalchemy import DateTime, column, insert, table
 from sqlalchemy.exc import SQLAlchemyError
+
+from slayr_py.study.storage.retrying import retries_of
 
 TRIAL_ATTRIBUTES = table("trial_user_attributes", column("trial_id"), column("key"), column("value_json"))
 """Optuna's table of user attributes of trials."""
+
+TRIALS = table("trials", column("trial_id"), column("state"), column("datetime_start", DateTime))
+"""Optuna's table of trials."""
 
 STUDY_ATTRIBUTES = table("study_system_attributes", column("study_id"), column("key"), column("value_json"))
 """Optuna's table of system attributes of studies."""
 
 
+_REPEATABLE = (
+    *("create_new_study", "get_all_studies", "get_study_id_from_name", "get_study_name_from_id"),
+    *("get_study_directions", "get_study_user_attrs", "get_study_system_attrs"),
+    *("set_study_user_attr", "set_study_system_attr"),
+    *("get_trial", "get_all_trials", "get_best_trial", "get_trial_id_from_study_id_trial_number", "_get_trials"),
+    *("set_trial_user_attr", "set_trial_system_attr", "set_trial_intermediate_value", "_set_trial_param"),
+)
+"""Operations that have the same result if they are executed twice."""
+
+
+def _repeated(name: str) -> Callable[..., Any]:
+    """Return an operation of Optuna's storage that is repeated while the database fails."""
+    once = getattr(RDBStorage, name)
+
+    @wraps(once)
+    def repeated(self: DatabaseStorage, *arguments: Any, **options: Any) -> Any:
+        return retries_of(self)(lambda: once(self, *arguments, **options))
+
+    return repeated
+
+
 class DatabaseStorage(RDBStorage):
-    """Optuna's storage in a database, with methods in place of its private hooks."""
+    """Optuna's storage in a database: its operations are repeated, and its private hooks have public names."""
 
     def new_trial(self, study_id: int, template: FrozenTrial | None) -> FrozenTrial:
         """Create the trial that Optuna asks for, with the state and attributes of a template."""
-        return super()._create_new_trial(study_id, template)
+        return retries_of(self)(lambda: super(DatabaseStorage, self)._create_new_trial(study_id, template))
 
     def silent_trials(self, study_id: int) -> list[int]:
         """Return the identifiers of running trials that have sent no heartbeat for too long."""
-        return super()._get_stale_trial_ids(study_id)
+        return retries_of(self)(lambda: super(DatabaseStorage, self)._get_stale_trial_ids(study_id))
+
+    def set_trial_state_values(self, trial_id: int, state: TrialState, values: Sequence[float] | None = None) -> bool:
+        """Set the state and the values of a trial."""
+        tried = 0
+
+        def change() -> bool:
+            nonlocal tried
+            tried += 1
+            try:
+                return super(DatabaseStorage, self).set_trial_state_values(trial_id, state, values)
+            except UpdateFinishedTrialError:
+                if tried > 1 and self.get_trial(trial_id).state == state:
+                    return True  # by the first try, whose answer was lost
+                raise
+
+        return retries_of(self)(change)
 
     def trials_to_fail(self, study_id: int) -> list[int]:
         """Return the identifiers of trials that Optuna fails when a new one starts: by default the silent ones."""
@@ -49,6 +93,10 @@ class DatabaseStorage(RDBStorage):
 
     def _get_stale_trial_ids(self, study_id: int) -> list[int]:
         return self.trials_to_fail(study_id)
+
+
+for _name in _REPEATABLE:
+    setattr(DatabaseStorage, _name, _repeated(_name))
 
 
 def id_of_study(study: Study) -> int:

@@ -172,6 +172,15 @@ def pending(
     return [config for config in configs if config is not None]
 
 
+def with_configuration(study: Study, current: FrozenTrial) -> set[int]:
+    """Return the numbers of the other trials whose configuration is known."""
+    numbers = set()
+    for trial in study.get_trials(deepcopy=False):
+        if trial.number != current.number and (trial.params or "config" in suggestion_record(trial)):
+            numbers.add(trial.number)
+    return numbers
+
+
 def excluded(study: Study, space: ConfigurationSpace, repeatable: Iterable[Configuration] = ()) -> list[Configuration]:
     """Return the configurations of finished trials, except the repeatable ones: they are not suggested again."""
     states = (TrialState.COMPLETE, TrialState.FAIL, TrialState.PRUNED)

@@ -113,10 +113,15 @@ def test_without_a_start_the_method_alone_cannot_run():
     assert posterior.record["arguments"]["method"] == "nuts"
 
 
-def test_starts_of_earlier_versions_have_no_draws():
-    start = WarmStart({"z": np.zeros((4, 2))}, np.ones(4), np.ones(2), np.zeros((0, 0)))
-    stored = start.asdict()
-    del stored["draws"]
-    assert WarmStart.fromdict(stored).draws.shape == (0, 0)
-    with pytest.raises(sl.DataError, match="not a warm start"):
-        WarmStart.fromdict(stored | {"draws": {"shape": [3, 2], "base64": "AAAA"}})
+@pytest.mark.parametrize("draws", [(200, 6), (0, 0)])
+def test_a_start_is_stored_without_loss_in_few_bytes(draws):
+    rng = np.random.default_rng(1)
+    start = WarmStart({"z": rng.normal(size=(4, 6))}, np.ones(4), np.eye(6), rng.normal(size=draws))
+    text = json.dumps(start.asdict())
+    again = WarmStart.fromdict(json.loads(text))
+    assert again.asdict() == start.asdict() and len(text) < 5 * start.draws.size + 1000
+    np.testing.assert_array_equal(again.draws, start.draws)
+    np.testing.assert_array_equal(again.points["z"], start.points["z"])
+    for damaged in ({"shape": [3, 2], "base64": "AAAA"}, None):
+        with pytest.raises(sl.DataError, match="not a warm start"):
+            WarmStart.fromdict(start.asdict() | {"draws": damaged})

@@ -3,6 +3,7 @@ from __future__ import annotations
 import json
 
 import numpy as np
+import optuna
 import pytest
 from optuna.trial import TrialState
 from testing_studies import NUTS, advance, bowl, suggestion
@@ -12,7 +13,7 @@ from slayr_py.errors import DataError, InferenceError
 from slayr_py.inference import GaussianProcess
 from slayr_py.study import ask, config_of, create_study, fit_notes, minimize
 from slayr_py.study.model import proposal
-from slayr_py.study.storage.attributes import START_KEY, SUGGESTION_KEY
+from slayr_py.study.storage.attributes import LOCK_KEY, START_KEY, SUGGESTION_KEY
 from slayr_py.study.storage.distributions import to_params
 
 FAILED = TrialState.FAIL
@@ -166,3 +167,29 @@ def test_the_mode_is_fitted_above_the_nuts_limit_with_a_warning(plane, monkeypat
         advance(study, 2)
     assert len(warned) == 1
     assert [t.user_attrs[SUGGESTION_KEY].get("method") for t in study.trials[4:]] == ["nuts", "nuts", "map", "map"]
+
+
+def test_processes_search_side_by_side_and_again_if_another_one_has_chosen_meanwhile(
+    plane, quick, tmp_path, monkeypatch
+):
+    url = f"sqlite:///{tmp_path / 'study.db'}"
+    study = create_study(plane, n_initial=3, seed=5, storage=url, study_name="s", **quick)
+    advance(study, 3)
+    searches = []
+
+    def spy(posterior, acquisition, **options):
+        holders = study._storage.get_study_system_attrs(study._study_id).get(LOCK_KEY, [])
+        searches.append((len(holders), [to_params(config) for config in options["pending"]]))
+        found = suggest(posterior, acquisition, **options)
+        if len(searches) == 1:  # another process stores the same suggestion
+            config = to_params(posterior.encoder.configuration(found.config))
+            other = optuna.load_study(study_name="s", storage=url).ask()
+            other.set_user_attr(SUGGESTION_KEY, {"phase": "model", "config": config})
+        return found
+
+    monkeypatch.setattr("slayr_py.study.model.proposal.suggest", spy)
+    first = ask(study).params
+    stored = study.trials[4].user_attrs[SUGGESTION_KEY]["config"]
+    assert searches == [(0, []), (1, [stored])] and first != stored
+    ask(study)
+    assert [holders for holders, _ in searches] == [0, 1, 0]

@@ -38,6 +38,7 @@ def test_a_text_or_two_bounds_on_a_name_are_refused():
     [
         ({"memry": 1.0}, ObjectiveError, "reported 'memry', which is not a constraint; did you mean 'memory'"),
         ({}, ObjectiveError, "no value of the constraint 'memory'"),
+        ({1: 0.2}, ObjectiveError, r"the name 1 of a constraint is not text; return \{'1': 0.2\}"),
         ({"memory": "much"}, ObjectiveError, "is 'much', not a number"),
         ({"memory": float("nan")}, NotFiniteError, "is nan, not a finite number"),
     ],
@@ -45,6 +46,14 @@ def test_a_text_or_two_bounds_on_a_name_are_refused():
 def test_wrong_reports_fail_the_trial(reported, error, words):
     with pytest.raises(error, match=words):
         constraint_values(reported, parse_constraints(["memory <= 8"]))
+
+
+def test_wrong_reports_keep_the_value_and_the_study_continues():
+    reports = iter([{1: 0.2}, {"a": "much"}, {"a": float("nan")}, {"a": 1.0}])
+    result = sl.minimize(lambda config: (7.5, next(reports)), SPACE, budget=4, n_initial=4, seed=1, progress=False)
+    assert result.trials["state"].tolist() == ["FAIL"] * 3 + ["COMPLETE"]
+    for trial in result.study.trials[:3]:
+        assert "The value 7.5 was returned: correct the objective and" in trial.user_attrs["slayr:failure"]
 
 
 def test_the_best_configuration_violates_no_constraint():

@@ -145,6 +145,17 @@ def test_callbacks_may_stop_the_study(plane):
     assert len(result.trials) == 3
 
 
+def test_the_value_of_a_trial_that_was_finished_elsewhere_is_named(plane, tmp_path):
+    url = f"sqlite:///{tmp_path / 'study.db'}"
+
+    def objective(config):
+        optuna.load_study(study_name="s", storage=url).tell(0, state=TrialState.FAIL)
+        return 1.5
+
+    with pytest.warns(RuntimeWarning, match=r"trial 0 was finished elsewhere as FAIL: its value 1.5 is dropped"):
+        minimize(objective, plane, budget=1, n_initial=1, seed=1, progress=False, storage=url, study_name="s")
+
+
 def test_a_timeout_starts_no_further_trial(plane):
     result = minimize(branin, plane, budget=1000, n_initial=1000, seed=1, progress=False, timeout=0.2)
     assert 0 < len(result.trials) < 1000

@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import multiprocessing
+import os
+import signal
 import threading
 import time
 import warnings
-from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
+from concurrent.futures import Executor, Future, ProcessPoolExecutor, ThreadPoolExecutor
 
 import optuna
 import pytest
 from ConfigSpace import ConfigurationSpace
 
 import slayr_py as sl
-from slayr_py.study.storage.attributes import VALUE_KEY
+from slayr_py.study.run.objective import Evaluation
+from slayr_py.study.storage.attributes import FAILURE_KEY, VALUE_KEY
 
 SPACE = ConfigurationSpace({"x": (0.0, 1.0), "y": (0.0, 1.0)})
 
@@ -27,6 +31,21 @@ def broken(config):
 
 def limited(config):
     return bowl(config), {"x": 0.5 - config["x"]}
+
+
+def deadly(config):
+    time.sleep(0.05)
+    if config["x"] > 0.8:
+        os.kill(os.getpid(), signal.SIGKILL)
+    return bowl(config)
+
+
+def slow_or_deadly(config):
+    if config["x"] > 0.8:
+        os._exit(3)
+    if config["x"] < 0.2:
+        time.sleep(600)
+    return bowl(config)
 
 
 def run(objective=bowl, budget=8, **options):
@@ -66,6 +85,78 @@ def test_a_dask_cluster_is_an_executor():
     with distributed.LocalCluster(**local) as cluster, distributed.Client(cluster) as client:
         result = run(executor=client.get_executor(), n_parallel=2)
     assert result.trials["state"].tolist() == ["COMPLETE"] * 8
+
+
+def points(*xs):
+    return {"initial_configs": [{"x": x, "y": 0.5} for x in xs], "n_initial": len(xs), "budget": len(xs)}
+
+
+def reasons(result):
+    return [trial.user_attrs.get(FAILURE_KEY, "") for trial in result.study.trials]
+
+
+def test_a_dead_process_of_a_pool_fails_its_trial_only():
+    xs = (0.1, 0.9, 0.3, 0.4, 0.95, 0.5)
+    with ProcessPoolExecutor(2) as pool:
+        result = run(deadly, executor=pool, n_parallel=2, **points(*xs))
+    assert result.trials["state"].tolist() == ["FAIL" if x > 0.8 else "COMPLETE" for x in xs]
+    died = "the worker process died by signal 9 during the evaluation"
+    assert [reason.startswith(died) for reason in reasons(result)] == [x > 0.8 for x in xs]
+
+
+def test_a_killed_worker_of_dask_fails_its_trial():
+    distributed = pytest.importorskip("distributed")
+
+    class Cluster(Executor):
+        def submit(self, function, /, *arguments, **options):
+            future = Future()
+            try:
+                future.set_result(function(*arguments, **options))
+            except ZeroDivisionError:
+                future.set_exception(distributed.KilledWorker("evaluate", distributed.scheduler.WorkerState, 3))
+            return future
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(distributed.KilledWorker, "__str__", lambda error: "4 workers died")
+        patch.setattr("slayr_py.study.run.evaluation.evaluate", _dividing)
+        result = run(executor=Cluster(), **points(0.1, 0.0, 0.2))
+    assert result.trials["state"].tolist() == ["COMPLETE", "FAIL", "COMPLETE"]
+    assert reasons(result)[1] == "the worker process died: 4 workers died"
+
+
+def _dividing(objective, config, constraints):
+    return Evaluation(1 / config["x"], {})
+
+
+def test_an_evaluation_that_takes_too_long_or_ends_its_process_fails_its_trial():
+    xs = (0.5, 0.1, 0.6, 0.9, 0.7)
+    result = run(slow_or_deadly, max_seconds=3, n_parallel=2, **points(*xs))
+    assert result.trials["state"].tolist() == ["COMPLETE", "FAIL", "COMPLETE", "FAIL", "COMPLETE"]
+    assert reasons(result)[1] == "the evaluation took longer than max_seconds = 3 and was killed"
+    assert reasons(result)[3].startswith("the worker process died during the evaluation")
+    assert not multiprocessing.active_children()
+
+
+class Client:
+    """As of Dask."""
+
+    def get_executor(self):
+        raise NotImplementedError
+
+
+REFUSED = [
+    ({"executor": Client()}, "executor is a Client, .* pass executor=client.get_executor"),
+    ({"executor": 4}, "executor is a int, .* ProcessPoolExecutor"),
+    ({"executor": ThreadPoolExecutor(1), "max_seconds": 1}, "max_seconds needs processes .* omit executor="),
+    ({"max_seconds": 0}, "max_seconds must be positive"),
+    ({"max_seconds": 1, "objective": lambda config: 1.0}, "cannot load the objective '<lambda>'.*a module"),
+]
+
+
+@pytest.mark.parametrize(("options", "words"), REFUSED, ids=[words for _, words in REFUSED])
+def test_executors_and_limits_that_cannot_work_are_refused(options, words):
+    with pytest.raises(sl.DataError, match=words):
+        run(**options)
 
 
 def test_repeated_failures_stop_all_evaluations():
@@ -143,7 +234,7 @@ def test_threads_are_the_default_executor(monkeypatch):
             made.append(n)
             super().__init__(n)
 
-    monkeypatch.setattr("slayr_py.study.run.evaluation.ThreadPoolExecutor", Counted)
+    monkeypatch.setattr("slayr_py.study.run.executors.ThreadPoolExecutor", Counted)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         run(budget=3, n_parallel=3)

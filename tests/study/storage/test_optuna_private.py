@@ -18,12 +18,12 @@ from slayr_py.study.storage.optuna_private import journal_of, storage_of, stored
 USED = {
     *("_storage", "_study_id", "_trial_id", "_backend", "_file_path", "_contains", "_fixed_params", "_stop_flag"),
     "_thread_local",
-    *("_create_new_trial", "_get_stale_trial_ids"),
+    *("_create_new_trial", "_get_stale_trial_ids", "_get_trials", "_set_trial_param"),
 }
 TABLES = {"trial_user_attributes", "study_system_attributes"}
 OTHERS = {
     *("_cached_frozen_trial", "_directions", "_filter_study", "_get_latest_trial"),
-    *("_get_trials", "_is_multi_objective", "_raise_error_if_multi_objective", "_relative_params"),
+    *("_is_multi_objective", "_raise_error_if_multi_objective", "_relative_params"),
     *("_thread_lock", "_GroupDecomposedSearchSpace", "_CachedStorage"),
 }
 """Private names that would be convenient, too."""
@@ -69,10 +69,12 @@ def test_the_names_exist(tmp_path):
         (optuna.distributions.BaseDistribution, "_contains"),
         (RDBStorage, "_create_new_trial"),
         (RDBStorage, "_get_stale_trial_ids"),
+        *((RDBStorage, name) for name in optuna_private._REPEATABLE),
     ):
         assert hasattr(thing, name)
     columns = {"trial_user_attributes": "trial_id", "study_system_attributes": "study_id"}
     tables = optuna.storages._rdb.models.BaseModel.metadata.tables
+    assert {"trial_id", "state", "datetime_start"} <= set(tables["trials"].columns.keys())
     assert all({column, "key", "value_json"} <= set(tables[name].columns.keys()) for name, column in columns.items())
 
 

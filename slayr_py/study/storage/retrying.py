@@ -1,0 +1,119 @@
+"""Repeat operations of a storage that fails for a while: one policy for every call.
+
+A database server that is restarted, a network that is interrupted and a disk that is full for a moment cost a run some
+time and nothing else. An operation may have succeeded although its answer was lost, so it has to be repeatable.
+"""
+
+from __future__ import annotations
+
+import re
+import time
+import warnings
+from collections.abc import Callable
+from typing import TypeVar
+from weakref import WeakKeyDictionary
+
+from optuna.exceptions import StorageInternalError
+from optuna.storages import BaseStorage
+from sqlalchemy.exc import (
+    DBAPIError,
+    InterfaceError,
+    InternalError,
+    OperationalError,
+    PendingRollbackError,
+    SQLAlchemyError,
+    TimeoutError as PoolTimeoutError,
+)
+
+from slayr_py.errors import SlayrError
+
+PATIENCE = 300.0
+"""Seconds for which a failing operation is repeated."""
+
+FIRST_WAIT = 0.1
+LONGEST_WAIT = 10.0
+"""Seconds before the first repetition, twice as long before each further one, and their limit: a run continues at most
+this long after its database has come back."""
+
+_LASTING = re.compile(
+    r"malformed|not a database|no such|readonly|unable to open|[Pp]ermission|denied|authentication|does not exist"
+)
+
+Answer = TypeVar("Answer")
+
+
+def is_storage_error(error: BaseException) -> bool:
+    """Return whether the storage has raised an error."""
+    return isinstance(error, StorageInternalError | SQLAlchemyError | OSError) and not isinstance(error, SlayrError)
+
+
+def storage_reason(error: BaseException) -> str:
+    """Return the first line of the driver's own message, without the additions of SQLAlchemy and Optuna."""
+    cause = error.__cause__ if isinstance(error, StorageInternalError) and error.__cause__ is not None else error
+    lines = str(getattr(cause, "orig", None) or cause).strip().splitlines()
+    return lines[0].rstrip(".") if lines else type(cause).__name__
+
+
+class Retries:
+    """Repeat the operations of one storage until they succeed or `PATIENCE` is used up.
+
+    Once an operation has used it up, or the user has interrupted it, the next ones are tried once only, until one
+    succeeds: a run that ends waits no second time.
+    """
+
+    def __init__(self) -> None:
+        self._given_up = False
+
+    def __call__(self, operation: Callable[[], Answer]) -> Answer:
+        """Return the answer of an operation, which is repeated while the storage fails.
+
+        Raises
+        ------
+        Exception
+            The last error of the storage if it lasts, and at once any other error.
+        """
+        end = time.monotonic() + PATIENCE
+        wait = FIRST_WAIT
+        while True:
+            try:
+                answer = operation()
+            except Exception as error:
+                if self._given_up or not may_pass(error):
+                    raise
+                if time.monotonic() + wait > end:
+                    self._given_up = True
+                    raise
+                if wait == FIRST_WAIT:
+                    warnings.warn(
+                        f"the study's storage fails ({storage_reason(error)}): trying again for {PATIENCE:g} seconds",
+                        RuntimeWarning,
+                        stacklevel=2,
+                    )
+            else:
+                self._given_up = False
+                return answer
+            try:
+                time.sleep(wait)
+            except KeyboardInterrupt:
+                self._given_up = True
+                raise
+            wait = min(2 * wait, LONGEST_WAIT)
+
+
+_retries: WeakKeyDictionary[BaseStorage, Retries] = WeakKeyDictionary()
+
+
+def retries_of(storage: BaseStorage) -> Retries:
+    """Return the only retries of a storage, whatever repeats its operations."""
+    return _retries.setdefault(storage, Retries())
+
+
+def may_pass(error: BaseException) -> bool:
+    """Return whether an error of the storage may pass without a change by the user."""
+    cause = error.__cause__ if isinstance(error, StorageInternalError) and error.__cause__ is not None else error
+    if isinstance(cause, SQLAlchemyError):
+        passing = OperationalError | InterfaceError | InternalError | PendingRollbackError | PoolTimeoutError
+        lost = isinstance(cause, DBAPIError) and cause.connection_invalidated
+        if not lost and not isinstance(cause, passing):
+            return False
+    return is_storage_error(error) and _LASTING.search(storage_reason(error)) is None
