@@ -138,7 +138,7 @@ class Model:
         return Summary(heading, pd.DataFrame(rows, columns=["hyperparameter", "size", "prior"]))
 
     def notes(self, draws: Draws) -> tuple[str, ...]:
-        """Return what draws say about the kernel, and the hyperparameters that are outside the range of their priors."""
+        """Return notes on the kernel, and on hyperparameters whose draws are outside the range of their priors."""
         outside = (h.outside_prior(draws[h.name]) for h in self.hyperparameters)
         return (*self.kernel.notes(draws), *(note for notes in outside for note in notes))
 

@@ -11,7 +11,7 @@ from scipy.special import ndtri
 
 from slayr_py.errors import DataError
 from slayr_py.kernels.prior import Prior
-from slayr_py.kernels.priors import LogNormal, Normal
+from slayr_py.kernels.priors import HalfNormal, LogNormal, Normal
 from slayr_py.space import FloatArray
 
 Draws = Mapping[str, FloatArray]
@@ -94,16 +94,19 @@ class Hyperparameter:
         below = (medians < low) & (not self.may_vanish)
         above = medians > high
         for i in np.flatnonzero((below | above) & ~fixed):
+            side = "above" if above[i] else "below"
             yield (
-                f"{self.entries[i]}: the posterior median {medians[i]:.3g} is {'above' if above[i] else 'below'} the 99% "
-                f"range {low[i]:.3g} to {high[i]:.3g} of the prior {self.prior}; give a prior that allows it, "
+                f"{self.entries[i]}: the posterior median {medians[i]:.3g} is {side} the 99% range "
+                f"{low[i]:.3g} to {high[i]:.3g} of the prior {self.prior}; give a prior that allows it, "
                 f"priors={{{self.name!r}: ...}}, unless the prior is certain"
             )
 
 
 MEAN = Hyperparameter("mu", Normal(0.0, 1.0))
 SIGNAL = Hyperparameter("sigma_f", LogNormal(0.0, 0.5))
-NOISE = Hyperparameter("sigma_n", LogNormal(-4.0, 1.0), may_vanish=True)
+NOISE = Hyperparameter("sigma_n", HalfNormal(1.0), may_vanish=True)
+"""Noise of data that may be noisy. The values have standard deviation 1, and a design of distant points tells little
+about the share of noise in it: a prior of small noise would decide that there is none."""
 WARP = Hyperparameter("warp", LogNormal(-1.0, 1.0))
 LATENT_SIGNAL = Hyperparameter("sigma_f", LogNormal(2.3, 0.5))
 """Signal standard deviation of the latent function of binary observations. It is large, since failures of an objective
