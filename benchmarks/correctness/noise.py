@@ -33,13 +33,13 @@ from benchmarks.common.command_line import begin, command_parser
 from benchmarks.common.peers import cpu_seconds
 from benchmarks.common.problems import PROBLEMS, Problem
 from benchmarks.common.results import ResultFile, add_result_arguments, markdown
-from benchmarks.correctness.noise_models import MODELS
+from benchmarks.correctness.noise_models import MODELS, REAL_MODELS
 from slayr_py.space import Encoder
 
 TEST_POINTS = 200
 LEVEL = 0.9
 NOISES = (0.0, 0.1, 0.5, 1.0)
-TRAINING = 150
+TRAINING = 60
 """Rows of the diabetes data to train on; the others are for testing."""
 
 KEYS = ["model", "function", "noise", "n", "seed"]
@@ -148,7 +148,7 @@ def measure_real(model: str, split: int) -> dict[str, Any]:
     configs = table.iloc[order].to_dict("records")
     y = targets.to_numpy()[order]
     started = cpu_seconds()
-    fitted = MODELS[model](Encoder(space), configs[:TRAINING], y[:TRAINING], configs, split)
+    fitted = REAL_MODELS[model](Encoder(space), configs[:TRAINING], y[:TRAINING], configs, split)
     seconds = cpu_seconds() - started
     error = fitted.mean - y
     held_out = (values[TRAINING:] for values in (fitted.cumulative(y), fitted.log_density(y), error))
@@ -213,7 +213,7 @@ def common(rows: pd.DataFrame, models: Sequence[str]) -> pd.DataFrame:
 
 def main(arguments: Sequence[str] | None = None) -> None:
     parser = command_parser(__file__, __doc__)
-    parser.add_argument("--models", nargs="+", choices=list(MODELS), default=list(MODELS), metavar="MODEL")
+    parser.add_argument("--models", nargs="+", choices=[*MODELS, *REAL_MODELS], metavar="MODEL", help="default: all")
     parser.add_argument("--functions", nargs="+", choices=list(FUNCTIONS), default=list(FUNCTIONS))
     parser.add_argument("--noises", type=float, nargs="+", default=list(NOISES), help="shares of the function's sd")
     parser.add_argument("--sizes", type=int, nargs="+", default=[10, 20, 40, 100], help="values of n")
@@ -221,13 +221,14 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--real", action="store_true", help="the diabetes data instead")
     add_result_arguments(parser, __file__)
     given = begin(parser, arguments)
+    models = [name for name in (REAL_MODELS if given.real else MODELS) if name in (given.models or [name])]
     warnings.simplefilter("ignore", ConvergenceWarning)
     if given.real:
-        runs = [(model, seed) for seed, model in product(given.seeds, given.models)]
+        runs = [(model, seed) for seed, model in product(given.seeds, models)]
         results = ResultFile(given.output / "noise_real.csv", REAL_KEYS, [*REAL_KEYS, *REAL_MEASURES])
         measured = measure_real
     else:
-        order = product(given.seeds, given.sizes, given.noises, given.functions, given.models)
+        order = product(given.seeds, given.sizes, given.noises, given.functions, models)
         runs = [(model, function, noise, n, seed) for seed, n, noise, function, model in order]
         results = ResultFile(given.output / "noise.csv", KEYS, [*KEYS, *MEASURES])
         measured = measure
@@ -237,9 +238,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
                 results.append([measured(*run)])
     rows = results.rows()
     if given.real:
-        report_real(rows[rows["model"].isin(given.models)])
+        report_real(rows[rows["model"].isin(models)])
     else:
-        report(common(rows, given.models))
+        report(common(rows, models))
 
 
 if __name__ == "__main__":

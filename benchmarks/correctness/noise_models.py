@@ -8,10 +8,12 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import pandas as pd
 from scipy.optimize import root
 from scipy.stats import invgamma, norm
 
 import slayr_py as sl
+from slayr_py.sklearn import BayesianGPRegressor
 from slayr_py.space import Encoder
 
 
@@ -53,16 +55,32 @@ class Priors:
         posterior = gp.fit(
             train, y, seed=seed + 1, chains=2, warmup=150, draws=150, retries=0, pointwise=False, method="nuts"
         )
-        prediction = posterior.predict(test)
-        latent = prediction.latent
-        noise = latent.sigma_n[:, None]
-        return Fitted(
-            posterior.draws["sigma_n"] * abs(posterior.y_sd),
-            prediction.mean,
-            lambda values: latent.cumulative(values, noise),
-            lambda values: latent.log_density(values, noise),
-            posterior.check().ok,
-        )
+        return _fitted(posterior, posterior.predict(test))
+
+
+@dataclass(frozen=True)
+class Regressor:
+    """The regressor of slayr_py with its defaults, or under another prior of the noise."""
+
+    sigma_n: sl.kernels.Prior | None = None
+
+    def __call__(self, encoder: Encoder, train: Sequence[Any], y: np.ndarray, test: Sequence[Any], seed: int) -> Fitted:
+        priors = None if self.sigma_n is None else {"sigma_n": self.sigma_n}
+        regressor = BayesianGPRegressor(priors=priors, random_state=seed).fit(pd.DataFrame(train), y)
+        posterior = regressor.posterior_
+        return _fitted(posterior, posterior.predict(regressor.encode(pd.DataFrame(test))))
+
+
+def _fitted(posterior: sl.Posterior, prediction: sl.Prediction) -> Fitted:
+    latent = prediction.latent
+    noise = latent.sigma_n[:, None]
+    return Fitted(
+        posterior.draws["sigma_n"] * abs(posterior.y_sd),
+        prediction.mean,
+        lambda values: latent.cumulative(values, noise),
+        lambda values: latent.log_density(values, noise),
+        posterior.check().ok,
+    )
 
 
 def median(multiple: float, scale: float = 1.0) -> Callable[[np.ndarray], sl.kernels.Prior]:
@@ -160,3 +178,11 @@ MODELS: dict[str, Model] = {
     "botorch": botorch,
 }
 """Models by name: the prior of the noise, and median over sqrt(D) and scale of the prior of the length-scales."""
+
+REAL_MODELS: dict[str, Model] = {
+    "slayr_py, LogNormal(-4, 1)": Regressor(sl.LogNormal(-4.0, 1.0)),
+    "slayr_py": Regressor(),
+    "scikit-learn": scikit_learn,
+    "botorch": botorch,
+}
+"""Models of the diabetes data by name."""
