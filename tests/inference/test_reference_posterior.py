@@ -19,6 +19,7 @@ from scipy.stats import gamma, norm
 
 import slayr_py as sl
 from slayr_py.inference.diagnostics.arviz_bridge import pareto_smooth, standard_error
+from slayr_py.inference.model import NOISE_FLOOR
 from slayr_py.inference.sampling.options import FitOptions
 from slayr_py.inference.sampling.programs import compiled
 from slayr_py.inference.sampling.run import run
@@ -133,7 +134,7 @@ def by_quadrature(gp, train, y, name, size=61):
         scale = k[0, 0]
         for z_f, value_f in zip(scores, log_f, strict=True):
             variances, vectors = np.linalg.eigh(np.exp(2 * value_f) * k / scale + mu.sigma**2)
-            spectrum = variances + np.exp(2 * log_n)[:, None]
+            spectrum = variances + np.exp(2 * log_n)[:, None] + NOISE_FLOOR**2
             ones = vectors.sum(axis=0)
             residual = vectors.T @ (y - mu.mu)
             log_density = -0.5 * np.sum(np.log(spectrum) + np.square(residual) / spectrum, axis=1)
