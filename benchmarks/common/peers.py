@@ -1,8 +1,8 @@
 """One Gaussian process in slayr_py, NumPyro and PyMC with nutpie, and the measurements that compare them.
 
 All samplers draw from the same posterior: Matérn-5/2 with one length-scale per dimension, constant mean, Gaussian noise
-and slayr_py's default priors. NumPyro and PyMC sample standard-normal scores of the logarithms, as their users would
-write it. The draws are mu, log sigma_f, log sigma_n and log lengthscale, (chains, draws, 3 + D).
+and slayr_py's default priors, except `PRIORS`. NumPyro and PyMC sample standard-normal scores of the logarithms, as
+their users would write it. The draws are mu, log sigma_f, log sigma_n and log lengthscale, (chains, draws, 3 + D).
 Install the peers with ``pip install numpyro pymc nutpie``.
 
 A sampler has two methods: ``cold(n, seed)`` fits n observations without a warm start; ``next(n, seed)`` fits n
@@ -27,6 +27,9 @@ from slayr_py.inference.diagnostics.arviz_bridge import arviz
 from slayr_py.space import Encoder
 
 CHAINS = 4
+PRIORS = {"sigma_n": sl.LogNormal(-4.0, 1.0)}
+"""A log-normal prior of the noise, so that all positive hyperparameters have the same family."""
+
 WARMUP = 500
 DRAWS = 500
 
@@ -55,7 +58,7 @@ def hartmann6(n: int, seed: int = 0) -> tuple[list[Any], np.ndarray]:
 def standardised(n: int) -> tuple[np.ndarray, np.ndarray, dict[str, Any]]:
     """Return inputs in the unit cube (n, D), standardised targets (n,) and the Stan data with the prior parameters."""
     configs, y = hartmann6(n)
-    gp = sl.GaussianProcess(PROBLEMS["hartmann6"][0])
+    gp = sl.GaussianProcess(PROBLEMS["hartmann6"][0], priors=PRIORS)
     train = gp.encoder.encode(configs)
     centre, scale = standardisation(y)
     targets = (y - centre) / scale
@@ -84,7 +87,7 @@ class Slayr:
     """slayr_py with its own warm starts."""
 
     def __init__(self) -> None:
-        self.gp = sl.GaussianProcess(PROBLEMS["hartmann6"][0])
+        self.gp = sl.GaussianProcess(PROBLEMS["hartmann6"][0], priors=PRIORS)
         self.gp.prepare()
         self.last: sl.Posterior | None = None
 

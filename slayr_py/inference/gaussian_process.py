@@ -50,7 +50,8 @@ class GaussianProcess:
         entry of a parameter, or of all columns of a categorical parameter; if the kernel is an expression, in every
         leaf. The other entries keep their default, which must be of the same family. Labels of entries are names too:
         ``{"period": {"2:PER": LogNormal(-2, 0.1)}}``. Priors are data of the program, so that other priors need no
-        compilation. A stack uses a prior for every kernel that has a hyperparameter of that name.
+        compilation. A stack uses a prior for every kernel that has a hyperparameter of that name. The default of
+        ``sigma_n``, HalfNormal(1), is for data that may be noisy; ``sl.LogNormal(-4, 0.5)`` is for exact values.
     warp : {"none", "log", "auto"}
         "log" transforms the targets so that large values are compressed and small values are stretched; its parameter
         ``warp`` is sampled with the other hyperparameters. "auto" is "log".

@@ -23,6 +23,7 @@ from slayr_py.kernels import (
     SIGNAL,
     UNIT_NOISE,
     WARP,
+    Draws,
     Hyperparameter,
     Kernel,
     Prior,
@@ -130,11 +131,16 @@ class Model:
 
     def summary(self, name: str) -> Summary:
         """Return a table of the hyperparameters under a heading that starts with ``name``."""
-        rows = [(h.name, int(np.prod(h.shape)), _spell(h.prior)) for h in self.hyperparameters]
+        rows = [(h.name, int(np.prod(h.shape)), str(h.prior)) for h in self.hyperparameters]
         heading = f"{name}: {self.kernel.description}, {len(self.encoder.names)} parameters"
         if self.warp != "none":
             heading += f", warp {self.warp!r}"
         return Summary(heading, pd.DataFrame(rows, columns=["hyperparameter", "size", "prior"]))
+
+    def notes(self, draws: Draws) -> tuple[str, ...]:
+        """Return notes on the kernel, and on hyperparameters whose draws are outside the range of their priors."""
+        outside = (h.outside_prior(draws[h.name]) for h in self.hyperparameters)
+        return (*self.kernel.notes(draws), *(note for notes in outside for note in notes))
 
     def _target_hyperparameters(self) -> tuple[Hyperparameter, ...]:
         """Return the hyperparameters that do not belong to the kernel."""
@@ -214,14 +220,3 @@ class Model:
     def parameter_shapes(self) -> dict[str, tuple[int, ...]]:
         """Shapes of the program's parameters in its order; parameters of length 0 are omitted."""
         return self.kernel.contract.coordinate_shapes(self.hyperparameters)
-
-
-def _spell(prior: Prior) -> str:
-    """Return family and parameters of a prior as text with four digits; long vectors show only their ends."""
-    arguments = prior.asdict()
-    family = arguments.pop("family")
-    texts = {
-        name: np.array2string(np.asarray(value), precision=4, suppress_small=True, threshold=4, edgeitems=1)
-        for name, value in arguments.items()
-    }
-    return f"{family}({', '.join(f'{name}={text}' for name, text in texts.items())})"

@@ -101,7 +101,8 @@ def _part(observed: Observed, marginal: SparseMarginal, run: Run) -> Part:
         f"sparse: {len(marginal.inducing)} inducing points represent {len(observed.train)} observations, and the "
         f"hyperparameters are {kind}"
     )
-    diagnostics = replace(diagnostics, kernel_notes=(note, *diagnostics.kernel_notes))
+    draws = flat_draws(model, tree["posterior"].to_dataset())
+    diagnostics = replace(diagnostics, kernel_notes=(note, *model.notes(draws)))
     record = {
         "made": datetime.now(UTC).isoformat(timespec="seconds"),
         "seconds": round(run.seconds, 3),
@@ -110,7 +111,6 @@ def _part(observed: Observed, marginal: SparseMarginal, run: Run) -> Part:
         "abandoned": [],
         "diagnostics": diagnostics.asdict(),
     }
-    draws = flat_draws(model, tree["posterior"].to_dataset())
     factors = [marginal.pseudo_factor({k: v[i : i + 1] for k, v in draws.items()}) for i in range(len(draws["mu"]))]
     sparse = SparseFactorisation(
         model.kernel,

@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike
+from scipy.special import ndtri
 
 from slayr_py.errors import DataError
 from slayr_py.kernels.prior import Prior
-from slayr_py.kernels.priors import LogNormal, Normal
+from slayr_py.kernels.priors import HalfNormal, LogNormal, Normal
 from slayr_py.space import FloatArray
 
 Draws = Mapping[str, FloatArray]
 """Hyperparameters by name for s draws: (s,) for a scalar, (s, k) for a vector of length k."""
+
+_Z_99 = float(ndtri(0.995))
 
 _SUPPORTS: dict[str, tuple[str, Callable[[FloatArray], bool]]] = {
     "real": ("finite", lambda v: True),
@@ -40,7 +43,8 @@ class Hyperparameter:
     dimension : str
         Name of a vector's dimension in arrays of draws.
     may_vanish : bool
-        Whether :meth:`Kernel.gram` accepts the limit 0 of a positive hyperparameter.
+        Whether a positive hyperparameter has the limit 0, where its effect is absent. :meth:`Kernel.gram` accepts it,
+        and a posterior below the range of the prior needs no note.
     """
 
     name: str
@@ -75,10 +79,34 @@ class Hyperparameter:
             raise DataError(f"theta[{self.name!r}] is {array.tolist()}; it must be {description}")
         return array
 
+    def outside_prior(self, draws: FloatArray) -> Iterator[str]:
+        """Yield a note for each entry whose median over draws (s, ...) is outside the central 99% of its prior.
+
+        The prior then decides against the data, or the data against the prior. Fixed entries and weights with a joint
+        prior have no range.
+        """
+        if self.prior.support == "simplex":
+            return
+        shape = (len(self.entries),)
+        medians = np.reshape(np.median(draws, axis=0), shape)
+        low, high = (np.broadcast_to(self.prior.at_score(np.array(z)), shape) for z in (-_Z_99, _Z_99))
+        fixed = np.broadcast_to(self.prior.is_fixed(self.shape), shape)
+        below = (medians < low) & (not self.may_vanish)
+        above = medians > high
+        for i in np.flatnonzero((below | above) & ~fixed):
+            side = "above" if above[i] else "below"
+            yield (
+                f"{self.entries[i]}: the posterior median {medians[i]:.3g} is {side} the 99% range "
+                f"{low[i]:.3g} to {high[i]:.3g} of the prior {self.prior}; give a prior that allows it, "
+                f"priors={{{self.name!r}: ...}}, unless the prior is certain"
+            )
+
 
 MEAN = Hyperparameter("mu", Normal(0.0, 1.0))
 SIGNAL = Hyperparameter("sigma_f", LogNormal(0.0, 0.5))
-NOISE = Hyperparameter("sigma_n", LogNormal(-4.0, 1.0))
+NOISE = Hyperparameter("sigma_n", HalfNormal(1.0), may_vanish=True)
+"""Noise of data that may be noisy. The values have standard deviation 1, and a design of distant points tells little
+about the share of noise in it: a prior of small noise would decide that there is none."""
 WARP = Hyperparameter("warp", LogNormal(-1.0, 1.0))
 LATENT_SIGNAL = Hyperparameter("sigma_f", LogNormal(2.3, 0.5))
 """Signal standard deviation of the latent function of binary observations. It is large, since failures of an objective

@@ -100,6 +100,14 @@ class Prior(ABC):
             For a joint prior of several values.
         """
 
+    def __str__(self) -> str:
+        """Return family and parameters with four digits; long vectors show only their ends."""
+        texts = []
+        for field, value in zip(fields(self), self._values, strict=True):
+            text = np.array2string(value, precision=4, suppress_small=True, threshold=4, edgeitems=1)
+            texts.append(f"{field.name}={text}")
+        return f"{type(self).__name__}({', '.join(texts)})"
+
     def asdict(self) -> dict[str, Any]:
         """Return a JSON-able description for :func:`prior_from_dict`."""
         return {"family": type(self).__name__} | {f.name: getattr(self, f.name) for f in fields(self)}

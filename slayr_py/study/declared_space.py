@@ -149,7 +149,7 @@ class DeclaredSpace(SpaceModel):
                 yield None
                 return
             self.prepare()
-            gp = self.surrogate.latest(study, observed)
+            gp = self.surrogate_of(study).latest(study, observed)
             yield observed, self.proposer.fit(gp, study, number, observed, seed)
 
     def _warn_of_left_out_trials(self, study: Study) -> None:

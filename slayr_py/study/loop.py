@@ -88,7 +88,7 @@ def suggest_next(model: SpaceModel, study: Study, trial: FrozenTrial, seed: int)
     if observed.configs:
         try:
             model.prepare()
-            gp = model.surrogate.model(study, trial, observed, seed)
+            gp = model.surrogate_of(study).model(study, trial, observed, seed)
             with Proposal(model.proposer, study, trial, observed, design, search_stream, fixed) as proposal:
                 fitted = proposal.fit(gp, seed)
                 suggestion = proposal.search(fitted)

@@ -98,7 +98,7 @@ def test_optimize_inspect_and_replay(slayr, folder, related):
     study = optuna.load_study(study_name="pre", storage="sqlite:///pre.db")
     assert study.trials[4].user_attrs[FIT_KEY]["kernel"].keys() == {"name", "sha256"}
     code, out, _ = slayr("inspect", "pre.db")
-    assert code == 0 and "kernel, as of trial 4: share of the base kernel 0." in " ".join(out.split())
+    assert code == 0 and "model, as of trial 4: share of the base kernel 0." in " ".join(out.split())
     code, out, err = slayr("replay", "pre.db", "--trial", "4")
     assert code == 0, out + err
     assert slayr("optimize", path, "-q", "--budget", "6")[0] == 0

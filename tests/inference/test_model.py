@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
 import pytest
+from ConfigSpace import ConfigurationSpace
 from testing_fits import QUICK
-from testing_spaces import plain_space
+from testing_spaces import mixed_space, plain_space
 
 import slayr_py as sl
 from slayr_py.space import Encoder
@@ -33,3 +36,56 @@ def test_a_short_description_has_the_priors():
     assert [row.split()[0] for row in rows] == ["mu", "sigma_f", "sigma_n", "warp", "lengthscale"]
     assert rows[2].split(maxsplit=2)[1:] == ["1", "LogNormal(mu=-6., sigma=1.)"]
     assert "<td>lengthscale</td><td>2</td>" in gp._repr_html_()
+
+
+@pytest.mark.parametrize(
+    ("name", "values", "words"),
+    [
+        (
+            "sigma_n",
+            3.0,
+            r"sigma_n: .* 3 is above .* prior LogNormal\(mu=-3\., .*priors=.'sigma_n': ",
+        ),
+        ("sigma_n", 1e-9, None),  # no noise at all, which is no reason for another prior
+        (
+            "lengthscale",
+            [0.3, 20.0],
+            r"lengthscale\[z\]: .* 20 is above the 99% range 0\.0215 to 3\.7",
+        ),
+        ("lengthscale", [1e-3, 0.3], r"lengthscale\[x\]: .* 0.001 is below"),
+        ("mu", -3.0, r"mu: the posterior median -3 is below the 99% range -2\.58 to 2\.58"),
+        ("sigma_f", 9.0, None),  # fixed
+        ("mu", 2.5, None),
+    ],
+)
+def test_a_posterior_outside_the_range_of_its_prior_is_noted(name, values, words):
+    priors = {"sigma_f": 9.0, "sigma_n": sl.LogNormal(-3.0, 1.0)}
+    model = sl.GaussianProcess(plain_space(), sl.kernels.Matern(), priors).model
+    inside = {"mu": 0.0, "sigma_f": 9.0, "sigma_n": 0.02, "lengthscale": [0.3, 0.3]}
+    spread = np.array([0.5, 1.0, 1.0, 1.0, 9.0])  # a tail does not move the median
+    draws = {key: spread.reshape(5, *[1] * np.ndim(value)) * value for key, value in (inside | {name: values}).items()}
+    notes = model.notes(draws)
+    assert len(notes) == (words is not None)
+    assert all(re.match(words, note) for note in notes)
+
+
+def test_every_family_of_priors_has_a_range():
+    """Weights with a joint prior have none."""
+    priors = {"alpha": sl.Gamma(2.0, 1.0), "beta": sl.InverseGamma(3.0, 1.0), "sigma_n": sl.HalfNormal(0.5)}
+    model = sl.GaussianProcess(mixed_space(), sl.kernels.FrequencyModulated("power"), priors).model
+    draws = {h.name: np.full((3, *h.shape), 1e3) for h in model.hyperparameters}
+    noted = {note.partition(":")[0] for note in model.notes(draws)}
+    expected = {entry for h in model.hyperparameters if h.prior.support != "simplex" for entry in h.entries}
+    assert noted == expected
+
+
+def test_a_fit_notes_noise_that_its_prior_excludes():
+    rng = np.random.default_rng(0)
+    x = np.linspace(0, 1, 60)
+    configs = [{"x": value} for value in x]
+    y = np.sin(5 * x) + rng.normal(0, 0.5, 60)
+    space = ConfigurationSpace({"x": (0.0, 1.0)})
+    certain = {"sigma_n": sl.LogNormal(-3.0, 0.2)}
+    for priors, n_notes in ((None, 0), (certain, 1)):
+        check = sl.GaussianProcess(space, priors=priors, inducing=10).fit(configs, y, method="map").check()
+        assert check.ok and sum("sigma_n" in note for note in check.notes) == n_notes

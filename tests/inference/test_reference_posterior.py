@@ -19,6 +19,7 @@ from scipy.stats import gamma, norm
 
 import slayr_py as sl
 from slayr_py.inference.diagnostics.arviz_bridge import pareto_smooth, standard_error
+from slayr_py.inference.model import NOISE_FLOOR
 from slayr_py.inference.sampling.options import FitOptions
 from slayr_py.inference.sampling.programs import compiled
 from slayr_py.inference.sampling.run import run
@@ -124,7 +125,7 @@ def by_quadrature(gp, train, y, name, size=41):
     scores = np.linspace(-5, 5, size)
     mu, sigma_f, sigma_n, third = (gp.priors[each] for each in ("mu", "sigma_f", "sigma_n", name))
     log_f = sigma_f.mu + sigma_f.sigma * scores
-    log_n = sigma_n.mu + sigma_n.sigma * scores
+    log_n = np.log(sigma_n.at_score(scores))
     log_third = np.squeeze(third.mu) + np.squeeze(third.sigma) * scores
     table = []
     for z, value in zip(scores, log_third, strict=True):
@@ -133,7 +134,7 @@ def by_quadrature(gp, train, y, name, size=41):
         scale = k[0, 0]
         for z_f, value_f in zip(scores, log_f, strict=True):
             variances, vectors = np.linalg.eigh(np.exp(2 * value_f) * k / scale + mu.sigma**2)
-            spectrum = variances + np.exp(2 * log_n)[:, None]
+            spectrum = variances + np.exp(2 * log_n)[:, None] + NOISE_FLOOR**2
             ones = vectors.sum(axis=0)
             residual = vectors.T @ (y - mu.mu)
             log_density = -0.5 * np.sum(np.log(spectrum) + np.square(residual) / spectrum, axis=1)

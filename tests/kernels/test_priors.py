@@ -141,7 +141,7 @@ def test_defaults_are_those_documented():
     columns = len(encoder.column_names)
     assert priors["lengthscale"] == sl.LogNormal(np.log(0.2 * np.sqrt(columns)), 1.0)
     assert priors["sigma_f"] == sl.LogNormal(0, 0.5)
-    assert priors["sigma_n"] == sl.LogNormal(-4, 1)
+    assert priors["sigma_n"] == sl.HalfNormal(1)
     assert priors["mu"] == sl.Normal(0, 1)
 
 

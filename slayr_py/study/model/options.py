@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, get_args
 
+import numpy as np
 import pandas as pd
 from typing_extensions import Unpack
 
@@ -23,8 +24,12 @@ LOOP_OPTIONS = FitOptions(method="carried", warmup=300, draws=50, ess=50, retrie
 until its effective sample size reaches ``ess``."""
 
 NOISELESS = LogNormal(-4.0, 0.5)
-"""Prior of ``sigma_n`` for objectives without noise. A wider one lets points that nearly coincide, which the loop
-evaluates when it has converged, drive ``sigma_n`` to where the covariance is singular up to rounding."""
+"""Prior of ``sigma_n`` for objectives without noise, in studies without past experiments. The default of a model is for
+data that may be noisy. A wider prior lets points that nearly coincide, which the loop evaluates when it has converged,
+drive ``sigma_n`` to where the covariance is singular up to rounding."""
+
+LARGEST_NOISE = float(NOISELESS.at_score(np.array(2.58)))
+"""99.5% quantile of that prior, 0.067: a larger ``sigma_n`` is noise."""
 
 EXACT_CONSTRAINTS = LogNormal(-9.0, 0.5)
 """Prior of ``sigma_n`` for the constraints of objectives without noise. Larger noise keeps the probability near 1/2 at
@@ -111,7 +116,10 @@ class SamplerOptions:
 
     @property
     def noise_priors(self) -> Priors:
-        """Return the prior of the noise by name; empty for a noisy objective, whose models have the default prior."""
+        """Return the prior of the noise by name; empty for a noisy objective, whose models have the default prior.
+
+        `SpaceModel.surrogate_with_history` has the default prior too.
+        """
         return {} if self.noisy else {NOISE.name: NOISELESS}
 
     @property

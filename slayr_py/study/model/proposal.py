@@ -16,11 +16,12 @@ from threadpoolctl import threadpool_limits
 
 from slayr_py.acquisition import Suggestion, suggest
 from slayr_py.inference import METHODS, GaussianProcess, Posterior
+from slayr_py.kernels import NOISE
 from slayr_py.space import Fixed, jsonable
 from slayr_py.study.model.feasibility import FeasibilityFit, FeasibilityModels
 from slayr_py.study.model.fit_cache import FitCache
 from slayr_py.study.model.loop_fits import KernelFit, LoopFits, fit_entries
-from slayr_py.study.model.options import SamplerOptions
+from slayr_py.study.model.options import LARGEST_NOISE, NOISELESS, SamplerOptions
 from slayr_py.study.model.session import Phase, Session
 from slayr_py.study.storage.attributes import suggestion_record
 from slayr_py.study.storage.distributions import to_params
@@ -120,7 +121,29 @@ class Proposer:
         self.session.report(Phase("fitting", number))
         feasibility = self.feasibility.fit_all(study, number, options, seed, self.options.warm_starts)
         fits, posterior = model.fit(plan, stream)
+        self._warn_of_noise(posterior)
         return Fitted(model, fits, posterior, feasibility, stream)
+
+    def _warn_of_noise(self, posterior: Posterior) -> None:
+        """Warn once if the model finds noise in an objective that was not declared noisy.
+
+        That is the case if under all kernels 95% of the draws have more noise than the prior `NOISELESS` allows. A
+        point estimate says nothing about the others.
+        """
+        if self.options.noisy or NOISE.name in (self.options.priors or {}):
+            return
+        draws = [part.draws[NOISE.name] for part in posterior.parts if part.n_draws > 1]
+        if not draws:
+            return
+        low = min(float(np.quantile(each, 0.05)) for each in draws)
+        if low > LARGEST_NOISE:
+            median = float(np.median(np.concatenate(draws)))
+            self.session.warn(
+                f"the model explains a part of the values by noise, whose standard deviation is {median:.2g} of the "
+                f"values' (at least {low:.2g} with 95% probability): declare noisy=True, or rule noise out with "
+                f"priors={{{NOISE.name!r}: {NOISELESS}}}",
+                "noise",
+            )
 
 
 @dataclass

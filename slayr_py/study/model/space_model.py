@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -20,7 +22,7 @@ from slayr_py.study.model.options import SamplerOptions
 from slayr_py.study.model.proposal import Proposer
 from slayr_py.study.model.session import Phase, Session
 from slayr_py.study.model.surrogate import Surrogate, surrogate_of
-from slayr_py.study.storage.attributes import CONTEXT_KEY
+from slayr_py.study.storage.attributes import CONTEXT_KEY, has_history
 from slayr_py.study.storage.trials import observations
 
 
@@ -67,6 +69,7 @@ class SpaceModel:
             rows = encoder.rows(options.initial_configs)
             given = [encoder.configuration({**row, **kept} if isinstance(row, Mapping) else row) for row in rows]
             size = len(given)
+        self._size = size
         self.design = Design(encoder, size, self.fixed, given, options.noisy)
         self.surrogate: Surrogate = surrogate_of(encoder, options, size, session)
         fits = FitCache()
@@ -75,6 +78,18 @@ class SpaceModel:
         )
         self.proposer = Proposer(options, feasibility, fits, session)
         self._prepared = False
+
+    @cached_property
+    def surrogate_with_history(self) -> Surrogate:
+        """The surrogate of a study with past experiments, which may be noisy even if the objective is not.
+
+        Unlike the loop's own evaluations they need not have neighbours, whose values would show the noise.
+        """
+        return surrogate_of(self.encoder, replace(self.options, noisy=True), self._size, self.session)
+
+    def surrogate_of(self, study: Study) -> Surrogate:
+        """Return the surrogate of a study, with or without past experiments."""
+        return self.surrogate_with_history if has_history(study) else self.surrogate
 
     def prepare(self) -> None:
         """Find or install CmdStan and compile the programs, once.
@@ -104,7 +119,7 @@ class SpaceModel:
         if not observed.configs:
             raise DataError(f"study {study.study_name!r} has no finished trial with a finite value: nothing to fit")
         self.prepare()
-        gp = self.surrogate.latest(study, observed)
+        gp = self.surrogate_of(study).latest(study, observed)
         options = self.options.fit.updated(pointwise=True)
         if gp.is_stack:
             fits = LoopFits(gp, study, observed, FitCache(), self.session.warn)

@@ -80,7 +80,7 @@ def fits_remarks(records: Mapping[int, Mapping[str, Any]]) -> list[str]:
     diagnostics = {number: entry(record, "diagnostics") for number, record in records.items()}
     kernel = [(n, "; ".join(texts)) for n, known in diagnostics.items() if (texts := _texts(known.get("kernel_notes")))]
     limits = [(n, text) for n, known in diagnostics.items() if (text := limits_text(known))]
-    remarks = [f"kernel, as of trial {number}: {text}" for number, text in kernel[-1:]]
+    remarks = [f"model, as of trial {number}: {text}" for number, text in kernel[-1:]]
     remarks += [f"limits, as of trial {number}: {text}" for number, text in limits[-1:]]
     if influential := [str(number) for number, known in diagnostics.items() if known.get("loo_influential")]:
         short = CHECKS["loo_pareto_k_max"].short

@@ -118,5 +118,5 @@ def _recorded_space(study: Study, last: RecordedFits) -> DeclaredSpace:
     gp = GaussianProcess.of(models, None if last.stack else model.kernel)  # with the priors of each part
     options = SamplerOptions.of(kernel=gp.kernel, warp=model.warp, noisy=is_noisy(study), method=method)
     declared = DeclaredSpace(gp.encoder, options, Session())
-    declared.surrogate = GivenKernel(gp, model.kernel)
+    declared.surrogate = declared.surrogate_with_history = GivenKernel(gp, model.kernel)
     return declared

@@ -197,6 +197,11 @@ def is_history(trial: FrozenTrial) -> bool:
     return suggestion_record(trial).get("phase") == HISTORY
 
 
+def has_history(study: Study) -> bool:
+    """Return whether a study has past experiments."""
+    return any(map(is_history, study.get_trials(deepcopy=False)))
+
+
 def store_suggestion(study: Study, trial: FrozenTrial, record: dict[str, Any]) -> dict[str, Any]:
     """Store the suggestion record of a trial and return it."""
     set_trial_attribute(study, trial, SUGGESTION_KEY, jsonable(record))

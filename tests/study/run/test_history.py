@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from contextlib import nullcontext
 
 import numpy as np
 import optuna
@@ -13,9 +14,11 @@ from testing_studies import branin, suggestion
 
 from slayr_py.errors import DataError, SpaceError
 from slayr_py.inference import GaussianProcess
+from slayr_py.kernels import HalfNormal, LogNormal
 from slayr_py.space import Encoder
 from slayr_py.study import ask, create_study, minimize, tell
 from slayr_py.study.run.history import read_history
+from slayr_py.study.storage.attributes import FIT_KEY
 
 PAST = [({"x": 1.0, "y": 2.0}, 20.0), ({"x": 3.0, "y": 2.5}, 1.5)]
 MIXED = {"kernel": "rbf", "rate": 0.1, "size": "s", "flag": True}
@@ -186,3 +189,26 @@ def test_a_maximised_history_is_in_the_users_direction(plane):
     result = minimize(branin, plane, budget=1, n_initial=3, direction="maximize", progress=False, history=PAST)
     assert result.best_value >= 20.0
     assert isinstance(result.study, optuna.Study)
+
+
+@pytest.mark.stan
+@pytest.mark.parametrize("options", [{}, {"priors": {"sigma_n": LogNormal(-4, 1)}}])
+def test_noise_of_past_experiments_is_found_and_reported(plane, options):
+    """They may be noisy although the objective was not declared noisy."""
+    rng = np.random.default_rng(1)
+    design = Encoder(plane).sobol(30, 1)
+    history = [(dict(x), x["x"] + rng.normal(0, 5.0)) for x in design]  # the noise is as large as the function
+    study = create_study(plane, n_initial=3, seed=1, history=history, method="pathfinder", retries=0, **options)
+    warned = nullcontext() if options else pytest.warns(UserWarning, match="explains a part .* declare noisy=True")
+    with warned:
+        ask(study)
+    prior = study.trials[-1].user_attrs[FIT_KEY]["priors"]["sigma_n"]
+    assert prior == options.get("priors", {"sigma_n": HalfNormal(1)})["sigma_n"].asdict()
+
+
+@pytest.mark.stan
+def test_past_experiments_without_noise_need_no_warning(plane):
+    history = [(dict(x), branin(x)) for x in Encoder(plane).sobol(30, 1)]
+    study = create_study(plane, n_initial=3, seed=1, history=history, method="pathfinder", retries=0)
+    ask(study)  # a warning would be an error
+    assert suggestion(study.trials[-1])["phase"] == "model"
