@@ -25,6 +25,14 @@ NOISELESS = LogNormal(-4.0, 0.5)
 """Prior of ``sigma_n`` for objectives without noise. A wider one lets points that nearly coincide, which the loop
 evaluates when it has converged, drive ``sigma_n`` to where the covariance is singular up to rounding."""
 
+_ELSEWHERE = {
+    "inducing": "leave it out: beyond 1,000 observations a study fits the mode of the hyperparameters",
+    "likelihood": "leave it out: failures='learn' models failed trials by a probit likelihood",
+    "maximize": "use direction='maximize'",
+    "y_sd": "give the error of each value, as in slayr_py.study.tell(study, trial, value, sd=0.1)",
+}
+"""Arguments of `GaussianProcess` that studies lack, with their replacements."""
+
 SMALLEST_DESIGN = 4
 LARGEST_DESIGN = 10
 
@@ -125,6 +133,8 @@ def check_names(options: Mapping[str, Any], others: Iterable[str] = ()) -> None:
     ``others`` are further arguments of the function that was called.
     """
     for name in options:
+        if name in _ELSEWHERE:
+            raise TypeError(f"{name}= is not an option of a study; {_ELSEWHERE[name]}")
         if name not in SamplerKeywords.__annotations__:
             raise TypeError(f"unknown option {name!r}{did_you_mean(name, [*others, *SamplerKeywords.__annotations__])}")
 
