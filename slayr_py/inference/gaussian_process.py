@@ -15,7 +15,6 @@ from slayr_py.arguments import check_flag, check_integer
 from slayr_py.display import Summary
 from slayr_py.errors import DataError
 from slayr_py.inference.model import Likelihood, Model, Warp
-from slayr_py.inference.modes.marginal import require_planned
 from slayr_py.inference.named_priors import Priors
 from slayr_py.inference.observed import observe
 from slayr_py.inference.part import Part
@@ -26,9 +25,9 @@ from slayr_py.inference.sampling.options import FitKeywords, FitOptions
 from slayr_py.inference.sampling.programs import compiled
 from slayr_py.inference.sampling.run import run
 from slayr_py.inference.sampling.warm_start import WarmStart
-from slayr_py.inference.sparse_fit import fit_sparse
+from slayr_py.inference.sparse_fit import fit_sparse, sparse_kernel
 from slayr_py.inference.stack_fit import build_models, fit_stack
-from slayr_py.kernels import Hyperparameter, Kernel, Prior, Stack, as_composite, from_name
+from slayr_py.kernels import Hyperparameter, Kernel, Prior, Stack
 from slayr_py.space import Encoded, Encoder
 
 LARGEST_USUAL = 1500
@@ -76,8 +75,8 @@ class GaussianProcess:
     SpaceError
         If the space cannot be encoded.
     DataError
-        For an unknown kernel or warp, a prior with an unknown name or of the wrong family or length, or a stack with
-        binary observations or inducing points.
+        For an unknown kernel or warp, a prior with an unknown name or of the wrong family or length, or options that
+        do not go together: the guide has a table.
 
     Examples
     --------
@@ -101,19 +100,16 @@ class GaussianProcess:
         encoder = space if isinstance(space, Encoder) else Encoder(space)
         self.inducing = None if inducing is None else check_integer("inducing", inducing)
         if isinstance(kernel, Stack):
-            if likelihood != "gaussian" or inducing is not None:
-                raise DataError(
-                    f"a stack cannot have likelihood={likelihood!r} and inducing={inducing!r}; use a single kernel, or "
-                    "likelihood='gaussian' without inducing="
-                )
+            if likelihood == "probit":
+                raise DataError("a stack is not supported with likelihood='probit'; use a single kernel")
+            if inducing is not None:
+                raise DataError("a stack is not supported with inducing=; use a single kernel, or leave inducing= out")
             self.kernel: Kernel | Stack = kernel.on(encoder)
             self.models = tuple(build_models(encoder, kernel, priors, warp))
             return
         if self.inducing is not None:
-            kernel = as_composite(from_name(kernel, encoder))
+            kernel = sparse_kernel(kernel, encoder, warp, likelihood)
         model = Model(encoder, kernel, priors, warp, likelihood)
-        if self.inducing is not None:
-            require_planned(model)
         self.kernel = model.kernel
         self.models = (model,)
 
@@ -330,11 +326,18 @@ class GaussianProcess:
         Raises
         ------
         DataError
-            For an unknown name in ``scoring``, a level outside (0, 1), or a target that is not finite.
+            For an unknown name in ``scoring``, a level outside (0, 1), a target that is not finite, or the probit
+            likelihood.
         SpaceError
             If a configuration does not belong to the space.
         """
         from slayr_py.inference.validation.cross_validation import cross_validate  # imports scikit-learn, which is slow
+
+        if self.models[0].likelihood == "probit":
+            raise DataError(
+                "cross_validate is not supported with likelihood='probit'; compare outcomes that were left out of a "
+                "fit with posterior.probability"
+            )
 
         return cross_validate(self.encoder, self.fit, configs, y, cv, scoring, seed, progress, level, fit_options)
 

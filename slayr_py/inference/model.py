@@ -80,7 +80,7 @@ class Model:
         self.likelihood: Likelihood = likelihood
         if likelihood == "probit" and warp != "none":
             raise DataError(
-                f"warp={warp!r} cannot be combined with binary observations; use warp='none', or likelihood='gaussian'"
+                f"warp={warp!r} is not supported with likelihood='probit'; use warp='none', or likelihood='gaussian'"
             )
         self.warp: Literal["none", "log"] = "none" if warp == "none" else "log"
         self.noise_floor = NOISE_FLOOR

@@ -67,7 +67,8 @@ def observe(
     known = None if errors is None else check_errors(errors, len(train))
     if model.likelihood == "probit":
         if known is not None or maximize:
-            raise DataError("binary observations cannot have y_sd or maximize; leave them out")
+            unsupported = "y_sd" if known is not None else "maximize"
+            raise DataError(f"{unsupported} is not supported with likelihood='probit'; leave it out")
         mean = 0.0
         sd = 1.0
         scaled = signs(targets)

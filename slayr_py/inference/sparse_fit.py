@@ -13,6 +13,7 @@ from threadpoolctl import threadpool_limits
 from slayr_py.errors import DataError
 from slayr_py.inference.diagnostics.arviz_tree import arviz_tree
 from slayr_py.inference.diagnostics.checks import APPROXIMATION_CHECKS, importance_limits
+from slayr_py.inference.model import Likelihood, Warp
 from slayr_py.inference.modes.laplace import find_mode, laplace_draws
 from slayr_py.inference.modes.likelihood import Targets
 from slayr_py.inference.modes.sparse_bound import SparseMarginal
@@ -24,7 +25,8 @@ from slayr_py.inference.sampling.methods import METHODS, diagnose_run
 from slayr_py.inference.sampling.options import FitOptions
 from slayr_py.inference.sampling.output import Run
 from slayr_py.inference.sampling.population import improve
-from slayr_py.space import FloatArray
+from slayr_py.kernels import Composable, Composite, Kernel, from_name
+from slayr_py.space import Encoder, FloatArray
 
 MOST_DRAWS = 100
 """Largest number of draws. Each draw costs O(n m^2) for the bound, and a prediction averages over all draws."""
@@ -33,6 +35,27 @@ STARTS = 3
 
 PROPOSALS = 300
 """Proposals of a step of importance sampling for every ten hyperparameters; each needs one bound."""
+
+
+def sparse_kernel(kernel: Kernel | str, encoder: Encoder, warp: Warp, likelihood: Likelihood) -> Composite:
+    """Return the kernel of a sparse fit as an expression.
+
+    Raises
+    ------
+    DataError
+        For a warp, binary observations, or a kernel that a sparse fit cannot have.
+    """
+    if warp in ("auto", "log"):
+        raise DataError(f"warp={warp!r} is not supported with inducing=; use warp='none', or leave inducing= out")
+    if likelihood == "probit":
+        raise DataError("likelihood='probit' is not supported with inducing=; leave inducing= out")
+    chosen = from_name(kernel, encoder)
+    if not isinstance(chosen, Composable) or chosen.as_composite().given:
+        raise DataError(
+            f"kernel {chosen.name!r} is not supported with inducing=; use an expression such as 'MAT52' without given "
+            "leaves, or leave inducing= out"
+        )
+    return chosen.as_composite()
 
 
 def fit_sparse(observed: Observed, inducing: int, options: FitOptions, seed: int) -> Part:
@@ -56,8 +79,8 @@ def fit_sparse(observed: Observed, inducing: int, options: FitOptions, seed: int
     data = observed.data
     if np.any(data["y_sd"] > 0):
         raise DataError(
-            "a sparse fit cannot use y_sd, since all observations have the same noise; leave y_sd out, or fit fewer "
-            "observations without inducing="
+            "y_sd is not supported with inducing=, since all observations of a sparse fit have the same noise; leave "
+            "y_sd out, or fit fewer observations without inducing="
         )
     method: Literal["map", "laplace"] = "map" if METHODS[options.method].point_estimate else "laplace"
     with threadpool_limits(limits=1, user_api="blas"):  # the same bits on every machine with the same library

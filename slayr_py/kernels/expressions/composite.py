@@ -133,22 +133,6 @@ class Planned(Composable):
         return _scaled(plan.component_correlations(Pairs.own(a, plan.given), draws), draws, axis=1)
 
 
-def as_composite(kernel: Kernel) -> Composite:
-    """Return the composite kernel of a kernel that can be a part of sums and products.
-
-    Raises
-    ------
-    DataError
-        For another kernel.
-    """
-    if not isinstance(kernel, Composable):
-        raise DataError(
-            f"kernel {kernel.name!r} cannot be part of an expression; use a composite, a pre-trained or a Matérn "
-            "kernel with p <= 2"
-        )
-    return kernel.as_composite()
-
-
 class Composite(Planned):
     r"""Sum of products of kernels, given as an expression.
 

@@ -35,6 +35,14 @@ EXACT_CONSTRAINTS = LogNormal(-9.0, 0.5)
 """Prior of ``sigma_n`` for the constraints of objectives without noise. Larger noise keeps the probability near 1/2 at
 a border, where the loop evaluates most configurations when a constraint is active at the minimum."""
 
+_ELSEWHERE = {
+    "inducing": "leave it out: beyond 1,000 observations a study fits the mode of the hyperparameters",
+    "likelihood": "leave it out: failures='learn' models failed trials by a probit likelihood",
+    "maximize": "use direction='maximize'",
+    "y_sd": "give the error of each value, as in slayr_py.study.tell(study, trial, value, sd=0.1)",
+}
+"""Arguments of `GaussianProcess` that studies lack, with their replacements."""
+
 SMALLEST_DESIGN = 4
 LARGEST_DESIGN = 10
 _LARGEST_GIVEN_DESIGN = 10_000
@@ -145,6 +153,8 @@ def check_names(options: Mapping[str, Any], others: Iterable[str] = ()) -> None:
     ``others`` are further arguments of the function that was called.
     """
     for name in options:
+        if name in _ELSEWHERE:
+            raise TypeError(f"{name}= is not an option of a study; {_ELSEWHERE[name]}")
         if name not in SamplerKeywords.__annotations__:
             raise TypeError(f"unknown option {name!r}{did_you_mean(name, [*others, *SamplerKeywords.__annotations__])}")
 

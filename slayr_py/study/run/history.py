@@ -13,10 +13,11 @@ import pandas as pd
 from optuna import Study
 from optuna.trial import FrozenTrial, TrialState
 
+from slayr_py.arguments import check_number
 from slayr_py.errors import DataError, NotFiniteError, ObjectiveError, SpaceError, did_you_mean
 from slayr_py.space import Encoder
 from slayr_py.study.run.objective import as_value
-from slayr_py.study.storage.attributes import HISTORY, SUGGESTION_KEY
+from slayr_py.study.storage.attributes import ERROR_KEY, HISTORY, SUGGESTION_KEY
 from slayr_py.study.storage.distributions import is_active, space_to_distributions, to_params
 from slayr_py.study.storage.search_lock import search_lock
 
@@ -39,11 +40,15 @@ class Experiment(NamedTuple):
     value: float | None
     """Value of the objective, in the user's units; None if the experiment failed."""
 
+    y_sd: float = 0.0
+    """Known standard deviation of the error of the value; 0 if it is unknown."""
+
 
 class _Row(NamedTuple):
     name: str  # for error messages
     given: Mapping[str, Any]
     value: Any
+    y_sd: Any = None
 
 
 def read_history(history: History, encoder: Encoder) -> list[Experiment]:
@@ -53,10 +58,11 @@ def read_history(history: History, encoder: Encoder) -> list[Experiment]:
     ----------
     history : DataFrame or sequence of (config, value)
         A table has one column per parameter, called ``x`` or ``params_x``, and a column ``value``. A parameter called
-        "value" must be ``params_value``. The other columns of `Result.trials` and of Optuna's ``trials_dataframe`` are
-        ignored. An inactive parameter is NaN, None or absent. A value that is None, NaN or infinite marks a failed
-        experiment; an infinite one raises a warning. Unfinished trials, and failed ones without parameters, are
-        omitted.
+        "value" must be ``params_value``. A column ``y_sd`` or ``user_attrs_y_sd`` has the known standard deviations of
+        the errors of the values; an empty cell means that the error is unknown. The other columns of `Result.trials`
+        and of Optuna's ``trials_dataframe`` are ignored. An inactive parameter is NaN, None or absent. A value that is
+        None, NaN or infinite marks a failed experiment; an infinite one raises a warning. Unfinished trials, and failed
+        ones without parameters, are omitted.
     encoder : Encoder
 
     Raises
@@ -89,17 +95,18 @@ def add_history(study: Study, experiments: Sequence[Experiment], encoder: Encode
     with search_lock(study):  # processes that start the same study add its history once
         trials = study.get_trials(deepcopy=False, states=finished)
         there = Counter(_key(trial.params, _finite_value(trial)) for trial in trials)
-        for params, value in experiments:
+        for params, value, y_sd in experiments:
             if there[_key(params, value)] > 0:
                 there[_key(params, value)] -= 1
                 continue
+            known = {ERROR_KEY: y_sd} if y_sd else {}
             study.add_trial(
                 optuna.trial.create_trial(
                     state=TrialState.FAIL if value is None else TrialState.COMPLETE,
                     value=value,
                     params=params,
                     distributions={name: distributions[name] for name in params},
-                    user_attrs={SUGGESTION_KEY: {"phase": HISTORY, "config": params}},
+                    user_attrs={SUGGESTION_KEY: {"phase": HISTORY, "config": params}} | known,
                 )
             )
 
@@ -126,11 +133,13 @@ def _rows_of_table(table: pd.DataFrame, encoder: Encoder) -> Iterator[_Row]:
         ignored = {column: cell for column, target, cell in zip(columns, targets, cells, strict=True) if target is None}
         if str(ignored.get("state")) not in _UNFINISHED:
             value = read.pop(_VALUE)
-            yield _Row(f"history row {label}", {name.removeprefix(_PREFIX): read[name] for name in read}, value)
+            y_sd = read.pop(ERROR_KEY, None)
+            given = {name.removeprefix(_PREFIX): read[name] for name in read}
+            yield _Row(f"history row {label}", given, value, y_sd)
 
 
 def _target(column: str, columns: Sequence[str], encoder: Encoder) -> str | None:
-    """Return ``params_`` and the name of the parameter in a column, `_VALUE`, or None for a column to ignore."""
+    """Return ``params_`` and the name of a column's parameter, `_VALUE`, `ERROR_KEY`, or None to ignore the column."""
     if column == _VALUE:
         return _VALUE
     # A table of trials with the parameter "number" has columns "number" and "params_number".
@@ -139,6 +148,8 @@ def _target(column: str, columns: Sequence[str], encoder: Encoder) -> str | None
     bare = column.removeprefix(_PREFIX)
     if column != bare and bare in encoder.space:
         return column
+    if column in (ERROR_KEY, f"user_attrs_{ERROR_KEY}"):
+        return ERROR_KEY
     if column in _IGNORED or column.startswith(_IGNORED_PREFIXES):
         return None
     raise DataError(
@@ -158,7 +169,7 @@ def _experiment(row: _Row, encoder: Encoder) -> Experiment:
     if not given and value is None:
         return Experiment({}, None)
     try:
-        return Experiment(to_params(encoder.configuration(given)), value)
+        return Experiment(to_params(encoder.configuration(given)), value, _error(row))
     except SpaceError as error:
         raise SpaceError(f"{row.name}: {error}") from None
 
@@ -180,6 +191,10 @@ def _value(row: _Row) -> float | None:
         raise DataError(
             f"{row.name}: the value must be a number, or NaN if it failed, got {row.value!r:.200}"
         ) from None
+
+
+def _error(row: _Row) -> float:
+    return 0.0 if _is_empty(row.y_sd) else check_number(f"{row.name}: y_sd", row.y_sd, least=0)
 
 
 def _without_empty(given: Mapping[str, Any], encoder: Encoder) -> dict[str, Any]:

@@ -105,8 +105,9 @@ def minimize(
         Past experiments, which the model uses like evaluated trials. They become finished trials and do not count
         against the budget. Each replaces a point of the default initial design. A table has a column per parameter and
         a column ``value``, as `Result.trials` does; an inactive parameter is NaN, None or absent. The value of a failed
-        experiment is NaN or None. Experiments that a resumed study already has are not added again. They may be noisy:
-        the model then has the default prior of ``sigma_n`` of `GaussianProcess`, also without ``noisy``.
+        experiment is NaN or None. A column ``y_sd`` has known standard deviations of the errors of the values.
+        Experiments that a resumed study already has are not added again. They may be noisy: the model then has the
+        default prior of ``sigma_n`` of `GaussianProcess`, also without ``noisy``.
     stop : Regret, optional
         Stop before the budget is used up, as in ``stop=sl.Regret(0.01)``: when the best value still to be found is
         probably less than 0.01 better than the best one so far.

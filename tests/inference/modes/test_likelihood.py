@@ -114,12 +114,8 @@ def test_illegal_errors(arguments, words):
 
 
 def test_illegal_binary_models():
-    with pytest.raises(sl.DataError, match="cannot be combined with binary observations"):
-        sl.GaussianProcess(SPACE, likelihood="probit", warp="log")
     with pytest.raises(sl.DataError, match="unknown likelihood 'probt'.*'probit'"):
         sl.GaussianProcess(SPACE, likelihood="probt")
     gp = sl.GaussianProcess(SPACE, likelihood="probit")
     with pytest.raises(sl.DataError, match="a binary observation is 0.5; use True or False"):
         gp.fit(X, np.full(12, 0.5))
-    with pytest.raises(sl.DataError, match="cannot have y_sd or maximize"):
-        gp.fit(X, X[:, 0] > 0.5, y_sd=1.0)

@@ -122,3 +122,9 @@ def test_illegal_arguments(smooth, change, error, match):
     configs, y = smooth
     with pytest.raises(error, match=match):
         sl.GaussianProcess(SPACE).cross_validate(**{"configs": configs, "y": y, "progress": False} | change)
+
+
+def test_binary_observations_have_no_scores(smooth):
+    configs, y = smooth
+    with pytest.raises(sl.DataError, match="cross_validate is not supported with likelihood='probit'; compare"):
+        sl.GaussianProcess(SPACE, likelihood="probit").cross_validate(configs, y > 0, progress=False)

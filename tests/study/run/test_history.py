@@ -147,7 +147,7 @@ def test_none_may_be_a_level_of_a_conditional_parameter():
     space.add(cut, limit, Float("x", (0.0, 1.0)))
     space.add(EqualsCondition(limit, cut, True))
     table = pd.DataFrame({"cut": [True, True, False], "limit": [None, 2, None], "x": 0.5, "value": [1, 2, 3]})
-    found = [params for params, _ in read_history(table, Encoder(space))]
+    found = [experiment.params for experiment in read_history(table, Encoder(space))]
     assert [params.get("limit", "inactive") for params in found] == [None, 2, "inactive"]
 
 
@@ -170,6 +170,11 @@ def test_none_may_be_a_level_of_a_conditional_parameter():
         (pd.DataFrame({"x": [1.0], "y": [1.0], "valu": [1.0]}), DataError, "column 'valu', .*; did you mean 'value'"),
         (pd.DataFrame({"x": [1.0], "params_x": [1.0], "value": [1.0]}), DataError, "two columns for 'x'"),
         (pd.DataFrame({"x": [99.0], "y": [1.0], "value": 1.0}, index=["run7"]), SpaceError, "history row run7: param"),
+        (
+            pd.DataFrame({"x": [1.0], "y": [1.0], "value": 1.0, "y_sd": -1.0}, index=["a"]),
+            DataError,
+            "a: y_sd must be at",
+        ),
     ],
 )
 def test_illegal_histories_are_refused_before_the_study_is_created(plane, tmp_path, history, error, words):
