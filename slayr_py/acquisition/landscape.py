@@ -56,6 +56,11 @@ class Landscape:
         some = self.predictor.subset(self.n_chains, n_draws)
         return replace(self, predictor=some, feasibility=tuple(model.subset(n_draws) for model in self.feasibility))
 
+    @cached_property
+    def drawn_state(self) -> State:
+        """The state with the warp of the draws."""
+        return self.state._replace(warp=self.predictor.warp)
+
     def relax(self) -> Landscape:
         """Return the same landscape with continuous integers."""
         return replace(self, relaxed=True)
@@ -100,7 +105,7 @@ class Landscape:
         values = np.empty(len(encoded))
         for rows in self._blocks(len(encoded), width=1):
             values[rows] = sum(model.values(encoded[rows]) for model in self.feasibility)
-            values[rows] += self.criterion.transformed(*self.predictor.moments(encoded[rows]), self.state)
+            values[rows] += self.criterion.transformed(*self.predictor.moments(encoded[rows]), self.drawn_state)
         return values
 
     def values_and_gradients(self, genotypes: FloatArray) -> tuple[FloatArray, FloatArray]:
@@ -120,7 +125,7 @@ class Landscape:
         """Return the values (m,) and their derivatives by the real inputs (m, D_real)."""
         parts = [model.values_and_gradients(encoded) for model in self.feasibility]
         moments = self.predictor.moments_with_gradient(encoded)
-        parts.append(self.criterion.transformed_with_gradient(moments, self.state))
+        parts.append(self.criterion.transformed_with_gradient(moments, self.drawn_state))
         values, gradients = zip(*parts, strict=True)
         return np.sum(values, axis=0), np.sum(gradients, axis=0)
 

@@ -157,10 +157,10 @@ def _describe(posterior: Posterior, landscape: Landscape, chosen: Encoded) -> Su
     criterion = landscape.criterion
     return Suggestion(
         posterior.encoder.decode(chosen)[0],
-        float(criterion.value(mean, sd, landscape.state)[0]),
+        float(criterion.value(mean, sd, landscape.drawn_state)[0]),
         float(centre[0]),
         float(spread[0]),
-        criterion.error(mean[:, 0], sd[:, 0], landscape.state, posterior.chains(len(mean))),
+        criterion.error(mean[:, 0], sd[:, 0], landscape.drawn_state, posterior.chains(len(mean))),
         float(np.exp(sum(model.log_probability(chosen)[0] for model in landscape.feasibility))),
     )
 

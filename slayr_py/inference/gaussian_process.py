@@ -49,7 +49,8 @@ class GaussianProcess:
         compilation. A stack uses a prior for every kernel that has a hyperparameter of that name.
     warp : {"none", "log", "auto"}
         "log" transforms the targets so that large values are compressed and small values are stretched; its parameter
-        ``warp`` is sampled with the other hyperparameters. "auto" is "log".
+        ``warp`` is sampled with the other hyperparameters. "auto" is "log", and "none" for a fit with known errors
+        (``y_sd``), with which a warp cannot be combined; ``check().notes`` say so.
     likelihood : {"gaussian", "probit"}
         "probit" is for binary observations: y is True with probability Phi(f), where f is the latent Gaussian process.
         The density of the hyperparameters integrates f out by Laplace's approximation; predictions use expectation
@@ -178,6 +179,11 @@ class GaussianProcess:
         """Priors by name."""
         return self.model.priors
 
+    def with_errors(self, errors: FloatArray | None) -> GaussianProcess:
+        """Return the Gaussian process for observations with known errors (n,), without a warp that is "auto"."""
+        models = [model.with_errors(errors) for model in self.models]
+        return self if list(self.models) == models else self.of(models, self.kernel)
+
     def prepare(self, progress: Callable[[str], None] | None = None) -> None:
         """Find or assemble CmdStan and compile the programs before the first fit.
 
@@ -223,8 +229,7 @@ class GaussianProcess:
             the diagnostics fail, a fit with a full warm-up follows. A stack does not accept a start.
         y_sd : float or (n,) array_like, optional
             Known standard deviations of the errors of y, in the user's units. The noise of an observation is the sum of
-            the known error and an error with the standard deviation ``sigma_n``. Under a warp the known error is
-            multiplied by the slope of the transformation.
+            the known error and an error with the standard deviation ``sigma_n``. The model then has no warp.
         maximize : bool
             Whether larger values are better. The model is then fitted to the negated values, which affects a warp and
             the acquisition. Predictions keep the user's units and direction.
@@ -248,7 +253,8 @@ class GaussianProcess:
         SpaceError
             If a configuration does not belong to the space.
         DataError
-            If y has another length, is empty or not finite, or an option is illegal.
+            If y has another length, is empty or not finite, an option is illegal, or errors are known and the warp is
+            "log".
         TypeError
             For an unknown option.
         InferenceError
@@ -271,7 +277,7 @@ class GaussianProcess:
         if self.inducing is not None:
             return Posterior.of(fit_sparse(observed, self.inducing, options, seed))
         if start is not None:
-            self.model.check_start(start, options.chains)
+            observed.model.check_start(start, options.chains)
         program = compiled(self.model.kernel.program, progress)
 
         def fit_once(attempt: Attempt) -> Posterior:

@@ -107,7 +107,7 @@ class Part:
         hyperparameters = {name: result.variables[name][..., np.atleast_1d(free)] for name, free in sampled.items()}
         diagnostics = diagnose_run(result, hyperparameters, leave_one_out(tree))
         draws = flat_draws(model, tree["posterior"].to_dataset())
-        diagnostics = replace(diagnostics, kernel_notes=model.kernel.notes(draws))
+        diagnostics = replace(diagnostics, kernel_notes=(*model.notes, *model.kernel.notes(draws)))
         maximize = observed.y_sd < 0
         record = make_record(model, program, observed.data, result, diagnostics, start, abandoned, maximize)
         return cls(model, observed.train, observed.data, tree, record, diagnostics)

@@ -237,7 +237,7 @@ class Diagnostics:
     loo_influential : int
         Number of observations whose tail shape exceeds its limit.
     kernel_notes : tuple of str
-        Notes on the kernel that follow from the posterior, see `Kernel.notes`.
+        Notes on the model, and on the kernel that follow from the posterior, see `Kernel.notes`.
 
     Notes
     -----

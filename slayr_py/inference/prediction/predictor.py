@@ -74,9 +74,14 @@ class Predictor(ABC):
         """Return a predictor of the function itself, on the standardised scale, near the value ``best``.
 
         The tangent at T(best) replaces the inverse of each draw's warp, so that moments of draws with different warps
-        are comparable. The improvement on ``best`` is exact for small improvements. The curvature of the warp makes a
-        large improvement too large.
+        are comparable. The probability of a value below ``best`` is exact. The tangent is below the function, so that
+        an improvement on ``best`` is too large; expected improvement needs :attr:`warp` to correct it.
         """
+
+    @property
+    @abstractmethod
+    def warp(self) -> FloatArray | None:
+        """Parameter of the warp of each draw, (s, 1); None without a warp."""
 
     @abstractmethod
     def subset(self, n_chains: int, n_draws: int) -> Self:
@@ -191,11 +196,16 @@ class KernelPredictor(Predictor):
     def n_draws(self) -> int:
         return len(self.factor)
 
+    @property
+    @override
+    def warp(self) -> FloatArray | None:
+        return self.draws["warp"][:, None] if "warp" in self.draws else None
+
     @override
     def linearised(self, best: float) -> Self:
-        if "warp" not in self.draws:
+        a = self.warp
+        if a is None:
             return self
-        a = self.draws["warp"][:, None]
         slope = np.exp(-log_slope(np.array(best), a))
         return replace(self, tangent=Tangent(best - slope * warped(np.array(best), a), slope))
 
