@@ -5,8 +5,8 @@ Symbols
 b : value to improve on, on the standardised scale.
 mean, sd, z : moments of the tangent of T^-1 at T(b), as of `Predictor.linearised`, and z = (b - mean) / sd.
 u = sd v : improvement b - tangent, where v ~ Normal(z, 1).
-I(u) : improvement b - T^-1(t) of the function itself, where the tangent improves by u. It is smaller than u, because the
-    warp is steeper below b: I(u) = T(u) for b <= 0.
+I(u) : improvement b - T^-1(t) of the function itself, where the tangent improves by u. It is smaller, because T^-1
+    is flatter below T(b): I(u) = T(u) for b <= 0.
 
     EI = integral of I(sd v) phi(v - z) over v > 0
 

@@ -28,7 +28,7 @@ from slayr_py.inference.sampling.warm_start import WarmStart
 from slayr_py.inference.sparse_fit import fit_sparse
 from slayr_py.inference.stack_fit import build_models, fit_stack
 from slayr_py.kernels import Hyperparameter, Kernel, Prior, Stack, as_composite, from_name
-from slayr_py.space import Encoded, Encoder
+from slayr_py.space import Encoded, Encoder, FloatArray
 
 
 class GaussianProcess:

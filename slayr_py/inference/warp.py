@@ -60,7 +60,7 @@ class HalfLine:
         return np.asarray(-0.5 * np.square(np.minimum(z, 0.0)) - 0.5 * np.log(2 * np.pi))
 
     def points(self, z: FloatArray) -> Iterator[tuple[FloatArray, FloatArray]]:
-        """Yield v and its weight, both of the shape of z: the integral is exp(log_scale) times the sum of weight g(v)."""
+        """Yield v and weights of the shape of z: the integral is exp(log_scale) times the sum of weight g(v)."""
         below = np.minimum(z, 0.0)
         root = np.sqrt(np.square(below) + self._drop)
         lower = np.maximum(z - np.sqrt(self._drop), 0.0)
