@@ -114,7 +114,7 @@ class GaussianProcess:
         self.models = (model,)
 
     @classmethod
-    def of(cls, models: Sequence[Model], kernel: Kernel | None = None) -> GaussianProcess:
+    def of(cls, models: Sequence[Model], kernel: Kernel | Stack | None = None) -> GaussianProcess:
         """Return the stack of these models, or the Gaussian process of a single model with this kernel."""
         gp = cls.__new__(cls)
         gp.inducing = None

@@ -21,7 +21,7 @@ def densities(y, errors=0.0, warp=None, binary=False):
     draws = {"mu": np.full(s, 0.2), "sigma_f": np.ones(s), "sigma_n": np.full(s, 0.3), "lengthscale": np.ones((s, 1))}
     if warp is not None:
         draws["warp"] = np.full(s, warp)
-    train = Model(SPACE).encoder.encode([[0.4]])
+    train = Model(SPACE).encoder.encode([{"x": 0.4}])
     targets = Targets(y[:, None], np.full(1, errors), binary=binary)
     return np.exp(log_likelihood(KernelPredictor.factorise(sl.kernels.Matern(), train, targets, draws)))
 
@@ -35,9 +35,8 @@ def test_the_density_of_an_observation_integrates_to_one(warp, errors):
 
 def test_probabilities_of_a_success_and_a_failure_add_up_to_one():
     # Expectation propagation is exact for one observation.
-    assert densities(np.array([1.0, -1.0])[:1], binary=True) + densities(
-        np.array([-1.0]), binary=True
-    ) == pytest.approx(1, abs=1e-6)
+    success, failure = (densities(np.array([y]), binary=True)[0] for y in (1.0, -1.0))
+    assert success + failure == pytest.approx(1, abs=1e-6)
 
 
 def test_binary_observations_and_known_errors_are_simulated():
