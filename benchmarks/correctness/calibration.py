@@ -36,6 +36,18 @@ FITS = ("case", "ess", "divergences", "seconds")
 # prior more than the likelihood. Under these priors the data inform both function and noise.
 TIGHT = {"sigma_n": sl.LogNormal(-1.2, 0.5), "sigma_f": sl.LogNormal(0.0, 0.4), "lengthscale": sl.LogNormal(-0.7, 0.5)}
 
+# Other families of priors than the log-normal one.
+FAMILIES = {
+    "mu": sl.Normal(0.3, 0.8),
+    "sigma_f": sl.Gamma(4.0, 4.0),
+    "sigma_n": sl.HalfNormal(0.4),
+    "lengthscale": sl.InverseGamma(4.0, 2.0),
+}
+WEIGHTS = {"gamma": sl.Beta(2.0, 1.0), "rho": sl.Beta(1.5, 3.0)}
+
+ERRORS = 0.5 * np.geomspace(0.2, 2.0, OBSERVED)
+"""Known errors of the observations, for the cases with ``y_sd``."""
+
 # Under the default prior the posterior of a period has many modes, which NUTS does not explore.
 SLOW = {"period": sl.LogNormal(-0.7, 0.2)}
 
@@ -74,6 +86,10 @@ CASES: dict[str, tuple[ConfigurationSpace, Kernel, dict[str, sl.kernels.Prior]]]
     "separable laplacian sum": (mixed(), Separable("laplacian", "sum"), TIGHT),
     "matern, warp": (plain(), Matern(2), {}),
     "hierarchical se product, warp": (conditional(), Hierarchical("se", "product"), {}),
+    "matern, probit": (plain(), Matern(2), {}),
+    "matern, y_sd": (plain(), Matern(2), TIGHT),
+    "matern, other priors": (plain(), Matern(2), FAMILIES),
+    "hierarchical se product, other priors": (conditional(), Hierarchical("se", "product"), FAMILIES | WEIGHTS),
     "fm laplacian, warp": (mixed(), FrequencyModulated("laplacian"), {}),
     "composite LIN * PER + SE": (ConfigurationSpace({"x": (0.0, 1.0)}), Composite("LIN * PER + SE"), TIGHT | SLOW),
     "composite (RQ + C) * MAT32": (plain(), Composite("(RQ[x] + C) * MAT32"), TIGHT),
@@ -84,7 +100,14 @@ CASES: dict[str, tuple[ConfigurationSpace, Kernel, dict[str, sl.kernels.Prior]]]
 def run_case(case: str, path: Path, replications: int, seed: int) -> None:
     """Run the replications of one case that the file does not have yet."""
     space, kernel, priors = CASES[case]
-    gp = sl.GaussianProcess(space, kernel, priors, "log" if case.endswith("warp") else "none")
+    gp = sl.GaussianProcess(
+        space,
+        kernel,
+        priors,
+        "log" if case.endswith("warp") else "none",
+        "probit" if case.endswith("probit") else "gaussian",
+    )
+    errors = ERRORS if case.endswith("y_sd") else None
     configs = gp.encoder.sobol(OBSERVED + 1, 0)
     program = compiled(kernel.program)
     table = pd.read_csv(path) if path.exists() else pd.DataFrame(columns=list(FITS))
@@ -92,7 +115,7 @@ def run_case(case: str, path: Path, replications: int, seed: int) -> None:
     print(f"{case}: {max(replications - done, 0)} replications to do", flush=True)
     while done < replications:
         n = min(CHUNK, replications - done)
-        result = calibrate(gp, configs, n, DRAWS, seed, first=done, program=program)
+        result = calibrate(gp, configs, n, DRAWS, seed, first=done, program=program, y_sd=errors)
         rows = pd.concat([result.fits.round(3), result.ranks], axis=1)
         rows.insert(0, "case", case)
         # Columns of hyperparameters that a kernel does not have stay empty.

@@ -31,6 +31,7 @@ from slayr_py.acquisition.functions import (
     lower_confidence_bound,
     probability_of_improvement,
 )
+from slayr_py.acquisition.warped_improvement import log_warped_improvement
 from slayr_py.errors import DataError, did_you_mean
 from slayr_py.inference import Chains, Moments, mixture_moments, standard_error
 from slayr_py.space import FloatArray
@@ -47,14 +48,24 @@ _BY_NAME: dict[str, type[Acquisition]] = {}
 
 
 class State(NamedTuple):
-    """State of the loop: smallest value so far, iteration from 1, dimensionality of the space.
+    """State of the loop, and the warp of the draws whose moments a criterion gets.
 
-    ``best`` is (s, 1) if each draw has its own smallest value, because it believes values of pending configurations.
+    Attributes
+    ----------
+    best : float or (s, 1) float64
+        Smallest value so far, for standardised targets; of each draw, if values of pending configurations are believed.
+    t : int
+        Iteration, from 1.
+    dimension : int
+        Dimensionality of the space.
+    warp : (s, 1) float64, optional
+        Parameter of the warp of each draw; None without a warp. The moments are then those of `Predictor.linearised`.
     """
 
     best: float | FloatArray
     t: int
     dimension: int
+    warp: FloatArray | None = None
 
     def at_one_point(self) -> State:
         """Return the state that broadcasts against moments (s,) at one point."""
@@ -182,25 +193,25 @@ class _Improvement(Acquisition):
     """Criteria that are the mean over draws of a function of z; their transform is the logarithm."""
 
     @abstractmethod
-    def _log_terms(self, z: FloatArray, sd: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
-        """Return the logarithm of each draw's criterion and its derivatives by mean and standard deviation."""
+    def _log_terms(self, z: FloatArray, sd: FloatArray, state: State) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """Return the logarithm of each draw's criterion and its derivatives by mean and standard deviation, (s, m)."""
 
     @override
     def error(self, mean: FloatArray, sd: FloatArray, state: State, chains: Sequence[Chains]) -> float:
-        sd = np.maximum(sd, np.sqrt(_SMALLEST_VARIANCE))
-        log_terms = self._log_terms((state.at_one_point().best - mean) / sd, sd)[0]
+        sd = np.maximum(sd, np.sqrt(_SMALLEST_VARIANCE))[:, None]
+        log_terms = self._log_terms((state.best - mean[:, None]) / sd, sd, state)[0][:, 0]
         terms = np.exp(log_terms - log_terms.max())
         return _error_of_mean(terms, chains) / float(terms.mean())
 
     @override
     def transformed(self, mean: FloatArray, variance: FloatArray, state: State) -> FloatArray:
         sd = np.sqrt(np.maximum(variance, _SMALLEST_VARIANCE))
-        return log_mean_exp(self._log_terms((state.best - mean) / sd, sd)[0])
+        return log_mean_exp(self._log_terms((state.best - mean) / sd, sd, state)[0])
 
     @override
     def transformed_with_gradient(self, moments: Moments, state: State) -> tuple[FloatArray, FloatArray]:
         sd = np.sqrt(np.maximum(moments.variance, _SMALLEST_VARIANCE))
-        log_terms, by_mean, by_sd = self._log_terms((state.best - moments.mean) / sd, sd)
+        log_terms, by_mean, by_sd = self._log_terms((state.best - moments.mean) / sd, sd, state)
         total = logsumexp(log_terms, axis=0)
         share = np.exp(log_terms - total)
         gradient = gradient_by_inputs(moments, share * by_mean, share * by_sd / (2 * sd))
@@ -216,10 +227,14 @@ class ExpectedImprovement(_Improvement):
 
     @override
     def value(self, mean: FloatArray, sd: FloatArray, state: State) -> FloatArray:
+        if state.warp is not None:
+            return np.exp(self.transformed(mean, np.square(sd), state))
         return expected_improvement(mean, sd, state.best)
 
     @override
-    def _log_terms(self, z: FloatArray, sd: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
+    def _log_terms(self, z: FloatArray, sd: FloatArray, state: State) -> tuple[FloatArray, FloatArray, FloatArray]:
+        if state.warp is not None:
+            return log_warped_improvement(z, sd, state.warp, state.best)
         # dEI/dmean = -Phi(z) and dEI/dsd = phi(z), both over EI = sd h(z).
         relative = log_h_over_phi(z)
         return np.log(sd) + log_h(z), -np.exp(log_mills(z) - relative) / sd, np.exp(-relative) / sd
@@ -234,6 +249,8 @@ class LogExpectedImprovement(ExpectedImprovement):
 
     @override
     def value(self, mean: FloatArray, sd: FloatArray, state: State) -> FloatArray:
+        if state.warp is not None:
+            return self.transformed(mean, np.square(sd), state)
         return log_expected_improvement(mean, sd, state.best)
 
 
@@ -249,7 +266,7 @@ class ProbabilityOfImprovement(_Improvement):
         return probability_of_improvement(mean, sd, state.best)
 
     @override
-    def _log_terms(self, z: FloatArray, sd: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
+    def _log_terms(self, z: FloatArray, sd: FloatArray, state: State) -> tuple[FloatArray, FloatArray, FloatArray]:
         by_z = np.exp(-log_mills(z))
         return log_cdf(z), -by_z / sd, -by_z * z / sd
 

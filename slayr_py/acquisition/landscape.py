@@ -39,8 +39,6 @@ class Landscape:
         otherwise not move past an evaluated integer.
     fixed : Fixed, optional
         Values that all genotypes get.
-    believed : Encoded, optional
-        Pending configurations whose believed values count as observed ones.
     """
 
     encoder: Encoder
@@ -52,7 +50,6 @@ class Landscape:
     taken: Taken | None = None
     relaxed: bool = False
     fixed: Fixed | None = None
-    believed: Encoded | None = None
 
     def subset(self, n_draws: int) -> Landscape:
         """Return the landscape under at most ``n_draws`` of its draws."""
@@ -60,16 +57,11 @@ class Landscape:
         return replace(self, predictor=some, feasibility=tuple(model.subset(n_draws) for model in self.feasibility))
 
     @cached_property
-    def believed_state(self) -> State:
-        """The state in which the smallest value of each draw is the smallest of the best one and its believed values.
-
-        The variance alone falls near a pending configuration. Without this, a configuration beside it keeps the whole
-        improvement of a mean that is smaller than the best value, and a batch collapses.
-        """
-        if self.believed is None:
-            return self.state
-        values = self.predictor.moments(self.believed)[0].min(axis=1, keepdims=True)
-        return self.state._replace(best=np.minimum(self.state.best, values))
+    def drawn_state(self) -> State:
+        """The state with the incumbent and the warp of each draw."""
+        incumbent = self.predictor.incumbent
+        best = self.state.best if incumbent is None else incumbent
+        return self.state._replace(best=best, warp=self.predictor.warp)
 
     def cautious(self, criterion: Acquisition | None = None) -> Landscape:
         """Return the landscape, of another criterion if one is given, in which improbable feasibility weighs more."""
@@ -79,7 +71,7 @@ class Landscape:
     def criterion_at(self, encoded: Encoded) -> float:
         """Return the criterion at one configuration."""
         mean, variance = self.predictor.moments(encoded)
-        return float(self.criterion.value(mean, np.sqrt(variance), self.believed_state)[0])
+        return float(self.criterion.value(mean, np.sqrt(variance), self.drawn_state)[0])
 
     def probability(self, encoded: Encoded) -> float:
         """Return the probability that one configuration is feasible; 1 without models."""
@@ -129,7 +121,7 @@ class Landscape:
         values = np.empty(len(encoded))
         for rows in self._blocks(len(encoded), width=1):
             values[rows] = sum(model.values(encoded[rows]) for model in self.feasibility)
-            values[rows] += self.criterion.transformed(*self.predictor.moments(encoded[rows]), self.believed_state)
+            values[rows] += self.criterion.transformed(*self.predictor.moments(encoded[rows]), self.drawn_state)
         return values
 
     def values_and_gradients(self, genotypes: FloatArray) -> tuple[FloatArray, FloatArray]:
@@ -149,7 +141,7 @@ class Landscape:
         """Return the values (m,) and their derivatives by the real inputs (m, D_real)."""
         parts = [model.values_and_gradients(encoded) for model in self.feasibility]
         moments = self.predictor.moments_with_gradient(encoded)
-        parts.append(self.criterion.transformed_with_gradient(moments, self.believed_state))
+        parts.append(self.criterion.transformed_with_gradient(moments, self.drawn_state))
         values, gradients = zip(*parts, strict=True)
         return np.sum(values, axis=0), np.sum(gradients, axis=0)
 

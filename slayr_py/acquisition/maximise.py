@@ -135,15 +135,14 @@ def suggest(
         pool = candidates(posterior, rng, effort.candidates, kept, _doubtful(models, posterior.train))
         pool, taken = _available(pool, encoder.encode(list(exclude)).concatenate(running))
 
-        standardised = 0.0 if best is None else (best - posterior.y_mean) / posterior.y_sd
-        predictor = posterior.predictor(most).with_pending(running).linearised(standardised)
         believed = _believed(running, models, best)
-        state = State(np.inf if best is None else standardised, t, len(encoder.names))
+        standardised = np.inf if best is None else (best - posterior.y_mean) / posterior.y_sd
         if best is None and believed is None:
+            standardised = 0.0
             criterion = NoCriterion()
-        landscape = Landscape(
-            encoder, predictor, posterior.n_chains, criterion, state, models, taken, fixed=kept, believed=believed
-        )
+        predictor = posterior.predictor(most).with_pending(running).linearised(standardised, believed)
+        state = State(standardised, t, len(encoder.names))
+        landscape = Landscape(encoder, predictor, posterior.n_chains, criterion, state, models, taken, fixed=kept)
         chosen, note = _search(landscape, pool, effort, least_feasible)
         return _describe(posterior, landscape, chosen, note)
 
@@ -199,7 +198,7 @@ def _describe(posterior: Posterior, landscape: Landscape, chosen: Encoded, note:
     predictor = landscape.predictor
     mean, variance = predictor.moments(chosen)
     centre, spread = predictor.predict(chosen, posterior.y_mean, posterior.y_sd).centre_and_spread()
-    state = landscape.believed_state
+    state = landscape.drawn_state
     return Suggestion(
         posterior.encoder.decode(chosen)[0],
         landscape.criterion_at(chosen),

@@ -28,7 +28,7 @@ from slayr_py.inference.sampling.warm_start import WarmStart
 from slayr_py.inference.sparse_fit import fit_sparse, sparse_kernel
 from slayr_py.inference.stack_fit import build_models, fit_stack
 from slayr_py.kernels import Hyperparameter, Kernel, Prior, Stack
-from slayr_py.space import Encoded, Encoder
+from slayr_py.space import Encoded, Encoder, FloatArray
 
 LARGEST_USUAL = 1500
 """Number of observations above which a dense fit warns of its cost."""
@@ -53,7 +53,8 @@ class GaussianProcess:
         ``sigma_n``, HalfNormal(1), is for data that may be noisy; ``sl.LogNormal(-4, 0.5)`` is for exact values.
     warp : {"none", "log", "auto"}
         "log" transforms the targets so that large values are compressed and small values are stretched; its parameter
-        ``warp`` is sampled with the other hyperparameters. "auto" is "log".
+        ``warp`` is sampled with the other hyperparameters. "auto" is "log", and "none" for a fit with known errors
+        (``y_sd``), with which a warp cannot be combined; ``check().notes`` say so.
     likelihood : {"gaussian", "probit"}
         "probit" is for binary observations: y is True with probability Phi(f), where f is the latent Gaussian process.
         The density of the hyperparameters integrates f out by Laplace's approximation; predictions use expectation
@@ -114,7 +115,7 @@ class GaussianProcess:
         self.models = (model,)
 
     @classmethod
-    def of(cls, models: Sequence[Model], kernel: Kernel | None = None) -> GaussianProcess:
+    def of(cls, models: Sequence[Model], kernel: Kernel | Stack | None = None) -> GaussianProcess:
         """Return the stack of these models, or the Gaussian process of a single model with this kernel."""
         gp = cls.__new__(cls)
         gp.inducing = None
@@ -179,6 +180,11 @@ class GaussianProcess:
         """Priors by name."""
         return self.model.priors
 
+    def with_errors(self, errors: FloatArray | None) -> GaussianProcess:
+        """Return the Gaussian process for observations with known errors (n,), without a warp that is "auto"."""
+        models = [model.with_errors(errors) for model in self.models]
+        return self if list(self.models) == models else self.of(models, self.kernel)
+
     def prepare(self, progress: Callable[[str], None] | None = None) -> None:
         """Find or assemble CmdStan and compile the programs before the first fit.
 
@@ -224,8 +230,7 @@ class GaussianProcess:
             the diagnostics fail, a fit with a full warm-up follows. A stack does not accept a start.
         y_sd : float or (n,) array_like, optional
             Known standard deviations of the errors of y, in the user's units. The noise of an observation is the sum of
-            the known error and an error with the standard deviation ``sigma_n``. Under a warp the known error is
-            multiplied by the slope of the transformation.
+            the known error and an error with the standard deviation ``sigma_n``. The model then has no warp.
         maximize : bool
             Whether larger values are better. The model is then fitted to the negated values, which affects a warp and
             the acquisition. Predictions keep the user's units and direction.
@@ -249,7 +254,8 @@ class GaussianProcess:
         SpaceError
             If a configuration does not belong to the space.
         DataError
-            If y has another length, is empty or not finite, or an option is illegal.
+            If y has another length, is empty or not finite, an option is illegal, or errors are known and the warp is
+            "log".
         TypeError
             For an unknown option.
         InferenceError
@@ -273,7 +279,7 @@ class GaussianProcess:
             return Posterior.of(fit_sparse(observed, self.inducing, options, seed))
         _warn_of_cost(len(observed.train))
         if start is not None:
-            self.model.check_start(start, options.chains)
+            observed.model.check_start(start, options.chains)
         program = compiled(self.model.kernel.program, progress)
 
         def fit_once(attempt: Attempt) -> Posterior:

@@ -36,7 +36,8 @@ from slayr_py.kernels import (
 from slayr_py.space import Encoded, Encoder, FloatArray, encoder_from_json, encoder_to_json
 
 Warp = Literal["auto", "none", "log"]
-"""Transformations of the targets: "log" compresses large values, see `slayr_py.inference.warp`; "auto" is "log"."""
+"""Transformations of the targets: "log" compresses large values, see `slayr_py.inference.warp`; "auto" is "log", and
+"none" if errors of the observations are known."""
 
 Likelihood = Literal["gaussian", "probit"]
 """Observations of the function: numbers with Gaussian noise, or binary ones, P(success) = Phi(f)."""
@@ -60,6 +61,10 @@ class Model:
         Priors by name.
     warp : {"none", "log"}
         Transformation of the targets.
+    given_warp : {"none", "log", "auto"}
+        The argument; "auto" allows :meth:`with_errors` to leave out the warp.
+    left_out : tuple of str
+        Notes for the diagnostics of a fit.
     likelihood : {"gaussian", "probit"}
     noise_floor : float
         Noise standard deviation that observations have besides ``sigma_n``, in standard deviations of the targets.
@@ -82,7 +87,9 @@ class Model:
             raise DataError(
                 f"warp={warp!r} is not supported with likelihood='probit'; use warp='none', or likelihood='gaussian'"
             )
+        self.given_warp: Warp = warp
         self.warp: Literal["none", "log"] = "none" if warp == "none" else "log"
+        self.left_out: tuple[str, ...] = ()
         self.noise_floor = NOISE_FLOOR
         self.encoder = space if isinstance(space, Encoder) else Encoder(space)
         self.kernel = from_name(kernel, self.encoder)
@@ -119,8 +126,38 @@ class Model:
         informed = self.kernel.informed_priors(train, y)
         if not informed.keys() - self._chosen.keys():
             return self
-        model = type(self)(self.encoder, self.kernel, informed | self._chosen, self.warp, self.likelihood)
+        return self._updated(informed | self._chosen, self.given_warp)
+
+    def with_errors(self, errors: FloatArray | None) -> Self:
+        """Return the model for observations whose errors have known standard deviations (n,), or None.
+
+        A warp would make the variance of a known error depend on the observation: the likelihood would not integrate to
+        one, and would favour large warps. The warp is left out if it is "auto", and :attr:`left_out` says so.
+
+        Raises
+        ------
+        DataError
+            If an error is positive, and the warp is "log" or the likelihood is probit.
+        """
+        if errors is None or not np.any(errors > 0):
+            return self
+        if self.likelihood == "probit":
+            raise DataError("binary observations cannot have known errors (y_sd); leave y_sd out")
+        if self.warp == "none":
+            return self
+        if self.given_warp == "log":
+            raise DataError(
+                "warp='log' cannot be combined with known errors (y_sd); use warp='none', or warp='auto', which leaves "
+                "the warp out; or transform y yourself, and y_sd with it"
+            )
+        model = self._updated({name: prior for name, prior in self._chosen.items() if name != WARP.name}, "none")
+        model.left_out = ("no warp, since errors of observations are known (y_sd): warp='auto'",)
+        return model
+
+    def _updated(self, priors: Priors, warp: Warp) -> Self:
+        model = type(self)(self.encoder, self.kernel, priors, warp, self.likelihood)
         model.noise_floor = self.noise_floor
+        model.left_out = self.left_out
         return model
 
     def __repr__(self) -> str:
@@ -140,7 +177,7 @@ class Model:
     def notes(self, draws: Draws) -> tuple[str, ...]:
         """Return notes on the kernel, and on hyperparameters whose draws are outside the range of their priors."""
         outside = (h.outside_prior(draws[h.name]) for h in self.hyperparameters)
-        return (*self.kernel.notes(draws), *(note for notes in outside for note in notes))
+        return (*self.left_out, *self.kernel.notes(draws), *(note for notes in outside for note in notes))
 
     def _target_hyperparameters(self) -> tuple[Hyperparameter, ...]:
         """Return the hyperparameters that do not belong to the kernel."""
@@ -158,7 +195,7 @@ class Model:
         return {
             "kernel": {"name": self.kernel.name, "options": self.kernel.options()},
             "priors": {name: prior.asdict() for name, prior in self.priors.items()},
-            "warp": self.warp,
+            "warp": self.given_warp,
             "likelihood": self.likelihood,
             "noise_floor": self.noise_floor,
             "space": encoder_to_json(self.encoder),

@@ -60,7 +60,7 @@ def observe(
     SpaceError
         If a configuration does not belong to the space.
     DataError
-        As in :func:`check_targets`.
+        As in :func:`check_targets`, :func:`check_errors` and `Model.with_errors`.
     """
     train = model.encoder.encode(configs)
     targets = check_targets(y, len(train))
@@ -76,7 +76,7 @@ def observe(
         mean, sd = standardisation(targets)
         # This gives the same bits as for the negated values; division by a negative number would turn 0 into -0.
         scaled = (mean - targets if maximize else targets - mean) / sd
-    model = model.informed(train, scaled)
+    model = model.with_errors(known).informed(train, scaled)
     data = model.stan_data(
         train,
         scaled,

@@ -61,7 +61,8 @@ class Posterior:
             hyperparameters, if the prior describes the function's standard deviation.
         ``log_likelihood``
             ``y`` (chain, draw, observation): the log density of each observation given all others, with the function
-            integrated out exactly.
+            integrated out exactly. It is a density of standardised y, as are the results of ArviZ: ``az.loo(idata)`` is
+            larger than :meth:`loo` by log(abs(y_sd)) for each observation.
         ``posterior_predictive``
             ``y`` (chain, draw, observation): a draw of each observation given all others. It does not depend on the
             observed value of the same observation. The entries of one draw are not a joint draw.
@@ -368,7 +369,8 @@ class Posterior:
         -------
         (n,) DataArray
             With a coordinate ``pareto_k`` (n,) and the attributes ``elpd``, the sum of the densities, ``se``, its
-            standard error, and ``pareto_k_limit``; a density with a larger ``pareto_k`` is unreliable. For a stack,
+            standard error, ``elpd_standardised``, the sum for standardised targets, which ``az.loo(posterior.idata)``
+            gives, and ``pareto_k_limit``; a density with a larger ``pareto_k`` is unreliable. For a stack,
             ``pareto_k`` and its limit are the worst values over the parts with a positive weight; NaN for point
             estimates.
 
@@ -387,6 +389,7 @@ class Posterior:
             attrs={
                 "elpd": float(values.sum()),
                 "se": float(np.sqrt(len(values) * np.var(values))),
+                "elpd_standardised": float(values.sum() + len(values) * np.log(abs(self.y_sd))),
                 "pareto_k_limit": loo.pareto_k_limit,
             },
         )

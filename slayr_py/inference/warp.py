@@ -12,12 +12,12 @@ a : the hyperparameter ``warp``; arrays are broadcast against the values.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import numpy as np
+from scipy.special import ndtr
 
 from slayr_py.space import FloatArray
-
-_NODES, _WEIGHTS = np.polynomial.hermite_e.hermegauss(32)
-_WEIGHTS = _WEIGHTS / _WEIGHTS.sum()
 
 
 def warped(y: FloatArray, a: FloatArray) -> FloatArray:
@@ -36,14 +36,83 @@ def log_slope(y: FloatArray, a: FloatArray) -> FloatArray:
     return np.asarray(-a * np.minimum(y, 0.0) - np.log1p(a * np.maximum(y, 0.0)))
 
 
+class HalfLine:
+    """Gauss-Legendre quadrature of g(v) phi(v - z) over v > 0, for smooth functions g.
+
+    Parameters
+    ----------
+    nodes : int
+    power : float
+        Exponent of the map from [0, 1] to the range of v; larger exponents put more nodes near 0.
+    drop : float
+        The range ends where the logarithm of exp(-(v - z)^2 / 2) is this much below its maximum.
+    """
+
+    def __init__(self, nodes: int, power: float, drop: float) -> None:
+        places, weights = np.polynomial.legendre.leggauss(nodes)
+        places = 0.5 * (places + 1)
+        self._places = places**power
+        self._weights = 0.5 * weights * power * places ** (power - 1)
+        self._drop = 2 * drop
+
+    def log_scale(self, z: FloatArray) -> FloatArray:
+        """Return the logarithm by which :meth:`points` divides, so that no weight underflows for large -z."""
+        return np.asarray(-0.5 * np.square(np.minimum(z, 0.0)) - 0.5 * np.log(2 * np.pi))
+
+    def points(self, z: FloatArray) -> Iterator[tuple[FloatArray, FloatArray]]:
+        """Yield v and weights of the shape of z: the integral is exp(log_scale) times the sum of weight g(v)."""
+        below = np.minimum(z, 0.0)
+        root = np.sqrt(np.square(below) + self._drop)
+        lower = np.maximum(z - np.sqrt(self._drop), 0.0)
+        width = np.where(z < 0, self._drop / (root - below), z + root) - lower
+        shift = 0.5 * np.square(below)
+        for place, weight in zip(self._places, self._weights, strict=True):
+            v = lower + place * width
+            yield v, weight * width * np.exp(shift - 0.5 * np.square(v - z))
+
+
+_MOMENTS = HalfLine(nodes=24, power=2.0, drop=20.0)
+_FAR = 50.0  # standard deviations beyond which the other side of 0 has no probability
+_LARGE = 1.0  # standard deviation of a t above which the exponential part of T^-1 has its moments in closed form
+
+
 def unwarped_moments(mean: FloatArray, sd: FloatArray, a: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Return mean and standard deviation of T^-1(t) for normal t, by Gauss-Hermite quadrature with 32 nodes."""
-    pivot = unwarped(mean, a)
-    first = np.zeros(pivot.shape)
-    second = np.zeros(pivot.shape)
-    with np.errstate(over="ignore", invalid="ignore"):
-        for node, weight in zip(_NODES, _WEIGHTS, strict=True):
-            deviation = unwarped(mean + sd * node, a) - pivot
-            first += weight * deviation
-            second += weight * np.square(deviation)
-        return pivot + first, np.sqrt(np.maximum(second - np.square(first), 0.0))
+    """Return mean and standard deviation of T^-1(t) for normal t; infinite above the largest double.
+
+    Quadrature integrates the logarithmic part of T^-1, t < 0, and the exponential part, t > 0. If the exponential part
+    dominates, its moments are those of a log-normal variable above a threshold, in closed form.
+    """
+    mean, sd, a = np.broadcast_arrays(mean, sd, a)
+    with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
+        pivot = unwarped(mean, a)
+        below = _one_side(-1.0, mean, sd, a, pivot)
+        above = _one_side(1.0, mean, sd, a, pivot)
+        large = a * sd > _LARGE
+        if np.any(large):
+            above = np.where(large, _above_a_threshold(mean, sd, a, pivot), above)
+        first, second = below + above
+        spread = np.sqrt(np.maximum(second - np.square(first), 0.0))
+        centre = pivot + first
+    return np.where(np.isnan(centre), np.inf, centre), np.where(np.isnan(spread), np.inf, spread)
+
+
+def _one_side(side: float, mean: FloatArray, sd: FloatArray, a: FloatArray, pivot: FloatArray) -> FloatArray:
+    """Return E[d; side t > 0] and E[d^2; side t > 0] for d = T^-1(t) - pivot, (2, ...)."""
+    z = np.clip(np.where(sd > 0, side * mean / sd, side * np.copysign(_FAR, mean)), -_FAR, _FAR)
+    moments = np.zeros((2, *pivot.shape))
+    for v, weight in _MOMENTS.points(z):
+        # t = side sd v, without rounding errors for small sd
+        size = a * np.maximum(side * mean + sd * (v - z), 0.0)
+        deviation = side * (np.expm1(size) if side > 0 else np.log1p(size)) / a - pivot
+        moments[0] += weight * deviation
+        moments[1] += weight * np.square(deviation)
+    return np.asarray(np.exp(_MOMENTS.log_scale(z)) * moments)
+
+
+def _above_a_threshold(mean: FloatArray, sd: FloatArray, a: FloatArray, pivot: FloatArray) -> FloatArray:
+    """Return E[d; t > 0] and E[d^2; t > 0] for d = (exp(a t) - 1) / a - pivot, from E[exp(k a t); t > 0]."""
+    zero, one, two = (
+        np.exp(k * a * mean + 0.5 * np.square(k * a * sd)) * ndtr(mean / sd + k * a * sd) for k in range(3)
+    )
+    shift = 1 + a * pivot
+    return np.stack([(one - shift * zero) / a, (two - 2 * shift * one + np.square(shift) * zero) / np.square(a)])

@@ -122,7 +122,7 @@ COMMON_ENTRIES = (
     Entry(
         "omit_jacobian", (), "1 omits the Jacobian of the coordinates, for the mode on the log scale", "int", default=0
     ),
-    Entry("y_sd", ("N",), "known standard deviations of the errors of `y`, besides `sigma_n`", default=0.0),
+    Entry("y_sd", ("N",), "known standard deviations of the errors of `y`; 0 under a warp", default=0.0),
     Entry("noise_floor", (), "added to `sigma_n^2` as a square; in units of the transformed targets", default=0.0),
     Entry("binary", (), "1 for a probit likelihood: `y` is 1 for a success and -1 for a failure", "int", default=0),
     Entry("want_pointwise", (), "1 writes `log_lik` and `y_rep` for every draw", "int", default=1),

@@ -58,7 +58,8 @@ class StanGPSampler(BaseSampler):
         or the study has past experiments.
     warp : {"auto", "none", "log"}, default "auto"
         As in `GaussianProcess`: "auto" and "log" compress bad values, which are the large ones of a minimised and the
-        small ones of a maximised objective. The model can then describe good configurations better.
+        small ones of a maximised objective. The model can then describe good configurations better. Known errors
+        (``y_sd``) turn "auto" into "none", and "log" into an error.
     initial_configs : sequence of mappings, optional
         An initial design to use instead of the Sobol design; `n_initial` is then its length.
     noisy : bool, default False

@@ -31,41 +31,34 @@ using Eigen::MatrixXd;
 using Eigen::VectorXd;
 using Eigen::Index;
 
-// Targets after the transformation of functions/warp.stan, the logarithm of its Jacobian, the variances of their noise,
-// and the derivatives of all three with respect to the warp, which has 0 or 1 entries.
+// Targets after the transformation of functions/warp.stan, the logarithm of its Jacobian, the derivatives of both with
+// respect to the warp, which has 0 or 1 entries, and the variances of the noise, which do not depend on it.
 struct Targets {
   VectorXd value;
   VectorXd by_warp;
   double log_jacobian = 0;
   double log_jacobian_by_warp = 0;
   ArrayXd noise;
-  ArrayXd noise_by_warp;
   bool binary;
 
   // observed: the tuple (y, y_sd, noise_floor, binary) of blocks/transformed_data.stan.
   template <typename Observed>
   Targets(const Observed& observed, const VectorXd& warp, double sigma_n)
-      : value(std::get<0>(observed)), noise(value.size()), binary(std::get<3>(observed)) {
+      : value(std::get<0>(observed)), binary(std::get<3>(observed)) {
     const VectorXd y_sd = std::get<1>(observed);
-    const double floor = std::get<2>(observed), common = sigma_n * sigma_n + floor * floor;
+    const double floor = std::get<2>(observed);
+    noise = sigma_n * sigma_n + floor * floor + y_sd.array().square();
     if (!warp.size()) {
-      noise = common + y_sd.array().square();
       return;
     }
     by_warp.resize(value.size());
-    noise_by_warp.resize(value.size());
     const double a = warp(0);
     for (Index i = 0; i < value.size(); ++i) {
       const double v = value(i), t = (v < 0 ? -std::expm1(-a * v) : std::log1p(a * v)) / a;
-      const double log_slope = v < 0 ? -a * v : -a * t;  // a t = log(1 + a v)
-      const double log_slope_by_warp = v < 0 ? -v : -v / (1 + a * v);
       value(i) = t;
       by_warp(i) = ((v < 0 ? v * std::exp(-a * v) : v / (1 + a * v)) - t) / a;
-      log_jacobian += log_slope;
-      log_jacobian_by_warp += log_slope_by_warp;
-      const double error = y_sd(i) * std::exp(log_slope);
-      noise(i) = common + error * error;
-      noise_by_warp(i) = 2 * error * error * log_slope_by_warp;
+      log_jacobian += v < 0 ? -a * v : -a * t;  // a t = log(1 + a v)
+      log_jacobian_by_warp += v < 0 ? -v : -v / (1 + a * v);
     }
   }
 };
@@ -189,8 +182,7 @@ Marginal marginal(const Observed& observed, const VectorXd& warp, double mu, dou
   out.by_variance = 0.5 * (a.array().square() - inverse.diagonal().array());
   out.by_warp.resize(warp.size());
   if (warp.size()) {
-    out.by_warp(0) = targets.log_jacobian_by_warp - a.dot(targets.by_warp)
-                     + (out.by_variance * targets.noise_by_warp).sum();
+    out.by_warp(0) = targets.log_jacobian_by_warp - a.dot(targets.by_warp);
   }
   out.by_mu = a.sum();
   out.by_sigma_n = 2 * sigma_n * out.by_variance.sum();

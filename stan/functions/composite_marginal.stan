@@ -5,7 +5,8 @@
  *
  * with the covariance k of composite_cov.
  *
- * @param observed, warp, sigma_n see noise_variance
+ * @param observed, sigma_n see noise_variance
+ * @param warp see warped
  * @param mu constant mean
  * @param points inputs (N x D), the pairs triangle_and_diagonal(N), given values of these pairs
  * @param hyper, structure see composite_cov

@@ -5,7 +5,8 @@
  *
  * with the covariance k of fm_cov.
  *
- * @param observed, warp, sigma_n see noise_variance
+ * @param observed, sigma_n see noise_variance
+ * @param warp see warped
  * @param mu constant mean
  * @param pairs of triangle_and_diagonal(N), from fm_pairs
  * @param hyper, structure see fm_cov

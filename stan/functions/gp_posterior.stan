@@ -23,18 +23,16 @@ matrix gp_factor(vector packed, vector variance) {
 }
 
 /**
- * Variances of the noise of T(y). A known error e of y is multiplied by the slope of T:
+ * Variances of the noise of T(y). Known errors e are 0 under a warp, see transformed_data.stan:
  *
- *   S_ii = sigma_n^2 + floor^2 + (e_i T'(y_i))^2.
+ *   S_ii = sigma_n^2 + floor^2 + e_i^2.
  *
  * @param observed y, their known errors, the smallest noise standard deviation (floor), and binary
- * @param warp parameter of T, see warped
  * @param sigma_n noise standard deviation
  * @return N
  */
-vector noise_variance(data tuple(vector, vector, real, int) observed, vector warp, real sigma_n) {
-  return square(sigma_n) + square(observed.3)
-         + square(observed.2 .* exp(log_warp_slope(observed.1, warp)));
+vector noise_variance(data tuple(vector, vector, real, int) observed, real sigma_n) {
+  return square(sigma_n) + square(observed.3) + square(observed.2);
 }
 
 /**
@@ -44,7 +42,8 @@ vector noise_variance(data tuple(vector, vector, real, int) observed, vector war
  *
  * For binary observations they are those of expectation propagation; see probit_targets.
  *
- * @param observed, warp, sigma_n see noise_variance
+ * @param observed, sigma_n see noise_variance
+ * @param warp see warped
  * @param mu constant mean
  * @param packed, variance covariances and variances of the function, see gp_factor
  * @return (targets, variances); N, N
@@ -54,7 +53,7 @@ tuple(vector, vector) gp_targets(data tuple(vector, vector, real, int) observed,
   if (observed.4) {
     return probit_targets(observed.1, mu, packed, variance);
   }
-  return (warped(observed.1, warp), noise_variance(observed, warp, sigma_n));
+  return (warped(observed.1, warp), noise_variance(observed, sigma_n));
 }
 
 /**
@@ -65,7 +64,8 @@ tuple(vector, vector) gp_targets(data tuple(vector, vector, real, int) observed,
  * where K is the covariance of the function and S the diagonal matrix of noise_variance. For binary
  * observations it is the Laplace approximation probit_log_marginal.
  *
- * @param observed, warp, sigma_n see noise_variance
+ * @param observed, sigma_n see noise_variance
+ * @param warp see warped
  * @param mu constant mean
  * @param packed, variance covariances and variances of the function, see gp_factor
  * @return log density
@@ -76,7 +76,7 @@ real gp_log_marginal(data tuple(vector, vector, real, int) observed, vector warp
   if (observed.4) {
     return probit_log_marginal(observed.1, mu, packed, variance);
   }
-  matrix[N, N] L = gp_factor(packed, variance + noise_variance(observed, warp, sigma_n));
+  matrix[N, N] L = gp_factor(packed, variance + noise_variance(observed, sigma_n));
   return multi_normal_cholesky_lpdf(warped(observed.1, warp) | rep_vector(mu, N), L)
          + sum(log_warp_slope(observed.1, warp));
 }

@@ -5,7 +5,8 @@
  *
  * with the correlation k; see hierarchical.
  *
- * @param observed, warp, sigma_n see noise_variance
+ * @param observed, sigma_n see noise_variance
+ * @param warp see warped
  * @param mu constant mean
  * @param features of the pairs of lower_triangle(N), from hierarchical_features; three n_pairs x D
  * @param sigma_f signal standard deviation of one correlation

@@ -5,7 +5,8 @@
  *
  * with the covariance k of matern_cov.
  *
- * @param observed, warp, sigma_n see noise_variance
+ * @param observed, sigma_n see noise_variance
+ * @param warp see warped
  * @param mu constant mean
  * @param sq squared differences of the pairs of lower_triangle(N); n_pairs x D
  * @param sigma_f, lengthscale, p see matern_cov

@@ -2,13 +2,17 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from scipy.special import ndtr
 
 from slayr_py import DataError
 from slayr_py.acquisition import Acquisition, LowerConfidenceBound, from_name, names
 from slayr_py.acquisition.criteria import State
+from slayr_py.inference.prediction.distribution import NO_WARP
 from slayr_py.inference.prediction.predictor import Moments
+from slayr_py.inference.warp import log_slope, unwarped, warped
 
 STATE = State(best=-0.4, t=3, dimension=2)
+WARPED = STATE._replace(warp=np.array([0.1, 0.4, 1.0, 3.0])[:, None])
 
 
 def moments(x):
@@ -21,17 +25,51 @@ def moments(x):
     return Moments(mean, variance, mean_gradient, slope)
 
 
+@pytest.mark.parametrize("state", [STATE, WARPED, WARPED._replace(best=0.7)], ids=["no warp", "warp", "warp above 0"])
 @pytest.mark.parametrize("name", names())
-def test_transformed_with_gradient_agrees_with_finite_differences(name):
+def test_transformed_with_gradient_agrees_with_finite_differences(name, state):
     criterion = from_name(name)
     x = np.random.default_rng(0).normal(size=(6, 2))
-    transformed, gradient = criterion.transformed_with_gradient(moments(x), STATE)
-    np.testing.assert_allclose(transformed, criterion.transformed(*moments(x)[:2], STATE), rtol=1e-12)
+    transformed, gradient = criterion.transformed_with_gradient(moments(x), state)
+    np.testing.assert_allclose(transformed, criterion.transformed(*moments(x)[:2], state), rtol=1e-12)
+    # Under a warp value and derivative are two quadratures, each with a relative error below 3e-4.
+    tolerance = 1e-6 if state.warp is None else 1e-3
     h = 1e-6
     for j in range(2):
         step = h * np.eye(2)[j]
-        above, below = (criterion.transformed(*moments(x + s)[:2], STATE) for s in (step, -step))
-        np.testing.assert_allclose(gradient[:, j], (above - below) / (2 * h), rtol=1e-6, atol=1e-8)
+        above, below = (criterion.transformed(*moments(x + s)[:2], state) for s in (step, -step))
+        finite = (above - below) / (2 * h)
+        np.testing.assert_allclose(gradient[:, j], finite, rtol=tolerance, atol=1e-2 * tolerance)
+
+
+@pytest.mark.parametrize("best", [-1.3, 0.0, 0.7])
+def test_expected_improvement_under_a_warp_is_that_of_the_function_itself(best):
+    """By integrals over the normal variable, for standard deviations times the warp of 0.04 to 10."""
+    warp = np.array([0.05, 0.4, 1.0, 2.5])[:, None]
+    gap = np.array([-6.0, -3.0, -1.0, 0.0, 1.0, 4.0])  # z
+    sd = np.array([0.8, 0.1, 4.0])
+    z, spread = (grid.ravel() for grid in np.meshgrid(gap, sd))
+    top = warped(np.array(best), warp)
+    slope = np.exp(-log_slope(np.array(best), warp))
+    mean = best - z * slope * spread
+    moments = (mean, slope * spread)  # of the tangent
+    t = top - spread * np.linspace(0, 1, 20_001)[:, None, None] ** 2 * (10 + np.abs(z))  # (k, s, m)
+    standard = (t - (top - z * spread)) / spread
+    improvement = (best - unwarped(t, warp)) * np.exp(-0.5 * standard**2) / np.sqrt(2 * np.pi) / spread
+    exact = -np.trapezoid(improvement, t, axis=0).mean(axis=0)
+    state = State(best, 3, 2, warp)
+    np.testing.assert_allclose(from_name("ei").value(*moments, state), exact, rtol=5e-4)
+    np.testing.assert_allclose(from_name("log_ei").value(*moments, state), np.log(exact), atol=5e-4)
+    # Probabilities are those of the tangent.
+    np.testing.assert_allclose(from_name("pi").value(*moments, state), ndtr(z))
+
+
+def test_expected_improvement_under_a_vanishing_warp_is_that_without_one():
+    mean, variance, _, _ = moments(np.random.default_rng(1).normal(size=(40, 2)))
+    vanishing = STATE._replace(warp=np.full((4, 1), NO_WARP))
+    criterion = from_name("ei")
+    value = criterion.value(mean, np.sqrt(variance), STATE)
+    np.testing.assert_allclose(criterion.value(mean, np.sqrt(variance), vanishing), value, rtol=3e-4)
 
 
 @pytest.mark.parametrize("name", names())

@@ -5,12 +5,14 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from ConfigSpace import ConfigurationSpace
-from scipy.integrate import quad
 from scipy.stats import norm
 
 import slayr_py as sl
+from slayr_py.inference import Model, observe
 from slayr_py.inference.prediction.distribution import Latent, Prediction
 from slayr_py.inference.prediction.predictor import KernelPredictor
+from slayr_py.inference.sampling.programs import compiled
+from slayr_py.inference.sampling.run import run
 from slayr_py.inference.warp import log_slope, unwarped, unwarped_moments, warped
 from slayr_py.space import Encoder
 
@@ -34,19 +36,45 @@ def test_limit_without_transformation():
     np.testing.assert_allclose(log_slope(Y, np.array(1e-12)), 0, atol=1e-10)
 
 
-@pytest.mark.parametrize(("mean", "sd", "a"), [(0.3, 0.8, 1.5), (-1.2, 0.4, 0.7), (2.0, 0.1, 3.0), (0.0, 1.0, 1e-6)])
+@pytest.mark.parametrize(
+    ("mean", "sd", "a"),
+    [
+        (0.3, 0.8, 1.5),
+        (-1.2, 0.4, 0.7),
+        (2.0, 0.1, 3.0),
+        (0.0, 1.0, 1e-6),
+        (0.0, 5.0, 1.0),
+        (1.0, 8.0, 1.2),
+        (-20.0, 6.0, 1.0),
+        (-0.1, 1.01, 1.0),
+        (3.0, 1e-6, 1.0),
+    ],
+)
 def test_moments_in_the_units_of_the_targets(mean, sd, a):
-    def expected(function):
-        def integrand(t):
-            return function(unwarped(np.array(t), np.array(a))) * norm.pdf(t, mean, sd)
-
-        return quad(integrand, mean - 9 * sd, mean + 9 * sd, points=[0.0], limit=300)[0]
-
-    centre = expected(lambda y: y)
-    spread = np.sqrt(expected(lambda y: (y - centre) ** 2))
+    # The exponentials shift the normal density by a sd^2 and 2 a sd^2: integrate where one of the three is not 0.
+    centres = [mean + k * a * sd**2 for k in range(3)]
+    edges = np.unique(np.concatenate([[0.0], *(centre + sd * np.linspace(-12, 12, 49) for centre in centres)]))
+    nodes, weights = np.polynomial.legendre.leggauss(20)
+    half = np.diff(edges)[:, None] / 2
+    t = (edges[:-1, None] + half) + half * nodes
+    mass = half * weights * norm.pdf(t, mean, sd)
+    y = unwarped(t, np.array(a))
+    centre = np.sum(mass * y)
+    spread = np.sqrt(np.sum(mass * (y - centre) ** 2))
     got = unwarped_moments(np.array(mean), np.array(sd), np.array(a))
-    # The second derivative of the inverse is continuous and no more: quadrature has an error of about 1e-5.
-    np.testing.assert_allclose(got, (centre, spread), rtol=2e-4, atol=2e-4)
+    np.testing.assert_allclose(got, (centre, spread), rtol=1e-5, atol=1e-7)
+
+
+def test_moments_without_uncertainty_and_above_the_largest_number():
+    t = np.array([-2.0, 0.0, 2.0])
+    one = np.ones(())
+    mean, sd = unwarped_moments(t, 0 * t, one)
+    np.testing.assert_allclose(mean, unwarped(t, one))
+    assert not sd.any()
+    far = latent(np.full(40, 3.0))
+    far = Prediction.from_latent(far._replace(sd=np.where(np.arange(40)[:, None] < 2, 60.0, far.sd)))
+    assert np.all(far.mean == np.inf) and np.all(far.sd == np.inf)
+    assert np.isfinite(far.quantile([0.1, 0.5, 0.9])).all()
 
 
 def latent(warp, y_sd=3.0):
@@ -158,6 +186,49 @@ def test_the_linearised_predictor_has_the_moments_and_gradients_of_the_tangent()
         np.testing.assert_allclose((moved[0] - moments.mean) / h, moments.mean_gradient[..., d], rtol=1e-3, atol=1e-4)
         finite = (moved[1] - moments.variance) / h
         np.testing.assert_allclose(finite, moments.variance_gradient[..., d], rtol=1e-3, atol=1e-4)
+
+
+@pytest.mark.parametrize("warp", ["auto", "log"])
+def test_known_errors_leave_out_an_automatic_warp_and_refuse_a_chosen_one(warp):
+    encoder = Encoder(ConfigurationSpace({"x": (0.0, 1.0)}))
+    model = Model(encoder, priors={"warp": sl.LogNormal(0, 1), "sigma_n": 0.1}, warp=warp)
+    x = np.linspace(0, 1, 5)[:, None]
+    y = np.sin(6 * x[:, 0])
+    assert observe(model, x, y, errors=np.zeros(5)).model.warp == "log"
+    if warp == "log":
+        with pytest.raises(sl.DataError, match="warp='log' cannot be combined with known errors.*use warp='none'"):
+            observe(model, x, y, errors=0.3)
+        return
+    observed = observe(model, x, y, errors=0.3).model
+    assert (observed.warp, "warp" in observed.priors, observed.priors["sigma_n"]) == (
+        "none",
+        False,
+        model.priors["sigma_n"],
+    )
+    assert observed.notes == ("no warp, since errors of observations are known (y_sd): warp='auto'",)
+    assert Model.fromdict(model.asdict()).given_warp == "auto"
+
+
+@pytest.mark.stan
+def test_noisy_values_with_known_errors_are_predicted_as_without_a_warp():
+    rng = np.random.default_rng(0)
+    x = np.linspace(0, 1, 24)[:, None]
+    truth = np.sin(2 * np.pi * x[:, 0])
+    y = truth + 0.6 * rng.normal(size=24)
+    space = ConfigurationSpace({"x": (0.0, 1.0)})
+    posterior = sl.GaussianProcess(space, warp="auto").fit(x, y, y_sd=0.6, method="map")
+    assert "no warp, since errors of observations are known" in posterior.check().notes[0]
+    # The standard error of a smooth function with a few degrees of freedom is about 0.6 sqrt(5 / 24).
+    assert np.sqrt(np.mean(np.square(posterior.predict(x).mean - truth))) < 0.35
+
+
+@pytest.mark.stan
+def test_the_programs_refuse_known_errors_under_a_warp():
+    model = Model(ConfigurationSpace({"x": (0.0, 1.0)}), warp="log")
+    x = model.encoder.encode(np.linspace(0, 1, 5)[:, None])
+    data = model.stan_data(x, np.arange(5.0), x[:0], y_sd=np.full(5, 0.1))
+    with pytest.raises(sl.InferenceError, match="y_sd is above 0"):
+        run(compiled("matern_gp"), data, sl.inference.FitOptions(method="map"), seed=1)
 
 
 def test_unknown_warps_are_refused():

@@ -92,8 +92,8 @@ def test_a_missing_jacobian_is_found(wide):
 def test_a_variance_for_a_standard_deviation_is_found(wide, monkeypatch):
     """Data are simulated as if ``sigma_n`` were a variance, so that no wrong program has to be compiled."""
 
-    def wrong(model, train, new, theta, rng):
-        return draw_values(model, train, new, {**theta, "sigma_n": np.sqrt(theta["sigma_n"])}, rng)
+    def wrong(model, train, new, theta, rng, errors):
+        return draw_values(model, train, new, {**theta, "sigma_n": np.sqrt(theta["sigma_n"])}, rng, errors)
 
     monkeypatch.setattr(calibration_module, "draw_values", wrong)
     result = calibration(wide, 4)

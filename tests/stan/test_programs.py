@@ -23,7 +23,7 @@ pytestmark = pytest.mark.stan
 NOISE = {"mu": sl.Normal(0.2, 0.7), "sigma_f": sl.LogNormal(0.1, 0.4), "sigma_n": sl.LogNormal(-1.0, 0.5)}
 
 
-# These also have known errors of the targets and priors of other families.
+# These also have priors of other families. All other Gaussian models have known errors of the targets.
 WARPED = ["matern-plain, warp", "hierarchical-se-product, warp", "fm-laplacian, warp", "composite-plain, warp"]
 FAMILIES = NOISE | {"sigma_f": sl.Gamma(2.0, 1.5), "sigma_n": sl.HalfNormal(0.5), "lengthscale": sl.InverseGamma(3, 2)}
 PROBIT = ["matern-plain, probit", "hierarchical-se-product, probit", "fm-laplacian, probit"]
@@ -65,7 +65,7 @@ class Case:
         self.train = points.concatenate(points[:2])[:n]
         self.new = random_points(self.encoder, m, seed + 1)
         self.y = np.random.default_rng(seed).normal(size=n)
-        self.errors = np.random.default_rng(seed).uniform(0.1, 0.4, n) if name in WARPED else np.zeros(n)
+        self.errors = np.random.default_rng(seed).uniform(0.1, 0.4, n) if name in CASES else np.zeros(n)
         if name.endswith(", probit"):
             self.y = np.where(self.y < 0, -1.0, 1.0)
         self.data = self.gp.model.stan_data(self.train, self.y, self.new, y_sd=self.errors)
@@ -193,8 +193,7 @@ class Case:
         return self.gp.kernel.gram(a, b, theta)
 
     def covariance(self, theta):
-        known = self.errors * np.exp(self.log_slope(theta))
-        noise = theta["sigma_n"] ** 2 + self.gp.model.noise_floor**2 + known**2
+        noise = theta["sigma_n"] ** 2 + self.gp.model.noise_floor**2 + self.errors**2
         return self.gram(self.train, self.train, theta) + np.diag(noise * np.ones(len(self.y)))
 
     def stan_log_density(self, points, **data):

@@ -13,7 +13,7 @@ from scipy.special import log_ndtr
 from threadpoolctl import threadpool_limits
 
 from slayr_py.inference.modes.triangular import solve_lower
-from slayr_py.inference.warp import log_slope, warped
+from slayr_py.inference.warp import warped
 from slayr_py.kernels import Draws
 from slayr_py.space import FloatArray
 
@@ -31,7 +31,7 @@ class Targets(NamedTuple):
     y : (n,) or (s, n) float64
         Standardised targets; 1 or -1 if binary.
     y_sd : (n,) float64
-        Known standard deviations of the errors of the targets.
+        Known standard deviations of the errors of the targets; 0 under a warp.
     noise_floor : float
         Standard deviation of the noise that all observations have, besides ``sigma_n``.
     binary : bool
@@ -63,11 +63,9 @@ class Targets(NamedTuple):
         if self.binary:
             return probit_targets(self.y, covariance, draws["mu"])
         y = np.broadcast_to(self.y, (s, n))
-        errors = np.broadcast_to(self.y_sd, (s, n))
         if "warp" in draws:
-            a = draws["warp"][:, None]
-            y, errors = warped(y, a), errors * np.exp(log_slope(y, a))
-        return y, self.common_noise(draws)[:, None] + np.square(errors)
+            y = warped(y, draws["warp"][:, None])
+        return y, self.common_noise(draws)[:, None] + np.square(self.y_sd)
 
     def common_noise(self, draws: Draws) -> FloatArray:
         """Return the variance (s,) of the noise of an observation without a known error."""

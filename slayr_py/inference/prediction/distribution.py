@@ -18,7 +18,7 @@ from slayr_py.inference.warp import log_slope, unwarped, unwarped_moments, warpe
 from slayr_py.space import FloatArray
 
 _BISECTIONS = 60
-_NO_WARP = 1e-12
+NO_WARP = 1e-12
 """Parameter of a warp that equals the identity up to rounding, for draws of a fit without a warp."""
 
 
@@ -81,7 +81,7 @@ class Latent(NamedTuple):
 
         warp = None
         if any(latent.warp is not None for latent in latents):
-            warps = [np.full(len(latent.mean), _NO_WARP) if latent.warp is None else latent.warp for latent in latents]
+            warps = [np.full(len(latent.mean), NO_WARP) if latent.warp is None else latent.warp for latent in latents]
             warp = np.concatenate([values[chosen] for values, chosen in zip(warps, rows, strict=True)])
         first = latents[0]
         return cls(pick("mean"), pick("sd"), warp, first.y_mean, first.y_sd, pick("sigma_n"), pick("jitter"))
@@ -248,10 +248,8 @@ def _quantile(latent: Latent, p: float) -> FloatArray:
 
 
 def mixture_moments(mean: FloatArray, sd: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Return mean and standard deviation of an equally weighted mixture of normals along the first axis.
-
-    Moments beyond the range of floating-point numbers, far from all observations under a warp, are infinite or NaN.
-    """
-    with np.errstate(over="ignore", invalid="ignore"):
-        centre = mean.mean(axis=0)
-        return centre, np.sqrt(np.mean(np.square(sd) + np.square(mean - centre), axis=0))
+    """Return mean and standard deviation of an equally weighted mixture along the first axis; infinite if one is."""
+    centre = mean.mean(axis=0)
+    with np.errstate(over="ignore", invalid="ignore"):  # infinite moments under a warp
+        deviation = np.where(mean == centre, 0.0, mean - centre)
+        return centre, np.sqrt(np.mean(np.square(sd) + np.square(deviation), axis=0))

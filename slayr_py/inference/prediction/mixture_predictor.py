@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from typing_extensions import override
 
-from slayr_py.inference.prediction.distribution import Latent
+from slayr_py.inference.prediction.distribution import NO_WARP, Latent
 from slayr_py.inference.prediction.draws import counts, evenly
 from slayr_py.inference.prediction.predictor import KernelPredictor, Moments, Predictor
 from slayr_py.space import Encoded, FloatArray
@@ -64,9 +64,28 @@ class MixturePredictor(Predictor):
     def with_pending(self, pending: Encoded) -> Self:
         return type(self)([part.with_pending(pending) for part in self.parts], self.rows)
 
+    @property
     @override
-    def linearised(self, best: float) -> Self:
-        return type(self)([part.linearised(best) for part in self.parts], self.rows)
+    def warp(self) -> FloatArray | None:
+        warps = [part.warp for part in self.parts]
+        if all(warp is None for warp in warps):
+            return None
+        return self._join(
+            [
+                np.full((part.n_draws, 1), NO_WARP) if warp is None else warp
+                for part, warp in zip(self.parts, warps, strict=True)
+            ]
+        )
+
+    @override
+    def linearised(self, best: float, believed: Encoded | None = None) -> Self:
+        return type(self)([part.linearised(best, believed) for part in self.parts], self.rows)
+
+    @property
+    @override
+    def incumbent(self) -> FloatArray | None:
+        known = [part.incumbent for part in self.parts if part.incumbent is not None]
+        return self._join(known) if known else None
 
     @override
     def moments(self, new: Encoded) -> tuple[FloatArray, FloatArray]:

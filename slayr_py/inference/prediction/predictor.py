@@ -27,7 +27,7 @@ from slayr_py.inference.modes.triangular import solve_lower, solve_upper
 from slayr_py.inference.prediction.cholesky import cholesky
 from slayr_py.inference.prediction.distribution import Latent, Prediction
 from slayr_py.inference.prediction.draws import thinned
-from slayr_py.inference.warp import log_slope, warped
+from slayr_py.inference.warp import log_slope, unwarped, warped
 from slayr_py.kernels import Kernel
 from slayr_py.space import Encoded, FloatArray
 
@@ -70,13 +70,28 @@ class Predictor(ABC):
         """Number of draws."""
 
     @abstractmethod
-    def linearised(self, best: float) -> Self:
+    def linearised(self, best: float, believed: Encoded | None = None) -> Self:
         """Return a predictor of the function itself, on the standardised scale, near the value ``best``.
 
-        The tangent at T(best) replaces the inverse of each draw's warp, so that moments of draws with different warps
-        are comparable. The improvement on ``best`` is exact for small improvements. The curvature of the warp makes a
-        large improvement too large.
+        The value to improve on, :attr:`incumbent`, is ``best`` or, if it is smaller, the smallest of the values
+        T^-1(mean) that a draw believes at pending configurations. The variance alone falls near a pending
+        configuration: without this, a configuration beside it would keep the whole improvement of a mean that is
+        smaller than ``best``, and a batch would collapse.
+
+        The tangent at T(incumbent) replaces the inverse of each draw's warp, so that moments of draws with different
+        warps are comparable. The probability of a smaller value is exact. The tangent is below the function, so that
+        an improvement is too large; expected improvement needs :attr:`warp` to correct it.
         """
+
+    @property
+    @abstractmethod
+    def incumbent(self) -> FloatArray | None:
+        """Value to improve on under each draw, (s, 1); None before :meth:`linearised`."""
+
+    @property
+    @abstractmethod
+    def warp(self) -> FloatArray | None:
+        """Parameter of the warp of each draw, (s, 1); None without a warp."""
 
     @abstractmethod
     def subset(self, n_chains: int, n_draws: int) -> Self:
@@ -134,6 +149,7 @@ class KernelPredictor(Predictor):
         Relative jitter that was added to K.
     tangent : Tangent, optional
         Replaces the inverse of the warp, see :meth:`linearised`.
+    incumbent : (s, 1) float64, optional
     """
 
     kernel: Kernel
@@ -145,6 +161,7 @@ class KernelPredictor(Predictor):
     weights: FloatArray
     jitter: FloatArray
     tangent: Tangent | None = None
+    incumbent: FloatArray | None = None
 
     @classmethod
     def factorise(
@@ -191,13 +208,24 @@ class KernelPredictor(Predictor):
     def n_draws(self) -> int:
         return len(self.factor)
 
+    @property
     @override
-    def linearised(self, best: float) -> Self:
-        if "warp" not in self.draws:
-            return self
-        a = self.draws["warp"][:, None]
-        slope = np.exp(-log_slope(np.array(best), a))
-        return replace(self, tangent=Tangent(best - slope * warped(np.array(best), a), slope))
+    def warp(self) -> FloatArray | None:
+        return self.draws["warp"][:, None] if "warp" in self.draws else None
+
+    @override
+    def linearised(self, best: float, believed: Encoded | None = None) -> Self:
+        a = self.warp
+        smallest = np.full((self.n_draws, 1), best)
+        if believed is not None:
+            mean = self.latent(believed, 0.0, 1.0).mean
+            values = mean if a is None else unwarped(mean, a)
+            smallest = np.minimum(smallest, values.min(axis=1, keepdims=True))
+        if a is None:
+            return replace(self, incumbent=smallest)
+        slope = np.exp(-log_slope(smallest, a))
+        tangent = Tangent(smallest - slope * warped(smallest, a), slope)
+        return replace(self, incumbent=smallest, tangent=tangent)
 
     @override
     def subset(self, n_chains: int, n_draws: int) -> Self:
@@ -214,6 +242,7 @@ class KernelPredictor(Predictor):
             whitened=self.whitened[rows],
             weights=self.weights[rows],
             jitter=self.jitter[rows],
+            incumbent=None if self.incumbent is None else self.incumbent[rows],
             tangent=None if self.tangent is None else Tangent(self.tangent.offset[rows], self.tangent.slope[rows]),
         )
 

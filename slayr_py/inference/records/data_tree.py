@@ -14,6 +14,9 @@ from slayr_py.inference.sampling.output import Run
 from slayr_py.kernels import SIGNAL
 from slayr_py.space import Encoded, FloatArray
 
+STANDARDISED = "of standardised y; subtract log(abs(constant_data.y_sd)) for the units of the data, as posterior.loo()"
+"""Note on the log densities in ``idata``."""
+
 
 def posterior_groups(
     model: Model, train: Encoded, y: FloatArray, run: Run, y_mean: float, y_sd: float
@@ -80,8 +83,11 @@ def prior_groups(model: Model, train: Encoded, run: Run) -> dict[str, xr.Dataset
 
 def pointwise_groups(train: Encoded, variables: Mapping[str, FloatArray]) -> dict[str, xr.Dataset]:
     """Return the groups of ``log_lik`` and ``y_rep`` (c, s, n); none if the run did not compute them."""
-    groups = {"log_likelihood": "log_lik", "posterior_predictive": "y_rep"}
-    return {group: _pointwise(train, variables[name]) for group, name in groups.items() if name in variables}
+    names = {"log_likelihood": "log_lik", "posterior_predictive": "y_rep"}
+    groups = {group: _pointwise(train, variables[name]) for group, name in names.items() if name in variables}
+    if "log_likelihood" in groups:
+        groups["log_likelihood"]["y"].attrs["note"] = STANDARDISED
+    return groups
 
 
 def _hyperparameters(model: Model, run: Run, prefix: str = "") -> xr.Dataset:

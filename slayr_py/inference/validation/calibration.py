@@ -16,11 +16,16 @@ from typing import Any, Protocol
 
 import numpy as np
 import pandas as pd
+from numpy.typing import ArrayLike
+from scipy.special import log_ndtr
 
 from slayr_py.arguments import check_integer
 from slayr_py.errors import DataError
 from slayr_py.inference.diagnostics.arviz_bridge import convergence
 from slayr_py.inference.model import Model
+from slayr_py.inference.modes.likelihood import Targets
+from slayr_py.inference.modes.triangular import solve_lower
+from slayr_py.inference.observed import check_errors
 from slayr_py.inference.prediction.predictor import KernelPredictor
 from slayr_py.inference.sampling.options import FitOptions
 from slayr_py.inference.sampling.programs import compiled
@@ -40,9 +45,9 @@ class Calibration:
     Attributes
     ----------
     ranks : DataFrame of int, N rows
-        Ranks from 0 to ``draws``. Columns: each entry of a hyperparameter; "NAME, all", the product of the entries of a
-        vector, which detects an error common to them; ``log_likelihood``; ``f``, the function at the configuration that
-        was not observed.
+        Ranks from 0 to ``draws``. Columns: each entry of a hyperparameter that is not fixed; "NAME, all", the product
+        of the entries of a vector, which detects an error common to them; ``log_likelihood``, for the probit likelihood
+        that of expectation propagation; ``f``, the function at the configuration that was not observed.
     draws : int
         L.
     fits : DataFrame, N rows
@@ -81,6 +86,7 @@ def calibrate(
     first: int = 0,
     program: CompiledProgram | None = None,
     data: Mapping[str, Any] | None = None,
+    y_sd: ArrayLike | None = None,
     warmup: int = 300,
     target_acceptance: float = 0.9,
     progress: Callable[[int], None] | None = None,
@@ -105,6 +111,9 @@ def calibrate(
         Replaces the kernel's program, for example by an edited copy.
     data : mapping, optional
         Replaces entries of the program's data.
+    y_sd : float or array_like, optional
+        Known standard deviations of the errors of the observations, on the scale of the priors; as for
+        :meth:`GaussianProcess.fit`.
     warmup, target_acceptance
         See :meth:`GaussianProcess.fit`; one chain.
     progress : callable, optional
@@ -113,7 +122,8 @@ def calibrate(
     Raises
     ------
     DataError
-        For fewer than two configurations, or a number outside its range.
+        For fewer than two configurations, a number outside its range, or known errors of binary observations or with
+        ``warp="log"``.
     InferenceError
         If Stan fails.
 
@@ -135,6 +145,8 @@ def calibrate(
     program = program or compiled(model.kernel.program)
     train = points[:-1]
     new = points[-1:]
+    errors = None if y_sd is None else check_errors(y_sd, len(train))
+    model = model.with_errors(errors)
     options = FitOptions(
         chains=1, warmup=warmup, draws=_FIRST_ROUND * draws, target_acceptance=target_acceptance, ess=draws
     )
@@ -143,13 +155,9 @@ def calibrate(
     for i in range(first, first + replications):
         rng = np.random.default_rng([seed, i])
         truth = draw_from_prior(model, rng)
-        values = draw_values(model, train, new, truth, rng)
-        result = run(
-            program,
-            {**model.stan_data(train, values[:-1], new), **(data or {})},
-            options,
-            seed=int(rng.integers(2**31)),
-        )
+        values = draw_values(model, train, new, truth, rng, errors)
+        simulated = model.stan_data(train, values[:-1], new, y_sd=errors)
+        result = run(program, {**simulated, **(data or {})}, options, seed=int(rng.integers(2**31)))
         rows = np.linspace(0, len(result.variables["mu"][0]) - 1, draws).round().astype(np.intp)
         # CmdStan writes no columns for a vector of length 0.
         chosen = {name: values[0, rows] for name, values in result.variables.items() if values.ndim == 3}
@@ -159,8 +167,8 @@ def calibrate(
         }
         f_new = chosen["f_mean"][:, 0] + chosen["f_sd"][:, 0] * rng.normal(size=draws)
         quantities = _entries(model, both) | {
-            "log_likelihood": _log_likelihood(
-                KernelPredictor.factorise(model.kernel, train, values[:-1], both), values[:-1]
+            "log_likelihood": log_likelihood(
+                KernelPredictor.factorise(model.kernel, train, Targets.of(simulated), both)
             ),
             "f": np.concatenate([values[-1:], f_new]),
         }
@@ -189,33 +197,65 @@ def draw_from_prior(model: Model, rng: np.random.Generator) -> dict[str, FloatAr
 
 
 def draw_values(
-    model: Model, train: Encoded, new: Encoded, theta: Mapping[str, FloatArray], rng: np.random.Generator
+    model: Model,
+    train: Encoded,
+    new: Encoded,
+    theta: Mapping[str, FloatArray],
+    rng: np.random.Generator,
+    errors: FloatArray | None = None,
 ) -> FloatArray:
-    """Draw noisy observations at ``train`` and the transformed function at ``new`` from the model, given ``theta``."""
+    """Draw noisy observations at ``train`` and the transformed function at ``new`` from the model, given ``theta``.
+
+    Binary observations are 1 or -1. ``errors`` (n,) are known standard deviations of the errors of the observations.
+    """
     points = train.concatenate(new)
     covariance = model.kernel.gram(points, points, theta)
     f = rng.multivariate_normal(np.full(len(points), theta["mu"]), covariance, method="eigh")
     f[: len(train)] += theta["sigma_n"] * rng.normal(size=len(train))
     if "warp" in theta:
         f[: len(train)] = unwarped(f[: len(train)], theta["warp"])
+    if errors is not None:
+        f[: len(train)] += errors * rng.normal(size=len(train))
+    if model.likelihood == "probit":
+        f[: len(train)] = np.where(f[: len(train)] < 0, -1.0, 1.0)
     return f
 
 
 def _entries(model: Model, draws: Mapping[str, FloatArray]) -> dict[str, FloatArray]:
-    """Return the draws of each entry, and of the product of a vector's entries (the sum for a real vector)."""
+    """Return the draws of each free entry, and of the product of a vector's entries (the sum for a real vector)."""
     entries: dict[str, FloatArray] = {}
     for h in model.hyperparameters:
         values = draws[h.name]
-        entries |= dict(zip(h.entries, values.reshape(len(values), -1).T, strict=True))
-        if len(h.entries) > 1:
+        free = np.atleast_1d(~model.fixed[h.name]).ravel()
+        columns = zip(h.entries, values.reshape(len(values), -1).T, free, strict=True)
+        entries |= {name: column for name, column, sampled in columns if sampled}
+        if len(h.entries) > 1 and free.any():
             entries[f"{h.name}, all"] = (values if h.prior.support == "real" else np.log(values)).sum(axis=1)
     return entries
 
 
-def _log_likelihood(factors: KernelPredictor, y: FloatArray) -> FloatArray:
-    """Return log N(T(y) | mu, K + sigma_n^2 I) + sum log T'(y) of every draw up to a constant."""
+def log_likelihood(factors: KernelPredictor) -> FloatArray:
+    """Return the log density of the observations, or the log probability if they are binary, of every draw, (s,).
+
+    It is log N(T(y) | mu, K + S) + sum log T'(y), or the approximation of expectation propagation (Rasmussen & Williams
+    2006, eq. 3.65): that of the Gaussian targets, times the ratio of the exact and the Gaussian probability of each
+    observation given the others.
+    """
     log_diagonal = np.log(np.diagonal(factors.factor, axis1=1, axis2=2))
     density = -0.5 * np.sum(np.square(factors.whitened), axis=1) - log_diagonal.sum(axis=1)
+    density = density - 0.5 * len(factors.train) * np.log(2 * np.pi)
+    y = factors.targets.y
+    if factors.targets.binary:
+        inverse = np.stack([solve_lower(lower, np.eye(len(lower))) for lower in factors.factor])
+        variance = 1 / np.sum(np.square(inverse), axis=2)
+        error = variance * factors.weights  # of the prediction of a target from the others
+        covariance = np.sum(np.square(factors.factor), axis=2)
+        noise = covariance - factors.kernel.diagonal(factors.train, factors.draws)
+        target = factors.draws["mu"][:, None] + np.einsum("sij,sj->si", factors.factor, factors.whitened)
+        latent = np.maximum(variance - noise, 0.0)
+        exact = log_ndtr(y * (target - error) / np.sqrt(1 + latent))
+        gaussian = -0.5 * np.square(error) / variance - 0.5 * np.log(2 * np.pi * variance)
+        density = density + np.sum(exact - gaussian, axis=1)
     if "warp" in factors.draws:
-        density += log_slope(y, factors.draws["warp"][:, None]).sum(axis=1)
+        density = density + log_slope(y, factors.draws["warp"][:, None]).sum(axis=1)
     return np.asarray(density)

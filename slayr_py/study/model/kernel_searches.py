@@ -105,7 +105,8 @@ class LoopSearch:
 
     A search fits standardised targets; smaller values are better. If the models have a warp, the search transforms the
     targets by the warp at the median of its prior, because the modes that it fits have no warp. It uses the priors of
-    the study for mean, signal and noise, and ignores known standard deviations of errors (``y_sd``).
+    the study for mean, signal and noise, and ignores known standard deviations of errors (``y_sd``), except that they
+    leave out the warp.
 
     Attributes
     ----------
@@ -208,7 +209,7 @@ class LoopSearch:
         """Return the targets (n,) that a search fits."""
         mean, sd = standardisation(observed.y)
         y = (mean - observed.y if observed.maximize else observed.y - mean) / sd
-        if self.plain.warp == "none":
+        if self.plain.with_errors(observed.errors).warp == "none":
             return y
         median = self.plain.priors[WARP.name].at_score(np.zeros(()))
         return warped(y, np.asarray(median))
@@ -227,7 +228,7 @@ class LoopSearch:
             return self.plain
         shared = {name: prior for name, prior in self.priors.items() if name in SHARED}
         encoder = self.plain.encoder
-        warp = self.plain.warp
+        warp = self.plain.model.given_warp
         try:
             kernels = [Composite(text, self.search.given, MOST_LEAVES) for text in stored.expressions]
             models = [Model(encoder, kernel, shared, warp) for kernel in kernels]

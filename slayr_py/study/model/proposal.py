@@ -114,7 +114,7 @@ class Proposer:
                 "hyperparameters: from now on it fits their posterior mode, in seconds instead of minutes",
                 "",
             )
-        model = LoopFits(gp, study, observed, self.fits, self.session.warn)
+        model = LoopFits(gp.with_errors(observed.errors), study, observed, self.fits, self.session.warn)
         plan = model.plan(options)
         if self.options.warm_starts:
             plan = model.resume(number, plan)

@@ -116,7 +116,7 @@ def _recorded_space(study: Study, last: RecordedFits) -> DeclaredSpace:
     method = recorded if METHODS[recorded].point_estimate else LOOP_OPTIONS.method
     model = models[0]
     gp = GaussianProcess.of(models, None if last.stack else model.kernel)  # with the priors of each part
-    options = SamplerOptions.of(kernel=gp.kernel, warp=model.warp, noisy=is_noisy(study), method=method)
+    options = SamplerOptions.of(kernel=gp.kernel, warp=model.given_warp, noisy=is_noisy(study), method=method)
     declared = DeclaredSpace(gp.encoder, options, Session())
     declared.surrogate = declared.surrogate_with_history = GivenKernel(gp, model.kernel)
     return declared

@@ -7,7 +7,8 @@
  *
  * Declared only: accelerated/composite.hpp defines it together with its derivatives.
  *
- * @param observed, warp, sigma_n see noise_variance
+ * @param observed, sigma_n see noise_variance
+ * @param warp see warped
  * @param mu constant mean
  * @param points inputs (N x D), the pairs triangle_and_diagonal(N), given values of these pairs
  * @param hyper, structure see composite_cov

@@ -7,7 +7,8 @@
  *
  * Declared only: accelerated/fm.hpp defines it together with its derivatives.
  *
- * @param observed, warp, sigma_n see noise_variance
+ * @param observed, sigma_n see noise_variance
+ * @param warp see warped
  * @param mu constant mean
  * @param pairs of triangle_and_diagonal(N), from fm_pairs
  * @param hyper, structure see fm_cov

@@ -7,7 +7,8 @@
  *
  * Declared only: accelerated/hierarchical.hpp defines it together with its derivatives.
  *
- * @param observed, warp, sigma_n see noise_variance
+ * @param observed, sigma_n see noise_variance
+ * @param warp see warped
  * @param mu constant mean
  * @param features of the pairs of lower_triangle(N), from hierarchical_features; three n_pairs x D
  * @param sigma_f signal standard deviation of one correlation

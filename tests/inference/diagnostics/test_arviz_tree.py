@@ -79,6 +79,8 @@ def test_leave_one_out_and_comparison_of_models(posterior, other, az):
     ours = posterior.loo()
     np.testing.assert_allclose(ours.values, pointwise(loo) - np.log(posterior.y_sd))
     assert ours.attrs["elpd"] == pytest.approx(elpd_loo(loo) - len(ours) * np.log(posterior.y_sd))
+    assert ours.attrs["elpd_standardised"] == pytest.approx(elpd_loo(loo))
+    assert "subtract log(abs(constant_data.y_sd))" in posterior.idata["log_likelihood"]["y"].attrs["note"]
     table = az.compare({"one": posterior.idata, "other": other.idata})
     assert set(table.index) == {"one", "other"} and table["weight"].sum() == pytest.approx(1)
 

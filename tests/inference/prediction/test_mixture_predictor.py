@@ -54,6 +54,7 @@ def test_pending_points_and_the_tangent(stacked, new):
     np.testing.assert_allclose(mean, before[0], atol=1e-8)
     assert (variance[:, :2] < before[1][:, :2]).all()
     assert predictor.linearised(0.0).moments(new)[0].shape == mean.shape
+    assert predictor.warp is None
 
 
 def test_chains_are_those_of_the_parts(stacked):

@@ -1,0 +1,61 @@
+r"""Expected improvement of a function T^-1(t), where t is normal and T is a warp (`slayr_py.inference.warp`).
+
+Symbols
+-------
+b : value to improve on, on the standardised scale.
+mean, sd, z : moments of the tangent of T^-1 at T(b), as of `Predictor.linearised`, and z = (b - mean) / sd.
+u = sd v : improvement b - tangent, where v ~ Normal(z, 1).
+I(u) : improvement b - T^-1(t) of the function itself, where the tangent improves by u. It is smaller, because T^-1
+    is flatter below T(b): I(u) = T(u) for b <= 0.
+
+    EI = integral of I(sd v) phi(v - z) over v > 0
+
+by quadrature, with a relative error below 3e-4.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from slayr_py.inference import HalfLine
+from slayr_py.space import FloatArray
+
+_RULE = HalfLine(nodes=12, power=1.5, drop=11.0)
+
+
+def log_warped_improvement(
+    z: FloatArray, sd: FloatArray, warp: FloatArray, best: float | FloatArray
+) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Return log EI and its derivatives by mean and standard deviation of the tangent, (s, m).
+
+    Parameters
+    ----------
+    z, sd : (s, m) float64
+    warp : (s, 1) float64
+        Parameter of T under each draw.
+    best : float or (s, 1) float64
+        b.
+    """
+    total = np.zeros(z.shape)
+    by_mean = np.zeros(z.shape)
+    by_sd = np.zeros(z.shape)
+    for v, weight in _RULE.points(z):
+        value, slope = _improvement(sd * v, warp, best)
+        slope = weight * slope
+        total += weight * value
+        by_mean -= slope
+        by_sd += slope * (v - z)
+    return np.log(total) + _RULE.log_scale(z), by_mean / total, by_sd / total
+
+
+def _improvement(u: FloatArray, a: FloatArray, best: float | FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Return I(u) and its derivative."""
+    if np.all(np.asarray(best) <= 0):
+        return np.log1p(a * u) / a, 1 / (1 + a * u)
+    # T^-1 is an exponential between 0 and T(best), and a logarithm below 0, where I depends on u alone.
+    start = np.maximum(best, 0.0)
+    slope = 1 + a * start
+    t = np.log1p(a * start) / a - u / slope
+    exponential = np.exp(a * np.maximum(t, 0.0))
+    linear = 1 - a * np.minimum(t, 0.0)
+    return start - (np.expm1(a * np.maximum(t, 0.0)) - np.log(linear)) / a, exponential / (linear * slope)
