@@ -250,68 +250,67 @@ T composite_log_marginal(const Observed& observed, const Eigen::Matrix<T, -1, 1>
   const ArrayXd k = variance * correlation;
   if constexpr (std::is_same_v<T, double>) {
     return log_density(observed, warp, mu, sigma_n, k.head(n_pairs), k.tail(N));
-  } else {
-    const Marginal density
-        = marginal(observed, value_of(warp), value_of(mu), value_of(sigma_n), k.head(n_pairs), k.tail(N));
-
-    ArrayXd adjoint(k.size());
-    adjoint << density.by_pair, density.by_variance;
-    const double by_sigma_f = 2 * value_of(sigma_f) * (adjoint * correlation).sum();
-    operations.back().adjoint = variance * adjoint;
-    VectorXd by_left = VectorXd::Zero(of_left.size()), by_right = by_left;
-    VectorXd by_lengthscale = VectorXd::Zero(lengthscales.size()), by_period = VectorXd::Zero(periods.size()),
-             by_alpha = VectorXd::Zero(alphas.size()), by_centre = VectorXd::Zero(centres.size()),
-             by_feature = VectorXd::Zero(features.size());
-    for (std::size_t i = operations.size(); i-- > 0;) {
-      const Operation& operation = operations[i];
-      if (operation.step <= 0) {
-        Operation &a = operations[operation.left], &b = operations[operation.right];
-        if (operation.step == 0) {
-          a.adjoint = operation.adjoint * b.value;
-          b.adjoint = operation.adjoint * a.value;
-        } else {
-          const Index j = -operation.step - 1;
-          by_left(j) = (operation.adjoint * a.value).sum();
-          by_right(j) = (operation.adjoint * b.value).sum();
-          a.adjoint = of_left(j) * operation.adjoint;
-          b.adjoint = of_right(j) * operation.adjoint;
-        }
-        continue;
-      }
-      const auto& of_leaf = leaf[operation.step - 1];
-      LeafValues& values = leaves[operation.step - 1];
-      values.backward(operation.adjoint);
-      if (values.by_lengthscale.size()) {
-        by_lengthscale.segment(of_leaf[2] - 1, of_leaf[1]) = values.by_lengthscale;
-      }
-      if (of_leaf[3]) {
-        by_period(of_leaf[3] - 1) = values.by_period;
-      }
-      if (of_leaf[4]) {
-        by_alpha(of_leaf[4] - 1) = values.by_rq_alpha;
-      }
-      if (of_leaf[5]) {
-        by_centre.segment(of_leaf[5] - 1, of_leaf[1]) = values.by_centre;
-      }
-      if (of_leaf[6]) {
-        by_feature(of_leaf[6] - 1) = values.by_feature_lengthscale;
-      }
-    }
-
-    Node node;
-    node.add(warp, density.by_warp);
-    node.add(mu, density.by_mu);
-    node.add(sigma_n, density.by_sigma_n);
-    node.add(sigma_f, by_sigma_f);
-    node.add(lengthscale, by_lengthscale);
-    node.add(period, by_period);
-    node.add(rq_alpha, by_alpha);
-    node.add(centre, by_centre);
-    node.add(feature_lengthscale, by_feature);
-    node.add(left, by_left);
-    node.add(right, by_right);
-    return node.finish<T>(density.value);
   }
+  const Marginal density
+      = marginal(observed, value_of(warp), value_of(mu), value_of(sigma_n), k.head(n_pairs), k.tail(N));
+
+  ArrayXd adjoint(k.size());
+  adjoint << density.by_pair, density.by_variance;
+  const double by_sigma_f = 2 * value_of(sigma_f) * (adjoint * correlation).sum();
+  operations.back().adjoint = variance * adjoint;
+  VectorXd by_left = VectorXd::Zero(of_left.size()), by_right = by_left;
+  VectorXd by_lengthscale = VectorXd::Zero(lengthscales.size()), by_period = VectorXd::Zero(periods.size()),
+           by_alpha = VectorXd::Zero(alphas.size()), by_centre = VectorXd::Zero(centres.size()),
+           by_feature = VectorXd::Zero(features.size());
+  for (std::size_t i = operations.size(); i-- > 0;) {
+    const Operation& operation = operations[i];
+    if (operation.step <= 0) {
+      Operation &a = operations[operation.left], &b = operations[operation.right];
+      if (operation.step == 0) {
+        a.adjoint = operation.adjoint * b.value;
+        b.adjoint = operation.adjoint * a.value;
+      } else {
+        const Index j = -operation.step - 1;
+        by_left(j) = (operation.adjoint * a.value).sum();
+        by_right(j) = (operation.adjoint * b.value).sum();
+        a.adjoint = of_left(j) * operation.adjoint;
+        b.adjoint = of_right(j) * operation.adjoint;
+      }
+      continue;
+    }
+    const auto& of_leaf = leaf[operation.step - 1];
+    LeafValues& values = leaves[operation.step - 1];
+    values.backward(operation.adjoint);
+    if (values.by_lengthscale.size()) {
+      by_lengthscale.segment(of_leaf[2] - 1, of_leaf[1]) = values.by_lengthscale;
+    }
+    if (of_leaf[3]) {
+      by_period(of_leaf[3] - 1) = values.by_period;
+    }
+    if (of_leaf[4]) {
+      by_alpha(of_leaf[4] - 1) = values.by_rq_alpha;
+    }
+    if (of_leaf[5]) {
+      by_centre.segment(of_leaf[5] - 1, of_leaf[1]) = values.by_centre;
+    }
+    if (of_leaf[6]) {
+      by_feature(of_leaf[6] - 1) = values.by_feature_lengthscale;
+    }
+  }
+
+  Node node;
+  node.add(warp, density.by_warp);
+  node.add(mu, density.by_mu);
+  node.add(sigma_n, density.by_sigma_n);
+  node.add(sigma_f, by_sigma_f);
+  node.add(lengthscale, by_lengthscale);
+  node.add(period, by_period);
+  node.add(rq_alpha, by_alpha);
+  node.add(centre, by_centre);
+  node.add(feature_lengthscale, by_feature);
+  node.add(left, by_left);
+  node.add(right, by_right);
+  return node.finish<T>(density.value);
 }
 
 #endif

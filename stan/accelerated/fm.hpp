@@ -172,51 +172,50 @@ T fm_log_marginal(const Observed& observed, const Eigen::Matrix<T, -1, 1>& warp,
   const ArrayXd k = variance * correlation;
   if constexpr (std::is_same_v<T, double>) {
     return log_density(observed, warp, mu, sigma_n, k.head(rows - N), k.tail(N));
-  } else {
-    const Marginal density
-        = marginal(observed, value_of(warp), value_of(mu), value_of(sigma_n), k.head(rows - N), k.tail(N));
-
-    ArrayXd adjoint(rows);
-    adjoint << density.by_pair, density.by_variance;
-    ArrayXd by_t = ArrayXd::Zero(rows);
-    ArrayXd after = variance * adjoint;  // times the factors after each graph
-    if (!modulated) {
-      by_t = after * of_inputs.by_distance * (combine == Combine::Product ? before.back() : ArrayXd::Ones(rows));
-      if (combine == Combine::Product) {
-        after *= smooth;
-      }
-    }
-    VectorXd by_alpha = VectorXd::Zero(P), by_beta = VectorXd::Zero(P), by_weights = VectorXd::Zero(shares.size());
-    for (Index q = P - 1; q >= 0; --q) {
-      const ArrayXd outer = after * before[q];
-      by_beta(q) = (outer * graphs[q].by_beta).sum();
-      if (modulated) {
-        const ArrayXd by_y = outer * graphs[q].by_y;
-        by_alpha(q) = (by_y * t).sum();
-        by_t += strength(q) * by_y;
-      }
-      if (modulator == Modulator::Power) {
-        by_weights += (graphs[q].by_weights.matrix().transpose() * outer.matrix());
-      }
-      after *= graphs[q].value;
-    }
-    modulation.backward(features, by_t);
-
-    Node node;
-    node.add(warp, density.by_warp);
-    node.add(mu, density.by_mu);
-    node.add(sigma_n, density.by_sigma_n);
-    node.add(sigma_f, 2 * value_of(sigma_f) * (adjoint * correlation).sum());
-    node.add(lengthscale, modulation.by_lengthscale);
-    node.add(alpha, by_alpha);
-    node.add(beta, by_beta);
-    node.add(weights, by_weights);
-    node.add(bias, modulation.by_bias);
-    node.add(gamma, modulation.tree.by_gamma);
-    node.add(rho, modulation.tree.by_rho);
-    node.add(rq_alpha, modulation.tree.by_rq_alpha);
-    return node.finish<T>(density.value);
   }
+  const Marginal density
+      = marginal(observed, value_of(warp), value_of(mu), value_of(sigma_n), k.head(rows - N), k.tail(N));
+
+  ArrayXd adjoint(rows);
+  adjoint << density.by_pair, density.by_variance;
+  ArrayXd by_t = ArrayXd::Zero(rows);
+  ArrayXd after = variance * adjoint;  // times the factors after each graph
+  if (!modulated) {
+    by_t = after * of_inputs.by_distance * (combine == Combine::Product ? before.back() : ArrayXd::Ones(rows));
+    if (combine == Combine::Product) {
+      after *= smooth;
+    }
+  }
+  VectorXd by_alpha = VectorXd::Zero(P), by_beta = VectorXd::Zero(P), by_weights = VectorXd::Zero(shares.size());
+  for (Index q = P - 1; q >= 0; --q) {
+    const ArrayXd outer = after * before[q];
+    by_beta(q) = (outer * graphs[q].by_beta).sum();
+    if (modulated) {
+      const ArrayXd by_y = outer * graphs[q].by_y;
+      by_alpha(q) = (by_y * t).sum();
+      by_t += strength(q) * by_y;
+    }
+    if (modulator == Modulator::Power) {
+      by_weights += (graphs[q].by_weights.matrix().transpose() * outer.matrix());
+    }
+    after *= graphs[q].value;
+  }
+  modulation.backward(features, by_t);
+
+  Node node;
+  node.add(warp, density.by_warp);
+  node.add(mu, density.by_mu);
+  node.add(sigma_n, density.by_sigma_n);
+  node.add(sigma_f, 2 * value_of(sigma_f) * (adjoint * correlation).sum());
+  node.add(lengthscale, modulation.by_lengthscale);
+  node.add(alpha, by_alpha);
+  node.add(beta, by_beta);
+  node.add(weights, by_weights);
+  node.add(bias, modulation.by_bias);
+  node.add(gamma, modulation.tree.by_gamma);
+  node.add(rho, modulation.tree.by_rho);
+  node.add(rq_alpha, modulation.tree.by_rq_alpha);
+  return node.finish<T>(density.value);
 }
 
 #endif

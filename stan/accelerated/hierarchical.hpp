@@ -120,21 +120,20 @@ T hierarchical_log_marginal(const Observed& observed, const Eigen::Matrix<T, -1,
   const ArrayXd variance = ArrayXd::Constant(std::get<0>(observed).size(), own * sd * sd);
   if constexpr (std::is_same_v<T, double>) {
     return log_density(observed, warp, mu, sigma_n, covariance, variance);
-  } else {
-    const Marginal density = marginal(observed, value_of(warp), value_of(mu), value_of(sigma_n), covariance, variance);
-    tree.backward(features, sd * sd * density.by_pair);
-
-    Node node;
-    node.add(warp, density.by_warp);
-    node.add(mu, density.by_mu);
-    node.add(sigma_n, density.by_sigma_n);
-    node.add(sigma_f, 2 * sd * ((density.by_pair * correlation).sum() + own * density.by_variance.sum()));
-    node.add(gamma, tree.by_gamma);
-    node.add(rho, tree.by_rho);
-    node.add(lengthscale, tree.by_lengthscale);
-    node.add(rq_alpha, tree.by_rq_alpha);
-    return node.finish<T>(density.value);
   }
+  const Marginal density = marginal(observed, value_of(warp), value_of(mu), value_of(sigma_n), covariance, variance);
+  tree.backward(features, sd * sd * density.by_pair);
+
+  Node node;
+  node.add(warp, density.by_warp);
+  node.add(mu, density.by_mu);
+  node.add(sigma_n, density.by_sigma_n);
+  node.add(sigma_f, 2 * sd * ((density.by_pair * correlation).sum() + own * density.by_variance.sum()));
+  node.add(gamma, tree.by_gamma);
+  node.add(rho, tree.by_rho);
+  node.add(lengthscale, tree.by_lengthscale);
+  node.add(rq_alpha, tree.by_rq_alpha);
+  return node.finish<T>(density.value);
 }
 
 #endif
