@@ -15,35 +15,8 @@ from contextlib import suppress
 from pathlib import Path
 
 from slayr_py.inference.sampling.programs import program_folder, program_names
-from slayr_py.toolchain import CompiledProgram, compile_program, ensure_cmdstan, processor_options
+from slayr_py.toolchain import CompiledProgram, combined_header, compile_program, ensure_cmdstan, processor_options
 from slayr_py.toolchain.source import stan_code
-
-PROGRAM = """
-#define stan_model {name}_of_stan
-#include "{name}.hpp"
-#undef stan_model
-"""
-DISPATCH = """
-#ifdef __APPLE__
-#include <stdlib.h>
-inline const char* executable() { return getprogname(); }
-#else
-#include <errno.h>
-inline const char* executable() { return program_invocation_short_name; }
-#endif
-
-stan::model::model_base& new_model(stan::io::var_context& data, unsigned int seed, std::ostream* messages) {
-  const std::string name = executable();
-BRANCHES
-  throw std::invalid_argument("no program " + name);
-}
-
-stan::math::profile_map& get_stan_profile_data() {
-  static stan::math::profile_map none;
-  return none;
-}
-"""
-BRANCH = '  if (name == "{name}") return *new {name}_of_stan(data, seed, messages);'
 
 
 def readable(name: str) -> CompiledProgram:
@@ -83,20 +56,9 @@ def all_readable() -> CompiledProgram:
         source = Path(folder, "readable.stan")
         header = Path(folder, "readable_programs.hpp")
         source.write_text("parameters { real unused; }\n")
-        header.write_text(_header())
+        header.write_text(combined_header(program_names()))
         options = {"O": "0", "USER_HEADER": header} | processor_options(cmdstan)
         return compile_program(source, cpp_options=options)
-
-
-def _header() -> str:
-    """Return the C++ code that includes all programs and selects one of them.
-
-    USING_R omits the functions ``new_model`` and ``get_stan_profile_data`` of each program.
-    """
-    programs = "".join(PROGRAM.format(name=name) for name in program_names())
-    branches = "\n".join(BRANCH.format(name=name) for name in program_names())
-    includes = "#include <stan/model/model_header.hpp>\n#define USING_R\n"
-    return includes + programs + DISPATCH.replace("BRANCHES", branches)
 
 
 def compile_readable_in_background() -> None:

@@ -71,6 +71,15 @@ class CompiledProgram:
         headers = [flag.partition("=")[2] for flag in self.flags if flag.startswith("USER_HEADER=")]
         return Path(headers[0]) if headers else None
 
+    @property
+    def together(self) -> bool:
+        """Whether it was compiled as one executable with other programs, by `compile_together`."""
+        try:
+            description = json.loads((self.exe.parent / "program.json").read_text(encoding="utf-8"))
+        except (OSError, ValueError):
+            return False
+        return bool(description.get("together"))
+
     def model(self) -> cmdstanpy.CmdStanModel:
         """Return the program as a model of cmdstanpy, which then needs neither the source nor a compilation."""
         import cmdstanpy
@@ -111,6 +120,28 @@ def compile_program(
     ToolchainError
         If there is no CmdStan or no compiler, or the cache cannot be written.
     """
+    build = prepare_build(stan_file, include_paths, stanc_options, cpp_options, on_progress)
+    program = build.program()
+    check_owner(program.exe.parent)
+    if not is_intact(program.exe):
+        with locked(program.key):
+            if not is_intact(program.exe):
+                if program.exe.parent.is_dir():
+                    warnings.warn(
+                        f"the executable {program.exe} is damaged; it is compiled again", RuntimeWarning, stacklevel=2
+                    )
+                build.run(program, on_progress)
+    return program
+
+
+def prepare_build(
+    stan_file: str | os.PathLike[str],
+    include_paths: Sequence[str | os.PathLike[str]],
+    stanc_options: Options | None,
+    cpp_options: Options | None,
+    on_progress: Callable[[str], None] | None,
+) -> Build:
+    """Return the build of a program from the arguments of :func:`compile_program`."""
     source = Path(stan_file).expanduser().absolute()
     if source.suffix != ".stan":
         raise CompileError(f"{source} is not a Stan program; its name must end in .stan")
@@ -124,23 +155,10 @@ def compile_program(
     folders.append(source.parent)
 
     cmdstan = ensure_cmdstan(on_progress)
-    build = _Build(
-        source, tuple(folders), _stanc_arguments(options, cpp_options), _make_arguments(cpp_options), cmdstan
-    )
-    program = build.program()
-    check_owner(program.exe.parent)
-    if not _is_intact(program.exe):
-        with locked(program.key):
-            if not _is_intact(program.exe):
-                if program.exe.parent.is_dir():
-                    warnings.warn(
-                        f"the executable {program.exe} is damaged; it is compiled again", RuntimeWarning, stacklevel=2
-                    )
-                build.run(program, on_progress)
-    return program
+    return Build(source, tuple(folders), _stanc_arguments(options, cpp_options), _make_arguments(cpp_options), cmdstan)
 
 
-def _is_intact(exe: Path) -> bool:
+def is_intact(exe: Path) -> bool:
     """Return whether an executable has the size and the hash that it had when it was built."""
     try:
         stat = exe.stat()
@@ -159,7 +177,7 @@ def _file_hash(path: Path, mtime_ns: int, size: int) -> str:
 
 
 @dataclass(frozen=True)
-class _Build:
+class Build:
     """Sources, options and CmdStan, which determine an executable."""
 
     source: Path
@@ -169,6 +187,7 @@ class _Build:
     cmdstan: CmdStan
 
     def program(self) -> CompiledProgram:
+        """Return the program, which may not be compiled yet."""
         source_hash = hashlib.sha256(stan_code(self.source, self.folders).encode()).hexdigest()
         name = re.sub(r"\W", "_", self.source.stem)
         key = hashlib.sha256()
@@ -191,41 +210,51 @@ class _Build:
         return parts
 
     def run(self, program: CompiledProgram, on_progress: Callable[[str], None] | None) -> None:
+        """Compile the program and publish it in the cache."""
         with staging(program.key) as folder:
             work = folder / program.key
             work.mkdir()
-            stan = work / f"{program.name}.stan"
-            hpp = work / f"{program.name}.hpp"
-            exe = work / program.name
-            stan.write_bytes(self.source.read_bytes())
-            includes = ",".join(str(path) for path in self.folders)
-            _call(
-                [
-                    str(self.cmdstan.path / "bin" / "stanc"),
-                    *self.stanc_options,
-                    f"--filename-in-msg={self.source.name}",
-                    f"--include-paths={includes}",
-                    f"--o={hpp}",
-                    str(stan),
-                ],
-                work,
-                f"stanc refused {self.source}",
-            )
+            stan = self.translate(work)
             if on_progress is not None:
                 on_progress(f"compiling {program.name} (about half a minute, once)")
-            self._make(exe)
-            if self.program().key != program.key:
-                raise CompileError(f"{self.source} changed while it was compiled; compile it again")
+            self.make(work / program.name)
             stan.unlink(missing_ok=True)
-            description = _description(program)
-            description["executable"] = {
-                "size": exe.stat().st_size,
-                "sha256": hashlib.sha256(exe.read_bytes()).hexdigest(),
-            }
-            (work / "program.json").write_text(json.dumps(description, indent=1), encoding="utf-8")
-            publish(work, program.exe.parent)
+            self.publish(program, work)
 
-    def _make(self, exe: Path) -> None:
+    def translate(self, work: Path) -> Path:
+        """Translate the program to C++, ``work / "name.hpp"``; return the copy of its source."""
+        name = self.program().name
+        stan = work / f"{name}.stan"
+        stan.write_bytes(self.source.read_bytes())
+        includes = ",".join(str(path) for path in self.folders)
+        _call(
+            [
+                str(self.cmdstan.path / "bin" / "stanc"),
+                *self.stanc_options,
+                f"--filename-in-msg={self.source.name}",
+                f"--include-paths={includes}",
+                f"--o={work / f'{name}.hpp'}",
+                str(stan),
+            ],
+            work,
+            f"stanc refused {self.source}",
+        )
+        return stan
+
+    def publish(self, program: CompiledProgram, work: Path, together: bool = False) -> None:
+        """Describe the executable in a folder and move the folder to the cache."""
+        if self.program().key != program.key:
+            raise CompileError(f"{self.source} changed while it was compiled; compile it again")
+        exe = work / program.name
+        description = _description(program) | {"together": together}
+        description["executable"] = {
+            "size": exe.stat().st_size,
+            "sha256": hashlib.sha256(exe.read_bytes()).hexdigest(),
+        }
+        (work / "program.json").write_text(json.dumps(description, indent=1), encoding="utf-8")
+        publish(work, program.exe.parent)
+
+    def make(self, exe: Path) -> None:
         """Run CmdStan's make; only one process at a time compiles the front end."""
         cmdstan = self.cmdstan.path
         # Make cannot use blanks; a relative name avoids blanks in the path of the cache.

@@ -9,7 +9,7 @@ import time
 import pytest
 
 from slayr_py.errors import CompileError
-from slayr_py.toolchain import compile_program
+from slayr_py.toolchain import compile_program, compile_together
 
 
 def test_a_cached_program_is_not_compiled_again(scripted, source, compilations):
@@ -153,3 +153,19 @@ def test_unreadable_sources_raise(scripted, tmp_path):
     lonely.write_text("#include lonely.stan\n")
     with pytest.raises(CompileError, match="includes itself"):
         compile_program(lonely)
+
+
+def test_programs_that_are_compiled_together_are_one_executable_with_a_name_each(scripted, source, compilations):
+    other = source.with_name("q.stan")
+    other.write_text("generated quantities { real x = 1; }\n")
+    messages = []
+    assert compile_together([source, other], on_progress=messages.append)
+    programs = [compile_program(source), compile_program(other)]
+    assert compilations() == 1 and "compiling 2 programs (a few minutes, once)" in messages
+    assert [program.exe.name for program in programs] == ["p", "q"] and all(program.together for program in programs)
+    assert programs[0].exe.samefile(programs[1].exe) and programs[0].key != programs[1].key
+    # A program in the cache is not replaced.
+    third = source.with_name("r.stan")
+    third.write_text("generated quantities { real x = 2; }\n")
+    assert not compile_together([source, third])
+    assert not compile_program(third).together and compilations() == 2

@@ -31,6 +31,7 @@ def environment(program: CompiledProgram) -> dict[str, Any]:
             "source_sha256": program.source_hash,
             "likelihood": "accelerated" if program.header else "readable",
             "header_sha256": _header_hash(program.header, program.key) if program.header else None,
+            "together": program.together,
             "stanc_options": list(program.stanc_options),
             "flags": [f"USER_HEADER={Path(f).name}" if f.startswith("USER_HEADER=") else f for f in program.flags],
         },

@@ -13,10 +13,16 @@ import warnings
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from pathlib import Path
-from typing import Literal, cast, get_args
+from typing import Any, Literal, cast, get_args
 
 from slayr_py.errors import CompileError, DataError, ToolchainError
-from slayr_py.toolchain import CompiledProgram, compile_program, ensure_cmdstan, processor_options
+from slayr_py.toolchain import (
+    CompiledProgram,
+    compile_program,
+    compile_together,
+    ensure_cmdstan,
+    processor_options,
+)
 
 Likelihood = Literal["accelerated", "readable"]
 
@@ -70,15 +76,9 @@ def compiled(
     """
     folder = program_folder()
     source = folder / f"{name}.stan"
-    header = folder / "accelerated" / "slayr.hpp"
     if (likelihood or selected_likelihood()) == "accelerated" and name not in _refused:
         try:
-            return compile_program(
-                source,
-                include_paths=(folder / "accelerated", folder),
-                cpp_options={"USER_HEADER": header} | processor_options(ensure_cmdstan()),
-                on_progress=progress,
-            )
+            return compile_program(source, **_accelerated(folder), on_progress=progress)
         except CompileError as error:
             if likelihood:
                 raise
@@ -92,13 +92,22 @@ def compiled(
     return compile_program(source, include_paths=(folder,), on_progress=progress)
 
 
+def _accelerated(folder: Path) -> dict[str, Any]:
+    """Return the arguments of a compilation with the accelerated likelihood."""
+    header = folder / "accelerated" / "slayr.hpp"
+    return {
+        "include_paths": (folder / "accelerated", folder),
+        "cpp_options": {"USER_HEADER": header} | processor_options(ensure_cmdstan()),
+    }
+
+
 def program_names() -> tuple[str, ...]:
     """Return the names of the package's programs."""
     return tuple(sorted(path.stem for path in program_folder().glob("*.stan")))
 
 
 def build(jobs: int | None = None) -> Iterator[tuple[str, float]]:
-    """Compile all programs in parallel, after the objects that they all link with.
+    """Compile all programs: as one executable if the cache has none of them, otherwise the missing ones in parallel.
 
     Parameters
     ----------
@@ -121,9 +130,26 @@ def build(jobs: int | None = None) -> Iterator[tuple[str, float]]:
         return name, time.perf_counter() - started
 
     ensure_cmdstan()
+    started = time.perf_counter()
+    if _compile_all_together():
+        seconds = time.perf_counter() - started
+        yield from ((name, seconds) for name in program_names())
+        return
     with ThreadPoolExecutor(jobs or os.cpu_count()) as pool:
         for done in as_completed([pool.submit(timed, name) for name in program_names()]):
             yield done.result()
+
+
+def _compile_all_together() -> bool:
+    """Compile all programs as one executable; return whether that was possible and necessary."""
+    if selected_likelihood() == "readable":
+        return False
+    folder = program_folder()
+    sources = [folder / f"{name}.stan" for name in program_names()]
+    try:
+        return compile_together(sources, **_accelerated(folder))
+    except CompileError:  # `compiled` falls back to the readable likelihood of each program that does not compile
+        return False
 
 
 def likelihood_in_use(build: bool = False) -> str:
