@@ -95,8 +95,8 @@ class Hyperparameter:
             side = "above" if above[i] else "below"
             yield (
                 f"{self.entries[i]}: the posterior, {first[i]:.3g} to {last[i]:.3g} with median {median[i]:.3g}, is "
-                f"{side} the 99% range {low[i]:.3g} to {high[i]:.3g} of the prior {self.prior}; give a prior that allows it, "
-                f"priors={{{self.name!r}: ...}}, unless the prior is certain"
+                f"{side} the 99% range {low[i]:.3g} to {high[i]:.3g} of the prior {self.prior}; give a prior that "
+                f"allows it, priors={{{self.name!r}: ...}}, unless the prior is certain"
             )
 
 
