@@ -186,11 +186,25 @@ def table(rows: pd.DataFrame, by: Sequence[str]) -> str:
     return markdown(_heads(by), lines)
 
 
+def overview(rows: pd.DataFrame) -> str:
+    """Return a row for each model: its results for every noise, separated by slashes."""
+    lines = []
+    for model, group in rows.groupby("model", sort=False):
+        of_noise = dict(iter(group.groupby("noise")))
+        noisy = [part for noise, part in of_noise.items() if noise]
+        cells = [str(model), str(len(group)), " / ".join(f"{part['sigma_n'].median():.2f}" for part in noisy)]
+        cells.append(" / ".join(_mean(part["inside"]) for part in noisy))
+        for name in ("coverage", "log_density", "rmse"):
+            cells.append(" / ".join(_mean(part[name]) for part in of_noise.values()))
+        lines.append([*cells, _mean(group["ok"].astype(float)), _mean(group["seconds"])])
+    return markdown(_heads(["model"]), lines)
+
+
 def report(rows: pd.DataFrame) -> None:
-    """Print results by noise, and by noise and n, over the data sets that all reported models have."""
-    print(table(rows.sort_values(["noise", "model"], kind="stable"), ["noise", "model"]))
+    """Print results over the data sets that all reported models have: an overview, then by n and noise."""
+    print(overview(rows))
     print()
-    print(table(rows.sort_values(["n", "noise", "model"], kind="stable"), ["n", "noise", "model"]))
+    print(table(rows.sort_values(["n", "noise"], kind="stable"), ["n", "noise", "model"]))
 
 
 def report_real(rows: pd.DataFrame) -> None:
@@ -205,8 +219,8 @@ def report_real(rows: pd.DataFrame) -> None:
 
 
 def common(rows: pd.DataFrame, models: Sequence[str]) -> pd.DataFrame:
-    """Return the rows of the data sets that all these models have been fitted to."""
-    rows = rows[rows["model"].isin(models)]
+    """Return the rows of the data sets that all these models have been fitted to, in the order of the models."""
+    rows = rows[rows["model"].isin(models)].sort_values("model", key=lambda names: names.map([*models].index))
     counts = rows.groupby(KEYS[1:])["model"].transform("nunique")
     return rows[counts == rows["model"].nunique()]
 

@@ -80,25 +80,23 @@ class Hyperparameter:
         return array
 
     def outside_prior(self, draws: FloatArray) -> Iterator[str]:
-        """Yield a note for each entry whose median over draws (s, ...) is outside the central 99% of its prior.
+        """Yield a note for each entry whose central 90% of draws (s, ...) are outside the central 99% of its prior.
 
-        The prior then decides against the data, or the data against the prior. Fixed entries and weights with a joint
-        prior have no range.
+        Prior and data then contradict each other. Fixed entries and weights with a joint prior have no range.
         """
         if self.prior.support == "simplex":
             return
         shape = (len(self.entries),)
-        medians = np.reshape(np.median(draws, axis=0), shape)
+        first, median, last = np.quantile(draws, [0.05, 0.5, 0.95], axis=0).reshape(3, *shape)
         low, high = (np.broadcast_to(self.prior.at_score(np.array(z)), shape) for z in (-_Z_99, _Z_99))
-        fixed = np.broadcast_to(self.prior.is_fixed(self.shape), shape)
-        below = (medians < low) & (not self.may_vanish)
-        above = medians > high
-        for i in np.flatnonzero((below | above) & ~fixed):
+        below = (last < low) & (not self.may_vanish)
+        above = first > high
+        for i in np.flatnonzero((below | above) & ~self.prior.is_fixed(self.shape)):
             side = "above" if above[i] else "below"
             yield (
-                f"{self.entries[i]}: the posterior median {medians[i]:.3g} is {side} the 99% range "
-                f"{low[i]:.3g} to {high[i]:.3g} of the prior {self.prior}; give a prior that allows it, "
-                f"priors={{{self.name!r}: ...}}, unless the prior is certain"
+                f"{self.entries[i]}: the posterior, {first[i]:.3g} to {last[i]:.3g} with median {median[i]:.3g}, is "
+                f"{side} the 99% range {low[i]:.3g} to {high[i]:.3g} of the prior {self.prior}; give a prior that "
+                f"allows it, priors={{{self.name!r}: ...}}, unless the prior is certain"
             )
 
 

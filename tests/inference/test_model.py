@@ -44,25 +44,25 @@ def test_a_short_description_has_the_priors():
         (
             "sigma_n",
             3.0,
-            r"sigma_n: .* 3 is above .* prior LogNormal\(mu=-3\., .*priors=.'sigma_n': ",
+            r"sigma_n: .* median 3, is above .* prior LogNormal\(mu=-3\., .*priors=.'sigma_n': ",
         ),
         ("sigma_n", 1e-9, None),  # no noise at all, which is no reason for another prior
         (
             "lengthscale",
             [0.3, 20.0],
-            r"lengthscale\[z\]: .* 20 is above the 99% range 0\.0215 to 3\.7",
+            r"lengthscale\[z\]: .* median 20, is above the 99% range 0\.0215 to 3\.7",
         ),
-        ("lengthscale", [1e-3, 0.3], r"lengthscale\[x\]: .* 0.001 is below"),
-        ("mu", -3.0, r"mu: the posterior median -3 is below the 99% range -2\.58 to 2\.58"),
+        ("lengthscale", [1e-3, 0.3], r"lengthscale\[x\]: .* median 0.001, is below"),
+        ("mu", -3.0, r"mu: the posterior, -3\.24 to -2\.76 with median -3, is below the 99% range -2\.58 to 2\.58"),
         ("sigma_f", 9.0, None),  # fixed
-        ("mu", 2.5, None),
+        ("mu", -2.7, None),  # a part of the posterior is inside
     ],
 )
 def test_a_posterior_outside_the_range_of_its_prior_is_noted(name, values, words):
     priors = {"sigma_f": 9.0, "sigma_n": sl.LogNormal(-3.0, 1.0)}
     model = sl.GaussianProcess(plain_space(), sl.kernels.Matern(), priors).model
     inside = {"mu": 0.0, "sigma_f": 9.0, "sigma_n": 0.02, "lengthscale": [0.3, 0.3]}
-    spread = np.array([0.5, 1.0, 1.0, 1.0, 9.0])  # a tail does not move the median
+    spread = np.array([0.9, 1.0, 1.0, 1.0, 1.1])
     draws = {key: spread.reshape(5, *[1] * np.ndim(value)) * value for key, value in (inside | {name: values}).items()}
     notes = model.notes(draws)
     assert len(notes) == (words is not None)

@@ -243,7 +243,7 @@ class Diagnostics:
         Number of observations whose tail shape exceeds its limit.
     kernel_notes : tuple of str
         Notes on the kernel that follow from the posterior, see `Kernel.notes`, and on hyperparameters whose posterior
-        median is outside the central 99% of their prior, see `Hyperparameter.outside_prior`.
+        is outside the range of their prior, see `Hyperparameter.outside_prior`.
 
     Notes
     -----

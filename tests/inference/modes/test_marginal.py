@@ -101,7 +101,8 @@ def test_mode_and_leave_one_out_are_those_of_stan():
     x = np.linspace(0, 1, 25)
     configs = [{"x": v} for v in x]
     y = np.sin(9 * x) + 0.1 * np.random.default_rng(5).normal(size=25)
-    gp = sl.GaussianProcess(ConfigurationSpace({"x": (0.0, 1.0)}), "SE * RQ")
+    priors = {"sigma_n": sl.LogNormal(-4.0, 1.0)}
+    gp = sl.GaussianProcess(ConfigurationSpace({"x": (0.0, 1.0)}), "SE * RQ", priors)
     posterior = gp.fit(configs, y, method="map", seed=2)
     marginal = ExactMarginal(gp.model, posterior.train, posterior.targets.y)
     # Log-normal and normal priors: Stan's mode is the mode of the scores, up to the tolerance of its optimiser.
