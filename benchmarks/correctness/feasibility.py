@@ -87,7 +87,7 @@ def report(rows: pd.DataFrame) -> str:
     for variant in [variant for variant in VARIANTS if variant in set(rows["variant"])]:
         own = rows[rows["variant"] == variant]
         runs = own.groupby(["problem", "seed", "n"])["score"].mean()
-        cells = [mean_cell(runs.loc[problem]) for problem in heads[1:-1]]
+        cells = [mean_cell(runs[runs.index.get_level_values("problem") == problem]) for problem in heads[1:-1]]
         lines.append([variant, *cells, str(runs.groupby("problem").size().min())])
     return markdown(heads, lines)
 
