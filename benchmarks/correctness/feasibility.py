@@ -3,8 +3,9 @@
     python -m benchmarks.correctness.feasibility --seeds 3
 
 Designs: the first 15, 25 and 40 evaluations of slayr's runs in benchmarks.optimisation.constrained. A model of each
-constraint is fitted to a design by its posterior mode, and predicts whether the constraint holds at the next ten configurations of the run.
-The score is the mean log probability of what happened; a coin has log 0.5 = -0.693. Probabilities are cut at 1e-6.
+constraint is fitted to a design by its posterior mode, and predicts whether the constraint holds at the next ten
+configurations of the run. The score is the mean log probability of what happened; a coin has log 0.5 = -0.693.
+Probabilities are cut at 1e-6.
 
 Variants differ in the compression of the values and in the prior of ``sigma_n``. Each row is appended to
 feasibility.csv; run the same command again to resume after an interruption. --report only prints the table.
@@ -86,7 +87,7 @@ def report(rows: pd.DataFrame) -> str:
     for variant in [variant for variant in VARIANTS if variant in set(rows["variant"])]:
         own = rows[rows["variant"] == variant]
         runs = own.groupby(["problem", "seed", "n"])["score"].mean()
-        cells = [mean_cell(runs.loc[problem]) for problem in heads[1:-1]]
+        cells = [mean_cell(runs[runs.index.get_level_values("problem") == problem]) for problem in heads[1:-1]]
         lines.append([variant, *cells, str(runs.groupby("problem").size().min())])
     return markdown(heads, lines)
 
