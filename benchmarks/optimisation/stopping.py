@@ -5,9 +5,10 @@
 `slayr_py.Regret` estimates the 95% quantile of the regret after every trial. The rule with epsilon would stop at the
 first trial whose quantile is at most epsilon, so one run serves every epsilon. Epsilon is a share of the standard
 deviation of the objective over the space, by 4,096 points. Problems: those of benchmarks.optimisation.suite with a
-known minimum, and those of benchmarks.optimisation.constrained. The coverage is the share of estimates whose quantile is
-at least the true regret, without those whose true regret is at most 1e-4 standard deviations. Each run is appended to stopping.csv when it ends; run
-the same command again to resume after an interruption. --report only prints the tables.
+known minimum, and those of benchmarks.optimisation.constrained. The coverage is the share of estimates whose quantile
+is at least the true regret, without those whose true regret is at most 1e-4 standard deviations. Each run is appended
+to stopping.csv when it ends; run the same command again to resume after an interruption. --report only prints the
+tables.
 """
 
 from __future__ import annotations
