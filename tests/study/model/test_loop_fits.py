@@ -219,7 +219,7 @@ def test_models_of_feasibility_have_the_first_kernel_and_options_apply_to_all(pl
 
 @pytest.mark.stan
 def test_an_audit_finds_a_mode_that_no_carried_draw_has_visited():
-    """A sine with alternating errors: noise, or a short length-scale with two thirds of the posterior's mass."""
+    """A sine with alternating errors: noise, or a short length-scale with some 45% of the posterior's mass."""
     x = (np.arange(16) + 0.5) / 16
     y = np.sin(2 * np.pi * x) + 1.2 * np.cos(np.pi * np.arange(16))
     priors = {"sigma_n": sl.LogNormal(-3.0, 1.0), "lengthscale": sl.LogNormal(-1.0, 1.0)}
@@ -227,9 +227,9 @@ def test_an_audit_finds_a_mode_that_no_carried_draw_has_visited():
     # Draws near the long length-scales alone.
     draws = np.random.default_rng(1).normal([-0.1, -0.3, 3.1, -1.1], [0.6, 0.8, 0.5, 0.7], (128, 4))
     names = ("z_mu", "z_sigma_f", "z_sigma_n")
-    points = {name: draws[:2, i] for i, name in enumerate(names)} | {"z_lengthscale": draws[:2, 3:]}
-    start = WarmStart(points, np.full(2, 0.5), np.cov(draws.T), draws)
-    options = FitOptions(method="carried", chains=2, warmup=100, draws=100, pointwise=False)
+    points = {name: draws[:4, i] for i, name in enumerate(names)} | {"z_lengthscale": draws[:4, 3:]}
+    start = WarmStart(points, np.full(4, 0.5), np.cov(draws.T), draws)
+    options = FitOptions(method="carried", chains=4, warmup=100, draws=50, pointwise=False)
     carried = gp.fit(x[:, None], y, seed=1, start=start, options=options)
     assert carried.check().ok and carried.record["arguments"]["method"] == "carried"
     assert np.mean(carried.draws["lengthscale"] < 0.07) < 0.1
@@ -237,6 +237,6 @@ def test_an_audit_finds_a_mode_that_no_carried_draw_has_visited():
     observed = Observations(list(range(16)), [{"x": float(v)} for v in x], y, False, np.zeros(16), feasible)
     fits = LoopFits(gp, optuna.create_study(), observed, FitCache(), lambda *_: None)
     (audited,) = fits.fit_all([KernelFit(gp, "", options, start)], np.random.SeedSequence(1))
-    assert np.mean(audited.completed.draws["lengthscale"] < 0.07) > 0.4
+    assert np.mean(audited.completed.draws["lengthscale"] < 0.07) > 0.25
     reasons = [reason for entry in audited.abandoned for reason in entry["why"]]
     assert any("R-hat" in reason for reason in reasons) and any(reason.startswith("audit: ") for reason in reasons)
