@@ -123,7 +123,7 @@ generated quantities {
     vector[n_pairs] k = toy_cov(sq, sigma_f, lengthscale);
     log_density[1] = log_prior + gp_log_marginal(observed, warp, mu, k, rep_vector(square(sigma_f), N), sigma_n);
   }
-  if (want_pointwise || M) {
+  if (want_pointwise || M || density_by_ep) {
     vector[n_pairs] k = toy_cov(sq, sigma_f, lengthscale);
     vector[N * M] cross = toy_cov(sq_cross, sigma_f, lengthscale);
     vector[n_pairs_new] k_new = toy_cov(sq_new, sigma_f, lengthscale);

@@ -1,12 +1,14 @@
-"""Calibration of the stopping rule: how often the true regret is below epsilon when it stops.
+"""Calibration of the stopping rule: coverage of every estimate, and the true regret where the rule stops.
 
     python -m benchmarks.optimisation.stopping --data DIR --seeds 2 --budget 60
 
 `slayr_py.Regret` estimates the 95% quantile of the regret after every trial. The rule with epsilon would stop at the
 first trial whose quantile is at most epsilon, so one run serves every epsilon. Epsilon is a share of the standard
 deviation of the objective over the space, by 4,096 points. Problems: those of benchmarks.optimisation.suite with a
-known minimum, and those of benchmarks.optimisation.constrained. Each run is appended to stopping.csv when it ends; run
-the same command again to resume after an interruption. --report only prints the tables.
+known minimum, and those of benchmarks.optimisation.constrained. The coverage is the share of estimates whose quantile
+is at least the true regret, without those whose true regret is at most 1e-4 standard deviations. Each run is appended
+to stopping.csv when it ends; run the same command again to resume after an interruption. --report only prints the
+tables.
 """
 
 from __future__ import annotations
@@ -34,6 +36,7 @@ from slayr_py.space import Encoder
 COLUMNS = ["problem", "seed", "number", "sd", "upper", "regret", "seconds"]
 SHARES = (0.003, 0.01, 0.03, 0.1, 0.3)
 TARGET = 0.95
+SMALLEST = 1e-4  # true regret, in standard deviations, from which an estimate counts
 NEVER = 1e-300  # an epsilon for which no study stops
 
 
@@ -94,6 +97,16 @@ def calibration(runs: pd.DataFrame) -> str:
     return markdown(heads, lines)
 
 
+def coverage(runs: pd.DataFrame) -> str:
+    """Return in how many estimates the quantile is at least the true regret, one line per problem, in Markdown."""
+    relevant = runs[runs["regret"] > SMALLEST * runs["sd"]]
+    lines = []
+    for name, group in [*relevant.groupby("problem", sort=False), ("all", relevant)]:
+        covered = group["regret"] <= group["upper"]
+        lines.append([str(name), f"{int(covered.sum())} of {len(group)}", f"{covered.mean():.0%}"])
+    return markdown(["problem", "true regret at most the quantile", "share"], lines)
+
+
 def by_problem(runs: pd.DataFrame, share: float) -> str:
     """Return where each problem stops for one epsilon, and the true regret there over epsilon, in Markdown."""
     ends = stopped(runs, share)
@@ -132,7 +145,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     runs = runs[runs["seed"] < options.seeds]
     if options.problems:
         runs = runs[runs["problem"].isin(names)]
-    print(f"{calibration(runs)}\n\nepsilon = 0.01 sd:\n\n{by_problem(runs, 0.01)}")
+    print(f"{coverage(runs)}\n\n{calibration(runs)}\n\nepsilon = 0.01 sd:\n\n{by_problem(runs, 0.01)}")
 
 
 if __name__ == "__main__":

@@ -77,8 +77,9 @@ def sample_regret(
         anchors = pool[lowest[:_ANCHORS]]
         pool = pool[_keep(values, lowest)]
         pool = pool.join(Candidates.of(encoder, nearby, fixed))
-    functions = posterior, incumbent, anchors.encoded, pool.encoded, rng, feasibility
-    at_incumbent, values = _values(*functions, _LAST_DRAWS, scale)
+    at_incumbent, values = _values(
+        posterior, incumbent, anchors.encoded, pool.encoded, rng, feasibility, _LAST_DRAWS, scale
+    )
     return np.asarray(np.maximum(at_incumbent - values.min(axis=1), 0.0))
 
 

@@ -51,4 +51,4 @@ def systematic_rows(weights: FloatArray, n: int, rng: np.random.Generator) -> ND
     """Return n rows in ascending order; each is repeated in proportion to its weight, up to less than one copy."""
     positions = (rng.random() + np.arange(n)) / n
     rows = np.searchsorted(np.cumsum(weights) / weights.sum(), positions, side="right")
-    return np.minimum(rows, len(weights) - 1)
+    return np.asarray(np.minimum(rows, len(weights) - 1), dtype=np.intp)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from optuna import Study
@@ -165,8 +165,9 @@ class Regret:
                 feasibility = [fit.posterior for fit in fitted.feasibility]
                 incumbent = fitted.posterior.train[[row]]
                 inflation = max(1.0, prediction_error(study, fitted.posterior, observed))
-                drawn = fitted.posterior, incumbent, np.random.default_rng(stream), feasibility, declared.fixed
-                return observed, row, inflation, sample_regret(*drawn, inflation)
+                rng = np.random.default_rng(stream)
+                regret = sample_regret(fitted.posterior, incumbent, rng, feasibility, declared.fixed, inflation)
+                return observed, row, inflation, regret
 
 
 def prediction_error(study: Study, posterior: Posterior, observed: Observations) -> float:
@@ -177,7 +178,7 @@ def prediction_error(study: Study, posterior: Posterior, observed: Observations)
     the known error of the value. It is 0 before the first suggestion by a model.
     """
     trials = study.get_trials(deepcopy=False)
-    records = [suggestion_record(trials[number]).get("predicted") for number in observed.numbers]
+    records: list[Any] = [suggestion_record(trials[number]).get("predicted") for number in observed.numbers]
     rows = [row for row, record in enumerate(records) if record is not None]
     if not rows:
         return 0.0

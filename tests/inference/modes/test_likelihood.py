@@ -6,6 +6,7 @@ from ConfigSpace import ConfigurationSpace
 from scipy.stats import norm
 
 import slayr_py as sl
+from benchmarks.correctness.binary import cases, hyperparameters
 from slayr_py.inference import Model
 from slayr_py.inference.model import NOISE_FLOOR
 from slayr_py.inference.modes.likelihood import probit_targets
@@ -40,6 +41,22 @@ def test_moments_are_those_of_the_posterior():
 def test_confident_observations_have_finite_targets():
     targets, variance = probit_targets(np.ones(2), np.array([[[1e8, 9e7], [9e7, 1e8]]]), np.zeros(1))
     assert np.isfinite([targets, variance]).all()
+
+
+@pytest.mark.stan
+def test_hyperparameters_of_a_binary_model_are_those_of_the_exact_posterior():
+    """Reference: importance sampling with simulated orthant probabilities, of ``benchmarks/correctness/binary.py``."""
+    case = cases()["one failure of 12"]
+    gp = sl.GaussianProcess(case.space, likelihood="probit")
+    posterior = gp.fit(case.X, case.success, chains=2, warmup=200, draws=700, seed=1)
+    means = hyperparameters(posterior.draws).mean(axis=0)
+    # Standard deviations away; four standard errors with 300 effective draws. Under Laplace's approximation of the
+    # likelihood, mu is 0.42 away and log sigma_f -0.4.
+    apart = (means - [0.25, 2.28, -0.81, -0.84]) / [1.01, 0.51, 0.77, 0.76]
+    np.testing.assert_allclose(apart, 0, atol=0.23)
+    assert np.isfinite(posterior.check().pareto_k) and posterior.check().limits["pareto_k"] == 0.7
+    again = gp.fit(case.X, case.success, chains=2, warmup=200, draws=700, seed=1)
+    assert again.record["draws_sha256"] == posterior.record["draws_sha256"]
 
 
 @pytest.mark.stan

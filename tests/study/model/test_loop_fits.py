@@ -14,10 +14,13 @@ from testing_studies import NUTS, advance, suggestion
 
 import slayr_py as sl
 from slayr_py.errors import DataError, InferenceError, StorageError
-from slayr_py.inference import GaussianProcess
+from slayr_py.inference import FitOptions, GaussianProcess, WarmStart
 from slayr_py.study import StanGPSampler, ask, create_study, minimize, posterior_of, replay, suggestion_table
 from slayr_py.study.model import loop_fits, proposal
+from slayr_py.study.model.fit_cache import FitCache
+from slayr_py.study.model.loop_fits import KernelFit, LoopFits
 from slayr_py.study.storage.attributes import FIT_KEY, START_KEY, SUGGESTION_KEY
+from slayr_py.study.storage.trials import Observations
 
 SMALL = {"n_initial": 4, "seed": 3, "chains": 2, "warmup": 100, "draws": 50, "ess": 20, "progress": False}
 KERNELS = ["matern", "SE + LIN"]
@@ -212,3 +215,28 @@ def test_models_of_feasibility_have_the_first_kernel_and_options_apply_to_all(pl
     assert sampler.strategy.surrogate.gp.parts[1].priors["rq_alpha"] == sl.LogNormal(1, 1)
     with pytest.raises(DataError, match="needs a declared space"):
         StanGPSampler(kernel=sl.stack(["matern"]))
+
+
+@pytest.mark.stan
+def test_an_audit_finds_a_mode_that_no_carried_draw_has_visited():
+    """A sine with alternating errors: noise, or a short length-scale with some 45% of the posterior's mass."""
+    x = (np.arange(16) + 0.5) / 16
+    y = np.sin(2 * np.pi * x) + 1.2 * np.cos(np.pi * np.arange(16))
+    priors = {"sigma_n": sl.LogNormal(-3.0, 1.0), "lengthscale": sl.LogNormal(-1.0, 1.0)}
+    gp = GaussianProcess(ConfigurationSpace({"x": (0.0, 1.0)}), priors=priors)
+    # Draws near the long length-scales alone.
+    draws = np.random.default_rng(1).normal([-0.1, -0.3, 3.1, -1.1], [0.6, 0.8, 0.5, 0.7], (128, 4))
+    names = ("z_mu", "z_sigma_f", "z_sigma_n")
+    points = {name: draws[:4, i] for i, name in enumerate(names)} | {"z_lengthscale": draws[:4, 3:]}
+    start = WarmStart(points, np.full(4, 0.5), np.cov(draws.T), draws)
+    options = FitOptions(method="carried", chains=4, warmup=100, draws=50, pointwise=False)
+    carried = gp.fit(x[:, None], y, seed=1, start=start, options=options)
+    assert carried.check().ok and carried.record["arguments"]["method"] == "carried"
+    assert np.mean(carried.draws["lengthscale"] < 0.07) < 0.1
+    feasible = np.ones(16, dtype=bool)
+    observed = Observations(list(range(16)), [{"x": float(v)} for v in x], y, False, np.zeros(16), feasible)
+    fits = LoopFits(gp, optuna.create_study(), observed, FitCache(), lambda *_: None)
+    (audited,) = fits.fit_all([KernelFit(gp, "", options, start)], np.random.SeedSequence(1))
+    assert np.mean(audited.completed.draws["lengthscale"] < 0.07) > 0.25
+    reasons = [reason for entry in audited.abandoned for reason in entry["why"]]
+    assert any("R-hat" in reason for reason in reasons) and any(reason.startswith("audit: ") for reason in reasons)
