@@ -151,6 +151,6 @@ def test_a_damaged_kernel_is_named(pretrained_study, tmp_path):
                 database.execute("DELETE FROM study_user_attributes WHERE key = ?", (key,))
                 database.commit()
         with pytest.raises(
-            StorageError, match="study 's' is damaged: .* trial 5, ValueError: the study has no attribute"
+            StorageError, match="is damaged: .* trial 5, ValueError: the study has no attribute"
         ):
             posterior_of(pretrained_study, 5)
