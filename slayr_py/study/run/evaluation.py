@@ -250,7 +250,8 @@ class TrialEvaluations:
             self.failures = 0
             return
         self.failures += 1
-        if self.failures >= self._most_failures():
+        # Evaluations that run at the same time may add further failures.
+        if self.stopped_by is None and self.failures >= self._most_failures():
             self.stopped_by = ObjectiveError(
                 f"{self.failures} trials in a row failed. The last one, trial {trial.number} at "
                 f"{dict(trial.params)}, failed because {last}. Everything evaluated so far is in the study"

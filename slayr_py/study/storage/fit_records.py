@@ -78,7 +78,7 @@ def with_stored_once(study: Study, reduced: Mapping[str, Any]) -> dict[str, Any]
     ValueError
         If the study does not have them, or has changed them.
     """
-    record = {**reduced, **_read(study, SHARED_KEY, reduced["shared"])}
+    record = {**_read(study, SHARED_KEY, reduced["shared"]), **reduced}
     del record["shared"]
     if "sha256" in record["kernel"]:
         record["kernel"] = _read(study, KERNEL_KEY, record["kernel"])

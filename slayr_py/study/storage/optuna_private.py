@@ -21,7 +21,7 @@ from optuna.exceptions import UpdateFinishedTrialError
 from optuna.storages import BaseStorage, JournalStorage, RDBStorage
 from optuna.storages.journal import JournalFileBackend
 from optuna.trial import FrozenTrial, TrialState
-from sqlalchemy import DateTime, column, insert, table
+from sqlalchemy import DateTime, Enum, column, insert, table
 from sqlalchemy.exc import SQLAlchemyError
 
 from slayr_py.study.storage.retrying import retries_of
@@ -29,7 +29,7 @@ from slayr_py.study.storage.retrying import retries_of
 TRIAL_ATTRIBUTES = table("trial_user_attributes", column("trial_id"), column("key"), column("value_json"))
 """Optuna's table of user attributes of trials."""
 
-TRIALS = table("trials", column("trial_id"), column("state"), column("datetime_start", DateTime))
+TRIALS = table("trials", column("trial_id"), column("state", Enum(TrialState)), column("datetime_start", DateTime))
 """Optuna's table of trials."""
 
 STUDY_ATTRIBUTES = table("study_system_attributes", column("study_id"), column("key"), column("value_json"))

@@ -90,8 +90,8 @@ class WorkerStorage(DatabaseStorage):
     def _start_enqueued(self, trial_id: int) -> bool:
         """Start an enqueued trial with the name of this run in one transaction; return whether it was still waiting."""
         row = {"trial_id": trial_id, "key": WORKER_KEY, "value_json": json.dumps(self.worker)}
-        waiting = (TRIALS.c.trial_id == trial_id) & (TRIALS.c.state == TrialState.WAITING.name)
-        start = sqlalchemy.update(TRIALS).where(waiting).values(state="RUNNING", datetime_start=datetime.now())
+        waiting = (TRIALS.c.trial_id == trial_id) & (TRIALS.c.state == TrialState.WAITING)
+        start = sqlalchemy.update(TRIALS).where(waiting).values(state=TrialState.RUNNING, datetime_start=datetime.now())
 
         def change() -> bool:
             with self.engine.begin() as connection:
