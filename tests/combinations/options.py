@@ -1,0 +1,184 @@
+"""Options that change the model, the observations or the loop, and what must hold when one of them is on.
+
+Every pair of them is a row of the table in `combinations.test_combinations`: a new option fills its row by its laws,
+which are checked beside every other option.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import cache
+
+from combinations import fit_laws, study_laws
+from combinations.scenarios import POINTS, Scenario, branching_space, real_space
+from testing_kernels import pretrained
+
+import slayr_py as sl
+from slayr_py.kernels import Composite, Pretrained
+
+Law = Callable[[Scenario], None]
+
+
+@dataclass(frozen=True)
+class Option:
+    """An option.
+
+    Attributes
+    ----------
+    name : str
+        As in the table of the guide.
+    switch : callable
+        Turns the option on.
+    arguments : tuple of str
+        Names of the arguments of public functions that stand for it.
+    in_fits, in_studies : tuple of laws, or None
+        What must hold beside the laws of all fits and of all studies; None if they lack the option.
+    """
+
+    name: str
+    switch: Callable[[Scenario], Scenario]
+    arguments: tuple[str, ...]
+    in_fits: tuple[Law, ...] | None = ()
+    in_studies: tuple[Law, ...] | None = ()
+
+
+@cache  # a kernel keeps its features
+def learned_kernel(has_conditions: bool, *parts: object) -> Pretrained:
+    return pretrained(branching_space() if has_conditions else real_space(), *parts)
+
+
+def changing(**changes: object) -> Callable[[Scenario], Scenario]:
+    return lambda scenario: replace(scenario, **changes)
+
+
+def with_learned_kernel(scenario: Scenario) -> Scenario:
+    """Use a pre-trained kernel, in an expression if there is one."""
+    has_conditions = scenario.space is not None
+    if scenario.kernel == "auto":
+        return replace(scenario, kernel=learned_kernel(has_conditions))
+    learned = {"PRE": learned_kernel(has_conditions, 2, None)}
+    return replace(scenario, kernel=Composite(f"{scenario.kernel} + PRE", learned))
+
+
+def with_another_kernel(scenario: Scenario) -> Scenario:
+    return replace(scenario, kernel=sl.stack([scenario.kernel, "MAT12[x] + SE"]))
+
+
+def with_inducing_points(scenario: Scenario) -> Scenario:
+    """Use a kernel of sparse fits, and every configuration as an inducing point: the fit is then exact."""
+    is_automatic = scenario.kernel == "auto" and scenario.space is not None
+    return replace(scenario, inducing=POINTS, kernel="MAT32" if is_automatic else scenario.kernel)
+
+
+OPTIONS = (
+    Option(
+        "space with conditions",
+        changing(space=branching_space()),
+        ("space",),
+        in_fits=(fit_laws.an_inactive_parameter_does_not_matter,),
+    ),
+    Option("warp", changing(warp="log"), ("warp",)),
+    Option("known errors", changing(errors=True), ("y_sd", "sd")),
+    Option(
+        "repeated configurations",
+        changing(repeated=True),
+        ("configs", "y", "initial_configs"),
+        in_fits=(fit_laws.repeated_observations_are_one_with_less_noise,),
+    ),
+    Option(
+        "maximisation",
+        changing(maximize=True),
+        ("maximize", "direction"),
+        in_fits=(fit_laws.maximising_is_minimising_the_negative,),
+        in_studies=(study_laws.maximising_is_minimising_the_negative,),
+    ),
+    Option("composite kernel", changing(kernel="MAT52 + LIN[x]"), ("kernel",), in_fits=(fit_laws.components_add_up,)),
+    Option("pre-trained kernel", with_learned_kernel, ("kernel",), in_fits=(fit_laws.the_gram_matrix_is_positive,)),
+    Option("stack", with_another_kernel, ("kernel",), in_fits=(fit_laws.stacking_weights_are_optimal,)),
+    Option("inducing points", with_inducing_points, ("inducing",), in_studies=None),
+    Option("binary observations", changing(likelihood="probit"), ("likelihood",), in_studies=None),
+    Option("noisy objective", changing(noisy=True), ("noisy",), in_fits=None),
+    Option(
+        "constraints",
+        changing(constraint=1.0),
+        ("constraints",),
+        in_fits=None,
+        in_studies=(study_laws.the_unit_of_a_constraint_does_not_matter,),
+    ),
+    Option(
+        "failures",
+        changing(failures=True),
+        ("failures", "state"),
+        in_fits=None,
+        in_studies=(study_laws.failures_change_only_the_feasibility,),
+    ),
+    Option(
+        "running evaluations",
+        changing(running=True),
+        ("n_parallel", "executor", "q"),
+        in_fits=None,
+        in_studies=(study_laws.a_batch_of_one_is_a_suggestion,),
+    ),
+    Option(
+        "history",
+        changing(past=4),
+        ("history",),
+        in_fits=None,
+        in_studies=(study_laws.history_is_a_set_of_observations,),
+    ),
+    Option(
+        "fixed values",
+        changing(fixed={"z": 1.5}),
+        ("fixed", "context"),
+        in_fits=None,
+        in_studies=(study_laws.fixed_values_stay_fixed,),
+    ),
+)
+
+REFUSED = {
+    ("warp", "inducing points"): "warp='log' is not supported with inducing=; use warp='none', or leave inducing= out",
+    ("warp", "binary observations"): "warp='log' is not supported with likelihood='probit'; use warp='none'",
+    ("known errors", "inducing points"): "y_sd is not supported with inducing=.*; leave y_sd out",
+    ("known errors", "binary observations"): "y_sd is not supported with likelihood='probit'; leave it out",
+    ("maximisation", "binary observations"): "maximize is not supported with likelihood='probit'; leave it out",
+    ("pre-trained kernel", "inducing points"): "kernel 'pretrained' is not supported with inducing=; use an expression",
+    ("stack", "inducing points"): "a stack is not supported with inducing=; use a single kernel",
+    ("stack", "binary observations"): "a stack is not supported with likelihood='probit'; use a single kernel",
+    ("inducing points", "binary observations"): "likelihood='probit' is not supported with inducing=; leave inducing=",
+}
+"""Pairs of options that the same function takes and refuses, and the messages."""
+
+ELSEWHERE = {
+    "acquisition": "a criterion reads the moments of any predictor: tests/acquisition/test_criteria.py",
+    "budget": "when the loop ends",
+    "callbacks": "run between trials",
+    "max_consecutive_failures": "when the loop ends",
+    "n_initial": "the size of the design",
+    "objective": "evaluated by the loop",
+    "on_progress": "shows the work",
+    "priors": "data of every program; on in every scenario",
+    "progress": "shows the work",
+    "seed": "on in every scenario",
+    "start": "where chains start, not what they sample",
+    "stop": "when the loop ends: tests/study/run/test_stopping.py",
+    "storage": "where a study is kept",
+    "study": "has the options of its sampler",
+    "study_name": "where a study is kept",
+    "timeout": "when the loop ends",
+    "trial": "of a study",
+    "value": "an observation",
+    "warm_starts": "where chains start, not what they sample",
+    "options": "the fields of FitOptions",
+    "fit": "the fields of FitOptions",
+    "method": "how the hyperparameters are sampled",
+    "chains": "how the hyperparameters are sampled",
+    "warmup": "how the hyperparameters are sampled",
+    "draws": "how the hyperparameters are sampled",
+    "target_acceptance": "how the hyperparameters are sampled",
+    "max_treedepth": "how the hyperparameters are sampled",
+    "ess": "how the hyperparameters are sampled",
+    "retries": "how the hyperparameters are sampled",
+    "pointwise": "which groups a fit has",
+}
+"""Arguments of public functions that do not change what is modelled, and why they have no row."""

@@ -1,0 +1,267 @@
+"""A small data set and a small study, which the options of `combinations.options` change."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import cache, cached_property
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import optuna
+import pandas as pd
+from combinations.textbook import Mixture
+from ConfigSpace import Categorical, Configuration, ConfigurationSpace, EqualsCondition, Float
+from optuna.trial import FrozenTrial, TrialState
+
+import slayr_py as sl
+from slayr_py.inference import METHODS
+from slayr_py.inference.sampling import options as fit_options
+from slayr_py.inference.sampling.density import Density
+from slayr_py.inference.sampling.method import FitMethod
+from slayr_py.inference.sampling.population import Population
+from slayr_py.kernels import Kernel, Stack, program_contracts
+from slayr_py.space import Encoder
+from slayr_py.study import ask, config_of, create_study, space_to_distributions, tell
+from slayr_py.study.storage.attributes import suggestion_record
+
+METHOD = "given"
+DRAWS = 4  # with five or more, the weights of a stack would need the importance ratios of hundreds
+POINTS = 8
+PRIORS = {"sigma_n": sl.LogNormal(-2.0, 0.5)}  # the default differs between fits and studies
+FAILING = (3, 6)  # numbers of the trials that fail
+
+
+@contextmanager
+def given_draws() -> Iterator[None]:
+    """Register a fit method whose draws depend on the prior alone, so that two fits can be compared."""
+
+    class Given(FitMethod):
+        name = METHOD
+        checks = ()
+
+        def sample(self, job):
+            data = json.loads(Path(job.common["data"]).read_text())
+            shapes = {}
+            for parameter in program_contracts()[job.model.name].parameters:
+                entry = next(name for name in parameter.prior_entries if not name.endswith("gamma"))
+                if np.shape(data[entry]) != (0,):
+                    shapes[parameter.coordinate] = np.shape(data[entry])
+            size = sum(int(np.prod(shape)) for shape in shapes.values())
+            points = np.random.default_rng(size).standard_normal((DRAWS, size))
+            density = Density(job, shapes)
+            log_density = density(points)
+            run = density.run(Population(points, np.arange(DRAWS), np.nan, np.nan, 0), {}, [])
+            run.variables["lp__"] = log_density[None]
+            return run
+
+    try:
+        yield
+    finally:
+        del METHODS[METHOD]
+        fit_options.METHOD_NAMES.remove(METHOD)
+
+
+@cache
+def real_space() -> ConfigurationSpace:
+    return ConfigurationSpace({"x": (0.0, 1.0), "z": (-5.0, 10.0)})
+
+
+@cache
+def branching_space() -> ConfigurationSpace:
+    space = ConfigurationSpace({"x": (0.0, 1.0), "z": (-5.0, 10.0)})
+    kind = Categorical("kind", ["a", "b"])
+    depth = Float("depth", (0.0, 1.0))
+    space.add(kind, depth)
+    space.add(EqualsCondition(depth, kind, "b"))
+    return space
+
+
+def function(config: Mapping[str, Any]) -> float:
+    """Return a value near 100, so that centre and scale matter."""
+    return 100 + 8 * np.sin(5 * config["x"]) + 0.5 * config["z"] + 3 * config.get("depth", 0.4)
+
+
+class Told(NamedTuple):
+    """A study after its observations, and the suggestion that follows."""
+
+    study: optuna.Study
+    trial: FrozenTrial
+    record: dict[str, Any]
+    pending: list[dict[str, Any]]
+    observed: list[FrozenTrial]
+    """Complete trials."""
+
+
+@dataclass(frozen=True, eq=False)
+class Scenario:
+    """Observations, arguments of a fit and of a study; an option replaces some of them.
+
+    Attributes
+    ----------
+    order : sequence of int
+        Order of the observations.
+    scale, shift : float
+        Change of the unit of the values.
+    constraint : float
+        Factor of the values of a constraint; 0 for no constraint.
+    past : int
+        Number of observations that were made before the study, without a constraint.
+    as_history : bool
+        Whether the study has them as history, or as trials that somebody has added by hand.
+    """
+
+    space: ConfigurationSpace | None = None
+    kernel: Kernel | Stack | str = "auto"
+    warp: str = "none"
+    inducing: int | None = None
+    likelihood: str = "gaussian"
+    errors: bool = False
+    repeated: bool = False
+    maximize: bool = False
+    noisy: bool = False
+    constraint: float = 0.0
+    failures: bool = False
+    running: bool = False
+    past: int = 0
+    as_history: bool = True
+    fixed: Mapping[str, Any] | None = None
+    order: Sequence[int] = range(POINTS)
+    scale: float = 1.0
+    shift: float = 0.0
+
+    @cached_property
+    def encoder(self) -> Encoder:
+        return Encoder(self.space or real_space())
+
+    @cached_property
+    def configs(self) -> list[Configuration]:
+        points = self.encoder.sobol(POINTS, 1)
+        if self.repeated:
+            points[5] = points[2]
+        return [points[i] for i in self.order]
+
+    @cached_property
+    def new(self) -> list[Configuration]:
+        """Configurations to predict at; one is observed."""
+        return [*self.encoder.sobol(3, 2), self.configs[4]]
+
+    def value(self, number: int, config: Mapping[str, Any]) -> float:
+        """Return the value of an observation; the values of repeated configurations differ."""
+        return float(self.scale * (function(config) + 0.3 * np.cos(number)) + self.shift)
+
+    def error(self, number: int) -> float:
+        return abs(self.scale) * (0.2 + 0.1 * number)
+
+    @cached_property
+    def y(self) -> np.ndarray:
+        values = [self.value(i, config) for i, config in zip(self.order, self.configs, strict=True)]
+        return np.array(values) if self.likelihood == "gaussian" else np.array(values) > np.median(values)
+
+    @cached_property
+    def y_sd(self) -> np.ndarray | None:
+        return np.array([self.error(i) for i in self.order]) if self.errors else None
+
+    @cached_property
+    def posterior(self) -> sl.Posterior:
+        """The fit to all observations."""
+        method = METHOD if self.inducing is None else "map"
+        return self.fit(self.configs, self.y, self.y_sd, method=method)
+
+    def fit(self, configs: Any, y: np.ndarray, y_sd: np.ndarray | None, method: str = METHOD) -> sl.Posterior:
+        priors = PRIORS if self.likelihood == "gaussian" else {}
+        process = sl.GaussianProcess(
+            self.encoder, self.kernel, priors, self.warp, self.likelihood, inducing=self.inducing
+        )
+        return process.fit(configs, y, y_sd=y_sd, maximize=self.maximize, method=method)
+
+    def start(self, **changes: Any) -> optuna.Study:
+        """Return a study with all observations, and perhaps an evaluation that is still running."""
+        options = {
+            "kernel": self.kernel,
+            "warp": self.warp,
+            "noisy": self.noisy,
+            "fixed": self.fixed,
+            "priors": PRIORS,
+            "direction": "maximize" if self.maximize else "minimize",
+            "initial_configs": self.configs[self.past :] if self.as_history else self.configs,
+            "method": METHOD,
+            "seed": 1,
+        }
+        if self.past and self.as_history:
+            options["history"] = self._history()
+        study = create_study(self.encoder, **options | changes)
+        if not self.as_history:
+            study.add_trials([self._added(i) for i in range(self.past)])
+        for _ in range(self.past, POINTS):
+            self._tell(study)
+        if self.running:
+            ask(study)
+        return study
+
+    def _history(self) -> pd.DataFrame:
+        rows = [dict(self.configs[i]) | {"value": self.outcome(i)} for i in range(self.past)]
+        if self.errors:
+            rows = [row | {"y_sd": self.error(i)} for i, row in enumerate(rows)]
+        return pd.DataFrame(rows)
+
+    def outcome(self, number: int) -> float | None:
+        """Return the value of a trial; None if it fails."""
+        return None if self.failures and number in FAILING else self.value(number, self.configs[number])
+
+    def _added(self, number: int) -> FrozenTrial:
+        outcome = self.outcome(number)
+        params = dict(self.configs[number])
+        distributions = space_to_distributions(self.encoder.space)
+        return optuna.trial.create_trial(
+            state=TrialState.COMPLETE if outcome is not None else TrialState.FAIL,
+            value=outcome,
+            params=params,
+            distributions={name: distributions[name] for name in params},
+            user_attrs={"y_sd": self.error(number)} if self.errors else {},
+        )
+
+    def _tell(self, study: optuna.Study) -> None:
+        trial = ask(study)
+        config = config_of(trial)
+        if self.constraint:
+            trial.set_constraint("heat", self.constraint * (config["x"] - 0.6))
+        if self.failures and trial.number in FAILING:
+            tell(study, trial, state=TrialState.FAIL)
+            return
+        error = self.error(trial.number) if self.errors else None
+        tell(study, trial, self.value(trial.number, config), sd=error)
+
+    @property
+    def is_stack(self) -> bool:
+        return isinstance(self.kernel, Stack)
+
+    def is_usable(self, trial: FrozenTrial) -> bool:
+        """Return whether a complete trial is feasible and has the fixed values."""
+        feasible = not self.constraint or trial.constraints.get("heat", np.inf) <= 0
+        return feasible and all(trial.params[name] == value for name, value in (self.fixed or {}).items())
+
+    @cached_property
+    def told(self) -> Told:
+        """A study with all observations and its next suggestion."""
+        return suggested(self.start())
+
+    @cached_property
+    def told_mixture(self) -> Mixture:
+        """Draws of a fit to the values of the study's complete trials."""
+        observed = self.told.observed
+        y = np.array([trial.value for trial in observed])
+        y_sd = np.array([self.error(trial.number) for trial in observed]) if self.errors else None
+        posterior = self.fit([trial.params for trial in observed], y, y_sd)
+        return Mixture.of(posterior, y, y_sd, self.maximize)
+
+
+def suggested(study: optuna.Study) -> Told:
+    """Ask for the next suggestion of a study."""
+    pending = [trial.params for trial in study.get_trials(states=(TrialState.RUNNING,))]
+    number = ask(study).number
+    trial = study.trials[number]
+    return Told(study, trial, suggestion_record(trial), pending, study.get_trials(states=(TrialState.COMPLETE,)))

@@ -1,0 +1,206 @@
+"""Formulas of a textbook over the draws of a fit, for standardised values that are minimised."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+from scipy.linalg import cho_factor, cho_solve
+from scipy.optimize import brentq
+from scipy.stats import norm
+
+import slayr_py as sl
+from slayr_py.inference.model import NOISE_FLOOR
+from slayr_py.kernels import Matern
+from slayr_py.space import Encoded
+
+NODES = np.linspace(-12, 12, 6001)[:, None]
+WEIGHTS = norm.pdf(NODES) * (NODES[1] - NODES[0])
+
+
+def close(actual: Any, wanted: Any, tolerance: float = 1e-7) -> None:
+    """Compare arrays; the tolerance is relative to the largest number."""
+    scale = np.max(np.abs(wanted), initial=1e-12)
+    np.testing.assert_allclose(actual, wanted, rtol=tolerance, atol=tolerance * scale)
+
+
+def transform(y, a):
+    """Return T(y) and T'(y) of the warp with parameter a."""
+    upper = np.maximum(y, 0)
+    with np.errstate(over="ignore"):
+        growth = np.exp(-a * np.minimum(y, 0))
+    return (np.log1p(a * upper) + 1 - growth) / a, growth / (1 + a * upper)
+
+
+def inverse(t, a):
+    """Return T^-1(t)."""
+    return (np.exp(a * np.maximum(t, 0)) - 1) / a - np.log1p(-a * np.minimum(t, 0)) / a
+
+
+def covariance(kernel, a: Encoded, b: Encoded, theta) -> np.ndarray:
+    """Return the covariance of a kernel; of the default kernel of real spaces without the package's code."""
+    if not (isinstance(kernel, Matern) and kernel.p == 2):
+        return kernel.gram(a, b, theta)
+    d = np.sqrt(5 * np.sum(np.square((a.columns[:, None] - b.columns[None]) / theta["lengthscale"]), axis=-1))
+    return theta["sigma_f"] ** 2 * (1 + d + d**2 / 3) * np.exp(-d)
+
+
+class Draw(NamedTuple):
+    """One draw of the hyperparameters of a kernel, and the observations under it.
+
+    Attributes
+    ----------
+    targets, slopes : (n,) float64
+        T(y) and T'(y).
+    noise : (n,) float64
+        Variances of the noise of the targets.
+    """
+
+    kernel: Any
+    theta: dict[str, Any]
+    train: Encoded
+    targets: np.ndarray
+    slopes: np.ndarray
+    noise: np.ndarray
+
+    @property
+    def warp(self) -> float | None:
+        return self.theta.get("warp")
+
+    @property
+    def common_noise(self) -> float:
+        return self.theta["sigma_n"] ** 2 + NOISE_FLOOR**2
+
+    def predict(self, new: Encoded) -> tuple[np.ndarray, np.ndarray]:
+        """Return mean and variance of the transformed function: Rasmussen & Williams (2006), eqs. 2.23 and 2.24."""
+        K = covariance(self.kernel, self.train, self.train, self.theta) + np.diag(self.noise)
+        cross = covariance(self.kernel, self.train, new, self.theta)
+        factor = cho_factor(K)
+        mean = self.theta["mu"] + cross.T @ cho_solve(factor, self.targets - self.theta["mu"])
+        prior = np.diag(covariance(self.kernel, new, new, self.theta))
+        return mean, prior - np.sum(cross * cho_solve(factor, cross), axis=0)
+
+    def moments(self, new: Encoded) -> tuple[np.ndarray, np.ndarray]:
+        """Return mean and standard deviation of the function, by quadrature under a warp."""
+        mean, variance = self.predict(new)
+        if self.warp is None:
+            return mean, np.sqrt(variance)
+        values = inverse(mean + np.sqrt(variance) * NODES, self.warp)
+        first = np.sum(WEIGHTS * values, axis=0)
+        return first, np.sqrt(np.sum(WEIGHTS * np.square(values - first), axis=0))
+
+    def cumulative(self, new: Encoded, y: np.ndarray) -> np.ndarray:
+        """Return the probability of values of the function below y (m,)."""
+        mean, variance = self.predict(new)
+        t = y if self.warp is None else transform(y, self.warp)[0]
+        return norm.cdf((t - mean) / np.sqrt(variance))
+
+    def expected_improvement(self, new: Encoded, best: float) -> np.ndarray:
+        """Return the mean of max(best - f, 0)."""
+        mean, variance = self.predict(new)
+        sd = np.sqrt(variance)
+        z = (best - mean) / sd
+        return sd * (z * norm.cdf(z) + norm.pdf(z))
+
+    def without(self, i: int) -> Draw:
+        rest = np.delete(np.arange(len(self.targets)), i)
+        return self._replace(train=self.train[rest], targets=self.targets[rest], noise=self.noise[rest])
+
+    def leave_one_out(self) -> np.ndarray:
+        """Return the log density of each value given the others."""
+        densities = []
+        for i, (target, slope, noise) in enumerate(zip(self.targets, self.slopes, self.noise, strict=True)):
+            mean, variance = self.without(i).predict(self.train[[i]])
+            densities.append(norm.logpdf(target, mean[0], np.sqrt(variance[0] + noise)) + np.log(slope))
+        return np.array(densities)
+
+    def log_marginal(self) -> float:
+        """Return the log density of all values."""
+        K = covariance(self.kernel, self.train, self.train, self.theta) + np.diag(self.noise)
+        residual = self.targets - self.theta["mu"]
+        quadratic = residual @ np.linalg.solve(K, residual)
+        determinant = np.linalg.slogdet(2 * np.pi * K)[1]
+        return float(-0.5 * quadratic - 0.5 * determinant + np.sum(np.log(self.slopes)))
+
+    def believing(self, pending: Encoded) -> Draw:
+        """Return the draw with its own means as further observations."""
+        draw = self
+        for i in range(len(pending)):
+            point = pending[[i]]
+            draw = draw._replace(
+                train=draw.train.concatenate(point),
+                targets=np.append(draw.targets, draw.predict(point)[0]),
+                noise=np.append(draw.noise, draw.common_noise),
+            )
+        return draw
+
+
+class Mixture(NamedTuple):
+    """Draws with equal weights, and the units of the user: ``scale`` is negative if larger values are better."""
+
+    draws: Sequence[Draw]
+    counts: np.ndarray
+    """How often each draw occurs: the mixture of a stack repeats them in proportion to its weights."""
+
+    centre: float
+    scale: float
+
+    @classmethod
+    def of(cls, posterior: sl.Posterior, y, y_sd, maximize: bool) -> Mixture:
+        """Return the draws of a posterior, of all parts in their order."""
+        y = np.asarray(y, dtype=float)
+        centre = float(y.mean())
+        sd = float(y.std(ddof=1))
+        scale = -sd if maximize else sd
+        values = (y - centre) / scale
+        errors = np.zeros(len(y)) if y_sd is None else np.asarray(y_sd) / sd
+        draws = []
+        counts = []
+        for part, rows in posterior.rows_of(posterior.n_draws):
+            for row in np.unique(rows):
+                theta = {name: drawn[row] for name, drawn in part.draws.items()}
+                targets = values
+                slopes = np.ones(len(y))
+                if "warp" in theta:
+                    targets, slopes = transform(values, theta["warp"])
+                noise = theta["sigma_n"] ** 2 + NOISE_FLOOR**2 + np.square(errors)
+                draws.append(Draw(part.model.kernel, theta, part.train, targets, slopes, noise))
+                counts.append(np.sum(rows == row))
+        return cls(draws, np.array(counts), centre, scale)
+
+    def believing(self, pending: Encoded) -> Mixture:
+        return self._replace(draws=[draw.believing(pending) for draw in self.draws])
+
+    def average(self, values) -> np.ndarray:
+        return np.average(values, axis=0, weights=self.counts)
+
+    def moments(self, new: Encoded) -> tuple[np.ndarray, np.ndarray]:
+        """Return mean and standard deviation (m,), in the user's units."""
+        each = [draw.moments(new) for draw in self.draws]
+        means = np.array([mean for mean, _ in each])
+        sds = np.array([sd for _, sd in each])
+        mean = self.average(means)
+        sd = np.sqrt(self.average(np.square(sds) + np.square(means - mean)))
+        return self.centre + self.scale * mean, abs(self.scale) * sd
+
+    def cumulative(self, new: Encoded, y) -> np.ndarray:
+        """Return the probability of values of the function below y (m,), in the user's units."""
+        below = self.average([draw.cumulative(new, (np.asarray(y) - self.centre) / self.scale) for draw in self.draws])
+        return below if self.scale > 0 else 1 - below
+
+    def quantile(self, point: Encoded, p: float) -> float:
+        reach = 1e3 * abs(self.scale)
+        return brentq(
+            lambda y: self.cumulative(point, y)[0] - p, self.centre - reach, self.centre + reach, xtol=1e-11 * reach
+        )
+
+    def centre_and_spread(self, new: Encoded) -> tuple[np.ndarray, np.ndarray]:
+        """Return mean and standard deviation, or under a warp the median and half the central 68% interval."""
+        if self.draws[0].warp is None:
+            return self.moments(new)
+        points = [new[[i]] for i in range(len(new))]
+        low, median, high = (
+            np.array([self.quantile(point, p) for point in points]) for p in (norm.cdf(-1), 0.5, norm.cdf(1))
+        )
+        return median, (high - low) / 2
