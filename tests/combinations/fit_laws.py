@@ -70,7 +70,7 @@ def probabilities_are_those_of_orthants(scenario: Scenario) -> None:
     def orthant(points, signs: np.ndarray, theta) -> float:
         K = covariance(posterior.kernel, points, points, theta) + np.eye(len(points))
         mean = np.full(len(points), -theta["mu"])
-        normal = multivariate_normal(signs * mean, np.outer(signs, signs) * K, seed=1, maxpts=20_000, abseps=1e-6)
+        normal = multivariate_normal(signs * mean, np.outer(signs, signs) * K, seed=1, maxpts=5_000, abseps=1e-5)
         return float(normal.cdf(np.zeros(len(points))))
 
     expected = []
