@@ -157,6 +157,4 @@ def laws_of(scenario: Scenario) -> tuple[Law, ...]:
     """Return the laws of a fit, which depend on its likelihood."""
     if scenario.likelihood == "probit":
         return probabilities_are_those_of_orthants, order_does_not_matter
-    if scenario.warp != "none" and scenario.errors:
-        return (order_and_units_do_not_matter,)  # the likelihood is not normal, and has no formula in a textbook
     return predictions_are_those_of_a_textbook, densities_are_those_of_a_textbook, order_and_units_do_not_matter

@@ -137,6 +137,7 @@ OPTIONS = (
 )
 
 REFUSED = {
+    ("warp", "known errors"): "warp='log' cannot be combined with known errors .*; use warp='none', or warp='auto'",
     ("warp", "inducing points"): "warp='log' is not supported with inducing=; use warp='none', or leave inducing= out",
     ("warp", "binary observations"): "warp='log' is not supported with likelihood='probit'; use warp='none'",
     ("known errors", "inducing points"): "y_sd is not supported with inducing=.*; leave y_sd out",
@@ -154,6 +155,7 @@ ELSEWHERE = {
     "budget": "when the loop ends",
     "callbacks": "run between trials",
     "max_consecutive_failures": "when the loop ends",
+    "max_seconds": "when an evaluation ends",
     "n_initial": "the size of the design",
     "objective": "evaluated by the loop",
     "on_progress": "shows the work",
