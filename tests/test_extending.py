@@ -319,7 +319,14 @@ def places(title):
 
 @pytest.mark.parametrize(
     ("title", "most"),
-    [("a kernel", 6), ("a leaf", 4), ("an acquisition", 1), ("a fit method", 1), ("a search strategy", 3)],
+    [
+        ("a kernel", 6),
+        ("a leaf", 4),
+        ("an acquisition", 1),
+        ("a fit method", 1),
+        ("a search strategy", 3),
+        ("an option", 2),
+    ],
 )
 def test_an_extension_touches_few_files_that_exist(title, most):
     files = places(f"Add {title}")

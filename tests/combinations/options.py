@@ -15,7 +15,7 @@ from combinations.scenarios import POINTS, Scenario, branching_space, real_space
 from testing_kernels import pretrained
 
 import slayr_py as sl
-from slayr_py.kernels import Composite
+from slayr_py.kernels import Composite, Pretrained
 
 Law = Callable[[Scenario], None]
 
@@ -43,7 +43,9 @@ class Option:
     in_studies: tuple[Law, ...] | None = ()
 
 
-learned_kernel = cache(pretrained)  # a kernel keeps its features
+@cache  # a kernel keeps its features
+def learned_kernel(has_conditions: bool, *parts: object) -> Pretrained:
+    return pretrained(branching_space() if has_conditions else real_space(), *parts)
 
 
 def changing(**changes: object) -> Callable[[Scenario], Scenario]:
@@ -52,10 +54,11 @@ def changing(**changes: object) -> Callable[[Scenario], Scenario]:
 
 def with_learned_kernel(scenario: Scenario) -> Scenario:
     """Use a pre-trained kernel, in an expression if there is one."""
-    space = scenario.space or real_space()
+    has_conditions = scenario.space is not None
     if scenario.kernel == "auto":
-        return replace(scenario, kernel=learned_kernel(space))
-    return replace(scenario, kernel=Composite(f"{scenario.kernel} + PRE", {"PRE": learned_kernel(space, 2, None)}))
+        return replace(scenario, kernel=learned_kernel(has_conditions))
+    learned = {"PRE": learned_kernel(has_conditions, 2, None)}
+    return replace(scenario, kernel=Composite(f"{scenario.kernel} + PRE", learned))
 
 
 def with_another_kernel(scenario: Scenario) -> Scenario:
@@ -134,6 +137,7 @@ OPTIONS = (
 )
 
 REFUSED = {
+    ("warp", "known errors"): "warp='log' cannot be combined with known errors .*; use warp='none', or warp='auto'",
     ("warp", "inducing points"): "warp='log' is not supported with inducing=; use warp='none', or leave inducing= out",
     ("warp", "binary observations"): "warp='log' is not supported with likelihood='probit'; use warp='none'",
     ("known errors", "inducing points"): "y_sd is not supported with inducing=.*; leave y_sd out",
@@ -151,6 +155,7 @@ ELSEWHERE = {
     "budget": "when the loop ends",
     "callbacks": "run between trials",
     "max_consecutive_failures": "when the loop ends",
+    "max_seconds": "when an evaluation ends",
     "n_initial": "the size of the design",
     "objective": "evaluated by the loop",
     "on_progress": "shows the work",

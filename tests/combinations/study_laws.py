@@ -50,14 +50,18 @@ def the_suggestion_is_legal_and_new(scenario: Scenario) -> None:
 
 
 def expected_improvement_is_that_of_a_textbook(scenario: Scenario) -> None:
+    """Every draw improves on the best value and on the values that it believes at running evaluations."""
     told = scenario.told
-    if scenario.warp != "none" or scenario.running:
-        return
     mixture = scenario.told_mixture
+    running = scenario.encoder.encode(told.pending)
     chosen = scenario.encoder.encode([told.trial.params])
     best = (told.record["acquisition"]["best"] - mixture.centre) / mixture.scale
-    expected = mixture.average([draw.expected_improvement(chosen, best)[0] for draw in mixture.draws])
-    close(told.record["acquisition"]["value"], expected, 0.05 if scenario.is_stack else 1e-5)
+    improvements = []
+    for draw in mixture.draws:
+        believed = draw.untransformed(draw.predict(running)[0])
+        incumbent = np.min(believed, initial=best)
+        improvements.append(draw.believing(running).expected_improvement(chosen, incumbent)[0])
+    close(told.record["acquisition"]["value"], mixture.average(improvements), 0.05 if scenario.is_stack else 1e-4)
 
 
 ALWAYS = (

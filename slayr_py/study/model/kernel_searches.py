@@ -185,6 +185,9 @@ class LoopSearch:
         before: StoredSearch | None,
     ) -> None:
         self.session.report(Phase("searching kernels", trial.number))
+        if observed.errors is not None:
+            text = "the kernel search ignores the known errors of the values (y_sd); the fits of its kernels use them"
+            self.session.warn(text, "known errors in a kernel search")
         clock = time.perf_counter()
         search_seed = as_stan_seed(np.random.SeedSequence([seed, number, self.search.seed]))
         scalars = {name: self.plain.priors[name] for name in SCALARS if name in self.priors}

@@ -189,6 +189,15 @@ def test_a_search_that_fails_leaves_the_model_as_it_was(monkeypatch, error, recw
     assert not recwarn.list and len(records(study)) == 2
 
 
+def test_a_search_warns_of_known_errors_that_it_ignores():
+    study = grown(searching(), 9)
+    params = study.trials[0].params
+    distributions = study.sampler.strategy.distributions
+    study.add_trial(create_trial(params=params, distributions=distributions, value=3.0, user_attrs={"y_sd": 0.5}))
+    with pytest.warns(UserWarning, match=r"the kernel search ignores the known errors of the values \(y_sd\)"):
+        model(study)
+
+
 def test_equal_values_have_no_structure():
     study = grown(searching(), 12, value=lambda _: 1.0)
     assert isinstance(model(study), GaussianProcess)
