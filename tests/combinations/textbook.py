@@ -86,11 +86,7 @@ class Draw(NamedTuple):
         mean, variance = self.predict(new)
         if self.warp is None:
             return mean, np.sqrt(variance)
-<<<<<<< HEAD
-        values = inverse(mean + np.sqrt(variance) * NODES, self.warp)
-=======
         values = self.untransformed(mean + np.sqrt(variance) * NODES)
->>>>>>> combos-after
         first = np.sum(WEIGHTS * values, axis=0)
         return first, np.sqrt(np.sum(WEIGHTS * np.square(values - first), axis=0))
 
@@ -101,13 +97,6 @@ class Draw(NamedTuple):
         return norm.cdf((t - mean) / np.sqrt(variance))
 
     def expected_improvement(self, new: Encoded, best: float) -> np.ndarray:
-<<<<<<< HEAD
-        """Return the mean of max(best - f, 0)."""
-        mean, variance = self.predict(new)
-        sd = np.sqrt(variance)
-        z = (best - mean) / sd
-        return sd * (z * norm.cdf(z) + norm.pdf(z))
-=======
         """Return the mean of max(best - f, 0), by quadrature."""
         mean, variance = self.predict(new)
         values = self.untransformed(mean + np.sqrt(variance) * NODES)
@@ -116,7 +105,6 @@ class Draw(NamedTuple):
     def untransformed(self, t: np.ndarray) -> np.ndarray:
         """Return values of the function from values of the transformed function."""
         return t if self.warp is None else inverse(t, self.warp)
->>>>>>> combos-after
 
     def without(self, i: int) -> Draw:
         rest = np.delete(np.arange(len(self.targets)), i)
@@ -211,16 +199,6 @@ class Mixture(NamedTuple):
         )
 
     def centre_and_spread(self, new: Encoded) -> tuple[np.ndarray, np.ndarray]:
-<<<<<<< HEAD
-        """Return mean and standard deviation, or under a warp the median and half the central 68% interval."""
-        if self.draws[0].warp is None:
-            return self.moments(new)
-        points = [new[[i]] for i in range(len(new))]
-        low, median, high = (
-            np.array([self.quantile(point, p) for point in points]) for p in (norm.cdf(-1), 0.5, norm.cdf(1))
-        )
-        return median, (high - low) / 2
-=======
         """Return mean and standard deviation, or under a warp the median and its distance to the better quantile."""
         if self.draws[0].warp is None:
             return self.moments(new)
@@ -228,4 +206,3 @@ class Mixture(NamedTuple):
         tail = norm.cdf(-1) if self.scale > 0 else norm.cdf(1)
         better, median = (np.array([self.quantile(point, p) for point in points]) for p in (tail, 0.5))
         return median, np.abs(better - median)
->>>>>>> combos-after
