@@ -18,17 +18,15 @@
 # cell that fits also compiles the Stan program, once per machine.
 
 # %%
-import os
-
 import matplotlib.pyplot as plt
 import numpy as np
 from ConfigSpace import ConfigurationSpace
 
 import slayr_py as sl
 
-quick = bool(os.environ.get("SLAYR_QUICK"))  # a few evaluations and draws, to test that the notebook runs
-budget = 12 if quick else 30
-sampling = {"chains": 2, "warmup": 100, "draws": 50} if quick else {}
+budget = 30
+sampling = {"chains": 4}
+n_grid = 25
 
 # %% [markdown]
 # ## A space and an objective
@@ -93,7 +91,7 @@ plt.show()
 # are the moments.
 
 # %%
-axis = np.linspace(0, 1, 15 if quick else 25)
+axis = np.linspace(0, 1, n_grid)
 grid = [{"x1": -5 + 15 * a, "x2": 15 * b} for b in axis for a in axis]
 median, spread = posterior.predict(grid).centre_and_spread()
 

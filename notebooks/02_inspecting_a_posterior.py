@@ -18,8 +18,6 @@
 # hyperparameters. A second example has skewed values and needs a warp. A third provokes divergences and removes them.
 
 # %%
-import os
-
 import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
@@ -28,9 +26,8 @@ from scipy.stats import beta
 
 import slayr_py as sl
 
-quick = bool(os.environ.get("SLAYR_QUICK"))  # fewer draws, to test that the notebook runs
-sampling = {"chains": 2, "warmup": 200, "draws": 200} if quick else {}
-long_chains = {"chains": 2} if quick else {}
+sampling = {"chains": 4}
+long_chains = {"chains": 4}
 
 # %% [markdown]
 # ## Example objective
@@ -140,7 +137,6 @@ plt.show()
 # %%
 log_sd = np.log10(posterior.draws["lengthscale"]).std(axis=0) / np.log10(prior["lengthscale"]).std(axis=1)
 share = pd.Series(log_sd, encoder.names, name="posterior width / prior width")
-assert share.idxmax() == "humidity"
 share.round(2)
 
 # %% [markdown]
@@ -189,8 +185,6 @@ plt.show()
 # %%
 table = pd.DataFrame({"length-scale": np.median(posterior.draws["lengthscale"], axis=0)}, encoder.names)
 table["swing of the mean, %"] = pd.Series(swing)
-assert table["length-scale"].idxmin() == "temperature" and table["length-scale"].idxmax() == "humidity"
-assert 20 < swing["stirring"] < 30 and swing["humidity"] < 5
 table.sort_values("length-scale").round(2)
 
 # %% [markdown]
@@ -255,7 +249,6 @@ plt.show()
 
 # %%
 outside = np.mean((ordered < lower) | (ordered > upper))
-assert outside < 0.1
 f"{outside:.0%} of the values are outside the band"
 
 # %% [markdown]
@@ -305,7 +298,6 @@ pd.DataFrame(
 # %%
 of_prior = np.random.default_rng(1).lognormal(-1, 1, 20_000)
 of_posterior = warps["log"].draws["warp"]
-assert np.quantile(of_posterior, 0.05) > 1
 
 figure, ax = plt.subplots(figsize=(5, 2.6), layout="constrained")
 bins = np.linspace(0, 4, 60)
@@ -339,7 +331,6 @@ plt.show()
 each = {name: fit.loo() for name, fit in warps.items()}
 gain = each["log"].values - each["none"].values
 gain_se = np.sqrt(len(gain) * gain.var())
-assert gain.sum() > 3 * gain_se
 print({name: round(values.attrs["elpd"], 1) for name, values in each.items()})
 print(f"difference {gain.sum():.1f}, standard error {gain_se:.1f}")
 
@@ -364,7 +355,6 @@ for ax, (name, fit) in zip(axes, warps.items(), strict=True):
 axes[0].set_ylabel("seconds")
 axes[0].legend(frameon=False, fontsize="small")
 plt.show()
-assert width["log"] < width["none"] / 3
 {name: round(value, 2) for name, value in width.items()}
 
 # %% [markdown]
@@ -386,7 +376,6 @@ exact = {"sigma_n": sl.LogNormal(-4, 1)}
 vague = {"lengthscale": sl.LogNormal(0, 5), "sigma_f": sl.LogNormal(0, 5)} | exact
 
 diverged = sl.GaussianProcess(line, priors=vague).fit(few, wiggle, seed=1, **long_chains)
-assert diverged.check().divergences > 20 and not diverged.check().ok
 diverged.check().messages
 
 # %% [markdown]
@@ -395,7 +384,6 @@ diverged.check().messages
 
 # %%
 careful = sl.GaussianProcess(line, priors=vague).fit(few, wiggle, seed=1, target_acceptance=0.99, **long_chains)
-assert careful.check().divergences < diverged.check().divergences / 10
 careful.check()
 
 # %% [markdown]
@@ -407,7 +395,6 @@ careful.check()
 
 # %%
 sensible = sl.GaussianProcess(line, priors=exact).fit(few, wiggle, seed=1, **long_chains)
-assert sensible.check().ok and sensible.check().divergences < 10
 sensible.check()
 
 # %% [markdown]
@@ -445,7 +432,6 @@ costs = pd.DataFrame(
     }
 ).T
 costs["ESS for 1000 steps"] = costs["ESS"] / sensible.n_draws / costs["steps a draw"] * 1000
-assert costs.loc["default, 0.8", "ESS for 1000 steps"] > 3 * costs.loc["vague, 0.99", "ESS for 1000 steps"]
 costs.round(2)
 
 # %% [markdown]
@@ -465,7 +451,6 @@ for ax, (title, fit) in zip(axes, {"vague, 0.99": careful, "default, 0.8": sensi
     ax.plot(x, wiggle, "k.")
     ax.set(xlabel="x", title=title)
     uncertainty[title] = float(prediction.sd.mean())
-assert uncertainty["vague, 0.99"] > uncertainty["default, 0.8"]
 plt.show()
 
 # %% [markdown]

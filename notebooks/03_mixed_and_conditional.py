@@ -19,8 +19,6 @@
 # the full run.)
 
 # %%
-import os
-
 import matplotlib.pyplot as plt
 import networkx as nx
 import numpy as np
@@ -42,8 +40,7 @@ from sklearn.preprocessing import StandardScaler
 
 import slayr_py as sl
 
-quick = bool(os.environ.get("SLAYR_QUICK"))  # fewer evaluations and draws, to test that the notebook runs
-sampling = {"chains": 2, "warmup": 150, "draws": 120} if quick else {}
+sampling = {"chains": 4}
 
 # %% [markdown]
 # ## A mixed space
@@ -150,8 +147,6 @@ plt.show()
 # %%
 guesses = pd.DataFrame(unseen).T
 error = (guesses["mean"] - guesses["truth"]).abs()
-assert error["circle"] < error["path"] < error["complete"]
-assert guesses["sd"].idxmin() == "circle" and (error < 3 * guesses["sd"]).all()
 guesses.round(1)
 
 # %% [markdown]
@@ -195,7 +190,6 @@ alike = {
 }
 summary = pd.DataFrame({"beta, median": np.median(fit.draws["beta"], axis=0)}, fit.encoder.graph_names)
 summary["correlation, farthest levels"] = pd.Series(alike)
-assert alike["facing"] < alike["cleaning"] < alike["frame"]
 summary.round(2)
 
 # %%
@@ -237,7 +231,6 @@ fits = {f"frequency-modulated, {name}": fit for name, fit in graphs.items()}
 for name, kernel in {"product, circle": sl.kernels.Separable(), "Matérn": sl.kernels.Matern(p=2)}.items():
     fits[name] = sl.GaussianProcess(encoders["circle"], kernel=kernel).fit(configs, y, seed=1, **sampling)
 table = compare(fits)
-assert table.loc["frequency-modulated, circle", "elpd"] > table.loc["frequency-modulated, complete", "elpd"]
 table
 
 # %% [markdown]
@@ -289,7 +282,7 @@ print("conditional parameters:", *encoder.conditional)
 # `storage="sqlite:///study.db"` it would be kept on disk.
 
 # %%
-budget = {"budget": 9, "n_initial": 8, "chains": 2, "warmup": 150} if quick else {"budget": 24, "n_initial": 10}
+budget = {"budget": 24, "n_initial": 10}
 result = sl.minimize(error_of, machines, seed=1, study_name="ridge", progress=False, **budget)
 result
 
@@ -337,8 +330,6 @@ shown = {
     "poly 5, 0.02": {"kernel": "polynomial", "gamma": 0.02, "degree": 5, "alpha": alpha},
 }
 matrix = pd.DataFrame(correlations(posterior, shown.values()), list(shown), list(shown))
-assert np.isclose(matrix.loc["linear", "linear again"], 1)
-assert matrix.loc["rbf 0.02", "rbf 0.05"] > matrix.loc["rbf 0.02", "rbf 1"]
 
 figure, ax = plt.subplots(figsize=(5.6, 4.4), layout="constrained")
 image = ax.imshow(matrix, vmin=0, vmax=1)

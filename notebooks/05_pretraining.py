@@ -16,21 +16,18 @@
 # Often there are data of a similar problem: another data set, a simulator, last year's device. `sl.svm.pretrain` learns
 # from them which features matter, and returns a kernel for the new problem (Shilton et al., arXiv 1802.05370). Only the
 # covariance is learned: the related values may have other units, another sign, and their best configuration elsewhere.
-# (The text describes the full run.)
 
 # %%
-import os
-
 import matplotlib.pyplot as plt
 import numpy as np
 from ConfigSpace import ConfigurationSpace
 
 import slayr_py as sl
 
-quick = bool(os.environ.get("SLAYR_QUICK"))  # fewer evaluations and draws, to test that the notebook runs
-budget = 6 if quick else 14
-study = {"method": "map"} if quick else {}
-sampling = {"chains": 2, "warmup": 150, "draws": 120} if quick else {}
+budget = 14
+study = {"method": "carried"}
+sampling = {"chains": 4}
+n_points = 30
 
 # %% [markdown]
 # ## The problem and the related data
@@ -159,7 +156,7 @@ print(*misled.messages, sep="\n")
 # `slayr inspect` print this share.
 
 # %%
-configs = encoder.sobol(12 if quick else 30, seed=7)
+configs = encoder.sobol(n_points, seed=7)
 y = [objective(config) for config in configs]
 posteriors = {
     name: sl.GaussianProcess(space, kernel).fit(configs, y, seed=1, **sampling)

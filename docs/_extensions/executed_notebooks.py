@@ -1,5 +1,8 @@
 """Check executed notebooks: every cell was run, and shows a figure exactly where it draws one.
 
+The file of the same name in ``notebook_checks`` has assertions about the results, which run after the last cell and are
+not shown, and values for some of the notebook's assignments with SLAYR_QUICK=1.
+
 Results are kept until a notebook or the package changes. Errors of cells and output on stderr are warnings of myst-nb,
 see ``docs/conf.py``. With several processes, the notebooks are spread over them: Sphinx gives each process a run of
 pages, and the notebooks would be one run.
@@ -7,8 +10,10 @@ pages, and the notebooks would be one run.
 
 from __future__ import annotations
 
+import ast
 import hashlib
 import os
+import re
 import shutil
 from pathlib import Path
 
@@ -36,6 +41,23 @@ def keep_results(app: Sphinx, config: Config) -> None:
         if old != folder_now:
             shutil.rmtree(old)
     config["nb_execution_cache_path"] = str(folder_now)
+
+
+def complete(app: Sphinx, name: str, source: list[str]) -> None:
+    """Set the quick values in the source of a notebook, and append its assertions as a cell that the page omits."""
+    if not name.startswith(FOLDER):
+        return
+    path = Path(__file__).with_name("notebook_checks") / f"{name.removeprefix(FOLDER)}.py"
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    text = source[0]
+    for node in tree.body:
+        if isinstance(node, ast.Assign) and os.environ.get("SLAYR_QUICK"):
+            for variable, value in ast.literal_eval(node.value).items():
+                text, count = re.subn(rf"^{variable} = .*$", f"{variable} = {value}", text, flags=re.M)
+                if count != 1:
+                    logger.warning("%s assigns %s in %d lines, expected 1", name, variable, count, location=name)
+    assertions = "\n".join(ast.unparse(node) for node in tree.body if isinstance(node, ast.Assert))
+    source[0] = f'{text}\n# %% tags=["remove-cell"]\n{assertions}\n' if assertions else text
 
 
 def prepare_kernels(app: Sphinx, config: Config) -> None:
@@ -86,5 +108,6 @@ def setup(app: Sphinx) -> dict[str, bool]:
     app.connect("config-inited", keep_results)
     app.connect("config-inited", prepare_kernels)
     app.connect("env-before-read-docs", spread)
+    app.connect("source-read", complete)
     app.connect("doctree-read", check)
     return {"parallel_read_safe": True, "parallel_write_safe": True}
