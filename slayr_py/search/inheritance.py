@@ -11,10 +11,11 @@ import numpy as np
 from scipy.special import ndtri
 
 from slayr_py.inference import Model, NormalCoordinates
-from slayr_py.kernels import Composite, LogNormal
+from slayr_py.kernels import NOISE, Composite, LogNormal
 from slayr_py.kernels.expressions import STATIONARY, Leaf, Node, Sum, leaves, spell
 from slayr_py.space import FloatArray
 
+_LITTLE_NOISE = -2.0  # coordinate of the noise in starts that are not random: much noise is a mode of its own
 _SHORT = -2.0  # coordinate of a short length-scale where the periodogram has no peak
 _FRESH = (1, 2)  # starts that ignore the parent
 _SPREAD = 0.3  # standard deviation of inherited coordinates in further starts
@@ -86,6 +87,8 @@ def starts(
                 z[i] = tops[k % len(tops)]
             elif name == "lengthscale" and k == 1 and label in short:
                 z[i] = short[label]
+            elif name == NOISE.name and not drawn:
+                z[i] = _LITTLE_NOISE
         if from_parent and len(splits):
             place = scores.place("split")
             z[place] = splits + _SPREAD * moves[place]
