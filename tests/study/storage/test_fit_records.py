@@ -150,7 +150,5 @@ def test_a_damaged_kernel_is_named(pretrained_study, tmp_path):
             with closing(sqlite3.connect(tmp_path / "study.db")) as database:
                 database.execute("DELETE FROM study_user_attributes WHERE key = ?", (key,))
                 database.commit()
-        with pytest.raises(
-            StorageError, match="is damaged: .* trial 5, ValueError: the study has no attribute"
-        ):
+        with pytest.raises(StorageError, match="is damaged: .* trial 5, ValueError: the study has no attribute"):
             posterior_of(pretrained_study, 5)
