@@ -148,7 +148,10 @@ def test_trials_without_a_fit_raise(study, number, words):
         (lambda record: record.update(trials=[[0, 1]]), "have changed since trial 8 was suggested from them"),
         (lambda record: record.update(start={"trial": 1}), "damaged"),
         (lambda record: record.update(shared={"sha256": "0"}), "the study has no attribute slayr:shared:'0'"),
-        (lambda record: record.update(program={"name": "../../x"}), "is not the program of its kernel"),
+        (
+            lambda record: record.update(program={"name": "../../x", "likelihood": "plain"}),
+            "is not the program of its kernel",
+        ),
         (lambda record: record.update(kernel={"name": "os.system", "options": {}}), "unknown kernel"),
         (lambda record: record.update(space={"space": 3}), "not a readable run record"),
     ],
