@@ -9,6 +9,7 @@ from ConfigSpace import Categorical, ConfigurationSpace
 from testing_spaces import conditional_space, mixed_space, plain_space
 
 from slayr_py.kernels import Composite, FrequencyModulated, Hierarchical, Kernel, Matern, Pretrained, Separable
+from slayr_py.kernels.base import KERNELS
 from slayr_py.kernels.expressions import Leaf
 from slayr_py.kernels.expressions.composite import Planned
 from slayr_py.kernels.expressions.pairs import Given
@@ -132,3 +133,8 @@ def random_theta(kernel: Kernel, encoder: Encoder, rng: np.random.Generator) -> 
         else:
             theta[h.name] = np.asarray(rng.lognormal(size=h.shape))
     return theta
+
+
+def own_names() -> set[str]:
+    """Return the names of the package's kernels: a benchmark that a test imports may register others."""
+    return {name for name, kernel in KERNELS.items() if kernel.__module__.startswith("slayr_py.")}

@@ -66,7 +66,7 @@ class LogNormal(_LocationScale):
     def __post_init__(self) -> None:
         super().__post_init__()
         mu, sigma = self._values
-        if np.any(np.abs(mu) + 2 * sigma > _LARGEST_LOGARITHM):
+        if np.any(np.abs(mu) + 2 * np.minimum(sigma, _LARGEST_LOGARITHM) > _LARGEST_LOGARITHM):
             raise DataError(
                 f"{self!r}: the logarithm of the hyperparameter is beyond the range of floating-point numbers; give mu "
                 f"and sigma with |mu| + 2 sigma <= {_LARGEST_LOGARITHM:g}"

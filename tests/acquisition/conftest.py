@@ -20,6 +20,8 @@ class KnownFunction:
         self.slope = slope
         self.train = [None]
         self.n_draws = 1
+        self.incumbent = None
+        self.warp = None
         self.visited = []
 
     def moments(self, encoded):

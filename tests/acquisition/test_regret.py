@@ -81,7 +81,8 @@ def test_conditional_spaces_and_small_discrete_ones_have_a_regret():
     posterior = sl.GaussianProcess(encoder, "SE", inducing=20).fit(train, y, method="map", seed=1)
     assert np.all(np.isfinite(sample_regret(posterior, train[[int(np.argmin(y))]], np.random.default_rng(1))))
     levels = ConfigurationSpace({"act": ["a", "b"]})
-    posterior = sl.GaussianProcess(levels, "SE", inducing=2).fit(
+    exact = {"sigma_n": sl.LogNormal(-4, 0.5)}
+    posterior = sl.GaussianProcess(levels, "SE", exact, inducing=2).fit(
         [{"act": "a"}, {"act": "b"}], [0.0, 1.0], method="map", seed=1
     )
     assert sample_regret(posterior, posterior.train[[0]], np.random.default_rng(1)).max() < 0.5

@@ -21,7 +21,6 @@ def minimize(**options):
 
 
 STUDIES = [
-    ({"n_initial": 10}, sl.DataError, "n_initial is 10, more than the budget of 3; reduce"),
     ({"n_initial": 10**9}, sl.DataError, "n_initial must be an integer from 1 to 10000, got 1000000000"),
     ({"draws": 10**12}, sl.DataError, "draws is 1000000000000; .* memory .* reduce it"),
     ({"chains": 10**7}, sl.DataError, "chains is 10000000; all chains together have at most 1,000,000 iterations"),
@@ -39,6 +38,11 @@ STUDIES = [
 def test_options_of_a_study_are_refused_by_name_before_the_first_evaluation(options, error, words):
     with pytest.raises(error, match=words):
         minimize(**options)
+
+
+def test_a_design_that_uses_up_the_budget_is_announced(capsys):
+    minimize(n_initial=10, progress=True)
+    assert "the initial design has 10 configurations, so that all 3 trials come from it" in capsys.readouterr().err
 
 
 def test_a_path_is_the_file_of_an_sqlite_storage(tmp_path):
@@ -61,14 +65,13 @@ def test_a_told_value_may_be_a_number_in_text_and_is_correctable():
         with pytest.raises(sl.DataError, match="the value is .*; give a number, or state="):
             tell(study, first, wrong)
     assert tell(study, first, "74.3").value == 74.3
-    assert tell(study, ask(study), float("nan")).state == TrialState.FAIL
     assert tell(study, ask(study), state=TrialState.FAIL).state == TrialState.FAIL
 
 
 def test_an_infinite_value_of_the_history_is_a_failure_with_a_warning():
     with pytest.warns(UserWarning, match="history row 0: the value inf is not finite; it is recorded as a failed"):
-        result = minimize(history=[(THREE[0], float("inf"))])
-    assert result.trials.state.tolist()[0] == "FAIL"
+        study = create_study(SPACE, history=[(THREE[0], float("inf"))])
+    assert study.trials[0].state == TrialState.FAIL
 
 
 @pytest.mark.parametrize("errors", [[0.1], [0.1, 0.2], [[0.1], [0.2], [0.3]], "a", [0.1, 0.2, -1.0]], ids=str)

@@ -20,7 +20,7 @@ def posterior():
     """A fit that needs no Stan: all observations are inducing points."""
     X = np.random.default_rng(1).random((20, 2))
     y = 5 + 3 * np.sin(6 * X[:, 0]) + X[:, 1]
-    gp = sl.GaussianProcess(SQUARE, "MAT32", inducing=20)
+    gp = sl.GaussianProcess(SQUARE, "MAT32", {"sigma_n": sl.LogNormal(-4, 1)}, inducing=20)
     return gp.fit(X, y, method="laplace", seed=1, maximize=True)
 
 

@@ -205,7 +205,7 @@ def test_known_errors_leave_out_an_automatic_warp_and_refuse_a_chosen_one(warp):
         False,
         model.priors["sigma_n"],
     )
-    assert observed.notes == ("no warp, since errors of observations are known (y_sd): warp='auto'",)
+    assert observed.left_out == ("no warp, since errors of observations are known (y_sd): warp='auto'",)
     assert Model.fromdict(model.asdict()).given_warp == "auto"
 
 

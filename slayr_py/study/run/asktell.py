@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from inspect import signature
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import optuna
@@ -201,11 +201,10 @@ def tell(
 def _told_value(value: object) -> float:
     """Return a value as a float, NaN and infinities included; a number as text is read."""
     try:
-        number = float(value) if isinstance(value, str) else as_value(value)
+        return float(value) if isinstance(value, str) else as_value(value)
     except NotFiniteError:
-        return float("nan")
+        return float("nan") if isinstance(value, int) else float(cast(float, value))
     except (ValueError, ObjectiveError):
         raise DataError(
             f"the value is {value!r:.200}; give a number, or state=optuna.trial.TrialState.FAIL for a failed trial"
         ) from None
-    return number

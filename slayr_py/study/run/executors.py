@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import pickle
 import queue
 import signal
 import threading
@@ -12,6 +11,7 @@ from concurrent.futures import Executor, Future, ProcessPoolExecutor, ThreadPool
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import AbstractContextManager, nullcontext, suppress
 from multiprocessing import get_all_start_methods, get_context, parent_process
+from multiprocessing.reduction import ForkingPickler
 from typing import Any
 
 import psutil
@@ -155,7 +155,7 @@ class _TimedProcess:
         if self._pool is not None:
             return self._pool
         try:
-            pickle.dumps(self._objective)
+            ForkingPickler.dumps(self._objective)
         except Exception as error:
             raise _not_loaded(self._objective, str(error)) from error
         context = get_context("forkserver" if "forkserver" in get_all_start_methods() else "spawn")

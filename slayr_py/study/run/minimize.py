@@ -168,9 +168,6 @@ def minimize(
     if not callable(objective):
         raise DataError(f"the objective must be a function of one configuration, not {objective!r}")
     budget = check_integer("budget", budget)
-    size = options.get("n_initial")
-    if history is None and size is not None and check_integer("n_initial", size) > budget:
-        raise DataError(f"n_initial is {size}, more than the budget of {budget}; reduce n_initial or raise the budget")
     if timeout is not None and not (isinstance(timeout, int | float) and timeout > 0):
         raise DataError(f"timeout is {timeout!r}; give a positive number of seconds")
     if callable(callbacks) or not isinstance(callbacks, Iterable) or not all(map(callable, callbacks)):
@@ -210,6 +207,11 @@ def _run(
     with active_run(study), ProgressBar(study, settings.budget, progress) as bar:
         declared.session.displays.append(bar.phase)
         bar.announce(_describe_model(study, declared))
+        if declared.design.size >= settings.budget:
+            bar.announce(
+                f"the initial design has {declared.design.size} configurations, so that all {settings.budget} trials "
+                "come from it and none from the model"
+            )
         try:
             # A space without legal configurations and a missing compiler raise an error before the first evaluation.
             declared.session.check_toolchain()

