@@ -22,7 +22,8 @@ APART = 0.005
 
 
 def fit(values, *, space=PLANE, configs=POINTS, likelihood="gaussian", warp="none", maximize=False):
-    gp = sl.GaussianProcess(space, likelihood=likelihood, warp=warp)
+    priors = {"sigma_n": sl.LogNormal(-4, 1)} if likelihood == "gaussian" else None
+    gp = sl.GaussianProcess(space, priors=priors, likelihood=likelihood, warp=warp)
     return gp.fit(configs, values, method="laplace", seed=1, maximize=maximize)
 
 

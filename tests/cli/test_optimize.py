@@ -6,6 +6,7 @@ import optuna
 import pytest
 
 from slayr_py.study.model import kernel_searches
+from slayr_py.study.storage.fit_records import with_stored_once
 
 
 @pytest.mark.stan
@@ -55,7 +56,7 @@ def test_optimize_with_an_expression_and_priors_of_its_hyperparameters(slayr, fo
     code, out, _ = slayr("inspect", "sum.db")
     assert code == 0 and "kernel: composite kernel LIN[x] * PER[x] + SE" in out
     study = optuna.load_study(study_name="sum", storage="sqlite:///sum.db")
-    priors = study.trials[-1].user_attrs["slayr:fit"]["priors"]
+    priors = with_stored_once(study, study.trials[-1].user_attrs["slayr:fit"])["priors"]
     assert priors["period"]["mu"] == -1.0 and priors["split"]["a"] == 2.0 and priors["centre"]["mu"] == 0.2
     assert priors["lengthscale"]["mu"][2:4] == [0.5, 0.5]
     assert slayr("replay", "sum.db")[0] == 0

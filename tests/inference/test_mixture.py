@@ -80,7 +80,8 @@ def test_parts_with_and_without_a_warp_are_compared_in_the_units_of_the_user(pla
     assert stack.weights.index.tolist() == ["Matérn kernel (p = 2) (1)", "Matérn kernel (p = 2) (2)"]
     prediction = stack.predict(new)
     (_, plain), (_, bent) = stack.rows_of(400)
-    np.testing.assert_allclose(prediction.draw_mean[:200], two_posteriors[0].predict(new).draw_mean[plain], rtol=1e-9)
+    # Moments of draws without a warp come from the quadrature of a warp near 0.
+    np.testing.assert_allclose(prediction.draw_mean[:200], two_posteriors[0].predict(new).draw_mean[plain], rtol=1e-6)
     np.testing.assert_allclose(prediction.draw_sd[200:], warped.predict(new).draw_sd[bent], rtol=1e-12)
 
 

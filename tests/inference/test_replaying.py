@@ -199,7 +199,7 @@ HOSTILE = [
     ("arguments.chains", "2", "chains must be an integer"),
     ("arguments.target_acceptance", [0.8], r"target_acceptance is \[0.8\]"),
     ("start", [1], "not a warm start"),
-    ("start", {"points": {"z_mu": [0.0]}, "step_size": [1.0], "inverse_metric": [1.0]}, "same kernel"),
+    ("start", {"points": {"z_mu": [0.0]}, "step_size": [1.0], "inverse_metric": [1.0]}, "not a warm start"),
     ("summary", KeyError, "KeyError: 'summary'"),
     ("summary", {}, "its summary has , its model has mu, sigma_f, sigma_n, lengthscale.x1., lengthscale.x2."),
     ("summary.mu", {"mean": "x"}, "Error"),

@@ -127,20 +127,21 @@ class Proposer:
     def _warn_of_noise(self, posterior: Posterior) -> None:
         """Warn once if the model finds noise in an objective that was not declared noisy.
 
-        That is the case if under all kernels 95% of the draws have more noise than the prior `NOISELESS` allows. A
-        point estimate says nothing about the others.
+        That is the case if under all kernels 99% of the draws have more noise than the prior `NOISELESS` allows. The
+        default prior gives this a probability of 95%, so that 95% of the draws would be no evidence. A point estimate
+        says nothing about the others.
         """
         if self.options.noisy or NOISE.name in (self.options.priors or {}):
             return
         draws = [part.draws[NOISE.name] for part in posterior.parts if part.n_draws > 1]
         if not draws:
             return
-        low = min(float(np.quantile(each, 0.05)) for each in draws)
+        low = min(float(np.quantile(each, 0.01)) for each in draws)
         if low > LARGEST_NOISE:
             median = float(np.median(np.concatenate(draws)))
             self.session.warn(
                 f"the model explains a part of the values by noise, whose standard deviation is {median:.2g} of the "
-                f"values' (at least {low:.2g} with 95% probability): declare noisy=True, or rule noise out with "
+                f"values' (at least {low:.2g} with 99% probability): declare noisy=True, or rule noise out with "
                 f"priors={{{NOISE.name!r}: {NOISELESS}}}",
                 "noise",
             )

@@ -10,7 +10,7 @@ import pytest
 import xarray as xr
 from ConfigSpace import ConfigurationSpace
 from scipy.linalg import solve_triangular
-from scipy.stats import beta, dirichlet, kstest, lognorm, multivariate_normal, norm
+from scipy.stats import beta, dirichlet, halfnorm, kstest, lognorm, multivariate_normal, norm
 from testing_arviz import loo_pit
 from testing_spaces import conditional_space, mixed_space, plain_space
 
@@ -118,6 +118,8 @@ def marginals(model):
                 {
                     "Normal": lambda a=a, b=b: norm(a, *b),
                     "LogNormal": lambda a=a, b=b: lognorm(*b, scale=np.exp(a)),
+                    # The program samples the score of a log-normal; its data have no scale of the half-normal.
+                    "HalfNormal": lambda prior=prior: halfnorm(scale=prior.sigma),
                     "Beta": lambda a=a, b=b: beta(a, *b),
                     "Dirichlet": lambda a=a, total=total: beta(a, total - a),
                 }[type(prior).__name__](),
