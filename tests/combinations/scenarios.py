@@ -111,7 +111,7 @@ class Scenario:
     past : int
         Number of observations that were made before the study, without a constraint.
     as_history : bool
-        Whether the study has them as history, or as trials that somebody has added by hand.
+        Whether the study has them as history, or as trials that a user has added by hand.
     """
 
     space: ConfigurationSpace | None = None

@@ -142,7 +142,7 @@ class Client:
     """As of Dask."""
 
     def get_executor(self):
-        raise NotImplementedError
+        return None
 
 
 REFUSED = [
