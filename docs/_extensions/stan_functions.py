@@ -32,6 +32,9 @@ class Reference(Directive):
         )
         for file in files:
             env.note_dependency(str(file.path))
+        # A link leads to the first file with a function of that name, and not to its accelerated declaration.
+        declared = [file for file in files if "accelerated" not in file.path.parts]
+        self.first = {function.name: file.path for file in reversed(declared) for function in file.functions}
         named = [stan / line for line in self.content]
         chosen = [file for path in named for file in files if path in (file.path, file.path.parent)]
         if not chosen:
@@ -46,10 +49,14 @@ class Reference(Directive):
         if file.functions:
             for group in groups(function for function in file.functions if function.constant is not None):
                 result += self.described(group[0].comment, "")
-                result += self.constants(group)
+                result += self.constants(file, group)
             # The accelerated functions have the names of those that they replace.
             prefix = "stan-accelerated" if "accelerated" in file.path.parts else "stan"
-            result += [self.function(function, prefix) for function in file.functions if function.constant is None]
+            for function in file.functions:
+                if function.constant is None:
+                    section = self.function(function, prefix)
+                    self.target(file, function.name, section["ids"][0])
+                    result += section
         else:
             result += self.included(re.findall(r"#include (\S+)", text))
             result += nodes.literal_block(text, text, language="stan", classes=["stan-program"])
@@ -71,21 +78,21 @@ class Reference(Directive):
             identifier = f"{stem}-{int(number) + 1}" if number.isdigit() else f"{identifier}-2"
         result = nodes.section("", nodes.title("", "", nodes.literal(title, title)), ids=[identifier])
         self.state.document.note_explicit_target(result)
-        self.target(identifier, title)
         return result
 
-    def target(self, identifier: str, title: str) -> None:
-        """Let all pages refer to an identifier of this one."""
-        env = self.state.document.settings.env
-        env.get_domain("std").note_hyperlink_target(identifier, env.docname, identifier, title)
+    def target(self, file: StanFile, name: str, identifier: str) -> None:
+        """Let all pages refer to a function of this one; of equal names in several files, to the first."""
+        if self.first[name] == file.path:
+            env = self.state.document.settings.env
+            env.get_domain("std").note_hyperlink_target(identifier, env.docname, identifier, name)
 
-    def constants(self, functions: list[Function]) -> nodes.container:
+    def constants(self, file: StanFile, functions: list[Function]) -> nodes.container:
         """Return the codes that functions without arguments stand for, with an anchor for each function."""
         width = max(len(function.name) for function in functions)
         lines = "\n".join(f"{function.name + '()':<{width + 2}}  {function.constant:>2}" for function in functions)
         ids = [nodes.make_id(f"stan-{function.name}") for function in functions]
         for function, identifier in zip(functions, ids, strict=True):
-            self.target(identifier, function.name)
+            self.target(file, function.name, identifier)
         return nodes.container("", nodes.literal_block(lines, lines, language="none"), ids=ids)
 
     def described(self, comment: Comment | None, own: str) -> list[nodes.Node]:

@@ -62,8 +62,8 @@ def environment_as_it_was():
 def program(tmp_path_factory) -> CompiledProgram:
     source = tmp_path_factory.mktemp("source") / "coin.stan"
     source.write_text(PROGRAM)
-    # With other options than those of the package's programs the front end would be compiled again.
-    return compile_program(source, cpp_options=processor_options(ensure_cmdstan()))
+    # With other options for this processor than those of the package's programs the front end would be compiled again.
+    return compile_program(source, cpp_options={"O": "0"} | processor_options(ensure_cmdstan()))
 
 
 @pytest.fixture(scope="session")

@@ -14,4 +14,4 @@ def hostile_page() -> str:
     """The page of a noisy study with 26 trials."""
     space = hostile_space()
     study = filled(space, 26, name=f"{SCRIPT} $net$", noisy=True)
-    return render(Reading(study, fit=without_stan(study, space)))
+    return render(Reading(study, fit=without_stan(study, space, draws=20)))
