@@ -90,7 +90,7 @@ class Reference(Directive):
         """Return the codes that functions without arguments stand for, with an anchor for each function."""
         width = max(len(function.name) for function in functions)
         lines = "\n".join(f"{function.name + '()':<{width + 2}}  {function.constant:>2}" for function in functions)
-        ids = [nodes.make_id(f"stan-{function.name}") for function in functions]
+        ids = [anchor(function.name) for function in functions]
         for function, identifier in zip(functions, ids, strict=True):
             self.target(file, function.name, identifier)
         return nodes.container("", nodes.literal_block(lines, lines, language="none"), ids=ids)
@@ -131,7 +131,7 @@ class Reference(Directive):
                 continue
             result.append(nodes.Text(text[position : found.start()]))
             # A reference to a keyword of the documentation keeps its text as code; "ref" would not.
-            options = {"refdomain": "std", "reftype": "keyword", "reftarget": nodes.make_id(f"stan-{name}")}
+            options = {"refdomain": "std", "reftype": "keyword", "reftarget": anchor(name)}
             docname = self.state.document.settings.env.docname
             result.append(pending_xref("", nodes.literal(name, name), refdoc=docname, refwarn=True, **options))
             position = found.end()
@@ -146,6 +146,11 @@ class Reference(Directive):
             result += [nodes.Text(", " if i else ""), nodes.literal(path, path)]
         result += nodes.Text(".")
         return [result]
+
+
+def anchor(name: str) -> str:
+    """Return the anchor of a function or of a code, whose names may differ in case only: FM and fm."""
+    return nodes.make_id(f"stan-code-{name}" if name.isupper() else f"stan-{name}")
 
 
 def groups(constants: Iterable[Function]) -> list[list[Function]]:
