@@ -1,5 +1,6 @@
 # `make example` installs the package and tunes a model; `make check` runs everything that CI runs; `make quick` runs the
-# tests that need no compiled Stan program; `make docs` builds the documentation site.
+# tests that need no compiled Stan program; `make docs` builds the documentation site; `make wheel` builds a wheel with
+# compiled programs.
 
 PYTHON ?= python3
 VENV ?= .venv
@@ -15,7 +16,7 @@ endif
 # With SLAYR_QUICK=1 the notebooks make few evaluations and draws.
 SITE = build/docs/$(if $(SLAYR_QUICK),quick,site)
 
-.PHONY: example check programs lint types tests docs quick clean
+.PHONY: example check programs lint types tests docs quick wheel clean
 
 example: $(VENV)/.user
 	$(BIN)/slayr optimize examples/nusvr_diabetes.toml
@@ -50,11 +51,18 @@ quick: $(VENV)/.developer
 	$(BIN)/ruff check .
 	$(BIN)/python -m pytest -m "not stan and not slow and not browser"
 
+# For other machines of this operating system: `make wheel MACHINE=aarch64`.
+MACHINE ?= $(shell uname -m)
+wheel: $(VENV)/.user
+	$(BIN)/python -m pip install --quiet --no-compile --editable '.[compile]' hatchling
+	$(BIN)/python wheel/programs.py --machine $(MACHINE) --output build/prebuilt
+	SLAYR_PREBUILT=build/prebuilt $(BIN)/python -m hatchling build --target wheel
+
 $(VENV)/bin/python:
 	@$(PYTHON) -m venv $(VENV) || { echo "Cannot create a virtual environment; on Debian: apt-get install python3-venv"; exit 1; }
 
 $(VENV)/.user: pyproject.toml | $(VENV)/bin/python
-	$(BIN)/python -m pip install --quiet --no-compile --editable .
+	$(BIN)/python -m pip install --quiet --no-compile --editable '.[stan]'
 	@touch $@
 
 # Without bytecode, of which Python compiles what it imports: half a minute less.

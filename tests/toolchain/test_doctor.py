@@ -13,9 +13,9 @@ def test_doctor_passes(own_cache):
     assert all(check.ok for check in checks), checks
     assert [check.name for check in checks] == [
         "Python",
+        "cmdstanpy",
         "C++ compiler",
         "make",
-        "cmdstanpy",
         "httpstan",
         "CmdStan",
         "cache",

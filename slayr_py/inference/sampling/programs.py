@@ -18,9 +18,12 @@ from typing import Any, Literal, cast, get_args
 from slayr_py.errors import CompileError, DataError, ToolchainError
 from slayr_py.toolchain import (
     CompiledProgram,
+    check_toolchain,
     compile_program,
     compile_together,
     ensure_cmdstan,
+    has_prebuilt,
+    prebuilt_program,
     processor_options,
 )
 
@@ -61,7 +64,7 @@ def selected_likelihood() -> Likelihood:
 def compiled(
     name: str, progress: Callable[[str], None] | None = None, likelihood: Likelihood | None = None
 ) -> CompiledProgram:
-    """Return the executable of one of the package's programs; compile it unless it is in the cache.
+    """Return the executable of one of the package's programs; compile it unless it was installed or is in the cache.
 
     Parameters
     ----------
@@ -77,6 +80,9 @@ def compiled(
     folder = program_folder()
     source = folder / f"{name}.stan"
     if (likelihood or selected_likelihood()) == "accelerated" and name not in _refused:
+        ready = prebuilt_program(source, _include_paths(folder), _header(folder))
+        if ready is not None:
+            return ready
         try:
             return compile_program(source, **_accelerated(folder), on_progress=progress)
         except CompileError as error:
@@ -92,12 +98,39 @@ def compiled(
     return compile_program(source, include_paths=(folder,), on_progress=progress)
 
 
+def check_programs() -> None:
+    """Check that every program is installed or can be compiled here, without compiling or writing anything.
+
+    Raises
+    ------
+    ToolchainError
+        If a compiler or CmdStan is needed and missing.
+    """
+    if not all_prebuilt():
+        check_toolchain()
+
+
+def all_prebuilt() -> bool:
+    """Return whether the selected likelihood of every program was installed with the package."""
+    folder = program_folder()
+    return selected_likelihood() == "accelerated" and all(
+        has_prebuilt(folder / f"{name}.stan", _include_paths(folder), _header(folder)) for name in program_names()
+    )
+
+
+def _include_paths(folder: Path) -> tuple[Path, Path]:
+    return folder / "accelerated", folder
+
+
+def _header(folder: Path) -> Path:
+    return folder / "accelerated" / "slayr.hpp"
+
+
 def _accelerated(folder: Path) -> dict[str, Any]:
     """Return the arguments of a compilation with the accelerated likelihood."""
-    header = folder / "accelerated" / "slayr.hpp"
     return {
-        "include_paths": (folder / "accelerated", folder),
-        "cpp_options": {"USER_HEADER": header} | processor_options(ensure_cmdstan()),
+        "include_paths": _include_paths(folder),
+        "cpp_options": {"USER_HEADER": _header(folder)} | processor_options(ensure_cmdstan()),
     }
 
 
@@ -129,7 +162,8 @@ def build(jobs: int | None = None) -> Iterator[tuple[str, float]]:
         compiled(name)
         return name, time.perf_counter() - started
 
-    ensure_cmdstan()
+    if not all_prebuilt():
+        ensure_cmdstan()
     started = time.perf_counter()
     if _compile_all_together():
         seconds = time.perf_counter() - started
@@ -142,7 +176,7 @@ def build(jobs: int | None = None) -> Iterator[tuple[str, float]]:
 
 def _compile_all_together() -> bool:
     """Compile all programs as one executable; return whether that was possible and necessary."""
-    if selected_likelihood() == "readable":
+    if selected_likelihood() == "readable" or all_prebuilt():
         return False
     folder = program_folder()
     sources = [folder / f"{name}.stan" for name in program_names()]
@@ -155,6 +189,8 @@ def _compile_all_together() -> bool:
 def likelihood_in_use(build: bool = False) -> str:
     """Describe the likelihood that fits use; ``build=True`` compiles a program to find out."""
     selected = selected_likelihood()
+    if all_prebuilt():
+        return "accelerated: analytic gradients in C++, installed with the package"
     if build and compiled("matern_gp").header is None and selected == "accelerated":
         return f"readable, several times slower: the accelerated one does not compile here: {_refused['matern_gp']}"
     return {

@@ -7,7 +7,7 @@ import warnings
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
-from slayr_py.toolchain import check_toolchain
+from slayr_py.inference import check_programs
 
 
 class Phase(NamedTuple):
@@ -63,7 +63,7 @@ class Session:
             display(phase)
 
     def check_toolchain(self) -> None:
-        """Check once that Stan programs can be compiled here.
+        """Check once that the Stan programs are installed or can be compiled here.
 
         Raises
         ------
@@ -71,7 +71,7 @@ class Session:
             If there is no compiler or no CmdStan.
         """
         if not self._toolchain_checked:
-            check_toolchain()
+            check_programs()
             self._toolchain_checked = True
 
     def warn(self, text: str, about: str = "") -> None:

@@ -6,6 +6,8 @@
 #define STAN_MATH_MIX_HPP
 #define STAN_MATH_HPP
 
+#include "tbb.hpp"
+
 #include <stan/math/prim/core.hpp>
 #include <stan/math/prim/err.hpp>
 #include <stan/math/prim/fun/Eigen.hpp>
@@ -26,8 +28,5 @@
 #include <boost/random/normal_distribution.hpp>
 #include <boost/random/uniform_real_distribution.hpp>
 #include <boost/random/variate_generator.hpp>
-#include <tbb/blocked_range.h>
-#include <tbb/parallel_for.h>
-#include <tbb/partitioner.h>
 
 #include <iomanip>

@@ -6,6 +6,8 @@
 // class compiles four densities and converts standard vectors.
 #define STAN_MODEL_MODEL_BASE_CRTP_HPP
 
+#include "tbb.hpp"
+
 #include <stan/math.hpp>
 #include <stan/model/model_base.hpp>
 
