@@ -1,5 +1,6 @@
 // The whole front end as one translation unit: its files use the same headers and templates of Stan, and compiling them
 // one by one takes half as long again.
+#include "allocator.cpp"
 #include "arguments.cpp"
 #include "files.cpp"
 #include "main.cpp"
