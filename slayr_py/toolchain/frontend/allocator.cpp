@@ -1,6 +1,7 @@
 // Memory for static executables, which have musl's C library: its malloc maps and unmaps every matrix of more than a
 // hundred kilobytes, so that a gradient with 200 observations would take three to seven times as long. Here a freed block
 // is kept for the next request of its size, and nothing is returned to the system before the end. There are no threads.
+#include <cstdlib>  // defines __GLIBC__ where that is the C library
 #if defined(__linux__) && !defined(__GLIBC__) && !defined(STAN_THREADS)
 #include <sys/mman.h>
 
