@@ -194,8 +194,15 @@ class Build:
                 lock.enter_context(locked(f"{cmdstan.name}-frontend"))
                 if frontend_exists():
                     lock.close()
-            target = os.path.relpath(exe, cmdstan)
-            run_tool([*script, "program", target], cmdstan, f"the C++ compiler failed on {self.source}", settings)
+            program = [*script, "program", os.path.relpath(exe, cmdstan)]
+            message = f"the C++ compiler failed on {self.source}"
+            try:
+                run_tool(program, cmdstan, message, settings)
+            except CompileError:
+                # Some function may need a file of Stan Math that the program does not name.
+                if settings.pop("MATH_HEADER", None) is None:
+                    raise
+                run_tool(program, cmdstan, message, settings)
 
     def _write_math_header(self, exe: Path, header: str | None) -> Path:
         sources = sorted(exe.parent.glob("*.hpp"))

@@ -15,7 +15,8 @@ _GUARD = re.compile(r"^#ifndef\s+(\w+)", re.M)
 # Headers of Stan that use functions of Stan Math without including their files.
 _STAN = (
     "io/deserializer.hpp", "io/serializer.hpp", "model/model_base.hpp", "model/prob_grad.hpp",
-    "model/rethrow_located.hpp", "model/indexing.hpp", "model/indexing/*.hpp",
+    "model/rethrow_located.hpp", "model/indexing.hpp", "model/indexing/*.hpp", "math/prim/fun/*_constrain.hpp",
+    "math/prim/fun/*_free.hpp", "math/prim/constraint/*.hpp",
 )  # fmt: skip
 _SCOPES = ("prim", "rev")
 _FOLDERS = ("constraint", "fun", "functor", "prob")

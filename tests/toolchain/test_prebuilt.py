@@ -106,10 +106,10 @@ import sys, importlib.util
 from ConfigSpace import ConfigurationSpace
 import slayr_py as sl
 assert importlib.util.find_spec("slayr_py").origin.startswith(sys.argv[1])
-gp = sl.GaussianProcess(ConfigurationSpace({"x": (0.0, 1.0)}), sigma_n=sl.LogNormal(-4, 0.5))
+gp = sl.GaussianProcess(ConfigurationSpace({"x": (0.0, 1.0)}))
 posterior = gp.fit([{"x": i / 5} for i in range(6)], [0.1, 0.7, 0.2, 0.9, 0.4, 0.3], method="laplace", draws=20, seed=1)
-environment = posterior.record["environment"]
-print(environment["cmdstan"]["origin"], environment["program"]["likelihood"], environment["cmdstan"]["command"])
+cmdstan = posterior.record["cmdstan"]
+print(cmdstan["origin"], posterior.record["program"]["likelihood"], cmdstan["command"])
 """
 
 
@@ -144,6 +144,11 @@ def test_a_wheel_with_programs_fits_without_a_compiler(tmp_path):
         "SLAYR_CACHE_DIR": str(tmp_path / "cache"),
     }  # fmt: skip
     done = subprocess.run(
-        [sys.executable, "-c", FIT, str(site)], env=environment, cwd=tmp_path, capture_output=True, text=True, check=False
+        [sys.executable, "-c", FIT, str(site)],
+        env=environment,
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=False,
     )
     assert done.stdout.split() == ["wheel", "accelerated", "c", "-O3"], done.stderr
