@@ -126,7 +126,8 @@ def test_a_wheel_with_programs_fits_without_a_compiler(tmp_path):
     _, code = code_hashes(program.source, (stan / "accelerated", stan), program.header)
     build = {
         "file": "matern_gp", "system": platform.system(), "machine": platform.machine().lower(), "processor": "this",
-        "instructions": [], "stan_version": "2.35.0", "compiler": "c", "command": "c -O3", "sources": {"matern_gp": code},
+        "instructions": [], "stan_version": "2.35.0", "compiler": "c", "command": "c -O3",
+        "sources": {"matern_gp": code},
     }  # fmt: skip
     write_manifest(folder, "linux_this", [build])
     subprocess.run(
