@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import logsumexp
+from typing_extensions import override
 
-from slayr_py.acquisition.criteria import gradient_by_inputs
 from slayr_py.acquisition.functions import log_cdf, log_mean_exp, log_mills
 from slayr_py.inference import Posterior, Predictor
 from slayr_py.space import Encoded, FloatArray
@@ -23,33 +24,96 @@ _STEEPNESS = 20.0
 _PROBIT_DRAWS = 64  # expectation propagation for each draw costs as much as the rest of a search
 
 
-@dataclass(frozen=True)
-class Feasibility:
-    """Probability that one model predicts feasibility, averaged over s draws.
+class Law(ABC):
+    """Probability of feasibility under each of s draws."""
 
-    It is mean(Phi(u)) with u = sign (m - threshold) / sqrt(v + noise).
+    predictor: Predictor
+
+    @abstractmethod
+    def given(self, predictor: Predictor) -> Law:
+        """Return the same law of another predictor."""
+
+    @abstractmethod
+    def log_terms(self, encoded: Encoded) -> FloatArray:
+        """Return the log probabilities (s, k) at k configurations."""
+
+    @abstractmethod
+    def log_terms_with_gradient(self, encoded: Encoded) -> tuple[FloatArray, FloatArray]:
+        """Return the log probabilities (s, k) and their derivatives by the real inputs, (s, k, D_real)."""
+
+
+@dataclass(frozen=True)
+class Success(Law):
+    """Success of an evaluation, by a model with a probit likelihood."""
+
+    predictor: Predictor
+
+    @override
+    def given(self, predictor: Predictor) -> Success:
+        return Success(predictor)
+
+    @override
+    def log_terms(self, encoded: Encoded) -> FloatArray:
+        return self.predictor.log_success(encoded)
+
+    @override
+    def log_terms_with_gradient(self, encoded: Encoded) -> tuple[FloatArray, FloatArray]:
+        return self.predictor.log_success_with_gradient(encoded)
+
+
+@dataclass(frozen=True)
+class Below(Law):
+    """A constraint: Phi(u) with u = (threshold - m) / sqrt(v), for moments m, v of its function.
 
     Attributes
     ----------
     predictor : Predictor
-        Moments m, v (s, k) of the function that is compared with the threshold.
-    n_chains : int
-        Number of chains of its draws.
-    sign : float
-        1 if values above the threshold are feasible, -1 if values below it are feasible.
     threshold : float
         On the standardised scale.
-    noise : float
-        Variance that is added: 1 for a probit likelihood.
+    """
+
+    predictor: Predictor
+    threshold: float
+
+    @override
+    def given(self, predictor: Predictor) -> Below:
+        return Below(predictor, self.threshold)
+
+    @override
+    def log_terms(self, encoded: Encoded) -> FloatArray:
+        return log_cdf(self._standardise(*self.predictor.moments(encoded))[0])
+
+    @override
+    def log_terms_with_gradient(self, encoded: Encoded) -> tuple[FloatArray, FloatArray]:
+        moments = self.predictor.moments_with_gradient(encoded)
+        u, spread = self._standardise(moments.mean, moments.variance)
+        by_u = np.exp(-log_mills(u))
+        by_mean = -by_u / spread
+        by_variance = -by_u * u / (2 * np.square(spread))
+        gradient = by_mean[..., None] * moments.mean_gradient + by_variance[..., None] * moments.variance_gradient
+        return log_cdf(u), gradient
+
+    def _standardise(self, mean: FloatArray, variance: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Return u and its denominator."""
+        spread = np.sqrt(np.maximum(variance, _SMALLEST_VARIANCE))
+        return (self.threshold - mean) / spread, spread
+
+
+@dataclass(frozen=True)
+class Feasibility:
+    """Probability that one model predicts feasibility, averaged over s draws.
+
+    Attributes
+    ----------
+    law : Law
+    n_chains : int
+        Number of chains of its draws.
     wanted : float
         Below this probability the log probability counts 1 + `_STEEPNESS` times as much; 0 turns this off.
     """
 
-    predictor: Predictor
+    law: Law
     n_chains: int
-    sign: float
-    threshold: float
-    noise: float
     wanted: float = 0.0
 
     @classmethod
@@ -61,14 +125,14 @@ class Feasibility:
         """
         if _is_of_success(posterior):
             predictor = posterior.predictor(min(n_draws, _PROBIT_DRAWS)).with_pending(pending)
-            return cls(predictor, posterior.n_chains, 1.0, 0.0, 1.0, WANTED_SUCCESS)
+            return cls(Success(predictor), posterior.n_chains, WANTED_SUCCESS)
         predictor = posterior.predictor(n_draws).with_pending(pending)
         threshold = (0.0 - posterior.y_mean) / posterior.y_sd
-        return cls(predictor.linearised(threshold), posterior.n_chains, -1.0, threshold, 0.0)
+        return cls(Below(predictor.linearised(threshold), threshold), posterior.n_chains)
 
     def subset(self, n_draws: int) -> Feasibility:
         """Return the feasibility under at most ``n_draws`` of the draws."""
-        return replace(self, predictor=self.predictor.subset(self.n_chains, n_draws))
+        return replace(self, law=self.law.given(self.law.predictor.subset(self.n_chains, n_draws)))
 
     def cautious(self) -> Feasibility:
         """Return the same feasibility with the extra weight below `WANTED_SUCCESS`, also for a constraint."""
@@ -76,8 +140,7 @@ class Feasibility:
 
     def log_probability(self, encoded: Encoded) -> FloatArray:
         """Return the log probability (k,) at k configurations."""
-        mean, variance = self.predictor.moments(encoded)
-        return log_mean_exp(log_cdf(self._standardise(mean, variance)[0]))
+        return log_mean_exp(self.law.log_terms(encoded))
 
     def values(self, encoded: Encoded) -> FloatArray:
         """Return the summand of the landscape, (k,): the log probability, steeper below the wanted probability."""
@@ -86,13 +149,10 @@ class Feasibility:
 
     def values_and_gradients(self, encoded: Encoded) -> tuple[FloatArray, FloatArray]:
         """Return the summand (k,) and its derivatives by the real inputs, (k, D_real)."""
-        moments = self.predictor.moments_with_gradient(encoded)
-        u, spread = self._standardise(moments.mean, moments.variance)
-        log_terms = log_cdf(u)
+        log_terms, slopes = self.law.log_terms_with_gradient(encoded)
         total = logsumexp(log_terms, axis=0)
-        by_u = np.exp(log_terms - total - log_mills(u))
-        gradient = gradient_by_inputs(moments, by_u * self.sign / spread, -(by_u * u / (2 * np.square(spread))))
-        value = total - np.log(len(u))
+        gradient = np.einsum("sk,skd->kd", np.exp(log_terms - total), slopes)
+        value = total - np.log(len(log_terms))
         excess = value - self._log_wanted
         weight = np.where(excess < 0, 1 + _STEEPNESS, 1.0)
         return value + _STEEPNESS * np.minimum(excess, 0.0), weight[:, None] * gradient
@@ -100,11 +160,6 @@ class Feasibility:
     @property
     def _log_wanted(self) -> float:
         return float(np.log(self.wanted)) if self.wanted else -np.inf
-
-    def _standardise(self, mean: FloatArray, variance: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Return u and its denominator."""
-        spread = np.sqrt(np.maximum(variance, _SMALLEST_VARIANCE) + self.noise)
-        return self.sign * (mean - self.threshold) / spread, spread
 
 
 def infeasible(posterior: Posterior, values: FloatArray) -> NDArray[np.bool_]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -11,7 +12,7 @@ from numpy.typing import NDArray
 from slayr_py.acquisition.criteria import Acquisition, State
 from slayr_py.acquisition.feasibility import Feasibility
 from slayr_py.acquisition.identity import Taken
-from slayr_py.inference import Predictor
+from slayr_py.inference import Chains, Predictor
 from slayr_py.space import Encoded, Encoder, Fixed, FloatArray
 
 _BLOCK = 2**18  # doubles in the largest array of a block of configurations: 2 MB, about one core's share of the cache
@@ -68,10 +69,12 @@ class Landscape:
         models = tuple(model.cautious() for model in self.feasibility)
         return replace(self, criterion=criterion or self.criterion, feasibility=models)
 
-    def criterion_at(self, encoded: Encoded) -> float:
-        """Return the criterion at one configuration."""
+    def criterion_at(self, encoded: Encoded, chains: Sequence[Chains]) -> tuple[float, float]:
+        """Return the criterion at one configuration, and its Monte Carlo standard error."""
         mean, variance = self.predictor.moments(encoded)
-        return float(self.criterion.value(mean, np.sqrt(variance), self.drawn_state)[0])
+        sd = np.sqrt(variance)
+        value = float(self.criterion.value(mean, sd, self.drawn_state)[0])
+        return value, self.criterion.error(mean[:, 0], sd[:, 0], self.drawn_state, chains)
 
     def probability(self, encoded: Encoded) -> float:
         """Return the probability that one configuration is feasible; 1 without models."""

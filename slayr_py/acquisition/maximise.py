@@ -26,7 +26,7 @@ from slayr_py.acquisition.identity import NEIGHBOURHOOD, Taken, branches, distin
 from slayr_py.acquisition.landscape import Landscape
 from slayr_py.acquisition.refinement import refine
 from slayr_py.errors import DataError
-from slayr_py.inference import Posterior
+from slayr_py.inference import Chains, Posterior, Predictor
 from slayr_py.space import Encoded, Fixed, FloatArray
 
 _FACTORS = 2**26  # most doubles in the Cholesky factors of the draws for the final choice
@@ -143,8 +143,8 @@ def suggest(
         predictor = posterior.predictor(most).with_pending(running).linearised(standardised, believed)
         state = State(standardised, t, len(encoder.names))
         landscape = Landscape(encoder, predictor, posterior.n_chains, criterion, state, models, taken, fixed=kept)
-        chosen, note = _search(landscape, pool, effort, least_feasible)
-        return _describe(posterior, landscape, chosen, note)
+        found, note = _search(landscape, pool, effort, least_feasible, posterior.chains(predictor.n_draws))
+        return _describe(posterior, predictor, found, note)
 
 
 def _doubtful(models: Sequence[Feasibility], train: Encoded) -> NDArray[np.bool_] | None:
@@ -163,21 +163,37 @@ def _believed(pending: Encoded, models: Sequence[Feasibility], best: float | Non
     return pending if len(pending) else None
 
 
-def _search(landscape: Landscape, pool: Candidates, effort: Effort, least_feasible: float) -> tuple[Encoded, str]:
+class _Found(NamedTuple):
+    """A configuration with its probability of feasibility and, for standardised targets, the criterion there."""
+
+    encoded: Encoded
+    value: float
+    error: float
+    feasible: float
+
+
+def _search(
+    landscape: Landscape, pool: Candidates, effort: Effort, least_feasible: float, chains: Sequence[Chains]
+) -> tuple[_Found, str]:
     """Return the configuration to suggest, and the reason if it is not the maximum of the landscape."""
-    chosen = _maximum(landscape, pool, effort)
+
+    def maximise(surface: Landscape) -> _Found:
+        chosen = _maximum(surface, pool, effort)
+        return _Found(chosen, *landscape.criterion_at(chosen, chains), landscape.probability(chosen))
+
+    found = maximise(landscape)
     reasons = []
-    if landscape.probability(chosen) < least_feasible:
-        reasons.append(f"its probability of feasibility is {landscape.probability(chosen):.2g} < {least_feasible}")
-        chosen = _maximum(landscape.cautious(), pool, effort)
-    vanishes = landscape.criterion_at(chosen) < landscape.criterion.least
-    if vanishes or landscape.probability(chosen) < least_feasible:
-        reasons += [f"it is only {landscape.criterion_at(chosen):.1e}"] if vanishes else []
-        chosen = _maximum(landscape.cautious(Uncertainty()), pool, effort)
-    if landscape.probability(chosen) < least_feasible:
+    if found.feasible < least_feasible:
+        reasons.append(f"its probability of feasibility is {found.feasible:.2g} < {least_feasible}")
+        found = maximise(landscape.cautious())
+    vanishes = found.value < landscape.criterion.least
+    if vanishes or found.feasible < least_feasible:
+        reasons += [f"it is only {found.value:.1e}"] if vanishes else []
+        found = maximise(landscape.cautious(Uncertainty()))
+    if found.feasible < least_feasible:
         reasons.append("no configuration with a larger one was found")
-        chosen = _maximum(landscape.cautious(NoCriterion()), pool, effort)
-    return chosen, f"not at the maximum of the acquisition: {', and '.join(reasons)}" if reasons else ""
+        found = maximise(landscape.cautious(NoCriterion()))
+    return found, f"not at the maximum of the acquisition: {', and '.join(reasons)}" if reasons else ""
 
 
 def _maximum(landscape: Landscape, pool: Candidates, effort: Effort) -> Encoded:
@@ -193,21 +209,11 @@ def _maximum(landscape: Landscape, pool: Candidates, effort: Effort) -> Encoded:
     return landscape.place(finalists[[np.argmax(landscape.values(finalists))]])[0]
 
 
-def _describe(posterior: Posterior, landscape: Landscape, chosen: Encoded, note: str) -> Suggestion:
+def _describe(posterior: Posterior, predictor: Predictor, found: _Found, note: str) -> Suggestion:
     """Return the suggestion of a configuration."""
-    predictor = landscape.predictor
-    mean, variance = predictor.moments(chosen)
-    centre, spread = predictor.predict(chosen, posterior.y_mean, posterior.y_sd).centre_and_spread()
-    state = landscape.drawn_state
-    return Suggestion(
-        posterior.encoder.decode(chosen)[0],
-        landscape.criterion_at(chosen),
-        float(centre[0]),
-        float(spread[0]),
-        landscape.criterion.error(mean[:, 0], np.sqrt(variance[:, 0]), state, posterior.chains(len(mean))),
-        landscape.probability(chosen),
-        note,
-    )
+    centre, spread = predictor.predict(found.encoded, posterior.y_mean, posterior.y_sd).centre_and_spread()
+    config = posterior.encoder.decode(found.encoded)[0]
+    return Suggestion(config, found.value, float(centre[0]), float(spread[0]), found.error, found.feasible, note)
 
 
 def _available(pool: Candidates, evaluated: Encoded) -> tuple[Candidates, Taken | None]:

@@ -16,7 +16,7 @@ from slayr_py.display import Summary
 from slayr_py.errors import DataError
 from slayr_py.inference.model import Likelihood, Model, Warp
 from slayr_py.inference.named_priors import Priors
-from slayr_py.inference.observed import observe
+from slayr_py.inference.observed import check_errors, observe
 from slayr_py.inference.part import Part
 from slayr_py.inference.posterior import Posterior
 from slayr_py.inference.sampling.ladder import Attempt, fit_until_ok
@@ -57,8 +57,9 @@ class GaussianProcess:
         (``y_sd``), with which a warp cannot be combined; ``check().notes`` say so.
     likelihood : {"gaussian", "probit"}
         "probit" is for binary observations: y is True with probability Phi(f), where f is the latent Gaussian process.
-        The density of the hyperparameters integrates f out by Laplace's approximation; predictions use expectation
-        propagation. See :meth:`Posterior.probability`.
+        Laplace's approximation integrates f out where chains and modes are computed; importance ratios then replace it
+        by expectation propagation for every method but "map". Predictions use expectation propagation too. See
+        :meth:`Posterior.probability`.
     inducing : int, optional
         Number of inducing points of a sparse fit, for thousands of observations. Possible kernels are "auto" on real
         parameters, Matérn kernels with p at most 2, and expressions. No program is compiled. ``method="map"`` gives
@@ -332,8 +333,8 @@ class GaussianProcess:
         Raises
         ------
         DataError
-            For an unknown name in ``scoring``, a level outside (0, 1), a target that is not finite, or the probit
-            likelihood.
+            For an unknown name in ``scoring``, a level outside (0, 1), a target that is not finite, known errors with
+            warp="log", or the probit likelihood.
         SpaceError
             If a configuration does not belong to the space.
         """
@@ -345,7 +346,11 @@ class GaussianProcess:
                 "fit with posterior.probability"
             )
 
-        return cross_validate(self.encoder, self.fit, configs, y, cv, scoring, seed, progress, level, fit_options)
+        points = self.encoder.encode(configs)
+        given = fit_options.get("y_sd")
+        errors = None if given is None else check_errors(given, len(points))
+        fit = self.with_errors(errors).fit
+        return cross_validate(fit, points, y, errors, cv, scoring, seed, progress, level, fit_options)
 
 
 def _warn_of_cost(n: int) -> None:

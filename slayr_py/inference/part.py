@@ -22,7 +22,7 @@ from slayr_py.inference.diagnostics.checks import Diagnostics
 from slayr_py.inference.model import Model
 from slayr_py.inference.modes.likelihood import Targets
 from slayr_py.inference.observed import Observed
-from slayr_py.inference.prediction.blocks import predict_all, sample_all
+from slayr_py.inference.prediction.blocks import log_success_all, predict_all, sample_all
 from slayr_py.inference.prediction.components import Components, split_into_components
 from slayr_py.inference.prediction.distribution import Latent
 from slayr_py.inference.prediction.factorisation import ExactFactorisation, Factorisation, SparseFactorisation
@@ -232,6 +232,10 @@ class Part:
         noise = np.sqrt(self.targets.common_noise(self.draws))
         warp = self.draws.get("warp")
         return Latent(mean, sd, warp, self.y_mean, self.y_sd, noise, jitter)
+
+    def log_success(self, new: Encoded) -> FloatArray:
+        """Return the log probability of success of a binary model under every draw, (s, m)."""
+        return log_success_all(self.predictor, self.n_draws, len(self.factorisation.support), new)
 
     def sample(self, new: Encoded, rows: NDArray[np.intp], rng: np.random.Generator) -> FloatArray:
         """Draw the latent function jointly at m configurations for each of the k ``rows`` of the draws, (k, m)."""

@@ -10,7 +10,6 @@ import numpy as np
 import pandas as pd
 import xarray as xr
 from numpy.typing import ArrayLike, NDArray
-from scipy.special import ndtr
 
 from slayr_py.arguments import check_integer
 from slayr_py.errors import DataError
@@ -321,6 +320,9 @@ class Posterior:
     def probability(self, configs: Encoded | Iterable[Mapping[str, Any]] | Any) -> FloatArray:
         """Return the probabilities of success at m configurations, averaged over draws.
 
+        Under each draw it is the probability of a skewed distribution of the latent function, of which
+        :meth:`predict` returns the mean and the standard deviation (`slayr_py.inference.prediction.success`).
+
         Raises
         ------
         DataError
@@ -330,8 +332,9 @@ class Posterior:
             raise DataError(
                 "a posterior with a Gaussian likelihood has no probabilities of success; fit with likelihood='probit'"
             )
-        latent = self.predict(configs).latent
-        return np.asarray(ndtr(latent.mean / np.sqrt(1 + np.square(latent.sd))).mean(axis=0))
+        new = self.encoder.encode(configs, other_columns=True)
+        terms = [part.log_success(new)[rows] for part, rows in self.rows_of(self.n_draws)]
+        return np.asarray(np.exp(np.concatenate(terms)).mean(axis=0))
 
     def predictor(self, n_draws: int | None = None) -> Predictor:
         """Return a predictor from at most ``n_draws`` draws (all by default).

@@ -10,7 +10,7 @@ from testing_studies import bowl, suggestion
 
 from slayr_py.acquisition import suggest
 from slayr_py.errors import DataError, SpaceError
-from slayr_py.study import ask, config_of, create_study, minimize, tell
+from slayr_py.study import Result, ask, config_of, create_study, minimize, tell
 
 PAST = [({"x": x, "y": y}, bowl({"x": x, "y": y})) for x, y in ((-4.0, 3.0), (0.0, 9.0), (2.0, 8.0), (8.0, 1.0))]
 
@@ -32,6 +32,24 @@ def test_a_run_searches_the_rest_of_the_space(plane, quick, noisy):
         assert suggestion(own[-1])["acquisition"]["best"] == min(trial.value for trial in own[:-1]) >= best
     free = minimize(bowl, plane, budget=1, n_initial=3, history=PAST, **options)
     assert free.study.trials[-1].params["y"] != 2.5 and "fixed" not in suggestion(free.study.trials[-1])
+
+
+@pytest.mark.stan
+def test_results_compare_configurations_with_the_fixed_values(plane, quick):
+    """A past experiment with another y is better than both with y = 2.5."""
+    past = [*PAST, ({"x": 7.0, "y": 2.5}, 45.25), ({"x": 3.0, "y": 2.5}, 21.25)]
+    study = create_study(plane, n_initial=1, seed=1, history=past, fixed={"y": 2.5}, **quick)
+    result = Result(study, plane)
+    assert result.best_config == {"x": 3.0, "y": 2.5} and result.best_value == 21.25
+    assert result.recommended.config == {"x": 3.0, "y": 2.5}
+    assert "best_value=21.25" in repr(result) and "best: 21.25" in result._repr_html_()
+    assert "best so far with the fixed values y=2.5: 21.25" in str(result.plot_convergence().axes[0].get_legend().texts)
+    other = Result(create_study(plane, n_initial=1, seed=1, history=past, fixed={"x": 9.0}, **quick), plane)
+    assert "no feasible trial with the fixed values x=9.0" in repr(other) and "best" not in other._repr_html_()
+    with pytest.raises(DataError, match="no feasible trial with the fixed values x=9.0; result.study.best_trial"):
+        _ = other.best_config
+    free = Result(create_study(plane, n_initial=1, seed=1, history=past, **quick), plane)
+    assert free.best_config == {"x": 2.0, "y": 8.0} and free.recommended.config["y"] != 2.5
 
 
 @pytest.mark.stan

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 import numpy as np
 from numpy.typing import NDArray
@@ -31,21 +31,35 @@ def predict_all(
         Numbers s of draws and n of points in a predictor's factors.
     new : Encoded
     """
-    n = max(n_points, 1)
-    m = len(new)
-    mean = np.empty((n_draws, m))
-    sd = np.empty((n_draws, m))
+    mean = np.empty((n_draws, len(new)))
+    sd = np.empty((n_draws, len(new)))
     jitter = np.empty(n_draws)
+    for rows, columns, predictor in _blocks(predictor_of, n_draws, n_points, len(new)):
+        jitter[rows] = predictor.jitter
+        mean[rows, columns], variance = predictor.moments(new[columns])
+        sd[rows, columns] = np.sqrt(variance)
+    return mean, sd, jitter
+
+
+def log_success_all(predictor_of: PredictorOf, n_draws: int, n_points: int, new: Encoded) -> FloatArray:
+    """Return the log probability of success (s, m) of a binary model; arguments as in :func:`predict_all`."""
+    values = np.empty((n_draws, len(new)))
+    for rows, columns, predictor in _blocks(predictor_of, n_draws, n_points, len(new)):
+        values[rows, columns] = predictor.log_success(new[columns])
+    return values
+
+
+def _blocks(
+    predictor_of: PredictorOf, n_draws: int, n_points: int, m: int
+) -> Iterator[tuple[slice, slice, KernelPredictor]]:
+    """Yield blocks of draws and of m configurations, with the predictor of the draws."""
+    n = max(n_points, 1)
     columns = max(1, min(m, BLOCK // n // 8))
     rows = max(1, BLOCK // (n * max(n, columns)))
     for i in range(0, n_draws, rows):
         predictor = predictor_of(np.arange(i, min(i + rows, n_draws)))
-        jitter[i : i + rows] = predictor.jitter
         for j in range(0, m, columns):
-            block_mean, variance = predictor.moments(new[j : j + columns])
-            mean[i : i + rows, j : j + columns] = block_mean
-            sd[i : i + rows, j : j + columns] = np.sqrt(variance)
-    return mean, sd, jitter
+            yield slice(i, i + rows), slice(j, j + columns), predictor
 
 
 def sample_all(

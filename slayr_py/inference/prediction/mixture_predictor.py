@@ -98,6 +98,15 @@ class MixturePredictor(Predictor):
         return Moments(*(self._join(arrays) for arrays in zip(*moments, strict=True)))
 
     @override
+    def log_success(self, new: Encoded) -> FloatArray:
+        return self._join([part.log_success(new) for part in self.parts])
+
+    @override
+    def log_success_with_gradient(self, new: Encoded) -> tuple[FloatArray, FloatArray]:
+        values, gradients = zip(*(part.log_success_with_gradient(new) for part in self.parts), strict=True)
+        return self._join(values), self._join(gradients)
+
+    @override
     def latent(self, new: Encoded, y_mean: float, y_sd: float) -> Latent:
         return Latent.concatenated([part.latent(new, y_mean, y_sd) for part in self.parts], self.rows)
 

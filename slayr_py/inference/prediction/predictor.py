@@ -16,6 +16,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import NamedTuple, Self
 
 import numpy as np
@@ -27,6 +28,7 @@ from slayr_py.inference.modes.triangular import solve_lower, solve_upper
 from slayr_py.inference.prediction.cholesky import cholesky
 from slayr_py.inference.prediction.distribution import Latent, Prediction
 from slayr_py.inference.prediction.draws import thinned
+from slayr_py.inference.prediction.success import Skewness
 from slayr_py.inference.warp import log_slope, unwarped, warped
 from slayr_py.kernels import Kernel
 from slayr_py.space import Encoded, FloatArray
@@ -111,6 +113,14 @@ class Predictor(ABC):
     @abstractmethod
     def moments_with_gradient(self, new: Encoded) -> Moments:
         """Return mean and variance (s, m), and their derivatives by the real inputs, (s, m, D_real)."""
+
+    @abstractmethod
+    def log_success(self, new: Encoded) -> FloatArray:
+        """Return the log probability of success of a binary model at m new configurations, (s, m)."""
+
+    @abstractmethod
+    def log_success_with_gradient(self, new: Encoded) -> tuple[FloatArray, FloatArray]:
+        """Return the log probability of success (s, m) and its derivatives by the real inputs, (s, m, D_real)."""
 
     @abstractmethod
     def latent(self, new: Encoded, y_mean: float, y_sd: float) -> Latent:
@@ -282,6 +292,36 @@ class KernelPredictor(Predictor):
             mean_gradient *= self.tangent.slope[..., None]
             variance_gradient *= np.square(self.tangent.slope)[..., None]
         return Moments(mean, variance, mean_gradient, variance_gradient)
+
+    @override
+    def log_success(self, new: Encoded) -> FloatArray:
+        cross = self.kernel.cross(new, self.train, self.draws)
+        return self._skewness.log_success(*self._moments_of_binary(new, cross))
+
+    @override
+    def log_success_with_gradient(self, new: Encoded) -> tuple[FloatArray, FloatArray]:
+        cross, slope = self.kernel.cross_gradient(new, self.train, self.draws)
+        mean, variance, solved = self._moments_of_binary(new, cross)
+        value, by_mean, by_variance, by_cross = self._skewness.log_success_with_slopes(mean, variance, solved)
+        by_cross += by_mean[..., None] * self.weights[:, None] - 2 * by_variance[..., None] * solved
+        gradient = (by_cross[:, :, None] @ slope)[:, :, 0]
+        return value, gradient + by_variance[..., None] * self.kernel.diagonal_gradient(new, self.draws)
+
+    def _moments_of_binary(self, new: Encoded, cross: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """Return mean, variance (s, m) and K^-1 k(X, X~) (s, m, n).
+
+        The inverse is accurate: the noise of targets of expectation propagation has a variance of about 1 or more.
+        """
+        solved = cross @ self._skewness.inverse
+        mean = self.draws["mu"][:, None] + (cross @ self.weights[..., None])[..., 0]
+        variance = self.kernel.diagonal(new, self.draws) - np.einsum("smn,smn->sm", cross, solved)
+        return mean, np.maximum(variance, 0.0), solved
+
+    @cached_property
+    def _skewness(self) -> Skewness:
+        targets = self.draws["mu"][:, None] + np.einsum("sij,sj->si", self.factor, self.whitened)
+        prior = self.kernel.diagonal(self.train, self.draws)
+        return Skewness.of(self.factor, self.weights, targets, prior, self.targets.y)
 
     @override
     def with_pending(self, pending: Encoded) -> Self:

@@ -21,19 +21,19 @@ from numpy.typing import ArrayLike
 from sklearn.model_selection import KFold, check_cv
 
 from slayr_py.errors import DataError, did_you_mean
-from slayr_py.inference.observed import check_errors, check_targets
+from slayr_py.inference.observed import check_targets
 from slayr_py.inference.posterior import Posterior
 from slayr_py.progress_bar import tqdm
-from slayr_py.space import Encoded, Encoder, FloatArray
+from slayr_py.space import Encoded, FloatArray
 
 _SCORES = ("log_predictive_density", "rmse", "coverage")
 
 
 def cross_validate(
-    encoder: Encoder,
     fit: Callable[..., Posterior],
-    configs: Encoded | Iterable[Mapping[str, Any]] | Any,
+    points: Encoded,
     y: ArrayLike,
+    errors: FloatArray | None,
     cv: Any,
     scoring: str | Iterable[str] | None,
     seed: int,
@@ -41,16 +41,16 @@ def cross_validate(
     level: float,
     fit_options: Mapping[str, Any],
 ) -> pd.DataFrame:
-    """Score every fold by a fit to the other folds; see `GaussianProcess.cross_validate`, whose ``fit`` is called."""
+    """Score every fold by a fit to the other folds; see `GaussianProcess.cross_validate`.
+
+    ``fit`` is a method of a Gaussian process without a warp if ``errors`` (n,) are known, also in a fold without any.
+    """
     if isinstance(cv, Integral):
         cv = KFold(int(cv), shuffle=True, random_state=seed)
     if not 0 < level < 1:
         raise DataError(f"level is {level!r}; give a probability between 0 and 1")
     names = _score_names(scoring)
-    points = encoder.encode(configs)
     targets = check_targets(y, len(points))
-    given = fit_options.get("y_sd")
-    errors = None if given is None else check_errors(given, len(points))
     folds = list(check_cv(cv).split(points.unit_values, targets))
     rows = []
     with tqdm(folds, unit="fold", disable=not progress) as bar:
@@ -82,25 +82,18 @@ def predictive_scores(
     level : float
         Nominal probability of the interval of "coverage".
     errors : (m,) float64, optional
-        Known standard deviations of the errors of y, in the user's units.
+        Known standard deviations of the errors of y, in the user's units. The posterior has no warp then.
 
     Returns
     -------
     dict
         "log_predictive_density", the sum over the observations; "rmse" of the mixture's mean; "coverage", the share of
         observations between the (1 - level)/2 and (1 + level)/2 quantiles of their mixtures.
-
-    Raises
-    ------
-    DataError
-        For known errors under a warp.
     """
     prediction = posterior.predict(points)
     used = posterior.rows_of(posterior.n_draws)
     noise = np.concatenate([part.draws["sigma_n"][rows] for part, rows in used])[:, None]
     if errors is not None:
-        if any("warp" in part.draws for part, _ in used):
-            raise DataError("cross-validation does not support y_sd with a warp; use warp='none'")
         noise = np.hypot(noise, errors / abs(posterior.y_sd))
     log_density = prediction.latent.log_density(y, noise)
     # y lies between two quantiles if its cumulative probability lies between their probabilities.

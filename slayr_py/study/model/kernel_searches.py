@@ -19,7 +19,7 @@ from slayr_py.space import Encoder, FloatArray, jsonable, space_to_json
 from slayr_py.study.model.session import Phase, Session
 from slayr_py.study.storage.attributes import space_difference
 from slayr_py.study.storage.search_lock import search_lock
-from slayr_py.study.storage.search_records import StoredSearch, last_search, store_search
+from slayr_py.study.storage.search_records import StoredSearch, claim_search, last_search, release_search, store_search
 from slayr_py.study.storage.trials import Observations, to_ranges
 
 FEWEST = 30
@@ -155,6 +155,8 @@ class LoopSearch:
     def model(self, study: Study, trial: FrozenTrial, observed: Observations, seed: int) -> GaussianProcess:
         """Return the model for a suggestion; search before if a search is due, and store it in the trial.
 
+        If another process runs the search that is due, the model does not change until that is stored.
+
         The random numbers of a search follow from the ``seed`` of the study and from the number of observations at
         which it was due. If the search fails, the model does not change and a warning is issued.
         """
@@ -163,11 +165,15 @@ class LoopSearch:
             return self.plain
         last = last_search(study, number, trial.number)
         if last is None or last.due < number:
-            # One process searches; the others then read its expressions.
+            # One process searches, without the lock; the others go on with the expressions they have.
             with search_lock(study):
-                last = last_search(study, number, trial.number)
-                if last is None or last.due < number:
+                claimed = claim_search(study, trial, number)
+            if claimed:
+                try:
                     self._run(study, trial, observed, seed, number, last)
+                except BaseException:
+                    release_search(study, trial)  # the process may live on, as in a notebook
+                    raise
         return self._stack(study, last_search(study, number, trial.number))
 
     def latest(self, study: Study, observed: Observations) -> GaussianProcess:

@@ -30,8 +30,10 @@ from slayr_py.study.storage.fit_records import last_warm_start, part_name
 from slayr_py.study.storage.trials import Observations
 
 AUDITS = frozenset(round(16 * 1.5**i) for i in range(12))
-"""Numbers of observations at which the loop also fits from a cold start if it carried the posterior: 16, 24, 36, ...
-The Pareto k of importance ratios cannot see a mode that no draw has visited."""
+"""Numbers of observations at which the loop also fits from a cold start, if it carried the posterior or started chains
+from the last fit: 16, 24, 36, ... No diagnostic can see a mode that no draw has visited."""
+
+_AUDITED = {"carried": "the carried posterior", "warm": "the fit from a warm start"}
 
 
 @dataclass(frozen=True)
@@ -200,11 +202,14 @@ class LoopFits:
         seed = as_stan_seed(part_stream(stream, fit.gp.model.kernel) if fit.name else stream)
         data = self.observed.y.tobytes(), self.observed.y_sd.tobytes()
         key = (self.study.study_name, fit.name, tuple(self.observed.numbers), *data, seed, fit.options)
-        posterior = self.cache.get(key, lambda: self._fit_and_audit(fit.gp, Attempt(fit.options, seed, fit.start)))
+        # A fit that continues another one of the same data has its audit.
+        audit = len(self.observed.y) in AUDITS and not fit.abandoned
+        attempt = Attempt(fit.options, seed, fit.start)
+        posterior = self.cache.get(key, lambda: self._fit_and_audit(fit.gp, attempt, audit))
         return replace(fit, posterior=posterior, abandoned=(*fit.abandoned, *posterior.record["abandoned"]))
 
-    def _fit_and_audit(self, gp: GaussianProcess, attempt: Attempt) -> Posterior:
-        """Fit the model; if an audit of a carried posterior is due, replace it by one from a cold start.
+    def _fit_and_audit(self, gp: GaussianProcess, attempt: Attempt, due: bool) -> Posterior:
+        """Fit the model; if an audit is due and the fit did not start cold, replace it by one from a cold start.
 
         The chains of an audit start cold, so that they can find a mode that no draw has visited. If they disagree,
         importance sampling from the draws of all chains weights the modes.
@@ -224,18 +229,19 @@ class LoopFits:
 
         posterior = fit(attempt.start)
         record = posterior.record
-        if not METHODS[record["arguments"]["method"]].carries or len(observed.y) not in AUDITS:
+        start = record["arguments"].get("start")
+        if not due or start not in _AUDITED:
             return posterior
         cold = Attempt(attempt.options.updated(method="nuts"), attempt.seed)
         audit = Outcome.of(cold, lambda _: fit(None))
         if audit.fitted is None or not audit.ok:
             failed = replace(audit, why=tuple(f"audit: {reason(why)}" for why in audit.why))
-            record["abandoned"] = [*record["abandoned"], failed.entry("back to the carried posterior")]
+            record["abandoned"] = [*record["abandoned"], failed.entry(f"back to {_AUDITED[start]}")]
             return posterior
         worst, name = largest_difference(posterior, audit.fitted)
         why = f"audit: {name} differs by {worst:.2f} posterior standard deviations"
-        carried = Outcome(Attempt.recorded(record), posterior, (why,), record["seconds"])
-        entry = carried.entry(cold.after(carried.attempt))
+        audited = Outcome(Attempt.recorded(record), posterior, (why,), record["seconds"])
+        entry = audited.entry(cold.after(audited.attempt))
         audit.fitted.record["abandoned"] = [*record["abandoned"], entry, *audit.fitted.record["abandoned"]]
         return audit.fitted
 

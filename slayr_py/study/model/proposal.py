@@ -271,11 +271,13 @@ class Proposal(AbstractContextManager["Proposal"]):
     def _least_feasible(self) -> float:
         """Return `LEAST_FEASIBLE` if the last two suggestions were below it, else 0.
 
-        The records of the earlier trials decide, so that a resumed study makes the same suggestions.
+        The records of the earlier trials decide, so that a resumed study makes the same suggestions. An entry that is
+        not a number, as another program may write, counts as feasible.
         """
         records = [suggestion_record(t) for t in self.study.get_trials(deepcopy=False) if t.number < self.trial.number]
-        last = [record.get("feasible", 1.0) for record in records if record.get("phase") == "model"][-_IN_A_ROW:]
-        return LEAST_FEASIBLE if len(last) == _IN_A_ROW and max(last) < LEAST_FEASIBLE else 0.0
+        last = [record.get("feasible") for record in records if record.get("phase") == "model"][-_IN_A_ROW:]
+        small = [isinstance(value, int | float) and value < LEAST_FEASIBLE for value in last]
+        return LEAST_FEASIBLE if len(small) == _IN_A_ROW and all(small) else 0.0
 
     def incumbent(self, posterior: Posterior) -> float | None:
         """Return the value to improve on, or None if no feasible value is known.

@@ -12,7 +12,7 @@ from optuna import Study
 from optuna.study import StudyDirection
 from optuna.trial import TrialState
 
-from slayr_py.study.results.tables import feasible_trials, finite_trials
+from slayr_py.study.results.tables import comparable_trials, feasible_trials, finite_trials, fixed_values_text
 from slayr_py.study.storage.attributes import suggestion_record
 
 if TYPE_CHECKING:
@@ -79,10 +79,11 @@ def convergence_figure(study: Study, errors: Mapping[int, float] | None = None) 
         axes.plot(number[feasible], value[feasible], "o", color="#4c72b0", markersize=4, alpha=0.7, label="trial")
         if not feasible.all():
             axes.plot(number[~feasible], value[~feasible], "+", color="0.5", label="violates a constraint")
-        if feasible.any():
-            best = running.accumulate(value[feasible])
-            label = "best so far"
-            axes.step(number[feasible], best, where="post", color="#c44e52", lw=1.8, label=f"{label}: {best[-1]:.6g}")
+        comparable = np.isin(number, [trial.number for trial in comparable_trials(study)])
+        if comparable.any():
+            best = running.accumulate(value[comparable])
+            label = f"best so far{fixed_values_text(study)}"
+            axes.step(number[comparable], best, where="post", color="#c44e52", lw=1.8, label=f"{label}: {best[-1]:.6g}")
         # With a linear axis a few very bad trials would hide all differences between the others.
         if value.min() > 0 and value.max() > 1e3 * value.min():
             axes.set_yscale("log")

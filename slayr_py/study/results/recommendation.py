@@ -19,6 +19,7 @@ from slayr_py.study.model.options import LOOP_OPTIONS, SamplerOptions
 from slayr_py.study.model.session import Session
 from slayr_py.study.model.surrogate import GivenKernel
 from slayr_py.study.results.refits import RecordedFits, fitted_numbers, recorded_fits
+from slayr_py.study.results.tables import comparable_trials, fixed_values_text
 from slayr_py.study.sampler import declared_space_of, space_of
 from slayr_py.study.storage.attributes import study_record
 from slayr_py.study.storage.distributions import to_params
@@ -60,6 +61,8 @@ def has_recommendation(study: Study) -> bool:
 def recommend(study: Study, posterior: Posterior) -> Recommendation:
     """Return the feasible configuration with the smallest posterior mean, the largest one if the study maximises.
 
+    If the study's sampler has fixed values, only configurations with these values are compared.
+
     Parameters
     ----------
     study : optuna.Study
@@ -68,12 +71,14 @@ def recommend(study: Study, posterior: Posterior) -> Recommendation:
         Of its values.
     """
     observed = observations(study, space_of(study))
+    comparable = {trial.number for trial in comparable_trials(study)}
     first: dict[str, int] = {}
     for row, config in enumerate(observed.configs):
-        if observed.feasible[row]:
+        if observed.feasible[row] and observed.numbers[row] in comparable:
             first.setdefault(repr(to_params(config)), row)
     if not first:
-        raise DataError(f"study {study.study_name!r} has no feasible trial to recommend")
+        which = f"feasible trial{fixed_values_text(study)}"
+        raise DataError(f"study {study.study_name!r} has no {which} to recommend")
     rows = list(first.values())
     means, sds = posterior.predict([observed.configs[row] for row in rows]).centre_and_spread()
     best = int(np.argmax(means) if observed.maximize else np.argmin(means))

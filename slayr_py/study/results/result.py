@@ -20,8 +20,10 @@ from slayr_py.study.results.recommendation import Recommendation, posterior_of_a
 from slayr_py.study.results.report.page import write_report
 from slayr_py.study.results.tables import (
     best_trial,
+    comparable_trials,
     feasible_trials,
     finite_trials,
+    fixed_values_text,
     found_kernels,
     search_table,
     trials_table,
@@ -57,8 +59,9 @@ class Result:
     def recommended(self) -> Recommendation:
         """Return the evaluated configuration with the best posterior mean, and the prediction of its value.
 
-        For a noisy objective it is a better choice than `best_config`, whose value is partly luck. The first use fits
-        the model to all finished trials, unless the fit of the last suggestion has seen them all.
+        If the study's sampler has ``fixed`` values, only configurations with these values are compared. For a noisy
+        objective it is a better choice than `best_config`, whose value is partly luck. The first use fits the model to
+        all finished trials, unless the fit of the last suggestion has seen them all.
 
         Raises
         ------
@@ -78,21 +81,23 @@ class Result:
     def best_config(self) -> dict[str, Any]:
         """Return the active parameters of the best trial that violates no constraint, by name.
 
+        If the study's sampler has ``fixed`` values, only trials with these values are compared.
+
         Raises
         ------
         DataError
-            If no trial has a finite value.
+            If no such trial has a finite value.
         """
         return dict(self._best().params)
 
     @property
     def best_value(self) -> float:
-        """Return the best observed value of a trial that violates no constraint, also for a noisy objective.
+        """Return the value of `best_config`, also for a noisy objective.
 
         Raises
         ------
         DataError
-            If no trial has a finite value.
+            As for `best_config`.
         """
         value = self._best().value
         assert value is not None
@@ -102,7 +107,7 @@ class Result:
     def trials(self) -> pd.DataFrame:
         """Return a table with one row per trial: number, value, state and params_<name> for every parameter.
 
-        Missing values and inactive parameters are NaN.
+        If a trial has a known error, y_sd follows the value. Missing values and inactive parameters are NaN.
         """
         return trials_table(self.study, self.space)
 
@@ -197,6 +202,8 @@ class Result:
         recommended = f"recommended={known}: {known.config}, " if known is not None else ""
         best = "no feasible trial" if finite_trials(self.study) else "no finished trial"
         if feasible_trials(self.study):
+            best = f"no feasible trial{fixed_values_text(self.study)}"
+        if comparable_trials(self.study):
             best = f"best_value={self.best_value:.6g}, best_config={self.best_config}"
         trials = len(self.study.get_trials(deepcopy=False))
         declared = declared_space_of(self.study)
@@ -213,7 +220,7 @@ class Result:
             lines.append(f"kernel: {declared.surrogate.kernel!r}")
         if kernels := found_kernels(self.study):
             lines.append(f"found: {kernels}")
-        if feasible_trials(self.study):
+        if comparable_trials(self.study):
             best = ", ".join(f"{name} = {cell(value)}" for name, value in self.best_config.items())
             lines.append(f"best: {self.best_value:.6g} at {best}")
         return Summary("\n".join(lines), trials, rows=5).html()
@@ -233,6 +240,11 @@ class Result:
         best = best_trial(self.study)
         if best is not None:
             return best
+        if feasible_trials(self.study):
+            raise DataError(
+                f"study {self.study.study_name!r} has no feasible trial{fixed_values_text(self.study)}; "
+                "result.study.best_trial is the best of all trials"
+            )
         if finite_trials(self.study):
             raise DataError(
                 f"study {self.study.study_name!r} has no feasible trial: each violates a constraint or does not report "

@@ -13,9 +13,13 @@ from optuna.study import StudyDirection
 from optuna.trial import FrozenTrial, TrialState
 
 from slayr_py.inference import CHECKS
-from slayr_py.study.storage.attributes import REGRET_KEY, suggestion_record
+from slayr_py.study.sampler import declared_space_of
+from slayr_py.study.storage.attributes import ERROR_KEY, REGRET_KEY, suggestion_record
 from slayr_py.study.storage.search_records import stored_searches
-from slayr_py.study.storage.trials import is_feasible
+from slayr_py.study.storage.trials import is_feasible, trial_configuration
+
+PARAMETER = "params_"
+"""Start of the columns of parameters in a table of trials."""
 
 FIT_COLUMNS = {
     "number": ("trial", ""),
@@ -51,8 +55,29 @@ def feasible_trials(study: Study) -> list[FrozenTrial]:
     return [trial for trial in finite if is_feasible(trial, names)]
 
 
+def comparable_trials(study: Study) -> list[FrozenTrial]:
+    """Return the feasible trials that have the fixed values of the study's sampler, in order."""
+    feasible = feasible_trials(study)
+    declared = declared_space_of(study)
+    if declared is None or declared.fixed is None:
+        return feasible
+    known = [
+        (trial, config) for trial in feasible if (config := trial_configuration(trial, declared.space)) is not None
+    ]
+    holds = declared.fixed.hold(declared.encoder.encode([config for _, config in known]))
+    return [trial for (trial, _), same in zip(known, holds, strict=True) if same]
+
+
+def fixed_values_text(study: Study) -> str:
+    """Return " with the fixed values x=1", empty if the study's sampler fixes none."""
+    declared = declared_space_of(study)
+    if declared is None or declared.fixed is None:
+        return ""
+    return f" with the fixed values {', '.join(f'{name}={value!r}' for name, value in declared.fixed.values.items())}"
+
+
 def trials_table(study: Study, space: ConfigurationSpace | None = None) -> pd.DataFrame:
-    """Tabulate a study's trials: number, value, state, params_<name>.
+    """Tabulate a study's trials: number, value, y_sd if a trial has a known error, state, params_<name>.
 
     Parameters
     ----------
@@ -64,24 +89,28 @@ def trials_table(study: Study, space: ConfigurationSpace | None = None) -> pd.Da
     trials = study.get_trials(deepcopy=False)
     declared = list(space) if space is not None else []
     others = sorted({name for trial in trials for name in trial.params} - set(declared))
+    known = [trial.user_attrs.get(ERROR_KEY) or None for trial in trials]
+    known = [error if isinstance(error, int | float) else None for error in known]  # a fit rejects anything else
+    errors = {ERROR_KEY: known} if any(known) else {}
     rows = [
         {
             "number": trial.number,
             "value": trial.value if trial.state == TrialState.COMPLETE else None,
+            **{name: values[row] for name, values in errors.items()},
             "state": trial.state.name,
-            **{f"params_{name}": trial.params.get(name) for name in [*declared, *others]},
+            **{f"{PARAMETER}{name}": trial.params.get(name) for name in [*declared, *others]},
         }
-        for trial in trials
+        for row, trial in enumerate(trials)
     ]
-    columns = ["number", "value", "state", *(f"params_{name}" for name in [*declared, *others])]
+    columns = ["number", "value", *errors, "state", *(f"{PARAMETER}{name}" for name in [*declared, *others])]
     table = pd.DataFrame(rows, columns=columns)
-    return table.astype({"number": "int64", "value": "float64"})
+    return table.astype({"number": "int64", **dict.fromkeys(["value", *errors], "float64")})
 
 
 def best_trial(study: Study) -> FrozenTrial | None:
-    """Return the feasible trial with the best value, the first of equal ones; None if there is none."""
+    """Return the first trial with the best value among the `comparable_trials`, or None if there is none."""
     choose = max if study.direction == StudyDirection.MAXIMIZE else min
-    return choose(feasible_trials(study), key=lambda trial: float(trial.values[0]), default=None)
+    return choose(comparable_trials(study), key=lambda trial: float(trial.values[0]), default=None)
 
 
 def suggestion_table(study: Study) -> pd.DataFrame:

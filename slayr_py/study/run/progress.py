@@ -13,7 +13,7 @@ from optuna.study import StudyDirection
 from slayr_py.progress_bar import IS_WIDGET, tqdm
 from slayr_py.study.model.session import Phase
 from slayr_py.study.results.recommendation import Recommendation
-from slayr_py.study.results.tables import feasible_trials
+from slayr_py.study.results.tables import comparable_trials
 from slayr_py.study.run.stopping import RegretEstimate
 from slayr_py.study.storage.attributes import is_history
 
@@ -96,7 +96,7 @@ class ProgressBar:
     def _refresh(self, detail: str = "") -> None:
         if self._bar.disable:
             return
-        values = [trial.value for trial in feasible_trials(self._study) if trial.value is not None]
+        values = [trial.value for trial in comparable_trials(self._study) if trial.value is not None]
         choose = max if self._study.direction == StudyDirection.MAXIMIZE else min
         shown = [f"recommended {self._recommended}"] if self._recommended is not None else []
         shown += [f"best {choose(values):.6g}"] if values else []

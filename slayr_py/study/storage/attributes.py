@@ -99,6 +99,10 @@ observations at which the search was due, the score of each expression and its n
 the trials that it was run on, and what was approximated. After an ``error``, or if all values were equal, the
 expressions of the search before are kept."""
 
+SEARCHING_KEY = "slayr:searching"
+"""Trial attribute: {"due", "process"}: the kernel search that the process of a running trial has started, see
+`SEARCH_KEY`. Until it is stored, other processes go on with the kernels they have."""
+
 REGRET_KEY = "slayr:regret"
 """Study attribute, followed by ":" and the number of the last trial that was fitted: the estimate of the stopping rule,
 a `RegretEstimate` as a dictionary."""

@@ -6,10 +6,11 @@ from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple, TypeGuard
 
 from optuna import Study
-from optuna.trial import FrozenTrial
+from optuna.trial import FrozenTrial, TrialState
 
 from slayr_py.space import jsonable
-from slayr_py.study.storage.attributes import SEARCH_KEY
+from slayr_py.study.storage.atomic import new_name, process_named
+from slayr_py.study.storage.attributes import SEARCH_KEY, SEARCHING_KEY
 from slayr_py.study.storage.optuna_private import set_trial_attribute
 
 
@@ -28,6 +29,36 @@ class StoredSearch(NamedTuple):
 def store_search(study: Study, trial: FrozenTrial, record: Mapping[str, Any]) -> None:
     """Store the record of a kernel search in the trial that is suggested after it."""
     set_trial_attribute(study, trial, SEARCH_KEY, jsonable(dict(record)))
+
+
+def claim_search(study: Study, trial: FrozenTrial, due: int) -> bool:
+    """Return whether the process of a trial has to run the search that is due at ``due`` observations.
+
+    It has to unless the search is stored, or a living process runs it for another trial. The others see the claim from
+    then on. Call it under the search lock.
+    """
+    last = last_search(study, due, trial.number)
+    if last is not None and last.due == due:
+        return False
+    running = study.get_trials(deepcopy=False, states=(TrialState.RUNNING,))
+    if any(_runs_search(other, due) for other in running if other.number != trial.number):
+        return False
+    set_trial_attribute(study, trial, SEARCHING_KEY, {"due": due, "process": new_name()})
+    return True
+
+
+def release_search(study: Study, trial: FrozenTrial) -> None:
+    """Give up the claim of a trial, whose process has not finished the search."""
+    set_trial_attribute(study, trial, SEARCHING_KEY, None)
+
+
+def _runs_search(trial: FrozenTrial, due: int) -> bool:
+    """Return whether a living process runs the search that is due at ``due`` observations for a running trial."""
+    claim = trial.user_attrs.get(SEARCHING_KEY)
+    if not isinstance(claim, Mapping) or claim.get("due") != due or SEARCH_KEY in trial.user_attrs:
+        return False
+    process = process_named(claim.get("process"))
+    return process is not None and not process.is_gone
 
 
 def stored_searches(study: Study) -> Iterator[StoredSearch]:

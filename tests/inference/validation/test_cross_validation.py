@@ -106,6 +106,21 @@ def test_containers_of_configurations_and_folds_by_number(smooth):
     assert not np.array_equal(other, first)
 
 
+@pytest.mark.stan
+def test_errors_known_in_one_fold_leave_the_warp_out_of_all(smooth):
+    configs, y = smooth
+    folds = [(np.arange(5, 25), np.arange(5)), (np.arange(20), np.arange(20, 25))]
+    errors = np.r_[np.full(5, 20.0), np.zeros(20)]  # none of the first fit
+    options = {"cv": folds, "progress": False, "method": "map", "y_sd": errors}
+    scores = [
+        sl.GaussianProcess(SPACE, warp=warp).cross_validate(configs, y, **options).drop(columns="fit_time")
+        for warp in ("auto", "none")
+    ]
+    pd.testing.assert_frame_equal(*scores)
+    with pytest.raises(sl.DataError, match="warp='log' cannot be combined with known errors"):
+        sl.GaussianProcess(SPACE, warp="log").cross_validate(configs, y, **options)
+
+
 @pytest.mark.parametrize(
     ("change", "error", "match"),
     [

@@ -17,13 +17,14 @@ from testing_studies import suggestion
 import slayr_py as sl
 from slayr_py.errors import DataError, InferenceError, StorageError
 from slayr_py.inference import GaussianProcess
+from slayr_py.processes import this_process
 from slayr_py.search import KernelSearch
 from slayr_py.search.workers import Workers
 from slayr_py.space import Encoder
 from slayr_py.study import StanGPSampler, create_study, minimize, replay
 from slayr_py.study.model import kernel_searches
 from slayr_py.study.model.kernel_searches import LoopSearch, default_search, due
-from slayr_py.study.storage.attributes import FIT_KEY, SEARCH_KEY
+from slayr_py.study.storage.attributes import FIT_KEY, LOCK_KEY, SEARCH_KEY, SEARCHING_KEY
 from slayr_py.study.storage.integrity import check_integrity
 from slayr_py.study.storage.search_records import store_search
 from slayr_py.study.storage.trials import observations
@@ -137,7 +138,7 @@ def test_a_resumed_trial_uses_its_own_search(first_guesses):
     assert one.kernel.options() == two.kernel.options() and len(first_guesses) == 1
 
 
-def test_a_process_waits_for_the_search_of_another(monkeypatch, first_guesses):
+def test_the_search_of_another_process_is_read_if_it_is_stored_before_the_lock_is_taken(monkeypatch, first_guesses):
     study = grown(searching(), 12)
     other = study.ask().number
 
@@ -148,6 +149,27 @@ def test_a_process_waits_for_the_search_of_another(monkeypatch, first_guesses):
 
     monkeypatch.setattr(kernel_searches, "search_lock", waited)
     assert [part.kernel.name for part in model(study).parts] == ["matern", "composite"] and not first_guesses
+
+
+def test_other_processes_go_on_while_one_searches(monkeypatch, tmp_path):
+    """The search lock is free meanwhile; a search of a killed process does not count."""
+    study = grown(searching(storage=f"sqlite:///{tmp_path / 's.db'}"), 12)
+    found = []
+    run = KernelSearch.run
+
+    def interrupted(self, *arguments, **options):
+        monkeypatch.setattr(KernelSearch, "run", run)
+        found.append(model(study).is_stack)
+        found.append(study._storage.get_study_system_attrs(study._study_id)[LOCK_KEY])
+        return run(self, *arguments, **options)
+
+    monkeypatch.setattr(KernelSearch, "run", interrupted)
+    assert model(study).is_stack and found == [False, []]
+    assert list(records(study)) == [12]
+    killed = grown(searching(), 12)
+    trial = killed.ask()
+    trial.set_user_attr(SEARCHING_KEY, {"due": 10, "process": f"{this_process()._replace(started=1)} a"})
+    assert model(killed).is_stack and list(records(killed)) == [13]
 
 
 def test_searches_are_reproducible_and_follow_the_seed_of_the_study(monkeypatch):

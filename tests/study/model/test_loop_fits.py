@@ -18,7 +18,7 @@ from slayr_py.inference import FitOptions, GaussianProcess, WarmStart
 from slayr_py.study import StanGPSampler, ask, create_study, minimize, posterior_of, replay, suggestion_table
 from slayr_py.study.model import loop_fits, proposal
 from slayr_py.study.model.fit_cache import FitCache
-from slayr_py.study.model.loop_fits import KernelFit, LoopFits
+from slayr_py.study.model.loop_fits import AUDITS, KernelFit, LoopFits
 from slayr_py.study.storage.attributes import FIT_KEY, START_KEY, SUGGESTION_KEY
 from slayr_py.study.storage.trials import Observations
 
@@ -215,6 +215,25 @@ def test_models_of_feasibility_have_the_first_kernel_and_options_apply_to_all(pl
     assert sampler.strategy.surrogate.gp.parts[1].priors["rq_alpha"] == sl.LogNormal(1, 1)
     with pytest.raises(DataError, match="needs a declared space"):
         StanGPSampler(kernel=sl.stack(["matern"]))
+
+
+@pytest.mark.stan
+@pytest.mark.parametrize("n", [15, 16])
+def test_chains_from_a_warm_start_are_audited(n):
+    gp = GaussianProcess(ConfigurationSpace({"x": (0.0, 1.0)}))
+    x = (np.arange(n) + 0.5) / n
+    y = np.sin(6 * x)
+    options = FitOptions(method="nuts", chains=2, warmup=100, draws=40, ess=20)
+    start = gp.fit(x[:-1, None], y[:-1], seed=1, options=options).warm_start()
+    feasible = np.ones(n, dtype=bool)
+    observed = Observations(list(range(n)), [{"x": float(v)} for v in x], y, False, np.zeros(n), feasible)
+    fits = LoopFits(gp, optuna.create_study(), observed, FitCache(), lambda *_: None)
+    (fit,) = fits.fit_all([KernelFit(gp, "", options, start)], np.random.SeedSequence(1))
+    assert fit.completed.record["arguments"]["start"] == ("cold" if n in AUDITS else "warm")
+    audits = [entry for entry in fit.abandoned if entry["why"][0].startswith("audit: ")]
+    assert [entry["start"] for entry in audits] == (["warm"] if n in AUDITS else [])
+    (again,) = fits.fit_all([fit.extend(80, "a test")], np.random.SeedSequence(2))  # of the same data: no other audit
+    assert again.completed.record["arguments"]["start"] == "warm"
 
 
 @pytest.mark.stan

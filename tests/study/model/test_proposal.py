@@ -11,7 +11,7 @@ from testing_studies import NUTS, advance, bowl, suggestion
 from slayr_py.acquisition import ExpectedImprovement, suggest
 from slayr_py.errors import DataError, InferenceError
 from slayr_py.inference import GaussianProcess
-from slayr_py.study import ask, config_of, create_study, fit_notes, minimize
+from slayr_py.study import ask, config_of, create_study, fit_notes, minimize, space_to_distributions
 from slayr_py.study.model import proposal
 from slayr_py.study.storage.attributes import LOCK_KEY, START_KEY, SUGGESTION_KEY
 from slayr_py.study.storage.distributions import to_params
@@ -108,6 +108,17 @@ def test_the_third_improbable_suggestion_in_a_row_has_to_be_probably_feasible(pl
     assert asked == [0.0, 0.0, 0.3, 0.0, 0.0]
     assert ["note" in suggestion(trial) for trial in study.trials[3:]] == [False, False, True, False, False]
     assert fit_notes(suggestion(study.trials[5]))[-1] == "not at the maximum"
+
+
+def test_entries_of_other_programs_that_are_no_probabilities_count_as_feasible(plane, quick):
+    study = create_study(plane, n_initial=3, seed=2, **quick)
+    for x, feasible in ((1.0, 0.1), (2.0, "low"), (3.0, [0.1])):
+        params = {"x": x, "y": 2.0}
+        record = {"phase": "model", "config": params, "feasible": feasible}
+        given = {"params": params, "distributions": space_to_distributions(plane)}
+        study.add_trial(optuna.trial.create_trial(value=x, user_attrs={SUGGESTION_KEY: record}, **given))
+    ask(study)
+    assert suggestion(study.trials[-1])["phase"] == "model"
 
 
 def test_retries_are_passed_to_every_fit(plane, quick, monkeypatch):

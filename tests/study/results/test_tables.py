@@ -1,8 +1,9 @@
 from __future__ import annotations
 
+import numpy as np
 import optuna
 
-from slayr_py.study import create_study, suggestion_table
+from slayr_py.study import ask, create_study, suggestion_table, tell
 from slayr_py.study.results.tables import trials_table
 from slayr_py.study.storage.attributes import SUGGESTION_KEY
 
@@ -40,6 +41,18 @@ def test_suggestion_table_marks_trusted_fits(plane):
 
 def test_trials_table_has_a_row_for_every_trial(small_study):
     assert trials_table(small_study)["state"].tolist() == ["COMPLETE", "COMPLETE", "FAIL", "RUNNING"]
+
+
+def test_trials_table_with_known_errors_is_a_history(plane):
+    study = create_study(plane, n_initial=4, seed=1)
+    for value, sd in ((3.0, 0.5), (2.0, None)):
+        tell(study, ask(study), value, sd=sd)
+    study.add_trial(optuna.trial.create_trial(value=1.0, user_attrs={"y_sd": "wide"}))
+    table = trials_table(study)
+    assert table.columns.tolist()[:4] == ["number", "value", "y_sd", "state"]
+    np.testing.assert_array_equal(table["y_sd"], [0.5, np.nan, np.nan])
+    again = create_study(plane, history=table[:2])
+    assert [trial.user_attrs.get("y_sd") for trial in again.trials] == [0.5, None]
 
 
 def test_trials_table_of_a_study_of_another_sampler():

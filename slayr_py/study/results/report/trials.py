@@ -14,7 +14,7 @@ from slayr_py.study.results.recommendation import has_recommendation
 from slayr_py.study.results.report.blocks import Block, Cell, Notice, Table
 from slayr_py.study.results.report.figures import drawing
 from slayr_py.study.results.report.reading import Absent, Reading
-from slayr_py.study.results.tables import feasible_trials, finite_trials, trials_table
+from slayr_py.study.results.tables import PARAMETER, comparable_trials, finite_trials, trials_table
 from slayr_py.study.storage.attributes import ERROR_KEY, FAILURE_KEY, suggestion_record
 from slayr_py.study.storage.trials import known_error
 
@@ -81,6 +81,7 @@ def trials(reading: Reading) -> Iterator[Block]:
 def _table(reading: Reading) -> Table:
     trials = reading.trials
     frame = trials_table(reading.study, reading.space).astype(object)
+    parameters = [name for name in frame.columns if name.startswith(PARAMETER)]
     constraints = sorted({name for trial in trials for name in trial.constraints})
     best = None if reading.best is None else reading.best.number
     columns = [
@@ -90,7 +91,7 @@ def _table(reading: Reading) -> Table:
         ("best so far", [Cell.of(value) for value in _best_so_far(reading)]),
         ("state", [Cell(state, mark=state) for state in (trial.state.name.lower() for trial in trials)]),
         ("phase", [Cell.of(suggestion_record(trial).get("phase")) for trial in trials]),
-        *((name.removeprefix("params_"), [_cell(value) for value in frame[name]]) for name in frame.columns[3:]),
+        *((name.removeprefix(PARAMETER), [_cell(value) for value in frame[name]]) for name in parameters),
         *((f"constraint {name}", [_excess(trial.constraints.get(name)) for trial in trials]) for name in constraints),
         *_optional("failure", [trial.user_attrs.get(FAILURE_KEY) for trial in trials]),
     ]
@@ -114,7 +115,7 @@ def _excess(value: float | None) -> Cell:
 
 
 def _best_so_far(reading: Reading) -> list[float | None]:
-    feasible = {trial.number: trial.value for trial in feasible_trials(reading.study)}
+    feasible = {trial.number: trial.value for trial in comparable_trials(reading.study)}
     choose = max if reading.maximize else min
 
     def better(best: float | None, value: float | None) -> float | None:
