@@ -4,7 +4,7 @@ from slayr_py.toolchain.cache import cache_dir
 from slayr_py.toolchain.cmdstan import CmdStan, check_toolchain, ensure_cmdstan, find_cmdstan
 from slayr_py.toolchain.compiler import Compiler
 from slayr_py.toolchain.doctor import Check, doctor
-from slayr_py.toolchain.executables import CompiledProgram, compile_program
+from slayr_py.toolchain.executables import CompiledProgram, compile_program, is_trusted as is_trusted
 from slayr_py.toolchain.processor import processor_features, processor_name, processor_options
 from slayr_py.toolchain.source import cpp_code
 from slayr_py.toolchain.together import combined_header, compile_together

@@ -122,8 +122,7 @@ def compile_program(
     """
     build = prepare_build(stan_file, include_paths, stanc_options, cpp_options, on_progress)
     program = build.program()
-    check_owner(program.exe.parent)
-    if not is_intact(program.exe):
+    if not is_trusted(program):
         with locked(program.key):
             if not is_intact(program.exe):
                 if program.exe.parent.is_dir():
@@ -156,6 +155,18 @@ def prepare_build(
 
     cmdstan = ensure_cmdstan(on_progress)
     return Build(source, tuple(folders), _stanc_arguments(options, cpp_options), _make_arguments(cpp_options), cmdstan)
+
+
+def is_trusted(program: CompiledProgram) -> bool:
+    """Return whether a program can be run as it is: its executable is intact, and others cannot write to it.
+
+    Raises
+    ------
+    ToolchainError
+        If others can write to the program.
+    """
+    check_owner(program.exe.parent)
+    return is_intact(program.exe)
 
 
 def is_intact(exe: Path) -> bool:
