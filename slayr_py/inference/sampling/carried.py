@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
-import xarray as xr
 from typing_extensions import override
 
 from slayr_py.inference.diagnostics.checks import CARRIED_CHECKS, importance_limits
@@ -34,7 +33,7 @@ class Carried(FitMethod):
 
     @override
     def warm_start(
-        self, draws: Mapping[str, FloatArray], record: Mapping[str, Any], statistics: xr.DataTree
+        self, draws: Mapping[str, FloatArray], record: Mapping[str, Any], acceptance_rate: float
     ) -> WarmStart:
         return WarmStart.without_chains(draws, WarmStart.fromdict(record["start"]))
 

@@ -66,7 +66,7 @@ def test_joint_moments_in_stan_and_numpy(fixture, request):
     new = posterior.encoder.encode(posterior.encoder.sobol(5, 123))
     mean, covariance = posterior.predictor().joint_moments(new)
     data = posterior.model.stan_data(posterior.train, posterior.data["y"], new, pointwise=False) | {"want_cov": 1}
-    table = coordinate_table(posterior.model, posterior.idata["unconstrained_posterior"].to_dataset())
+    table = coordinate_table(posterior.parts[0].contents.coordinates)
     output = generate(compiled(posterior.kernel.program), data, table, seed=1)
     by_stan = output[[f"f_cov.{i + 1}.{j + 1}" for i in range(5) for j in range(5)]].to_numpy()
     np.testing.assert_allclose(covariance.reshape(-1, 25), by_stan, rtol=1e-8, atol=1e-9)

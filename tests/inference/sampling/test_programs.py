@@ -18,6 +18,7 @@ def test_fall_back_to_the_readable_likelihood_if_the_header_does_not_compile(mon
         return "readable"
 
     monkeypatch.setattr(programs, "compile_program", refuse)
+    monkeypatch.setattr(programs, "_found", {})
     monkeypatch.setattr(programs, "is_trusted", lambda program: False)
     monkeypatch.setattr(programs, "_refused", {})
     with pytest.warns(RuntimeWarning, match="fm_gp does not compile here.*no such instruction"):
@@ -30,6 +31,7 @@ def test_fall_back_to_the_readable_likelihood_if_the_header_does_not_compile(mon
 
 def test_the_likelihood_is_chosen_by_name(monkeypatch):
     options = []
+    monkeypatch.setattr(programs, "_found", {})
     monkeypatch.setattr(programs, "is_trusted", lambda program: False)
     monkeypatch.setattr(programs, "compile_program", lambda source, **others: options.append(others) or source.stem)
     monkeypatch.setenv("SLAYR_LIKELIHOOD", "readable")
