@@ -6,10 +6,9 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import logsumexp
 
 from slayr_py.acquisition.criteria import gradient_by_inputs
-from slayr_py.acquisition.functions import log_cdf, log_mean_exp, log_mills
+from slayr_py.acquisition.functions import log_cdf, log_mean_exp, log_mills, log_sum_exp
 from slayr_py.inference import Posterior, Predictor
 from slayr_py.space import Encoded, FloatArray
 
@@ -89,7 +88,7 @@ class Feasibility:
         moments = self.predictor.moments_with_gradient(encoded)
         u, spread = self._standardise(moments.mean, moments.variance)
         log_terms = log_cdf(u)
-        total = logsumexp(log_terms, axis=0)
+        total = log_sum_exp(log_terms)
         by_u = np.exp(log_terms - total - log_mills(u))
         gradient = gradient_by_inputs(moments, by_u * self.sign / spread, -(by_u * u / (2 * np.square(spread))))
         value = total - np.log(len(u))

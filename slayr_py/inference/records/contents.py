@@ -50,11 +50,13 @@ class Contents:
     def of_run(cls, observed: Observed, run: Run) -> Self:
         """Return the contents of a run."""
         model = observed.model
-        draws: dict[str, FloatArray] = {}
-        for h in model.hyperparameters:
-            # Stan writes no column for an empty vector, such as length-scales of a space without real parameters.
-            values = run.variables.get(h.name, np.zeros((*run.variables["mu"].shape[:2], 0)))
-            draws[h.name] = np.ascontiguousarray(values.reshape(-1, *h.shape))
+        s = run.variables["mu"].size
+        # Stan writes no column for an empty vector, such as length-scales of a space without real parameters.
+        empty = np.zeros((s, 0))
+        draws = {
+            h.name: np.ascontiguousarray(run.variables.get(h.name, empty).reshape(s, *h.shape))
+            for h in model.hyperparameters
+        }
         coordinates = {
             name: run.variables[name].reshape(*run.variables[name].shape[:2], *shape)
             for name, shape in model.parameter_shapes.items()
