@@ -189,7 +189,7 @@ def _average(value: FloatArray) -> FloatArray:
 
 def log_mean_exp(terms: FloatArray) -> FloatArray:
     """Return the logarithm of the mean over draws, (m,), from logarithms (s, m)."""
-    return log_sum_exp(terms) - np.log(len(terms))
+    return np.asarray(log_sum_exp(terms) - np.log(len(terms)))
 
 
 def log_sum_exp(terms: FloatArray) -> FloatArray:

@@ -51,7 +51,8 @@ class Taken:
             return np.zeros(len(encoded), dtype=np.bool_)
         reach = np.where([d.is_real for d in encoded.encoder.dimensions], self.radius, 0.0)
         first, *rest = np.argsort(-reach, kind="stable")  # a real parameter separates most configurations
-        rows, others = np.nonzero(self._agree(encoded, first, reach, np.s_[:, None], np.s_[None, :]))
+        all_rows = np.arange(len(encoded))[:, None]
+        rows, others = np.nonzero(self._agree(encoded, first, reach, all_rows, np.arange(len(self))))
         for j in rest:
             agree = self._agree(encoded, j, reach, rows, others)
             rows = rows[agree]
@@ -63,7 +64,7 @@ class Taken:
         return contained
 
     def _agree(
-        self, encoded: Encoded, j: np.intp, reach: FloatArray, rows: object, others: object
+        self, encoded: Encoded, j: np.intp, reach: FloatArray, rows: NDArray[np.intp], others: NDArray[np.intp]
     ) -> NDArray[np.bool_]:
         """Return whether a parameter is inactive in both configurations of pairs, or active and near."""
         active = encoded.active[:, j][rows]

@@ -154,7 +154,7 @@ class MaternDensity:
 def _factors(matrices: FloatArray) -> FloatArray:
     """Return lower Cholesky factors (s, n, n) from lower triangles; NaN where a matrix is not positive definite."""
     try:
-        return np.linalg.cholesky(matrices)
+        return np.asarray(np.linalg.cholesky(matrices), dtype=np.float64)
     except np.linalg.LinAlgError:
         factors = np.full(matrices.shape, np.nan)
         for i, matrix in enumerate(matrices):
