@@ -11,8 +11,8 @@ mean of wall-clock time (``wall``) and of processor time with child processes (`
 the same run.
 
 Run it on an idle core: wall-clock times of a shared core are those of the other programs. The median of Optuna's
-suggestions at n = 25, about 0.03 to 0.05 s, shows whether the core was idle. Processor times on a busy machine are up to
-a half longer, since programs share caches and execution units, so only ratios of one run are comparable.
+suggestions at n = 25, about 0.03 to 0.05 s, shows whether the core was idle. Processor times on a busy machine are
+up to a half longer, since programs share caches and execution units, so only ratios of one run are comparable.
 
 Rows are appended to ``results/loops.csv``; loops that are stored for this budget are not run again. Optuna's sampler
 needs ``pip install torch``.
