@@ -25,9 +25,9 @@ ROOMS = [
 """From the bottom to the top: a room may import those before it. `svm` stands apart and imports kernels only."""
 
 INFERENCE = [
-    ["diagnostics"],
+    ["diagnostics", "warp"],
     ["sampling"],
-    ["model", "named_priors", "observed", "warp"],
+    ["model", "named_priors", "observed"],
     ["modes"],
     ["prediction"],
     ["records"],

@@ -16,7 +16,6 @@ from dataclasses import dataclass, fields
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
-from scipy.special import logsumexp
 from typing_extensions import override
 
 from slayr_py.acquisition.functions import (
@@ -28,6 +27,7 @@ from slayr_py.acquisition.functions import (
     log_h_over_phi,
     log_mean_exp,
     log_mills,
+    log_sum_exp,
     lower_confidence_bound,
     probability_of_improvement,
 )
@@ -212,7 +212,7 @@ class _Improvement(Acquisition):
     def transformed_with_gradient(self, moments: Moments, state: State) -> tuple[FloatArray, FloatArray]:
         sd = np.sqrt(np.maximum(moments.variance, _SMALLEST_VARIANCE))
         log_terms, by_mean, by_sd = self._log_terms((state.best - moments.mean) / sd, sd, state)
-        total = logsumexp(log_terms, axis=0)
+        total = log_sum_exp(log_terms)
         share = np.exp(log_terms - total)
         gradient = gradient_by_inputs(moments, share * by_mean, share * by_sd / (2 * sd))
         return np.asarray(total - np.log(len(share))), gradient

@@ -7,10 +7,9 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import logsumexp
 from typing_extensions import override
 
-from slayr_py.acquisition.functions import log_cdf, log_mean_exp, log_mills
+from slayr_py.acquisition.functions import log_cdf, log_mean_exp, log_mills, log_sum_exp
 from slayr_py.inference import Posterior, Predictor
 from slayr_py.space import Encoded, FloatArray
 
@@ -150,7 +149,7 @@ class Feasibility:
     def values_and_gradients(self, encoded: Encoded) -> tuple[FloatArray, FloatArray]:
         """Return the summand (k,) and its derivatives by the real inputs, (k, D_real)."""
         log_terms, slopes = self.law.log_terms_with_gradient(encoded)
-        total = logsumexp(log_terms, axis=0)
+        total = log_sum_exp(log_terms)
         gradient = np.einsum("sk,skd->kd", np.exp(log_terms - total), slopes)
         value = total - np.log(len(log_terms))
         excess = value - self._log_wanted

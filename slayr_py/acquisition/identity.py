@@ -8,7 +8,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from slayr_py.space import Encoded
+from slayr_py.space import Encoded, FloatArray
 
 _DECIMALS = 9  # of a unit value: closer configurations count as equal
 
@@ -49,16 +49,33 @@ class Taken:
         """Return which of m configurations are taken, (m,)."""
         if not len(self):
             return np.zeros(len(encoded), dtype=np.bool_)
-        equal = np.array([key in self._keys for key in keys(encoded)], dtype=np.bool_)
-        if not self.radius:
-            return equal
         reach = np.where([d.is_real for d in encoded.encoder.dimensions], self.radius, 0.0)
-        near = np.ones((len(encoded), len(self)), dtype=np.bool_)
-        for j, distance in enumerate(reach):
-            both = encoded.active[:, j, None] & self.encoded.active[:, j]
-            apart = np.abs(encoded.unit_values[:, j, None] - self.encoded.unit_values[:, j]) > distance
-            near &= (encoded.active[:, j, None] == self.encoded.active[:, j]) & ~(both & apart)
-        return equal | near.any(axis=1)
+        first, *rest = np.argsort(-reach, kind="stable")  # a real parameter separates most configurations
+        all_rows = np.arange(len(encoded))[:, None]
+        rows, others = np.nonzero(self._agree(encoded, first, reach, all_rows, np.arange(len(self))))
+        for j in rest:
+            agree = self._agree(encoded, j, reach, rows, others)
+            rows = rows[agree]
+            others = others[agree]
+        contained = np.zeros(len(encoded), dtype=np.bool_)
+        contained[rows] = True
+        if self._rounding > self.radius:
+            contained |= np.array([key in self._keys for key in keys(encoded)], dtype=np.bool_)
+        return contained
+
+    def _agree(
+        self, encoded: Encoded, j: np.intp, reach: FloatArray, rows: NDArray[np.intp], others: NDArray[np.intp]
+    ) -> NDArray[np.bool_]:
+        """Return whether a parameter is inactive in both configurations of pairs, or active and near."""
+        active = encoded.active[:, j][rows]
+        apart = np.abs(encoded.unit_values[:, j][rows] - self.encoded.unit_values[:, j][others])
+        return np.asarray((active == self.encoded.active[:, j][others]) & (~active | (apart <= reach[j])))
+
+    @cached_property
+    def _rounding(self) -> float:
+        """Largest distance in unit values of configurations that are equal when they are evaluated."""
+        dimensions = self.encoded.encoder.dimensions
+        return 10.0**-_DECIMALS + max((d.resolution for d in dimensions if d.kind == "float"), default=0.0)
 
     @cached_property
     def _keys(self) -> frozenset[bytes]:

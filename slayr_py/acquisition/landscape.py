@@ -54,7 +54,7 @@ class Landscape:
 
     def subset(self, n_draws: int) -> Landscape:
         """Return the landscape under at most ``n_draws`` of its draws."""
-        some = self.predictor.subset(self.n_chains, n_draws)
+        some = self.predictor.subset(self.n_chains, n_draws).for_search()
         return replace(self, predictor=some, feasibility=tuple(model.subset(n_draws) for model in self.feasibility))
 
     @cached_property

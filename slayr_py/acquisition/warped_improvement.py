@@ -41,10 +41,14 @@ def log_warped_improvement(
     by_sd = np.zeros(z.shape)
     for v, weight in _RULE.points(z):
         value, slope = _improvement(sd * v, warp, best)
-        slope = weight * slope
-        total += weight * value
-        by_mean -= slope
-        by_sd += slope * (v - z)
+        slope *= weight
+        value *= weight
+        by_node = slope * (v - z)
+        # One by one, so that the sum for a point does not depend on the number of points.
+        for node in range(len(v)):
+            total += value[node]
+            by_mean -= slope[node]
+            by_sd += by_node[node]
     return np.log(total) + _RULE.log_scale(z), by_mean / total, by_sd / total
 
 

@@ -29,7 +29,8 @@ from slayr_py.inference.prediction.factorisation import ExactFactorisation, Fact
 from slayr_py.inference.prediction.predictor import KernelPredictor
 from slayr_py.inference.prediction.stan_engine import coordinate_table, predict_in_stan
 from slayr_py.inference.records import saved
-from slayr_py.inference.records.data_tree import flat_draws, pointwise_groups, posterior_groups, prior_groups
+from slayr_py.inference.records.contents import Contents
+from slayr_py.inference.records.data_tree import pointwise_groups, prior_groups
 from slayr_py.inference.records.record import as_text, check_format, make_record
 from slayr_py.inference.records.saved import Format
 from slayr_py.inference.records.summary import entries
@@ -60,8 +61,8 @@ class Part:
         The n observed configurations.
     data : mapping
         Data of the program.
-    tree : xarray.DataTree
-        ArviZ' groups.
+    contents : Contents
+        Draws, and ArviZ' groups of them.
     record : dict
     diagnostics : Diagnostics
     sparse : SparseFactorisation, optional
@@ -71,7 +72,7 @@ class Part:
     model: Model
     train: Encoded
     data: Mapping[str, Any]
-    tree: xr.DataTree
+    contents: Contents
     record: dict[str, Any]
     diagnostics: Diagnostics
     sparse: SparseFactorisation | None = None
@@ -101,16 +102,15 @@ class Part:
             Earlier attempts, for ``record["abandoned"]``.
         """
         model = observed.model
-        y = np.asarray(observed.data["y"], dtype=np.float64)
-        tree = arviz_tree(posterior_groups(model, observed.train, y, result, observed.y_mean, observed.y_sd))
+        contents = Contents.of_run(observed, result)
         sampled = {name: ~fixed for name, fixed in model.fixed.items() if name in result.variables and not fixed.all()}
         hyperparameters = {name: result.variables[name][..., np.atleast_1d(free)] for name, free in sampled.items()}
-        diagnostics = diagnose_run(result, hyperparameters, leave_one_out(tree))
-        draws = flat_draws(model, tree["posterior"].to_dataset())
-        diagnostics = replace(diagnostics, kernel_notes=model.notes(draws))
+        loo = leave_one_out(contents.tree) if "log_lik" in result.variables else None
+        diagnostics = diagnose_run(result, hyperparameters, loo)
+        diagnostics = replace(diagnostics, kernel_notes=model.notes(contents.draws))
         maximize = observed.y_sd < 0
         record = make_record(model, program, observed.data, result, diagnostics, start, abandoned, maximize)
-        return cls(model, observed.train, observed.data, tree, record, diagnostics)
+        return cls(model, observed.train, observed.data, contents, record, diagnostics)
 
     @classmethod
     def load(cls, path: Path) -> Part:
@@ -122,7 +122,8 @@ class Part:
             saved.check(model, tree)
             constant = tree["constant_data"].to_dataset()
             train = Encoded(constant["values"].values, constant["active"].values.astype(np.bool_), model.encoder)
-            return cls(model, train, data, tree, record, Diagnostics.fromdict(record["diagnostics"]))
+            contents = Contents.of_tree(model, tree)
+            return cls(model, train, data, contents, record, Diagnostics.fromdict(record["diagnostics"]))
         except StorageError:
             raise
         except Exception as error:  # a damaged file can cause any of them: AttributeError, RecursionError, ...
@@ -139,22 +140,27 @@ class Part:
     @property
     def y_mean(self) -> float:
         """Mean that standardisation subtracted from the observed values."""
-        return float(self.tree["constant_data"]["y_mean"])
+        return self.contents.y_mean
 
     @property
     def y_sd(self) -> float:
         """Standard deviation by which standardisation divided the values; negative if larger values are better."""
-        return float(self.tree["constant_data"]["y_sd"])
+        return self.contents.y_sd
 
     @property
     def targets(self) -> Targets:
         """The observations as the program saw them."""
         return self.factorisation.targets
 
-    @cached_property
+    @property
+    def tree(self) -> xr.DataTree:
+        """ArviZ' groups."""
+        return self.contents.tree
+
+    @property
     def draws(self) -> dict[str, FloatArray]:
         """Hyperparameters by name, (s, ...), with the chains concatenated."""
-        return flat_draws(self.model, self.tree["posterior"].to_dataset())
+        return self.contents.draws
 
     @property
     def n_draws(self) -> int:
@@ -164,7 +170,7 @@ class Part:
     @property
     def n_chains(self) -> int:
         """Number of chains; 1 for a method without chains."""
-        return int(self.tree["posterior"].sizes["chain"])
+        return self.contents.n_chains
 
     def psis(self) -> LeaveOneOut:
         """Return the leave-one-out densities of the n observations by importance sampling, in the user's units."""
@@ -223,9 +229,9 @@ class Part:
             mean, sd, jitter = predict_all(self.predictor, self.n_draws, len(self.factorisation.support), new)
         elif engine == "stan":
             self.require_program("prediction by engine='stan'")
-            stored = self.tree["unconstrained_posterior"].to_dataset()
+            coordinates = self.contents.coordinates
             seed = self.record["arguments"]["seed"]
-            mean, sd = predict_in_stan(self.model, self.train, self.targets, stored, new, seed)
+            mean, sd = predict_in_stan(self.model, self.train, self.targets, coordinates, new, seed)
             jitter = np.zeros(len(mean))
         else:
             raise DataError(f"unknown engine {engine!r}; known: 'numpy', 'stan'")
@@ -258,12 +264,8 @@ class Part:
     def warm_start(self) -> WarmStart:
         """Return a warm start for a fit to nearly the same data."""
         self.require_program("warm start")
-        stored = self.tree["unconstrained_posterior"].to_dataset()
-        draws = {
-            name: stored[name].values.reshape(*stored[name].shape[:2], *shape)
-            for name, shape in self.model.parameter_shapes.items()
-        }
-        return METHODS[self.record["arguments"]["method"]].warm_start(draws, self.record, self.tree)
+        method = METHODS[self.record["arguments"]["method"]]
+        return method.warm_start(self.contents.coordinates, self.record, self.contents.acceptance_rate)
 
     def with_prior(self, draws: int, chains: int, warmup: int, seed: int) -> Part:
         """Return this fit with draws from the prior."""
@@ -280,11 +282,11 @@ class Part:
     def with_pointwise(self) -> Part:
         """Return this fit with the groups that a fit without ``pointwise`` omits."""
         self.require_program("pointwise densities")
-        stored = self.tree["unconstrained_posterior"].to_dataset()
+        coordinates = self.contents.coordinates
         program = compiled(self.model.kernel.program)
         data = {**self.data, "want_pointwise": 1}
-        table = generate(program, data, coordinate_table(self.model, stored), self.record["arguments"]["seed"])
-        shape = (stored.sizes["chain"], stored.sizes["draw"], len(self.train))
+        table = generate(program, data, coordinate_table(coordinates), self.record["arguments"]["seed"])
+        shape = (self.n_chains, self.n_draws // self.n_chains, len(self.train))
         columns = columns_of(list(table.columns))
         variables = {name: table.to_numpy()[:, columns[name]].reshape(shape) for name in ("log_lik", "y_rep")}
         return self._with_groups(pointwise_groups(self.train, variables))
@@ -295,7 +297,8 @@ class Part:
         saved.save(path, as_text(self.record), self.data, self.tree, form)
 
     def _with_groups(self, groups: Mapping[str, xr.Dataset]) -> Part:
-        return replace(self, tree=arviz_tree({**groups_of(self.tree), **groups}))
+        tree = arviz_tree({**groups_of(self.tree), **groups})
+        return replace(self, contents=Contents.of_tree(self.model, tree))
 
     def require_program(self, what: str) -> None:
         """Raise `DataError` for a sparse fit, which does not use a Stan program."""

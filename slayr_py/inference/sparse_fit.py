@@ -11,7 +11,6 @@ import numpy as np
 from threadpoolctl import threadpool_limits
 
 from slayr_py.errors import DataError
-from slayr_py.inference.diagnostics.arviz_tree import arviz_tree
 from slayr_py.inference.diagnostics.checks import APPROXIMATION_CHECKS, importance_limits
 from slayr_py.inference.model import Likelihood, Warp
 from slayr_py.inference.modes.laplace import find_mode, laplace_draws
@@ -20,7 +19,7 @@ from slayr_py.inference.modes.sparse_bound import SparseMarginal
 from slayr_py.inference.observed import Observed
 from slayr_py.inference.part import Part
 from slayr_py.inference.prediction.factorisation import SparseFactorisation
-from slayr_py.inference.records.data_tree import flat_draws, posterior_groups
+from slayr_py.inference.records.contents import Contents
 from slayr_py.inference.sampling.methods import METHODS, diagnose_run
 from slayr_py.inference.sampling.options import FitOptions
 from slayr_py.inference.sampling.output import Run
@@ -117,14 +116,14 @@ def _part(observed: Observed, marginal: SparseMarginal, run: Run) -> Part:
     """Label the draws of a run and factorise their covariances."""
     model = observed.model
     y = np.asarray(observed.data["y"], dtype=np.float64)
-    tree = arviz_tree(posterior_groups(model, observed.train, y, run, observed.y_mean, observed.y_sd))
+    contents = Contents.of_run(observed, run)
     diagnostics = diagnose_run(run, {})
     kind = "a point estimate" if METHODS[run.arguments["method"]].point_estimate else "draws by importance sampling"
     note = (
         f"sparse: {len(marginal.inducing)} inducing points represent {len(observed.train)} observations, and the "
         f"hyperparameters are {kind}"
     )
-    draws = flat_draws(model, tree["posterior"].to_dataset())
+    draws = contents.draws
     diagnostics = replace(diagnostics, kernel_notes=(note, *model.notes(draws)))
     record = {
         "made": datetime.now(UTC).isoformat(timespec="seconds"),
@@ -142,4 +141,4 @@ def _part(observed: Observed, marginal: SparseMarginal, run: Run) -> Part:
         np.stack([lower for lower, _ in factors]),
         np.stack([weights for _, weights in factors]),
     )
-    return Part(model, observed.train, {"y": y}, tree, record, diagnostics, sparse)
+    return Part(model, observed.train, {"y": y}, contents, record, diagnostics, sparse)

@@ -36,6 +36,9 @@ def log_slope(y: FloatArray, a: FloatArray) -> FloatArray:
     return np.asarray(-a * np.minimum(y, 0.0) - np.log1p(a * np.maximum(y, 0.0)))
 
 
+_TOGETHER = 2**12  # doubles in an array of several nodes; a call of NumPy costs as much as a few hundred exponentials
+
+
 class HalfLine:
     """Gauss-Legendre quadrature of g(v) phi(v - z) over v > 0, for smooth functions g.
 
@@ -60,15 +63,21 @@ class HalfLine:
         return np.asarray(-0.5 * np.square(np.minimum(z, 0.0)) - 0.5 * np.log(2 * np.pi))
 
     def points(self, z: FloatArray) -> Iterator[tuple[FloatArray, FloatArray]]:
-        """Yield v and weights of the shape of z: the integral is exp(log_scale) times the sum of weight g(v)."""
+        """Yield v and weights: the integral is exp(log_scale) times the sum of weight g(v).
+
+        The first axis of v and weights has some of the nodes, as many as fit into the cache; the others are those of z.
+        """
         below = np.minimum(z, 0.0)
         root = np.sqrt(np.square(below) + self._drop)
         lower = np.maximum(z - np.sqrt(self._drop), 0.0)
         width = np.where(z < 0, self._drop / (root - below), z + root) - lower
         shift = 0.5 * np.square(below)
-        for place, weight in zip(self._places, self._weights, strict=True):
-            v = lower + place * width
-            yield v, weight * width * np.exp(shift - 0.5 * np.square(v - z))
+        nodes = max(1, _TOGETHER // max(1, z.size))
+        for i in range(0, len(self._places), nodes):
+            axes = (-1, *[1] * z.ndim)
+            v = lower + self._places[i : i + nodes].reshape(axes) * width
+            weights = self._weights[i : i + nodes].reshape(axes) * width
+            yield v, weights * np.exp(shift - 0.5 * np.square(v - z))
 
 
 _MOMENTS = HalfLine(nodes=24, power=2.0, drop=20.0)
@@ -104,8 +113,11 @@ def _one_side(side: float, mean: FloatArray, sd: FloatArray, a: FloatArray, pivo
         # t = side sd v, without rounding errors for small sd
         size = a * np.maximum(side * mean + sd * (v - z), 0.0)
         deviation = side * (np.expm1(size) if side > 0 else np.log1p(size)) / a - pivot
-        moments[0] += weight * deviation
-        moments[1] += weight * np.square(deviation)
+        first = weight * deviation
+        second = first * deviation
+        for node in range(len(v)):  # one by one, so that the sum for a point does not depend on the number of points
+            moments[0] += first[node]
+            moments[1] += second[node]
     return np.asarray(np.exp(_MOMENTS.log_scale(z)) * moments)
 
 

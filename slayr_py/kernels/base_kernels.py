@@ -59,10 +59,14 @@ def by_rq_alpha(h: FloatArray, rq_alpha: FloatArray) -> FloatArray:
     return np.asarray(scaled / (1 + scaled) - np.log1p(scaled))
 
 
-def matern_correlation(d: FloatArray, p: int) -> FloatArray:
-    """Return M_p(d) element by element, by the nested sum of the Stan function; d = sqrt(2 nu) r >= 0."""
-    e = np.negative(d)
-    np.exp(e, out=e)
+def matern_correlation(d: FloatArray, p: int, e: FloatArray | None = None) -> FloatArray:
+    """Return M_p(d) element by element, by the nested sum of the Stan function; d = sqrt(2 nu) r >= 0.
+
+    ``e`` is exp(-d), if it is known.
+    """
+    if e is None:
+        e = np.negative(d)
+        np.exp(e, out=e)
     k = e
     for j in range(p - 1, -1, -1):
         step = (2.0 * (p - j) / ((2 * p - j) * (j + 1))) * d
@@ -72,10 +76,16 @@ def matern_correlation(d: FloatArray, p: int) -> FloatArray:
     return k
 
 
-def matern_slope(d: FloatArray, p: int) -> FloatArray:
+def matern_with_slope(d: FloatArray, p: int) -> tuple[FloatArray, FloatArray]:
+    """Return M_p(d) and its derivative by d^2 from the same exponentials."""
+    e = np.exp(-d)
+    return matern_correlation(d, p, e), matern_slope(d, p, e)
+
+
+def matern_slope(d: FloatArray, p: int, e: FloatArray | None = None) -> FloatArray:
     """Return the derivative of M_p by d^2; at the kink of the exponential kernel 0, the mean of both slopes."""
     if p:
-        return -matern_correlation(d, p - 1) / (2 * (2 * p - 1))
+        return matern_correlation(d, p - 1, e) / (-2 * (2 * p - 1))
     return np.where(d > 0, -np.exp(-d) / (2 * np.where(d > 0, d, 1.0)), 0.0)
 
 

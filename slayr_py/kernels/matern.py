@@ -9,7 +9,7 @@ from typing_extensions import override
 
 from slayr_py.errors import DataError
 from slayr_py.kernels.base import Kernel
-from slayr_py.kernels.base_kernels import checked_order, matern_correlation, matern_slope
+from slayr_py.kernels.base_kernels import checked_order, matern_correlation, matern_with_slope
 from slayr_py.kernels.contracts import LENGTHSCALE, MATERN_ORDER, Contract, StanValue, column_inputs
 from slayr_py.kernels.expressions.composite import Composable
 from slayr_py.kernels.expressions.language import Leaf, Node
@@ -88,11 +88,12 @@ class Matern(Composable):
         difference = a.columns[:, None, :] - b.columns[None, :, :]
         d = self._distance(difference, draws["lengthscale"])
         variance = np.square(draws["sigma_f"])[:, None, None]
-        by_square = matern_slope(d, self.p)
+        correlation, by_square = matern_with_slope(d, self.p)
         real = list(a.encoder.column_of.values())
         weight = 2 * (2 * self.p + 1) / np.square(draws["lengthscale"][:, real])
-        gradient = (variance * by_square)[..., None] * difference[None, :, :, real] * weight[:, None, None, :]
-        return variance * matern_correlation(d, self.p), gradient
+        gradient = (variance * by_square)[..., None] * difference[None, :, :, real]
+        gradient *= weight[:, None, None, :]
+        return variance * correlation, gradient
 
     def _distance(self, difference: FloatArray, lengthscale: FloatArray) -> FloatArray:
         """Return sqrt(2 nu) ||(x - x') / lengthscale|| for every draw from (n_a, n_b, C) and (s, C)."""

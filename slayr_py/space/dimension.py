@@ -128,6 +128,14 @@ class Dimension:
             return numbers
         return np.clip(np.round(numbers, _DECIMALS), self.lower, self.upper)
 
+    @property
+    def resolution(self) -> float:
+        """Largest distance in unit values of two numbers of a float that :meth:`rounded` makes equal."""
+        step = 10.0**-_DECIMALS
+        if self.log:
+            return float(np.log1p(step / self.lower) / np.log(self.upper / self.lower))
+        return step / (self.upper - self.lower)
+
     def unit_values(self, numbers: FloatArray) -> FloatArray:
         """Return the unit values of level indices or real values, in the same shape."""
         if self.levels:

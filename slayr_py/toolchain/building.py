@@ -13,10 +13,10 @@ from pathlib import Path
 from typing import Any
 
 from slayr_py.errors import CompileError, ToolchainError
-from slayr_py.toolchain.cache import cache_dir, check_owner, locked, staging
+from slayr_py.toolchain.cache import cache_dir, locked, staging
 from slayr_py.toolchain.cmdstan import CmdStan, ensure_cmdstan
 from slayr_py.toolchain.compiler import compiler_environment, find_make
-from slayr_py.toolchain.executables import CompiledProgram, is_intact, publish_executable
+from slayr_py.toolchain.executables import CompiledProgram, is_intact, is_trusted, publish_executable
 from slayr_py.toolchain.math_header import math_header
 from slayr_py.toolchain.processor import processor_text
 from slayr_py.toolchain.source import cpp_code, stan_code
@@ -61,8 +61,7 @@ def compile_program(
     """
     build = prepare_build(stan_file, include_paths, stanc_options, cpp_options, on_progress)
     program = build.program()
-    check_owner(program.exe.parent)
-    if not is_intact(program.exe):
+    if not is_trusted(program):
         with locked(program.key):
             if not is_intact(program.exe):
                 if program.exe.parent.is_dir():

@@ -10,7 +10,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from slayr_py.toolchain.cache import publish
+from slayr_py.toolchain.cache import check_owner, publish
 from slayr_py.toolchain.cmdstan import CmdStan
 
 if TYPE_CHECKING:
@@ -74,6 +74,18 @@ class CompiledProgram:
         if self.cmdstan.origin != "wheel":
             cmdstanpy.set_cmdstan_path(str(self.cmdstan.path))
         return cmdstanpy.CmdStanModel(exe_file=str(self.exe))
+
+
+def is_trusted(program: CompiledProgram) -> bool:
+    """Return whether a program can be run as it is: its executable is intact, and others cannot write to it.
+
+    Raises
+    ------
+    ToolchainError
+        If others can write to the program.
+    """
+    check_owner(program.exe.parent)
+    return is_intact(program.exe)
 
 
 def is_intact(exe: Path) -> bool:

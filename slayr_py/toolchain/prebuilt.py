@@ -12,10 +12,10 @@ from pathlib import Path
 from typing import Any
 
 from slayr_py.errors import ToolchainError
-from slayr_py.toolchain.cache import cache_dir, check_owner, locked, staging
+from slayr_py.toolchain.cache import cache_dir, locked, staging
 from slayr_py.toolchain.cmdstan import CmdStan
 from slayr_py.toolchain.compiler import Compiler
-from slayr_py.toolchain.executables import CompiledProgram, file_hash, is_intact, publish_executable
+from slayr_py.toolchain.executables import CompiledProgram, file_hash, is_intact, is_trusted, publish_executable
 from slayr_py.toolchain.processor import processor_flags
 from slayr_py.toolchain.source import cpp_code, stan_code
 
@@ -102,8 +102,7 @@ def prebuilt_program(stan_file: Path, include_paths: Sequence[Path], header: Pat
     exe = cache_dir() / "programs" / key / name
     flags = (f"USER_HEADER={header}", f"processor={prebuilt.processor}")
     program = CompiledProgram(exe, name, stan_file, source_hash, cmdstan, flags, ("--allow-undefined",), key)
-    check_owner(exe.parent)
-    if not is_intact(exe):
+    if not is_trusted(program):
         with locked(key):
             if not is_intact(exe):
                 _copy(prebuilt, program)

@@ -23,6 +23,8 @@ def test_keys_use_values_as_configspace_rounds_them():
     first, second, third, fourth = keys(near)
     assert first == second and third != fourth
     assert encoder.decode(near)[0] == encoder.decode(near)[1]
+    # Farther apart than the radius, but equal when they are evaluated.
+    assert Taken(near[[0, 2]], 1e-5).contains(near).tolist() == [True, True, True, False]
 
 
 def test_inactive_parameters_do_not_change_keys(any_space):

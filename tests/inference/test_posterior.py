@@ -10,6 +10,7 @@ import pytest
 from testing_spaces import mixed_space
 
 import slayr_py as sl
+from slayr_py.inference.records.contents import Contents
 from slayr_py.space import Encoder
 
 
@@ -86,3 +87,19 @@ def test_a_short_description_has_medians_and_intervals(mixed_posterior):
     np.testing.assert_allclose(shown["beta[act]"], np.quantile(draws, [0.5, 0.05, 0.95]), rtol=1e-5)
     np.testing.assert_allclose(shown["sigma_n"][0], np.median(mixed_posterior.draws["sigma_n"]), rtol=1e-5)
     assert "<td>beta[act]</td>" in mixed_posterior._repr_html_()
+
+
+@pytest.mark.stan
+def test_labelled_groups_are_built_when_they_are_first_used(branin_data):
+    space, configs, y = branin_data
+    fit = sl.GaussianProcess(space).fit(configs, y, method="laplace", chains=2, draws=20, seed=1, pointwise=False)
+    contents = fit.parts[0].contents
+    assert fit.predict(configs[:2]).mean.shape == (2,) and fit.n_draws == 40 and repr(fit)
+    assert "tree" not in vars(contents)
+    stored = Contents.of_tree(fit.model, fit.idata)
+    assert {name: values.tolist() for name, values in stored.draws.items()} == {
+        name: values.tolist() for name, values in contents.draws.items()
+    }
+    for name, values in contents.coordinates.items():
+        np.testing.assert_array_equal(stored.coordinates[name], values)
+    assert (stored.n_chains, stored.y_mean, stored.y_sd) == (contents.n_chains, contents.y_mean, contents.y_sd)

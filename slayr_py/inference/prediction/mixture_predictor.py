@@ -61,6 +61,10 @@ class MixturePredictor(Predictor):
         return self.of([part.at for part in self.parts], chosen)
 
     @override
+    def for_search(self) -> Self:
+        return type(self)([part.for_search() for part in self.parts], self.rows)
+
+    @override
     def with_pending(self, pending: Encoded) -> Self:
         return type(self)([part.with_pending(pending) for part in self.parts], self.rows)
 

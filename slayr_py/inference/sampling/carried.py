@@ -6,11 +6,11 @@ from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
-import xarray as xr
 from typing_extensions import override
 
 from slayr_py.inference.diagnostics.checks import CARRIED_CHECKS, importance_limits
 from slayr_py.inference.sampling.density import Density
+from slayr_py.inference.sampling.matern_density import MaternDensity
 from slayr_py.inference.sampling.method import FitMethod, Job, Kind
 from slayr_py.inference.sampling.output import Run
 from slayr_py.inference.sampling.population import improve
@@ -34,7 +34,7 @@ class Carried(FitMethod):
 
     @override
     def warm_start(
-        self, draws: Mapping[str, FloatArray], record: Mapping[str, Any], statistics: xr.DataTree
+        self, draws: Mapping[str, FloatArray], record: Mapping[str, Any], acceptance_rate: float
     ) -> WarmStart:
         return WarmStart.without_chains(draws, WarmStart.fromdict(record["start"]))
 
@@ -43,7 +43,9 @@ class Carried(FitMethod):
         if job.start is None:
             raise ValueError("method 'carried' needs the draws of an earlier fit; pass start=posterior.warm_start()")
         start = job.start
-        density = Density(job, {name: values.shape[1:] for name, values in start.points.items()})
+        shapes = {name: values.shape[1:] for name, values in start.points.items()}
+        here = MaternDensity.serves(job.model.name, job.data)
+        density = MaternDensity(job.data, shapes) if here else Density(job, shapes)
         good = importance_limits(CARRIED_CHECKS, job.total_draws)
         try:
             population = improve(density, start.draws, job.total_draws, good, np.random.default_rng(job.seed))

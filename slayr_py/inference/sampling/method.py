@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
 
 import cmdstanpy
-import xarray as xr
 
 from slayr_py.errors import DataError
 from slayr_py.inference.diagnostics.checks import APPROXIMATION_CHECKS, Check
@@ -109,7 +108,7 @@ class FitMethod(ABC):
         return None
 
     def warm_start(
-        self, draws: Mapping[str, FloatArray], record: Mapping[str, Any], statistics: xr.DataTree
+        self, draws: Mapping[str, FloatArray], record: Mapping[str, Any], acceptance_rate: float
     ) -> WarmStart:
         """Return a start for a later fit.
 
@@ -119,8 +118,8 @@ class FitMethod(ABC):
             Draws of the program's parameters in its order.
         record : mapping
             Record of the fit.
-        statistics : xarray.DataTree
-            Has the group ``sample_stats`` if the method has chains.
+        acceptance_rate : float
+            Mean acceptance statistic of the chains; NaN without chains.
 
         Raises
         ------

@@ -8,7 +8,6 @@ from typing import Any
 
 import cmdstanpy
 import numpy as np
-import xarray as xr
 from typing_extensions import override
 
 from slayr_py.inference.diagnostics.arviz_bridge import convergence
@@ -64,12 +63,12 @@ class Nuts(FitMethod):
 
     @override
     def warm_start(
-        self, draws: Mapping[str, FloatArray], record: Mapping[str, Any], statistics: xr.DataTree
+        self, draws: Mapping[str, FloatArray], record: Mapping[str, Any], acceptance_rate: float
     ) -> WarmStart:
         return WarmStart.after(
             draws,
             np.array([chain["step_size"] for chain in record["adaptation"]]),
-            float(statistics["sample_stats"]["acceptance_rate"].mean()),
+            acceptance_rate,
             record["arguments"]["target_acceptance"],
         )
 

@@ -23,6 +23,7 @@ from slayr_py.toolchain import (
     compile_together,
     ensure_cmdstan,
     has_prebuilt,
+    is_trusted,
     prebuilt_program,
     processor_options,
 )
@@ -31,6 +32,10 @@ Likelihood = Literal["accelerated", "readable"]
 
 _PACKAGE = Path(__file__).resolve().parents[2]
 _refused: dict[str, str] = {}  # compiler messages of programs whose accelerated likelihood does not compile here
+_found: dict[tuple[str | None, ...], tuple[object, CompiledProgram]] = {}  # programs that were used, and their state
+
+_VARIABLES = ("CMDSTAN", "CONDA_PREFIX", "CXX", "HOME", "PATH", "SLAYR_CACHE_DIR", "XDG_CACHE_HOME")
+"""Environment variables that decide which compiler, CmdStan and cache are used."""
 
 
 def program_folder() -> Path:
@@ -66,6 +71,9 @@ def compiled(
 ) -> CompiledProgram:
     """Return the executable of one of the package's programs; compile it unless it was installed or is in the cache.
 
+    A loop asks for its program at every fit. A program that this process has used is returned without a look at
+    compiler and CmdStan while neither the sources nor `_VARIABLES` change and the executable is intact.
+
     Parameters
     ----------
     likelihood : {"accelerated", "readable"}, optional
@@ -77,6 +85,27 @@ def compiled(
     CompileError
         If the program does not compile; if ``likelihood`` is given, without a fall-back.
     """
+    key = (name, likelihood, selected_likelihood())
+    state = [*map(os.environ.get, _VARIABLES), *_sources(program_folder())]
+    before, program = _found.get(key, (None, None))
+    if program is None or before != state or not is_trusted(program):
+        program = _compiled(name, progress, likelihood)
+        _found[key] = (state, program)
+    return program
+
+
+def _sources(folder: Path) -> Iterator[tuple[str, int, int]]:
+    """Yield name, time and size of the files of a folder and of its folders."""
+    for entry in os.scandir(folder):
+        if entry.is_dir():
+            yield from _sources(Path(entry.path))
+        else:
+            stat = entry.stat()
+            yield entry.path, stat.st_mtime_ns, stat.st_size
+
+
+def _compiled(name: str, progress: Callable[[str], None] | None, likelihood: Likelihood | None) -> CompiledProgram:
+    """Compile a program unless it is in the cache."""
     folder = program_folder()
     source = folder / f"{name}.stan"
     if (likelihood or selected_likelihood()) == "accelerated" and name not in _refused:

@@ -276,8 +276,8 @@ def largest_difference(posterior: Posterior, reference: Posterior) -> tuple[floa
 
     The unit is the standard deviation of the coordinate in the reference.
     """
-    groups = (each.idata["unconstrained_posterior"].to_dataset() for each in (posterior, reference))
-    here, there = ({str(k): v.values.reshape(-1, *v.shape[2:]) for k, v in group.items()} for group in groups)
+    fits = (each.parts[0].contents.coordinates for each in (posterior, reference))
+    here, there = ({name: v.reshape(-1, *v.shape[2:]) for name, v in fit.items()} for fit in fits)
     apart = {k: np.max(np.abs(here[k].mean(0) - there[k].mean(0)) / there[k].std(0)) for k in there}
     worst = max(apart, key=lambda name: apart[name])
     return float(apart[worst]), worst.removeprefix("z_")

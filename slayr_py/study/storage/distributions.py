@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import weakref
 from collections.abc import Mapping
 from typing import Any
 
@@ -172,10 +173,10 @@ def to_params(config: Configuration) -> dict[str, Any]:
         elif isinstance(parameter, FloatHyperparameter):
             exact = float(parameter.to_value(position))
             rounded = float(config[name])
-            value = rounded if np.isclose(rounded, exact, rtol=1e-12, atol=0.0) else exact
-            params[name] = float(np.clip(value, parameter.lower, parameter.upper))
+            value = rounded if abs(rounded - exact) <= 1e-12 * abs(exact) else exact
+            params[name] = min(max(value, float(parameter.lower)), float(parameter.upper))
         elif isinstance(parameter, IntegerHyperparameter):
-            params[name] = int(np.clip(int(parameter.to_value(position)), parameter.lower, parameter.upper))
+            params[name] = min(max(int(parameter.to_value(position)), int(parameter.lower)), int(parameter.upper))
         elif isinstance(parameter, Constant):
             params[name] = levels(parameter)[0]
         else:
@@ -269,7 +270,35 @@ def to_configuration(space: ConfigurationSpace, params: Mapping[str, Any]) -> Co
 
     Unknown and inactive parameters are ignored and constants are added. A missing active parameter, a value out of
     range or a forbidden combination is illegal.
+
+    Every suggestion needs the configurations of all trials, several times. Equal parameters of the same space object
+    are therefore converted once; the results are shared and must not be changed.
     """
+    known = _configurations_of(space)
+    key = tuple((name, type(value), value) for name, value in params.items())
+    try:
+        if key not in known:
+            if len(known) >= _MOST_KNOWN:
+                known.clear()
+            known[key] = _convert(space, params)
+        return known[key]
+    except TypeError:  # a value that cannot be a key
+        return _convert(space, params)
+
+
+_MOST_KNOWN = 2**16
+_known: dict[int, dict[tuple[Any, ...], Configuration | None]] = {}
+
+
+def _configurations_of(space: ConfigurationSpace) -> dict[tuple[Any, ...], Configuration | None]:
+    """Return the conversions of a space object, which are forgotten with it; spaces cannot be keys themselves."""
+    if id(space) not in _known:
+        weakref.finalize(space, _known.pop, id(space), None)
+        _known[id(space)] = {}
+    return _known[id(space)]
+
+
+def _convert(space: ConfigurationSpace, params: Mapping[str, Any]) -> Configuration | None:
     values = {name: params[name] for name in space if name in params}
     for name, parameter in space.items():
         if isinstance(parameter, Constant):

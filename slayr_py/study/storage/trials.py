@@ -185,8 +185,9 @@ def excluded(study: Study, space: ConfigurationSpace, repeatable: Iterable[Confi
     """Return the configurations of finished trials, except the repeatable ones: they are not suggested again."""
     states = (TrialState.COMPLETE, TrialState.FAIL, TrialState.PRUNED)
     tried = [trial_configuration(trial, space) for trial in study.get_trials(deepcopy=False, states=states)]
+    known = [config for config in tried if config is not None]
     again = {repr(to_params(config)) for config in repeatable}
-    return [config for config in tried if config is not None and repr(to_params(config)) not in again]
+    return [config for config in known if repr(to_params(config)) not in again] if again else known
 
 
 def left_out(study: Study, space: ConfigurationSpace) -> dict[str, list[int]]:

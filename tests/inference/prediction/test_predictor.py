@@ -66,7 +66,7 @@ def test_joint_moments_in_stan_and_numpy(fixture, request):
     new = posterior.encoder.encode(posterior.encoder.sobol(5, 123))
     mean, covariance = posterior.predictor().joint_moments(new)
     data = posterior.model.stan_data(posterior.train, posterior.data["y"], new, pointwise=False) | {"want_cov": 1}
-    table = coordinate_table(posterior.model, posterior.idata["unconstrained_posterior"].to_dataset())
+    table = coordinate_table(posterior.parts[0].contents.coordinates)
     output = generate(compiled(posterior.kernel.program), data, table, seed=1)
     by_stan = output[[f"f_cov.{i + 1}.{j + 1}" for i in range(5) for j in range(5)]].to_numpy()
     np.testing.assert_allclose(covariance.reshape(-1, 25), by_stan, rtol=1e-8, atol=1e-9)
@@ -211,3 +211,15 @@ def test_a_short_description_has_the_first_rows():
     assert header.split() == ["configuration", "mean", "sd"] and len(rows) == 5 and more.strip() == "... 3 more rows"
     assert [float(number) for number in rows[4].split()] == pytest.approx([4, about.mean[4], about.sd[4]], rel=1e-5)
     assert "<th>sd</th>" in about._repr_html_()
+
+
+@pytest.mark.stan
+@pytest.mark.parametrize("fixture", ["branin_posterior", "mixed_posterior"])
+def test_moments_in_a_search_are_those_of_a_prediction(fixture, request):
+    posterior = request.getfixturevalue(fixture)
+    new = posterior.encoder.encode(posterior.encoder.sobol(5, 123))
+    plain = posterior.predictor(16)
+    prepared = plain.for_search()
+    assert prepared.subset(posterior.n_chains, 8).inverse.shape[0] == 8
+    for one, other in zip(plain.moments_with_gradient(new), prepared.moments_with_gradient(new), strict=True):
+        np.testing.assert_allclose(other, one, rtol=1e-8, atol=1e-9)

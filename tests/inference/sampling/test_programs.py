@@ -18,6 +18,8 @@ def test_fall_back_to_the_readable_likelihood_if_the_header_does_not_compile(mon
         return "readable"
 
     monkeypatch.setattr(programs, "compile_program", refuse)
+    monkeypatch.setattr(programs, "_found", {})
+    monkeypatch.setattr(programs, "is_trusted", lambda program: False)
     monkeypatch.setattr(programs, "_refused", {})
     with pytest.warns(RuntimeWarning, match="fm_gp does not compile here.*no such instruction"):
         assert compiled("fm_gp") == "readable"
@@ -29,6 +31,8 @@ def test_fall_back_to_the_readable_likelihood_if_the_header_does_not_compile(mon
 
 def test_the_likelihood_is_chosen_by_name(monkeypatch):
     options = []
+    monkeypatch.setattr(programs, "_found", {})
+    monkeypatch.setattr(programs, "is_trusted", lambda program: False)
     monkeypatch.setattr(programs, "compile_program", lambda source, **others: options.append(others) or source.stem)
     monkeypatch.setenv("SLAYR_LIKELIHOOD", "readable")
     assert compiled("matern_gp") == "matern_gp"
@@ -37,3 +41,24 @@ def test_the_likelihood_is_chosen_by_name(monkeypatch):
     monkeypatch.setenv("SLAYR_LIKELIHOOD", "fast")
     with pytest.raises(sl.DataError, match="'fast'"):
         compiled("matern_gp")
+
+
+def test_a_program_is_prepared_again_only_if_its_sources_or_its_executable_change(monkeypatch, tmp_path):
+    # A copy of the sources, and a build that counts: the loop asks for its program at every fit.
+    folder = tmp_path / "stan"
+    (folder / "functions").mkdir(parents=True)
+    (folder / "functions" / "part.stan").write_text("one")
+    built = []
+    damaged = []
+    monkeypatch.setattr(programs, "_found", {})
+    monkeypatch.setattr(programs, "program_folder", lambda: folder)
+    monkeypatch.setattr(programs, "is_trusted", lambda program: not damaged)
+    monkeypatch.setattr(programs, "compile_program", lambda source, **others: built.append(source) or len(built))
+    compiled("matern_gp", likelihood="readable")
+    assert compiled("matern_gp", likelihood="readable") == 1
+    (folder / "functions" / "part.stan").write_text("another")
+    assert compiled("matern_gp", likelihood="readable") == 2
+    monkeypatch.setenv("CXX", "another compiler")
+    assert compiled("matern_gp", likelihood="readable") == 3
+    damaged.append("executable")
+    assert compiled("matern_gp", likelihood="readable") == 4

@@ -4,9 +4,10 @@ import numpy as np
 import pytest
 
 from slayr_py.study import ask, create_study
+from slayr_py.study.storage import distributions
 from slayr_py.study.storage.attributes import SUGGESTION_KEY
 from slayr_py.study.storage.distributions import to_params
-from slayr_py.study.storage.trials import from_ranges, observations, pending, to_ranges
+from slayr_py.study.storage.trials import excluded, from_ranges, left_out, observations, outcomes, pending, to_ranges
 
 
 def test_a_running_trial_is_pending_before_its_parameters_are_read(plane):
@@ -41,3 +42,27 @@ def test_observations_are_in_the_users_units(plane, direction, best):
 @pytest.mark.parametrize("numbers", [[], [3], [0, 1, 2, 5, 7, 8]])
 def test_ranges_of_trial_numbers_round_trip(numbers):
     assert from_ranges(to_ranges(np.random.default_rng(0).permutation(numbers).tolist())) == numbers
+
+
+def test_a_trial_is_converted_once(plane, monkeypatch):
+    conversions = []
+    convert = distributions.deactivate_inactive_hyperparameters
+    monkeypatch.setattr(
+        distributions,
+        "deactivate_inactive_hyperparameters",
+        lambda values, space: conversions.append(values) or convert(values, space),
+    )
+    study = create_study(plane, n_initial=5, seed=2)
+    tried = []
+    for value in (3.0, 5.0, 2.0):
+        study.tell(ask(study), value)
+        conversions.clear()
+        seen = observations(study, plane).configs
+        assert excluded(study, plane) == outcomes(study, plane).configs == seen and not left_out(study, plane)
+        assert len(conversions) <= 1
+        tried.append(study.trials[-1].params)
+        assert [to_params(config) for config in seen] == tried
+    # Another value of the same number is another configuration, as in a study that was edited.
+    edited = study.get_trials(deepcopy=False)[0]
+    monkeypatch.setitem(edited.params, "x", 0.5)
+    assert to_params(observations(study, plane).configs[0])["x"] == 0.5
