@@ -6,7 +6,7 @@ from slayr_py.toolchain.compiler import Compiler
 from slayr_py.toolchain.doctor import Check, doctor
 from slayr_py.toolchain.executables import CompiledProgram, compile_program
 from slayr_py.toolchain.processor import processor_features, processor_name, processor_options
-from slayr_py.toolchain.source import cpp_code
+from slayr_py.toolchain.source import cpp_code, expand_header
 from slayr_py.toolchain.together import combined_header, compile_together
 
 __all__ = [
