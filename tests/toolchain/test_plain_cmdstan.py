@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import runpy
 import shutil
 import subprocess
 from pathlib import Path
@@ -83,9 +84,9 @@ def test_recipe_of_cmdstan(program, checkout):
 
 def test_recipe_of_cmdstanpy(checkout):
     before = os.stat(checkout / "stan" / "matern_gp")
-    names: dict = {}
     (block,) = blocks("python")
-    exec(compile(block, "README.md", "exec"), names)
+    (checkout / "recipe.py").write_text(block)
+    names = runpy.run_path(str(checkout / "recipe.py"))
     assert Path(names["model"].exe_file) == checkout / "stan" / "matern_gp"
     assert os.stat(checkout / "stan" / "matern_gp").st_mtime_ns == before.st_mtime_ns
     draws = names["fit"].stan_variable("f_mean")
