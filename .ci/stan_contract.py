@@ -1,11 +1,16 @@
-"""Check that the tables in ``stan/README.md`` follow the contracts of the kernels; ``--write`` replaces them."""
+"""Check that the tables and the example of ``stan/README.md`` follow the contracts; ``--write`` replaces them."""
 
 from __future__ import annotations
 
+import json
 import sys
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
+import numpy as np
+from ConfigSpace import ConfigurationSpace
+
+import slayr_py as sl
 from slayr_py.kernels.contracts import (
     COMMON_ENTRIES,
     COMMON_PARAMETERS,
@@ -17,6 +22,7 @@ from slayr_py.kernels.contracts import (
 from slayr_py.kernels.registry import program_contracts
 
 README = Path(__file__).resolve().parents[1] / "stan" / "README.md"
+EXAMPLE = README.with_name("example.data.json")
 BEGIN = "<!-- contract: begin -->"
 END = "<!-- contract: end -->"
 PRIORS = """\
@@ -30,6 +36,25 @@ def updated(text: str) -> str:
     before, rest = text.split(BEGIN)
     after = rest.split(END)[1]
     return f"{before}{BEGIN}\n\n{tables()}\n{END}{after}"
+
+
+def example_data() -> str:
+    """Return the data of ``matern_gp`` for a function of two inputs, with one entry on a line."""
+    gp = sl.GaussianProcess(ConfigurationSpace({"a": (0.0, 1.0), "b": (0.0, 1.0)}), "matern")
+    points = np.array(gp.encoder.encode(gp.encoder.sobol(12, 0)).columns).round(3)
+    values = np.sin(5 * points[:, 0]) + (points[:, 1] - 0.3) ** 2
+    new = np.array([[0.1, 0.1], [0.5, 0.5], [0.9, 0.9]])
+    y = ((values - values.mean()) / values.std(ddof=1)).round(4)
+    data = gp.model.stan_data(gp.encoder.encode(points), y, gp.encoder.encode(new))
+    lines = [f'  "{name}": {json.dumps(rounded(np.asarray(value).tolist()))}' for name, value in data.items()]
+    return "{\n" + ",\n".join(lines) + "\n}\n"
+
+
+def rounded(value: object) -> object:
+    """Return numbers with 6 digits, because logarithms differ in the last one between processors."""
+    if isinstance(value, list):
+        return [rounded(one) for one in value]
+    return float(f"{value:.6g}") if isinstance(value, float) else value
 
 
 def tables() -> str:
@@ -83,15 +108,14 @@ def meaning(variable: Variable) -> str:
 
 
 def main() -> int:
-    """Return 1 if the tables are not current, unless ``--write`` replaces them."""
-    text = README.read_text(encoding="utf-8")
-    if updated(text) == text:
-        return 0
-    print(f"stan/{README.name}: {'tables replaced' if '--write' in sys.argv else 'tables are not current'}")
-    if "--write" not in sys.argv:
-        return 1
-    README.write_text(updated(text), encoding="utf-8")
-    return 0
+    """Return the number of files that are not current, unless ``--write`` replaces them."""
+    wanted = {README: updated(README.read_text(encoding="utf-8")), EXAMPLE: example_data()}
+    stale = [path for path, text in wanted.items() if path.read_text(encoding="utf-8") != text]
+    for path in stale:
+        print(f"stan/{path.name}: {'replaced' if '--write' in sys.argv else 'not current'}")
+        if "--write" in sys.argv:
+            path.write_text(wanted[path], encoding="utf-8")
+    return 0 if "--write" in sys.argv else len(stale)
 
 
 if __name__ == "__main__":

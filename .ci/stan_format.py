@@ -1,7 +1,8 @@
 """Check that the Stan files are formatted as ``stanc --auto-format`` prints them; ``--write`` formats them.
 
 An included file is no program by itself. It is formatted in place of its ``#include`` line, between two marks, in the
-first program that includes it; a file that no program includes is an error.
+first program that includes it; a file that no program includes is an error. The functions for other programs in
+``stan/export`` are formatted as a program of their own.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from slayr_py.toolchain import ensure_cmdstan
 
 STAN = Path(__file__).resolve().parents[1] / "stan"
 WIDTH = 100
+EXPORTED = "functions {{\n  #include export/{name}\n}}\n"
 MARK = "// formatted file\n"
 
 
@@ -33,7 +35,8 @@ def formatted(path: Path, stanc: Path) -> str:
     if path.parent == STAN:
         return print_program(path.read_text(), WIDTH, stanc).strip("\n") + "\n"
     include = f"#include {path.parent.name}/{path.name}\n"
-    programs = [text for text in map(Path.read_text, sorted(STAN.glob("*.stan"))) if include in text]
+    programs = [*map(Path.read_text, sorted(STAN.glob("*.stan"))), EXPORTED.format(name=path.name)]
+    programs = [text for text in programs if include in text]
     if not programs:
         sys.exit(f"no program includes {path}; delete it, or include it")
     program = programs[0]

@@ -24,9 +24,7 @@ import slayr_py as sl
 from benchmarks.common.command_line import begin, command_parser
 from benchmarks.common.peers import cpu_seconds, hartmann6, one_core
 from benchmarks.common.problems import PROBLEMS
-from slayr_py.inference.sampling.programs import Likelihood, compiled
-
-_DEPTH = 8  # 255 gradients per draw; the rest of a draw costs a hundredth of them
+from slayr_py.inference.sampling.programs import compiled
 
 
 def graphs_space(graphs: int, levels: int) -> ConfigurationSpace:
@@ -55,16 +53,15 @@ def cases() -> dict[str, tuple[sl.GaussianProcess, list, np.ndarray]]:
     return out
 
 
-def gradient(program: str, data: dict, likelihood: Likelihood) -> float:
-    """Return the seconds of one gradient."""
-    exe = compiled(program, likelihood=likelihood).exe
+def gradient(exe: Path, data: dict, depth: int = 8) -> float:
+    """Return the seconds of one gradient, from draws of 2^depth - 1 gradients."""
     with tempfile.TemporaryDirectory() as folder:
         plain = {name: value.tolist() if isinstance(value, np.ndarray) else value for name, value in data.items()}
         (Path(folder) / "data.json").write_text(json.dumps(plain))
 
         def run(draws: int) -> float:
             command = f"sample num_warmup=0 num_samples={draws} adapt engaged=0 algorithm=hmc stepsize=1e-6"
-            command += f" engine=nuts max_depth={_DEPTH} data file={folder}/data.json random seed=1"
+            command += f" engine=nuts max_depth={depth} data file={folder}/data.json random seed=1"
             started = cpu_seconds()
             subprocess.run(
                 [str(exe), *command.split(), "output", f"file={folder}/out.csv"], check=True, capture_output=True
@@ -73,7 +70,7 @@ def gradient(program: str, data: dict, likelihood: Likelihood) -> float:
 
         short = run(1)
         more = max(2, int(0.5 / short))
-        return (run(1 + more) - short) / more / (2**_DEPTH - 1)
+        return (run(1 + more) - short) / more / (2**depth - 1)
 
 
 def lapack(n: int) -> float:
@@ -103,8 +100,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
         train = gp.encoder.encode(configs)
         data = gp.model.stan_data(train, (y - y.mean()) / y.std(ddof=1), train[:0])
         for _ in range(options.repeats):
-            row = {"case": name, "accelerated": gradient(gp.kernel.program, data, "accelerated")}
-            row |= {"readable": gradient(gp.kernel.program, data, "readable")} if options.readable else {}
+            row = {"case": name}
+            for likelihood in ("accelerated", "readable")[: 1 + options.readable]:
+                row[likelihood] = gradient(compiled(gp.kernel.program, likelihood=likelihood).exe, data)
             row["LAPACK"] = lapack(len(y))
             rows.append(row | {"ratio": row["accelerated"] / row["LAPACK"]})
     table = pd.DataFrame(rows).groupby("case", sort=False)

@@ -47,6 +47,7 @@ _SUMMARIES = {
     "fit": "Fit a Gaussian process to a table and summarise its posterior.",
     "search": "Search for the sum of products of base kernels that explains a table best.",
     "replay": "Repeat a recorded fit and compare the draws.",
+    "stan": "Export accelerated log densities for Stan programs of your own.",
 }
 """The commands. All but ``toolchain`` are functions in modules of their name, and start their docstrings like this."""
 

@@ -49,7 +49,7 @@ def example_files() -> dict[str, list[Path]]:
     """Return the files of every example by its name, which is their stem; the file to run comes first."""
     files: dict[str, list[Path]] = {}
     for path in sorted(example_folder().iterdir(), key=lambda path: (path.stem, path.suffix != ".toml")):
-        if path.suffix in (".toml", ".py"):
+        if path.suffix in (".toml", ".py", ".stan"):
             files.setdefault(path.stem, []).append(path)
     return files
 

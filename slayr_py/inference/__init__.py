@@ -26,6 +26,7 @@ from slayr_py.inference.sampling.nuts import MOST
 from slayr_py.inference.sampling.options import FitKeywords, FitOptions, Method
 from slayr_py.inference.sampling.programs import build, check_programs, likelihood_in_use, program_folder, program_names
 from slayr_py.inference.sampling.seeds import as_stan_seed
+from slayr_py.inference.sampling.stan_export import export_stan
 from slayr_py.inference.sampling.warm_start import WarmStart
 from slayr_py.inference.sensitivity.sobol_indices import importance
 from slayr_py.inference.stack_fit import part_stream
@@ -43,6 +44,7 @@ __all__ = [
     "Replay",
     "WarmStart",
     "calibrate",
+    "export_stan",
     "importance",
     "replay",
 ]

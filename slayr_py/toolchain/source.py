@@ -57,13 +57,13 @@ def expand_stan(stan_file: Path, include_paths: Sequence[Path]) -> str:
 
 
 def expand_header(header: Path) -> str:
-    """Return the text of a C++ header, with quoted includes replaced if the files are in the same folder."""
+    """Return the text of a C++ header, with quoted includes replaced if the files exist relative to its folder."""
 
     def included(match: re.Match[str]) -> str:
         path = header.parent / match["quoted"]
         return expand_header(path) if path.is_file() else match[0]
 
-    # A guarded header that is included twice is also expanded twice; the text is only hashed.
+    # A header that is included twice is expanded twice; its guard makes the second copy empty.
     return _CPP_INCLUDE.sub(included, _read(header))
 
 

@@ -2,7 +2,7 @@
 #ifndef SLAYR_BASE_KERNELS_HPP
 #define SLAYR_BASE_KERNELS_HPP
 
-#include "gaussian.hpp"
+#include "normal.hpp"
 
 namespace slayr {
 

@@ -3,6 +3,7 @@
 #define SLAYR_HIERARCHICAL_HPP
 
 #include "base_kernels.hpp"
+#include "gaussian.hpp"
 
 namespace slayr {
 

@@ -3,6 +3,7 @@
 #define SLAYR_MATERN_HPP
 
 #include "base_kernels.hpp"
+#include "gaussian.hpp"
 
 template <typename T, typename Observed, typename Squared>
 T matern_log_marginal(const Observed& observed, const Eigen::Matrix<T, -1, 1>& warp, const T& mu, const T& sigma_n,

@@ -54,10 +54,11 @@ def test_contracts_agree_with_the_programs(declared, name):
     assert program["generated quantities"] == {q.name: (q.type, len(q.shape)) for q in QUANTITIES}
 
 
-def test_the_tables_of_the_readme_are_current():
+def test_the_readme_and_its_example_are_current():
     spec = importlib.util.spec_from_file_location("stan_contract", ROOT / ".ci" / "stan_contract.py")
     script = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(script)
     text = script.README.read_text(encoding="utf-8")
     assert script.updated(text) == text
+    assert script.EXAMPLE.read_text(encoding="utf-8") == script.example_data()
     assert all(f"`{parameter.name}`" in text for contract in CONTRACTS.values() for parameter in contract.parameters)
