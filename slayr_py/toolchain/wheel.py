@@ -48,7 +48,8 @@ def find_wheel() -> Wheel:
         releases = " or ".join(f"'httpstan=={release}.*'" for release in STAN_VERSIONS.values())
         raise ToolchainError(
             f"httpstan {distribution.version} in {folder} contains Stan {version or 'of unknown version'}, "
-            f"{' or '.join(STAN_VERSIONS)} is needed: pip install {releases} (4.17 needs Python 3.12). {INSTALL_CMDSTAN}"
+            f"{' or '.join(STAN_VERSIONS)} is needed: pip install {releases}, whichever has a wheel for this Python. "
+            f"{INSTALL_CMDSTAN}"
         )
     tags = re.findall(r"^Tag: (.+)$", distribution.read_text("WHEEL") or "", flags=re.MULTILINE)
     return Wheel(folder, distribution.version, ",".join(sorted(tags)), version)
