@@ -171,7 +171,7 @@ class Weighted:
         used = self.weights > 0
         parts = [part.leave_one_out for part, w in zip(self.parts, used, strict=True) if w]
         elpd = logsumexp([loo.elpd for loo in parts], axis=0, b=self.weights[used, None])
-        shapes = np.max([loo.pareto_k for loo in parts], axis=0)
+        shapes = np.max(np.stack([loo.pareto_k for loo in parts]), axis=0)
         return LeaveOneOut(np.asarray(elpd), shapes, float(np.min([loo.pareto_k_limit for loo in parts])))
 
     def summary(self) -> Summary:

@@ -157,17 +157,26 @@ def _unusable(path: Path) -> str | None:
 
 
 def _missing(path: Path) -> str | None:
-    if not path.is_dir():
+    if not _exists(path):
         return "there is no such folder"
-    if not (path / "makefile").is_file():
+    if not _exists(path / "makefile"):
         return "it has no makefile, so it is not a CmdStan"
     version = _version(path)
     numbers = tuple(int(part) for part in re.findall(r"\d+", version)[:2])
     if numbers < OLDEST:
         return f"its version is {version or 'unknown'}, {OLDEST[0]}.{OLDEST[1]} or newer is needed"
-    if not (path / "bin" / "stanc").is_file():
+    if not _exists(path / "bin" / "stanc"):
         return "it is not built (no bin/stanc): run make build in it"
     return None
+
+
+def _exists(path: Path) -> bool:
+    """Return whether a file exists; raise OSError without permission, which Path.exists of Python 3.14 ignores."""
+    try:
+        path.stat()
+    except (FileNotFoundError, NotADirectoryError):
+        return False
+    return True
 
 
 def _version(path: Path) -> str:

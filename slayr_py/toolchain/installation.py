@@ -10,10 +10,12 @@ from pathlib import Path
 
 from slayr_py.toolchain.cache import cache_dir, cache_error, locked, publish, staging
 from slayr_py.toolchain.compiler import Compiler
-from slayr_py.toolchain.wheel import STAN_VERSION, Wheel
+from slayr_py.toolchain.wheel import Wheel
 
 # Only assembled installations contain this file.
 _MARK = "assembled_by_slayr"
+# The makefile has it instead of the version of Stan.
+_STAN_VERSION = b"@STAN_VERSION@"
 
 
 def installation_path(wheel: Wheel, compiler: Compiler) -> Path:
@@ -27,7 +29,7 @@ def installation_path(wheel: Wheel, compiler: Compiler) -> Path:
         identity.update(part.encode() + b"\0")
     for name, text in sorted(_frontend().items()):
         identity.update(name.encode() + b"\0" + text + b"\0")
-    return cache_dir() / f"cmdstan-{STAN_VERSION}-{identity.hexdigest()[:12]}"
+    return cache_dir() / f"cmdstan-{wheel.stan_version}-{identity.hexdigest()[:12]}"
 
 
 def is_assembled(path: Path) -> bool:
@@ -88,7 +90,7 @@ def assemble(wheel: Wheel, compiler: Compiler) -> Path:
             (fresh / "include").symlink_to(wheel.folder / "include")
             (fresh / "frontend").mkdir()
             for name, text in zip(_copies(), _frontend().values(), strict=True):
-                (fresh / name).write_bytes(text)
+                (fresh / name).write_bytes(text.replace(_STAN_VERSION, wheel.stan_version.encode()))
             (fresh / "make").mkdir()
             (fresh / "make" / "local").write_text(f"CXX := {compiler.name}\n", encoding="utf-8")
             (fresh / _MARK).write_text(f"httpstan {wheel.version}\n{compiler.version}\n", encoding="utf-8")

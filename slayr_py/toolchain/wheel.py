@@ -9,8 +9,8 @@ from pathlib import Path
 
 from slayr_py.errors import ToolchainError
 
-# Version of Stan whose services the front end uses.
-STAN_VERSION = "2.35.0"
+STAN_VERSIONS = {"2.35.0": "4.13", "2.39.0": "4.17"}
+"""Versions of Stan whose services the front end uses, and the releases of httpstan that contain them."""
 
 INSTALL_CMDSTAN = """Install CmdStan; it is then found and used:
   python -m cmdstanpy.install_cmdstan     (or the command install_cmdstan), or
@@ -19,11 +19,12 @@ INSTALL_CMDSTAN = """Install CmdStan; it is then found and used:
 
 @dataclass(frozen=True)
 class Wheel:
-    """An installed httpstan: its folder, its version and the platforms it was built for."""
+    """An installed httpstan: its folder, its version, the platforms it was built for, and its version of Stan."""
 
     folder: Path
     version: str
     tags: str
+    stan_version: str
 
 
 def find_wheel() -> Wheel:
@@ -32,30 +33,33 @@ def find_wheel() -> Wheel:
     Raises
     ------
     ToolchainError
-        If it is not installed (there are no wheels for Windows and new Pythons) or contains another version of Stan.
+        If it is not installed (there are no wheels for Windows) or contains another version of Stan.
     """
     try:
         distribution = importlib.metadata.distribution("httpstan")
     except importlib.metadata.PackageNotFoundError:
         raise ToolchainError(
             "no CmdStan found, and httpstan, from which one could be assembled, is not installed "
-            f"(it has wheels for Linux and macOS, Python 3.10 to 3.13). {INSTALL_CMDSTAN}"
+            '(it has wheels for Linux and macOS, Python 3.11 to 3.14): pip install "slayr-py[stan]", or '
+            f'"slayr-py[compile]" to have a compiler too. {INSTALL_CMDSTAN}'
         ) from None
     folder = Path(str(distribution.locate_file("httpstan"))).resolve()
     version = _stan_version(folder)
-    if version != STAN_VERSION:
+    if version not in STAN_VERSIONS:
+        releases = " or ".join(f"'httpstan=={release}.*'" for release in STAN_VERSIONS.values())
         raise ToolchainError(
             f"httpstan {distribution.version} in {folder} contains Stan {version or 'of unknown version'}, "
-            f"{STAN_VERSION} is needed: pip install 'httpstan==4.13.*'. {INSTALL_CMDSTAN}"
+            f"{' or '.join(STAN_VERSIONS)} is needed: pip install {releases}, whichever has a wheel for this Python. "
+            f"{INSTALL_CMDSTAN}"
         )
     tags = re.findall(r"^Tag: (.+)$", distribution.read_text("WHEEL") or "", flags=re.MULTILINE)
-    return Wheel(folder, distribution.version, ",".join(sorted(tags)))
+    return Wheel(folder, distribution.version, ",".join(sorted(tags)), version)
 
 
-def _stan_version(folder: Path) -> str | None:
+def _stan_version(folder: Path) -> str:
     try:
         header = (folder / "include" / "stan" / "version.hpp").read_text(encoding="utf-8")
     except OSError:
-        return None
+        return ""
     numbers = dict(re.findall(r"#define STAN_(MAJOR|MINOR|PATCH) (\d+)", header))
     return ".".join(numbers.get(part, "?") for part in ("MAJOR", "MINOR", "PATCH"))

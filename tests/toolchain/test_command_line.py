@@ -29,11 +29,13 @@ def run(program, tmp_path, data_file):
     return run
 
 
-def test_info(run):
+def test_info(program, run):
     status, said = run("info")
     assert status == 0
     pairs = dict(line.split("=") for line in said.replace(" ", "").splitlines())
-    assert pairs["stan_version_minor"] == "35" and pairs["STAN_THREADS"] == "false"
+    version = [pairs[f"stan_version_{part}"] for part in ("major", "minor", "patch")]
+    assert ".".join(version) == program.cmdstan.version
+    assert pairs["STAN_THREADS"] == "false"
 
 
 @pytest.mark.parametrize(
@@ -74,14 +76,15 @@ def test_no_arguments(run):
     assert status == 1 and "A method must be specified, for example: sample" in said
 
 
-def test_output_file_starts_like_cmdstan(run, tmp_path):
+def test_output_file_starts_like_cmdstan(program, run, tmp_path):
     status, _ = run("sample num_samples=2 random seed=7 data file=data.json output file=out.csv sig_figs=9")
     assert status == 0
     lines = (tmp_path / "out.csv").read_text().splitlines()
+    major, minor, patch = program.cmdstan.version.split(".")
     assert lines[:4] == [
-        "# stan_version_major = 2",
-        "# stan_version_minor = 35",
-        "# stan_version_patch = 0",
+        f"# stan_version_major = {major}",
+        f"# stan_version_minor = {minor}",
+        f"# stan_version_patch = {patch}",
         "# model = coin_model",
     ]
     assert lines[4].startswith("# start_datetime = 2") and lines[4].endswith(" UTC")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.metadata
 import os
 import signal
 import subprocess
@@ -10,10 +11,11 @@ import textwrap
 
 import pytest
 
+from slayr_py.errors import ToolchainError
 from slayr_py.toolchain import ensure_cmdstan, find_cmdstan
 from slayr_py.toolchain.compiler import find_compiler
 from slayr_py.toolchain.installation import assemble, installation_path, is_complete
-from slayr_py.toolchain.wheel import find_wheel
+from slayr_py.toolchain.wheel import STAN_VERSIONS, find_wheel
 
 httpstan = pytest.importorskip("httpstan", reason="no wheel of httpstan for this Python")
 pytestmark = pytest.mark.usefixtures("no_cmdstan")
@@ -69,3 +71,41 @@ def test_another_compiler_has_another_installation(own_cache, monkeypatch, tmp_p
     monkeypatch.setenv("CXX", "my++")
     assert find_compiler().version == "my++ 1.0"
     assert installation_path(find_wheel(), find_compiler()) != first
+
+
+class _Httpstan:
+    """The metadata of an installed wheel without its compiler."""
+
+    def __init__(self, folder, version, stan_version):
+        self.folder = folder
+        self.version = version
+        for name in ("stanc", "lib/libtbb.so.2"):
+            file = folder / "httpstan" / name
+            file.parent.mkdir(parents=True, exist_ok=True)
+            file.write_text("content")
+        header = folder / "httpstan" / "include" / "stan" / "version.hpp"
+        header.parent.mkdir(parents=True)
+        parts = zip(("MAJOR", "MINOR", "PATCH"), stan_version.split("."), strict=True)
+        header.write_text("".join(f"#define STAN_{name} {number}\n" for name, number in parts))
+
+    def locate_file(self, name):
+        return self.folder / name
+
+    def read_text(self, name):
+        return "Tag: py3-none-any\n"
+
+
+@pytest.mark.parametrize(("stan_version", "release"), STAN_VERSIONS.items())
+def test_an_installation_has_the_version_of_stan_of_its_wheel(own_cache, monkeypatch, tmp_path, stan_version, release):
+    wheel = _Httpstan(tmp_path, f"{release}.0", stan_version)
+    monkeypatch.setattr(importlib.metadata, "distribution", lambda name: wheel)
+    made = ensure_cmdstan()
+    assert made.version == stan_version and made.path.name.startswith(f"cmdstan-{stan_version}-")
+    assert find_cmdstan() == made
+
+
+def test_a_wheel_with_another_version_of_stan_is_refused(own_cache, monkeypatch, tmp_path):
+    wheel = _Httpstan(tmp_path, "4.15.0", "2.37.0")
+    monkeypatch.setattr(importlib.metadata, "distribution", lambda name: wheel)
+    with pytest.raises(ToolchainError, match=r"contains Stan 2\.37\.0, 2\.35\.0 or 2\.39\.0 is needed"):
+        ensure_cmdstan()

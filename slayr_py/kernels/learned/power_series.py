@@ -16,8 +16,10 @@ n : points; d : columns; Q : orders of one column, 0 to Q - 1; u (n, d) : points
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.special import comb, factorial, gammaln, pdtrc, xlogy
 
 from slayr_py.space import FloatArray
@@ -65,7 +67,7 @@ class PowerSeries:
         """Return log r(u), (n,)."""
         return -0.5 * np.square(u) @ (1 / self.sigma) if self.damped else np.zeros(len(u))
 
-    def coefficients(self, total: FloatArray) -> FloatArray:
+    def coefficients(self, total: NDArray[np.number[Any]]) -> FloatArray:
         """Return kappa_q q! for total orders q."""
         if self.degree is None:
             return np.ones(total.shape)
