@@ -24,6 +24,7 @@
 
 #include <cstddef>
 #include <unordered_map>
+#include <vector>
 
 namespace tbb {
 
@@ -86,6 +87,9 @@ class task_scheduler_observer {
 
 template <typename... Parameters>
 using concurrent_unordered_map = std::unordered_map<Parameters...>;
+
+template <typename T>
+using concurrent_vector = std::vector<T>;
 
 }  // namespace tbb
 #endif
