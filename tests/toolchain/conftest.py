@@ -75,7 +75,7 @@ def threaded(tmp_path_factory) -> CompiledProgram:
         )
     source = tmp_path_factory.mktemp("source") / "coin.stan"
     source.write_text(PROGRAM)
-    return compile_program(source, cpp_options={"STAN_THREADS": True} | processor_options(ensure_cmdstan()))
+    return compile_program(source, cpp_options={"O": "0", "STAN_THREADS": True} | processor_options(ensure_cmdstan()))
 
 
 @pytest.fixture
