@@ -148,7 +148,9 @@ class MaternDensity:
         matrix[:, n, n] = 1e300
         factor = _factors(matrix)
         log_determinant = 2 * np.log(factor[:, diagonal, diagonal]).sum(axis=1)
-        return np.asarray(by_slope - 0.5 * (np.square(factor[:, n, :n]).sum(axis=1) + log_determinant))
+        with np.errstate(over="ignore"):  # hyperparameters far outside have a density of 0
+            squares = np.square(factor[:, n, :n]).sum(axis=1)
+        return np.asarray(by_slope - 0.5 * (squares + log_determinant))
 
 
 def _factors(matrices: FloatArray) -> FloatArray:
