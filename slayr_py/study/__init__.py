@@ -7,6 +7,7 @@ from slayr_py.study.model.session import Phase
 from slayr_py.study.results.dashboard import save_to_dashboard
 from slayr_py.study.results.figures import convergence_figure, importance_figure
 from slayr_py.study.results.fit_text import attempts_text, fit_notes, fits_remarks, limits_text
+from slayr_py.study.results.front import front_table
 from slayr_py.study.results.recommendation import Recommendation, has_recommendation
 from slayr_py.study.results.refits import last_fitted, posterior_of, replay
 from slayr_py.study.results.report.page import write_report
@@ -48,6 +49,7 @@ __all__ = [
     "config_of",
     "convergence_figure",
     "create_study",
+    "front_table",
     "importance_figure",
     "minimize",
     "posterior_of",

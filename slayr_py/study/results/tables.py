@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from typing import Any
 
+import numpy as np
 import pandas as pd
 from ConfigSpace import ConfigurationSpace
 from optuna import Study
 from optuna.study import StudyDirection
 from optuna.trial import FrozenTrial, TrialState
 
+from slayr_py.acquisition import non_dominated
 from slayr_py.inference import CHECKS
 from slayr_py.study.storage.attributes import REGRET_KEY, suggestion_record
+from slayr_py.study.storage.objectives import finite_values, goals_of, has_several
 from slayr_py.study.storage.search_records import stored_searches
 from slayr_py.study.storage.trials import is_feasible
 
@@ -36,9 +38,9 @@ FIT_COLUMNS = {
 
 
 def finite_trials(study: Study) -> list[FrozenTrial]:
-    """Return the complete trials with a finite value, in order."""
+    """Return the complete trials with finite values, in order."""
     complete = study.get_trials(deepcopy=False, states=(TrialState.COMPLETE,))
-    return [trial for trial in complete if trial.value is not None and math.isfinite(trial.value)]
+    return [trial for trial in complete if finite_values(trial) is not None]
 
 
 def feasible_trials(study: Study) -> list[FrozenTrial]:
@@ -52,30 +54,49 @@ def feasible_trials(study: Study) -> list[FrozenTrial]:
 
 
 def trials_table(study: Study, space: ConfigurationSpace | None = None) -> pd.DataFrame:
-    """Tabulate a study's trials: number, value, state, params_<name>.
+    """Tabulate a study's trials: number, value (of several objectives values_<name> for each), state, params_<name>.
 
     Parameters
     ----------
     study : optuna.Study
-        Has one objective.
     space : ConfigurationSpace, optional
         Its parameters come first, in its order, even if no trial has them.
     """
     trials = study.get_trials(deepcopy=False)
     declared = list(space) if space is not None else []
     others = sorted({name for trial in trials for name in trial.params} - set(declared))
+    values = value_columns(study)
+    nothing = [None] * len(values)
     rows = [
         {
             "number": trial.number,
-            "value": trial.value if trial.state == TrialState.COMPLETE else None,
+            **dict(zip(values, trial.values if trial.state == TrialState.COMPLETE else nothing, strict=True)),
             "state": trial.state.name,
             **{f"params_{name}": trial.params.get(name) for name in [*declared, *others]},
         }
         for trial in trials
     ]
-    columns = ["number", "value", "state", *(f"params_{name}" for name in [*declared, *others])]
+    columns = ["number", *values, "state", *(f"params_{name}" for name in [*declared, *others])]
     table = pd.DataFrame(rows, columns=columns)
-    return table.astype({"number": "int64", "value": "float64"})
+    return table.astype({"number": "int64", **dict.fromkeys(values, "float64")})
+
+
+def value_columns(study: Study) -> list[str]:
+    """Return the columns of the values in a table of trials: "value", or "values_<name>" for several objectives."""
+    return ["value"] if not has_several(study) else [f"values_{goal.name}" for goal in goals_of(study)]
+
+
+def front_trials(study: Study) -> list[FrozenTrial]:
+    """Return the feasible trials that no other one dominates, in order; of equal ones the first."""
+    trials = feasible_trials(study)
+    if not trials:
+        return []
+    sign = np.array([goal.sign for goal in goals_of(study)])
+    values = sign * np.array([trial.values for trial in trials])
+    first = np.unique(values, axis=0, return_index=True)[1]
+    best = np.zeros(len(trials), dtype=np.bool_)
+    best[first] = non_dominated(values[first])
+    return [trial for trial, chosen in zip(trials, best, strict=True) if chosen]
 
 
 def best_trial(study: Study) -> FrozenTrial | None:

@@ -29,7 +29,6 @@ from slayr_py.study.results.report.replaying import replaying
 from slayr_py.study.results.report.slices import slices
 from slayr_py.study.results.report.stopping import stopping
 from slayr_py.study.results.report.trials import convergence, trials
-from slayr_py.study.sampler import check_one_objective
 from slayr_py.version import __version__
 
 SECTIONS: tuple[tuple[str, str, Callable[[Reading], Iterator[Block]]], ...] = (
@@ -80,7 +79,6 @@ def write_report(
     StorageError
         If the file cannot be written.
     """
-    check_one_objective(study)
     target = Path(path)
     page = render(Reading(study, progress, fit))
     try:
