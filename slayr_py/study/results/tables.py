@@ -121,15 +121,16 @@ def suggestion_table(study: Study) -> pd.DataFrame:
         and ok, as in `Diagnostics`; start ("carried", or "warm" or "cold" chains), since_nuts (number of fits since the
         last one by NUTS), attempts (number of fits), trusted (whether the suggestion comes from a fit that passed its
         diagnostics; None if it needs no fit);
-        predicted_mean, predicted_sd (in the objective's units), acquisition, feasible (probability of success and of no
-        violated constraint; empty if neither is modelled), seconds_fit, seconds_acquisition, error.
+        predicted_mean, predicted_sd (in the objective's units; of several objectives each with "_" and a name),
+        acquisition, feasible (probability of success and of no violated constraint; empty if neither is modelled),
+        seconds_fit, seconds_acquisition, error.
     """
     rows = []
     since_nuts = None
     for trial in study.get_trials(deepcopy=False):
         record = suggestion_record(trial)
         phase = record.get("phase")
-        parts = {name: entry(record, name) for name in ("fit", "diagnostics", "predicted", "acquisition", "seconds")}
+        parts = {name: entry(record, name) for name in ("fit", "diagnostics", "acquisition", "seconds")}
         fit = parts["fit"]
         if record.get("method") == "nuts":
             since_nuts = 0
@@ -144,8 +145,7 @@ def suggestion_table(study: Study) -> pd.DataFrame:
                 "since_nuts": since_nuts if fit else None,
                 "attempts": 1 + len(abandoned_attempts(record)) if fit else None,
                 "trusted": _all_ok(record) if phase in ("model", "random") else None,
-                "predicted_mean": parts["predicted"].get("mean"),
-                "predicted_sd": parts["predicted"].get("sd"),
+                **_predicted(study, record),
                 "acquisition": parts["acquisition"].get("value"),
                 "feasible": record.get("feasible"),
                 "seconds_fit": parts["seconds"].get("fit"),
@@ -154,6 +154,22 @@ def suggestion_table(study: Study) -> pd.DataFrame:
             }
         )
     return pd.DataFrame(rows)
+
+
+def _predicted(study: Study, record: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the columns of the predictions of the only objective, or of each of several."""
+    if not has_several(study):
+        predicted = entry(record, "predicted")
+        return {"predicted_mean": predicted.get("mean"), "predicted_sd": predicted.get("sd")}
+    stored = record.get("objectives")
+    parts = stored if isinstance(stored, list) else []
+    columns: dict[str, Any] = {}
+    for goal in goals_of(study):
+        part = parts[goal.number] if goal.number < len(parts) and isinstance(parts[goal.number], Mapping) else {}
+        predicted = entry(part, "predicted")
+        columns[f"predicted_mean_{goal.name}"] = predicted.get("mean")
+        columns[f"predicted_sd_{goal.name}"] = predicted.get("sd")
+    return columns
 
 
 def fit_table(study: Study) -> pd.DataFrame:

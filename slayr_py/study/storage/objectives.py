@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import math
+import warnings
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
 from optuna import Study
+from optuna.exceptions import ExperimentalWarning
 from optuna.study import StudyDirection
 from optuna.trial import FrozenTrial, TrialState
 
@@ -94,7 +96,9 @@ def set_names(study: Study, names: Sequence[str]) -> None:
         If the study has other names.
     """
     if study.metric_names is None:
-        study.set_metric_names(list(names))
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", ExperimentalWarning)
+            study.set_metric_names(list(names))
     if study.metric_names != list(names):
         raise DataError(
             f"study {study.study_name!r} was started with the objectives {study.metric_names}, not {list(names)}; "
