@@ -15,7 +15,7 @@ from optuna.trial import FrozenTrial
 from slayr_py.display import Summary, cell
 from slayr_py.errors import DataError
 from slayr_py.inference import importance
-from slayr_py.study.results.figures import convergence_figure, importance_figure
+from slayr_py.study.results.figures import convergence_figure, front_figure, importance_figure
 from slayr_py.study.results.front import Reference, front_table, hypervolume_of
 from slayr_py.study.results.recommendation import Recommendation, posterior_of_all, recommend
 from slayr_py.study.results.report.page import write_report
@@ -201,8 +201,8 @@ class Result:
         """Write a page about the study: one HTML file, which needs no network.
 
         It has the convergence, the configurations, the trials, the posterior along parameters and pairs of them, the
-        hyperparameters, feasibility, the diagnostics of every fit, and how to repeat it. A part that fails is replaced
-        by its error.
+        hyperparameters, feasibility, the diagnostics of every fit, and how to repeat it. The page of several objectives
+        has the front and the hypervolume, and no posterior. A part that fails is replaced by its error.
 
         Parameters
         ----------
@@ -221,10 +221,15 @@ class Result:
         StorageError
             If the file cannot be written.
         """
-        return write_report(self.study, path, progress, self._posterior_of_all)
+        fit = None if has_several(self.study) else self._posterior_of_all
+        return write_report(self.study, path, progress, fit)
+
+    def plot_front(self) -> Figure:
+        """Draw the front of several objectives: see `slayr_py.study.front_figure`."""
+        return front_figure(self.study)
 
     def plot_convergence(self) -> Figure:
-        """Draw the values and the best so far: see `slayr_py.study.convergence_figure`.
+        """Draw the values and the best so far, or the hypervolume: see `slayr_py.study.convergence_figure`.
 
         A notebook shows the figure as the value of a cell.
         """

@@ -19,6 +19,7 @@ from slayr_py.inference import Posterior
 from slayr_py.study.results.report.blocks import Block, Notice, Section
 from slayr_py.study.results.report.feasibility import feasibility
 from slayr_py.study.results.report.fits import fits
+from slayr_py.study.results.report.front import front
 from slayr_py.study.results.report.hyperparameters import hyperparameters
 from slayr_py.study.results.report.importances import importances
 from slayr_py.study.results.report.maps import maps
@@ -33,6 +34,7 @@ from slayr_py.version import __version__
 
 SECTIONS: tuple[tuple[str, str, Callable[[Reading], Iterator[Block]]], ...] = (
     ("summary", "Summary", summary),
+    ("front", "Front", front),
     ("convergence", "Convergence", convergence),
     ("configurations", "Best configuration", configurations),
     ("trials", "Trials", trials),
@@ -47,6 +49,9 @@ SECTIONS: tuple[tuple[str, str, Callable[[Reading], Iterator[Block]]], ...] = (
 )
 """Identifier, title and content of the sections, in the order of the page."""
 
+SEVERAL = frozenset({"summary", "front", "trials", "feasibility", "fits", "replay"})
+"""Identifiers of the sections of a study with several objectives; the others are about one of them."""
+
 
 def write_report(
     study: Study,
@@ -59,7 +64,7 @@ def write_report(
     Parameters
     ----------
     study : optuna.Study
-        With one objective, of any sampler. Without a model, the page says so where a section needs one.
+        Of any sampler. Without a model, the page says so where a section needs one.
     path : path
         The file; an existing one is replaced.
     progress : callable, optional
@@ -74,8 +79,6 @@ def write_report(
 
     Raises
     ------
-    DataError
-        If the study has several objectives.
     StorageError
         If the file cannot be written.
     """
@@ -90,7 +93,11 @@ def write_report(
 
 def render(reading: Reading) -> str:
     """Return the page as HTML."""
-    sections = [section(reading, key, title, content) for key, title, content in SECTIONS]
+    sections = [
+        section(reading, key, title, content)
+        for key, title, content in SECTIONS
+        if (key in SEVERAL if reading.has_several else key != "front")
+    ]
     templates = files("slayr_py.study.results.report") / "templates"
     script = (templates / "script.js").read_text(encoding="utf-8")
     environment = Environment(
