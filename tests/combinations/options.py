@@ -99,7 +99,7 @@ OPTIONS = (
     Option(
         "several objectives",
         changing(several=True),
-        ("directions", "reference_point", "objective"),
+        ("directions", "reference_point"),
         in_fits=None,
     ),
     Option("inducing points", with_inducing_points, ("inducing",), in_studies=None),
