@@ -22,7 +22,7 @@ import pandas as pd
 
 from benchmarks.common.command_line import begin, command_parser
 from benchmarks.common.objectives_problems import TRADEOFFS, Tradeoff
-from benchmarks.common.results import ResultFile, add_result_arguments, markdown, mean_cell
+from benchmarks.common.results import ResultFile, add_result_arguments, append, markdown, mean_cell
 from benchmarks.common.versions import write_versions
 from benchmarks.optimisation.peers import initial_design, keywords
 from benchmarks.optimisation.runs import processor_time
@@ -55,9 +55,8 @@ def sampler_of(name: str, problem: Tradeoff, seed: int) -> optuna.samplers.BaseS
         return OTHERS[name](seed)
     first, _, text = name.partition(":")
     if first not in ("slayr", "slayr-reference"):
-        raise SystemExit(
-            f"no sampler {name!r}; available: slayr, slayr-reference, slayr:key=value, {', '.join(OTHERS)}"
-        )
+        known = ", ".join(["slayr", "slayr-reference", "slayr:key=value", *OTHERS])
+        raise SystemExit(f"no sampler {name!r}; available: {known}")
     reference = {"reference_point": problem.reference} if first == "slayr-reference" else {}
     design = initial_design(problem.space, seed)
     return StanGPSampler(problem.space, seed=seed, initial_configs=design, **reference, **keywords(text))
@@ -65,9 +64,8 @@ def sampler_of(name: str, problem: Tradeoff, seed: int) -> optuna.samplers.BaseS
 
 def run(problem: Tradeoff, name: str, seed: int, budget: int) -> Iterator[dict[str, Any]]:
     """Yield the outcome of each evaluation."""
-    study = optuna.create_study(
-        directions=["minimize"] * len(problem.reference), sampler=sampler_of(name, problem, seed)
-    )
+    directions = ["minimize"] * len(problem.reference)
+    study = optuna.create_study(directions=directions, sampler=sampler_of(name, problem, seed))
     if name in OTHERS:
         for params in initial_design(problem.space, seed):
             study.enqueue_trial(params)
@@ -145,7 +143,10 @@ def main(arguments: Sequence[str] | None = None) -> None:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")
                 key = {"problem": problem, "sampler": sampler, "seed": seed}
-                stored.append([key | row for row in run(TRADEOFFS[problem], sampler, seed, options.budget)])
+                made = [key | row for row in run(TRADEOFFS[problem], sampler, seed, options.budget)]
+            for row in made:
+                append(stored.path, row)
+            print(f"{problem}, {sampler}, seed {seed}: {len(made)} evaluations", flush=True)
     rows = stored.rows()
     chosen = rows["problem"].isin(options.problems) & rows["sampler"].isin(options.samplers)
     budgets = [b for b in BUDGETS if b <= options.budget] or [options.budget]

@@ -150,6 +150,18 @@ def test_the_fit_of_each_objective_is_stored_and_replayed():
     np.testing.assert_allclose(first.predict([params]).centre_and_spread()[0], predicted[0], rtol=1e-6)
 
 
+def test_the_probability_of_the_front_knows_luck():
+    """Without noise it is that of the values; with noise that exceeds their range nearly all may be on it."""
+    exact = run(budget=6)
+    table = exact.front_probability(n=64).set_index("number")["probability"]
+    on_front = table.index.isin(exact.front["number"])
+    assert (table[on_front] > 0.9).all() and (table[~on_front] < 0.1).all()
+    noisy = run(budget=6, priors={"sigma_n": sl.LogNormal(0.0, 0.01)}).front_probability(n=64)["probability"]
+    assert 0.1 < noisy.min() and noisy.max() < 0.9
+    with pytest.raises(sl.DataError, match="has no feasible trial"):
+        sl.study.Result(create_study(SPACE, directions=BOTH), SPACE).front_probability()
+
+
 def test_ask_and_tell_take_a_sequence_or_a_mapping():
     study = create_study(SPACE, directions={"loss": "minimize", "gain": "maximize"}, n_initial=2, seed=1, method="map")
     tell(study, ask(study), (1.0, "2.0"), sd=[0.1, 0.2])
@@ -205,6 +217,24 @@ def test_optuna_runs_it_and_draws_it(space):
     five = optuna.create_study(directions=["minimize"] * 5, sampler=sampler)
     with pytest.raises(sl.DataError, match="5 objectives, more than the 4"):
         five.ask().suggest_float("x", 0, 1)
+
+
+def test_the_report_and_the_figures_show_the_front(tmp_path):
+    result = run(named, 7, directions={"loss": "minimize", "gain": "maximize"})
+    page = result.report(tmp_path / "report.html").read_text()
+    assert 'class="notice error"' not in page and "This section is incomplete" not in page
+    assert page.count("<svg") == 2 and f"The front has {len(result.front)} trials" in page
+    assert "minimize loss, maximize gain" in page and "Convergence" not in page
+    (axes,) = result.plot_front().axes
+    front = axes.get_lines()[-1].get_xydata()
+    np.testing.assert_allclose(np.sort(front, axis=0)[:, 0], result.front["values_loss"])
+    assert axes.get_ylabel() == "gain (larger is better)"
+    curve = result.plot_convergence().axes[0].get_lines()[0].get_ydata()
+    assert np.all(np.diff(curve) >= 0) and curve[-1] > 0
+    three = create_study(SPACE, directions=["minimize"] * 3)
+    assert len(sl.study.front_figure(three).axes) == 3
+    with pytest.raises(sl.DataError, match="has 2 objectives; the dashboard draws their front itself"):
+        sl.study.save_to_dashboard(result.study)
 
 
 def test_a_batch_spreads_over_the_front():

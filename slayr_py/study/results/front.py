@@ -9,11 +9,13 @@ import pandas as pd
 from ConfigSpace import ConfigurationSpace
 from optuna import Study
 
-from slayr_py.acquisition import hypervolume
+from slayr_py.acquisition import hypervolume, non_dominated
 from slayr_py.errors import DataError
+from slayr_py.inference import Posterior
 from slayr_py.space import FloatArray
 from slayr_py.study.results.tables import feasible_trials, front_trials, trials_table
 from slayr_py.study.storage.objectives import default_reference, given_reference, goals_of, has_several
+from slayr_py.study.storage.trials import observations
 
 Reference = Mapping[str, float] | Sequence[float]
 """A reference point: one value for each objective, in their order or by name, in the user's units."""
@@ -64,6 +66,41 @@ def hypervolume_curve(study: Study, reference: Reference) -> list[float]:
         dominated = np.any(np.all(values[:n] <= value, axis=1)) or np.any(value >= point)
         curve.append(before if dominated else hypervolume(values[: n + 1], point))
     return curve
+
+
+def front_probabilities(study: Study, posteriors: Sequence[Posterior], n: int, seed: int) -> pd.DataFrame:
+    """Return the probability that each feasible configuration is on the front of the latent functions.
+
+    Each of n functions of every objective is drawn jointly at the configurations of all feasible trials. The
+    posteriors of the objectives are independent, so that the k-th functions make one joint draw.
+
+    Parameters
+    ----------
+    study : optuna.Study
+    posteriors : sequence of Posterior
+        Of each objective, given all finished trials.
+    n : int
+        Number of functions; the standard error of a probability is at most 0.5 / sqrt(n).
+    seed : int
+
+    Returns
+    -------
+    pandas.DataFrame
+        number, probability and params_<name>, the most probable first.
+    """
+    goals = goals_of(study)
+    observed = observations(study, posteriors[0].encoder.space)
+    rows = np.flatnonzero(observed.feasible)
+    configs = [observed.configs[row] for row in rows]
+    seeds = np.random.SeedSequence(seed).spawn(len(goals))
+    drawn = []
+    for goal, posterior, stream in zip(goals, posteriors, seeds, strict=True):
+        drawn.append(goal.sign * posterior.sample(configs, n, int(stream.generate_state(1)[0])))
+    on_front = np.mean([non_dominated(values) for values in np.stack(drawn, axis=2)], axis=0)
+    table = pd.DataFrame({"number": [observed.numbers[row] for row in rows], "probability": on_front})
+    params = trials_table(study).set_index("number").filter(regex="^params_")
+    table = table.join(params, on="number")
+    return table.sort_values("probability", ascending=False, kind="stable").reset_index(drop=True)
 
 
 def reference_of(study: Study) -> FloatArray | None:

@@ -12,11 +12,12 @@ from ConfigSpace import ConfigurationSpace
 from optuna import Study
 from optuna.trial import FrozenTrial
 
+from slayr_py.arguments import check_integer
 from slayr_py.display import Summary, cell
 from slayr_py.errors import DataError
 from slayr_py.inference import importance
 from slayr_py.study.results.figures import convergence_figure, front_figure, importance_figure
-from slayr_py.study.results.front import Reference, front_table, hypervolume_of
+from slayr_py.study.results.front import Reference, front_probabilities, front_table, hypervolume_of
 from slayr_py.study.results.recommendation import Recommendation, posterior_of_all, recommend
 from slayr_py.study.results.report.page import write_report
 from slayr_py.study.results.tables import (
@@ -107,6 +108,37 @@ class Result:
     def front(self) -> pd.DataFrame:
         """Return the trials of several objectives that no other one dominates: see `slayr_py.study.front_table`."""
         return front_table(self.study, self.space)
+
+    def front_probability(self, n: int = 256, seed: int = 1) -> pd.DataFrame:
+        """Return the probability that each evaluated configuration is on the front of the latent functions.
+
+        For objectives without noise it is nearly 1 or 0; for noisy ones it tells which trials of `front` are there by
+        luck. The first use fits the models to all finished trials, unless the fit of the last suggestion has seen them.
+
+        Parameters
+        ----------
+        n : int
+            Number of functions drawn for each objective.
+        seed : int
+
+        Returns
+        -------
+        pandas.DataFrame
+            number, probability and params_<name> of each feasible trial, the most probable first.
+
+        Raises
+        ------
+        DataError
+            If the study has one objective, or no feasible trial.
+        StorageError, ToolchainError, InferenceError
+            As for `recommended`.
+        """
+        if self.front.empty:
+            raise DataError(f"study {self.study.study_name!r} has no feasible trial with finite values")
+        posteriors = [self._posterior_of_all(goal.number) for goal in goals_of(self.study)]
+        return front_probabilities(
+            self.study, posteriors, check_integer("n", n), check_integer("seed", seed, minimum=0)
+        )
 
     def hypervolume(self, reference: Reference) -> float:
         """Return the volume that the trials dominate within a reference point.
