@@ -136,9 +136,7 @@ class Result:
         if self.front.empty:
             raise DataError(f"study {self.study.study_name!r} has no feasible trial with finite values")
         posteriors = [self._posterior_of_all(goal.number) for goal in goals_of(self.study)]
-        return front_probabilities(
-            self.study, posteriors, check_integer("n", n), check_integer("seed", seed, minimum=0)
-        )
+        return front_probabilities(self.study, posteriors, n, check_integer("seed", seed, minimum=0))
 
     def hypervolume(self, reference: Reference) -> float:
         """Return the volume that the trials dominate within a reference point.
