@@ -5,8 +5,9 @@
 Problems: BraninCurrin, ZDT1 to ZDT3, DTLZ2 with 2 and 3 objectives, VehicleSafety and C2-DTLZ2 (with constraints).
 Samplers: slayr, "slayr:key=value,...", and Optuna's GP, TPE and NSGA-II. "slayr-reference" is told the reference point
 of the problem. All have the same initial design of 10 configurations. A run is written to objectives.csv when it is
-finished; run the same command again to resume after an interruption. --report only prints the tables: the logarithm of
-the hypervolume that is missing, and the mean rank over the problems.
+finished; run the same command again to resume after an interruption. Runs with fewer evaluations than --budget are made
+again. --report only prints the tables: the logarithm of the hypervolume that is missing, and the mean rank over the
+problems.
 """
 
 from __future__ import annotations
@@ -86,6 +87,12 @@ def run(problem: Tradeoff, name: str, seed: int, budget: int) -> Iterator[dict[s
         yield {"number": number, "values": json.dumps(values), "violation": violation, "seconds": round(seconds, 4)}
 
 
+def drop_shorter(stored: ResultFile, budget: int) -> None:
+    """Remove the runs with fewer evaluations, which are made again."""
+    rows = stored.rows()
+    rows[rows.groupby(KEYS)["number"].transform("size") >= budget].to_csv(stored.path, index=False)
+
+
 def log_difference(rows: pd.DataFrame, problem: Tradeoff, budget: int) -> float:
     """Return the decimal logarithm of the hypervolume that the first evaluations of a run lack."""
     rows = rows[rows["number"] < budget]
@@ -137,6 +144,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     optuna.logging.set_verbosity(optuna.logging.ERROR)
     stored = ResultFile(options.output / "objectives.csv", [*KEYS], COLUMNS)
     if not options.report:
+        drop_shorter(stored, options.budget)
         write_versions(stored.path, ("optuna", "torch"))
         runs = [(p, s, seed) for seed in range(options.seeds) for p in options.problems for s in options.samplers]
         for problem, sampler, seed in stored.missing(runs):
