@@ -130,6 +130,27 @@ def test_constraints_follow_the_values():
     assert 0 < record["feasible"] <= 1 and list(record["conditions"]) == ["constraint heat"]
 
 
+def test_without_a_feasible_trial_only_the_probability_is_maximised():
+    result = run(lambda config: (compromise(config), {"heat": 1.2 - config["x"]}), 7)
+    record = suggestion_record(result.study.trials[6])
+    assert record["acquisition"]["front"] is None and record["acquisition"]["value"] == 0.0
+    assert record["config"]["x"] > result.trials["params_x"][:6].max()
+    assert result.front.empty and result.hypervolume([1.0, 1.0]) == 0.0
+
+
+def test_the_search_checks_its_arguments():
+    posterior = run(budget=6).posterior(0)
+    rng = np.random.default_rng(0)
+    for front, reference, words in (
+        (None, [1.0, 1.0], "front is None, and no feasibility is modelled"),
+        (np.zeros((3, 1)), [1.0, 1.0], r"front has the shape \(3, 1\)"),
+        (np.zeros((3, 2)), [1.0], r"reference \(1,\)"),
+        (np.full((3, 2), np.nan), [1.0, 1.0], "must be finite"),
+    ):
+        with pytest.raises(sl.DataError, match=words):
+            sl.acquisition.suggest_tradeoff([posterior] * 2, front=front, reference=np.array(reference), rng=rng)
+
+
 def test_a_resumed_study_makes_the_same_trials(tmp_path):
     options = {"storage": f"sqlite:///{tmp_path / 's.db'}", "study_name": "s", "n_initial": 5}
     run(budget=6, **options)
