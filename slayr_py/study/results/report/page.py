@@ -34,7 +34,6 @@ from slayr_py.version import __version__
 
 SECTIONS: tuple[tuple[str, str, Callable[[Reading], Iterator[Block]]], ...] = (
     ("summary", "Summary", summary),
-    ("front", "Front", front),
     ("convergence", "Convergence", convergence),
     ("configurations", "Best configuration", configurations),
     ("trials", "Trials", trials),
@@ -49,8 +48,15 @@ SECTIONS: tuple[tuple[str, str, Callable[[Reading], Iterator[Block]]], ...] = (
 )
 """Identifier, title and content of the sections, in the order of the page."""
 
-SEVERAL = frozenset({"summary", "front", "trials", "feasibility", "fits", "replay"})
-"""Identifiers of the sections of a study with several objectives; the others are about one of them."""
+SECTIONS_OF_SEVERAL = (
+    ("summary", "Summary", summary),
+    ("front", "Front", front),
+    ("trials", "Trials", trials),
+    ("feasibility", "Feasibility", feasibility),
+    ("fits", "Fits", fits),
+    ("replay", "Replay", replaying),
+)
+"""The same of a study with several objectives; the other sections are about one of them."""
 
 
 def write_report(
@@ -93,11 +99,8 @@ def write_report(
 
 def render(reading: Reading) -> str:
     """Return the page as HTML."""
-    sections = [
-        section(reading, key, title, content)
-        for key, title, content in SECTIONS
-        if (key in SEVERAL if reading.has_several else key != "front")
-    ]
+    shown_sections = SECTIONS_OF_SEVERAL if reading.has_several else SECTIONS
+    sections = [section(reading, key, title, content) for key, title, content in shown_sections]
     templates = files("slayr_py.study.results.report") / "templates"
     script = (templates / "script.js").read_text(encoding="utf-8")
     environment = Environment(
