@@ -114,6 +114,25 @@ def test_the_first_dict_names_the_objectives():
         sl.study.storage.objectives.set_names(result.study, ["a", "b"])
 
 
+@pytest.mark.filterwarnings("ignore::optuna.exceptions.ExperimentalWarning")
+def test_the_names_of_another_process_decide_the_order(tmp_path):
+    url = f"sqlite:///{tmp_path / 's.db'}"
+
+    def objective(config):
+        study = optuna.load_study(study_name="s", storage=url)
+        if study.metric_names is None:  # the other process has finished its first trial meanwhile
+            study.set_metric_names(["loss", "gain"])
+        return named(config)
+
+    result = run(objective, 2, directions=["minimize", "maximize"], n_initial=2, storage=url, study_name="s")
+    expected = [named(trial.params) for trial in result.study.trials]
+    assert result.trials["values_loss"].tolist() == [each["loss"] for each in expected]
+    assert result.trials["values_gain"].tolist() == [each["gain"] for each in expected]
+    options = {"directions": ["minimize", "maximize"], "storage": url, "study_name": "s"}
+    failing = run(lambda config: {"a": 1.0, "b": 2.0}, 3, **options)
+    assert failing.trials["state"].tolist() == ["COMPLETE", "COMPLETE", "FAIL"]
+
+
 @pytest.mark.parametrize("answer", [1.0, (1.0,), (1.0, 2.0, 3.0), {"a": 1.0}, "ab", None, (1.0, "b")])
 def test_another_number_of_values_fails_the_trial(answer):
     with pytest.raises(sl.ObjectiveError, match="must return (2 numbers|one number) but returned"):

@@ -84,6 +84,7 @@ class TrialEvaluations:
         self.settings = settings
         self.bar = bar
         self.space = space_of(study)
+        self.expected = expected_of(study)
         self.executor: Executor
         self.retries = retries_of(storage_of(study))
         self.end: float | None = None
@@ -179,8 +180,7 @@ class TrialEvaluations:
             raise
         self.bar.phase(Phase("evaluating", trial.number))
         trial.set_user_attr(EVALUATIONS_KEY, trial.user_attrs.get(EVALUATIONS_KEY, 0) + 1)
-        expected = expected_of(self.study)
-        return self.executor.submit(evaluate, self.settings.objective, config, self.settings.constraints, expected)
+        return self.executor.submit(evaluate, self.settings.objective, config, self.settings.constraints, self.expected)
 
     def _tell(self, trial: Trial, future: Future[Evaluation]) -> FrozenTrial | None:
         """Store the outcome of an evaluation and return the finished trial, or None if another process has it now."""
@@ -204,8 +204,6 @@ class TrialEvaluations:
         if evaluation.failure is not None:
             self.last_failure = evaluation.failure
             return self._fail(trial, evaluation.failure)
-        if evaluation.names is not None and self.study.metric_names is None:
-            set_names(self.study, evaluation.names)
         self.unsaved[trial.number] = _Unsaved(trial, evaluation)
         finished = self.retries(lambda: self._store(trial, evaluation))
         del self.unsaved[trial.number]
@@ -213,6 +211,10 @@ class TrialEvaluations:
 
     def _store(self, trial: Trial, evaluation: Evaluation) -> FrozenTrial | None:
         """Store the value of a trial and finish it, unless another process has it now; may be repeated."""
+        if evaluation.names is not None:
+            evaluation = self._named(evaluation)
+            if evaluation.failure is not None:
+                return self._fail(trial, evaluation.failure)
         # Written before Optuna finishes the trial: a run that resumes the trial need not evaluate again.
         self._write(trial, evaluation)
         if not self._owns(trial):
@@ -223,6 +225,19 @@ class TrialEvaluations:
             dropped = ", ".join(map(repr, evaluation.values))
             warnings.warn(f"{other}: its value {dropped} is dropped", RuntimeWarning, stacklevel=4)
         return finished
+
+    def _named(self, evaluation: Evaluation) -> Evaluation:
+        """Return an evaluation with its values in the order of the study's names, which the first one sets."""
+        assert evaluation.names is not None
+        known = self.study.metric_names
+        if known is None:
+            set_names(self.study, evaluation.names)
+            known = list(evaluation.names)
+        self.expected = self.expected._replace(names=tuple(known))
+        if set(known) != set(evaluation.names):  # of another process that shares the study
+            failure = ObjectiveError(f"the objectives are {known}, but the objective returned {evaluation.names}")
+            return evaluation._replace(failure=failure)
+        return evaluation._replace(values=tuple(evaluation.values[evaluation.names.index(name)] for name in known))
 
     def _write(self, trial: Trial, evaluation: Evaluation) -> None:
         """Write the value and the constraints of a trial, unless they are there."""
