@@ -1,7 +1,7 @@
 """Run the tests that Optuna ships for samplers of third parties.
 
-All of them pass without a declared space. With a declared space those remain that ask for it, without steps, which
-ConfigSpace does not have.
+All of them pass without a declared space, but for ``SingleOnlySamplerTestCase``: several objectives are supported. With
+a declared space those remain that ask for it, without steps, which ConfigSpace does not have.
 """
 
 from __future__ import annotations
@@ -18,7 +18,6 @@ from optuna.testing.pytest_samplers import (
     BasicSamplerTestCase,
     MultiObjectiveSamplerTestCase,
     RelativeSamplerTestCase,
-    SingleOnlySamplerTestCase,
 )
 
 from slayr_py.acquisition import suggest, suggest_tradeoff
@@ -103,12 +102,6 @@ class TestRelative(RelativeSamplerTestCase):
     )
 
 
-class TestSingleOnly(SingleOnlySamplerTestCase):
-    @pytest.fixture
-    def sampler(self, quick) -> Callable[[], BaseSampler]:
-        return lambda: StanGPSampler(**quick)
-
-
 class TestMultiObjective(MultiObjectiveSamplerTestCase):
     @pytest.fixture
     def sampler(self, quick) -> Callable[[], BaseSampler]:
@@ -160,9 +153,3 @@ class TestRelativeDeclared(RelativeSamplerTestCase):
     test_sample_relative_mixed = fewer(
         RelativeSamplerTestCase.test_sample_relative_mixed, steps=False, x_distribution=slice(None, None, 2)
     )
-
-
-class TestSingleOnlyDeclared(SingleOnlySamplerTestCase):
-    @pytest.fixture
-    def sampler(self, quick) -> Callable[[], BaseSampler]:
-        return lambda: StanGPSampler(ConfigurationSpace({"x": (0.0, 1.0)}), **quick)
