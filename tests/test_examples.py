@@ -30,6 +30,14 @@ def test_branin(monkeypatch, capsys):
     assert float(capsys.readouterr().out.split()[0]) > 0.397887
 
 
+def test_branin_currin(monkeypatch, capsys):
+    minimize = sl.minimize
+    quick = {"budget": 8, "n_initial": 6, "method": "map", "progress": False}
+    monkeypatch.setattr(sl, "minimize", lambda objective, space, **given: minimize(objective, space, **given | quick))
+    run("branin_currin.py", monkeypatch)
+    assert "values_branin" in (printed := capsys.readouterr().out) and "of at most 59.36" in printed
+
+
 def test_tune_svm_conditional(monkeypatch, capsys):
     run("tune_svm_conditional.py", monkeypatch, *QUICK)
     printed = capsys.readouterr().out

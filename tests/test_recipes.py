@@ -76,6 +76,15 @@ def test_maximise(names):
     assert len(values) == 8 and result.best_value > values[:4].max()
 
 
+@recipe("Several objectives")
+def test_several_objectives(names):
+    result = names["result"]
+    front = result.front[["values_error", "values_size"]].to_numpy()
+    assert len(result.trials) == 8 and (front[:, 1] % 1000 == 0).all()
+    assert (np.diff(front[:, 0]) > 0).all() and (np.diff(front[:, 1]) < 0).all()
+    assert result.hypervolume({"error": 1.0, "size": 7000}) > 0
+
+
 @recipe("Noisy objective")
 def test_noisy_objective(names):
     result = names["result"]

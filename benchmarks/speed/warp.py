@@ -25,10 +25,10 @@ from benchmarks.common.peers import one_core
 from benchmarks.common.problems import PROBLEMS
 from slayr_py.acquisition import ExpectedImprovement, suggest
 from slayr_py.acquisition.criteria import State
-from slayr_py.acquisition.landscape import Landscape
+from slayr_py.acquisition.merit import OneObjective
 from slayr_py.space import Encoder
 
-TANGENT = patch.object(Landscape, "drawn_state", property(lambda landscape: landscape.state))
+TANGENT = patch.object(OneObjective, "drawn_state", property(lambda merit: merit.state))
 
 
 def seconds(posterior: sl.Posterior, best: float, seed: int) -> float:

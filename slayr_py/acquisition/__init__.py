@@ -1,5 +1,6 @@
 """Acquisition functions averaged over posterior draws, and their maximisation on mixed spaces."""
 
+from slayr_py.acquisition.boxes import MOST_OBJECTIVES as MOST_OBJECTIVES, hypervolume, non_dominated as non_dominated
 from slayr_py.acquisition.criteria import (
     Acquisition,
     ExpectedImprovement,
@@ -19,6 +20,7 @@ from slayr_py.acquisition.functions import (
 )
 from slayr_py.acquisition.maximise import Suggestion, suggest
 from slayr_py.acquisition.regret import sample_regret
+from slayr_py.acquisition.tradeoff import suggest_tradeoff
 
 __all__ = [
     "Acquisition",
@@ -30,9 +32,11 @@ __all__ = [
     "beta_schedule",
     "expected_improvement",
     "from_name",
+    "hypervolume",
     "log_expected_improvement",
     "lower_confidence_bound",
     "names",
     "probability_of_improvement",
     "suggest",
+    "suggest_tradeoff",
 ]

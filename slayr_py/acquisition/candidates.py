@@ -60,15 +60,21 @@ def candidates(
     wanted: int,
     fixed: Fixed | None = None,
     doubtful: NDArray[np.bool_] | None = None,
+    front: NDArray[np.intp] | None = None,
 ) -> Candidates:
     """Return distinct configurations: uniform in the space, the best observed ones, and perturbations of these.
 
-    All of them get the fixed values. ``doubtful`` observations (n,), which are probably infeasible, come last.
+    All of them get the fixed values. ``doubtful`` observations (n,), which are probably infeasible, come last. With
+    several objectives, the best ones are the rows of ``front``, whose perturbations are equally many.
     """
     encoder = posterior.encoder
     last = np.zeros(len(posterior.train), dtype=np.bool_) if doubtful is None else doubtful
     best = np.lexsort((posterior.targets.y, last))[: 1 + _OTHERS]
     times = np.where(np.arange(len(best)) == 0, _INCUMBENT, _OTHER)
+    if front is not None and len(front):
+        total = _INCUMBENT + _OTHERS * _OTHER
+        best = front[:total]
+        times = np.full(len(best), total // len(best))
     observed = posterior.train[np.concatenate([best, np.repeat(best, times)])]
     # The genotype of an inactive parameter is arbitrary.
     genotypes = np.where(observed.active, observed.unit_values, _uniform(encoder, len(observed), rng))

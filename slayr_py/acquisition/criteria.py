@@ -36,11 +36,11 @@ from slayr_py.errors import DataError, did_you_mean
 from slayr_py.inference import Chains, Moments, mixture_moments, standard_error
 from slayr_py.space import FloatArray
 
-_SMALLEST_VARIANCE = 1e-20  # for targets with variance 1; keeps the logarithm finite at observed points
+SMALLEST_VARIANCE = 1e-20  # for targets with variance 1; keeps the logarithm finite at observed points
 
 _NEGLIGIBLE = 1e-3  # expected improvement in standard deviations of the targets, or probability of improvement
 
-_LEAST = 1e-8
+LEAST = 1e-8
 """Expected improvement in standard deviations of the targets, or probability of improvement, below which the order of
 configurations is noise: it depends on the far tails of normal distributions."""
 
@@ -115,14 +115,14 @@ class Acquisition(ABC):
         The error of a mean over draws is relative to the criterion. The error of the bound is in standard deviations of
         the targets.
         """
-        return _error_of_mean(self.value(mean[None], sd[None], state.at_one_point()), chains)
+        return error_of_mean(self.value(mean[None], sd[None], state.at_one_point()), chains)
 
     def options(self) -> dict[str, Any]:
         """Return the options of `from_name` for an equal criterion, as plain JSON."""
         return {field.name: getattr(self, field.name) for field in fields(self)}
 
 
-def _error_of_mean(terms: FloatArray, chains: Sequence[Chains]) -> float:
+def error_of_mean(terms: FloatArray, chains: Sequence[Chains]) -> float:
     """Return the Monte Carlo standard error of the mean of terms (s,); NaN if none of the chains has enough draws.
 
     Groups of chains are strata: their errors are independent, and differences between groups do not count as error. A
@@ -161,7 +161,7 @@ class Uncertainty(Acquisition):
 
     @override
     def value(self, mean: FloatArray, sd: FloatArray, state: State) -> FloatArray:
-        return np.log(np.maximum(mixture_moments(mean, sd)[1], np.sqrt(_SMALLEST_VARIANCE)))
+        return np.log(np.maximum(mixture_moments(mean, sd)[1], np.sqrt(SMALLEST_VARIANCE)))
 
     @override
     def transformed_with_gradient(self, moments: Moments, state: State) -> tuple[FloatArray, FloatArray]:
@@ -183,7 +183,7 @@ class _Mixture(NamedTuple):
         centre = mean.mean(axis=0)
         slope = mean_gradient.mean(axis=0)
         deviation = mean - centre
-        total = np.maximum(np.mean(variance + np.square(deviation), axis=0), _SMALLEST_VARIANCE)
+        total = np.maximum(np.mean(variance + np.square(deviation), axis=0), SMALLEST_VARIANCE)
         total_slope = variance_gradient.mean(axis=0)
         total_slope += 2 * np.einsum("sm,smd->md", deviation, mean_gradient - slope) / len(mean)
         return cls(centre, total, slope, total_slope)
@@ -198,19 +198,19 @@ class _Improvement(Acquisition):
 
     @override
     def error(self, mean: FloatArray, sd: FloatArray, state: State, chains: Sequence[Chains]) -> float:
-        sd = np.maximum(sd, np.sqrt(_SMALLEST_VARIANCE))[:, None]
+        sd = np.maximum(sd, np.sqrt(SMALLEST_VARIANCE))[:, None]
         log_terms = self._log_terms((state.best - mean[:, None]) / sd, sd, state)[0][:, 0]
         terms = np.exp(log_terms - log_terms.max())
-        return _error_of_mean(terms, chains) / float(terms.mean())
+        return error_of_mean(terms, chains) / float(terms.mean())
 
     @override
     def transformed(self, mean: FloatArray, variance: FloatArray, state: State) -> FloatArray:
-        sd = np.sqrt(np.maximum(variance, _SMALLEST_VARIANCE))
+        sd = np.sqrt(np.maximum(variance, SMALLEST_VARIANCE))
         return log_mean_exp(self._log_terms((state.best - mean) / sd, sd, state)[0])
 
     @override
     def transformed_with_gradient(self, moments: Moments, state: State) -> tuple[FloatArray, FloatArray]:
-        sd = np.sqrt(np.maximum(moments.variance, _SMALLEST_VARIANCE))
+        sd = np.sqrt(np.maximum(moments.variance, SMALLEST_VARIANCE))
         log_terms, by_mean, by_sd = self._log_terms((state.best - moments.mean) / sd, sd, state)
         total = log_sum_exp(log_terms)
         share = np.exp(log_terms - total)
@@ -223,7 +223,7 @@ class ExpectedImprovement(_Improvement):
 
     name: ClassVar[str] = "ei"
     negligible: ClassVar[float] = _NEGLIGIBLE
-    least: ClassVar[float] = _LEAST
+    least: ClassVar[float] = LEAST
 
     @override
     def value(self, mean: FloatArray, sd: FloatArray, state: State) -> FloatArray:
@@ -245,7 +245,7 @@ class LogExpectedImprovement(ExpectedImprovement):
 
     name: ClassVar[str] = "log_ei"
     negligible: ClassVar[float] = float(np.log(_NEGLIGIBLE))
-    least: ClassVar[float] = float(np.log(_LEAST))
+    least: ClassVar[float] = float(np.log(LEAST))
 
     @override
     def value(self, mean: FloatArray, sd: FloatArray, state: State) -> FloatArray:
@@ -259,7 +259,7 @@ class ProbabilityOfImprovement(_Improvement):
 
     name: ClassVar[str] = "pi"
     negligible: ClassVar[float] = _NEGLIGIBLE
-    least: ClassVar[float] = _LEAST
+    least: ClassVar[float] = LEAST
 
     @override
     def value(self, mean: FloatArray, sd: FloatArray, state: State) -> FloatArray:

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 
-from slayr_py.acquisition.criteria import Acquisition, State
 from slayr_py.acquisition.feasibility import Feasibility
 from slayr_py.acquisition.identity import Taken
-from slayr_py.inference import Chains, Predictor
+from slayr_py.acquisition.merit import Merit
 from slayr_py.space import Encoded, Encoder, Fixed, FloatArray
 
 _BLOCK = 2**18  # doubles in the largest array of a block of configurations: 2 MB, about one core's share of the cache
@@ -20,19 +18,14 @@ _BLOCK = 2**18  # doubles in the largest array of a block of configurations: 2 M
 
 @dataclass(frozen=True)
 class Landscape:
-    """Transformed criterion plus log probability of feasibility; minus infinity at genotypes not to be suggested.
+    """Merit plus log probability of feasibility; minus infinity at genotypes not to be suggested.
 
     Attributes
     ----------
     encoder : Encoder
-    predictor : Predictor
-        Predictor for the draws over which the criterion is averaged.
-    n_chains : int
-        Number of chains of these draws.
-    criterion : Acquisition
-    state : State
+    merit : Merit
     feasibility : tuple of Feasibility
-        Their values are added to the transformed criterion.
+        Their values are added to the merit.
     taken : Taken, optional
         Configurations that must not be suggested.
     relaxed : bool
@@ -43,10 +36,7 @@ class Landscape:
     """
 
     encoder: Encoder
-    predictor: Predictor
-    n_chains: int
-    criterion: Acquisition
-    state: State
+    merit: Merit
     feasibility: tuple[Feasibility, ...] = ()
     taken: Taken | None = None
     relaxed: bool = False
@@ -54,27 +44,13 @@ class Landscape:
 
     def subset(self, n_draws: int) -> Landscape:
         """Return the landscape under at most ``n_draws`` of its draws."""
-        some = self.predictor.subset(self.n_chains, n_draws).for_search()
-        return replace(self, predictor=some, feasibility=tuple(model.subset(n_draws) for model in self.feasibility))
+        models = tuple(model.subset(n_draws) for model in self.feasibility)
+        return replace(self, merit=self.merit.subset(n_draws), feasibility=models)
 
-    @cached_property
-    def drawn_state(self) -> State:
-        """The state with the incumbent and the warp of each draw."""
-        incumbent = self.predictor.incumbent
-        best = self.state.best if incumbent is None else incumbent
-        return self.state._replace(best=best, warp=self.predictor.warp)
-
-    def cautious(self, criterion: Acquisition | None = None) -> Landscape:
-        """Return the landscape, of another criterion if one is given, in which improbable feasibility weighs more."""
+    def cautious(self, merit: Merit | None = None) -> Landscape:
+        """Return the landscape, of another merit if one is given, in which improbable feasibility weighs more."""
         models = tuple(model.cautious() for model in self.feasibility)
-        return replace(self, criterion=criterion or self.criterion, feasibility=models)
-
-    def criterion_at(self, encoded: Encoded, chains: Sequence[Chains]) -> tuple[float, float]:
-        """Return the criterion at one configuration, and its Monte Carlo standard error."""
-        mean, variance = self.predictor.moments(encoded)
-        sd = np.sqrt(variance)
-        value = float(self.criterion.value(mean, sd, self.drawn_state)[0])
-        return value, self.criterion.error(mean[:, 0], sd[:, 0], self.drawn_state, chains)
+        return replace(self, merit=merit or self.merit, feasibility=models)
 
     def probability(self, encoded: Encoded) -> float:
         """Return the probability that one configuration is feasible; 1 without models."""
@@ -124,7 +100,7 @@ class Landscape:
         values = np.empty(len(encoded))
         for rows in self._blocks(len(encoded), width=1):
             values[rows] = sum(model.values(encoded[rows]) for model in self.feasibility)
-            values[rows] += self.criterion.transformed(*self.predictor.moments(encoded[rows]), self.drawn_state)
+            values[rows] += self.merit.values(encoded[rows])
         return values
 
     def values_and_gradients(self, genotypes: FloatArray) -> tuple[FloatArray, FloatArray]:
@@ -143,12 +119,10 @@ class Landscape:
     def _by_real_inputs(self, encoded: Encoded) -> tuple[FloatArray, FloatArray]:
         """Return the values (m,) and their derivatives by the real inputs (m, D_real)."""
         parts = [model.values_and_gradients(encoded) for model in self.feasibility]
-        moments = self.predictor.moments_with_gradient(encoded)
-        parts.append(self.criterion.transformed_with_gradient(moments, self.drawn_state))
+        parts.append(self.merit.values_and_gradients(encoded))
         values, gradients = zip(*parts, strict=True)
         return np.sum(values, axis=0), np.sum(gradients, axis=0)
 
     def _blocks(self, m: int, width: int) -> list[slice]:
-        doubles = self.predictor.n_draws * len(self.predictor.train) * width
-        size = max(1, _BLOCK // doubles)
+        size = max(1, _BLOCK // self.merit.doubles(width))
         return [slice(i, i + size) for i in range(0, m, size)]

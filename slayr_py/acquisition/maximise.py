@@ -11,6 +11,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
@@ -18,15 +19,17 @@ from ConfigSpace import Configuration
 from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 
+from slayr_py.acquisition.boxes import non_dominated
 from slayr_py.acquisition.candidates import Candidates, candidates
-from slayr_py.acquisition.criteria import Acquisition, NoCriterion, State, Uncertainty, from_name
+from slayr_py.acquisition.criteria import Acquisition, NoCriterion, State, from_name
 from slayr_py.acquisition.effort import DEFAULT, Effort
 from slayr_py.acquisition.feasibility import Feasibility
 from slayr_py.acquisition.identity import NEIGHBOURHOOD, Taken, branches, distinct
 from slayr_py.acquisition.landscape import Landscape
+from slayr_py.acquisition.merit import Merit, OneObjective
 from slayr_py.acquisition.refinement import refine
 from slayr_py.errors import DataError
-from slayr_py.inference import Chains, Posterior, Predictor
+from slayr_py.inference import Posterior, Predictor
 from slayr_py.space import Encoded, Fixed, FloatArray
 
 _FACTORS = 2**26  # most doubles in the Cholesky factors of the draws for the final choice
@@ -42,8 +45,9 @@ class Suggestion(NamedTuple):
     config : Configuration
     value : float
         The criterion there, for standardised targets.
-    mean, sd : float
-        Prediction of the latent function there, in the user's units; `Prediction.centre_and_spread`.
+    predicted : tuple of (float, float)
+        For each objective, mean and standard deviation of the latent function there, in the user's units;
+        `Prediction.centre_and_spread`.
     feasible : float
         Probability that the configuration is feasible; 1 if neither failures nor constraints are modelled.
     error : float
@@ -55,11 +59,20 @@ class Suggestion(NamedTuple):
 
     config: Configuration
     value: float
-    mean: float
-    sd: float
+    predicted: tuple[tuple[float, float], ...]
     error: float
     feasible: float = 1.0
     note: str = ""
+
+    @property
+    def mean(self) -> float:
+        """Predicted mean of the only or the first objective."""
+        return self.predicted[0][0]
+
+    @property
+    def sd(self) -> float:
+        """Predicted standard deviation of the only or the first objective."""
+        return self.predicted[0][1]
 
 
 def suggest(
@@ -124,27 +137,93 @@ def suggest(
     if best is not None and not np.isfinite(best):
         raise DataError(f"best must be finite, got {best!r}")
     criterion = from_name(acquisition)
-    encoder = posterior.encoder
-    kept = encoder.fix(fixed, "fixed: ") if isinstance(fixed, Mapping) else fixed
+
+    def merit(search: Search) -> OneObjective:
+        believed = pending_that_count(search.running, search.models, best)
+        standardised = np.inf if best is None else (best - posterior.y_mean) / posterior.y_sd
+        known = best is not None or believed is not None
+        if not known:
+            standardised = 0.0
+        predictor = posterior.predictor(search.most).with_pending(search.running).linearised(standardised, believed)
+        state = State(standardised, t, len(posterior.encoder.names))
+        return OneObjective(predictor, posterior.n_chains, criterion if known else NoCriterion(), state)
+
     # The matrices are small: one thread is as fast, and the last bits do not depend on the machine's number of cores.
     with threadpool_limits(limits=1, user_api="blas"):
+        search = Search.of([posterior], pending, exclude, feasibility, fixed, effort)
+        maximised = merit(search)
+        found, note = search.run(maximised, rng, least_feasible)
+        error = maximised.error(found.encoded, posterior.chains(maximised.predictor.n_draws))
+        return search.describe([maximised.predictor], found, error, note)
+
+
+@dataclass(frozen=True)
+class Search:
+    """A search over the space of the posteriors of one or more objectives.
+
+    Attributes
+    ----------
+    posteriors : sequence of Posterior
+    running, excluded : Encoded
+        Pending and evaluated configurations.
+    models : tuple of Feasibility
+    kept : Fixed, optional
+    effort : Effort
+    most : int
+        Most draws of an objective.
+    """
+
+    posteriors: Sequence[Posterior]
+    running: Encoded
+    excluded: Encoded
+    models: tuple[Feasibility, ...]
+    kept: Fixed | None
+    effort: Effort
+    most: int
+
+    @classmethod
+    def of(
+        cls,
+        posteriors: Sequence[Posterior],
+        pending: Iterable[Mapping[str, object]],
+        exclude: Iterable[Mapping[str, object]],
+        feasibility: Sequence[Posterior],
+        fixed: Mapping[str, object] | Fixed | None,
+        effort: Effort,
+    ) -> Search:
+        """Encode the arguments of `suggest`."""
+        encoder = posteriors[0].encoder
         running = encoder.encode(list(pending))
         # At least one draw of each chain.
-        most = min(effort.draws, max(posterior.n_chains, _FACTORS // len(posterior.train) ** 2))
+        chains = max(posterior.n_chains for posterior in posteriors)
+        most = min(effort.draws, max(chains, _FACTORS // len(posteriors[0].train) ** 2))
         models = tuple(Feasibility.of(model, running, most) for model in feasibility)
-        pool = candidates(posterior, rng, effort.candidates, kept, _doubtful(models, posterior.train))
-        pool, taken = _available(pool, encoder.encode(list(exclude)).concatenate(running))
+        kept = encoder.fix(fixed, "fixed: ") if isinstance(fixed, Mapping) else fixed
+        return cls(posteriors, running, encoder.encode(list(exclude)), models, kept, effort, most)
 
-        believed = _believed(running, models, best)
-        standardised = np.inf if best is None else (best - posterior.y_mean) / posterior.y_sd
-        if best is None and believed is None:
-            standardised = 0.0
-            criterion = NoCriterion()
-        predictor = posterior.predictor(most).with_pending(running).linearised(standardised, believed)
-        state = State(standardised, t, len(encoder.names))
-        landscape = Landscape(encoder, predictor, posterior.n_chains, criterion, state, models, taken, fixed=kept)
-        found, note = _search(landscape, pool, effort, least_feasible, posterior.chains(predictor.n_draws))
-        return _describe(posterior, predictor, found, note)
+    def run(self, merit: Merit, rng: np.random.Generator, least_feasible: float) -> tuple[Found, str]:
+        """Return the configuration to suggest, and the reason if it is not the maximum."""
+        first = self.posteriors[0]
+        doubtful = _doubtful(self.models, first.train)
+        front = None
+        if len(self.posteriors) > 1:
+            y = np.column_stack([posterior.targets.y for posterior in self.posteriors])
+            rows = np.flatnonzero(np.ones(len(y)) if doubtful is None else ~doubtful)
+            front = rows[non_dominated(y[rows])]
+        pool = candidates(first, rng, self.effort.candidates, self.kept, doubtful, front)
+        pool, taken = _available(pool, self.excluded.concatenate(self.running))
+        landscape = Landscape(first.encoder, merit, self.models, taken, fixed=self.kept)
+        return _search(landscape, pool, self.effort, least_feasible)
+
+    def describe(self, predictors: Sequence[Predictor], found: Found, error: float, note: str) -> Suggestion:
+        """Return the suggestion of a configuration."""
+        predicted = []
+        for predictor, posterior in zip(predictors, self.posteriors, strict=True):
+            prediction = predictor.predict(found.encoded, posterior.y_mean, posterior.y_sd)
+            centre, spread = prediction.centre_and_spread()
+            predicted.append((float(centre[0]), float(spread[0])))
+        config = self.posteriors[0].encoder.decode(found.encoded)[0]
+        return Suggestion(config, found.value, tuple(predicted), error, found.feasible, note)
 
 
 def _doubtful(models: Sequence[Feasibility], train: Encoded) -> NDArray[np.bool_] | None:
@@ -152,7 +231,7 @@ def _doubtful(models: Sequence[Feasibility], train: Encoded) -> NDArray[np.bool_
     return sum(model.log_probability(train) for model in models) < np.log(0.5) if models else None
 
 
-def _believed(pending: Encoded, models: Sequence[Feasibility], best: float | None) -> Encoded | None:
+def pending_that_count(pending: Encoded, models: Sequence[Feasibility], best: float | None) -> Encoded | None:
     """Return the pending configurations whose believed values count as observed ones; None if there are none.
 
     If a feasible value is known, all of them count: beside a pending configuration, a feasible one improves on nothing,
@@ -163,36 +242,33 @@ def _believed(pending: Encoded, models: Sequence[Feasibility], best: float | Non
     return pending if len(pending) else None
 
 
-class _Found(NamedTuple):
-    """A configuration with its probability of feasibility and, for standardised targets, the criterion there."""
+class Found(NamedTuple):
+    """A configuration with the criterion and the probability of feasibility there."""
 
     encoded: Encoded
     value: float
-    error: float
     feasible: float
 
 
-def _search(
-    landscape: Landscape, pool: Candidates, effort: Effort, least_feasible: float, chains: Sequence[Chains]
-) -> tuple[_Found, str]:
+def _search(landscape: Landscape, pool: Candidates, effort: Effort, least_feasible: float) -> tuple[Found, str]:
     """Return the configuration to suggest, and the reason if it is not the maximum of the landscape."""
 
-    def maximise(surface: Landscape) -> _Found:
+    def maximise(surface: Landscape) -> Found:
         chosen = _maximum(surface, pool, effort)
-        return _Found(chosen, *landscape.criterion_at(chosen, chains), landscape.probability(chosen))
+        return Found(chosen, landscape.merit.at(chosen), landscape.probability(chosen))
 
     found = maximise(landscape)
     reasons = []
     if found.feasible < least_feasible:
         reasons.append(f"its probability of feasibility is {found.feasible:.2g} < {least_feasible}")
         found = maximise(landscape.cautious())
-    vanishes = found.value < landscape.criterion.least
+    vanishes = found.value < landscape.merit.least
     if vanishes or found.feasible < least_feasible:
         reasons += [f"it is only {found.value:.1e}"] if vanishes else []
-        found = maximise(landscape.cautious(Uncertainty()))
+        found = maximise(landscape.cautious(landscape.merit.exploring()))
     if found.feasible < least_feasible:
         reasons.append("no configuration with a larger one was found")
-        found = maximise(landscape.cautious(NoCriterion()))
+        found = maximise(landscape.cautious(landscape.merit.nothing()))
     return found, f"not at the maximum of the acquisition: {', and '.join(reasons)}" if reasons else ""
 
 
@@ -207,13 +283,6 @@ def _maximum(landscape: Landscape, pool: Candidates, effort: Effort) -> Encoded:
     different = distinct(landscape.place(reached)[0], _APART)[:finals]
     finalists, _ = refine(landscape.subset(more), reached[different], effort.gain)
     return landscape.place(finalists[[np.argmax(landscape.values(finalists))]])[0]
-
-
-def _describe(posterior: Posterior, predictor: Predictor, found: _Found, note: str) -> Suggestion:
-    """Return the suggestion of a configuration."""
-    centre, spread = predictor.predict(found.encoded, posterior.y_mean, posterior.y_sd).centre_and_spread()
-    config = posterior.encoder.decode(found.encoded)[0]
-    return Suggestion(config, found.value, float(centre[0]), float(spread[0]), found.error, found.feasible, note)
 
 
 def _available(pool: Candidates, evaluated: Encoded) -> tuple[Candidates, Taken | None]:

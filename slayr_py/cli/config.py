@@ -100,7 +100,8 @@ def load_config(path: Path) -> Config:
         options["priors"] = _priors(gp["priors"])
     if "acquisition" in document:
         options["acquisition"] = _acquisition(document["acquisition"])
-    objective = _objective(document["objective"], path.parent.resolve(), space.space)
+    n_values = len(study.get("directions", [""]))
+    objective = _objective(document["objective"], path.parent.resolve(), space.space, n_values)
     if "function" in document["objective"] and "max_seconds" in document["objective"]:
         options["max_seconds"] = document["objective"]["max_seconds"]
     return Config(
@@ -113,13 +114,13 @@ def load_config(path: Path) -> Config:
     )
 
 
-def _objective(table: Mapping[str, Any], folder: Path, space: ConfigurationSpace) -> Objective:
+def _objective(table: Mapping[str, Any], folder: Path, space: ConfigurationSpace, n_values: int) -> Objective:
     check_keys(table, types(OBJECTIVE), "[objective]")
     if ("function" in table) == ("command" in table):
         raise ConfigError('[objective] needs either function = "module:function" or command = ["program", "argument"]')
     if "function" in table:
         return function_objective(table["function"], folder)
-    return command_objective(table["command"], list(space), folder, table.get("max_seconds"))
+    return command_objective(table["command"], list(space), folder, table.get("max_seconds"), n_values)
 
 
 def _space(table: Mapping[str, Any], folder: Path) -> ConfigurationSpace:

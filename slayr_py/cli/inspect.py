@@ -14,6 +14,7 @@ from ConfigSpace import ConfigurationSpace
 from optuna.trial import FrozenTrial
 
 from slayr_py.cli.checks import ConfigError
+from slayr_py.cli.front import directions_text, front_text
 from slayr_py.cli.options import Study, StudyName, announce
 from slayr_py.cli.recommendation import recommendation_text
 from slayr_py.cli.studies import load_study
@@ -30,7 +31,9 @@ from slayr_py.study import (
     fit_table,
     fits_remarks,
     found_kernels,
+    front_figure,
     has_recommendation,
+    has_several,
     quiet_optuna,
     regret_table,
     search_table,
@@ -45,7 +48,9 @@ def inspect(
     study: Study,
     study_name: StudyName = None,
     trials: Annotated[int, typer.Option(min=0, help="Number of trials to show, the last ones.")] = 20,
-    figure: Annotated[Path | None, typer.Option(metavar="FILE", help="Also save a figure of the convergence.")] = None,
+    figure: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Also save a figure of the convergence or front.")
+    ] = None,
 ) -> None:
     """Show a study and the diagnostics of its fits.
 
@@ -73,7 +78,7 @@ def inspect(
     with quiet_optuna():
         loaded = load_study(study, study_name)
     stored = loaded.get_trials(deepcopy=False)
-    _print(f"study {loaded.study_name}: {len(stored)} trials, {loaded.direction.name.lower()}")
+    _print(f"study {loaded.study_name}: {len(stored)} trials, {directions_text(loaded)}")
     record = study_record(loaded)
     space = None if record is None else space_of(loaded)
     if record is not None:
@@ -98,14 +103,21 @@ def inspect(
         _print_fits(fits.tail(trials), {trial.number: suggestion_record(trial) for trial in stored})
     if figure is not None:
         try:
-            convergence_figure(loaded).savefig(figure, dpi=150)
+            draw = front_figure if has_several(loaded) else convergence_figure
+            draw(loaded).savefig(figure, dpi=150)
         except (OSError, ValueError) as error:
             raise ConfigError(f"the figure {figure} cannot be written: {error}") from error
         _print(f"\nfigure {figure}")
 
 
 def _print_best(study: optuna.Study, space: ConfigurationSpace | None) -> None:
-    """Print the recommendation of a noisy study, and the best trial."""
+    """Print the recommendation of a noisy study, and the best trial, or the front of several objectives."""
+    if has_several(study):
+        try:
+            _print(f"\n{front_text(study)}")
+        except DataError as error:
+            _print(f"\nno front: {error}")
+        return
     result = None if space is None else Result(study, space)
     if result is not None and has_recommendation(study):
         announce("fitting the model for the recommendation")

@@ -35,6 +35,13 @@ STUDY = {
     "n_initial": Key("5", "Size of the initial design; default: 4 to 10, by the dimension."),
     "seed": Key("1", "Random seed; the same seed gives the same trials."),
     "direction": Key('"minimize"', 'Or "maximize".'),
+    "directions": Key(
+        '["minimize", "maximize"]',
+        "Instead, of 2 to 4 objectives: a function returns a tuple, the last line of a command has their numbers; or "
+        '{ error = "minimize", speed = "maximize" }, with names: a dict, or a line of JSON.',
+        (dict,),
+    ),
+    "reference_point": Key("[1.0, 0.5]", "The worst values of interest of several objectives.", (dict,)),
     "noisy": Key("false", "Whether the objective varies between evaluations of a configuration."),
     "timeout": Key("3600", "Seconds after which no further trial starts.", (float,)),
     "output": Key('"results"', "Folder for the figure and the default storage; default: the working directory."),

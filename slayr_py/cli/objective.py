@@ -19,7 +19,7 @@ from typing import Any
 from slayr_py.cli.checks import ConfigError
 from slayr_py.cli.watcher import process_watcher
 from slayr_py.errors import ObjectiveError, did_you_mean
-from slayr_py.study import Objective, as_value
+from slayr_py.study import Objective, Values, as_value
 
 BUILT_IN = ("config", "python")
 """Placeholders besides the parameters: the configuration as JSON, and the path of the Python interpreter."""
@@ -60,7 +60,11 @@ def function_objective(reference: str, folder: Path) -> Objective:
 
 
 def command_objective(
-    command: Sequence[Any], names: Sequence[str], folder: Path, max_seconds: float | None = None
+    command: Sequence[Any],
+    names: Sequence[str],
+    folder: Path,
+    max_seconds: float | None = None,
+    n_values: int = 1,
 ) -> Objective:
     """Return an objective that runs a command without a shell.
 
@@ -76,6 +80,8 @@ def command_objective(
         Working directory of the command.
     max_seconds : float, optional
         Seconds after which the command is killed and the trial fails.
+    n_values : int
+        Number of objectives. The last line has as many numbers, separated by spaces, or is a JSON list or object.
 
     Returns
     -------
@@ -100,10 +106,11 @@ def command_objective(
     # A parameter of the same name hides a built-in placeholder.
     built_in = {"python": sys.executable}
 
-    def objective(config: Mapping[str, Any]) -> float:
+    def objective(config: Mapping[str, Any]) -> float | Values:
         values: dict[str, Any] = {**built_in, "config": json.dumps(dict(config)), **config}
         filled = [_fill(argument, values) for argument in command if _is_complete(argument, values)]
-        return _last_line_value(_run(filled, folder, max_seconds))
+        line = _last_line(_run(filled, folder, max_seconds))
+        return _value(line) if n_values == 1 else _values(line, n_values)
 
     return objective
 
@@ -222,14 +229,30 @@ def _last_lines(text: str, count: int = 3) -> str:
     return " / ".join(line.strip()[-_LONGEST_LINE:] for line in text.strip().splitlines()[-count:])
 
 
-def _last_line_value(output: str) -> float:
+def _last_line(output: str) -> str:
     lines = [line.strip() for line in output.splitlines() if line.strip()]
     if not lines:
         raise ObjectiveError("the command wrote nothing; its last line of output must be the value")
+    return lines[-1]
+
+
+def _value(line: str) -> float:
     try:
-        value = float(lines[-1])
+        value = float(line)
     except ValueError:
-        raise ObjectiveError(
-            f"the command's last line of output must be the value, but is {lines[-1]!r:.200}"
-        ) from None
+        raise ObjectiveError(f"the command's last line of output must be the value, but is {line!r:.200}") from None
     return as_value(value)
+
+
+def _values(line: str, count: int) -> Values:
+    """Return the numbers of a line, which the study checks."""
+    try:
+        values: Values = json.loads(line) if line[0] in "[{" else [float(word) for word in line.split()]
+    except ValueError:
+        values = []
+    if not isinstance(values, list | dict) or len(values) != count:
+        raise ObjectiveError(
+            f"the command's last line of output must have the {count} values, separated by spaces or as JSON, but is "
+            f"{line!r:.200}"
+        )
+    return values

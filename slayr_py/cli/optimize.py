@@ -11,6 +11,7 @@ import typer
 from slayr_py.cli.checks import ConfigError, check_file_name
 from slayr_py.cli.config import load_config
 from slayr_py.cli.csv_files import read_past_experiments
+from slayr_py.cli.front import directions_text, front_text
 from slayr_py.cli.keys import STUDY
 from slayr_py.cli.manual import manual
 from slayr_py.cli.options import Quiet
@@ -24,6 +25,7 @@ from slayr_py.study import (
     describe_kernel,
     found_kernels,
     has_recommendation,
+    has_several,
     is_history,
     minimize,
     regret_table,
@@ -80,20 +82,24 @@ optimize.__doc__ = f"{optimize.__doc__}\n\n{manual()}"
 
 
 def _report(result: Result, name: str, folder: Path, url: str, command: str) -> None:
+    several = has_several(result.study)
     try:
-        best = config_lines(result.best_config)
+        best = front_text(result.study) if several else config_lines(result.best_config)
     except DataError as error:
         # Every trial failed or returned NaN.
         raise ObjectiveError(str(error)) from None
-    if has_recommendation(result.study):
+    if has_recommendation(result.study) and not several:
         typer.echo(recommendation_text(result))
     trials = result.trials
     failed = int((trials["state"] == "FAIL").sum())
     past = sum(map(is_history, result.study.get_trials(deepcopy=False)))
     counts = [f"{past} past experiments"] * (past > 0) + [f"{failed} failed"] * (failed > 0)
     among = f" ({', '.join(counts)})" if counts else ""
-    typer.echo(f"best value {result.best_value:.6g} in {len(trials)} trials{among}, at")
-    typer.echo(best)
+    if several:
+        typer.echo(f"{directions_text(result.study)} in {len(trials)} trials{among}")
+    else:
+        typer.echo(f"best value {result.best_value:.6g} in {len(trials)} trials{among}, at")
+    typer.echo(printable(best))
     declared = declared_space_of(result.study)
     assert declared is not None
     typer.echo(f"kernel      {describe_kernel(declared.kernel_record)}")
@@ -103,7 +109,8 @@ def _report(result: Result, name: str, folder: Path, url: str, command: str) -> 
     stopped = _stopped_line(result)
     if stopped:
         typer.echo(stopped)
-    typer.echo(f"figure      {_save_figure(result, folder / f'{name}_convergence.png')}")
+    figure = f"{name}_front.png" if several else f"{name}_convergence.png"
+    typer.echo(f"figure      {_save_figure(result, folder / figure)}")
     typer.echo(f"study       {url}")
     typer.echo(f"inspect     {shlex.join(['slayr', 'inspect', study_argument(url), '--study-name', name])}")
     first = "after lowering epsilon in stop: " if stopped else ""
@@ -111,9 +118,10 @@ def _report(result: Result, name: str, folder: Path, url: str, command: str) -> 
 
 
 def _save_figure(result: Result, path: Path) -> str:
-    """Save the convergence figure; an error of the disk does not fail the finished study."""
+    """Save the figure of the convergence or of the front; an error of the disk does not fail the finished study."""
     try:
-        result.plot_convergence().savefig(path, dpi=150)
+        figure = result.plot_front() if has_several(result.study) else result.plot_convergence()
+        figure.savefig(path, dpi=150)
     except OSError as error:
         return f"none: {path} cannot be written: {error.strerror or error}"
     return str(path)

@@ -4,6 +4,7 @@ from slayr_py.inference.diagnostics.arviz_bridge import save_plot, standard_erro
 from slayr_py.inference.diagnostics.checks import CHECKS, INFLUENTIAL, Check, Diagnostics, reason
 from slayr_py.inference.functions import draw_functions
 from slayr_py.inference.gaussian_process import GaussianProcess
+from slayr_py.inference.mixture import worst_of
 from slayr_py.inference.model import NOISE_FLOOR, Model, Warp
 from slayr_py.inference.modes.laplace import find_mode, hessian, laplace_evidence
 from slayr_py.inference.modes.likelihood import Targets
@@ -32,7 +33,7 @@ from slayr_py.inference.sensitivity.sobol_indices import importance
 from slayr_py.inference.stack_fit import part_stream
 from slayr_py.inference.stacking.reasons import failure, unreliability
 from slayr_py.inference.validation.calibration import Calibration, calibrate
-from slayr_py.inference.warp import HalfLine, warped
+from slayr_py.inference.warp import HalfLine, unwarped, warped
 
 __all__ = [
     "Calibration",

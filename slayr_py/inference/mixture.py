@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -146,25 +147,10 @@ class Weighted:
             for name, part, w in zip(names_of(self.parts), self.parts, self.weights, strict=True)
             if w
         }
-        checks = list(used.values())
         points = len(self.parts) > 1 and any(part.n_draws < FEWEST_DRAWS for part in self.parts)
         notes = ("weights from point estimates, whose hyperparameters have seen each observation",) * points
-        shape_limits = [check.limits["loo_pareto_k_max"] for check in checks if "loo_pareto_k_max" in check.limits]
-        return Diagnostics(
-            rhat_max=_worst(max, (check.rhat_max for check in checks)),
-            ess_bulk_min=_worst(min, (check.ess_bulk_min for check in checks)),
-            ess_tail_min=_worst(min, (check.ess_tail_min for check in checks)),
-            divergences=sum(check.divergences for check in checks),
-            max_treedepth_hits=sum(check.max_treedepth_hits for check in checks),
-            ebfmi_min=_worst(min, (check.ebfmi_min for check in checks)),
-            pareto_k=_worst(max, (check.pareto_k for check in checks)),
-            ok=all(check.ok for check in checks),
-            messages=tuple(f"{name}: {message}" for name, check in used.items() for message in check.messages),
-            limits={"loo_pareto_k_max": min(shape_limits)} if shape_limits else {},
-            loo_pareto_k_max=_worst(max, (check.loo_pareto_k_max for check in checks)),
-            loo_influential=max(check.loo_influential for check in checks),
-            kernel_notes=(*notes, *(f"{name}: {note}" for name, check in used.items() for note in check.kernel_notes)),
-        )
+        worst = worst_of(used)
+        return replace(worst, kernel_notes=(*notes, *worst.kernel_notes))
 
     def leave_one_out(self) -> LeaveOneOut:
         """Return the leave-one-out densities of the mixture, in the user's units."""
@@ -272,6 +258,27 @@ def _check_weights(weights: ArrayLike, k: int) -> FloatArray:
     if values.shape != (k,) or not np.all(values >= 0) or not abs(values.sum() - 1) <= _SUM:
         raise DataError(f"weights are {weights!r:.200}; give {k} numbers that are not negative and add up to 1")
     return values
+
+
+def worst_of(named: Mapping[str, Diagnostics]) -> Diagnostics:
+    """Return the worst diagnostics of several fits; each message has the name of its fit."""
+    checks = list(named.values())
+    shape_limits = [check.limits["loo_pareto_k_max"] for check in checks if "loo_pareto_k_max" in check.limits]
+    return Diagnostics(
+        rhat_max=_worst(max, (check.rhat_max for check in checks)),
+        ess_bulk_min=_worst(min, (check.ess_bulk_min for check in checks)),
+        ess_tail_min=_worst(min, (check.ess_tail_min for check in checks)),
+        divergences=sum(check.divergences for check in checks),
+        max_treedepth_hits=sum(check.max_treedepth_hits for check in checks),
+        ebfmi_min=_worst(min, (check.ebfmi_min for check in checks)),
+        pareto_k=_worst(max, (check.pareto_k for check in checks)),
+        ok=all(check.ok for check in checks),
+        messages=tuple(f"{name}: {message}" for name, check in named.items() for message in check.messages),
+        limits={"loo_pareto_k_max": min(shape_limits)} if shape_limits else {},
+        loo_pareto_k_max=_worst(max, (check.loo_pareto_k_max for check in checks)),
+        loo_influential=max(check.loo_influential for check in checks),
+        kernel_notes=tuple(f"{name}: {note}" for name, check in named.items() for note in check.kernel_notes),
+    )
 
 
 def _worst(choose: Callable[[list[float]], float], values: Iterable[float]) -> float:

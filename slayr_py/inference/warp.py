@@ -62,15 +62,15 @@ class HalfLine:
         """Return the logarithm by which :meth:`points` divides, so that no weight underflows for large -z."""
         return np.asarray(-0.5 * np.square(np.minimum(z, 0.0)) - 0.5 * np.log(2 * np.pi))
 
-    def points(self, z: FloatArray) -> Iterator[tuple[FloatArray, FloatArray]]:
-        """Yield v and weights: the integral is exp(log_scale) times the sum of weight g(v).
+    def points(self, z: FloatArray, end: float | FloatArray = np.inf) -> Iterator[tuple[FloatArray, FloatArray]]:
+        """Yield v and weights: the integral over 0 < v < end is exp(log_scale) times the sum of weight g(v).
 
         The first axis of v and weights has some of the nodes, as many as fit into the cache; the others are those of z.
         """
         below = np.minimum(z, 0.0)
         root = np.sqrt(np.square(below) + self._drop)
         lower = np.maximum(z - np.sqrt(self._drop), 0.0)
-        width = np.where(z < 0, self._drop / (root - below), z + root) - lower
+        width = np.maximum(np.minimum(np.where(z < 0, self._drop / (root - below), z + root), end) - lower, 0.0)
         shift = 0.5 * np.square(below)
         nodes = max(1, _TOGETHER // max(1, z.size))
         for i in range(0, len(self._places), nodes):

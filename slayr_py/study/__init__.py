@@ -5,8 +5,9 @@ from slayr_py.study.model.kernel_searches import default_search
 from slayr_py.study.model.options import LOOP_OPTIONS
 from slayr_py.study.model.session import Phase
 from slayr_py.study.results.dashboard import save_to_dashboard
-from slayr_py.study.results.figures import convergence_figure, importance_figure
+from slayr_py.study.results.figures import convergence_figure, front_figure, hypervolume_figure, importance_figure
 from slayr_py.study.results.fit_text import attempts_text, fit_notes, fits_remarks, limits_text
+from slayr_py.study.results.front import front_table, hypervolume_of, reference_of
 from slayr_py.study.results.recommendation import Recommendation, has_recommendation
 from slayr_py.study.results.refits import last_fitted, posterior_of, replay
 from slayr_py.study.results.report.page import write_report
@@ -15,6 +16,7 @@ from slayr_py.study.results.tables import (
     FIT_COLUMNS,
     fit_table,
     found_kernels,
+    front_trials,
     regret_table,
     search_table,
     suggestion_table,
@@ -22,7 +24,7 @@ from slayr_py.study.results.tables import (
 )
 from slayr_py.study.run.asktell import ask, config_of, create_study, tell
 from slayr_py.study.run.minimize import minimize
-from slayr_py.study.run.objective import Objective, as_value
+from slayr_py.study.run.objective import Objective, Values, as_value
 from slayr_py.study.run.stopping import Regret, RegretEstimate
 from slayr_py.study.sampler import StanGPSampler, declared_space_of, space_of
 from slayr_py.study.storage.attributes import (
@@ -35,6 +37,7 @@ from slayr_py.study.storage.attributes import (
 )
 from slayr_py.study.storage.distributions import space_to_distributions
 from slayr_py.study.storage.integrity import check_integrity
+from slayr_py.study.storage.objectives import goals_of, has_several
 from slayr_py.study.storage.opening import open_storage, quiet_optuna, study_names, url_without_password
 
 __all__ = [
@@ -48,6 +51,9 @@ __all__ = [
     "config_of",
     "convergence_figure",
     "create_study",
+    "front_figure",
+    "front_table",
+    "hypervolume_figure",
     "importance_figure",
     "minimize",
     "posterior_of",

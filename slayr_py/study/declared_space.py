@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -16,15 +16,16 @@ from slayr_py.inference import Posterior
 from slayr_py.space import Encoder
 from slayr_py.study.loop import suggest_next
 from slayr_py.study.model.options import SamplerOptions
-from slayr_py.study.model.proposal import Fitted
+from slayr_py.study.model.proposer import Fitted
 from slayr_py.study.model.session import Session
 from slayr_py.study.model.space_model import SpaceModel, stan_seed_of
 from slayr_py.study.storage.attributes import store_suggestion, suggestion_record
 from slayr_py.study.storage.binding import bind_study
 from slayr_py.study.storage.distributions import check_request, space_to_distributions, to_configuration, to_params
+from slayr_py.study.storage.objectives import Goal
 from slayr_py.study.storage.optuna_private import stored_trial
 from slayr_py.study.storage.suggesting import draw_independent, suggest_all
-from slayr_py.study.storage.trials import Observations, left_out, observations
+from slayr_py.study.storage.trials import Observations, left_out, observations_of_all
 
 
 class DeclaredSpace(SpaceModel):
@@ -123,13 +124,13 @@ class DeclaredSpace(SpaceModel):
             suggest_all(trial, self.space)
         return trials
 
-    def fit_all(self, study: Study, seed: int | None = None) -> Posterior:
-        """Fit the model to a study's finished trials: see `StanGPSampler.fit`."""
+    def fit_all(self, study: Study, seed: int | None, goal: Goal) -> Posterior:
+        """Fit the model to an objective of a study's finished trials: see `StanGPSampler.fit`."""
         self._warn_of_left_out_trials(study)
-        return self.fit(study, stan_seed_of(self.bind(study)) if seed is None else seed)
+        return self.fit(study, stan_seed_of(self.bind(study)) if seed is None else seed, goal)
 
     @contextmanager
-    def next_models(self, study: Study) -> Iterator[tuple[Observations, Fitted] | None]:
+    def next_models(self, study: Study) -> Iterator[tuple[Sequence[Observations], Fitted] | None]:
         """Fit the models of the next suggestion, which reuses these fits; yield None during the initial design.
 
         The sampler makes no suggestion until the ``with`` block ends.
@@ -144,12 +145,12 @@ class DeclaredSpace(SpaceModel):
         with self.session.lock:
             seed = self.bind(study)
             number = len(study.get_trials(deepcopy=False))
-            observed = observations(study, self.space)
-            if number < len(self.design.with_history(study, seed)) or not observed.configs:
+            observed = observations_of_all(study, self.space)
+            if number < len(self.design.with_history(study, seed)) or not observed[0].configs:
                 yield None
                 return
             self.prepare()
-            gp = self.surrogate_of(study).latest(study, observed)
+            gp = self.surrogate_of(study).latest(study, observed[0])
             yield observed, self.proposer.fit(gp, study, number, observed, seed)
 
     def _warn_of_left_out_trials(self, study: Study) -> None:

@@ -31,6 +31,7 @@ from slayr_py.study.model.space_model import SpaceModel, stan_seed_of
 from slayr_py.study.model.surrogate import check_inferable
 from slayr_py.study.storage.attributes import FIT_KEY, store_suggestion, suggestion_record
 from slayr_py.study.storage.distributions import grid_parameter, levels
+from slayr_py.study.storage.objectives import Goal
 from slayr_py.study.storage.optuna_private import contains, set_trial_attribute, stored_trial
 from slayr_py.study.storage.suggesting import draw_independent
 from slayr_py.study.storage.trials import observations
@@ -102,14 +103,14 @@ class InferredSpace:
         """Raise `DataError`: the parameters of a trial are not known before the objective asks for them."""
         raise DataError("a batch needs a declared space: StanGPSampler(space)")
 
-    def fit_all(self, study: Study, seed: int | None) -> Posterior:
+    def fit_all(self, study: Study, seed: int | None, goal: Goal) -> Posterior:
         """Fit the parameters that all complete trials have: see `StanGPSampler.fit`."""
         if (model := self._model(groups(study)[0])) is None:
             raise DataError(
                 f"study {study.study_name!r} has no parameter in common to all trials, so there is nothing to fit; "
                 "declare the space: StanGPSampler(space)"
             )
-        return model.fit(study, stan_seed_of(self.seed) if seed is None else seed)
+        return model.fit(study, stan_seed_of(self.seed) if seed is None else seed, goal)
 
     def _model(self, distributions: Mapping[str, BaseDistribution], main: bool = True) -> SpaceModel | None:
         """Return the model of these parameters; None if none of them can be modelled.
@@ -135,13 +136,13 @@ class InferredSpace:
         # Groups would otherwise have the same points of a Sobol sequence.
         stream = np.random.SeedSequence([self.seed, zlib.crc32(repr(sorted(group)).encode())])
         before = suggestion_record(trial)
-        fit = trial.user_attrs.get(FIT_KEY)
+        fits = {key: value for key, value in trial.user_attrs.items() if key.startswith(FIT_KEY)}
         seed = int(stream.generate_state(1)[0])
         config: dict[str, Any] = suggest_next(model, study, trial, seed)["config"]
         if before:  # the record and the fit of a trial belong to its main group
             store_suggestion(study, trial, {**before, "config": {**before["config"], **config}})
-        if fit is not None:
-            set_trial_attribute(study, trial, FIT_KEY, fit)
+        for key, fit in fits.items():
+            set_trial_attribute(study, trial, key, fit)
         return config
 
 

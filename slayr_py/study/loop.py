@@ -24,10 +24,9 @@ from slayr_py.errors import InferenceError
 from slayr_py.study.model.proposal import Proposal
 from slayr_py.study.model.space_model import SpaceModel
 from slayr_py.study.storage.attributes import store_numbers, store_suggestion
-from slayr_py.study.storage.fit_records import store_fit
 from slayr_py.study.storage.optuna_private import optimizing
 from slayr_py.study.storage.search_lock import search_lock
-from slayr_py.study.storage.trials import observations
+from slayr_py.study.storage.trials import observations_of_all
 from slayr_py.study.storage.workers import start_next_trial
 
 Callback = Callable[[Study, FrozenTrial], None]
@@ -83,19 +82,19 @@ def suggest_next(model: SpaceModel, study: Study, trial: FrozenTrial, seed: int)
         return store_suggestion(study, trial, {"phase": "initial", "config": config, **fixed_values})
 
     # Fit until the diagnostics pass, search under the posterior, with more draws if the result is uncertain
-    observed = observations(study, model.space)
+    observed = observations_of_all(study, model.space)
     why = "no finished trial with a finite value yet"
-    if observed.configs:
+    if observed[0].configs:
         try:
             model.prepare()
-            gp = model.surrogate_of(study).model(study, trial, observed, seed)
+            gp = model.surrogate_of(study).model(study, trial, observed[0], seed)
             with Proposal(model.proposer, study, trial, observed, design, search_stream, fixed) as proposal:
                 fitted = proposal.fit(gp, seed)
                 suggestion = proposal.search(fitted)
                 if more_draws := proposal.fit_more_draws(fitted, suggestion):
                     fitted = more_draws
                     suggestion = proposal.search(fitted)
-                store_fit(study, trial, fitted.posterior, observed.numbers, model.options.warm_starts)
+                fitted.store(study, trial, model.options.warm_starts)
 
                 # Under the search lock: search again if another process has chosen meanwhile, then store
                 suggestion = proposal.settle(fitted, suggestion)

@@ -12,7 +12,7 @@ from optuna.trial import FrozenTrial
 from typing_extensions import Unpack
 
 from slayr_py.arguments import check_integer
-from slayr_py.errors import DataError, SpaceError
+from slayr_py.errors import SpaceError
 from slayr_py.inference import Posterior
 from slayr_py.space import Encoder, space_from_json
 from slayr_py.study.declared_space import DeclaredSpace
@@ -20,6 +20,7 @@ from slayr_py.study.inferred_space import InferredSpace
 from slayr_py.study.model.options import SamplerKeywords, SamplerOptions
 from slayr_py.study.model.session import Session
 from slayr_py.study.storage.attributes import study_record
+from slayr_py.study.storage.objectives import goal_of
 from slayr_py.study.storage.search_lock import missing_lock
 
 
@@ -74,6 +75,10 @@ class StanGPSampler(BaseSampler):
         Parameters that keep these values in the suggestions of this sampler: the acquisition is maximised over the
         others, and improvement is measured from the best configuration with these values. The space of the study does
         not change, and trials with other values inform the model.
+    reference_point : sequence or mapping of str to float, optional
+        For several objectives: the worst values that are of interest, in the order of the objectives or by name. Only
+        configurations that are better in all objectives gain hypervolume. By default each suggestion takes the worst
+        values of the front so far, and a tenth of the front's range more.
     on_progress : callable, optional
         Receives a `Phase` whenever a new step of the work starts.
     method, chains, warmup, draws, target_acceptance, max_treedepth, ess, retries, pointwise
@@ -99,8 +104,11 @@ class StanGPSampler(BaseSampler):
     -----
     A study stores its space and seed. Resuming it with another space raises `SpaceError`, with another seed
     `DataError`. Kernel, graphs, acquisition, design, noisiness and fit options may change between runs: the study
-    records those it was started with, and each trial those of its own suggestion. Studies with several objectives are
-    not supported.
+    records those it was started with, and each trial those of its own suggestion.
+
+    A study may have two to four objectives (``optuna.create_study(directions=[...])``). Each is modelled by a Gaussian
+    process of its own with the same kernel and options, and the expected hypervolume improvement is maximised, which
+    replaces "ei". It is exact for all combinations of their posterior draws: see the page on several objectives.
 
     The objective's model is fitted to complete trials with finite values only. Each constraint that trials report
     (`Trial.set_constraint`) is modelled by a Gaussian process, and the acquisition is multiplied by the probability
@@ -134,6 +142,7 @@ class StanGPSampler(BaseSampler):
         ToolchainError
             If Stan cannot be run here: before the first trial is evaluated.
         """
+        self.options.check_objectives(study)
         self.session.check_toolchain()
         self.strategy.before_trial(study, trial)
 
@@ -148,7 +157,7 @@ class StanGPSampler(BaseSampler):
         self, study: Study, trial: FrozenTrial, search_space: dict[str, BaseDistribution]
     ) -> dict[str, Any]:
         """Suggest one configuration and store it; return its active parameters that are in ``search_space``."""
-        check_one_objective(study)
+        self.options.check_objectives(study)
         if (lack := missing_lock(study)) is not None:
             self.session.warn(lack, about="search lock")
         with self.session.lock:
@@ -167,7 +176,7 @@ class StanGPSampler(BaseSampler):
         SpaceError
             If the parameter is not declared, was declared with another range, or is inactive in this trial.
         """
-        check_one_objective(study)
+        self.options.check_objectives(study)
         return self.strategy.independent(study, trial, param_name, param_distribution)
 
     def ask_batch(self, study: Study, q: int) -> list[Trial]:
@@ -194,7 +203,7 @@ class StanGPSampler(BaseSampler):
         """
         return self.strategy.ask_batch(study, check_integer("q", q))
 
-    def fit(self, study: Study, seed: int | None = None) -> Posterior:
+    def fit(self, study: Study, seed: int | None = None, objective: int | str | None = None) -> Posterior:
         """Fit the model to a study's finished trials; with a kernel search, the model of the last stored one.
 
         Parameters
@@ -203,6 +212,8 @@ class StanGPSampler(BaseSampler):
             Has at least one complete trial.
         seed : int, optional
             Seed of the Stan run; derived from the study's seed by default.
+        objective : int or str, optional
+            Number or name of one of several objectives.
 
         Returns
         -------
@@ -212,17 +223,11 @@ class StanGPSampler(BaseSampler):
         Raises
         ------
         DataError
-            If no trial can be fitted.
+            If no trial can be fitted, or the study has several objectives and none is given.
         InferenceError
             If Stan fails.
         """
-        return self.strategy.fit_all(study, seed)
-
-
-def check_one_objective(study: Study) -> None:
-    """Raise `DataError` if a study has several objectives."""
-    if len(study.directions) > 1:
-        raise DataError(f"study {study.study_name!r} has {len(study.directions)} objectives; only one is supported")
+        return self.strategy.fit_all(study, seed, goal_of(study, objective))
 
 
 def declared_space_of(study: Study) -> DeclaredSpace | None:

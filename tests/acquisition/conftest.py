@@ -8,6 +8,7 @@ import pytest
 from slayr_py.acquisition import LowerConfidenceBound
 from slayr_py.acquisition.criteria import State
 from slayr_py.acquisition.landscape import Landscape
+from slayr_py.acquisition.merit import OneObjective
 from slayr_py.inference.prediction.predictor import Moments
 from slayr_py.space import Encoder
 
@@ -41,7 +42,8 @@ def landscape_of():
     def make(space, f, slope, **options):
         encoder = Encoder(space) if not isinstance(space, Encoder) else space
         state = State(0.0, 1, len(encoder.names))
-        return Landscape(encoder, KnownFunction(f, slope), 1, LowerConfidenceBound(), state, **options)
+        merit = OneObjective(KnownFunction(f, slope), 1, LowerConfidenceBound(), state)
+        return Landscape(encoder, merit, **options)
 
     return make
 

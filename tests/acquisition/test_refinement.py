@@ -68,7 +68,7 @@ def test_conditions_are_evaluated_for_every_neighbour(landscape_of):
     config = encoder.decode(landscape.place(reached)[0])[0]
     assert config["kernel"] == "poly" and config["degree"] == 3
     assert reached[0, coef] == pytest.approx(0.7, abs=1e-6)
-    assert all(c["degree"] != 5 for c in landscape.predictor.visited if c["kernel"] == "poly")
+    assert all(c["degree"] != 5 for c in landscape.merit.predictor.visited if c["kernel"] == "poly")
 
 
 def test_inactive_parameters_keep_their_unit_values(landscape_of):

@@ -143,3 +143,15 @@ def alive(pid: int) -> bool:
             return status.read().rpartition(")")[2].split()[0] != "Z"
     except FileNotFoundError:
         return False
+
+
+def test_the_last_line_has_the_values_of_several_objectives(tmp_path):
+    def answer(text):
+        code = f"print(bytes.fromhex('{text.encode().hex()}').decode())"  # without braces, which are placeholders
+        return command_objective(python(code), ["x"], tmp_path, n_values=2)({"x": 1})
+
+    assert answer("0.5 -1e3") == [0.5, -1000.0] and answer("[1, 2.5]") == [1, 2.5]
+    assert answer('{"loss": 1.5, "gain": 2}') == {"loss": 1.5, "gain": 2}
+    for wrong in ("0.5", "1 2 3", "[1]", '{"loss": 1}', "a b", "{1, 2"):
+        with pytest.raises(ObjectiveError, match="must have the 2 values, separated by spaces or as JSON"):
+            answer(wrong)

@@ -163,3 +163,34 @@ def test_a_stopping_rule_ends_the_study_and_is_shown(slayr, folder):
     assert len(optuna.load_study(study_name="short", storage="sqlite:///short.db").trials) < 9
     code, out, _ = slayr("inspect", "short.db")
     assert code == 0 and "observations P(regret < 1e+06) = 1.000, 0.95 is needed; mean regret " in out
+
+
+@pytest.mark.stan
+def test_a_study_with_several_objectives(slayr, folder):
+    (folder / "both.toml").write_text(
+        """
+        [study]
+        budget = 4
+        n_initial = 3
+        seed = 1
+        directions = { loss = "minimize", gain = "maximize" }
+        reference_point = { loss = 1.0, gain = -1.0 }
+        [objective]
+        command = ["{python}", "-c", "print((({x}) - 0.2) ** 2, -(({x}) - 0.7) ** 2)"]
+        [space]
+        x = { type = "float", lower = 0.0, upper = 1.0 }
+        [gp]
+        method = "map"
+        """
+    )
+    code, out, err = slayr("optimize", "both.toml", "-q")
+    assert code == 0 and err == "", err
+    assert "minimize loss, maximize gain in 4 trials" in out and "hypervolume" in out
+    assert (folder / "both_front.png").stat().st_size > 10_000
+    code, out, _ = slayr("inspect", "both.db", "--figure", "front.png")
+    assert code == 0 and "4 trials, minimize loss, maximize gain" in out and "front of" in out
+    assert (folder / "front.png").exists()
+    code, out, _ = slayr("replay", "both.db")
+    assert code == 0 and out.count("identical, bit for bit") == 2
+    code, _, err = slayr("optimize", "both.toml", "-q", "--noisy", "--budget", "5")
+    assert code == 0, err

@@ -96,6 +96,12 @@ OPTIONS = (
     Option("composite kernel", changing(kernel="MAT52 + LIN[x]"), ("kernel",), in_fits=(fit_laws.components_add_up,)),
     Option("pre-trained kernel", with_learned_kernel, ("kernel",), in_fits=(fit_laws.the_gram_matrix_is_positive,)),
     Option("stack", with_another_kernel, ("kernel",), in_fits=(fit_laws.stacking_weights_are_optimal,)),
+    Option(
+        "several objectives",
+        changing(several=True),
+        ("directions", "reference_point"),
+        in_fits=None,
+    ),
     Option("inducing points", with_inducing_points, ("inducing",), in_studies=None),
     Option("binary observations", changing(likelihood="probit"), ("likelihood",), in_studies=None),
     Option("noisy objective", changing(noisy=True), ("noisy",), in_fits=None),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache, cached_property
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -108,6 +108,8 @@ class Scenario:
         Change of the unit of the values.
     constraint : float
         Factor of the values of a constraint; 0 for no constraint.
+    several : bool
+        Whether a study has a second objective, which is minimised.
     past : int
         Number of observations that were made before the study, without a constraint.
     as_history : bool
@@ -121,6 +123,7 @@ class Scenario:
     likelihood: str = "gaussian"
     errors: bool = False
     repeated: bool = False
+    several: bool = False
     maximize: bool = False
     noisy: bool = False
     constraint: float = 0.0
@@ -152,6 +155,20 @@ class Scenario:
     def value(self, number: int, config: Mapping[str, Any]) -> float:
         """Return the value of an observation; the values of repeated configurations differ."""
         return float(self.scale * (function(config) + 0.3 * np.cos(number)) + self.shift)
+
+    def values(self, number: int, config: Mapping[str, Any]) -> tuple[float, ...]:
+        """Return the values of all objectives of a study."""
+        second = float((config["x"] - 0.2) ** 2 + 0.01 * config["z"] + 0.03 * np.sin(number))
+        return (self.value(number, config), *([second] if self.several else []))
+
+    def errors_of(self, number: int) -> tuple[float, ...]:
+        """Return the known errors of all objectives of a study."""
+        return (self.error(number), *([0.02 + 0.01 * number] if self.several else []))
+
+    @property
+    def maximised(self) -> tuple[bool, ...]:
+        """Whether each objective of a study is maximised."""
+        return (self.maximize, *([False] if self.several else []))
 
     def error(self, number: int) -> float:
         return abs(self.scale) * (0.2 + 0.1 * number)
@@ -186,7 +203,7 @@ class Scenario:
             "noisy": self.noisy,
             "fixed": self.fixed,
             "priors": PRIORS,
-            "direction": "maximize" if self.maximize else "minimize",
+            **self._directions(),
             "initial_configs": self.configs[self.past :] if self.as_history else self.configs,
             "method": METHOD,
             "seed": 1,
@@ -202,15 +219,32 @@ class Scenario:
             ask(study)
         return study
 
+    def _directions(self) -> dict[str, Any]:
+        directions = ["maximize" if each else "minimize" for each in self.maximised]
+        return {"directions": directions} if self.several else {"direction": directions[0]}
+
     def _history(self) -> pd.DataFrame:
-        rows = [dict(self.configs[i]) | {"value": self.outcome(i)} for i in range(self.past)]
-        if self.errors:
-            rows = [row | {"y_sd": self.error(i)} for i, row in enumerate(rows)]
+        n = len(self.maximised)
+        rows = []
+        for i in range(self.past):
+            suffixes = [f"s_{j}" for j in range(n)] if self.several else [""]
+            outcome = self.outcome(i) or [None] * n
+            row = dict(self.configs[i]) | {f"value{end}": y for end, y in zip(suffixes, outcome, strict=True)}
+            if self.errors:
+                names = [f"y_sd_{j}" for j in range(n)] if self.several else ["y_sd"]
+                row |= dict(zip(names, self.errors_of(i), strict=True))
+            rows.append(row)
         return pd.DataFrame(rows)
 
-    def outcome(self, number: int) -> float | None:
-        """Return the value of a trial; None if it fails."""
-        return None if self.failures and number in FAILING else self.value(number, self.configs[number])
+    def outcome(self, number: int) -> tuple[float, ...] | None:
+        """Return the values of a trial; None if it fails."""
+        return None if self.failures and number in FAILING else self.values(number, self.configs[number])
+
+    def known_error(self, number: int) -> float | list[float] | None:
+        """Return what a user tells about the errors of a trial."""
+        if not self.errors:
+            return None
+        return list(self.errors_of(number)) if self.several else self.error(number)
 
     def _added(self, number: int) -> FrozenTrial:
         outcome = self.outcome(number)
@@ -218,10 +252,10 @@ class Scenario:
         distributions = space_to_distributions(self.encoder.space)
         return optuna.trial.create_trial(
             state=TrialState.COMPLETE if outcome is not None else TrialState.FAIL,
-            value=outcome,
+            values=outcome,
             params=params,
             distributions={name: distributions[name] for name in params},
-            user_attrs={"y_sd": self.error(number)} if self.errors else {},
+            user_attrs={"y_sd": self.known_error(number)} if self.errors else {},
         )
 
     def _tell(self, study: optuna.Study) -> None:
@@ -232,8 +266,8 @@ class Scenario:
         if self.failures and trial.number in FAILING:
             tell(study, trial, state=TrialState.FAIL)
             return
-        error = self.error(trial.number) if self.errors else None
-        tell(study, trial, self.value(trial.number, config), sd=error)
+        values = self.values(trial.number, config)
+        tell(study, trial, values if self.several else values[0], sd=self.known_error(trial.number))
 
     @property
     def is_stack(self) -> bool:
@@ -250,13 +284,16 @@ class Scenario:
         return suggested(self.start())
 
     @cached_property
-    def told_mixture(self) -> Mixture:
-        """Draws of a fit to the values of the study's complete trials."""
+    def told_mixtures(self) -> list[Mixture]:
+        """Draws of a fit to the values of each objective of the study's complete trials."""
         observed = self.told.observed
-        y = np.array([trial.value for trial in observed])
-        y_sd = np.array([self.error(trial.number) for trial in observed]) if self.errors else None
-        posterior = self.fit([trial.params for trial in observed], y, y_sd)
-        return Mixture.of(posterior, y, y_sd, self.maximize)
+        mixtures = []
+        for j, maximize in enumerate(self.maximised):
+            y = np.array([trial.values[j] for trial in observed])
+            y_sd = np.array([self.errors_of(trial.number)[j] for trial in observed]) if self.errors else None
+            posterior = replace(self, maximize=maximize).fit([trial.params for trial in observed], y, y_sd)
+            mixtures.append(Mixture.of(posterior, y, y_sd, maximize))
+        return mixtures
 
 
 def suggested(study: optuna.Study) -> Told:

@@ -5,39 +5,67 @@ from __future__ import annotations
 from dataclasses import replace
 
 import numpy as np
-from combinations.scenarios import Scenario, suggested
+from combinations import textbook
+from combinations.scenarios import Scenario, Told, suggested
 from combinations.textbook import close
 
+from slayr_py.space import Encoded
 from slayr_py.study import config_of
 
 
+def predictions(told: Told) -> list[dict[str, float]]:
+    """Return the prediction of each objective."""
+    return [part["predicted"] for part in told.record.get("objectives", [told.record])]
+
+
 def the_suggestion_is_predicted_by_a_fit_to_the_same_values(scenario: Scenario) -> None:
-    """Failures, constraints, history, fixed values and running evaluations do not change the model of the objective."""
+    """Failures, constraints, history, fixed values and running evaluations do not change the model of an objective."""
     told = scenario.told
     assert told.record["phase"] == "model", told.record.get("error")
     assert told.record["observations"] == len(told.observed)
     running = scenario.encoder.encode(told.pending)
     chosen = scenario.encoder.encode([told.trial.params])
-    mixture = scenario.told_mixture.believing(running)
-    mean, sd = mixture.centre_and_spread(chosen)
     # The draws of a stack are resampled in proportion to its weights, with another offset.
     tolerance = 0.02 if scenario.is_stack else 1e-6
-    unit = abs(mixture.scale)
-    np.testing.assert_allclose(told.record["predicted"]["mean"], mean[0], rtol=0, atol=tolerance * unit)
-    np.testing.assert_allclose(told.record["predicted"]["sd"], sd[0], rtol=0, atol=tolerance * unit)
+    for predicted, plain in zip(predictions(told), scenario.told_mixtures, strict=True):
+        mean, sd = plain.believing(running).centre_and_spread(chosen)
+        unit = abs(plain.scale)
+        np.testing.assert_allclose(predicted["mean"], mean[0], rtol=0, atol=tolerance * unit)
+        np.testing.assert_allclose(predicted["sd"], sd[0], rtol=0, atol=tolerance * unit)
+
+
+def values_to_improve_on(scenario: Scenario) -> np.ndarray:
+    """Return the values (n, p) of feasible trials; for a noisy objective as they are predicted."""
+    usable = [trial for trial in scenario.told.observed if scenario.is_usable(trial)]
+    if scenario.noisy:
+        encoded = scenario.encoder.encode([trial.params for trial in usable])
+        return np.column_stack([mixture.centre_and_spread(encoded)[0] for mixture in scenario.told_mixtures])
+    return np.array([trial.values for trial in usable])
 
 
 def the_value_to_improve_on_is_the_best_feasible_one(scenario: Scenario) -> None:
-    """It is observed, or for a noisy objective predicted at an observed configuration."""
+    """It is observed, or for a noisy objective predicted at an observed configuration.
+
+    Of several objectives, the reference point is a tenth of the front's range worse than the front.
+    """
     told = scenario.told
-    usable = [trial for trial in told.observed if scenario.is_usable(trial)]
-    values = [trial.value for trial in usable]
-    if scenario.noisy:
-        values = scenario.told_mixture.centre_and_spread(scenario.encoder.encode([trial.params for trial in usable]))[0]
-    best = max(values) if scenario.maximize else min(values)
+    values = values_to_improve_on(scenario)
     tolerance = 0.02 if scenario.noisy and scenario.is_stack else 1e-6
-    difference = told.record["acquisition"]["best"] - best
-    assert abs(difference) <= tolerance * abs(scenario.told_mixture.scale)
+    if not scenario.several:
+        best = values.max() if scenario.maximize else values.min()
+        difference = told.record["acquisition"]["best"] - best
+        assert abs(difference) <= tolerance * abs(scenario.told_mixtures[0].scale)
+        return
+    front = textbook.front(signed(scenario, values))
+    assert told.record["acquisition"]["front"] == len(front)
+    extent = np.ptp(front if len(front) > 1 else signed(scenario, values), axis=0)
+    reference = signed(scenario, np.array([told.record["acquisition"]["reference"]]))[0]
+    np.testing.assert_allclose(reference, front.max(axis=0) + 0.1 * extent, rtol=1e-3 if tolerance > 1e-6 else 1e-9)
+
+
+def signed(scenario: Scenario, values: np.ndarray) -> np.ndarray:
+    """Return values (n, p) of which smaller ones are better."""
+    return np.where(scenario.maximised, -values, values)
 
 
 def the_suggestion_is_legal_and_new(scenario: Scenario) -> None:
@@ -52,9 +80,13 @@ def the_suggestion_is_legal_and_new(scenario: Scenario) -> None:
 def expected_improvement_is_that_of_a_textbook(scenario: Scenario) -> None:
     """Every draw improves on the best value and on the values that it believes at running evaluations."""
     told = scenario.told
-    mixture = scenario.told_mixture
     running = scenario.encoder.encode(told.pending)
     chosen = scenario.encoder.encode([told.trial.params])
+    if scenario.several:
+        expected = hypervolume_improvement(scenario, running, chosen)
+        close(told.record["acquisition"]["value"], expected, 0.1 if scenario.is_stack else 1e-3)
+        return
+    (mixture,) = scenario.told_mixtures
     best = (told.record["acquisition"]["best"] - mixture.centre) / mixture.scale
     improvements = []
     for draw in mixture.draws:
@@ -62,6 +94,34 @@ def expected_improvement_is_that_of_a_textbook(scenario: Scenario) -> None:
         incumbent = np.min(believed, initial=best)
         improvements.append(draw.believing(running).expected_improvement(chosen, incumbent)[0])
     close(told.record["acquisition"]["value"], mixture.average(improvements), 0.05 if scenario.is_stack else 1e-4)
+
+
+def hypervolume_improvement(scenario: Scenario, running: Encoded, chosen: Encoded) -> float:
+    """Return the expected improvement of two objectives over the staircase of their front, strip by strip."""
+    mixtures = scenario.told_mixtures
+    values = values_to_improve_on(scenario)
+    if len(running):
+        believed = [mixture.believing(running).centre_and_spread(running)[0] for mixture in mixtures]
+        values = np.vstack([values, np.column_stack(believed)])
+    centre = np.array([mixture.centre for mixture in mixtures])
+    scale = np.array([mixture.scale for mixture in mixtures])
+    reference = (np.array(scenario.told.record["acquisition"]["reference"]) - centre) / scale
+    stairs = textbook.front((values - centre) / scale)
+    stairs = stairs[np.all(stairs < reference, axis=1)]
+
+    def shortfall(objective: int, edge: float) -> float:
+        draws = [draw.believing(running) for draw in mixtures[objective].draws]
+        return float(mixtures[objective].average([draw.expected_improvement(chosen, edge)[0] for draw in draws]))
+
+    total = 0.0
+    left = 0.0
+    ceiling = reference[1]
+    for first, second in [*stairs, (reference[0], None)]:
+        right = shortfall(0, first)
+        total += (right - left) * shortfall(1, ceiling)
+        left = right
+        ceiling = second
+    return total
 
 
 ALWAYS = (
@@ -77,9 +137,13 @@ def maximising_is_minimising_the_negative(scenario: Scenario) -> None:
     here = scenario.told
     there = mirrored.told
     assert here.trial.params == there.trial.params
-    close(here.record["predicted"]["mean"], -there.record["predicted"]["mean"], 1e-12)
-    close(here.record["predicted"]["sd"], there.record["predicted"]["sd"], 1e-12)
-    close(here.record["acquisition"]["best"], -there.record["acquisition"]["best"], 1e-12)
+    close(predictions(here)[0]["mean"], -predictions(there)[0]["mean"], 1e-12)
+    close(predictions(here)[0]["sd"], predictions(there)[0]["sd"], 1e-12)
+    if scenario.several:
+        mine, theirs = (told.record["acquisition"]["reference"] for told in (here, there))
+        np.testing.assert_allclose(mine, [-theirs[0], theirs[1]], rtol=1e-12)
+    else:
+        close(here.record["acquisition"]["best"], -there.record["acquisition"]["best"], 1e-12)
     assert here.record.get("feasible") == there.record.get("feasible")
 
 
@@ -87,7 +151,7 @@ def history_is_a_set_of_observations(scenario: Scenario) -> None:
     """Add the same observations to the study as trials, by hand."""
     by_hand = replace(scenario, as_history=False)
     assert scenario.told.trial.params == by_hand.told.trial.params
-    assert scenario.told.record["predicted"] == by_hand.told.record["predicted"]
+    assert predictions(scenario.told) == predictions(by_hand.told)
 
 
 def a_batch_of_one_is_a_suggestion(scenario: Scenario) -> None:

@@ -206,3 +206,12 @@ class Mixture(NamedTuple):
         tail = norm.cdf(-1) if self.scale > 0 else norm.cdf(1)
         better, median = (np.array([self.quantile(point, p) for point in points]) for p in (tail, 0.5))
         return median, np.abs(better - median)
+
+
+def front(values: np.ndarray) -> np.ndarray:
+    """Return the values (k, 2) that no other one (n, 2) dominates, sorted by the first objective."""
+    kept: list[np.ndarray] = []
+    for value in values[np.lexsort(values.T[::-1])]:
+        if not kept or value[1] < kept[-1][1]:
+            kept.append(value)
+    return np.array(kept)

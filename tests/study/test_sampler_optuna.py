@@ -1,7 +1,7 @@
 """Run the tests that Optuna ships for samplers of third parties.
 
-All of them pass without a declared space, except ``MultiObjectiveSamplerTestCase``: a study has one objective here.
-With a declared space those remain that ask for it, without steps, which ConfigSpace does not have.
+All of them pass without a declared space, but for ``SingleOnlySamplerTestCase``: several objectives are supported. With
+a declared space those remain that ask for it, without steps, which ConfigSpace does not have.
 """
 
 from __future__ import annotations
@@ -14,9 +14,13 @@ import pytest
 from ConfigSpace import Categorical, ConfigurationSpace, EqualsCondition, Float, Integer
 from optuna.distributions import BaseDistribution, FloatDistribution, IntDistribution
 from optuna.samplers import BaseSampler
-from optuna.testing.pytest_samplers import BasicSamplerTestCase, RelativeSamplerTestCase, SingleOnlySamplerTestCase
+from optuna.testing.pytest_samplers import (
+    BasicSamplerTestCase,
+    MultiObjectiveSamplerTestCase,
+    RelativeSamplerTestCase,
+)
 
-from slayr_py.acquisition import suggest
+from slayr_py.acquisition import suggest, suggest_tradeoff
 from slayr_py.acquisition.effort import Effort
 from slayr_py.inference import GaussianProcess, Posterior
 from slayr_py.inference.sampling import approximations
@@ -40,6 +44,7 @@ def cheap(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(GaussianProcess, "fit", fit_once)
     monkeypatch.setattr(approximations, "MODE_STARTS", 1)
     monkeypatch.setattr(proposal, "suggest", functools.partial(suggest, effort=effort))
+    monkeypatch.setattr(proposal, "suggest_tradeoff", functools.partial(suggest_tradeoff, effort=effort))
 
 
 def declare(distributions: dict[str, BaseDistribution]) -> ConfigurationSpace:
@@ -97,10 +102,10 @@ class TestRelative(RelativeSamplerTestCase):
     )
 
 
-class TestSingleOnly(SingleOnlySamplerTestCase):
+class TestMultiObjective(MultiObjectiveSamplerTestCase):
     @pytest.fixture
     def sampler(self, quick) -> Callable[[], BaseSampler]:
-        return lambda: StanGPSampler(**quick)
+        return lambda: StanGPSampler(n_initial=2, seed=0, **quick)
 
 
 class TestBasicDeclared(BasicSamplerTestCase):
@@ -148,9 +153,3 @@ class TestRelativeDeclared(RelativeSamplerTestCase):
     test_sample_relative_mixed = fewer(
         RelativeSamplerTestCase.test_sample_relative_mixed, steps=False, x_distribution=slice(None, None, 2)
     )
-
-
-class TestSingleOnlyDeclared(SingleOnlySamplerTestCase):
-    @pytest.fixture
-    def sampler(self, quick) -> Callable[[], BaseSampler]:
-        return lambda: StanGPSampler(ConfigurationSpace({"x": (0.0, 1.0)}), **quick)

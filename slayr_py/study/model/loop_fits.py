@@ -44,7 +44,8 @@ class KernelFit:
     ----------
     gp : GaussianProcess
     name : str
-        Name of the fit in the attributes of a trial; empty unless the kernel is a part of a stack.
+        Name of the fit in the attributes of a trial; empty unless the study has several objectives, or the kernel is a
+        part of a stack.
     options : FitOptions
     start : WarmStart, optional
     posterior : Posterior, optional
@@ -100,6 +101,8 @@ class LoopFits:
     cache : FitCache
     warn : callable
         Receives a warning for the user and what it is about.
+    name : str
+        Name of the fit of one of several objectives, see `Goal.fit_name`.
     """
 
     gp: GaussianProcess
@@ -107,13 +110,14 @@ class LoopFits:
     observed: Observations
     cache: FitCache
     warn: Callable[[str, str], None]
+    name: str = ""
 
     def plan(self, options: FitOptions) -> list[KernelFit]:
         """Return a fit for each kernel; the parts of a stack need pointwise densities."""
         if not self.gp.is_stack:
-            return [KernelFit(self.gp, "", options)]
+            return [KernelFit(self.gp, self.name, options)]
         options = options.updated(pointwise=True)
-        return [KernelFit(gp, part_name(gp.model.kernel), options) for gp in self.gp.parts]
+        return [KernelFit(gp, part_name(gp.model.kernel, self.name), options) for gp in self.gp.parts]
 
     def resume(self, number: int, plan: Sequence[KernelFit]) -> list[KernelFit]:
         """Return the plan with each fit starting from the last one of its kernel before trial ``number``."""
@@ -146,7 +150,7 @@ class LoopFits:
             try:
                 fits.append(fit if fit.posterior is not None else self._fit(fit, stream))
             except InferenceError as error:
-                if not fit.name:
+                if not self.gp.is_stack:
                     raise
                 failures[fit.gp.model.kernel.short_name] = error
         if not fits:
@@ -167,7 +171,7 @@ class LoopFits:
         InferenceError
             If no part has finite leave-one-out densities.
         """
-        if not fits[0].name:
+        if not self.gp.is_stack:
             return fits[0].completed
         used: list[Posterior] = []
         failed: list[Posterior] = []
@@ -199,7 +203,7 @@ class LoopFits:
 
     def _fit(self, fit: KernelFit, stream: np.random.SeedSequence) -> KernelFit:
         """Fit one kernel to these trials, unless the cache has the fit."""
-        seed = as_stan_seed(part_stream(stream, fit.gp.model.kernel) if fit.name else stream)
+        seed = as_stan_seed(part_stream(stream, fit.gp.model.kernel) if self.gp.is_stack else stream)
         data = self.observed.y.tobytes(), self.observed.y_sd.tobytes()
         key = (self.study.study_name, fit.name, tuple(self.observed.numbers), *data, seed, fit.options)
         # A fit that continues another one of the same data has its audit.
@@ -262,6 +266,22 @@ def fit_entries(fits: Sequence[KernelFit], posterior: Posterior) -> dict[str, An
         "method": methods.pop() if len(methods) == 1 else "mixed",
         "fit": {"start": None, "draws": posterior.n_draws, "abandoned": []},
         "stack": {"parts": parts, "messages": list(posterior.messages)},
+    }
+
+
+def entries_of_all(parts: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """Return the entries of the suggestion record that describe the fits of several objectives together.
+
+    ``parts`` are the `fit_entries` of each objective.
+    """
+    methods = {part["method"] for part in parts}
+    starts = {part["fit"]["start"] for part in parts}
+    draws = sum(part["fit"]["draws"] for part in parts)
+    start = starts.pop() if len(starts) == 1 else None
+    return {
+        "kernel": parts[0]["kernel"],
+        "method": methods.pop() if len(methods) == 1 else "mixed",
+        "fit": {"start": start, "draws": draws, "abandoned": []},
     }
 
 

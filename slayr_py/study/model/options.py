@@ -8,9 +8,10 @@ from typing import Any, get_args
 
 import numpy as np
 import pandas as pd
+from optuna import Study
 from typing_extensions import Unpack
 
-from slayr_py.acquisition import Acquisition, from_name as acquisition_from_name
+from slayr_py.acquisition import MOST_OBJECTIVES, Acquisition, from_name as acquisition_from_name
 from slayr_py.arguments import check_flag, check_integer
 from slayr_py.errors import DataError, did_you_mean
 from slayr_py.inference import FitKeywords, FitOptions, Priors, Warp
@@ -18,6 +19,7 @@ from slayr_py.kernels import NOISE, Kernel, LogNormal, Stack
 from slayr_py.search import KernelSearch
 from slayr_py.study.model.feasibility import Failures
 from slayr_py.study.model.session import Phase
+from slayr_py.study.storage.objectives import given_reference, goals_of, has_several
 
 LOOP_OPTIONS = FitOptions(method="carried", warmup=300, draws=50, ess=50, retries=1, pointwise=False)
 """Fit options of the loop. Few draws are enough because the acquisition is a mean over draws, and a fit adds draws
@@ -43,6 +45,8 @@ _ELSEWHERE = {
 }
 """Arguments of `GaussianProcess` that studies lack, with their replacements."""
 
+_HYPERVOLUME = ("ei", "log_ei")  # acquisitions that several objectives take: their form is the hypervolume's
+
 SMALLEST_DESIGN = 4
 LARGEST_DESIGN = 10
 _LARGEST_GIVEN_DESIGN = 10_000
@@ -62,6 +66,7 @@ class SamplerKeywords(FitKeywords, total=False):
     noisy: bool
     failures: Failures
     fixed: Mapping[str, Any] | None
+    reference_point: Mapping[str, float] | Sequence[float] | None
     on_progress: Callable[[Phase], None] | None
 
 
@@ -86,6 +91,7 @@ class SamplerOptions:
     noisy: bool = False
     failures: Failures = "learn"
     fixed: Mapping[str, Any] | None = None
+    reference_point: Mapping[str, float] | Sequence[float] | None = None
     on_progress: Callable[[Phase], None] | None = None
     fit: FitOptions = LOOP_OPTIONS
 
@@ -116,6 +122,34 @@ class SamplerOptions:
         fit: Any = {name: value for name, value in keywords.items() if name in FitKeywords.__annotations__}
         options: Any = {name: value for name, value in keywords.items() if name not in fit}
         return cls(**options, fit=LOOP_OPTIONS.updated(**fit))
+
+    def check_objectives(self, study: Study) -> None:
+        """Check that the options suit the number of objectives of a study.
+
+        Raises
+        ------
+        DataError
+            For several objectives with a kernel search, or with an acquisition or a reference point that is not for
+            them; for a reference point with one objective.
+        """
+        if not has_several(study):
+            if self.reference_point is not None:
+                raise DataError("reference_point is for several objectives: leave it out, or give directions=")
+            return
+        if len(study.directions) > MOST_OBJECTIVES:
+            raise DataError(
+                f"study {study.study_name!r} has {len(study.directions)} objectives, more than the {MOST_OBJECTIVES} "
+                "for which the hypervolume is affordable: combine some of them, or make them constraints"
+            )
+        if isinstance(self.kernel, KernelSearch) or self.kernel == "search":
+            raise DataError("a kernel search is not supported with several objectives; give a kernel or a stack")
+        if self.criterion.name not in _HYPERVOLUME:
+            raise DataError(
+                f"acquisition {self.criterion.name!r} is not supported with several objectives, whose criterion is the "
+                "expected hypervolume improvement; leave acquisition= out"
+            )
+        if self.reference_point is not None:
+            given_reference(self.reference_point, goals_of(study))
 
     @property
     def criterion(self) -> Acquisition:

@@ -6,23 +6,20 @@ import time
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from ConfigSpace import Configuration
 from optuna import Study
 from optuna.trial import FrozenTrial
-from threadpoolctl import threadpool_limits
 
-from slayr_py.acquisition import Suggestion, suggest
-from slayr_py.inference import METHODS, GaussianProcess, Posterior
-from slayr_py.kernels import NOISE
+from slayr_py.acquisition import Suggestion, suggest, suggest_tradeoff
+from slayr_py.inference import GaussianProcess
 from slayr_py.space import Fixed, jsonable
-from slayr_py.study.model.feasibility import FeasibilityFit, FeasibilityModels
-from slayr_py.study.model.fit_cache import FitCache
-from slayr_py.study.model.loop_fits import KernelFit, LoopFits, fit_entries
-from slayr_py.study.model.options import LARGEST_NOISE, NOISELESS, SamplerOptions
-from slayr_py.study.model.session import Phase, Session
+from slayr_py.study.model.incumbent import Front, front_of, incumbent
+from slayr_py.study.model.loop_fits import entries_of_all, fit_entries
+from slayr_py.study.model.proposer import Fitted, Proposer
+from slayr_py.study.model.session import Phase
 from slayr_py.study.storage.attributes import suggestion_record
 from slayr_py.study.storage.distributions import to_params
 from slayr_py.study.storage.search_lock import search_lock
@@ -39,113 +36,6 @@ acquisition may be largest in a corner that fails again and again."""
 
 _IN_A_ROW = 2
 
-NUTS_LIMIT = 1000
-"""Number of observations above which the loop fits the posterior mode instead of sampling. A NUTS fit takes minutes
-there, its time grows with the cube of their number, and the hyperparameters have little uncertainty left."""
-
-
-class Fitted(NamedTuple):
-    """The models behind a suggestion."""
-
-    model: LoopFits
-    fits: list[KernelFit]
-
-    posterior: Posterior
-    """Posterior of the objective."""
-
-    feasibility: list[FeasibilityFit]
-    """Models of failures and constraints."""
-
-    stream: np.random.SeedSequence
-    """Random numbers of the fits."""
-
-    def extend(self, first: int, why: str) -> list[KernelFit] | None:
-        """Plan four times the draws, with ``first`` draws of a first fit; None if more draws would not help."""
-        return self.model.extend(self.fits, self.posterior, first, why)
-
-    def refit(self, plan: list[KernelFit]) -> Fitted:
-        """Return these models with the fits of the plan."""
-        fits, posterior = self.model.fit(plan, self.stream.spawn(1)[0])
-        return self._replace(fits=fits, posterior=posterior)
-
-
-@dataclass(frozen=True)
-class Proposer:
-    """Fit the model and maximise the acquisition.
-
-    Attributes
-    ----------
-    options : SamplerOptions
-    feasibility : FeasibilityModels
-        Fits the models of failures and constraints.
-    fits : FitCache
-    session : Session
-    """
-
-    options: SamplerOptions
-    feasibility: FeasibilityModels
-    fits: FitCache
-    session: Session
-
-    def fit(
-        self,
-        gp: GaussianProcess,
-        study: Study,
-        number: int,
-        observed: Observations,
-        seed: int,
-    ) -> Fitted:
-        """Fit ``gp`` and the models of feasibility for trial ``number``.
-
-        The seed of the study, ``seed``, and the last fitted trial determine the random numbers of a fit. Suggestions
-        from the same trials therefore share one fit, also after the study has been resumed.
-
-        Raises
-        ------
-        InferenceError
-            If Stan fails.
-        """
-        options = self.options.fit
-        stream = np.random.SeedSequence([seed, max(observed.numbers) + 1]).spawn(1)[0]
-        if len(observed.y) > NUTS_LIMIT and not METHODS[options.method].point_estimate:
-            options = options.updated(method="map")
-            self.session.warn(
-                f"{len(observed.y)} observations are more than the {NUTS_LIMIT} for which the loop samples the "
-                "hyperparameters: from now on it fits their posterior mode, in seconds instead of minutes",
-                "",
-            )
-        model = LoopFits(gp.with_errors(observed.errors), study, observed, self.fits, self.session.warn)
-        plan = model.plan(options)
-        if self.options.warm_starts:
-            plan = model.resume(number, plan)
-        self.session.report(Phase("fitting", number))
-        feasibility = self.feasibility.fit_all(study, number, options, seed, self.options.warm_starts)
-        fits, posterior = model.fit(plan, stream)
-        self._warn_of_noise(posterior)
-        return Fitted(model, fits, posterior, feasibility, stream)
-
-    def _warn_of_noise(self, posterior: Posterior) -> None:
-        """Warn once if the model finds noise in an objective that was not declared noisy.
-
-        That is the case if under all kernels 99% of the draws have more noise than the prior `NOISELESS` allows. The
-        default prior gives this a probability of 95%, so that 95% of the draws would be no evidence. A point estimate
-        says nothing about the others.
-        """
-        if self.options.noisy or NOISE.name in (self.options.priors or {}):
-            return
-        draws = [part.draws[NOISE.name] for part in posterior.parts if part.n_draws > 1]
-        if not draws:
-            return
-        low = min(float(np.quantile(each, 0.01)) for each in draws)
-        if low > LARGEST_NOISE:
-            median = float(np.median(np.concatenate(draws)))
-            self.session.warn(
-                f"the model explains a part of the values by noise, whose standard deviation is {median:.2g} of the "
-                f"values' (at least {low:.2g} with 99% probability): declare noisy=True, or rule noise out with "
-                f"priors={{{NOISE.name!r}: {NOISELESS}}}",
-                "noise",
-            )
-
 
 @dataclass
 class Proposal(AbstractContextManager["Proposal"]):
@@ -160,7 +50,8 @@ class Proposal(AbstractContextManager["Proposal"]):
     proposer : Proposer
     study : optuna.Study
     trial : FrozenTrial
-    observed : Observations
+    observed : sequence of Observations
+        One for each objective.
     design : sequence of Configuration
         The initial design.
     stream : SeedSequence
@@ -172,13 +63,13 @@ class Proposal(AbstractContextManager["Proposal"]):
     proposer: Proposer
     study: Study
     trial: FrozenTrial
-    observed: Observations
+    observed: Sequence[Observations]
     design: Sequence[Configuration]
     stream: np.random.SeedSequence
     fixed: Fixed | None = None
     _seconds: dict[str, float] = field(default_factory=lambda: {"fit": 0.0, "acquisition": 0.0})
     _lock: ExitStack = field(default_factory=ExitStack)
-    _best: float | None = None
+    _improved: float | Front | None = None
     _known: set[int] = field(default_factory=set)
 
     def __exit__(self, *error: object) -> None:
@@ -194,9 +85,14 @@ class Proposal(AbstractContextManager["Proposal"]):
 
     def search(self, fitted: Fitted) -> Suggestion:
         """Maximise the acquisition."""
-        diagnostics = jsonable(fitted.posterior.check().asdict())
+        diagnostics = jsonable(fitted.check().asdict())
         self.proposer.session.report(Phase("maximising", self.trial.number, diagnostics))
-        self._best = self.incumbent(fitted.posterior)
+        noisy = self.proposer.options.noisy
+        if len(self.observed) > 1:
+            given = self.proposer.options.reference_point
+            self._improved = front_of(self.study, self.observed, fitted.posteriors, self.fixed, noisy, given)
+        else:
+            self._improved = incumbent(self.observed[0], fitted.posterior, self.fixed, noisy)
         return self._search(fitted)
 
     def settle(self, fitted: Fitted, suggestion: Suggestion) -> Suggestion:
@@ -208,22 +104,24 @@ class Proposal(AbstractContextManager["Proposal"]):
 
     def _search(self, fitted: Fitted) -> Suggestion:
         space = fitted.posterior.encoder.space
-        repeatable = self.observed.configs if self.proposer.options.noisy else ()
+        repeatable = self.observed[0].configs if self.proposer.options.noisy else ()
         self._known = with_configuration(self.study, self.trial)
+        options: dict[str, Any] = {
+            "rng": np.random.default_rng(self.stream),
+            "pending": pending(self.study, space, self.trial, self.design),
+            # Failed trials too: a model that ignores failures would suggest their configurations again.
+            "exclude": excluded(self.study, space, repeatable),
+            "feasibility": [fit.posterior for fit in fitted.feasibility],
+            "least_feasible": self._least_feasible(),
+            "fixed": self.fixed,
+        }
         with _timed(self._seconds, "acquisition"):
-            return suggest(
-                fitted.posterior,
-                self.proposer.options.criterion,
-                best=self._best,
-                t=self.trial.number + 1 - len(self.design),
-                rng=np.random.default_rng(self.stream),
-                pending=pending(self.study, space, self.trial, self.design),
-                # Failed trials too: a model that ignores failures would suggest their configurations again.
-                exclude=excluded(self.study, space, repeatable),
-                feasibility=[fit.posterior for fit in fitted.feasibility],
-                least_feasible=self._least_feasible(),
-                fixed=self.fixed,
-            )
+            if isinstance(self._improved, Front):
+                front, reference = self._improved
+                return suggest_tradeoff(fitted.posteriors, front=front, reference=reference, **options)
+            criterion = self.proposer.options.criterion
+            t = self.trial.number + 1 - len(self.design)
+            return suggest(fitted.posterior, criterion, best=self._improved, t=t, **options)
 
     def fit_more_draws(self, fitted: Fitted, suggestion: Suggestion) -> Fitted | None:
         """Continue the fit with four times the draws if the acquisition is uncertain and more draws would help.
@@ -235,32 +133,39 @@ class Proposal(AbstractContextManager["Proposal"]):
         if not uncertain:
             return None
         why = f"Monte Carlo error {suggestion.error:.3g} > {LARGEST_ERROR} of the acquisition at its maximum"
-        plan = fitted.extend(self.proposer.options.fit.draws, why)
-        if plan is None:
-            return None
         self.proposer.session.report(Phase("fitting", self.trial.number))
         with _timed(self._seconds, "fit"):
-            return fitted.refit(plan)
+            more = [fit.extended(self.proposer.options.fit.draws, why) for fit in fitted.objectives]
+        if not any(more):
+            return None
+        pairs = zip(more, fitted.objectives, strict=True)
+        return fitted._replace(objectives=tuple(new or old for new, old in pairs))
 
     def record(self, fitted: Fitted, suggestion: Suggestion) -> dict[str, Any]:
         """Return the suggestion record of the trial: see `slayr_py.study.storage.attributes`."""
-        posterior = fitted.posterior
-        record = {
+        criterion = self.proposer.options.criterion
+        error = suggestion.error if np.isfinite(suggestion.error) else None
+        record: dict[str, Any] = {
             "phase": "model",
-            "config": to_params(posterior.encoder.configuration(suggestion.config)),
-            **fit_entries(fitted.fits, posterior),
-            "acquisition": {
-                "name": self.proposer.options.criterion.name,
-                **self.proposer.options.criterion.options(),
-                "best": self._best,
-                "value": float(suggestion.value),
-                "error": suggestion.error if np.isfinite(suggestion.error) else None,
-            },
-            "predicted": {"mean": float(suggestion.mean), "sd": float(suggestion.sd)},
-            "diagnostics": posterior.check().asdict(),
-            "observations": len(posterior.train),
+            "config": to_params(fitted.posterior.encoder.configuration(suggestion.config)),
+            "diagnostics": fitted.check().asdict(),
+            "observations": len(fitted.posterior.train),
             "seconds": self._seconds,
         }
+        parts = []
+        for fit, (mean, sd) in zip(fitted.objectives, suggestion.predicted, strict=True):
+            parts.append({**fit_entries(fit.fits, fit.posterior), "predicted": {"mean": mean, "sd": sd}})
+        about = {"value": float(suggestion.value), "error": error}
+        if isinstance(self._improved, Front):
+            named = zip(fitted.objectives, parts, strict=True)
+            record |= entries_of_all(parts)
+            record["objectives"] = [
+                {"name": fit.goal.name, **part, "diagnostics": fit.posterior.check().asdict()} for fit, part in named
+            ]
+            record["acquisition"] = {"name": "ehvi", **self._improved.record(), **about}
+        else:
+            record |= parts[0]
+            record["acquisition"] = {"name": criterion.name, **criterion.options(), "best": self._improved, **about}
         if suggestion.note:
             record["note"] = suggestion.note
         if fitted.feasibility:
@@ -278,33 +183,6 @@ class Proposal(AbstractContextManager["Proposal"]):
         last = [record.get("feasible") for record in records if record.get("phase") == "model"][-_IN_A_ROW:]
         small = [isinstance(value, int | float) and value < LEAST_FEASIBLE for value in last]
         return LEAST_FEASIBLE if len(small) == _IN_A_ROW and all(small) else 0.0
-
-    def incumbent(self, posterior: Posterior) -> float | None:
-        """Return the value to improve on, or None if no feasible value is known.
-
-        With fixed values it is the best with these values, or the best prediction there if none was observed.
-        """
-        observed = self.observed
-        fixed = self.fixed
-        if observed.best is None:
-            return None
-        rows = observed.feasible if fixed is None else observed.feasible & fixed.hold(posterior.train)
-        configs = posterior.train[rows]
-        y = observed.y[rows]
-        if len(y) and not self.proposer.options.noisy:
-            return observed.best_of(y)
-        if not len(y):
-            assert fixed is not None
-            encoded, allowed = posterior.encoder.resolve(np.vstack([posterior.train.unit_values, fixed.example]), fixed)
-            configs = encoded[allowed]
-        # The smallest noisy value is partly measurement error, so improvement must not be measured from it. The best
-        # posterior mean of the latent function at an observed configuration (under a warp, the best median) replaces
-        # it: the plug-in incumbent of Vazquez et al. (2008, J. Phys. Conf. Ser. 135) and of Picheny, Wagner &
-        # Ginsbourger (2013, Struct. Multidiscip. Optim. 48).
-        # One thread, as in the search that follows, so that the last bits do not depend on the machine.
-        with threadpool_limits(limits=1, user_api="blas"):
-            means = posterior.predict(configs).centre_and_spread()[0]
-        return observed.best_of(means)
 
 
 @contextmanager

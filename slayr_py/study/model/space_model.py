@@ -19,10 +19,11 @@ from slayr_py.study.model.feasibility import FeasibilityModels
 from slayr_py.study.model.fit_cache import FitCache
 from slayr_py.study.model.loop_fits import LoopFits
 from slayr_py.study.model.options import SamplerOptions
-from slayr_py.study.model.proposal import Proposer
+from slayr_py.study.model.proposer import Proposer
 from slayr_py.study.model.session import Phase, Session
 from slayr_py.study.model.surrogate import Surrogate, surrogate_of
 from slayr_py.study.storage.attributes import CONTEXT_KEY, has_history
+from slayr_py.study.storage.objectives import Goal
 from slayr_py.study.storage.trials import observations
 
 
@@ -105,8 +106,8 @@ class SpaceModel:
             self.surrogate.prepare(lambda detail: report(Phase("compiling", None, detail=detail)))
             self._prepared = True
 
-    def fit(self, study: Study, seed: int) -> Posterior:
-        """Fit the model to all finished trials.
+    def fit(self, study: Study, seed: int, goal: Goal) -> Posterior:
+        """Fit the model to an objective of all finished trials.
 
         Raises
         ------
@@ -115,7 +116,7 @@ class SpaceModel:
         InferenceError
             If Stan fails.
         """
-        observed = observations(study, self.space)
+        observed = observations(study, self.space, objective=goal.number)
         if not observed.configs:
             raise DataError(f"study {study.study_name!r} has no finished trial with a finite value: nothing to fit")
         self.prepare()

@@ -13,6 +13,7 @@ from optuna.trial import FrozenTrial
 from slayr_py.errors import DataError
 from slayr_py.study.results.tables import finite_trials
 from slayr_py.study.storage.attributes import suggestion_record
+from slayr_py.study.storage.objectives import check_one_objective
 
 
 def save_to_dashboard(study: Study) -> list[str]:
@@ -48,8 +49,7 @@ def save_to_dashboard(study: Study) -> list[str]:
         raise DataError(
             f"figures for the Optuna dashboard need the package {error.name}: pip install 'slayr-py[dashboard]'"
         ) from error
-    if len(study.directions) > 1:
-        raise DataError(f"study {study.study_name!r} has {len(study.directions)} objectives; only one is supported")
+    check_one_objective(study, "the dashboard draws their front itself, and optuna.visualization.plot_pareto_front")
     predicted = [trial for trial in finite_trials(study) if "predicted" in suggestion_record(trial)]
     figures = {
         "slayr:convergence": _convergence(study, predicted, graph_objects),

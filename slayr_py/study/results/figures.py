@@ -1,9 +1,10 @@
-"""Figures of a study: convergence, and importance of the parameters."""
+"""Figures of a study: convergence, the front of several objectives, and importance of the parameters."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from io import BytesIO
+from itertools import combinations
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -12,8 +13,16 @@ from optuna import Study
 from optuna.study import StudyDirection
 from optuna.trial import TrialState
 
-from slayr_py.study.results.tables import comparable_trials, feasible_trials, finite_trials, fixed_values_text
+from slayr_py.study.results.front import Reference, hypervolume_curve, reference_of
+from slayr_py.study.results.tables import (
+    comparable_trials,
+    feasible_trials,
+    finite_trials,
+    fixed_values_text,
+    front_trials,
+)
 from slayr_py.study.storage.attributes import suggestion_record
+from slayr_py.study.storage.objectives import Goal, given_reference, goals_of, has_several
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -21,8 +30,8 @@ if TYPE_CHECKING:
 _SERIES = (("first", "first-order: alone", "#4c72b0", 0.15), ("total", "total: with interactions", "#c44e52", -0.15))
 
 
-def _figure_and_axes(height: float) -> tuple[Figure, Any]:
-    """Return an empty figure that is drawn without pyplot, and its axes; the height in inches.
+def _figure_and_axes(height: float, panels: int = 0) -> tuple[Figure, Any]:
+    """Return an empty figure that is drawn without pyplot, and its axes, or a list of several; the height in inches.
 
     A notebook shows it as the value of a cell, but a plain figure only after ``%matplotlib inline``.
     """
@@ -35,8 +44,13 @@ def _figure_and_axes(height: float) -> tuple[Figure, Any]:
             self.savefig(picture, format="png")
             return picture.getvalue()
 
-    figure = ShownFigure(figsize=(7.0, height), layout="constrained")
-    return figure, figure.add_subplot()
+    if not panels:
+        figure = ShownFigure(figsize=(7.0, height), layout="constrained")
+        return figure, figure.add_subplot()
+    columns = min(panels, 3)
+    rows = -(-panels // columns)
+    figure = ShownFigure(figsize=(max(7.0, 3.6 * columns), height * rows), layout="constrained")
+    return figure, [figure.add_subplot(rows, columns, place + 1) for place in range(panels)]
 
 
 def convergence_figure(study: Study, errors: Mapping[int, float] | None = None) -> Figure:
@@ -45,7 +59,7 @@ def convergence_figure(study: Study, errors: Mapping[int, float] | None = None) 
     Parameters
     ----------
     study : optuna.Study
-        With one objective.
+        Of several objectives, the hypervolume is drawn: see `hypervolume_figure`.
     errors : mapping of int to float, optional
         Standard deviations of the noise of values, by the number of the trial, for error bars.
 
@@ -61,6 +75,8 @@ def convergence_figure(study: Study, errors: Mapping[int, float] | None = None) 
     # Optuna's, and `optuna.visualization.plot_*` accept every study of this package.
     from matplotlib.ticker import MaxNLocator
 
+    if has_several(study):
+        return hypervolume_figure(study)
     figure, axes = _figure_and_axes(4.0)
     trials = study.get_trials(deepcopy=False)
     finished = finite_trials(study)
@@ -98,6 +114,73 @@ def convergence_figure(study: Study, errors: Mapping[int, float] | None = None) 
         # Above the axes: values may be anywhere in them.
         axes.legend(frameon=False, loc="lower left", bbox_to_anchor=(0, 1), ncols=3)
     return figure
+
+
+def front_figure(study: Study) -> Figure:
+    """Draw the values of several objectives, each pair in a panel, and the trials that no other one dominates.
+
+    Parameters
+    ----------
+    study : optuna.Study
+        With several objectives.
+
+    Returns
+    -------
+    matplotlib.figure.Figure
+        Drawn without pyplot, as `convergence_figure`.
+    """
+    goals = goals_of(study)
+    pairs = list(combinations(goals, 2))
+    figure, axes = _figure_and_axes(3.6, len(pairs))
+    front = np.array([trial.values for trial in front_trials(study)]).reshape(-1, len(goals))
+    feasible = np.array([trial.values for trial in feasible_trials(study)]).reshape(-1, len(goals))
+    inside = {trial.number for trial in feasible_trials(study)}
+    outside = [trial.values for trial in finite_trials(study) if trial.number not in inside]
+    violating = np.array(outside).reshape(-1, len(goals))
+    for axis, (across, up) in zip(axes, pairs, strict=True):
+        places = [across.number, up.number]
+        if outside:
+            axis.plot(*violating[:, places].T, "+", color="0.5", label="violates a constraint")
+        axis.plot(*feasible[:, places].T, "o", color="#4c72b0", markersize=4, alpha=0.7, label="trial")
+        axis.plot(*front[:, places].T, "o", color="#c44e52", markersize=5, label=f"front of {len(front)}")
+        axis.set_xlabel(_label(across))
+        axis.set_ylabel(_label(up))
+    axes[0].legend(frameon=False, loc="lower left", bbox_to_anchor=(0, 1), ncols=3)
+    return figure
+
+
+def hypervolume_figure(study: Study, reference: Reference | None = None) -> Figure:
+    """Draw the hypervolume of several objectives after each feasible trial.
+
+    Parameters
+    ----------
+    study : optuna.Study
+        With several objectives.
+    reference : sequence or mapping of str to float, optional
+        Reference point; by default that of the present front, see `StanGPSampler`.
+
+    Returns
+    -------
+    matplotlib.figure.Figure
+        Drawn without pyplot, as `convergence_figure`.
+    """
+    figure, (axes,) = _figure_and_axes(4.0, 1)
+    if reference is None and (default := reference_of(study)) is not None:
+        reference = default.tolist()
+    if reference is not None:
+        numbers = [trial.number for trial in feasible_trials(study)]
+        axes.step(numbers, hypervolume_curve(study, reference), where="post")
+        shown = ", ".join(f"{value:.4g}" for value in given_reference(reference, goals_of(study)))
+        axes.set_title(f"within ({shown})", loc="left", fontsize=9)
+    axes.set_xlabel("trial")
+    axes.set_ylabel("hypervolume")
+    figure.suptitle(study.study_name)
+    return figure
+
+
+def _label(goal: Goal) -> str:
+    """Return the name of an objective as plain text: a dollar sign does not start a formula."""
+    return f"{goal.name} ({'larger' if goal.maximize else 'smaller'} is better)".replace("$", r"\$")
 
 
 def importance_figure(table: pd.DataFrame) -> Figure:

@@ -23,6 +23,7 @@ from slayr_py.study.results.tables import comparable_trials, fixed_values_text
 from slayr_py.study.sampler import declared_space_of, space_of
 from slayr_py.study.storage.attributes import study_record
 from slayr_py.study.storage.distributions import to_params
+from slayr_py.study.storage.objectives import goal_of
 from slayr_py.study.storage.trials import observations
 
 
@@ -86,8 +87,10 @@ def recommend(study: Study, posterior: Posterior) -> Recommendation:
     return Recommendation(to_params(observed.configs[row]), float(means[best]), float(sds[best]), observed.numbers[row])
 
 
-def posterior_of_all(study: Study, progress: Callable[[str], None] | None = None) -> Posterior:
-    """Return the posterior given all finished trials of a study.
+def posterior_of_all(
+    study: Study, progress: Callable[[str], None] | None = None, objective: int | str | None = None
+) -> Posterior:
+    """Return the posterior of the only or of one ``objective``, given all finished trials of a study.
 
     If the last suggestion was fitted to all of them, its fit is repeated. Otherwise the study's sampler fits its model.
     If the study was loaded without its sampler, the model of the last suggestion is fitted.
@@ -95,13 +98,15 @@ def posterior_of_all(study: Study, progress: Callable[[str], None] | None = None
     Raises
     ------
     DataError
-        If no trial can be fitted, or the study has neither a `StanGPSampler` nor a fit.
+        If no trial can be fitted, the study has neither a `StanGPSampler` nor a fit, or several objectives and none is
+        given.
     StorageError
         If the record of the last fit is damaged.
     ToolchainError, InferenceError
         If Stan cannot be run, or fails.
     """
-    last = recorded_fits(study, numbers[-1]) if (numbers := fitted_numbers(study)) else None
+    goal = goal_of(study, objective)
+    last = recorded_fits(study, numbers[-1], goal.number) if (numbers := fitted_numbers(study)) else None
     # A recorded fit has finished trials only, so an equal count means the same trials.
     if last is not None and last.n == len(observations(study, space_of(study)).numbers):
         return last.repeat(progress)
@@ -111,7 +116,7 @@ def posterior_of_all(study: Study, progress: Callable[[str], None] | None = None
             f"study {study.study_name!r} has no fit yet and its sampler is {study.sampler}: only a StanGPSampler has a "
             "posterior"
         )
-    return declared.fit_all(study)
+    return declared.fit_all(study, None, goal)
 
 
 def _recorded_space(study: Study, last: RecordedFits) -> DeclaredSpace:

@@ -22,8 +22,9 @@ from slayr_py.inference import (
     replay as replay_record,
 )
 from slayr_py.study.model.feasibility import feasibility_results
-from slayr_py.study.storage.attributes import FIT_KEY, START_KEY, study_record, suggestion_record
+from slayr_py.study.storage.attributes import FIT_KEY, study_record, suggestion_record
 from slayr_py.study.storage.fit_records import keys, with_stored_once
+from slayr_py.study.storage.objectives import goal_of, goals_of
 from slayr_py.study.storage.trials import from_ranges, observations, to_ranges
 
 
@@ -55,7 +56,9 @@ class RecordedFits(NamedTuple):
         return Posterior.stack(posteriors, weights, self.stack["seed"], self.stack["messages"])
 
 
-def posterior_of(study: Study, number: int, progress: Callable[[str], None] | None = None) -> Posterior:
+def posterior_of(
+    study: Study, number: int, progress: Callable[[str], None] | None = None, objective: int | str | None = None
+) -> Posterior:
     """Repeat the fit behind a trial's suggestion and return its posterior.
 
     Parameters
@@ -66,6 +69,8 @@ def posterior_of(study: Study, number: int, progress: Callable[[str], None] | No
         Number of the trial.
     progress : callable, optional
         Called with the name of each phase.
+    objective : int or str, optional
+        Number or name of one of several objectives.
 
     Returns
     -------
@@ -76,13 +81,14 @@ def posterior_of(study: Study, number: int, progress: Callable[[str], None] | No
     Raises
     ------
     DataError
-        If there is no such trial, or it has no fit: it is in the initial design, or its fit failed.
+        If there is no such trial, or it has no fit: it is in the initial design, or its fit failed; or if the study has
+        several objectives and none is given.
     StorageError
         If the stored record of the fit is damaged, or its observations are missing.
     ToolchainError, InferenceError
         If Stan cannot be run, or fails.
     """
-    recorded = recorded_fits(study, number)
+    recorded = recorded_fits(study, number, goal_of(study, objective).number)
     posterior = recorded.repeat(progress)
     pairs = zip(posterior.parts, recorded.fits, strict=True)
     if any(part.record["draws_sha256"] != fit.record["draws_sha256"] for part, fit in pairs):
@@ -103,14 +109,14 @@ def replay(study: Study, number: int, progress: Callable[[str], None] | None = N
     Returns
     -------
     tuple of Replay
-        One for each kernel, more than one for a stack.
+        One for each kernel, more than one for a stack, of each objective in their order.
     """
-    fits = recorded_fits(study, number).fits
+    fits = [fit for goal in goals_of(study) for fit in recorded_fits(study, number, goal.number).fits]
     return tuple(replay_record(record, observed.data, progress) for record, observed in fits)
 
 
-def recorded_fits(study: Study, number: int) -> RecordedFits:
-    """Return the fits behind a trial's suggestion.
+def recorded_fits(study: Study, number: int, objective: int = 0) -> RecordedFits:
+    """Return the fits of an objective behind a trial's suggestion.
 
     Raises
     ------
@@ -118,13 +124,15 @@ def recorded_fits(study: Study, number: int) -> RecordedFits:
         As in :func:`posterior_of`.
     """
     trial = _trial(study, number)
-    reduced = _fit_record(study, trial)
-    stack = reduced.get("stack")
+    _fit_record(study, trial)
     with _report_damage(study, number):
-        parts = [(reduced, START_KEY)]
+        fit_key, start_key = keys(goals_of(study)[objective].fit_name)
+        reduced = trial.user_attrs[fit_key]
+        stack = reduced.get("stack")
+        parts = [(reduced, start_key)]
         if stack is not None:
             parts = [(trial.user_attrs[fit_key], start_key) for fit_key, start_key in _keys_of_parts(stack)]
-        return RecordedFits([_recorded_fit(study, number, *part) for part in parts], stack)
+        return RecordedFits([_recorded_fit(study, number, objective, *part) for part in parts], stack)
 
 
 def _keys_of_parts(stack: Mapping[str, Any]) -> list[tuple[str, str]]:
@@ -179,7 +187,7 @@ def _observation_options(record: Mapping[str, Any]) -> tuple[bool, bool]:
     return record["arguments"]["method"] == "map", record["arguments"].get("pointwise", True)
 
 
-def _recorded_fit(study: Study, number: int, reduced: Mapping[str, Any], start_key: str) -> RecordedFit:
+def _recorded_fit(study: Study, number: int, objective: int, reduced: Mapping[str, Any], start_key: str) -> RecordedFit:
     """Return a fit of a trial from its stored record; ``start_key`` is the attribute of warm starts."""
     record = _complete(study, reduced, start_key)
     ranges = record.pop("trials")
@@ -190,7 +198,7 @@ def _recorded_fit(study: Study, number: int, reduced: Mapping[str, Any], start_k
         )
     numbers = from_ranges(ranges)
     model = recorded_model(record)
-    values = observations(study, model.encoder.space, numbers)
+    values = observations(study, model.encoder.space, numbers, objective)
     if missing := sorted(set(numbers).difference(values.numbers)):
         raise StorageError(
             f"trial {number} was suggested from a fit to trials {', '.join(map(str, missing))} among others, which "

@@ -12,10 +12,12 @@ from ConfigSpace import ConfigurationSpace
 from optuna import Study
 from optuna.trial import FrozenTrial
 
+from slayr_py.arguments import check_integer
 from slayr_py.display import Summary, cell
 from slayr_py.errors import DataError
 from slayr_py.inference import importance
-from slayr_py.study.results.figures import convergence_figure, importance_figure
+from slayr_py.study.results.figures import convergence_figure, front_figure, importance_figure
+from slayr_py.study.results.front import Reference, front_probabilities, front_table, hypervolume_of
 from slayr_py.study.results.recommendation import Recommendation, posterior_of_all, recommend
 from slayr_py.study.results.report.page import write_report
 from slayr_py.study.results.tables import (
@@ -25,17 +27,22 @@ from slayr_py.study.results.tables import (
     finite_trials,
     fixed_values_text,
     found_kernels,
+    front_trials,
     search_table,
     trials_table,
 )
 from slayr_py.study.sampler import declared_space_of
 from slayr_py.study.storage.attributes import FAILURE_KEY
+from slayr_py.study.storage.objectives import check_one_objective, goal_of, goals_of, has_several
 from slayr_py.study.storage.trials import observations
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
     from slayr_py.inference import Posterior
+
+
+_FRONT = "use result.front, the table of the best compromises"
 
 
 @dataclass(frozen=True)
@@ -53,7 +60,7 @@ class Result:
     study: Study
     space: ConfigurationSpace
     _recommended: dict[int, Recommendation] = field(default_factory=dict, init=False, repr=False, compare=False)
-    _posteriors: dict[int, Posterior] = field(default_factory=dict, init=False, repr=False, compare=False)
+    _posteriors: dict[tuple[int, int], Posterior] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     @property
     def recommended(self) -> Recommendation:
@@ -72,6 +79,7 @@ class Result:
         ToolchainError, InferenceError
             If Stan cannot be run, or fails.
         """
+        check_one_objective(self.study, _FRONT)
         n = self._n_observations()
         if n not in self._recommended:
             self._recommended[n] = recommend(self.study, self._posterior_of_all())
@@ -86,7 +94,7 @@ class Result:
         Raises
         ------
         DataError
-            If no such trial has a finite value.
+            If no such trial has a finite value, or the study has several objectives: use `front`.
         """
         return dict(self._best().params)
 
@@ -99,15 +107,68 @@ class Result:
         DataError
             As for `best_config`.
         """
-        value = self._best().value
-        assert value is not None
-        return value
+        return float(self._best().values[0])
+
+    @property
+    def front(self) -> pd.DataFrame:
+        """Return the trials of several objectives that no other one dominates: see `slayr_py.study.front_table`."""
+        return front_table(self.study, self.space)
+
+    def front_probability(self, n: int = 256, seed: int = 1) -> pd.DataFrame:
+        """Return the probability that each evaluated configuration is on the front of the latent functions.
+
+        For objectives without noise it is nearly 1 or 0; for noisy ones it tells which trials of `front` are there by
+        luck. The first use fits the models to all finished trials, unless the fit of the last suggestion has seen them.
+
+        Parameters
+        ----------
+        n : int
+            Number of functions drawn for each objective.
+        seed : int
+
+        Returns
+        -------
+        pandas.DataFrame
+            number, probability and params_<name> of each feasible trial, the most probable first.
+
+        Raises
+        ------
+        DataError
+            If the study has one objective, or no feasible trial.
+        StorageError, ToolchainError, InferenceError
+            As for `recommended`.
+        """
+        if self.front.empty:
+            raise DataError(f"study {self.study.study_name!r} has no feasible trial with finite values")
+        posteriors = [self._posterior_of_all(goal.number) for goal in goals_of(self.study)]
+        return front_probabilities(self.study, posteriors, n, check_integer("seed", seed, minimum=0))
+
+    def hypervolume(self, reference: Reference) -> float:
+        """Return the volume that the trials dominate within a reference point.
+
+        Parameters
+        ----------
+        reference : sequence or mapping of str to float
+            The worst values that are of interest, in the order of the objectives or by name, in the user's units.
+
+        Returns
+        -------
+        float
+            In the product of the units; 0 if no feasible trial is better than the reference point in all objectives.
+
+        Raises
+        ------
+        DataError
+            If the study has one objective, or the reference point has not one finite number for each.
+        """
+        return hypervolume_of(self.study, reference)
 
     @property
     def trials(self) -> pd.DataFrame:
         """Return a table with one row per trial: number, value, state and params_<name> for every parameter.
 
-        If a trial has a known error, y_sd follows the value. Missing values and inactive parameters are NaN.
+        If a trial has a known error, y_sd follows the value. Several objectives have columns values_<name> and
+        y_sd_<name> each, with their numbers if they have no names. Missing values and inactive parameters are NaN.
         """
         return trials_table(self.study, self.space)
 
@@ -116,22 +177,30 @@ class Result:
         """Return a table with one row per kernel search: see `slayr_py.study.search_table`."""
         return search_table(self.study)
 
-    def posterior(self) -> Posterior:
+    def posterior(self, objective: int | str | None = None) -> Posterior:
         """Fit the model to all finished trials and return the posterior.
+
+        Parameters
+        ----------
+        objective : int or str, optional
+            Number or name of one of several objectives.
 
         Raises
         ------
         DataError
-            If no trial can be fitted, or the study's sampler is not a `StanGPSampler`.
+            If no trial can be fitted, the study's sampler is not a `StanGPSampler`, or the study has several objectives
+            and none is given.
         InferenceError
             If Stan fails.
         """
         declared = declared_space_of(self.study)
         if declared is None:
             raise DataError(f"the study's sampler is {self.study.sampler}: only a StanGPSampler has a posterior")
-        return declared.fit_all(self.study)
+        return declared.fit_all(self.study, None, goal_of(self.study, objective))
 
-    def importance(self, draws: int = 48, points: int = 256, seed: int = 1) -> pd.DataFrame:
+    def importance(
+        self, draws: int = 48, points: int = 256, seed: int = 1, objective: int | str | None = None
+    ) -> pd.DataFrame:
         """Return how much each parameter matters: Sobol indices with posterior means and 90% intervals.
 
         The first use fits the model to all finished trials, unless the fit of the last suggestion has seen them all.
@@ -140,6 +209,8 @@ class Result:
         ----------
         draws, points, seed : int
             See `slayr_py.inference.importance`, which explains the table.
+        objective : int or str, optional
+            Number or name of one of several objectives.
 
         Returns
         -------
@@ -153,18 +224,20 @@ class Result:
         StorageError, ToolchainError, InferenceError
             As for `recommended`.
         """
-        return importance(self._posterior_of_all(), draws, points, seed)
+        return importance(self._posterior_of_all(objective), draws, points, seed)
 
-    def plot_importance(self, draws: int = 48, points: int = 256, seed: int = 1) -> Figure:
+    def plot_importance(
+        self, draws: int = 48, points: int = 256, seed: int = 1, objective: int | str | None = None
+    ) -> Figure:
         """Draw `importance`: see `slayr_py.study.importance_figure`."""
-        return importance_figure(self.importance(draws, points, seed))
+        return importance_figure(self.importance(draws, points, seed, objective))
 
     def report(self, path: str | Path, progress: Callable[[str], None] | None = None) -> Path:
         """Write a page about the study: one HTML file, which needs no network.
 
         It has the convergence, the configurations, the trials, the posterior along parameters and pairs of them, the
-        hyperparameters, feasibility, the diagnostics of every fit, and how to repeat it. A part that fails is replaced
-        by its error.
+        hyperparameters, feasibility, the diagnostics of every fit, and how to repeat it. The page of several objectives
+        has the front and the hypervolume, and no posterior. A part that fails is replaced by its error.
 
         Parameters
         ----------
@@ -183,10 +256,15 @@ class Result:
         StorageError
             If the file cannot be written.
         """
-        return write_report(self.study, path, progress, self._posterior_of_all)
+        fit = None if has_several(self.study) else self._posterior_of_all
+        return write_report(self.study, path, progress, fit)
+
+    def plot_front(self) -> Figure:
+        """Draw the front of several objectives: see `slayr_py.study.front_figure`."""
+        return front_figure(self.study)
 
     def plot_convergence(self) -> Figure:
-        """Draw the values and the best so far: see `slayr_py.study.convergence_figure`.
+        """Draw the values and the best so far, or the hypervolume: see `slayr_py.study.convergence_figure`.
 
         A notebook shows the figure as the value of a cell.
         """
@@ -204,7 +282,7 @@ class Result:
         if feasible_trials(self.study):
             best = f"no feasible trial{fixed_values_text(self.study)}"
         if comparable_trials(self.study):
-            best = f"best_value={self.best_value:.6g}, best_config={self.best_config}"
+            best = self._summary()
         trials = len(self.study.get_trials(deepcopy=False))
         declared = declared_space_of(self.study)
         kernel = f"kernel={declared.surrogate.kernel!r}, " if declared is not None else ""
@@ -220,23 +298,34 @@ class Result:
             lines.append(f"kernel: {declared.surrogate.kernel!r}")
         if kernels := found_kernels(self.study):
             lines.append(f"found: {kernels}")
-        if comparable_trials(self.study):
+        if has_several(self.study):
+            lines.append(self._summary())
+        elif comparable_trials(self.study):
             best = ", ".join(f"{name} = {cell(value)}" for name, value in self.best_config.items())
             lines.append(f"best: {self.best_value:.6g} at {best}")
         return Summary("\n".join(lines), trials, rows=5).html()
 
+    def _summary(self) -> str:
+        """Describe the best trial, or the front of several objectives."""
+        if not has_several(self.study):
+            return f"best_value={self.best_value:.6g}, best_config={self.best_config}"
+        goals = ", ".join(f"{goal.name} ({'max' if goal.maximize else 'min'})" for goal in goals_of(self.study))
+        return f"front of {len(front_trials(self.study))} trials in {goals}"
+
     def _n_observations(self) -> int:
         return len(observations(self.study, self.space).numbers)
 
-    def _posterior_of_all(self) -> Posterior:
-        """Return the posterior given all observations; fitted once."""
-        n = self._n_observations()
-        if n not in self._posteriors:
-            self._posteriors.clear()
-            self._posteriors[n] = posterior_of_all(self.study)
-        return self._posteriors[n]
+    def _posterior_of_all(self, objective: int | str | None = None) -> Posterior:
+        """Return the posterior of an objective given all observations; fitted once."""
+        key = self._n_observations(), goal_of(self.study, objective).number
+        if key not in self._posteriors:
+            for old in [other for other in self._posteriors if other[0] != key[0]]:
+                del self._posteriors[old]
+            self._posteriors[key] = posterior_of_all(self.study, objective=objective)
+        return self._posteriors[key]
 
     def _best(self) -> FrozenTrial:
+        check_one_objective(self.study, _FRONT)
         best = best_trial(self.study)
         if best is not None:
             return best

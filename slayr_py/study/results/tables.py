@@ -2,21 +2,24 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from typing import Any
 
+import numpy as np
 import pandas as pd
 from ConfigSpace import ConfigurationSpace
 from optuna import Study
 from optuna.study import StudyDirection
 from optuna.trial import FrozenTrial, TrialState
 
+from slayr_py.acquisition import non_dominated
+from slayr_py.errors import DataError
 from slayr_py.inference import CHECKS
 from slayr_py.study.sampler import declared_space_of
 from slayr_py.study.storage.attributes import ERROR_KEY, REGRET_KEY, suggestion_record
+from slayr_py.study.storage.objectives import finite_values, goals_of, has_several
 from slayr_py.study.storage.search_records import stored_searches
-from slayr_py.study.storage.trials import is_feasible, trial_configuration
+from slayr_py.study.storage.trials import is_feasible, known_error, trial_configuration
 
 PARAMETER = "params_"
 """Start of the columns of parameters in a table of trials."""
@@ -40,9 +43,9 @@ FIT_COLUMNS = {
 
 
 def finite_trials(study: Study) -> list[FrozenTrial]:
-    """Return the complete trials with a finite value, in order."""
+    """Return the complete trials with finite values, in order."""
     complete = study.get_trials(deepcopy=False, states=(TrialState.COMPLETE,))
-    return [trial for trial in complete if trial.value is not None and math.isfinite(trial.value)]
+    return [trial for trial in complete if finite_values(trial) is not None]
 
 
 def feasible_trials(study: Study) -> list[FrozenTrial]:
@@ -79,32 +82,67 @@ def fixed_values_text(study: Study) -> str:
 def trials_table(study: Study, space: ConfigurationSpace | None = None) -> pd.DataFrame:
     """Tabulate a study's trials: number, value, y_sd if a trial has a known error, state, params_<name>.
 
+    Several objectives have the columns values_<name> and y_sd_<name> each.
+
     Parameters
     ----------
     study : optuna.Study
-        Has one objective.
     space : ConfigurationSpace, optional
         Its parameters come first, in its order, even if no trial has them.
     """
     trials = study.get_trials(deepcopy=False)
     declared = list(space) if space is not None else []
     others = sorted({name for trial in trials for name in trial.params} - set(declared))
-    known = [trial.user_attrs.get(ERROR_KEY) or None for trial in trials]
-    known = [error if isinstance(error, int | float) else None for error in known]  # a fit rejects anything else
-    errors = {ERROR_KEY: known} if any(known) else {}
+    values = value_columns(study)
+    errors = _error_columns(study, trials)
+    nothing = [None] * len(values)
     rows = [
         {
             "number": trial.number,
-            "value": trial.value if trial.state == TrialState.COMPLETE else None,
-            **{name: values[row] for name, values in errors.items()},
+            **dict(zip(values, trial.values if trial.state == TrialState.COMPLETE else nothing, strict=True)),
+            **{name: known[row] for name, known in errors.items()},
             "state": trial.state.name,
             **{f"{PARAMETER}{name}": trial.params.get(name) for name in [*declared, *others]},
         }
         for row, trial in enumerate(trials)
     ]
-    columns = ["number", "value", *errors, "state", *(f"{PARAMETER}{name}" for name in [*declared, *others])]
+    columns = ["number", *values, *errors, "state", *(f"{PARAMETER}{name}" for name in [*declared, *others])]
     table = pd.DataFrame(rows, columns=columns)
-    return table.astype({"number": "int64", **dict.fromkeys(["value", *errors], "float64")})
+    return table.astype({"number": "int64", **dict.fromkeys([*values, *errors], "float64")})
+
+
+def _error_columns(study: Study, trials: list[FrozenTrial]) -> dict[str, list[float | None]]:
+    """Return the known errors of each objective, if any; entries that a fit rejects are left out."""
+
+    def known(trial: FrozenTrial, objective: int) -> float | None:
+        try:
+            return known_error(trial, objective) or None
+        except DataError:
+            return None
+
+    columns = {
+        ERROR_KEY if goal.is_only else f"{ERROR_KEY}_{goal.name}": [known(trial, goal.number) for trial in trials]
+        for goal in goals_of(study)
+    }
+    return columns if any(any(errors) for errors in columns.values()) else {}
+
+
+def value_columns(study: Study) -> list[str]:
+    """Return the columns of the values in a table of trials: "value", or "values_<name>" for several objectives."""
+    return ["value"] if not has_several(study) else [f"values_{goal.name}" for goal in goals_of(study)]
+
+
+def front_trials(study: Study) -> list[FrozenTrial]:
+    """Return the feasible trials that no other one dominates, in order; of equal ones the first."""
+    trials = comparable_trials(study)
+    if not trials:
+        return []
+    sign = np.array([goal.sign for goal in goals_of(study)])
+    values = sign * np.array([trial.values for trial in trials])
+    first = np.unique(values, axis=0, return_index=True)[1]
+    best = np.zeros(len(trials), dtype=np.bool_)
+    best[first] = non_dominated(values[first])
+    return [trial for trial, chosen in zip(trials, best, strict=True) if chosen]
 
 
 def best_trial(study: Study) -> FrozenTrial | None:
@@ -129,15 +167,16 @@ def suggestion_table(study: Study) -> pd.DataFrame:
         and ok, as in `Diagnostics`; start ("carried", or "warm" or "cold" chains), since_nuts (number of fits since the
         last one by NUTS), attempts (number of fits), trusted (whether the suggestion comes from a fit that passed its
         diagnostics; None if it needs no fit);
-        predicted_mean, predicted_sd (in the objective's units), acquisition, feasible (probability of success and of no
-        violated constraint; empty if neither is modelled), seconds_fit, seconds_acquisition, error.
+        predicted_mean, predicted_sd (in the objective's units; of several objectives each with "_" and a name),
+        acquisition, feasible (probability of success and of no violated constraint; empty if neither is modelled),
+        seconds_fit, seconds_acquisition, error.
     """
     rows = []
     since_nuts = None
     for trial in study.get_trials(deepcopy=False):
         record = suggestion_record(trial)
         phase = record.get("phase")
-        parts = {name: entry(record, name) for name in ("fit", "diagnostics", "predicted", "acquisition", "seconds")}
+        parts = {name: entry(record, name) for name in ("fit", "diagnostics", "acquisition", "seconds")}
         fit = parts["fit"]
         if record.get("method") == "nuts":
             since_nuts = 0
@@ -152,8 +191,7 @@ def suggestion_table(study: Study) -> pd.DataFrame:
                 "since_nuts": since_nuts if fit else None,
                 "attempts": 1 + len(abandoned_attempts(record)) if fit else None,
                 "trusted": _all_ok(record) if phase in ("model", "random") else None,
-                "predicted_mean": parts["predicted"].get("mean"),
-                "predicted_sd": parts["predicted"].get("sd"),
+                **_predicted(study, record),
                 "acquisition": parts["acquisition"].get("value"),
                 "feasible": record.get("feasible"),
                 "seconds_fit": parts["seconds"].get("fit"),
@@ -162,6 +200,22 @@ def suggestion_table(study: Study) -> pd.DataFrame:
             }
         )
     return pd.DataFrame(rows)
+
+
+def _predicted(study: Study, record: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the columns of the predictions of the only objective, or of each of several."""
+    if not has_several(study):
+        predicted = entry(record, "predicted")
+        return {"predicted_mean": predicted.get("mean"), "predicted_sd": predicted.get("sd")}
+    stored = record.get("objectives")
+    parts = stored if isinstance(stored, list) else []
+    columns: dict[str, Any] = {}
+    for goal in goals_of(study):
+        part = parts[goal.number] if goal.number < len(parts) and isinstance(parts[goal.number], Mapping) else {}
+        predicted = entry(part, "predicted")
+        columns[f"predicted_mean_{goal.name}"] = predicted.get("mean")
+        columns[f"predicted_sd_{goal.name}"] = predicted.get("sd")
+    return columns
 
 
 def fit_table(study: Study) -> pd.DataFrame:

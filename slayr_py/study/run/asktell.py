@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from inspect import signature
 from pathlib import Path
 from typing import Any, cast
@@ -19,11 +19,12 @@ from typing_extensions import Unpack
 from slayr_py.errors import DataError, EnqueuedError, NotFiniteError, ObjectiveError
 from slayr_py.space import Encoder, jsonable
 from slayr_py.study.model.options import SamplerKeywords, check_names
-from slayr_py.study.run.history import History, add_history, read_history
-from slayr_py.study.run.objective import as_value
+from slayr_py.study.run.history import History, Outcomes, add_history, read_history
+from slayr_py.study.run.objective import Values, as_value, split_values
 from slayr_py.study.sampler import StanGPSampler, declared_space_of, space_of
 from slayr_py.study.storage.attributes import CONTEXT_KEY, ERROR_KEY, FAILURE_KEY
 from slayr_py.study.storage.integrity import check_integrity
+from slayr_py.study.storage.objectives import DIRECTIONS, goals_of, parse_directions, set_names
 from slayr_py.study.storage.opening import open_storage, translate_storage_errors
 from slayr_py.study.storage.optuna_private import set_trial_attribute, start_trial
 from slayr_py.study.storage.suggesting import suggest_all
@@ -35,6 +36,7 @@ def create_study(
     storage: str | Path | BaseStorage | None = None,
     study_name: str | None = None,
     direction: str = "minimize",
+    directions: Sequence[str] | Mapping[str, str] | None = None,
     history: History | None = None,
     **options: Unpack[SamplerKeywords],
 ) -> Study:
@@ -50,6 +52,8 @@ def create_study(
         Name of the study to create or resume; by default a new study gets a name from Optuna.
     direction : {"minimize", "maximize"}
         Direction of the optimisation.
+    directions : sequence of str, or mapping of str to str, optional
+        Directions of two to four objectives, in their order or by their names: see `minimize`.
     history : DataFrame or sequence of (config, value), optional
         Past experiments: see `minimize`.
     **options
@@ -77,30 +81,55 @@ def create_study(
     >>> trial = ask(study)                                      # doctest: +SKIP
     >>> tell(study, trial, objective(config_of(trial)))         # doctest: +SKIP
     """
-    if direction not in ("minimize", "maximize"):
-        raise DataError(f'direction must be "minimize" or "maximize", not {direction!r}')
+    wanted, names = _directions(direction, directions)
     # With None, the sampler would infer a space.
     encoder = space if isinstance(space, Encoder) else Encoder(space)
     check_names(options, signature(create_study).parameters)
     sampler = StanGPSampler(encoder, **options)
-    experiments = [] if history is None else read_history(history, encoder)
+    numbers = [str(number) for number in range(len(wanted))]
+    outcomes = Outcomes(tuple(names or numbers))
+    experiments = [] if history is None else read_history(history, encoder, outcomes)
     with translate_storage_errors():
         study = optuna.create_study(
             storage=open_storage(storage),
             study_name=study_name,
-            direction=StudyDirection[direction.upper()],
+            directions=[StudyDirection[each.upper()] for each in wanted],
             sampler=sampler,
             load_if_exists=True,
         )
         check_integrity(study)
-        if study.direction.name.lower() != direction:
-            raise DataError(
-                f"study {study.study_name!r} was started with direction {study.direction.name.lower()!r}, "
-                f"not {direction!r}; choose another study name"
-            )
+        _check_directions(study, wanted)
+        if names is not None:
+            set_names(study, names)
+        sampler.options.check_objectives(study)
         sampler.strategy.bind(study)
         add_history(study, experiments, encoder)
     return study
+
+
+def _directions(
+    direction: str, directions: Sequence[str] | Mapping[str, str] | None
+) -> tuple[list[str], list[str] | None]:
+    """Return the directions of the objectives, and the names of several."""
+    if direction not in DIRECTIONS:
+        raise DataError(f'direction must be "minimize" or "maximize", not {direction!r}; several have directions=')
+    if directions is None:
+        return [direction], None
+    if direction != "minimize":
+        raise DataError("direction and directions are both given; leave direction out")
+    return parse_directions(directions)
+
+
+def _check_directions(study: Study, wanted: Sequence[str]) -> None:
+    started = [each.name.lower() for each in study.directions]
+    if started == list(wanted):
+        return
+    one = len(started) == len(wanted) == 1
+    before, now = (started[0], wanted[0]) if one else (started, list(wanted))
+    raise DataError(
+        f"study {study.study_name!r} was started with direction{'s' * (not one)} {before!r}, not {now!r}; choose "
+        "another study name"
+    )
 
 
 def ask(study: Study, context: Mapping[str, Any] | None = None) -> Trial:
@@ -161,10 +190,10 @@ def config_of(trial: Trial | FrozenTrial) -> dict[str, Any]:
 def tell(
     study: Study,
     trial: Trial | int,
-    value: float | None = None,
+    value: float | Values | None = None,
     state: TrialState | None = None,
     *,
-    sd: float | None = None,
+    sd: float | Sequence[float] | None = None,
 ) -> FrozenTrial:
     """Finish a trial with its value or state, like `optuna.Study.tell`.
 
@@ -174,11 +203,13 @@ def tell(
     trial : Trial or int
         A trial or its number.
     value : float, optional
-        A number, also as text ("74.3"). NaN and infinite values fail the trial.
+        A number, also as text ("74.3"); of several objectives a sequence, or a mapping of their names. NaN and infinite
+        values fail the trial.
     state : TrialState, optional
         As in `optuna.Study.tell`; a trial without a value needs ``state=TrialState.FAIL`` or ``PRUNED``.
     sd : float, optional
-        Known standard deviation of the value's error; stored as the user attribute ``y_sd``.
+        Known standard deviation of the value's error, of several objectives one for each; stored as the user attribute
+        ``y_sd``.
 
     Raises
     ------
@@ -187,15 +218,27 @@ def tell(
     StorageError
         If the storage fails. The value is not stored; call this function again.
     """
+    told: list[float] | None = None
+    goals = goals_of(study)
     if state is None or state == TrialState.COMPLETE:
-        value = _told_value(value)
+        told = [_told_value(each) for each in split_values(study, value)]
+    elif value is not None:
+        told = [cast(float, each) for each in split_values(study, value)]
     with translate_storage_errors():
         if sd is not None:
-            if isinstance(sd, bool) or not isinstance(sd, int | float | np.number) or not 0 <= sd < float("inf"):
-                raise DataError(f"sd is {sd!r}; give the standard deviation of the value's error, a finite number >= 0")
+            errors = [sd] if len(goals) == 1 else sd
+            if not isinstance(errors, Sequence) or len(errors) != len(goals):
+                raise DataError(f"sd is {sd!r}; give one standard deviation for each of the {len(goals)} objectives")
+            known = [_told_error(error) for error in errors]
             number = trial if isinstance(trial, int) else trial.number
-            set_trial_attribute(study, study.trials[number], ERROR_KEY, float(sd))
-        return study.tell(trial, value, state)
+            set_trial_attribute(study, study.trials[number], ERROR_KEY, known[0] if len(goals) == 1 else known)
+        return study.tell(trial, told, state)
+
+
+def _told_error(sd: object) -> float:
+    if isinstance(sd, bool) or not isinstance(sd, int | float | np.number) or not 0 <= sd < float("inf"):
+        raise DataError(f"sd is {sd!r}; give the standard deviation of the value's error, a finite number >= 0")
+    return float(sd)
 
 
 def _told_value(value: object) -> float:

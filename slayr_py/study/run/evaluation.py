@@ -19,10 +19,11 @@ from slayr_py.errors import EnqueuedError, NotFiniteError, ObjectiveError, Stora
 from slayr_py.study.model.session import Phase
 from slayr_py.study.run.constraints import Constraint
 from slayr_py.study.run.executors import InThisThread, executor_for, result_of
-from slayr_py.study.run.objective import Evaluation, Objective, evaluate
+from slayr_py.study.run.objective import Evaluation, Objective, evaluate, expected_of
 from slayr_py.study.run.progress import ProgressBar
 from slayr_py.study.sampler import space_of
 from slayr_py.study.storage.attributes import EVALUATIONS_KEY, FAILURE_KEY, VALUE_KEY
+from slayr_py.study.storage.objectives import set_names
 from slayr_py.study.storage.opening import describe_storage_error
 from slayr_py.study.storage.optuna_private import id_of_trial, is_stopped, storage_of
 from slayr_py.study.storage.retrying import is_storage_error, retries_of
@@ -61,8 +62,10 @@ class _Unsaved(NamedTuple):
 
     def __str__(self) -> str:
         number = self.trial.number
-        value, constraints, _ = self.evaluation
+        values = self.evaluation.values
+        constraints = self.evaluation.constraints
         limits = f" with the constraints {constraints}" if constraints else ""
+        value = values[0] if len(values) == 1 else list(values)
         return (
             f"the value {value!r}{limits} of trial {number} at {dict(self.trial.params)}: store it with Optuna's "
             f"study.tell({number}, {value!r})"
@@ -81,6 +84,7 @@ class TrialEvaluations:
         self.settings = settings
         self.bar = bar
         self.space = space_of(study)
+        self.expected = expected_of(study)
         self.executor: Executor
         self.retries = retries_of(storage_of(study))
         self.end: float | None = None
@@ -162,7 +166,8 @@ class TrialEvaluations:
     def _submit(self, trial: Trial) -> Future[Evaluation]:
         """Start to evaluate a trial; a trial that a killed process has evaluated already has its value."""
         if (value := trial.user_attrs.get(VALUE_KEY)) is not None:
-            return InThisThread().submit(Evaluation, float(value), {})  # its constraints are stored, too
+            values = tuple(map(float, value)) if isinstance(value, list) else (float(value),)
+            return InThisThread().submit(Evaluation, values, {})  # its constraints are stored, too
         try:
             config = suggest_all(trial, self.space)
         except EnqueuedError as error:
@@ -175,7 +180,7 @@ class TrialEvaluations:
             raise
         self.bar.phase(Phase("evaluating", trial.number))
         trial.set_user_attr(EVALUATIONS_KEY, trial.user_attrs.get(EVALUATIONS_KEY, 0) + 1)
-        return self.executor.submit(evaluate, self.settings.objective, config, self.settings.constraints)
+        return self.executor.submit(evaluate, self.settings.objective, config, self.settings.constraints, self.expected)
 
     def _tell(self, trial: Trial, future: Future[Evaluation]) -> FrozenTrial | None:
         """Store the outcome of an evaluation and return the finished trial, or None if another process has it now."""
@@ -206,15 +211,33 @@ class TrialEvaluations:
 
     def _store(self, trial: Trial, evaluation: Evaluation) -> FrozenTrial | None:
         """Store the value of a trial and finish it, unless another process has it now; may be repeated."""
+        if evaluation.names is not None:
+            evaluation = self._named(evaluation)
+            if evaluation.failure is not None:
+                return self._fail(trial, evaluation.failure)
         # Written before Optuna finishes the trial: a run that resumes the trial need not evaluate again.
         self._write(trial, evaluation)
         if not self._owns(trial):
             return None
-        finished = self.study.tell(trial.number, evaluation.value, skip_if_finished=True)
-        if finished.value != evaluation.value:
+        finished = self.study.tell(trial.number, list(evaluation.values), skip_if_finished=True)
+        if finished.values != list(evaluation.values):
             other = f"trial {trial.number} was finished elsewhere as {finished.state.name}"
-            warnings.warn(f"{other}: its value {evaluation.value!r} is dropped", RuntimeWarning, stacklevel=4)
+            dropped = ", ".join(map(repr, evaluation.values))
+            warnings.warn(f"{other}: its value {dropped} is dropped", RuntimeWarning, stacklevel=4)
         return finished
+
+    def _named(self, evaluation: Evaluation) -> Evaluation:
+        """Return an evaluation with its values in the order of the study's names, which the first one sets."""
+        assert evaluation.names is not None
+        known = self.study.metric_names
+        if known is None:
+            set_names(self.study, evaluation.names)
+            known = list(evaluation.names)
+        self.expected = self.expected._replace(names=tuple(known))
+        if set(known) != set(evaluation.names):  # of another process that shares the study
+            failure = ObjectiveError(f"the objectives are {known}, but the objective returned {evaluation.names}")
+            return evaluation._replace(failure=failure)
+        return evaluation._replace(values=tuple(evaluation.values[evaluation.names.index(name)] for name in known))
 
     def _write(self, trial: Trial, evaluation: Evaluation) -> None:
         """Write the value and the constraints of a trial, unless they are there."""
@@ -222,8 +245,9 @@ class TrialEvaluations:
             if name not in trial.constraints:
                 trial.set_constraint(name, excess)
         if VALUE_KEY not in trial.user_attrs:
+            values = evaluation.values
             with suppress(UpdateFinishedTrialError):  # by a process that has taken the trial over
-                trial.set_user_attr(VALUE_KEY, evaluation.value)
+                trial.set_user_attr(VALUE_KEY, values[0] if len(values) == 1 else list(values))
 
     def _fail(self, trial: Trial, error: BaseException) -> FrozenTrial:
         trial.set_user_attr(FAILURE_KEY, str(error) or type(error).__name__)

@@ -11,17 +11,18 @@ from typing import Any, NamedTuple
 import optuna
 import pandas as pd
 from optuna import Study
-from optuna.trial import FrozenTrial, TrialState
+from optuna.trial import TrialState
 
 from slayr_py.arguments import check_number
 from slayr_py.errors import DataError, NotFiniteError, ObjectiveError, SpaceError, did_you_mean
 from slayr_py.space import Encoder
-from slayr_py.study.run.objective import as_value
+from slayr_py.study.run.objective import Values, as_value
 from slayr_py.study.storage.attributes import ERROR_KEY, HISTORY, SUGGESTION_KEY
 from slayr_py.study.storage.distributions import is_active, space_to_distributions, to_params
+from slayr_py.study.storage.objectives import finite_values
 from slayr_py.study.storage.search_lock import search_lock
 
-History = pd.DataFrame | Sequence[tuple[Mapping[str, Any], float | None]]
+History = pd.DataFrame | Sequence[tuple[Mapping[str, Any], float | Values | None]]
 """Past experiments: see `read_history`."""
 
 _VALUE = "value"
@@ -37,21 +38,49 @@ class Experiment(NamedTuple):
     params: dict[str, Any]
     """Active parameters by name."""
 
-    value: float | None
-    """Value of the objective, in the user's units; None if the experiment failed."""
+    values: tuple[float, ...] | None
+    """Values of the objectives, in the user's units; None if the experiment failed."""
 
-    y_sd: float = 0.0
-    """Known standard deviation of the error of the value; 0 if it is unknown."""
+    y_sd: tuple[float, ...] | None = None
+    """Known standard deviations of the errors of the values; None if they are unknown."""
 
 
 class _Row(NamedTuple):
     name: str  # for error messages
     given: Mapping[str, Any]
-    value: Any
-    y_sd: Any = None
+    values: Sequence[Any]
+    y_sd: Sequence[Any] = ()
 
 
-def read_history(history: History, encoder: Encoder) -> list[Experiment]:
+class Outcomes(NamedTuple):
+    """The objectives of a study, whose values a history has."""
+
+    names: tuple[str, ...] = ("",)
+    """Names of several objectives, or their numbers."""
+
+    @property
+    def values(self) -> list[str]:
+        """Return the columns of the values."""
+        return [_VALUE] if len(self.names) == 1 else [f"values_{name}" for name in self.names]
+
+    @property
+    def errors(self) -> list[str]:
+        """Return the columns of the known errors."""
+        return [ERROR_KEY] if len(self.names) == 1 else [f"{ERROR_KEY}_{name}" for name in self.names]
+
+    def column(self, name: str) -> str | None:
+        """Return the column of a value or of an error with this name, or None if it is neither."""
+        if name in self.values or name in self.errors:
+            return name
+        if len(self.names) == 1:
+            return ERROR_KEY if name == f"user_attrs_{ERROR_KEY}" else None
+        return f"values_{name}" if name in self.names else None
+
+
+ONE_VALUE = Outcomes()
+
+
+def read_history(history: History, encoder: Encoder, outcomes: Outcomes = ONE_VALUE) -> list[Experiment]:
     """Read past experiments and check them against a space.
 
     Parameters
@@ -62,8 +91,12 @@ def read_history(history: History, encoder: Encoder) -> list[Experiment]:
         the errors of the values; an empty cell means that the error is unknown. The other columns of `Result.trials`
         and of Optuna's ``trials_dataframe`` are ignored. An inactive parameter is NaN, None or absent. A value that is
         None, NaN or infinite marks a failed experiment; an infinite one raises a warning. Unfinished trials, and failed
-        ones without parameters, are omitted.
+        ones without parameters, are omitted. Several objectives have a column ``values_<name>`` each, which may be
+        called by the name alone, and errors ``y_sd_<name>``; in a pair a sequence or a mapping of their names. The
+        experiment failed if one of its values is missing.
     encoder : Encoder
+    outcomes : Outcomes
+        The objectives.
 
     Raises
     ------
@@ -74,13 +107,13 @@ def read_history(history: History, encoder: Encoder) -> list[Experiment]:
     """
     rows: Iterable[_Row]
     if isinstance(history, pd.DataFrame):
-        rows = _rows_of_table(history, encoder)
+        rows = _rows_of_table(history, encoder, outcomes)
     elif isinstance(history, Sequence) and not isinstance(history, str):
-        rows = [_row_of_pair(i, pair) for i, pair in enumerate(history)]
+        rows = [_row_of_pair(i, pair, outcomes) for i, pair in enumerate(history)]
     else:
         raise DataError(f"history must be a DataFrame or a sequence of (config, value), got {history!r:.200}")
     experiments = [_experiment(row, encoder) for row in rows]
-    return [experiment for experiment in experiments if experiment.params or experiment.value is not None]
+    return [experiment for experiment in experiments if experiment.params or experiment.values is not None]
 
 
 def add_history(study: Study, experiments: Sequence[Experiment], encoder: Encoder) -> None:
@@ -94,16 +127,18 @@ def add_history(study: Study, experiments: Sequence[Experiment], encoder: Encode
     finished = (TrialState.COMPLETE, TrialState.FAIL, TrialState.PRUNED)
     with search_lock(study):  # processes that start the same study add its history once
         trials = study.get_trials(deepcopy=False, states=finished)
-        there = Counter(_key(trial.params, _finite_value(trial)) for trial in trials)
-        for params, value, y_sd in experiments:
-            if there[_key(params, value)] > 0:
-                there[_key(params, value)] -= 1
+        there = Counter(_key(trial.params, finite_values(trial)) for trial in trials)
+        for params, values, y_sd in experiments:
+            if there[_key(params, values)] > 0:
+                there[_key(params, values)] -= 1
                 continue
-            known = {ERROR_KEY: y_sd} if y_sd else {}
+            known: dict[str, Any] = {}
+            if y_sd is not None:
+                known[ERROR_KEY] = y_sd[0] if len(y_sd) == 1 else list(y_sd)
             study.add_trial(
                 optuna.trial.create_trial(
-                    state=TrialState.FAIL if value is None else TrialState.COMPLETE,
-                    value=value,
+                    state=TrialState.FAIL if values is None else TrialState.COMPLETE,
+                    values=values,
                     params=params,
                     distributions={name: distributions[name] for name in params},
                     user_attrs={SUGGESTION_KEY: {"phase": HISTORY, "config": params}} | known,
@@ -111,90 +146,98 @@ def add_history(study: Study, experiments: Sequence[Experiment], encoder: Encode
             )
 
 
-def _finite_value(trial: FrozenTrial) -> float | None:
-    value = trial.value if trial.state == TrialState.COMPLETE else None
-    return value if value is not None and math.isfinite(value) else None
+def _key(params: Mapping[str, Any], values: Sequence[float] | None) -> str:
+    return repr((sorted(params.items()), None if values is None else list(values)))
 
 
-def _key(params: Mapping[str, Any], value: float | None) -> str:
-    return repr((sorted(params.items()), value))
-
-
-def _rows_of_table(table: pd.DataFrame, encoder: Encoder) -> Iterator[_Row]:
+def _rows_of_table(table: pd.DataFrame, encoder: Encoder, outcomes: Outcomes) -> Iterator[_Row]:
     """Yield the finished rows of a table."""
     columns = [str(column) for column in table.columns]
-    targets = [_target(column, columns, encoder) for column in columns]
-    if _VALUE not in columns:
-        raise DataError(f"history has no column {_VALUE!r}; its columns: {', '.join(columns)}")
+    targets = [_target(column, columns, encoder, outcomes) for column in columns]
+    if missing := [name for name in outcomes.values if name not in targets]:
+        raise DataError(f"history has no column {missing[0]!r}; its columns: {', '.join(columns)}")
     if repeated := [target for target, count in Counter(targets).items() if target is not None and count > 1]:
         raise DataError(f"history has two columns for {repeated[0].removeprefix(_PREFIX)!r}; drop one of them")
     for label, cells in zip(table.index, table.itertuples(index=False, name=None), strict=True):
         read = {target: cell for target, cell in zip(targets, cells, strict=True) if target is not None}
         ignored = {column: cell for column, target, cell in zip(columns, targets, cells, strict=True) if target is None}
         if str(ignored.get("state")) not in _UNFINISHED:
-            value = read.pop(_VALUE)
-            y_sd = read.pop(ERROR_KEY, None)
+            values = [read.pop(name) for name in outcomes.values]
+            y_sd = [read.pop(name, None) for name in outcomes.errors]
             given = {name.removeprefix(_PREFIX): read[name] for name in read}
-            yield _Row(f"history row {label}", given, value, y_sd)
+            yield _Row(f"history row {label}", given, values, y_sd)
 
 
-def _target(column: str, columns: Sequence[str], encoder: Encoder) -> str | None:
-    """Return ``params_`` and the name of a column's parameter, `_VALUE`, `ERROR_KEY`, or None to ignore the column."""
-    if column == _VALUE:
-        return _VALUE
+def _target(column: str, columns: Sequence[str], encoder: Encoder, outcomes: Outcomes) -> str | None:
+    """Return ``params_`` and the name of a column's parameter, a column of outcomes, or None to ignore the column."""
+    if column in outcomes.values:
+        return column
     # A table of trials with the parameter "number" has columns "number" and "params_number".
     if column in encoder.space and not (column in _IGNORED and _PREFIX + column in columns):
         return _PREFIX + column
     bare = column.removeprefix(_PREFIX)
     if column != bare and bare in encoder.space:
         return column
-    if column in (ERROR_KEY, f"user_attrs_{ERROR_KEY}"):
-        return ERROR_KEY
+    if (outcome := outcomes.column(column)) is not None:
+        return outcome
     if column in _IGNORED or column.startswith(_IGNORED_PREFIXES):
         return None
-    raise DataError(
-        f"history has the column {column!r}, which is not a parameter{did_you_mean(bare, [*encoder.space, _VALUE])}"
-    )
+    known = [*encoder.space, *outcomes.values]
+    raise DataError(f"history has the column {column!r}, which is not a parameter{did_you_mean(bare, known)}")
 
 
-def _row_of_pair(i: int, pair: object) -> _Row:
+def _row_of_pair(i: int, pair: object, outcomes: Outcomes) -> _Row:
     if not isinstance(pair, Sequence) or isinstance(pair, str) or len(pair) != 2 or not isinstance(pair[0], Mapping):
         raise DataError(f"history row {i}: expected a pair (config, value), got {pair!r:.200}")
-    return _Row(f"history row {i}", pair[0], pair[1])
+    config, given = pair
+    count = len(outcomes.names)
+    if count == 1:
+        return _Row(f"history row {i}", config, [given])
+    if given is None or (isinstance(given, float) and math.isnan(given)):
+        return _Row(f"history row {i}", config, [None] * count)
+    if isinstance(given, Mapping) and set(given) == set(outcomes.names):
+        return _Row(f"history row {i}", config, [given[name] for name in outcomes.names])
+    if isinstance(given, Mapping | str) or not isinstance(given, Sequence) or len(given) != count:
+        raise DataError(
+            f"history row {i}: expected the values of {count} objectives in order, or by name, got {given!r:.200}"
+        )
+    return _Row(f"history row {i}", config, given)
 
 
 def _experiment(row: _Row, encoder: Encoder) -> Experiment:
-    value = _value(row)
+    values = [_value(row.name, value) for value in row.values]
+    known = tuple(value for value in values if value is not None)
+    complete = known if len(known) == len(values) else None
     given = _without_empty(row.given, encoder)
-    if not given and value is None:
+    if not given and complete is None:
         return Experiment({}, None)
     try:
-        return Experiment(to_params(encoder.configuration(given)), value, _error(row))
+        return Experiment(to_params(encoder.configuration(given)), complete, _errors(row))
     except SpaceError as error:
         raise SpaceError(f"{row.name}: {error}") from None
 
 
-def _value(row: _Row) -> float | None:
-    if row.value is None or row.value is pd.NA:
+def _value(row: str, value: Any) -> float | None:
+    if value is None or value is pd.NA:
         return None
     try:
-        return as_value(row.value)
+        return as_value(value)
     except NotFiniteError:
-        if not pd.isna(row.value):
+        if not pd.isna(value):
             warnings.warn(
-                f"{row.name}: the value {row.value!r:.50} is not finite; it is recorded as a failed experiment",
+                f"{row}: the value {value!r:.50} is not finite; it is recorded as a failed experiment",
                 UserWarning,
                 stacklevel=2,
             )
         return None
     except ObjectiveError:
-        raise DataError(
-            f"{row.name}: the value must be a number, or NaN if it failed, got {row.value!r:.200}"
-        ) from None
+        raise DataError(f"{row}: the value must be a number, or NaN if it failed, got {value!r:.200}") from None
 
 
-def _error(row: _Row) -> float:
-    return 0.0 if _is_empty(row.y_sd) else check_number(f"{row.name}: y_sd", row.y_sd, least=0)
+def _errors(row: _Row) -> tuple[float, ...] | None:
+    """Return the known errors; 0 for a value without one, None if there is none at all."""
+    errors = [0.0 if _is_empty(error) else check_number(f"{row.name}: y_sd", error, least=0) for error in row.y_sd]
+    return tuple(errors) if any(errors) else None
 
 
 def _without_empty(given: Mapping[str, Any], encoder: Encoder) -> dict[str, Any]:

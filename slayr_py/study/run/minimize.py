@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import Executor
 from inspect import signature
 from pathlib import Path
@@ -32,6 +32,7 @@ from slayr_py.study.run.progress import ProgressBar
 from slayr_py.study.run.stopping import Regret
 from slayr_py.study.sampler import declared_space_of, space_of
 from slayr_py.study.storage.attributes import describe_kernel, is_history, model_difference, study_record
+from slayr_py.study.storage.objectives import has_several
 from slayr_py.study.storage.opening import open_storage, quiet_optuna, translate_storage_errors
 from slayr_py.study.storage.workers import active_run, started_trials
 
@@ -45,6 +46,7 @@ def minimize(
     storage: str | Path | BaseStorage | None = None,
     study_name: str | None = None,
     direction: str = "minimize",
+    directions: Sequence[str] | Mapping[str, str] | None = None,
     callbacks: Sequence[Callback] = (),
     timeout: float | None = None,
     max_seconds: float | None = None,
@@ -79,6 +81,11 @@ def minimize(
         Name of the study to create or resume. By default every call starts a new study.
     direction : {"minimize", "maximize"}
         Direction of the optimisation.
+    directions : sequence of str, or mapping of str to str, optional
+        Directions of two to four objectives, as in ``directions=["minimize", "maximize"]``, or by their names, as in
+        ``directions={"error": "minimize", "speed": "maximize"}``. The objective then returns a tuple of numbers, or a
+        dict with the names; constraints follow as above, in a pair. The study searches the front of the best
+        compromises: `Result.front`.
     callbacks : sequence of callables
         Optuna callbacks, ``callback(study, frozen_trial)``.
     timeout : float, optional
@@ -130,6 +137,7 @@ def minimize(
           "ignore" does not.
         - ``fixed``: parameters that keep these values in this run, as in ``fixed={"layers": 2}``. The space of the
           study stays the declared one, so that trials of other runs with other values inform the model.
+        - ``reference_point``: the worst values of interest of several objectives.
         - ``priors``, ``warp``: priors of hyperparameters, and the transformation of the targets.
         - ``warm_starts``: whether each fit starts from the last one.
         - ``on_progress``: a function that receives each `slayr_py.study.Phase` of the work.
@@ -181,6 +189,8 @@ def minimize(
     n_parallel = check_integer("n_parallel", n_parallel)
     if stop is not None and not isinstance(stop, Regret):
         raise DataError(f"stop must be a stopping rule such as sl.Regret(0.01), not {stop!r:.200}")
+    if stop is not None and directions is not None:
+        raise DataError("stop= is not supported with several objectives; leave it out, or give a timeout=")
     settings = Settings(objective, budget, bounds, max_consecutive_failures, n_parallel, executor, timeout, max_seconds)
 
     with quiet_optuna(), translate_storage_errors():
@@ -189,6 +199,7 @@ def minimize(
             storage=open_storage(storage, worker=True),
             study_name=study_name,
             direction=direction,
+            directions=directions,
             history=history,
             **options,
         )
@@ -220,7 +231,7 @@ def _run(
                 declared.prepare()
             evaluations = TrialEvaluations(study, settings, bar)
             run_loop(study, evaluations, callbacks, lambda study: _stops(rule, study, bar))
-            if has_recommendation(study):
+            if has_recommendation(study) and not has_several(study):
                 bar.phase(Phase("fitting", None))
                 _show_recommendation(result, bar)
         finally:

@@ -7,29 +7,53 @@ import numbers
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
+import numpy as np
 import optuna
+from optuna import Study
 
-from slayr_py.errors import NotFiniteError, ObjectiveError
+from slayr_py.errors import DataError, NotFiniteError, ObjectiveError
 from slayr_py.study.run.constraints import Constraint, constraint_values
+from slayr_py.study.storage.objectives import set_names
 
-Objective = Callable[[Mapping[str, Any]], float | tuple[float, Mapping[str, float]]]
-"""A function that takes the active parameters by name and returns a finite number, or one and constraints by name."""
+Values = Sequence[float] | Mapping[str, float]
+"""Values of several objectives, in their order or by name."""
+
+Objective = Callable[[Mapping[str, Any]], float | Values | tuple[float | Values, Mapping[str, float]]]
+"""A function that takes the active parameters by name and returns a finite number, or one for each of several
+objectives; or a pair of this and constraints by name."""
 
 _LONGEST = 2000  # characters of an error message stored with a trial
 _LONGEST_VALUE = 200
 
 
-class Evaluation(NamedTuple):
-    """A value of the objective, and by how much each constraint is violated."""
+class Expected(NamedTuple):
+    """The values that an objective has to return."""
 
-    value: float
+    n: int = 1
+    names: tuple[str, ...] | None = None
+    """Names of several objectives, if they are known."""
+
+
+ONE_NUMBER = Expected()
+
+
+class Evaluation(NamedTuple):
+    """The values of the objectives, and by how much each constraint is violated."""
+
+    values: tuple[float, ...]
     constraints: dict[str, float]
+    names: tuple[str, ...] | None = None
+    """Names of several objectives that the objective has returned."""
+
     failure: ObjectiveError | None = None
     """Why the constraints cannot be used although there is a value: the trial fails."""
 
 
 def evaluate(
-    objective: Objective, config: Mapping[str, Any], constraints: tuple[Constraint, ...] | None = None
+    objective: Objective,
+    config: Mapping[str, Any],
+    constraints: tuple[Constraint, ...] | None = None,
+    expected: Expected = ONE_NUMBER,
 ) -> Evaluation:
     """Call the objective and check its value and the constraints that it reports.
 
@@ -41,6 +65,7 @@ def evaluate(
         The active parameters.
     constraints : tuple of Constraint, optional
         As in `constraint_values`.
+    expected : Expected
 
     Returns
     -------
@@ -68,14 +93,69 @@ def evaluate(
     reported: Mapping[Any, Any] = {}
     if isinstance(answer, tuple) and len(answer) == 2 and isinstance(answer[1], Mapping):
         answer, reported = answer
-    value = as_value(answer)
+    values, names = as_values(answer, expected)
     try:
-        return Evaluation(value, constraint_values(reported, constraints))
+        return Evaluation(values, constraint_values(reported, constraints), names)
     except ObjectiveError as error:
-        kept = (
-            f"{error}. The value {value!r} was returned: correct the objective and give the study this experiment as "
+        shown = f"The value {values[0]!r} was" if expected.n == 1 else f"The values {values!r} were"
+        kept = f"{error}. {shown} returned: correct the objective and give the study this experiment as "
+        return Evaluation(values, {}, names, type(error)(kept + "history=, or enqueue it again"))
+
+
+def as_values(answer: object, expected: Expected) -> tuple[tuple[float, ...], tuple[str, ...] | None]:
+    """Return what an objective has returned as one number for each objective, and the names if it returned a mapping.
+
+    Raises
+    ------
+    ObjectiveError
+        If it is not a sequence of as many numbers, or a mapping of the names.
+    NotFiniteError
+        If a number is NaN or infinite.
+    """
+    count, names = expected
+    if count == 1:
+        return (as_value(answer),), None
+    wanted = f"{count} numbers" if names is None else f"{count} numbers, of {', '.join(names)}"
+    if isinstance(answer, Mapping):
+        order = tuple(answer) if names is None else names
+        if len(answer) != count or set(answer) != set(order) or not all(isinstance(name, str) for name in order):
+            raise ObjectiveError(f"the objective must return {wanted} but returned {_show(answer)}")
+        return tuple(as_value(answer[name]) for name in order), order
+    parts = answer.tolist() if hasattr(answer, "tolist") else answer
+    if isinstance(parts, str) or not isinstance(parts, Sequence) or len(parts) != count:
+        hint = "; does it end without a return statement?" if answer is None else ""
+        raise ObjectiveError(f"the objective must return {wanted} but returned {_show(answer)}{hint}")
+    return tuple(map(as_value, parts)), None
+
+
+def expected_of(study: Study) -> Expected:
+    """Return the values that the objective of a study has to return."""
+    names = study.metric_names
+    return Expected(len(study.directions), None if names is None else tuple(names))
+
+
+def split_values(study: Study, value: object) -> list[object]:
+    """Return the values of a study's objectives, unchecked, and store their names if a mapping brings new ones.
+
+    Raises
+    ------
+    DataError
+        If it is not a sequence of as many values, or a mapping of the names.
+    """
+    count, names = expected_of(study)
+    if count == 1:
+        return [value]
+    if isinstance(value, Mapping) and len(value) == count and set(value) == set(names or value):
+        set_names(study, names or list(value))
+        return [value[name] for name in names or value]
+    parts = value.tolist() if isinstance(value, np.ndarray) else value
+    if isinstance(parts, Mapping | str) or not isinstance(parts, Sequence) or len(parts) != count:
+        known = f", of {', '.join(names)}" if names else ""
+        raise DataError(
+            f"the value is {value!r:.200}; give one number for each of the {count} objectives{known}, or "
+            "state=optuna.trial.TrialState.FAIL for a failed trial"
         )
-        return Evaluation(value, {}, type(error)(kept + "history=, or enqueue it again"))
+    return list(parts)
 
 
 def as_value(answer: object) -> float:

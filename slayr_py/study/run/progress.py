@@ -8,14 +8,14 @@ from types import TracebackType
 from typing import Any, Self
 
 from optuna import Study
-from optuna.study import StudyDirection
 
 from slayr_py.progress_bar import IS_WIDGET, tqdm
 from slayr_py.study.model.session import Phase
 from slayr_py.study.results.recommendation import Recommendation
-from slayr_py.study.results.tables import comparable_trials
+from slayr_py.study.results.tables import best_trial, front_trials
 from slayr_py.study.run.stopping import RegretEstimate
 from slayr_py.study.storage.attributes import is_history
+from slayr_py.study.storage.objectives import has_several
 
 _SHOWN = (
     ("rhat_max", "rhat", ".2f"),
@@ -96,10 +96,8 @@ class ProgressBar:
     def _refresh(self, detail: str = "") -> None:
         if self._bar.disable:
             return
-        values = [trial.value for trial in comparable_trials(self._study) if trial.value is not None]
-        choose = max if self._study.direction == StudyDirection.MAXIMIZE else min
         shown = [f"recommended {self._recommended}"] if self._recommended is not None else []
-        shown += [f"best {choose(values):.6g}"] if values else []
+        shown += self._best()
         if self._regret is not None:
             shown.append(str(self._regret))
         if self._diagnostics:
@@ -108,6 +106,14 @@ class ProgressBar:
             shown.append(detail)
         self._bar.set_postfix_str(" | ".join(shown), refresh=False)
         self._bar.refresh()
+
+    def _best(self) -> list[str]:
+        """Describe the best value, or the front of several objectives."""
+        if has_several(self._study):
+            front = front_trials(self._study)
+            return [f"front {len(front)}"] if front else []
+        best = best_trial(self._study)
+        return [f"best {best.values[0]:.6g}"] if best is not None else []
 
 
 def describe_diagnostics(diagnostics: Mapping[str, Any]) -> str:

@@ -18,6 +18,7 @@ from slayr_py.space import FloatArray
 from slayr_py.study.declared_space import DeclaredSpace
 from slayr_py.study.sampler import declared_space_of
 from slayr_py.study.storage.attributes import REGRET_KEY, suggestion_record
+from slayr_py.study.storage.objectives import check_one_objective
 from slayr_py.study.storage.trials import Observations
 
 _STREAM = 3  # of the random numbers of a study and a number of observations; 0 to 2 belong to suggestions
@@ -129,6 +130,7 @@ class Regret:
                 f"the stopping rule needs a model: the sampler of study {study.study_name!r} must be a "
                 f"StanGPSampler(space), not {study.sampler}"
             )
+        check_one_objective(study, "a stopping rule supports one: leave stop= out, or give a timeout=")
         try:
             sampled = self._sample(study, declared)
         except InferenceError:  # the next suggestion meets the same failure and reports it
@@ -155,7 +157,7 @@ class Regret:
         with declared.next_models(study) as models:
             if models is None:
                 return None
-            observed, fitted = models
+            (observed, *_), fitted = models
             row = _incumbent(fitted.posterior, observed, declared)
             if row is None:
                 return None

@@ -24,6 +24,9 @@ note           reason why the configuration is not the maximum of the acquisitio
 feasible       probability that the evaluation succeeds and no constraint is violated        (if modelled)
 conditions     for the model of failures and of each constraint, by name: {"method", "observations",
                "diagnostics"}                                                                (if modelled)
+objectives     for each of several objectives {"name", "kernel", "method", "fit", "predicted", "diagnostics"}; the
+               entries above then describe all fits, "predicted" is absent, and the acquisition has the
+               "reference" point and the number of points of the "front" instead of "best"  (several only)
 fixed          values by name that were not searched, of the run and of the trial; absent if there are none
 observations   number of trials fitted                                                       (model only)
 seconds        {"fit", "acquisition"}                                                        (model only)
@@ -34,7 +37,7 @@ Numbers of a suggestion by a model, each an attribute of its own (``trial.user_a
 dashboard shows them as columns and sorts by them; it cuts the record above. They are written once and never read:
 
 ======================  ================================================================================
-slayr:predicted_mean    "mean" and "sd" of "predicted"
+slayr:predicted_mean    "mean" and "sd" of "predicted"; of several objectives followed by "_" and a name
 slayr:predicted_sd
 slayr:acquisition       "value" of "acquisition"
 slayr:feasible          "feasible"                                                         (if modelled)
@@ -88,7 +91,8 @@ priors; the start ``{"trial": number}`` refers to the warm start stored in that 
 to the study attribute that has it.
 
 A stack has ``{"stack": {"parts", "seed", "messages"}, "trials"}``. A part is ``{"fit", "kernel", "weight"}``; the
-attributes with its own record and its warm start end in ":" and its "fit"."""
+attributes with its own record and its warm start end in ":" and its "fit". Several objectives have
+``{"objectives", "trials"}``, the names of their fits."""
 
 SEARCH_KEY = "slayr:search"
 """Trial attribute: the kernel search before its suggestion. Later suggestions use its ``expressions``, the best first,
@@ -127,7 +131,8 @@ EVALUATIONS_KEY = "slayr:evaluations"
 
 VALUE_KEY = "slayr:value"
 """Trial attribute: value of the objective, written before anything else happens with it. If the process dies before
-the trial is finished, the run that resumes the trial takes this value instead of evaluating again."""
+the trial is finished, the run that resumes the trial takes this value instead of evaluating again. Of several
+objectives it is a list."""
 
 LOCK_KEY = "slayr:turn"
 """Study system attribute: queue of the search lock, a list of names of processes; the first holds the lock if its name
@@ -214,11 +219,12 @@ def store_suggestion(study: Study, trial: FrozenTrial, record: dict[str, Any]) -
 
 def store_numbers(study: Study, trial: FrozenTrial, record: Mapping[str, Any]) -> None:
     """Store the numbers of a suggestion by a model for the Optuna dashboard, see above."""
-    predicted = record["predicted"]
     diagnostics = record["diagnostics"]
-    numbers = {
-        "predicted_mean": predicted["mean"],
-        "predicted_sd": predicted["sd"],
+    numbers = {}
+    for suffix, part in [(f"_{each['name']}", each) for each in record.get("objectives", ())] or [("", record)]:
+        numbers[f"predicted_mean{suffix}"] = part["predicted"]["mean"]
+        numbers[f"predicted_sd{suffix}"] = part["predicted"]["sd"]
+    numbers |= {
         "acquisition": record["acquisition"]["value"],
         "feasible": record.get("feasible"),
         "rhat_max": diagnostics.get("rhat_max"),

@@ -18,6 +18,7 @@ from slayr_py.inference import METHODS, GaussianProcess, Posterior, WarmStart
 from slayr_py.kernels import Kernel
 from slayr_py.space import jsonable
 from slayr_py.study.storage.attributes import FIT_KEY, KERNEL_KEY, SHARED_KEY, START_KEY, study_record
+from slayr_py.study.storage.objectives import goals_of
 from slayr_py.study.storage.optuna_private import set_trial_attribute
 from slayr_py.study.storage.trials import to_ranges
 
@@ -35,16 +36,17 @@ def store_fit(
 ) -> None:
     """Store the record of a fit and the warm start of the next one, without what the study already contains.
 
-    ``name`` is the name of a model of feasibility or of a part of a stack, see `keys`. The parts of a stack are stored
-    one by one; the record of the stack has their names and weights.
+    ``name`` is the name of a model of feasibility, of one of several objectives or of a part of a stack, see `keys`.
+    The parts of a stack are stored one by one; the record of the stack has their names and weights.
     """
     if posterior.is_stack:
         parts = []
         for (label, weight), part in zip(posterior.weights.items(), posterior.posteriors, strict=True):
-            parts.append({"fit": part_name(part.kernel), "kernel": label, "weight": weight})
-            store_fit(study, trial, part, observed, warm_starts, part_name(part.kernel))
+            fit = part_name(part.kernel, name)
+            parts.append({"fit": fit, "kernel": label, "weight": weight})
+            store_fit(study, trial, part, observed, warm_starts, fit)
         stack = {"parts": parts, "seed": posterior.seed, "messages": list(posterior.messages)}
-        set_trial_attribute(study, trial, FIT_KEY, jsonable({"stack": stack, "trials": to_ranges(observed)}))
+        set_trial_attribute(study, trial, keys(name)[0], jsonable({"stack": stack, "trials": to_ranges(observed)}))
         return
     fit_key, start_key = keys(name)
     record: dict[str, Any] = {**posterior.record, "trials": to_ranges(observed)}
@@ -68,6 +70,12 @@ def store_fit(
     set_trial_attribute(study, trial, fit_key, jsonable(record))
     if warm_starts and not repeated and METHODS[record["arguments"]["method"]].warm_starts:
         set_trial_attribute(study, trial, start_key, posterior.warm_start().asdict())
+
+
+def store_fits_of_objectives(study: Study, trial: FrozenTrial, observed: Sequence[int]) -> None:
+    """Store the names of the fits of several objectives, which are stored one by one."""
+    names = [goal.fit_name for goal in goals_of(study)]
+    set_trial_attribute(study, trial, FIT_KEY, jsonable({"objectives": names, "trials": to_ranges(observed)}))
 
 
 def with_stored_once(study: Study, reduced: Mapping[str, Any]) -> dict[str, Any]:
@@ -104,9 +112,9 @@ def _sha256(value: Mapping[str, Any]) -> str:
     return hashlib.sha256(json.dumps(value, sort_keys=True).encode()).hexdigest()
 
 
-def part_name(kernel: Kernel) -> str:
-    """Return the name of the fit of a kernel in a stack, for `keys`."""
-    return f"kernel {kernel.digest}"
+def part_name(kernel: Kernel, of: str = "") -> str:
+    """Return the name of the fit of a kernel in a stack, for `keys`; ``of`` is the name of the objective's fit."""
+    return f"{of} kernel {kernel.digest}".lstrip()
 
 
 def keys(name: str = "") -> tuple[str, str]:

@@ -7,13 +7,13 @@ at once, instead of a `KeyError` in a later trial.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from optuna import Study
 from optuna.trial import FrozenTrial, TrialState
 
-from slayr_py.errors import DataError, StorageError
+from slayr_py.errors import StorageError
 from slayr_py.space import space_from_json
 from slayr_py.study.storage.attributes import (
     EVALUATIONS_KEY,
@@ -40,8 +40,6 @@ def check_integrity(study: Study) -> None:
     ------
     StorageError
         If a part is damaged or was written by a later version.
-    DataError
-        If the study has several objectives.
     """
     try:
         attributes = study.user_attrs
@@ -52,12 +50,10 @@ def check_integrity(study: Study) -> None:
         raise _damaged(study, reason) from error
     if not directions:
         raise _damaged(study, "it has no direction")
-    if len(directions) > 1:
-        raise DataError(f"study {study.study_name!r} has {len(directions)} objectives; only one is supported")
     if STUDY_KEY in attributes:
         _check_record(study, attributes[STUDY_KEY])
     for trial in trials:
-        if damage := _damage(trial):
+        if damage := _damage(trial, len(directions)):
             raise _damaged(study, f"trial {trial.number} {damage}")
 
 
@@ -77,9 +73,10 @@ def _check_record(study: Study, record: Any) -> None:
         raise _damaged(study, f"its record {STUDY_KEY!r}, {type(error).__name__}: {error}") from error
 
 
-def _damage(trial: FrozenTrial) -> str | None:
-    if trial.state == TrialState.COMPLETE and not isinstance(trial.value, int | float):
-        return f"is complete and has the value {trial.value!r:.50}"
+def _damage(trial: FrozenTrial, n_values: int) -> str | None:
+    if trial.state == TrialState.COMPLETE and not _are_numbers(trial.values, n_values):
+        shown = trial.values[0] if isinstance(trial.values, list) and len(trial.values) == 1 else trial.values
+        return f"is complete and has the value {shown!r:.50}"
     record = trial.user_attrs.get(SUGGESTION_KEY, {})
     if not isinstance(record, Mapping):
         return f"was suggested by {record!r:.50}, which is not a record"
@@ -93,8 +90,14 @@ def _damage(trial: FrozenTrial) -> str | None:
     return next((f"was suggested with the {key} {record[key]!r:.50}" for key in odd), None)
 
 
+def _are_numbers(values: Any, n: int) -> bool:
+    return isinstance(values, Sequence) and len(values) == n and all(isinstance(value, int | float) for value in values)
+
+
 def _is_finite(value: Any) -> bool:
-    return isinstance(value, int | float) and abs(value) < math.inf
+    """Return whether a value is a finite number, or a list of them for several objectives."""
+    numbers = value if isinstance(value, list) else [value]
+    return all(isinstance(number, int | float) and abs(number) < math.inf for number in numbers)
 
 
 def _damaged(study: Study, reason: str) -> StorageError:

@@ -22,6 +22,7 @@ from slayr_py.study.storage.attributes import (
     suggestion_record,
 )
 from slayr_py.study.storage.distributions import missing_names, to_configuration, to_params
+from slayr_py.study.storage.objectives import finite_values
 
 INTERRUPTIONS = ("KeyboardInterrupt",)
 """Reasons for failures that say nothing about the configuration."""
@@ -64,40 +65,61 @@ class Observations(NamedTuple):
         return float(values.max() if self.maximize else values.min())
 
 
-def observations(study: Study, space: ConfigurationSpace, numbers: Iterable[int] | None = None) -> Observations:
-    """Return the complete trials with a finite value and a configuration of the space, restricted to ``numbers``."""
+def observations(
+    study: Study, space: ConfigurationSpace, numbers: Iterable[int] | None = None, objective: int = 0
+) -> Observations:
+    """Return the complete trials with finite values and a configuration of the space, restricted to ``numbers``.
+
+    Their values are those of one ``objective``, the only one by default.
+    """
     wanted = None if numbers is None else set(numbers)
     complete = study.get_trials(deepcopy=False, states=(TrialState.COMPLETE,))
     names = {name for trial in complete for name in trial.constraints}
     usable: list[tuple[FrozenTrial, Configuration, float]] = []
     for trial in complete:
         config = trial_configuration(trial, space)
-        if config is None or trial.value is None or not np.isfinite(trial.value):
+        values = finite_values(trial)
+        if config is None or values is None:
             continue
         if wanted is None or trial.number in wanted:
-            usable.append((trial, config, trial.value))
+            usable.append((trial, config, values[objective]))
     return Observations(
         [trial.number for trial, _, _ in usable],
         [config for _, config, _ in usable],
         np.array([y for _, _, y in usable], dtype=np.float64),
-        study.direction == StudyDirection.MAXIMIZE,
-        np.array([known_error(trial) for trial, _, _ in usable], dtype=np.float64),
+        study.directions[objective] == StudyDirection.MAXIMIZE,
+        np.array([known_error(trial, objective) for trial, _, _ in usable], dtype=np.float64),
         np.array([is_feasible(trial, names) for trial, _, _ in usable], dtype=np.bool_),
     )
 
 
-def known_error(trial: FrozenTrial) -> float:
-    """Return the known standard deviation of a value's error, 0 by default.
+def observations_of_all(study: Study, space: ConfigurationSpace) -> tuple[Observations, ...]:
+    """Return `observations` of each objective; they are values of the same trials."""
+    return tuple(observations(study, space, objective=number) for number in range(len(study.directions)))
+
+
+def known_error(trial: FrozenTrial, objective: int = 0) -> float:
+    """Return the known standard deviation of the error of a value, 0 by default.
 
     Raises
     ------
     DataError
-        If the user attribute is not a finite number >= 0.
+        If the user attribute is not a finite number >= 0, or a list of such numbers for several objectives.
     """
-    error = trial.user_attrs.get(ERROR_KEY, 0.0)
+    given = trial.user_attrs.get(ERROR_KEY, 0.0)
+    several = len(trial.values or ()) > 1
+    if ERROR_KEY in trial.user_attrs and several:
+        if not isinstance(given, list) or len(given) != len(trial.values):
+            raise DataError(
+                f"trial {trial.number} has the user attribute {ERROR_KEY!r} = {given!r:.80}; a trial with "
+                f"{len(trial.values)} values needs a list of as many standard deviations"
+            )
+        error = given[objective]
+    else:
+        error = given
     if isinstance(error, bool) or not isinstance(error, int | float) or not 0 <= error < np.inf:
         raise DataError(
-            f"trial {trial.number} has the user attribute {ERROR_KEY!r} = {error!r:.80}; it is the standard deviation "
+            f"trial {trial.number} has the user attribute {ERROR_KEY!r} = {given!r:.80}; it is the standard deviation "
             "of the value's error and must be a finite number >= 0"
         )
     return float(error)
@@ -125,7 +147,7 @@ def outcomes(study: Study, space: ConfigurationSpace) -> Results:
     """
     results = []
     for trial in study.get_trials(deepcopy=False, states=(TrialState.COMPLETE, TrialState.FAIL)):
-        failed = trial.state == TrialState.FAIL or trial.value is None or not np.isfinite(trial.value)
+        failed = finite_values(trial) is None
         if failed and not _was_evaluated(trial):
             continue
         if (config := trial_configuration(trial, space)) is not None:

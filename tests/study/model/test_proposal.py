@@ -12,7 +12,7 @@ from slayr_py.acquisition import ExpectedImprovement, suggest
 from slayr_py.errors import DataError, InferenceError
 from slayr_py.inference import GaussianProcess
 from slayr_py.study import ask, config_of, create_study, fit_notes, minimize, space_to_distributions
-from slayr_py.study.model import proposal
+from slayr_py.study.model import proposal, proposer
 from slayr_py.study.storage.attributes import LOCK_KEY, START_KEY, SUGGESTION_KEY
 from slayr_py.study.storage.distributions import to_params
 
@@ -172,7 +172,7 @@ def test_a_point_estimate_has_neither_start_nor_error(plane):
 @pytest.mark.stan
 @pytest.mark.usefixtures("any_monte_carlo_error")
 def test_the_mode_is_fitted_above_the_nuts_limit_with_a_warning(plane, monkeypatch):
-    monkeypatch.setattr(proposal, "NUTS_LIMIT", 5)
+    monkeypatch.setattr(proposer, "NUTS_LIMIT", 5)
     study = advance(create_study(plane, **NUTS), 6)
     with pytest.warns(UserWarning, match="6 observations are more than the 5") as warned:
         advance(study, 2)

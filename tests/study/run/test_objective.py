@@ -50,7 +50,7 @@ def test_an_error_of_the_objective_is_the_cause():
 
 def test_the_objective_gets_a_copy_and_may_prune():
     config = {"x": 1.0}
-    assert evaluate(lambda c: c.pop("x"), config) == (1.0, {}, None) and config == {"x": 1.0}
+    assert evaluate(lambda c: c.pop("x"), config) == ((1.0,), {}, None, None) and config == {"x": 1.0}
 
     def prune(config):
         raise optuna.TrialPruned

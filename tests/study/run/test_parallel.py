@@ -124,8 +124,8 @@ def test_a_killed_worker_of_dask_fails_its_trial():
     assert reasons(result)[1] == "the worker process died: 4 workers died"
 
 
-def _dividing(objective, config, constraints):
-    return Evaluation(1 / config["x"], {})
+def _dividing(objective, config, constraints, expected):
+    return Evaluation((1 / config["x"],), {})
 
 
 def test_an_evaluation_that_takes_too_long_or_ends_its_process_fails_its_trial():

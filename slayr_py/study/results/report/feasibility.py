@@ -33,6 +33,9 @@ def feasibility(reading: Reading) -> Iterator[Block]:
     if not models:
         yield Notice("No model of failures or constraints was fitted for the last suggestion, so none is drawn.")
         return
+    if reading.has_several:
+        yield Notice(f"Models behind the last suggestion: {', '.join(models)}. They are drawn for one objective only.")
+        return
     reading.progress("predicting the probability of feasibility")
     names = ", ".join("success of the evaluation" if name == SUCCESS else name for name in models)
     yield Heading("Probability along the parameters")

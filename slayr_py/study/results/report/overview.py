@@ -15,8 +15,9 @@ from slayr_py.errors import SlayrError
 from slayr_py.study.results.recommendation import Recommendation
 from slayr_py.study.results.report.blocks import Block, Cards, Cell, Facts, Notice, Table
 from slayr_py.study.results.report.reading import Absent, Reading
-from slayr_py.study.results.tables import found_kernels, suggestion_table
+from slayr_py.study.results.tables import found_kernels, front_trials, suggestion_table
 from slayr_py.study.storage.attributes import FIT_KEY, describe_kernel
+from slayr_py.study.storage.objectives import goals_of
 from slayr_py.version import __version__
 
 
@@ -44,7 +45,11 @@ def summary(reading: Reading) -> Iterator[Block]:
 
 
 def _values(reading: Reading) -> Iterator[tuple[str, str, str]]:
-    """Return the cards of the recommended value of a noisy objective, and of the best observed value."""
+    """Return the cards of the recommended value of a noisy objective, and of the best value, or of the front."""
+    if reading.has_several:
+        size = len(front_trials(reading.study))
+        yield "front", str(size), "trials that no other one dominates" if size else "no feasible trial"
+        return
     best = reading.best
     if reading.noisy and best is not None:
         try:
@@ -55,13 +60,17 @@ def _values(reading: Reading) -> Iterator[tuple[str, str, str]]:
             value = f"{recommended.mean:.4g} ± {recommended.sd:.2g}"
             yield "recommended value", value, f"trial {recommended.number}, posterior mean and sd"
     name = "best observed value, partly luck" if reading.noisy else "best value"
-    yield name, cell(best.value) if best else "–", f"trial {best.number}" if best else "no feasible trial"
+    yield name, cell(best.values[0]) if best else "–", f"trial {best.number}" if best else "no feasible trial"
 
 
 def _settings(reading: Reading) -> Iterator[tuple[str, str]]:
     record = reading.record
     yield "study", reading.study.study_name
-    yield "direction", f"{reading.study.direction.name.lower()} the objective"
+    if reading.has_several:
+        each = [f"{'maximize' if goal.maximize else 'minimize'} {goal.name}" for goal in goals_of(reading.study)]
+        yield "objectives", ", ".join(each)
+    else:
+        yield "direction", f"{reading.study.directions[0].name.lower()} the objective"
     if record:
         yield "objective", "noisy" if reading.noisy else "declared free of noise"
         yield "kernel", describe_kernel(record["kernel"])
@@ -113,7 +122,7 @@ def configurations(reading: Reading) -> Iterator[Block]:
         reason = Notice(f"No configuration is recommended. {absent}")
     except (SlayrError, ValueError) as error:
         reason = Notice(f"No configuration is recommended: {type(error).__name__}: {error}", "error")
-    columns = [(f"best observed (trial {best.number})", best.params, f"{best.value:.6g}")]
+    columns = [(f"best observed (trial {best.number})", best.params, f"{best.values[0]:.6g}")]
     if recommended is not None:
         value = f"{recommended.mean:.6g} ± {recommended.sd:.2g} (posterior)"
         columns.append((f"recommended (trial {recommended.number})", recommended.config, value))

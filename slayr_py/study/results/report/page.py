@@ -19,6 +19,7 @@ from slayr_py.inference import Posterior
 from slayr_py.study.results.report.blocks import Block, Notice, Section
 from slayr_py.study.results.report.feasibility import feasibility
 from slayr_py.study.results.report.fits import fits
+from slayr_py.study.results.report.front import front
 from slayr_py.study.results.report.hyperparameters import hyperparameters
 from slayr_py.study.results.report.importances import importances
 from slayr_py.study.results.report.maps import maps
@@ -29,7 +30,6 @@ from slayr_py.study.results.report.replaying import replaying
 from slayr_py.study.results.report.slices import slices
 from slayr_py.study.results.report.stopping import stopping
 from slayr_py.study.results.report.trials import convergence, trials
-from slayr_py.study.sampler import check_one_objective
 from slayr_py.version import __version__
 
 SECTIONS: tuple[tuple[str, str, Callable[[Reading], Iterator[Block]]], ...] = (
@@ -48,6 +48,16 @@ SECTIONS: tuple[tuple[str, str, Callable[[Reading], Iterator[Block]]], ...] = (
 )
 """Identifier, title and content of the sections, in the order of the page."""
 
+SECTIONS_OF_SEVERAL = (
+    ("summary", "Summary", summary),
+    ("front", "Front", front),
+    ("trials", "Trials", trials),
+    ("feasibility", "Feasibility", feasibility),
+    ("fits", "Fits", fits),
+    ("replay", "Replay", replaying),
+)
+"""The same of a study with several objectives; the other sections are about one of them."""
+
 
 def write_report(
     study: Study,
@@ -60,7 +70,7 @@ def write_report(
     Parameters
     ----------
     study : optuna.Study
-        With one objective, of any sampler. Without a model, the page says so where a section needs one.
+        Of any sampler. Without a model, the page says so where a section needs one.
     path : path
         The file; an existing one is replaced.
     progress : callable, optional
@@ -75,12 +85,9 @@ def write_report(
 
     Raises
     ------
-    DataError
-        If the study has several objectives.
     StorageError
         If the file cannot be written.
     """
-    check_one_objective(study)
     target = Path(path)
     page = render(Reading(study, progress, fit))
     try:
@@ -92,7 +99,8 @@ def write_report(
 
 def render(reading: Reading) -> str:
     """Return the page as HTML."""
-    sections = [section(reading, key, title, content) for key, title, content in SECTIONS]
+    shown_sections = SECTIONS_OF_SEVERAL if reading.has_several else SECTIONS
+    sections = [section(reading, key, title, content) for key, title, content in shown_sections]
     templates = files("slayr_py.study.results.report") / "templates"
     script = (templates / "script.js").read_text(encoding="utf-8")
     environment = Environment(

@@ -20,6 +20,7 @@ from slayr_py.study.results.refits import feasibility_of, fitted_numbers
 from slayr_py.study.results.tables import best_trial
 from slayr_py.study.sampler import declared_space_of, space_of
 from slayr_py.study.storage.attributes import study_record
+from slayr_py.study.storage.objectives import has_several
 from slayr_py.study.storage.trials import Observations, observations
 
 _Value = TypeVar("_Value")
@@ -85,14 +86,15 @@ class Reading:
         self.outcomes: dict[Callable[[Reading], Any], tuple[Any, Exception | None]] = {}
         self.trials = study.get_trials(deepcopy=False)
         self.record: Mapping[str, Any] = study_record(study) or {}
-        self.maximize = study.direction == StudyDirection.MAXIMIZE
+        self.has_several = has_several(study)
+        self.maximize = study.directions[0] == StudyDirection.MAXIMIZE
         self.noisy = is_noisy(study)
 
     @property
     @once
     def best(self) -> FrozenTrial | None:
-        """The best feasible trial; None if there is none."""
-        return best_trial(self.study)
+        """The best feasible trial; None if there is none, or if the study has several objectives."""
+        return None if self.has_several else best_trial(self.study)
 
     @property
     @once

@@ -44,12 +44,13 @@ def replaying(reading: Reading) -> Iterator[Block]:
     if opened is None:
         yield Notice("The study is in memory and ends with its process; pass storage= to keep the next one.")
         opened = ["study = ...  # the study of this session"]
-    yield Code("Python", "\n".join([*opened, *_lines(numbers[-1])]))
+    yield Code("Python", "\n".join([*opened, *_lines(numbers[-1], reading.has_several)]))
 
 
-def _lines(number: int) -> list[str]:
+def _lines(number: int, several: bool) -> list[str]:
+    which = ", objective=0" if several else ""
     return [
-        f"posterior = sl.study.posterior_of(study, {number})  # the fit behind its suggestion",
+        f"posterior = sl.study.posterior_of(study, {number}{which})  # the fit behind its suggestion",
         f"for again in sl.study.replay(study, {number}):",
         "    print(again.identical, again.agrees, again.differences)",
     ]

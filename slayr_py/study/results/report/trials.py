@@ -14,7 +14,14 @@ from slayr_py.study.results.recommendation import has_recommendation
 from slayr_py.study.results.report.blocks import Block, Cell, Notice, Table
 from slayr_py.study.results.report.figures import drawing
 from slayr_py.study.results.report.reading import Absent, Reading
-from slayr_py.study.results.tables import PARAMETER, comparable_trials, finite_trials, trials_table
+from slayr_py.study.results.tables import (
+    PARAMETER,
+    comparable_trials,
+    finite_trials,
+    front_trials,
+    trials_table,
+    value_columns,
+)
 from slayr_py.study.storage.attributes import ERROR_KEY, FAILURE_KEY, suggestion_record
 from slayr_py.study.storage.trials import known_error
 
@@ -31,7 +38,7 @@ def convergence(reading: Reading) -> Iterator[Block]:
     errors, notes = _errors(reading)
     text = f"Values of {len(finite)} finished trials in order"
     if reading.best is not None:
-        text += f"; the best is {reading.best.value:.6g} at trial {reading.best.number}"
+        text += f"; the best is {reading.best.values[0]:.6g} at trial {reading.best.number}"
     text += ". The table of trials has all values, and the best so far after each."
 
     def draw() -> Figure:
@@ -83,19 +90,26 @@ def _table(reading: Reading) -> Table:
     frame = trials_table(reading.study, reading.space).astype(object)
     parameters = [name for name in frame.columns if name.startswith(PARAMETER)]
     constraints = sorted({name for trial in trials for name in trial.constraints})
-    best = None if reading.best is None else reading.best.number
+    names = value_columns(reading.study)
+    marks = dict.fromkeys((trial.number for trial in front_trials(reading.study)), "best")
+    if not reading.has_several:
+        marks = {} if reading.best is None else {reading.best.number: "best"}
     columns = [
         ("trial", [Cell.of(trial.number) for trial in trials]),
-        ("value", [_cell(x, "best" if t.number == best else "") for t, x in zip(trials, frame["value"], strict=True)]),
+        *(
+            (name, [_cell(x, marks.get(t.number, "")) for t, x in zip(trials, frame[name], strict=True)])
+            for name in names
+        ),
         *_optional("sd", [trial.user_attrs.get(ERROR_KEY) for trial in trials]),
-        ("best so far", [Cell.of(value) for value in _best_so_far(reading)]),
+        *([] if reading.has_several else [("best so far", [Cell.of(value) for value in _best_so_far(reading)])]),
         ("state", [Cell(state, mark=state) for state in (trial.state.name.lower() for trial in trials)]),
         ("phase", [Cell.of(suggestion_record(trial).get("phase")) for trial in trials]),
         *((name.removeprefix(PARAMETER), [_cell(value) for value in frame[name]]) for name in parameters),
         *((f"constraint {name}", [_excess(trial.constraints.get(name)) for trial in trials]) for name in constraints),
         *_optional("failure", [trial.user_attrs.get(FAILURE_KEY) for trial in trials]),
     ]
-    caption = "All trials. A constraint holds where its value is at most 0." if constraints else "All trials."
+    caption = "All trials." + " Those of the front are marked." * reading.has_several
+    caption += " A constraint holds where its value is at most 0." * bool(constraints)
     rows = list(zip(*(cells for _, cells in columns), strict=True))
     return Table("trials-table", caption, [title for title, _ in columns], rows, interactive=True)
 
@@ -115,7 +129,7 @@ def _excess(value: float | None) -> Cell:
 
 
 def _best_so_far(reading: Reading) -> list[float | None]:
-    feasible = {trial.number: trial.value for trial in comparable_trials(reading.study)}
+    feasible = {trial.number: trial.values[0] for trial in comparable_trials(reading.study)}
     choose = max if reading.maximize else min
 
     def better(best: float | None, value: float | None) -> float | None:

@@ -12,7 +12,7 @@ from testing_reports import IMAGE, SCRIPT, filled, without_stan
 
 import slayr_py as sl
 from slayr_py.display import cell
-from slayr_py.errors import DataError, InferenceError, StorageError
+from slayr_py.errors import InferenceError, StorageError
 from slayr_py.study import ask, create_study, minimize
 from slayr_py.study.results.report.blocks import Notice
 from slayr_py.study.results.report.page import SECTIONS, render, section, write_report
@@ -91,9 +91,12 @@ def test_a_study_of_another_sampler():
     assert f"{study.best_value:.6g}" in words(part(page, "configurations"))
 
 
-def test_studies_of_several_objectives_are_refused(tmp_path):
-    with pytest.raises(DataError, match="2 objectives"):
-        write_report(optuna.create_study(directions=["minimize", "maximize"]), tmp_path / "r.html")
+def test_a_study_of_another_sampler_with_several_objectives():
+    study = optuna.create_study(study_name="tpe", directions=["minimize", "maximize"])
+    assert "there is no front" in words(part(render(Reading(study)), "front"))
+    study.optimize(lambda trial: (trial.suggest_float("z", 0, 1), trial.params["z"] ** 2), n_trials=3)
+    page = render(Reading(study))
+    assert errors(page) == [] and "<svg" in part(page, "front") and 'id="convergence"' not in page
 
 
 def test_every_section_of_a_modelled_study(hostile_page):

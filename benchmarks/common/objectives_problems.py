@@ -1,0 +1,103 @@
+"""Problems with several objectives, all minimised, with the reference points of BoTorch's test functions.
+
+BraninCurrin: Belakaria, Deshwal & Doppa (2019), *Max-value Entropy Search for Multi-Objective Bayesian Optimization*,
+NeurIPS. ZDT1 to ZDT3: Zitzler, Deb & Thiele (2000), *Comparison of Multiobjective Evolutionary Algorithms*, Evol.
+Comput. 8:173. DTLZ2: Deb, Thiele, Laumanns & Zitzler (2002), *Scalable Multi-Objective Optimization Test Problems*,
+CEC. C2-DTLZ2: Jain & Deb (2014), *An Evolutionary Many-Objective Optimization Algorithm*, part II, IEEE Trans. Evol.
+Comput. 18:602. VehicleSafety (three objectives): Tanabe & Ishibuchi (2020), *An Easy-to-use Real-world Multi-objective
+Optimization Problem Suite*, Appl. Soft Comput. 89:106078, RE3-5-4; the linear terms are those of Liao et al. (2008).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from functools import partial
+from typing import Any, NamedTuple
+
+import numpy as np
+from ConfigSpace import ConfigurationSpace
+
+from benchmarks.common.problems import branin, point
+
+Values = tuple[float, ...]
+
+
+class Tradeoff(NamedTuple):
+    """Objectives, their search space, and what their hypervolume is compared with."""
+
+    space: ConfigurationSpace
+    objective: Callable[[Mapping[str, Any]], Values]
+    reference: tuple[float, ...]
+    largest: float
+    """Hypervolume of the front, or of the best one known, within the reference point."""
+    constraints: Callable[[Mapping[str, Any]], dict[str, float]] | None = None
+    """Values by name; a configuration is feasible if none is positive."""
+
+
+def branin_currin(config: Mapping[str, Any]) -> Values:
+    x1, x2 = point(config, 2)
+    slope = 1 - np.exp(-1 / (2 * x2)) if x2 > 0 else 1.0
+    currin = slope * (2300 * x1**3 + 1900 * x1**2 + 2092 * x1 + 60) / (100 * x1**3 + 500 * x1**2 + 4 * x1 + 20)
+    return branin({"x1": 15 * x1 - 5, "x2": 15 * x2}), float(currin)
+
+
+def zdt(config: Mapping[str, Any], number: int, dimension: int) -> Values:
+    x = point(config, dimension)
+    g = 1 + 9 * np.mean(x[1:])
+    ratio = x[0] / g
+    shapes = {1: np.sqrt(ratio), 2: ratio**2, 3: np.sqrt(ratio) + ratio * np.sin(10 * np.pi * x[0])}
+    return float(x[0]), float(g * (1 - shapes[number]))
+
+
+def dtlz2(config: Mapping[str, Any], objectives: int, dimension: int) -> Values:
+    x = point(config, dimension)
+    radius = 1 + np.sum((x[objectives - 1 :] - 0.5) ** 2)
+    angles = x[: objectives - 1] * np.pi / 2
+    values = []
+    for i in range(objectives):
+        value = radius * np.prod(np.cos(angles[: objectives - 1 - i]))
+        values.append(float(value * np.sin(angles[objectives - 1 - i]) if i > 0 else value))
+    return tuple(values)
+
+
+def c2_dtlz2_constraints(config: Mapping[str, Any], radius: float = 0.2) -> dict[str, float]:
+    f = np.array(dtlz2(config, 2, 4))
+    corners = min(float((f[i] - 1) ** 2 + f[1 - i] ** 2 - radius**2) for i in range(2))
+    middle = float(np.sum((f - 1 / np.sqrt(2)) ** 2) - radius**2)
+    return {"ring": min(corners, middle)}
+
+
+def vehicle_safety(config: Mapping[str, Any]) -> Values:
+    """Return the mass, the acceleration and the intrusion of a frontal structure with five thicknesses."""
+    a, b, c, d, e = point(config, 5)
+    mass = 1640.2823 + 2.3573285 * a + 2.3220035 * b + 4.5688768 * c + 7.7213633 * d + 4.4559504 * e
+    acceleration = (
+        6.5856 + 1.15 * a - 1.0427 * b + 0.9738 * c + 0.8364 * d - 0.3695 * a * d + 0.0861 * a * e + 0.3628 * b * d
+    )
+    acceleration += -0.1106 * a**2 - 0.3437 * c**2 + 0.1764 * d**2
+    intrusion = -0.0551 + 0.0181 * a + 0.1024 * b + 0.0421 * c - 0.0073 * a * b + 0.024 * b * c - 0.0118 * b * d
+    intrusion += -0.0204 * c * d - 0.008 * c * e - 0.0241 * b**2 + 0.0109 * d**2
+    return float(mass), float(acceleration), float(intrusion)
+
+
+def cube(dimension: int, lower: float = 0.0, upper: float = 1.0) -> ConfigurationSpace:
+    return ConfigurationSpace({f"x{i}": (lower, upper) for i in range(1, dimension + 1)})
+
+
+# Areas: below sqrt(x) and x^2 for ZDT1 and ZDT2, whose reference point is (11, 11); a quarter of a disc, and an eighth
+# of a ball, for DTLZ2, whose reference point is 1.1. Others: BoTorch's `max_hv`, and for C2-DTLZ2
+# the union of the arcs of the circle that its constraint admits, with a spacing of 1e-6.
+TRADEOFFS = {
+    "branin-currin": Tradeoff(cube(2), branin_currin, (18.0, 6.0), 59.36011874867746),
+    "zdt1": Tradeoff(cube(6), partial(zdt, number=1, dimension=6), (11.0, 11.0), 121 - 1 / 3),
+    "zdt2": Tradeoff(cube(6), partial(zdt, number=2, dimension=6), (11.0, 11.0), 121 - 2 / 3),
+    "zdt3": Tradeoff(cube(6), partial(zdt, number=3, dimension=6), (11.0, 11.0), 128.77811613069076),
+    "dtlz2-2": Tradeoff(cube(6), partial(dtlz2, objectives=2, dimension=6), (1.1, 1.1), 1.21 - np.pi / 4),
+    "dtlz2-3": Tradeoff(cube(6), partial(dtlz2, objectives=3, dimension=6), (1.1,) * 3, 1.331 - np.pi / 6),
+    "vehicle-safety": Tradeoff(
+        cube(5, 1.0, 3.0), vehicle_safety, (1864.72022, 11.81993945, 0.2903999384), 246.81607081187002
+    ),
+    "c2-dtlz2": Tradeoff(
+        cube(4), partial(dtlz2, objectives=2, dimension=4), (1.1, 1.1), 0.38233335, c2_dtlz2_constraints
+    ),
+}

@@ -1,0 +1,165 @@
+"""Compare the hypervolumes of slayr_py and of Optuna's samplers on problems with several objectives.
+
+    python -m benchmarks.optimisation.objectives --seeds 5 --budget 60
+
+Problems: BraninCurrin, ZDT1 to ZDT3, DTLZ2 with 2 and 3 objectives, VehicleSafety and C2-DTLZ2 (with constraints).
+Samplers: slayr, "slayr:key=value,...", and Optuna's GP, TPE and NSGA-II. "slayr-reference" is told the reference point
+of the problem. All have the same initial design of 10 configurations. A run is written to objectives.csv when it is
+finished; run the same command again to resume after an interruption. Runs with fewer evaluations than --budget are made
+again. --report only prints the tables: the logarithm of the hypervolume that is missing, and the mean rank over the
+problems.
+"""
+
+from __future__ import annotations
+
+import json
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+import numpy as np
+import optuna
+import pandas as pd
+
+from benchmarks.common.command_line import begin, command_parser
+from benchmarks.common.objectives_problems import TRADEOFFS, Tradeoff
+from benchmarks.common.results import ResultFile, add_result_arguments, append, markdown, mean_cell
+from benchmarks.common.versions import write_versions
+from benchmarks.optimisation.peers import initial_design, keywords
+from benchmarks.optimisation.runs import processor_time
+from slayr_py.acquisition import hypervolume
+from slayr_py.study import StanGPSampler, space_to_distributions
+from slayr_py.study.storage.suggesting import suggest_all
+
+KEYS = ["problem", "sampler", "seed"]
+COLUMNS = [*KEYS, "number", "values", "violation", "seconds"]
+BUDGETS = (25, 60)
+SAMPLERS = ["slayr", "optuna-gp", "optuna-tpe", "optuna-nsga2"]
+
+OTHERS: dict[str, Callable[[int], optuna.samplers.BaseSampler]] = {
+    "optuna-gp": lambda seed: optuna.samplers.GPSampler(seed=seed),
+    "optuna-tpe": lambda seed: optuna.samplers.TPESampler(seed=seed),
+    "optuna-nsga2": lambda seed: optuna.samplers.NSGAIISampler(seed=seed, population_size=10),
+    "random": lambda seed: optuna.samplers.RandomSampler(seed=seed),
+}
+
+
+def sampler_of(name: str, problem: Tradeoff, seed: int) -> optuna.samplers.BaseSampler:
+    """Return a sampler by its name.
+
+    Raises
+    ------
+    SystemExit
+        For an unknown name.
+    """
+    if name in OTHERS:
+        return OTHERS[name](seed)
+    first, _, text = name.partition(":")
+    if first not in ("slayr", "slayr-reference"):
+        known = ", ".join(["slayr", "slayr-reference", "slayr:key=value", *OTHERS])
+        raise SystemExit(f"no sampler {name!r}; available: {known}")
+    reference = {"reference_point": problem.reference} if first == "slayr-reference" else {}
+    design = initial_design(problem.space, seed)
+    return StanGPSampler(problem.space, seed=seed, initial_configs=design, **reference, **keywords(text))
+
+
+def run(problem: Tradeoff, name: str, seed: int, budget: int) -> Iterator[dict[str, Any]]:
+    """Yield the outcome of each evaluation."""
+    directions = ["minimize"] * len(problem.reference)
+    study = optuna.create_study(directions=directions, sampler=sampler_of(name, problem, seed))
+    if name in OTHERS:
+        for params in initial_design(problem.space, seed):
+            study.enqueue_trial(params)
+    distributions = space_to_distributions(problem.space)
+    for number in range(budget):
+        start = processor_time()
+        trial = study.ask(distributions) if name in OTHERS else study.ask()
+        params = trial.params if name in OTHERS else suggest_all(trial, problem.space)
+        seconds = processor_time() - start
+        values = problem.objective(params)
+        violation = None
+        if problem.constraints is not None:
+            reported = problem.constraints(params)
+            violation = max(reported.values())
+            for constraint, excess in reported.items():
+                trial.set_constraint(constraint, excess)
+        study.tell(trial, values)
+        yield {"number": number, "values": json.dumps(values), "violation": violation, "seconds": round(seconds, 4)}
+
+
+def drop_shorter(stored: ResultFile, budget: int) -> None:
+    """Remove the runs with fewer evaluations, which are made again."""
+    rows = stored.rows()
+    rows[rows.groupby(KEYS)["number"].transform("size") >= budget].to_csv(stored.path, index=False)
+
+
+def log_difference(rows: pd.DataFrame, problem: Tradeoff, budget: int) -> float:
+    """Return the decimal logarithm of the hypervolume that the first evaluations of a run lack."""
+    rows = rows[rows["number"] < budget]
+    feasible = rows[~(rows["violation"].astype(float) > 0)]
+    values = np.array([json.loads(text) for text in feasible["values"]]).reshape(-1, len(problem.reference))
+    missing = problem.largest - hypervolume(values, np.array(problem.reference))
+    return float(np.log10(max(missing, 1e-12)))
+
+
+def differences(rows: pd.DataFrame, budgets: Sequence[int]) -> pd.DataFrame:
+    """Return the logarithms of the missing hypervolume by problem, sampler, seed (rows) and budget (columns)."""
+    found = {}
+    for key, own in rows.groupby(KEYS):
+        problem = TRADEOFFS[str(key[0])]
+        found[key] = [log_difference(own, problem, b) if len(own) >= b else np.nan for b in budgets]
+    index = pd.MultiIndex.from_tuples(list(found), names=KEYS)
+    return pd.DataFrame(list(found.values()), index=index, columns=list(budgets))
+
+
+def report(rows: pd.DataFrame, samplers: Sequence[str], budgets: Sequence[int]) -> str:
+    """Return the tables in Markdown: means with standard errors, and mean ranks over the problems that all have."""
+    table = differences(rows, budgets)
+    lines = []
+    for problem in [name for name in TRADEOFFS if name in table.index.unique("problem")]:
+        for sampler in [name for name in samplers if (problem, name) in table.index.droplevel("seed")]:
+            own = table.loc[problem, sampler]
+            mine = rows[(rows["problem"] == problem) & (rows["sampler"] == sampler) & (rows["number"] >= 10)]
+            cells = [mean_cell(own[b].dropna()) if own[b].notna().any() else "–" for b in budgets]
+            lines.append([problem, sampler, *cells, str(len(own)), f"{mine['seconds'].mean():.2f}"])
+    heads = ["problem", "sampler", *(f"at {b}" for b in budgets), "runs", "seconds per suggestion"]
+    means = table.groupby(["problem", "sampler"]).mean()
+    ranks = []
+    for b in budgets:
+        wide = means[b].unstack("sampler").reindex(columns=[name for name in samplers]).dropna()
+        ranks.append(wide.rank(axis=1).mean() if len(wide) else pd.Series(np.nan, index=samplers))
+    rows_of_ranks = [[name, *(f"{rank[name]:.2f}" for rank in ranks)] for name in samplers]
+    second = markdown(["mean rank", *(f"at {b}" for b in budgets)], rows_of_ranks)
+    return f"{markdown(heads, lines)}\n\n{second}"
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    parser = command_parser(__file__, __doc__)
+    parser.add_argument("--problems", nargs="+", choices=TRADEOFFS, default=list(TRADEOFFS), metavar="PROBLEM")
+    parser.add_argument("--samplers", nargs="+", default=SAMPLERS, help="sampler names (default: %(default)s)")
+    parser.add_argument("--seeds", type=int, default=5, help="runs per problem and sampler")
+    parser.add_argument("--budget", type=int, default=60, help="evaluations per run")
+    add_result_arguments(parser, __file__)
+    options = begin(parser, arguments)
+    optuna.logging.set_verbosity(optuna.logging.ERROR)
+    stored = ResultFile(options.output / "objectives.csv", [*KEYS], COLUMNS)
+    if not options.report:
+        drop_shorter(stored, options.budget)
+        write_versions(stored.path, ("optuna", "torch"))
+        runs = [(p, s, seed) for seed in range(options.seeds) for p in options.problems for s in options.samplers]
+        for problem, sampler, seed in stored.missing(runs):
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                key = {"problem": problem, "sampler": sampler, "seed": seed}
+                made = [key | row for row in run(TRADEOFFS[problem], sampler, seed, options.budget)]
+            for row in made:
+                append(stored.path, row)
+            print(f"{problem}, {sampler}, seed {seed}: {len(made)} evaluations", flush=True)
+    rows = stored.rows()
+    chosen = rows["problem"].isin(options.problems) & rows["sampler"].isin(options.samplers)
+    budgets = [b for b in BUDGETS if b <= options.budget] or [options.budget]
+    print(report(rows[chosen], options.samplers, budgets))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,276 @@
+"""The merit of configurations under posterior draws, which a search maximises: of one objective, or of several."""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Self
+
+import numpy as np
+from typing_extensions import override
+
+from slayr_py.acquisition.boxes import Boxes
+from slayr_py.acquisition.criteria import (
+    LEAST,
+    SMALLEST_VARIANCE,
+    Acquisition,
+    NoCriterion,
+    State,
+    Uncertainty,
+    error_of_mean,
+    gradient_by_inputs,
+)
+from slayr_py.acquisition.hypervolume_improvement import (
+    Improvement,
+    Sides,
+    derivatives,
+    expected_improvement_of_boxes,
+    mean_over_draws,
+    terms_of_draws,
+)
+from slayr_py.acquisition.shortfall import Shortfall, log_shortfall
+from slayr_py.inference import Chains, Predictor
+from slayr_py.space import Encoded, FloatArray
+
+
+class Merit(ABC):
+    """A criterion under the posterior draws of one or more objectives.
+
+    Attributes
+    ----------
+    least : float
+        Below this value at its maximum, the criterion does not tell configurations apart: see `Acquisition.least`.
+    """
+
+    least: float
+
+    @abstractmethod
+    def subset(self, n_draws: int) -> Self:
+        """Return the merit under at most ``n_draws`` of the draws of each objective."""
+
+    @abstractmethod
+    def values(self, encoded: Encoded) -> FloatArray:
+        """Return an increasing function of the criterion that is easier to maximise, at m configurations, (m,)."""
+
+    @abstractmethod
+    def values_and_gradients(self, encoded: Encoded) -> tuple[FloatArray, FloatArray]:
+        """Return `values` (m,) and their derivatives by the real inputs, (m, D_real)."""
+
+    @abstractmethod
+    def at(self, encoded: Encoded) -> float:
+        """Return the criterion at one configuration."""
+
+    @abstractmethod
+    def doubles(self, width: int) -> int:
+        """Return the size of the largest array for one configuration with ``width`` derivatives."""
+
+    @abstractmethod
+    def exploring(self) -> Merit:
+        """Return the uncertainty about the objectives, for a search that explores."""
+
+    @abstractmethod
+    def nothing(self) -> Merit:
+        """Return the constant 0, for a search that maximises the probability of feasibility alone."""
+
+
+@dataclass(frozen=True)
+class OneObjective(Merit):
+    """An acquisition of one objective.
+
+    Attributes
+    ----------
+    predictor : Predictor
+        Predictor for the draws over which the criterion is averaged, linearised at the value to improve on.
+    n_chains : int
+        Number of chains of these draws.
+    criterion : Acquisition
+    state : State
+    """
+
+    predictor: Predictor
+    n_chains: int
+    criterion: Acquisition
+    state: State
+
+    @property
+    def least(self) -> float:  # type: ignore[override]
+        """Return the smallest meaningful value of the criterion."""
+        return self.criterion.least
+
+    @cached_property
+    def drawn_state(self) -> State:
+        """The state with the incumbent and the warp of each draw."""
+        incumbent = self.predictor.incumbent
+        best = self.state.best if incumbent is None else incumbent
+        return self.state._replace(best=best, warp=self.predictor.warp)
+
+    @override
+    def subset(self, n_draws: int) -> Self:
+        return replace(self, predictor=self.predictor.subset(self.n_chains, n_draws).for_search())
+
+    @override
+    def values(self, encoded: Encoded) -> FloatArray:
+        return self.criterion.transformed(*self.predictor.moments(encoded), self.drawn_state)
+
+    @override
+    def values_and_gradients(self, encoded: Encoded) -> tuple[FloatArray, FloatArray]:
+        moments = self.predictor.moments_with_gradient(encoded)
+        return self.criterion.transformed_with_gradient(moments, self.drawn_state)
+
+    @override
+    def at(self, encoded: Encoded) -> float:
+        mean, variance = self.predictor.moments(encoded)
+        return float(self.criterion.value(mean, np.sqrt(variance), self.drawn_state)[0])
+
+    @override
+    def doubles(self, width: int) -> int:
+        return self.predictor.n_draws * len(self.predictor.train) * width
+
+    @override
+    def exploring(self) -> OneObjective:
+        return replace(self, criterion=Uncertainty())
+
+    @override
+    def nothing(self) -> OneObjective:
+        return replace(self, criterion=NoCriterion())
+
+    def error(self, encoded: Encoded, chains: list[Chains]) -> float:
+        """Return the Monte Carlo standard error of the criterion at one configuration."""
+        mean, variance = self.predictor.moments(encoded)
+        return self.criterion.error(mean[:, 0], np.sqrt(variance[:, 0]), self.drawn_state, chains)
+
+
+@dataclass(frozen=True)
+class Sum(Merit):
+    """The sum of the merits of independent objectives.
+
+    Attributes
+    ----------
+    parts : tuple of OneObjective
+    """
+
+    parts: tuple[OneObjective, ...]
+    least: float = -np.inf
+
+    @override
+    def subset(self, n_draws: int) -> Self:
+        return replace(self, parts=tuple(part.subset(n_draws) for part in self.parts))
+
+    @override
+    def values(self, encoded: Encoded) -> FloatArray:
+        return np.asarray(np.sum([part.values(encoded) for part in self.parts], axis=0))
+
+    @override
+    def values_and_gradients(self, encoded: Encoded) -> tuple[FloatArray, FloatArray]:
+        values, gradients = zip(*(part.values_and_gradients(encoded) for part in self.parts), strict=True)
+        return np.sum(values, axis=0), np.sum(gradients, axis=0)
+
+    @override
+    def at(self, encoded: Encoded) -> float:
+        return sum(part.at(encoded) for part in self.parts)
+
+    @override
+    def doubles(self, width: int) -> int:
+        return max(part.doubles(width) for part in self.parts)
+
+    @override
+    def exploring(self) -> Sum:
+        return replace(self, parts=tuple(part.exploring() for part in self.parts))
+
+    @override
+    def nothing(self) -> Sum:
+        return replace(self, parts=tuple(part.nothing() for part in self.parts))
+
+
+@dataclass(frozen=True)
+class HypervolumeImprovement(Merit):
+    """Expected hypervolume improvement of several objectives; the search maximises its logarithm.
+
+    Attributes
+    ----------
+    predictors : tuple of Predictor
+        Of the transformed function of each objective.
+    n_chains : tuple of int
+    boxes : Boxes
+        Of the non-dominated region, on the standardised scales.
+    """
+
+    predictors: tuple[Predictor, ...]
+    n_chains: tuple[int, ...]
+    boxes: Boxes
+    least: float = LEAST
+
+    @cached_property
+    def sides(self) -> tuple[Sides, ...]:
+        """The edges of the boxes in each objective."""
+        return tuple(Sides.of(self.boxes, j) for j in range(len(self.predictors)))
+
+    @override
+    def subset(self, n_draws: int) -> Self:
+        pairs = zip(self.predictors, self.n_chains, strict=True)
+        some = tuple(predictor.subset(chains, n_draws).for_search() for predictor, chains in pairs)
+        return replace(self, predictors=some)
+
+    @override
+    def values(self, encoded: Encoded) -> FloatArray:
+        shortfalls = self._shortfalls([predictor.moments(encoded) for predictor in self.predictors])
+        return self._improvement(shortfalls).log
+
+    @override
+    def values_and_gradients(self, encoded: Encoded) -> tuple[FloatArray, FloatArray]:
+        moments = [predictor.moments_with_gradient(encoded) for predictor in self.predictors]
+        shortfalls = self._shortfalls([(each.mean, each.variance) for each in moments])
+        improvement = self._improvement(shortfalls)
+        gradients = []
+        for each, shortfall, relevance in zip(moments, shortfalls, improvement.relevance, strict=True):
+            by_mean, by_sd = derivatives(shortfall, relevance)
+            gradients.append(gradient_by_inputs(each, by_mean, by_sd / (2 * _sd(each.variance))))
+        return improvement.log, np.sum(gradients, axis=0)
+
+    @override
+    def at(self, encoded: Encoded) -> float:
+        return float(np.exp(self.values(encoded)[0]))
+
+    @override
+    def doubles(self, width: int) -> int:
+        edges = [len(side.edges) for side in self.sides]
+        sizes = [
+            predictor.n_draws * max(len(predictor.train) * width, k)
+            for predictor, k in zip(self.predictors, edges, strict=True)
+        ]
+        return max(*sizes, len(self.boxes.lower))
+
+    @override
+    def exploring(self) -> Sum:
+        state = State(0.0, 1, 1)
+        pairs = zip(self.predictors, self.n_chains, strict=True)
+        return Sum(tuple(OneObjective(predictor, chains, Uncertainty(), state) for predictor, chains in pairs))
+
+    @override
+    def nothing(self) -> Sum:
+        return self.exploring().nothing()
+
+    def error(self, encoded: Encoded, chains: list[list[Chains]]) -> float:
+        """Return the relative Monte Carlo standard error at one configuration, from the chains of each objective.
+
+        The draws of the objectives are independent, so that their contributions add up in squares.
+        """
+        shortfalls = self._shortfalls([predictor.moments(encoded) for predictor in self.predictors])
+        triples = zip(shortfalls, self._improvement(shortfalls).relevance, chains, strict=True)
+        return math.hypot(*(error_of_mean(terms_of_draws(psi, by)[:, 0], groups) for psi, by, groups in triples))
+
+    def _shortfalls(self, moments: list[tuple[FloatArray, FloatArray]]) -> list[Shortfall]:
+        triples = zip(moments, self.sides, self.predictors, strict=True)
+        return [
+            log_shortfall(mean, _sd(variance), side.edges, predictor.warp)
+            for (mean, variance), side, predictor in triples
+        ]
+
+    def _improvement(self, shortfalls: list[Shortfall]) -> Improvement:
+        return expected_improvement_of_boxes(self.sides, [mean_over_draws(each) for each in shortfalls])
+
+
+def _sd(variance: FloatArray) -> FloatArray:
+    return np.sqrt(np.maximum(variance, SMALLEST_VARIANCE))

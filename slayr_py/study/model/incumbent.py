@@ -1,0 +1,96 @@
+"""What a suggestion improves on: the best value of one objective, or the front of several."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+from optuna import Study
+from threadpoolctl import threadpool_limits
+
+from slayr_py.acquisition import non_dominated
+from slayr_py.inference import Posterior
+from slayr_py.space import Encoded, Fixed, FloatArray
+from slayr_py.study.storage.objectives import default_reference, given_reference, goals_of
+from slayr_py.study.storage.trials import Observations
+
+
+class Front(NamedTuple):
+    """Values of several objectives to improve on, in the user's units."""
+
+    values: FloatArray | None
+    """Shape (n, p); None if no feasible configuration is known."""
+
+    reference: FloatArray
+    """Shape (p,)."""
+
+    def record(self) -> dict[str, Any]:
+        """Return the entries of the suggestion record."""
+        size = None if self.values is None else len(self.values)
+        return {"reference": self.reference.tolist(), "front": size}
+
+
+def incumbent(observed: Observations, posterior: Posterior, fixed: Fixed | None, noisy: bool) -> float | None:
+    """Return the value to improve on, or None if no feasible value is known.
+
+    With fixed values it is the best with these values, or the best prediction there if none was observed.
+    """
+    values = _values([observed], [posterior], fixed, noisy)
+    return None if values is None else observed.best_of(values[:, 0])
+
+
+def front_of(
+    study: Study,
+    observed: Sequence[Observations],
+    posteriors: Sequence[Posterior],
+    fixed: Fixed | None,
+    noisy: bool,
+    reference: Mapping[str, float] | Sequence[float] | None,
+) -> Front:
+    """Return the non-dominated values, those of `incumbent`, and the reference point.
+
+    Without a given reference point it is `default_reference` of the same values or, if there are none, of all values.
+    """
+    goals = goals_of(study)
+    sign = np.array([goal.sign for goal in goals])
+    values = _values(observed, posteriors, fixed, noisy)
+    known = np.column_stack([each.y for each in observed]) if values is None else values
+    best = non_dominated(sign * known)
+    if values is not None:
+        values = values[best]
+    if reference is not None:
+        return Front(values, given_reference(reference, goals))
+    return Front(values, sign * default_reference(sign * known, sign * known[best]))
+
+
+def _values(
+    observed: Sequence[Observations], posteriors: Sequence[Posterior], fixed: Fixed | None, noisy: bool
+) -> FloatArray | None:
+    """Return the values (n, p) of the feasible configurations with the fixed values."""
+    first = posteriors[0]
+    feasible = observed[0].feasible
+    if not feasible.any():
+        return None
+    rows = feasible if fixed is None else feasible & fixed.hold(first.train)
+    if rows.any() and not noisy:
+        return np.column_stack([each.y[rows] for each in observed])
+    configs = first.train[rows]
+    if not rows.any():
+        assert fixed is not None
+        encoded, allowed = first.encoder.resolve(np.vstack([first.train.unit_values, fixed.example]), fixed)
+        configs = encoded[allowed]
+    return np.column_stack([_means(posterior, configs) for posterior in posteriors])
+
+
+def _means(posterior: Posterior, configs: Encoded) -> FloatArray:
+    """Return posterior means, which replace observed values.
+
+    The smallest noisy value is partly measurement error, so improvement must not be measured from it. The best
+    posterior mean of the latent function at an observed configuration (under a warp, the best median) replaces it: the
+    plug-in incumbent of Vazquez et al. (2008, J. Phys. Conf. Ser. 135) and of Picheny, Wagner & Ginsbourger (2013,
+    Struct. Multidiscip. Optim. 48).
+    """
+    # One thread, as in the search that follows, so that the last bits do not depend on the machine.
+    with threadpool_limits(limits=1, user_api="blas"):
+        return posterior.predict(configs).centre_and_spread()[0]

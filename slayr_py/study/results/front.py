@@ -1,0 +1,126 @@
+"""The front of several objectives: the trials that no other one dominates, and the hypervolume that they dominate."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+import pandas as pd
+from ConfigSpace import ConfigurationSpace
+from optuna import Study
+
+from slayr_py.acquisition import hypervolume, non_dominated
+from slayr_py.errors import DataError
+from slayr_py.inference import Posterior
+from slayr_py.space import FloatArray
+from slayr_py.study.results.tables import comparable_trials, front_trials, trials_table
+from slayr_py.study.storage.objectives import default_reference, given_reference, goals_of, has_several
+from slayr_py.study.storage.trials import observations
+
+Reference = Mapping[str, float] | Sequence[float]
+"""A reference point: one value for each objective, in their order or by name, in the user's units."""
+
+
+def front_table(study: Study, space: ConfigurationSpace | None = None) -> pd.DataFrame:
+    """Tabulate the feasible trials that no other one dominates, sorted by the first objective, the best first.
+
+    Returns
+    -------
+    pandas.DataFrame
+        The rows and columns of `trials_table`, without the state.
+
+    Raises
+    ------
+    DataError
+        If the study has one objective.
+    """
+    _check_several(study)
+    table = trials_table(study, space)
+    numbers = [trial.number for trial in front_trials(study)]
+    rows = table[table["number"].isin(numbers)].drop(columns="state")
+    first = goals_of(study)[0]
+    return rows.sort_values(rows.columns[1], ascending=not first.maximize, kind="stable").reset_index(drop=True)
+
+
+def hypervolume_of(study: Study, reference: Reference) -> float:
+    """Return the volume that the feasible trials dominate within a reference point, in the product of the units.
+
+    Raises
+    ------
+    DataError
+        If the study has one objective, or the reference point has not one finite number for each.
+    """
+    return hypervolume_curve(study, reference)[-1] if comparable_trials(study) else _check_reference(study, reference)
+
+
+def hypervolume_curve(study: Study, reference: Reference) -> list[float]:
+    """Return the hypervolume after each feasible trial; parameters and errors as in :func:`hypervolume_of`."""
+    _check_reference(study, reference)
+    goals = goals_of(study)
+    sign = np.array([goal.sign for goal in goals])
+    point = sign * given_reference(reference, goals)
+    values = sign * np.array([trial.values for trial in comparable_trials(study)]).reshape(-1, len(goals))
+    curve: list[float] = []
+    for n, value in enumerate(values):
+        before = curve[-1] if curve else 0.0
+        dominated = np.any(np.all(values[:n] <= value, axis=1)) or np.any(value >= point)
+        curve.append(before if dominated else hypervolume(values[: n + 1], point))
+    return curve
+
+
+def front_probabilities(study: Study, posteriors: Sequence[Posterior], n: int, seed: int) -> pd.DataFrame:
+    """Return the probability that each feasible configuration is on the front of the latent functions.
+
+    Each of n functions of every objective is drawn jointly at the configurations of all feasible trials. The
+    posteriors of the objectives are independent, so that the k-th functions make one joint draw.
+
+    Parameters
+    ----------
+    study : optuna.Study
+    posteriors : sequence of Posterior
+        Of each objective, given all finished trials.
+    n : int
+        Number of functions; the standard error of a probability is at most 0.5 / sqrt(n).
+    seed : int
+
+    Returns
+    -------
+    pandas.DataFrame
+        number, probability and params_<name>, the most probable first.
+    """
+    goals = goals_of(study)
+    observed = observations(study, posteriors[0].encoder.space)
+    rows = np.flatnonzero(observed.feasible)
+    configs = [observed.configs[row] for row in rows]
+    seeds = np.random.SeedSequence(seed).spawn(len(goals))
+    drawn = []
+    for goal, posterior, stream in zip(goals, posteriors, seeds, strict=True):
+        drawn.append(goal.sign * posterior.sample(configs, n, int(stream.generate_state(1)[0])))
+    on_front = np.mean([non_dominated(values) for values in np.stack(drawn, axis=2)], axis=0)
+    table = pd.DataFrame({"number": [observed.numbers[row] for row in rows], "probability": on_front})
+    params = trials_table(study).set_index("number").filter(regex="^params_")
+    table = table.join(params, on="number")
+    return table.sort_values("probability", ascending=False, kind="stable").reset_index(drop=True)
+
+
+def reference_of(study: Study) -> FloatArray | None:
+    """Return the default reference point for the present front, in the user's units; None without a feasible trial."""
+    _check_several(study)
+    sign = np.array([goal.sign for goal in goals_of(study)])
+    trials = comparable_trials(study)
+    if not trials:
+        return None
+    values = sign * np.array([trial.values for trial in trials])
+    front = sign * np.array([trial.values for trial in front_trials(study)])
+    return sign * default_reference(values, front)
+
+
+def _check_reference(study: Study, reference: Reference) -> float:
+    _check_several(study)
+    given_reference(reference, goals_of(study))
+    return 0.0
+
+
+def _check_several(study: Study) -> None:
+    if not has_several(study):
+        raise DataError(f"study {study.study_name!r} has one objective and no front; use best_config and best_value")

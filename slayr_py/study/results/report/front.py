@@ -1,0 +1,45 @@
+"""The front of several objectives: its trials, a figure, and the hypervolume."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from slayr_py.study.results.figures import front_figure, hypervolume_figure
+from slayr_py.study.results.front import front_table, hypervolume_of, reference_of
+from slayr_py.study.results.report.blocks import Block, Cell, Drawings, Notice, Paragraph, Table
+from slayr_py.study.results.report.figures import drawing
+from slayr_py.study.results.report.reading import Reading
+from slayr_py.study.storage.objectives import goals_of
+
+
+def front(reading: Reading) -> Iterator[Block]:
+    """Return the hypervolume, figures of the front and of the hypervolume, and a table of the front."""
+    study = reading.study
+    reference = reference_of(study)
+    if reference is None:
+        yield Notice("No trial is complete, finite and feasible, so there is no front.")
+        return
+    table = front_table(study, reading.space)
+    shown = ", ".join(f"{goal.name} {value:.5g}" for goal, value in zip(goals_of(study), reference, strict=True))
+    yield Paragraph(
+        f"The front has {len(table)} trials: no other feasible trial is at least as good in all objectives and better "
+        f"in one. Within the reference point {shown} they dominate a volume of "
+        f"{hypervolume_of(study, reference.tolist()):.6g}. The reference point is a tenth of the front's range worse "
+        "than its worst values."
+    )
+    text = f"Values of the objectives, each pair in a panel, and the front of {len(table)} trials; the table has them."
+    growth = "Hypervolume after each feasible trial, within the reference point of the last one."
+    yield Drawings(
+        [
+            drawing("front-figure", "Front", text, lambda: front_figure(study)),
+            drawing("hypervolume-figure", "Hypervolume", growth, lambda: hypervolume_figure(study)),
+        ]
+    )
+    rows = []
+    for row in table.astype(object).to_dict("records"):
+        rows.append([Cell.of(value.item() if isinstance(value, np.generic) else value) for value in row.values()])
+    titles = ["trial", *(goal.name for goal in goals_of(study)), *table.columns[1 + len(study.directions) :]]
+    titles = [title.removeprefix("params_") for title in titles]
+    yield Table("front-table", "The front, sorted by the first objective.", titles, rows, interactive=True)
