@@ -1,4 +1,4 @@
-"""Minimise the Branin and the Currin function together: the front of their best compromises in 25 evaluations."""
+"""Minimise the Branin and the Currin function together, in 25 evaluations."""
 
 import math
 from collections.abc import Mapping

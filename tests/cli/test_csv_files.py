@@ -17,7 +17,7 @@ def test_levels_that_look_like_numbers_or_missing_values_are_read_as_texts(tmp_p
     table = read_past_experiments(tmp_path / "runs.csv", encoder)
     assert table.index.tolist() == [1, 2, 3] and table["params_k"].tolist() == ["1", "None", "NA"]
     experiments = read_history(table, encoder)
-    assert [experiment.value for experiment in experiments] == [3.0, None, None]
+    assert [experiment.values for experiment in experiments] == [(3.0,), None, None]
     assert experiments[0].params == {"k": "1", "n": 1, "x": 0.5}
 
 
