@@ -71,17 +71,17 @@ def _partition(points: FloatArray, reference: Sequence[float]) -> Iterator[_Box]
     if len(reference) == 1:
         yield (-np.inf,), (float(np.min(points, initial=reference[0])),)
         return
-    begun: dict[_Box, float] = {}  # boxes of the last slice, by where they begin
+    open_boxes: dict[_Box, float] = {}  # boxes of the last slice and where they start
     start = -np.inf
     for end in [*np.unique(points[:, -1]).tolist(), float(reference[-1])]:
         slice_boxes = set(_partition(points[points[:, -1] <= start, :-1], reference[:-1]))
-        ended = [box for box in begun if box not in slice_boxes]
+        ended = [box for box in open_boxes if box not in slice_boxes]
         for box in ended:
-            yield _extended(box, begun.pop(box), start)
+            yield _extended(box, open_boxes.pop(box), start)
         for box in sorted(slice_boxes):
-            begun.setdefault(box, start)
+            open_boxes.setdefault(box, start)
         start = end
-    for box, first in begun.items():
+    for box, first in open_boxes.items():
         yield _extended(box, first, start)
 
 
