@@ -321,7 +321,7 @@ class Posterior:
         """Return the probabilities of success at m configurations, averaged over draws.
 
         Under each draw it is the probability of a skewed distribution of the latent function, of which
-        :meth:`predict` returns the mean and the standard deviation (`slayr_py.inference.prediction.success`).
+        :meth:`predict` returns the mean and the standard deviation.
 
         Raises
         ------

@@ -18,7 +18,7 @@ from testing_hostility import changed, disk_with_room_for, ordinary_user, stored
 import slayr_py as sl
 from slayr_py.cli.checks import ConfigError
 from slayr_py.cli.config import load_config
-from slayr_py.errors import DataError, ObjectiveError, StorageError
+from slayr_py.errors import ObjectiveError, StorageError
 from slayr_py.study.storage.integrity import FORMAT
 
 MODULE = "def bowl(config):\n    return (config['x'] - 0.3) ** 2\n"
@@ -189,9 +189,9 @@ def test_a_file_that_another_program_holds_is_named(study_file, go_on, monkeypat
     assert type(caught.value) is StorageError and len(stored_values(study_file)) == 3
 
 
-def test_several_objectives_are_named(study_file, go_on):
+def test_a_trial_with_one_value_in_a_study_of_two_objectives_is_named(study_file, go_on):
     changed(study_file, "INSERT INTO study_directions(direction, study_id, objective) VALUES ('MINIMIZE', 1, 1)")
-    with pytest.raises(DataError, match="study 's' has 2 objectives; only one is supported"):
+    with pytest.raises(StorageError, match=r"trial 0 is complete and has the value -0\.7\d+ for 2 objectives"):
         go_on(study_file, 5)
 
 

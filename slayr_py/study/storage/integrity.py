@@ -76,7 +76,8 @@ def _check_record(study: Study, record: Any) -> None:
 def _damage(trial: FrozenTrial, n_values: int) -> str | None:
     if trial.state == TrialState.COMPLETE and not _are_numbers(trial.values, n_values):
         shown = trial.values[0] if isinstance(trial.values, list) and len(trial.values) == 1 else trial.values
-        return f"is complete and has the value {shown!r:.50}"
+        text = f"is complete and has the value {shown!r:.50}"
+        return text if n_values == 1 else f"{text} for {n_values} objectives"
     record = trial.user_attrs.get(SUGGESTION_KEY, {})
     if not isinstance(record, Mapping):
         return f"was suggested by {record!r:.50}, which is not a record"
