@@ -79,10 +79,10 @@ real slayr_exp_quad_lpdf(vector y, vector mu, data matrix X, real sigma_f, vecto
  * The kind of a leaf selects the kernel k:
  *
  *   1        squared-exponential: exp(-h / 2)
- *   2        rational quadratic: (1 + h / (2 rq_alpha))^-rq_alpha
+ *   2        rational quadratic: (1 + h / (2 rq_alpha))^(-rq_alpha)
  *   3        periodic: exp(-2 sum_c sin(pi (a_c - b_c) / period)^2 / lengthscale_c^2)
  *   4        linear: (1 + sum_c (a_c - centre_c) (b_c - centre_c) / lengthscale_c^2) / m
- *   5, 6, 7  Matern 1/2, 3/2 and 5/2: see slayr_matern_lpdf
+ *   5, 6, 7  Matern 1/2, 3/2 and 5/2, as above
  *   8        constant: 1; it reads no column
  *
  * The number m is the mean of the numerator for a = b over the unit cube: linear leaves expect inputs
