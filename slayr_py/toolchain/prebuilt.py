@@ -53,6 +53,10 @@ class Prebuilt:
     sources: Mapping[str, str]
     sha256: str
 
+    def has(self, stan_file: Path, code_hash: str) -> bool:
+        """Return whether a program with this code, header included, was compiled."""
+        return self.sources.get(stan_file.stem) == code_hash
+
 
 def find_prebuilt() -> Prebuilt | None:
     """Find the executable of the wheel for this processor; None if there is none.
@@ -80,7 +84,8 @@ def find_prebuilt() -> Prebuilt | None:
 
 def has_prebuilt(stan_file: Path, include_paths: Sequence[Path], header: Path) -> bool:
     """Return whether the wheel has a program: its code and the code of its header are those of the wheel's build."""
-    return _matching(stan_file, include_paths, header) is not None
+    prebuilt = find_prebuilt()
+    return prebuilt is not None and prebuilt.has(stan_file, code_hashes(stan_file, include_paths, header)[1])
 
 
 def prebuilt_program(stan_file: Path, include_paths: Sequence[Path], header: Path) -> CompiledProgram | None:
@@ -91,11 +96,13 @@ def prebuilt_program(stan_file: Path, include_paths: Sequence[Path], header: Pat
     ToolchainError
         If the executable is damaged, or the cache cannot be written.
     """
-    prebuilt = _matching(stan_file, include_paths, header)
+    prebuilt = find_prebuilt()
     if prebuilt is None:
         return None
-    name = stan_file.stem
     source_hash, code_hash = code_hashes(stan_file, include_paths, header)
+    if not prebuilt.has(stan_file, code_hash):
+        return None
+    name = stan_file.stem
     key = f"{name}-{hashlib.sha256(f'{code_hash}{prebuilt.sha256}'.encode()).hexdigest()[:20]}"
     compiler = Compiler(prebuilt.file, prebuilt.command, prebuilt.compiler)
     cmdstan = CmdStan(PREBUILT, prebuilt.stan_version, "wheel", compiler)
@@ -107,14 +114,6 @@ def prebuilt_program(stan_file: Path, include_paths: Sequence[Path], header: Pat
             if not is_intact(exe):
                 _copy(prebuilt, program)
     return program
-
-
-def _matching(stan_file: Path, include_paths: Sequence[Path], header: Path) -> Prebuilt | None:
-    prebuilt = find_prebuilt()
-    if prebuilt is None:
-        return None
-    _, code_hash = code_hashes(stan_file, include_paths, header)
-    return prebuilt if prebuilt.sources.get(stan_file.stem) == code_hash else None
 
 
 def code_hashes(stan_file: Path, include_paths: Sequence[Path], header: Path) -> tuple[str, str]:
@@ -142,7 +141,7 @@ def _copy(prebuilt: Prebuilt, program: CompiledProgram) -> None:
 def _can_run(system: str, machine: str, instructions: Sequence[str]) -> bool:
     if platform.system() != system or platform.machine().lower() != machine:
         return False
-    return processor_flags().issuperset(instructions) or not instructions
+    return processor_flags().issuperset(instructions)
 
 
 def write_manifest(folder: Path, platform_tag: str, builds: Sequence[Mapping[str, Any]]) -> None:

@@ -141,7 +141,7 @@ def test_a_wheel_with_programs_fits_without_a_compiler(tmp_path):
     with zipfile.ZipFile(wheel) as archive:
         archive.extractall(site)
     environment = {
-        "PYTHONPATH": str(site), "PATH": str(tmp_path / "empty"), "HOME": str(tmp_path), "CXX": "of-nobody",
+        "PYTHONPATH": str(site), "PATH": str(tmp_path / "empty"), "HOME": str(tmp_path), "CXX": "missing",
         "SLAYR_CACHE_DIR": str(tmp_path / "cache"),
     }  # fmt: skip
     done = subprocess.run(
