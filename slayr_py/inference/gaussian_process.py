@@ -54,8 +54,8 @@ class GaussianProcess:
     warp : {"none", "log", "best", "auto"}
         "log" transforms the targets so that large values are compressed and small values are stretched; its parameter
         ``warp`` is sampled with the other hyperparameters. "best" compresses values by their distance to the best one,
-        for targets that differ by orders of magnitude, and is linear below it. "auto" is "log", and "none" for a fit with known errors
-        (``y_sd``), with which a warp cannot be combined; ``check().notes`` say so.
+        for targets that differ by orders of magnitude, and is linear below it. "auto" is "log", and "none" for a fit
+        with known errors (``y_sd``), with which a warp cannot be combined; ``check().notes`` say so.
     likelihood : {"gaussian", "probit"}
         "probit" is for binary observations: y is True with probability Phi(f), where f is the latent Gaussian process.
         Laplace's approximation integrates f out where chains and modes are computed; importance ratios then replace it
