@@ -138,6 +138,7 @@ def minimize(
         - ``fixed``: parameters that keep these values in this run, as in ``fixed={"layers": 2}``. The space of the
           study stays the declared one, so that trials of other runs with other values inform the model.
         - ``reference_point``: the worst values of interest of several objectives.
+        - ``tolerance``: the smallest useful improvement. Where less is expected, the search prefers other regions.
         - ``priors``, ``warp``: priors of hyperparameters, and the transformation of the targets.
         - ``warm_starts``: whether each fit starts from the last one.
         - ``on_progress``: a function that receives each `slayr_py.study.Phase` of the work.
