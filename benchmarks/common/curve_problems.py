@@ -12,16 +12,13 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
-import pandas as pd
 from ConfigSpace import Categorical, ConfigurationSpace, Float, Integer
 from sklearn.datasets import load_breast_cancer, load_diabetes, load_digits, load_wine, make_friedman1
-from sklearn.ensemble import ExtraTreesRegressor, GradientBoostingClassifier, GradientBoostingRegressor
+from sklearn.ensemble import GradientBoostingClassifier, GradientBoostingRegressor
 from sklearn.metrics import mean_squared_error
 from sklearn.model_selection import train_test_split
 from sklearn.neural_network import MLPClassifier, MLPRegressor
 from sklearn.preprocessing import StandardScaler
-
-from slayr_py.space import Encoder
 
 STEPS = 27
 RECORDED = 200
@@ -102,8 +99,35 @@ def _loss(y: Any, predicted: Any, is_class: bool) -> float:
     return float(np.log(mean_squared_error(y, predicted)))
 
 
+def hartmann(data: tuple[int, float], config: Mapping[str, Any]) -> Curve:
+    """Yield a Hartmann function whose weights approach their values with the fidelity (after Kandasamy et al. 2017)."""
+    dimension, bias = data
+    x = np.array([config[f"x{i}"] for i in range(dimension)])
+    A, P = (HARTMANN_A6, HARTMANN_P6) if dimension == 6 else (HARTMANN_A3, HARTMANN_P3)
+    terms = np.exp(-np.sum(A * np.square(x - P), axis=1))
+    for step in range(1, STEPS + 1):
+        lacking = 1 - step / STEPS
+        yield float(-(HARTMANN_WEIGHTS - bias * lacking * np.array([1.0, -0.6, 0.4, -0.3])) @ terms + lacking**2)
+
+
+HARTMANN_WEIGHTS = np.array([1.0, 1.2, 3.0, 3.2])
+HARTMANN_A3 = np.array([[3, 10, 30], [0.1, 10, 35], [3, 10, 30], [0.1, 10, 35]])
+HARTMANN_P3 = 1e-4 * np.array([[3689, 1170, 2673], [4699, 4387, 7470], [1091, 8732, 5547], [381, 5743, 8828]])
+HARTMANN_A6 = np.array(
+    [[10, 3, 17, 3.5, 1.7, 8], [0.05, 10, 17, 0.1, 8, 14], [3, 3.5, 1.7, 10, 17, 8], [17, 8, 0.05, 10, 0.1, 14]]
+)
+HARTMANN_P6 = 1e-4 * np.array(
+    [
+        [1312, 1696, 5569, 124, 8283, 5886],
+        [2329, 4135, 8307, 3736, 1004, 9991],
+        [2348, 1451, 3522, 2883, 3047, 6650],
+        [4047, 8828, 8732, 5743, 1091, 381],
+    ]
+)
+
+
 class CurveProblem(NamedTuple):
-    """A model on a data set."""
+    """A model on a data set, or a function with a fidelity."""
 
     name: str
     space: ConfigurationSpace
@@ -112,16 +136,22 @@ class CurveProblem(NamedTuple):
 
     def curve(self, config: Mapping[str, Any]) -> np.ndarray:
         """Train the model: the losses (STEPS,), infinite ones replaced by 1e6."""
-        values = np.fromiter(self.train(_split(self.load()), config), np.float64)
+        values = np.fromiter(self.train(self.load(), config), np.float64)
         return np.nan_to_num(values, nan=1e6, posinf=1e6)
 
 
 def _data(loader: Callable[..., Any]) -> Callable[[], Any]:
-    return lambda: loader(return_X_y=True)
+    return cache(lambda: _split(loader(return_X_y=True)))
 
 
+@cache
 def _friedman() -> Any:
-    return make_friedman1(500, noise=1.0, random_state=0)
+    return _split(make_friedman1(500, noise=1.0, random_state=0))
+
+
+def _hartmann(name: str, dimension: int, bias: float) -> CurveProblem:
+    space = ConfigurationSpace({f"x{i}": (0.0, 1.0) for i in range(dimension)})
+    return CurveProblem(name, space, hartmann, lambda: (dimension, bias))
 
 
 PROBLEMS = {
@@ -134,5 +164,8 @@ PROBLEMS = {
         CurveProblem("network-cancer", NETWORK, network, _data(load_breast_cancer)),
         CurveProblem("network-wine", NETWORK, network, _data(load_wine)),
         CurveProblem("network-friedman", NETWORK, network, _friedman),
+        _hartmann("hartmann6-close", 6, 0.5),
+        _hartmann("hartmann6-far", 6, 4.0),
+        _hartmann("hartmann3-far", 3, 4.0),
     ]
 }
