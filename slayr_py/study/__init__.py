@@ -25,6 +25,7 @@ from slayr_py.study.results.tables import (
 from slayr_py.study.run.asktell import ask, config_of, create_study, tell
 from slayr_py.study.run.minimize import minimize
 from slayr_py.study.run.objective import Objective, Values, as_value
+from slayr_py.study.run.pruning import Prune
 from slayr_py.study.run.stopping import Regret, RegretEstimate
 from slayr_py.study.sampler import StanGPSampler, declared_space_of, space_of
 from slayr_py.study.storage.attributes import (
@@ -42,6 +43,7 @@ from slayr_py.study.storage.opening import open_storage, quiet_optuna, study_nam
 
 __all__ = [
     "Phase",
+    "Prune",
     "Recommendation",
     "Regret",
     "RegretEstimate",

@@ -126,6 +126,7 @@ OPTIONS = (
         in_fits=None,
         in_studies=(study_laws.a_batch_of_one_is_a_suggestion,),
     ),
+    Option("pruned trials", changing(pruned=True), ("pruner",), in_fits=None),
     Option(
         "history",
         changing(past=4),
@@ -143,6 +144,8 @@ OPTIONS = (
 )
 
 REFUSED = {
+    ("warp", "pruned trials"): "warp='log' cannot be combined with sl.Prune.*; use warp='none', or warp='auto'",
+    ("several objectives", "pruned trials"): "a pruner is not supported with several objectives; leave pruner= out",
     ("warp", "known errors"): "warp='log' cannot be combined with known errors .*; use warp='none', or warp='auto'",
     ("warp", "inducing points"): "warp='log' is not supported with inducing=; use warp='none', or leave inducing= out",
     ("warp", "binary observations"): "warp='log' is not supported with likelihood='probit'; use warp='none'",

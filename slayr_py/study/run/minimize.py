@@ -10,6 +10,7 @@ from pathlib import Path
 
 from ConfigSpace import ConfigurationSpace
 from optuna import Study
+from optuna.pruners import BasePruner
 from optuna.storages import BaseStorage
 from typing_extensions import Unpack
 
@@ -27,7 +28,7 @@ from slayr_py.study.run.constraints import parse_constraints
 from slayr_py.study.run.evaluation import Settings, TrialEvaluations
 from slayr_py.study.run.executors import check_executor
 from slayr_py.study.run.history import History
-from slayr_py.study.run.objective import Objective
+from slayr_py.study.run.objective import Objective, takes_trial
 from slayr_py.study.run.progress import ProgressBar
 from slayr_py.study.run.stopping import Regret
 from slayr_py.study.sampler import declared_space_of, space_of
@@ -56,6 +57,7 @@ def minimize(
     executor: Executor | None = None,
     history: History | None = None,
     stop: Regret | None = None,
+    pruner: BasePruner | None = None,
     **options: Unpack[SamplerKeywords],
 ) -> Result:
     """Minimise (or maximise) an expensive function over a search space.
@@ -65,7 +67,9 @@ def minimize(
     objective : callable
         Takes a configuration, a mapping of the active parameters by name, and returns a finite number, or a pair of it
         and a dict of further numbers by name, which are constrained. A trial fails if the objective raises an error or
-        returns NaN, an infinity or anything but a number; the study continues.
+        returns NaN, an infinity or anything but a number; the study continues. If its second positional parameter has
+        no default value or the name ``trial``, it also receives Optuna's trial, for ``trial.report(value, step)`` and
+        ``trial.should_prune()``.
     space : ConfigurationSpace or Encoder
         The search space, with conditions and forbidden clauses; an `Encoder` also has graphs, as in
         ``Encoder(space, graphs={"layers": "path"})``.
@@ -118,6 +122,10 @@ def minimize(
     stop : Regret, optional
         Stop before the budget is used up, as in ``stop=sl.Regret(0.01)``: when the best value still to be found is
         probably less than 0.01 better than the best one so far.
+    pruner : optuna.pruners.BasePruner, optional
+        Stops trials early, as in ``pruner=sl.Prune(0.05)``, when the values that they report show that they will not be
+        the best. The objective takes the trial. The model learns from trials that `Prune` has stopped; for those of
+        another pruner it has no value.
     **options
         Options of `StanGPSampler`, which describes them in full:
 
@@ -183,6 +191,7 @@ def minimize(
     if max_seconds is not None:
         max_seconds = check_number("max_seconds", max_seconds)
     check_executor(executor, max_seconds)
+    _check_reports(objective, pruner, executor, max_seconds)
     bounds = None if constraints is None else parse_constraints(constraints)
     if max_consecutive_failures is not None:
         max_consecutive_failures = check_integer("max_consecutive_failures", max_consecutive_failures)
@@ -201,12 +210,31 @@ def minimize(
             direction=direction,
             directions=directions,
             history=history,
+            pruner=pruner,
             **options,
         )
         result = Result(study, space_of(study))
         if started_trials(study) < budget:
             _run(result, settings, progress, callbacks, stop)
     return result
+
+
+def _check_reports(
+    objective: Objective, pruner: BasePruner | None, executor: Executor | None, max_seconds: float | None
+) -> None:
+    """Raise `DataError` if the objective cannot report values that a pruner needs, or from another process."""
+    if takes_trial(objective):
+        for name, given in (("executor", executor), ("max_seconds", max_seconds)):
+            if given is not None:
+                raise DataError(
+                    f"an objective that takes the trial is not supported with {name}=, because a trial cannot be sent "
+                    f"to another process; leave {name}= out and use n_parallel="
+                )
+    elif pruner is not None:
+        raise DataError(
+            "pruner= needs values that the objective reports: define it as objective(config, trial), call "
+            "trial.report(value, step), and raise optuna.TrialPruned if trial.should_prune()"
+        )
 
 
 def _run(
