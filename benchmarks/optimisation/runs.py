@@ -107,7 +107,7 @@ def run_all(
             runs.append((problem, seed, earlier))
     folder.mkdir(parents=True, exist_ok=True)
     trials.to_csv(path, index=False)
-    write_versions(path, (*kind.packages, "xgboost", "xgboost-cpu"))
+    write_versions(path, (*kind.packages, "xgboost", "xgboost-cpu", "coco-experiment"))
     if skipped:
         print(f"{sampler} has no conditional parameters: {', '.join(skipped)} skipped")
     print(f"{len(runs)} runs of {sampler} to do; trials are written to {path}", flush=True)
