@@ -60,7 +60,7 @@ model {
   z_lengthscale ~ lengthscale_coordinate(lengthscale_location, lengthscale_scale,
                                          lengthscale_gamma, N, omit_jacobian);
   if (!prior_only) {
-    target += matern_log_marginal(observed, warp, mu, sigma_n, sq, sigma_f, lengthscale, p);
+    target += matern_log_marginal(observed, append_row(warp, warp_pivot), mu, sigma_n, sq, sigma_f, lengthscale, p);
   }
 }
 generated quantities {
@@ -73,7 +73,7 @@ generated quantities {
     #include blocks/prior.stan
     
     log_density[1] = log_prior
-                     + matern_log_marginal(observed, warp, mu, sigma_n, sq, sigma_f, lengthscale,
+                     + matern_log_marginal(observed, append_row(warp, warp_pivot), mu, sigma_n, sq, sigma_f, lengthscale,
                                            p);
   }
   if (want_pointwise || M || density_by_ep) {

@@ -104,7 +104,7 @@ class OneObjective(Merit):
         """The state with the incumbent and the warp of each draw."""
         incumbent = self.predictor.incumbent
         best = self.state.best if incumbent is None else incumbent
-        return self.state._replace(best=best, warp=self.predictor.warp)
+        return self.state._replace(best=best, warp=self.predictor.warp, pivot=self.predictor.pivot)
 
     @override
     def subset(self, n_draws: int) -> Self:
@@ -264,7 +264,7 @@ class HypervolumeImprovement(Merit):
     def _shortfalls(self, moments: list[tuple[FloatArray, FloatArray]]) -> list[Shortfall]:
         triples = zip(moments, self.sides, self.predictors, strict=True)
         return [
-            log_shortfall(mean, _sd(variance), side.edges, predictor.warp)
+            log_shortfall(mean, _sd(variance), side.edges, predictor.warp, predictor.pivot)
             for (mean, variance), side, predictor in triples
         ]
 

@@ -23,7 +23,7 @@ from typing import NamedTuple
 import numpy as np
 
 from slayr_py.acquisition.functions import log_cdf, log_h, log_h_over_phi, log_mills
-from slayr_py.inference import HalfLine, warped
+from slayr_py.inference import HalfLine, normal_form, warp_range, warped
 from slayr_py.space import FloatArray
 
 _RULE = HalfLine(nodes=24, power=2.0, drop=18.0)
@@ -42,7 +42,9 @@ class Shortfall(NamedTuple):
     by_sd: FloatArray
 
 
-def log_shortfall(mean: FloatArray, sd: FloatArray, edges: FloatArray, warp: FloatArray | None) -> Shortfall:
+def log_shortfall(
+    mean: FloatArray, sd: FloatArray, edges: FloatArray, warp: FloatArray | None, pivot: float | None = None
+) -> Shortfall:
     """Return log psi at the edges.
 
     Parameters
@@ -53,18 +55,42 @@ def log_shortfall(mean: FloatArray, sd: FloatArray, edges: FloatArray, warp: Flo
         On the standardised scale of Y, in increasing order.
     warp : (s, 1) float64, optional
         Parameter of T under each draw.
+    pivot : float, optional
+        Pivot of T, if it has one.
     """
     mean = mean[..., None]
     sd = sd[..., None]
     if warp is None:
-        z = (edges - mean) / sd
-        # dpsi/dmean = -Phi(z) and dpsi/dsd = phi(z), both over psi = sd h(z).
-        relative = log_h_over_phi(z)
-        return Shortfall(np.log(sd) + log_h(z), -np.exp(log_mills(z) - relative) / sd, np.exp(-relative) / sd)
+        return _linear(mean, sd, edges)
     a = warp[..., None]
+    if pivot is not None:
+        return _with_pivot(mean, sd, edges, a, pivot)
     n_low = int(np.searchsorted(edges, 0.0, side="right"))
-    parts = [_below(mean, sd, edges[:n_low], a), _above(mean, sd, edges[n_low:], a)]
+    zero = _below(mean, sd, np.zeros(1), a)
+    parts = [_below(mean, sd, edges[:n_low], a), _above(mean, sd, edges[n_low:], a, zero)]
     return Shortfall(*(np.concatenate(arrays, axis=2) for arrays in zip(*parts, strict=True)))
+
+
+def _linear(mean: FloatArray, sd: FloatArray, edges: FloatArray) -> Shortfall:
+    """Return log psi of a normal variable."""
+    z = (edges - mean) / sd
+    # dpsi/dmean = -Phi(z) and dpsi/dsd = phi(z), both over psi = sd h(z).
+    relative = log_h_over_phi(z)
+    return Shortfall(np.log(sd) + log_h(z), -np.exp(log_mills(z) - relative) / sd, np.exp(-relative) / sd)
+
+
+def _with_pivot(mean: FloatArray, sd: FloatArray, edges: FloatArray, a: FloatArray, pivot: float) -> Shortfall:
+    """Return log psi under a warp with a pivot, from the normal form: Y - pivot = g^-1(x) / a."""
+    scale = warp_range(a)
+    mean = normal_form(mean, a, pivot)
+    sd = sd / scale
+    distance = a * (edges - pivot)
+    n_low = int(np.searchsorted(edges, pivot, side="right"))
+    below = _linear(mean, sd, distance[..., :n_low])
+    one = np.ones(a.shape)
+    above = _above(mean, sd, distance[..., n_low:], one, _linear(mean, sd, np.zeros(1)))
+    log, by_mean, by_sd = (np.concatenate(arrays, axis=2) for arrays in zip(below, above, strict=True))
+    return Shortfall(log - np.log(a), by_mean / scale, by_sd / scale)
 
 
 def _below(mean: FloatArray, sd: FloatArray, edges: FloatArray, a: FloatArray) -> Shortfall:
@@ -84,8 +110,8 @@ def _below(mean: FloatArray, sd: FloatArray, edges: FloatArray, a: FloatArray) -
     return Shortfall(np.log(value / a) + _RULE.log_scale(z), by_mean * scale, by_sd * scale)
 
 
-def _above(mean: FloatArray, sd: FloatArray, edges: FloatArray, a: FloatArray) -> Shortfall:
-    """Return log psi at positive edges."""
+def _above(mean: FloatArray, sd: FloatArray, edges: FloatArray, a: FloatArray, zero: Shortfall) -> Shortfall:
+    """Return log psi at positive edges, from that at ``zero``."""
     top = warped(edges, a)
     z = (top - mean) / sd
     rate = a * sd
@@ -100,7 +126,6 @@ def _above(mean: FloatArray, sd: FloatArray, edges: FloatArray, a: FloatArray) -
         by_sd += (slope * (v - z)).sum(axis=0)
     steepness = 1 + a * edges  # of T^-1 at T(e)
     scale = _RULE.log_scale(z)
-    zero = _below(mean, sd, np.zeros(1), a)
     at_zero = np.exp(zero.log - scale)
     total = value * steepness / a + edges * np.exp(log_cdf(-mean / sd) - scale) + at_zero
     return Shortfall(

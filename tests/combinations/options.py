@@ -79,6 +79,7 @@ OPTIONS = (
         in_fits=(fit_laws.an_inactive_parameter_does_not_matter,),
     ),
     Option("warp", changing(warp="log"), ("warp",)),
+    Option("warp from the best value", changing(warp="best"), ("warp",)),
     Option("known errors", changing(errors=True), ("y_sd", "sd")),
     Option(
         "repeated configurations",
@@ -149,6 +150,12 @@ REFUSED = {
     ("warp", "known errors"): "warp='log' cannot be combined with known errors .*; use warp='none', or warp='auto'",
     ("warp", "inducing points"): "warp='log' is not supported with inducing=; use warp='none', or leave inducing= out",
     ("warp", "binary observations"): "warp='log' is not supported with likelihood='probit'; use warp='none'",
+    (
+        "warp from the best value",
+        "known errors",
+    ): "warp='best' cannot be combined with known errors .*; use warp='none'",
+    ("warp from the best value", "inducing points"): "warp='best' is not supported with inducing=; use warp='none'",
+    ("warp from the best value", "binary observations"): "warp='best' is not supported with likelihood='probit'",
     ("known errors", "inducing points"): "y_sd is not supported with inducing=.*; leave y_sd out",
     ("known errors", "binary observations"): "y_sd is not supported with likelihood='probit'; leave it out",
     ("maximisation", "binary observations"): "maximize is not supported with likelihood='probit'; leave it out",

@@ -19,7 +19,7 @@ from scipy.special import expit
 
 from slayr_py.inference.sampling.output import Run
 from slayr_py.inference.sampling.population import Population
-from slayr_py.inference.warp import log_slope, warped
+from slayr_py.inference.warp import log_slope, pivot_of, warped
 from slayr_py.kernels import matern_correlation
 from slayr_py.space import FloatArray
 
@@ -44,6 +44,7 @@ class MaternDensity:
     def __init__(self, data: Mapping[str, Any], shapes: dict[str, tuple[int, ...]]) -> None:
         self._data = {name: np.asarray(value, dtype=np.float64) for name, value in data.items()}
         self._shapes = shapes
+        self._pivot = pivot_of(data)
         self._order = int(data["p"])
         n = int(data["N"])
         self._rows, self._columns = np.tril_indices(n, -1)
@@ -135,8 +136,8 @@ class MaternDensity:
         y = np.broadcast_to(self._data["y"], (s, n))
         by_slope = np.zeros(s)
         if "warp" in theta:
-            by_slope = log_slope(y, theta["warp"]).sum(axis=1)
-            y = warped(y, theta["warp"])
+            by_slope = log_slope(y, theta["warp"], self._pivot).sum(axis=1)
+            y = warped(y, theta["warp"], self._pivot)
         distances = ((2 * self._order + 1) / np.square(theta["lengthscale"])) @ self._squares
         correlation = matern_correlation(np.sqrt(distances, out=distances), self._order)
         variance = np.square(theta["sigma_f"])
