@@ -3,12 +3,13 @@
 BraninCurrin: Belakaria, Deshwal & Doppa (2019), *Max-value Entropy Search for Multi-Objective Bayesian Optimization*,
 NeurIPS. ZDT1 to ZDT3: Zitzler, Deb & Thiele (2000), *Comparison of Multiobjective Evolutionary Algorithms*, Evol.
 Comput. 8:173. DTLZ2: Deb, Thiele, Laumanns & Zitzler (2002), *Scalable Multi-Objective Optimization Test Problems*,
-CEC. WFG4 and WFG9 (`wfg`): Huband, Hingston, Barone & While (2006), IEEE Trans. Evol. Comput. 10:477. C2-DTLZ2: Jain & Deb (2014), *An Evolutionary Many-Objective Optimization Algorithm*, part II, IEEE Trans. Evol.
-Comput. 18:602. VehicleSafety (three objectives): Tanabe & Ishibuchi (2020), *An Easy-to-use Real-world Multi-objective
-Optimization Problem Suite*, Appl. Soft Comput. 89:106078, RE3-5-4; the linear terms are those of Liao et al. (2008).
-"forest" is the test error and the size of a random forest on scikit-learn's digits. "branin-currin-noisy" has noise with
-the standard deviations of Daulton, Balandat & Bakshy (2021), *Parallel Bayesian Optimization of Multiple Noisy
-Objectives with Expected Hypervolume Improvement*, NeurIPS; its hypervolume is that of the values without noise.
+CEC. WFG4 and WFG9: see `benchmarks.common.wfg`. C2-DTLZ2: Jain & Deb (2014), *An Evolutionary Many-Objective
+Optimization Algorithm*, part II, IEEE Trans. Evol. Comput. 18:602. VehicleSafety (three objectives): Tanabe & Ishibuchi
+(2020), *An Easy-to-use Real-world Multi-objective Optimization Problem Suite*, Appl. Soft Comput. 89:106078, RE3-5-4;
+the linear terms are those of Liao et al. (2008). "forest" is the test error and the size of a random forest on
+scikit-learn's digits. "branin-currin-noisy" has noise with the standard deviations of Daulton, Balandat & Bakshy
+(2021), *Parallel Bayesian Optimization of Multiple Noisy Objectives with Expected Hypervolume Improvement*, NeurIPS;
+its hypervolume is that of the values without noise.
 """
 
 from __future__ import annotations

@@ -3,10 +3,9 @@
     python -m benchmarks.optimisation.reference_points --seeds 2 --budget 25
 
 Each rule makes the reference point of every suggestion from the values so far; the hypervolume that is missing at the
-end is that within the reference point of the problem, which no rule knows, and within a near one, a tenth of the
-front's range worse than its worst values. Problems: those of benchmarks.optimisation.objectives without constraints and
-noise whose front is known or can be found. The hyperparameters are the mode (method="map"), which costs a tenth of a
-study with draws. A run is written to reference_points.csv when it is finished; run the same command again to resume.
+end is that within the reference point of the problem, which no rule knows. Problems: those of
+benchmarks.optimisation.objectives without constraints and noise. The hyperparameters are the mode (method="map"), which
+costs a fifth of a study with draws. A run is written to reference_points.csv when it is finished; run the same command again to resume.
 --report only prints the tables.
 """
 
@@ -71,7 +70,7 @@ def ranks(table: pd.DataFrame) -> pd.DataFrame:
 
 
 def report(rows: pd.DataFrame, budget: int) -> str:
-    """Return the table in Markdown: means by problem, the mean rank, and the mean over problems relative to the best."""
+    """Return the table in Markdown: means by problem, and over the problems that all rules have, and mean ranks."""
     found = [
         {"problem": problem, "sampler": rule, "seed": seed, "log": log_difference(own, TRADEOFFS[problem], budget)}
         for (problem, rule, seed), own in rows.groupby(KEYS)
@@ -80,7 +79,9 @@ def report(rows: pd.DataFrame, budget: int) -> str:
     table = pd.DataFrame(found, columns=[*KEYS, "log"])
     means = table.pivot_table(index="problem", columns="sampler", values="log").reindex(columns=list(RULES))
     complete = means.dropna()
-    lines = [[str(name), *(f"{value:.2f}" for value in row)] for name, row in zip(means.index, means.to_numpy())]
+    lines = [
+        [str(name), *(f"{value:.2f}" for value in row)] for name, row in zip(means.index, means.to_numpy(), strict=True)
+    ]
     lines.append(["**mean**", *(f"{value:.3f}" for value in complete.mean())])
     lines.append(["**mean rank**", *(f"{value:.2f}" for value in ranks(table).mean())])
     return markdown(["problem", *RULES], lines)
