@@ -53,6 +53,9 @@ STUDY = {
     "constraints": Key(
         '["memory <= 8"]', "Bounds on further numbers, which a function returns by name in a dict after its value."
     ),
+    "within": Key(
+        '["x1 + x2 + x3 == 1"]', "Constraints on parameters, which all suggestions satisfy: comparisons of arithmetic."
+    ),
     "failures": Key('"learn"', 'Or "ignore": do not model failures.'),
     "max_consecutive_failures": Key("10", "Then stop; default: 10, or 3 before the first success."),
     "n_parallel": Key("1", "Number of evaluations at a time, in threads."),

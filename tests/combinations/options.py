@@ -140,6 +140,13 @@ OPTIONS = (
         in_fits=None,
         in_studies=(study_laws.fixed_values_stay_fixed,),
     ),
+    Option(
+        "constraints on inputs",
+        changing(within=("z + 5*x <= 4",)),
+        ("within",),
+        in_fits=None,
+        in_studies=(study_laws.constraints_on_inputs_hold,),
+    ),
 )
 
 REFUSED = {

@@ -17,7 +17,7 @@ from optuna.trial import FrozenTrial, TrialState
 from typing_extensions import Unpack
 
 from slayr_py.errors import DataError, EnqueuedError, NotFiniteError, ObjectiveError
-from slayr_py.space import Encoder, jsonable
+from slayr_py.space import Encoder, as_encoder, jsonable
 from slayr_py.study.model.options import SamplerKeywords, check_names
 from slayr_py.study.run.history import History, Outcomes, add_history, read_history
 from slayr_py.study.run.objective import Values, as_value, split_values
@@ -83,8 +83,8 @@ def create_study(
     """
     wanted, names = _directions(direction, directions)
     # With None, the sampler would infer a space.
-    encoder = space if isinstance(space, Encoder) else Encoder(space)
     check_names(options, signature(create_study).parameters)
+    encoder = as_encoder(space, options.pop("within", None))
     sampler = StanGPSampler(encoder, **options)
     numbers = [str(number) for number in range(len(wanted))]
     outcomes = Outcomes(tuple(names or numbers))
@@ -162,7 +162,8 @@ def ask(study: Study, context: Mapping[str, Any] | None = None) -> Trial:
         space = space_of(study)
         trial = study.ask() if context is None else _ask_in(study, context)
         try:
-            suggest_all(trial, space)
+            declared = declared_space_of(study)
+            suggest_all(trial, space, None if declared is None else declared.encoder)
         except EnqueuedError as error:
             trial.set_user_attr(FAILURE_KEY, str(error))
             study.tell(trial, state=TrialState.FAIL)

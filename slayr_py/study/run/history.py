@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 
 import optuna
 import pandas as pd
+from ConfigSpace import Configuration
 from optuna import Study
 from optuna.trial import TrialState
 
@@ -17,7 +18,7 @@ from slayr_py.arguments import check_number
 from slayr_py.errors import DataError, NotFiniteError, ObjectiveError, SpaceError, did_you_mean
 from slayr_py.space import Encoder
 from slayr_py.study.run.objective import Values, as_value
-from slayr_py.study.storage.attributes import ERROR_KEY, HISTORY, SUGGESTION_KEY
+from slayr_py.study.storage.attributes import ERROR_KEY, HISTORY, OUTSIDE_KEY, SUGGESTION_KEY
 from slayr_py.study.storage.distributions import is_active, space_to_distributions, to_params
 from slayr_py.study.storage.objectives import finite_values
 from slayr_py.study.storage.search_lock import search_lock
@@ -43,6 +44,9 @@ class Experiment(NamedTuple):
 
     y_sd: tuple[float, ...] | None = None
     """Known standard deviations of the errors of the values; None if they are unknown."""
+
+    outside: str = ""
+    """Constraint on inputs that the experiment violates, by more than rounding; empty without any."""
 
 
 class _Row(NamedTuple):
@@ -112,7 +116,12 @@ def read_history(history: History, encoder: Encoder, outcomes: Outcomes = ONE_VA
         rows = [_row_of_pair(i, pair, outcomes) for i, pair in enumerate(history)]
     else:
         raise DataError(f"history must be a DataFrame or a sequence of (config, value), got {history!r:.200}")
-    experiments = [_experiment(row, encoder) for row in rows]
+    named = [(row.name, _experiment(row, encoder)) for row in rows]
+    experiments = [experiment for _, experiment in named]
+    if outside := [f"{name}: {experiment.outside}" for name, experiment in named if experiment.outside]:
+        others = f", and {len(outside) - 1} other experiments violate constraints" * (len(outside) > 1)
+        text = "; the model learns from them, but they are never the best"
+        warnings.warn(f"{outside[0]}{others}{text}", UserWarning, stacklevel=2)
     return [experiment for experiment in experiments if experiment.params or experiment.values is not None]
 
 
@@ -128,13 +137,15 @@ def add_history(study: Study, experiments: Sequence[Experiment], encoder: Encode
     with search_lock(study):  # processes that start the same study add its history once
         trials = study.get_trials(deepcopy=False, states=finished)
         there = Counter(_key(trial.params, finite_values(trial)) for trial in trials)
-        for params, values, y_sd in experiments:
+        for params, values, y_sd, outside in experiments:
             if there[_key(params, values)] > 0:
                 there[_key(params, values)] -= 1
                 continue
             known: dict[str, Any] = {}
             if y_sd is not None:
                 known[ERROR_KEY] = y_sd[0] if len(y_sd) == 1 else list(y_sd)
+            if outside:
+                known[OUTSIDE_KEY] = outside
             study.add_trial(
                 optuna.trial.create_trial(
                     state=TrialState.FAIL if values is None else TrialState.COMPLETE,
@@ -212,9 +223,16 @@ def _experiment(row: _Row, encoder: Encoder) -> Experiment:
     if not given and complete is None:
         return Experiment({}, None)
     try:
-        return Experiment(to_params(encoder.configuration(given)), complete, _errors(row))
+        config = encoder.configuration(given)
+        return Experiment(to_params(config), complete, _errors(row), _outside(encoder, config))
     except SpaceError as error:
         raise SpaceError(f"{row.name}: {error}") from None
+
+
+def _outside(encoder: Encoder, config: Configuration) -> str:
+    """Return the constraint on inputs that an experiment violates; a small violation is rounding."""
+    encoded = encoder.encode([config])
+    return "" if encoder.inside(encoded, recorded=True)[0] else encoder.broken(encoded)[0]
 
 
 def _value(row: str, value: Any) -> float | None:

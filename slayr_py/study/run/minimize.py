@@ -23,7 +23,7 @@ from slayr_py.study.model.session import Phase
 from slayr_py.study.results.recommendation import has_recommendation
 from slayr_py.study.results.result import Result
 from slayr_py.study.run.asktell import create_study
-from slayr_py.study.run.constraints import parse_constraints
+from slayr_py.study.run.constraints import check_not_inputs, parse_constraints
 from slayr_py.study.run.evaluation import Settings, TrialEvaluations
 from slayr_py.study.run.executors import check_executor
 from slayr_py.study.run.history import History
@@ -96,7 +96,8 @@ def minimize(
         in another process.
     constraints : sequence of str, optional
         Bounds on the numbers that the objective returns by name: ``["memory <= 8", "accuracy >= 0.9"]``. By default
-        each of them must be at most 0. The best configuration is the best one that violates none.
+        each of them must be at most 0. The best configuration is the best one that violates none. Constraints on the
+        parameters themselves have ``within``.
     max_consecutive_failures : int, optional
         Stop after so many consecutive failures. By default after 10, or after 3 if no trial has ever succeeded. NaN and
         infinite values do not count here.
@@ -137,6 +138,8 @@ def minimize(
           "ignore" does not.
         - ``fixed``: parameters that keep these values in this run, as in ``fixed={"layers": 2}``. The space of the
           study stays the declared one, so that trials of other runs with other values inform the model.
+        - ``within``: constraints on the parameters, which every suggestion satisfies, as in
+          ``within=["x1 + x2 + x3 == 1", "temperature * time <= 6000"]``.
         - ``reference_point``: the worst values of interest of several objectives.
         - ``priors``, ``warp``: priors of hyperparameters, and the transformation of the targets.
         - ``warm_starts``: whether each fit starts from the last one.
@@ -184,6 +187,7 @@ def minimize(
         max_seconds = check_number("max_seconds", max_seconds)
     check_executor(executor, max_seconds)
     bounds = None if constraints is None else parse_constraints(constraints)
+    check_not_inputs(bounds or (), space.space if isinstance(space, Encoder) else space)
     if max_consecutive_failures is not None:
         max_consecutive_failures = check_integer("max_consecutive_failures", max_consecutive_failures)
     n_parallel = check_integer("n_parallel", n_parallel)
