@@ -142,7 +142,7 @@ OPTIONS = (
     ),
     Option(
         "constraints on inputs",
-        changing(within=("z + 5*x <= 4",)),
+        changing(within=("z + 2*x <= 4",)),
         ("within",),
         in_fits=None,
         in_studies=(study_laws.constraints_on_inputs_hold,),

@@ -168,7 +168,7 @@ def fixed_values_stay_fixed(scenario: Scenario) -> None:
 
 def constraints_on_inputs_hold(scenario: Scenario) -> None:
     for trial in scenario.told.study.trials:
-        assert trial.params["z"] + 5 * trial.params["x"] <= 4 + 1e-9
+        assert trial.params["z"] + 2 * trial.params["x"] <= 4 + 1e-9
 
 
 def failures_change_only_the_feasibility(scenario: Scenario) -> None:

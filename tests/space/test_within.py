@@ -92,7 +92,7 @@ def test_designs_draws_and_moved_configurations_satisfy_the_constraints(name):
 
 
 def test_draws_are_uniform():
-    """On the simplex each share has the distribution Beta(1, 2); the logarithm of a logarithmic parameter is uniform."""
+    """On the simplex each share has the distribution Beta(1, 2); the logarithm of a log parameter is uniform."""
     encoder = Encoder(mixture(), within=["x1 + x2 + x3 == 1"])
     shares = encoder.resolve(encoder.uniform(1000, np.random.default_rng(1)))[0].unit_values
     assert min(kstest(column, lambda x: 1 - (1 - x) ** 2).pvalue for column in shares.T) > 0.01

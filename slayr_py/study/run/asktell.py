@@ -54,8 +54,8 @@ def create_study(
         Direction of the optimisation.
     directions : sequence of str, or mapping of str to str, optional
         Directions of two to four objectives, in their order or by their names: see `minimize`.
-    history : DataFrame or sequence of (config, value), optional
-        Past experiments: see `minimize`.
+    history : str, Path, DataFrame or sequence of (config, value), optional
+        Past experiments: see `minimize`, and `read_experiments` for CSV files.
     **options
         Arguments of `StanGPSampler`, fit options included.
 
@@ -169,6 +169,20 @@ def ask(study: Study, context: Mapping[str, Any] | None = None) -> Trial:
             study.tell(trial, state=TrialState.FAIL)
             raise
     return trial
+
+
+def ask_batch(study: Study, q: int) -> list[Trial]:
+    """Start q trials at once, each with a suggestion that takes the others into account.
+
+    Raises
+    ------
+    DataError
+        If q is not a positive integer, or the study's sampler is not a `StanGPSampler` with a space.
+    """
+    if not isinstance(study.sampler, StanGPSampler):
+        raise DataError(f"the study's sampler is {study.sampler}: only a StanGPSampler suggests batches")
+    with translate_storage_errors():
+        return study.sampler.ask_batch(study, q)
 
 
 def _ask_in(study: Study, context: Mapping[str, Any]) -> Trial:

@@ -109,13 +109,14 @@ def minimize(
         objective must then be picklable. By default ``n_parallel`` threads if that is more than 1. If an evaluation
         ends a process of a `ProcessPoolExecutor`, for example because the memory is used up, its trial fails, the pool
         is replaced by a new one, and the other evaluations of the pool are repeated.
-    history : DataFrame or sequence of (config, value), optional
+    history : str, Path, DataFrame or sequence of (config, value), optional
         Past experiments, which the model uses like evaluated trials. They become finished trials and do not count
         against the budget. Each replaces a point of the default initial design. A table has a column per parameter and
         a column ``value``, as `Result.trials` does; an inactive parameter is NaN, None or absent. The value of a failed
         experiment is NaN or None. A column ``y_sd`` has known standard deviations of the errors of the values.
         Experiments that a resumed study already has are not added again. They may be noisy: the model then has the
-        default prior of ``sigma_n`` of `GaussianProcess`, also without ``noisy``.
+        default prior of ``sigma_n`` of `GaussianProcess`, also without ``noisy``. A path is a CSV file, see
+        `slayr_py.study.read_experiments`; its experiments without a result yet count as running.
     stop : Regret, optional
         Stop before the budget is used up, as in ``stop=sl.Regret(0.01)``: when the best value still to be found is
         probably less than 0.01 better than the best one so far.
