@@ -22,7 +22,8 @@ from slayr_py.study.results.tables import (
     suggestion_table,
     trials_table,
 )
-from slayr_py.study.run.asktell import ask, config_of, create_study, tell
+from slayr_py.study.run.asktell import ask, ask_batch, config_of, create_study, tell
+from slayr_py.study.run.experiment_files import FileForm, read_experiments
 from slayr_py.study.run.minimize import minimize
 from slayr_py.study.run.objective import Objective, Values, as_value
 from slayr_py.study.run.pruning import Prune
@@ -42,6 +43,7 @@ from slayr_py.study.storage.objectives import goals_of, has_several
 from slayr_py.study.storage.opening import open_storage, quiet_optuna, study_names, url_without_password
 
 __all__ = [
+    "FileForm",
     "Phase",
     "Prune",
     "Recommendation",
@@ -50,6 +52,7 @@ __all__ = [
     "Result",
     "StanGPSampler",
     "ask",
+    "ask_batch",
     "config_of",
     "convergence_figure",
     "create_study",
@@ -59,6 +62,7 @@ __all__ = [
     "importance_figure",
     "minimize",
     "posterior_of",
+    "read_experiments",
     "regret_table",
     "replay",
     "save_to_dashboard",

@@ -142,6 +142,13 @@ OPTIONS = (
         in_fits=None,
         in_studies=(study_laws.fixed_values_stay_fixed,),
     ),
+    Option(
+        "constraints on inputs",
+        changing(within=("z + 2*x <= 4",)),
+        ("within",),
+        in_fits=None,
+        in_studies=(study_laws.constraints_on_inputs_hold,),
+    ),
 )
 
 REFUSED = {
