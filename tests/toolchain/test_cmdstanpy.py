@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import subprocess
 from pathlib import Path
 
 import cmdstanpy
@@ -261,7 +262,10 @@ def test_cmdstanpy_compiles_a_program(program, tmp_path):
     header.write_text("template <typename T> inline T twice(const T& x, std::ostream*) { return 2 * x; }\n")
     # Without optimisation and most of Stan Math, and with the front end of the other programs.
     used = tmp_path / "used_math.hpp"
-    used.write_text(math_header(program.cmdstan.path / "include", [header]))
+    translated = tmp_path / "own.hpp"
+    stanc = program.cmdstan.path / "bin" / "stanc"
+    subprocess.run([stanc, "--allow-undefined", f"--o={translated}", source], check=True)
+    used.write_text(math_header(program.cmdstan.path / "include", [translated, header]))
     cpp_options = {"O": "0", "MATH_HEADER": used} | processor_options(program.cmdstan)
     options = {"stanc_options": {"O1": True}, "cpp_options": cpp_options}
     model = cmdstanpy.CmdStanModel(stan_file=source, user_header=header, **options)
