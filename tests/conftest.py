@@ -25,7 +25,7 @@ import pytest
 import sqlalchemy
 from ConfigSpace import ConfigurationSpace
 from testing_databases import copy_tables, postgresql_server
-from testing_programs import compile_in_background
+from testing_programs import compile_readable_in_background
 from testing_spaces import SPACES, branin, mixed_space
 from threadpoolctl import threadpool_limits
 
@@ -48,9 +48,10 @@ def _do_not_wait_for_the_disk(connection: object, _: object) -> None:
 
 
 @sqlalchemy.event.listens_for(sqlalchemy.Engine, "do_connect")
-def _copy_tables_to_new_files(dialect: Any, _: object, arguments: list[Any], options: object) -> None:
+def _copy_tables_to_new_files(dialect: Any, _: object, arguments: list[Any], options: dict[str, Any]) -> None:
     """Start new SQLite files as a copy of one with Optuna's tables."""
-    if dialect.name == "sqlite" and arguments[0] != ":memory:" and not os.path.exists(arguments[0]):
+    is_file = dialect.name == "sqlite" and arguments[0] != ":memory:" and not options.get("uri")
+    if is_file and not os.path.exists(arguments[0]):
         copy_tables(Path(arguments[0]))
 
 
@@ -84,15 +85,15 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
 def compile_programs(session: pytest.Session) -> None:
     """Compile the programs once: a lock on each makes other workers wait for it.
 
-    One worker also starts to compile the programs that only tests use. Otherwise one worker would compile them in a
-    test, and another would wait in its next.
+    One worker also starts to compile the readable programs if tests need them. Otherwise one worker would compile them
+    in a test, and another would wait in its next.
     """
     from slayr_py.inference.sampling.programs import build
 
     list(build())
     is_first = os.environ.get("PYTEST_XDIST_WORKER") == "gw0"
-    if is_first and any("tests/stan/test_" in item.nodeid for item in session.items):
-        compile_in_background()
+    if is_first and any("stan/test_programs.py" in item.nodeid for item in session.items):
+        compile_readable_in_background()
 
 
 @pytest.fixture(params=sorted(SPACES))
