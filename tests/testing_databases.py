@@ -81,8 +81,11 @@ def new_database(server_url: str, template: str = "template1") -> str:
 
 def copy_tables(file: Path) -> None:
     """Create an SQLite file with Optuna's tables, which takes a tenth of a second without this copy."""
-    with suppress(OSError):  # of a folder that does not exist or is full, as of SQLite afterwards
+    try:
         shutil.copyfile(_tables(), file)
+    except OSError:  # SQLite fails in the same way afterwards: the disk is full, or the folder does not exist
+        with suppress(OSError):
+            file.unlink()
 
 
 @functools.cache
