@@ -20,14 +20,20 @@ from pathlib import Path
 LIBRARIES = [
     "ConfigSpace",
     "alembic.context",
+    "jinja2",
+    "joblib",
     "networkx",
     "optuna.storages.journal",
     "pandas",
+    "psutil",
     "psycopg",
     "scipy.optimize",
-    "scipy.stats",
+    "scipy.signal",
+    "scipy.stats.qmc",
     "sqlalchemy.dialects.postgresql",
     "sqlalchemy.dialects.sqlite",
+    "stanio",
+    "xarray",
 ]
 
 
