@@ -10,14 +10,26 @@ from typing_extensions import override
 from slayr_py.errors import DataError
 from slayr_py.kernels.base import Kernel
 from slayr_py.kernels.base_kernels import checked_order, matern_correlation, matern_with_slope
-from slayr_py.kernels.contracts import LENGTHSCALE, MATERN_ORDER, Contract, StanValue, column_inputs
+from slayr_py.kernels.contracts import LENGTHSCALE, MATERN_ORDER, Contract, Entry, Parameter, StanValue, column_inputs
 from slayr_py.kernels.expressions.composite import Composable
 from slayr_py.kernels.expressions.language import Leaf, Node
 from slayr_py.kernels.hyperparameters import Draws, Hyperparameter
 from slayr_py.kernels.priors import lengthscale_prior
 from slayr_py.space import Encoded, FloatArray, Layout
 
-MATERN_GP = Contract("matern_gp", (MATERN_ORDER,), (LENGTHSCALE,))
+MATERN_GP = Contract(
+    "matern_gp",
+    (
+        MATERN_ORDER,
+        Entry("n_main", (), "parameters with a kernel of their own; 0 for the kernel of all parameters alone", "int"),
+        Entry("main_of", ("n_main ? D : 0",), "parameter of each column, from 1", "int"),
+    ),
+    (
+        LENGTHSCALE,
+        Parameter("main_variance", ("n_main",), "variances of the functions of one parameter, relative to that of all"),
+        Parameter("main_lengthscale", ("n_main",), "length-scales of the functions of one parameter"),
+    ),
+)
 
 
 class Matern(Composable):
@@ -74,7 +86,7 @@ class Matern(Composable):
 
     @override
     def stan_data(self, train: Encoded, new: Encoded) -> dict[str, StanValue]:
-        return column_inputs(train, new) | {"p": self.p}
+        return column_inputs(train, new) | {"p": self.p, "n_main": 0, "main_of": np.zeros(0, dtype=np.int64)}
 
     @override
     def cross(self, a: Encoded, b: Encoded, draws: Draws) -> FloatArray:

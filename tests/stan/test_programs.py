@@ -24,9 +24,9 @@ NOISE = {"mu": sl.Normal(0.2, 0.7), "sigma_f": sl.LogNormal(0.1, 0.4), "sigma_n"
 
 
 # These also have priors of other families. All other Gaussian models have known errors of the targets.
-WARPED = ["matern-plain, warp", "hierarchical-se-product, warp", "fm-laplacian, warp", "composite-plain, warp"]
+WARPED = ["matern-plain, warp", "additive-plain, warp", "hierarchical-se-product, warp", "fm-laplacian, warp", "composite-plain, warp"]
 FAMILIES = NOISE | {"sigma_f": sl.Gamma(2.0, 1.5), "sigma_n": sl.HalfNormal(0.5), "lengthscale": sl.InverseGamma(3, 2)}
-PROBIT = ["matern-plain, probit", "hierarchical-se-product, probit", "fm-laplacian, probit"]
+PROBIT = ["matern-plain, probit", "additive-plain, probit", "hierarchical-se-product, probit", "fm-laplacian, probit"]
 NAMES = sorted([*CASES, *WARPED])
 
 
@@ -103,11 +103,11 @@ class Case:
     def standard_score(self, name, z):
         """Return the standard-normal score of a coordinate and its slope, from docs/decisions/coordinates.md."""
         n = len(self.y)
-        if name in ("lengthscale", "sigma_n"):
+        if name in ("lengthscale", "main_lengthscale", "sigma_n"):
             mu, sigma = self.location_and_scale(name)
         if name == "sigma_n" and not sigma:
             return -z, np.ones(np.shape(z))
-        if name == "lengthscale":
+        if name in ("lengthscale", "main_lengthscale"):
             side = 1
             ratio = np.sqrt(1 + 0.13 * n * sigma**2)
             origin = -mu / sigma

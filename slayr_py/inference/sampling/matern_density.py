@@ -49,6 +49,10 @@ class MaternDensity:
         self._rows, self._columns = np.tril_indices(n, -1)
         inputs = self._data["X"].reshape(n, int(data["D"]))
         self._squares = np.square(inputs[self._rows] - inputs[self._columns]).T
+        squares = np.zeros((int(data["n_main"]), len(self._rows)))
+        for d, parameter in enumerate(data["main_of"]):
+            squares[parameter - 1] += self._squares[d]
+        self._apart = np.sqrt(squares)
         self._errors = np.square(self._data["y_sd"]) + self._data["noise_floor"] ** 2
 
     @staticmethod
@@ -109,7 +113,7 @@ class MaternDensity:
         """Return the standard-normal scores of coordinates, and the logarithms of their slopes."""
         n = len(self._errors)
         known = np.where(scale > 0, scale, np.inf)
-        if name == "lengthscale":
+        if name in ("lengthscale", "main_lengthscale"):
             ratio = np.sqrt(1 + 0.13 * n * np.square(scale))
             return self._narrow_below(z, -location / known, ratio)
         if name == "sigma_n":
@@ -139,6 +143,8 @@ class MaternDensity:
             y = warped(y, theta["warp"])
         distances = ((2 * self._order + 1) / np.square(theta["lengthscale"])) @ self._squares
         correlation = matern_correlation(np.sqrt(distances, out=distances), self._order)
+        if len(self._apart):
+            self._add_main(correlation, theta["main_variance"], theta["main_lengthscale"])
         variance = np.square(theta["sigma_f"])
         matrix = np.zeros((s, n + 1, n + 1))
         matrix[:, self._rows, self._columns] = variance * correlation
@@ -151,6 +157,15 @@ class MaternDensity:
         with np.errstate(over="ignore"):  # hyperparameters far outside have a density of 0
             squares = np.square(factor[:, n, :n]).sum(axis=1)
         return np.asarray(by_slope - 0.5 * (squares + log_determinant))
+
+
+    def _add_main(self, correlation: FloatArray, variance: FloatArray, lengthscale: FloatArray) -> None:
+        """Add the kernels of single parameters to the correlation (s, pairs) of all, and divide by the variance."""
+        for t, apart in enumerate(self._apart):
+            main = matern_correlation(np.sqrt(2 * self._order + 1) / lengthscale[:, t, None] * apart, self._order)
+            main *= variance[:, t, None]
+            correlation += main
+        correlation /= 1 + variance.sum(axis=1, keepdims=True)
 
 
 def _factors(matrices: FloatArray) -> FloatArray:
