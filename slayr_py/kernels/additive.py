@@ -1,12 +1,13 @@
-r"""Matérn kernel of all parameters plus one of each parameter: a twin of ``stan/functions/matern.stan``.
+r"""Matérn kernel of all columns plus one of each column: a twin of ``matern_sum_cov`` in ``stan/functions/matern.stan``.
 
-With M_p the Matérn correlation and x_t the columns of parameter t,
+With M_p the Matérn correlation, D columns and h_d = (x_d - x'_d) / lengthscale_d,
 
-    k = sigma_f^2 (M_p(||(x - x') / lengthscale||) + sum_t v_t M_p(||x_t - x_t'|| / m_t)) / (1 + sum_t v_t).
+    k = sigma_f^2 (M_p(c ||h||) + v / D sum_d M_p(c |h_d| / r)) / (1 + v),   c = sqrt(2 p + 1).
 
-The function is a sum of one function of all parameters and a function of each parameter, its main effects; sigma_f is
-the standard deviation of the sum. The posterior of v = ``main_variance`` weighs the structures: a product, sums, and
-everything between them.
+The function is the sum of a function of all columns and of its main effects, functions of one column each; sigma_f is
+the standard deviation of the sum. v = ``main_variance`` is the variance of the main effects relative to the function of
+all columns, and r = ``main_ratio`` is how much longer their length-scales are. Averaging over the posterior of v
+averages over structures, from a product over columns to a sum.
 """
 
 from __future__ import annotations
@@ -15,7 +16,6 @@ from collections.abc import Iterator
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 from typing_extensions import override
 
 from slayr_py.kernels.base import Kernel
@@ -26,17 +26,17 @@ from slayr_py.kernels.matern import MATERN_GP, Matern
 from slayr_py.kernels.priors import LogNormal
 from slayr_py.space import Encoded, FloatArray, Layout
 
-ALL_PARAMETERS = "all parameters"
-"""Name of the summand of all parameters."""
+ALL_COLUMNS = "all columns"
+"""Name of the summand of all columns."""
 
 
 class Additive(Kernel):
-    """Matérn kernel of all parameters plus a Matérn kernel of each parameter alone.
+    """Matérn kernel of all encoded columns plus a Matérn kernel of each column alone.
 
-    Its hyperparameters are those of :class:`Matern`, ``main_variance``, the variance of the function of each parameter
-    relative to the variance of the function of all, and ``main_lengthscale``. Their posterior averages over structures,
-    from functions that are sums over parameters to functions of all parameters together.
-    `Posterior.components` shows the summands.
+    Its hyperparameters are those of :class:`Matern`; ``main_variance``, the variance of the functions of one column
+    together, relative to the variance of the function of all; and ``main_ratio``, the ratio of their length-scales to
+    ``lengthscale``. The posterior averages over structures, from sums over columns to functions of all columns
+    together. `Posterior.components` shows the summands.
 
     Parameters
     ----------
@@ -54,9 +54,12 @@ class Additive(Kernel):
     >>> from slayr_py.space import Encoder
     >>> encoder = Encoder(ConfigurationSpace({"x": (0.0, 1.0), "y": (0.0, 1.0)}))
     >>> points = encoder.encode([{"x": 0.0, "y": 0.0}, {"x": 0.0, "y": 1.0}])
-    >>> theta = {"lengthscale": [1.0, 1.0], "main_variance": [3.0, 1.0], "main_lengthscale": [1.0, 1.0]}
-    >>> Additive(p=0).gram(points, points, theta).round(6).tolist()
-    [[1.0, 0.747152], [0.747152, 1.0]]
+    >>> theta = {"lengthscale": [1.0, 1.0], "main_variance": 1.0, "main_ratio": 1.0}
+
+    The correlation of all columns is exp(-1) = 0.368, and the mean of those of x and y is (1 + 0.368) / 2 = 0.684.
+
+    >>> Additive(p=0).gram(points, points, theta).round(3).tolist()
+    [[1.0, 0.526], [0.526, 1.0]]
     """
 
     name: ClassVar[str] = "additive"
@@ -65,7 +68,7 @@ class Additive(Kernel):
     def __init__(self, p: int = 2) -> None:
         self._joint = Matern(p)
         self.p = self._joint.p
-        self.description = f"Matérn kernel (p = {self.p}) of all parameters, plus one of each"
+        self.description = f"Matérn kernel (p = {self.p}) of all columns, plus one of each"
 
     @override
     def options(self) -> dict[str, Any]:
@@ -73,89 +76,70 @@ class Additive(Kernel):
 
     @override
     def hyperparameters(self, encoder: Layout) -> tuple[Hyperparameter, ...]:
-        names = encoder.names
-        few = LogNormal(float(np.log(0.25 / len(names))), 2.0)
         return (
             *self._joint.hyperparameters(encoder),
-            Hyperparameter("main_variance", few, names, "parameter", may_vanish=True),
-            Hyperparameter("main_lengthscale", LogNormal(float(np.log(0.3)), 1.0), names, "parameter"),
+            Hyperparameter("main_variance", LogNormal(float(np.log(0.3)), 2.0), may_vanish=True),
+            Hyperparameter("main_ratio", LogNormal(0.0, 1.0)),
         )
 
     @override
     def stan_data(self, train: Encoded, new: Encoded) -> dict[str, StanValue]:
-        groups = _columns_of(train.encoder)
-        main_of = np.repeat(np.arange(1, len(groups) + 1), [len(columns) for columns in groups])
-        return self._joint.stan_data(train, new) | {"n_main": len(groups), "main_of": main_of}
+        return self._joint.stan_data(train, new) | {"additive": 1}
 
     @override
     def cross(self, a: Encoded, b: Encoded, draws: Draws) -> FloatArray:
-        k = self._joint.cross(a, b, draws)
-        for t, scaled in self._main_distances(a, b, draws):
-            main = matern_correlation(scaled, self.p)
-            main *= self._main_variance(draws, t)
-            k += main
-        k *= self._share(draws)
+        joint, main = self._variances(draws)
+        k = self._joint.cross(a, b, {**draws, "sigma_f": np.sqrt(joint)})
+        for _, distance in self._main_distances(a, b, draws):
+            part = matern_correlation(distance, self.p)
+            part *= main[:, None, None]
+            k += part
         return k
 
     @override
     def cross_gradient(self, a: Encoded, b: Encoded, draws: Draws) -> tuple[FloatArray, FloatArray]:
-        k, gradient = self._joint.cross_gradient(a, b, draws)
+        joint, main = self._variances(draws)
+        k, gradient = self._joint.cross_gradient(a, b, {**draws, "sigma_f": np.sqrt(joint)})
         difference = a.columns[:, None, :] - b.columns[None, :, :]
-        reals = list(a.encoder.real_names)
-        for t, scaled in self._main_distances(a, b, draws):
-            correlation, by_square = matern_with_slope(scaled, self.p)
-            variance = self._main_variance(draws, t)
-            k += variance * correlation
-            if (name := a.encoder.names[t]) in reals:
-                weight = 2 * np.square(self._main_scale(draws, t)) * variance
-                gradient[..., reals.index(name)] += weight * by_square * difference[..., a.encoder.column_of[name]]
-        share = self._share(draws)
-        k *= share
-        gradient *= share[..., None]
+        position = {column: i for i, column in enumerate(a.encoder.column_of.values())}
+        for column, distance in self._main_distances(a, b, draws):
+            correlation, by_square = matern_with_slope(distance, self.p)
+            k += main[:, None, None] * correlation
+            if column in position:
+                weight = 2 * main * np.square(self._main_scale(draws, column))
+                gradient[..., position[column]] += weight[:, None, None] * by_square * difference[..., column]
         return k, gradient
 
     @override
     def component_names(self, encoder: Layout) -> tuple[str, ...]:
-        return (ALL_PARAMETERS, *encoder.names)
+        return (ALL_COLUMNS, *encoder.column_names)
 
     @override
     def component_cross(self, a: Encoded, b: Encoded, draws: Draws) -> FloatArray:
-        parts = [self._joint.cross(a, b, draws)]
-        for t, scaled in self._main_distances(a, b, draws):
-            parts.append(self._main_variance(draws, t) * matern_correlation(scaled, self.p))
-        return np.stack(parts) * self._share(draws)
+        joint, main = self._variances(draws)
+        parts = [self._joint.cross(a, b, {**draws, "sigma_f": np.sqrt(joint)})]
+        for _, distance in self._main_distances(a, b, draws):
+            parts.append(main[:, None, None] * matern_correlation(distance, self.p))
+        return np.stack(parts)
 
     @override
     def component_diagonal(self, a: Encoded, draws: Draws) -> FloatArray:
-        relative = np.column_stack([np.ones(len(draws["sigma_f"])), draws["main_variance"]])
-        shares = relative / relative.sum(axis=1, keepdims=True)
-        return shares.T[:, :, None] * self.diagonal(a, draws)
+        joint, main = self._variances(draws)
+        variances = np.stack([joint, *[main] * a.columns.shape[1]])
+        return np.repeat(variances[..., None], len(a), axis=2)
 
     def _main_distances(self, a: Encoded, b: Encoded, draws: Draws) -> Iterator[tuple[int, FloatArray]]:
-        """Yield the position of each parameter, and its distances sqrt(2 nu) ||x_t - x_t'|| / m_t, (s, n_a, n_b)."""
-        for t, columns in enumerate(_columns_of(a.encoder)):
-            difference = a.columns[:, None, columns] - b.columns[None, :, columns]
-            apart = np.sqrt(np.square(difference).sum(axis=-1))
-            yield t, self._main_scale(draws, t) * apart
+        """Yield the position of each column, and its distances c |h_d| / r, (s, n_a, n_b)."""
+        for column in range(a.columns.shape[1]):
+            apart = np.abs(a.columns[:, None, column] - b.columns[None, :, column])
+            yield column, self._main_scale(draws, column)[:, None, None] * apart
 
-    def _main_scale(self, draws: Draws, t: int) -> FloatArray:
-        scale: FloatArray = np.sqrt(2 * self.p + 1) / draws["main_lengthscale"][:, t, None, None]
+    def _main_scale(self, draws: Draws, column: int) -> FloatArray:
+        scale: FloatArray = np.sqrt(2 * self.p + 1) / (draws["main_ratio"] * draws["lengthscale"][:, column])
         return scale
 
     @staticmethod
-    def _main_variance(draws: Draws, t: int) -> FloatArray:
-        """Return the variance of the function of a parameter, not yet divided by the sum, (s, 1, 1)."""
-        variance = np.square(draws["sigma_f"]) * draws["main_variance"][:, t]
-        return variance[:, None, None]
-
-    @staticmethod
-    def _share(draws: Draws) -> FloatArray:
-        """Return the share of the function of all parameters in the variance, (s, 1, 1)."""
-        share: FloatArray = 1 / (1 + draws["main_variance"].sum(axis=1))
-        return share[:, None, None]
-
-
-def _columns_of(encoder: Layout) -> list[NDArray[np.int64]]:
-    """Return the columns of each parameter."""
-    counts = [len(d.levels) if d.kind == "categorical" else 1 for d in encoder.dimensions]
-    return np.split(np.arange(sum(counts)), np.cumsum(counts)[:-1])
+    def _variances(draws: Draws) -> tuple[FloatArray, FloatArray]:
+        """Return the variances (s,) of the function of all columns and of each function of one column."""
+        joint = np.square(draws["sigma_f"]) / (1 + draws["main_variance"])
+        return joint, joint * draws["main_variance"] / draws["lengthscale"].shape[1]

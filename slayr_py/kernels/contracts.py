@@ -27,7 +27,6 @@ LENGTHS: Mapping[str, Callable[[StanData], int]] = {
     "N M": lambda data: _length(data, "N") * _length(data, "M"),
     "new pairs": lambda data: _length(data, "want_cov") * _pairs(data, "M"),
     "2 L - 1": lambda data: 2 * _length(data, "L") - 1,
-    "n_main ? D : 0": lambda data: _length(data, "D") if data["n_main"] else 0,
 }
 """Lengths of axes that are not entries of the data. "new pairs" is M (M - 1) / 2 if ``want_cov``, else 0."""
 

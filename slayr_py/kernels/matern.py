@@ -19,15 +19,11 @@ from slayr_py.space import Encoded, FloatArray, Layout
 
 MATERN_GP = Contract(
     "matern_gp",
-    (
-        MATERN_ORDER,
-        Entry("n_main", (), "parameters with a kernel of their own; 0 for the kernel of all parameters alone", "int"),
-        Entry("main_of", ("n_main ? D : 0",), "parameter of each column, from 1", "int"),
-    ),
+    (MATERN_ORDER, Entry("additive", (), "1 adds a kernel of each column alone", "int", default=0)),
     (
         LENGTHSCALE,
-        Parameter("main_variance", ("n_main",), "variances of the functions of one parameter, relative to that of all"),
-        Parameter("main_lengthscale", ("n_main",), "length-scales of the functions of one parameter"),
+        Parameter("main_variance", ("additive",), "variance of the functions of one column, relative to that of all"),
+        Parameter("main_ratio", ("additive",), "ratio of their length-scales to `lengthscale`"),
     ),
 )
 
@@ -86,7 +82,7 @@ class Matern(Composable):
 
     @override
     def stan_data(self, train: Encoded, new: Encoded) -> dict[str, StanValue]:
-        return column_inputs(train, new) | {"p": self.p, "n_main": 0, "main_of": np.zeros(0, dtype=np.int64)}
+        return column_inputs(train, new) | {"p": self.p}
 
     @override
     def cross(self, a: Encoded, b: Encoded, draws: Draws) -> FloatArray:

@@ -50,43 +50,26 @@ vector matern_cov(data matrix sq, real sigma_f, vector lengthscale, data int p) 
 }
 
 /**
- * Distances of pairs in groups of columns:
+ * Covariance of a function of all columns plus a sum of functions of one column each, with M_p of
+ * matern:
  *
- *   apart_kt = sqrt(sum_{d: group_d = t} sq_kd).
- *
- * @param sq squared differences; n_pairs x D
- * @param group group of each column, from 1; D
- * @param n number of groups
- * @return distances; n_pairs x n
- */
-matrix grouped_distances(data matrix sq, data array[] int group, data int n) {
-  matrix[rows(sq), n] squares = rep_matrix(0, rows(sq), n);
-  for (d in 1 : size(group)) {
-    squares[ : , group[d]] += sq[ : , d];
-  }
-  return sqrt(squares);
-}
-
-/**
- * Covariance of a function of all parameters plus functions of one parameter each, with matern_cov
- * of all of them:
- *
- *   sigma_f^2 (M_p(sqrt((2 p + 1) h)) + sum_t v_t M_p(sqrt(2 p + 1) apart_t / m_t)) / (1 + sum_t v_t),
- *   h = sum_d (x_d - x~_d)^2 / lengthscale_d^2.
+ *   sigma_f^2 (M_p(c |h|) + v / D sum_d M_p(c h_d / r)) / (1 + v),
+ *   h_d = (x_d - x~_d) / lengthscale_d,   c = sqrt(2 p + 1).
  *
  * @param sq, sigma_f, lengthscale, p see matern_cov
- * @param apart distances of the pairs in each parameter; n_pairs x n_main, without columns if there
- *   is only the function of all parameters
- * @param main_variance v, variances of the functions of one parameter, relative to the variance of
- *   the function of all; n_main
- * @param main_lengthscale m, their length-scales; n_main
+ * @param main_variance v, variance of the sum relative to the variance of the function of all
+ *   columns; 1, or 0 without a sum
+ * @param main_ratio r, length-scales of the functions of one column relative to lengthscale; 1 or 0
  * @return covariances of the pairs; n_pairs
  */
 vector matern_sum_cov(data matrix sq, real sigma_f, vector lengthscale, data int p,
-                      data matrix apart, vector main_variance, vector main_lengthscale) {
+                      vector main_variance, vector main_ratio) {
+  int D = cols(sq);
   vector[rows(sq)] k = matern_cov(sq, sigma_f, lengthscale, p);
-  for (t in 1 : cols(apart)) {
-    k += main_variance[t] * matern_cov(square(apart[ : , {t}]), sigma_f, main_lengthscale[{t}], p);
+  for (r in main_ratio) {
+    for (d in 1 : D) {
+      k += main_variance[1] / D * matern_cov(sq[ : , {d}], sigma_f, r * lengthscale[{d}], p);
+    }
   }
   return k / (1 + sum(main_variance));
 }

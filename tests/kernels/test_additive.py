@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from testing_kernels import random_points
-from testing_spaces import mixed_space
+from testing_spaces import mixed_space, plain_space
 
 from slayr_py import DataError
 from slayr_py.kernels import Additive, Composite, Matern
-from slayr_py.kernels.additive import ALL_PARAMETERS
+from slayr_py.kernels.additive import ALL_COLUMNS
 from slayr_py.space import Encoder
 
 
@@ -20,25 +20,27 @@ def encoder():
 
 def theta_of(encoder, seed):
     rng = np.random.default_rng(seed)
-    columns = len(encoder.column_names)
-    mains = {name: rng.lognormal(size=len(encoder.names)) for name in ("main_variance", "main_lengthscale")}
-    return {"sigma_f": 1.7, "lengthscale": rng.lognormal(size=columns), **mains}
+    scales = rng.lognormal(size=len(encoder.column_names))
+    return {"sigma_f": 1.7, "lengthscale": scales, "main_variance": rng.lognormal(), "main_ratio": rng.lognormal()}
+
+
+def shares_of(theta, columns):
+    relative = np.array([1.0, *[theta["main_variance"] / columns] * columns])
+    return relative / relative.sum()
 
 
 @pytest.mark.parametrize("p", [0, 1, 2])
-def test_it_is_a_composite_kernel_whose_columns_of_a_parameter_share_a_lengthscale(encoder, p):
+def test_it_is_a_composite_kernel_with_shared_lengthscales(p):
+    encoder = Encoder(plain_space())
     theta = theta_of(encoder, p)
-    widths = [len(d.levels) if d.kind == "categorical" else 1 for d in encoder.dimensions]
-    relative = np.array([1.0, *theta["main_variance"]])
-    shares = relative / relative.sum()
     leaf = f"MAT{2 * p + 1}2"
     composite = Composite(" + ".join([leaf, *(f"{leaf}[{name}]" for name in encoder.names)]))
     points = random_points(encoder, 9, 1)
     # Each sum is a convex combination of its left operand, the sum of all leaves before, and its right one.
-    total = np.cumsum(shares)
+    total = np.cumsum(shares_of(theta, len(encoder.names)))
     expected = {
         "sigma_f": theta["sigma_f"],
-        "lengthscale": [*theta["lengthscale"], *np.repeat(theta["main_lengthscale"], widths)],
+        "lengthscale": [*theta["lengthscale"], *theta["main_ratio"] * theta["lengthscale"]],
         "split": total[:-1] / total[1:],
     }
     gram = Additive(p).gram(points, points[:4], theta)
@@ -46,24 +48,26 @@ def test_it_is_a_composite_kernel_whose_columns_of_a_parameter_share_a_lengthsca
 
 
 def test_without_main_effects_it_is_the_matern_kernel(encoder):
-    theta = theta_of(encoder, 3) | {"main_variance": np.zeros(len(encoder.names))}
+    theta = theta_of(encoder, 3) | {"main_variance": 0.0}
     points = random_points(encoder, 9, 1)
     matern = {name: theta[name] for name in ("sigma_f", "lengthscale")}
-    assert np.array_equal(Additive(2).gram(points, points, theta), Matern(2).gram(points, points, matern))
+    np.testing.assert_allclose(
+        Additive(2).gram(points, points, theta), Matern(2).gram(points, points, matern), rtol=1e-14
+    )
 
 
-def test_it_has_a_component_for_all_parameters_and_for_each(encoder):
+def test_it_has_a_component_for_all_columns_and_for_each(encoder):
     theta = theta_of(encoder, 4)
     draws = {name: np.asarray(value)[None] for name, value in theta.items()}
     points = random_points(encoder, 5, 1)
-    assert Additive().component_names(encoder) == (ALL_PARAMETERS, *encoder.names)
+    columns = encoder.column_names
+    assert Additive().component_names(encoder) == (ALL_COLUMNS, *columns)
     parts = Additive().component_cross(points, points, draws)
-    relative = np.array([1.0, *theta["main_variance"]])
-    for part, share, own in zip(
-        parts, relative / relative.sum(), Additive().component_diagonal(points, draws), strict=True
-    ):
+    np.testing.assert_allclose(parts.sum(axis=0)[0], Additive().gram(points, points, theta))
+    own = Additive().component_diagonal(points, draws)
+    for part, share, diagonal in zip(parts, shares_of(theta, len(columns)), own, strict=True):
         np.testing.assert_allclose(np.diag(part[0]), 1.7**2 * share)
-        np.testing.assert_allclose(own, 1.7**2 * share)
+        np.testing.assert_allclose(diagonal[0], 1.7**2 * share)
 
 
 def test_it_cannot_be_part_of_an_expression():

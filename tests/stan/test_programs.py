@@ -103,11 +103,11 @@ class Case:
     def standard_score(self, name, z):
         """Return the standard-normal score of a coordinate and its slope, from docs/decisions/coordinates.md."""
         n = len(self.y)
-        if name in ("lengthscale", "main_lengthscale", "sigma_n"):
+        if name in ("lengthscale", "sigma_n"):
             mu, sigma = self.location_and_scale(name)
         if name == "sigma_n" and not sigma:
             return -z, np.ones(np.shape(z))
-        if name in ("lengthscale", "main_lengthscale"):
+        if name == "lengthscale":
             side = 1
             ratio = np.sqrt(1 + 0.13 * n * sigma**2)
             origin = -mu / sigma

@@ -49,10 +49,6 @@ class MaternDensity:
         self._rows, self._columns = np.tril_indices(n, -1)
         inputs = self._data["X"].reshape(n, int(data["D"]))
         self._squares = np.square(inputs[self._rows] - inputs[self._columns]).T
-        squares = np.zeros((int(data["n_main"]), len(self._rows)))
-        for d, parameter in enumerate(data["main_of"]):
-            squares[parameter - 1] += self._squares[d]
-        self._apart = np.sqrt(squares)
         self._errors = np.square(self._data["y_sd"]) + self._data["noise_floor"] ** 2
 
     @staticmethod
@@ -113,7 +109,7 @@ class MaternDensity:
         """Return the standard-normal scores of coordinates, and the logarithms of their slopes."""
         n = len(self._errors)
         known = np.where(scale > 0, scale, np.inf)
-        if name in ("lengthscale", "main_lengthscale"):
+        if name == "lengthscale":
             ratio = np.sqrt(1 + 0.13 * n * np.square(scale))
             return self._narrow_below(z, -location / known, ratio)
         if name == "sigma_n":
@@ -143,8 +139,8 @@ class MaternDensity:
             y = warped(y, theta["warp"])
         distances = ((2 * self._order + 1) / np.square(theta["lengthscale"])) @ self._squares
         correlation = matern_correlation(np.sqrt(distances, out=distances), self._order)
-        if len(self._apart):
-            self._add_main(correlation, theta["main_variance"], theta["main_lengthscale"])
+        if "main_variance" in theta:
+            self._add_main(correlation, theta)
         variance = np.square(theta["sigma_f"])
         matrix = np.zeros((s, n + 1, n + 1))
         matrix[:, self._rows, self._columns] = variance * correlation
@@ -159,13 +155,15 @@ class MaternDensity:
         return np.asarray(by_slope - 0.5 * (squares + log_determinant))
 
 
-    def _add_main(self, correlation: FloatArray, variance: FloatArray, lengthscale: FloatArray) -> None:
-        """Add the kernels of single parameters to the correlation (s, pairs) of all, and divide by the variance."""
-        for t, apart in enumerate(self._apart):
-            main = matern_correlation(np.sqrt(2 * self._order + 1) / lengthscale[:, t, None] * apart, self._order)
-            main *= variance[:, t, None]
-            correlation += main
-        correlation /= 1 + variance.sum(axis=1, keepdims=True)
+    def _add_main(self, correlation: FloatArray, theta: Mapping[str, FloatArray]) -> None:
+        """Add the kernels of single columns to the correlation (s, pairs) of all, see ``matern_sum_cov``."""
+        scale = np.sqrt(2 * self._order + 1) / (theta["main_ratio"] * theta["lengthscale"])
+        total = np.zeros(correlation.shape)
+        for column, squares in enumerate(self._squares):
+            total += matern_correlation(scale[:, column, None] * np.sqrt(squares), self._order)
+        total *= theta["main_variance"] / len(self._squares)
+        correlation += total
+        correlation /= 1 + theta["main_variance"]
 
 
 def _factors(matrices: FloatArray) -> FloatArray:

@@ -11,10 +11,9 @@
  * @param warp see warped
  * @param mu constant mean
  * @param sq squared differences of the pairs of lower_triangle(N); n_pairs x D
- * @param sigma_f, lengthscale, p, apart, main_variance, main_lengthscale see matern_sum_cov
+ * @param sigma_f, lengthscale, p, main_variance, main_ratio see matern_sum_cov
  * @return log density
  */
 real matern_log_marginal(data tuple(vector, vector, real, int) observed, vector warp, real mu,
                          real sigma_n, data matrix sq, real sigma_f, vector lengthscale,
-                         data int p, data matrix apart, vector main_variance,
-                         vector main_lengthscale);
+                         data int p, vector main_variance, vector main_ratio);
