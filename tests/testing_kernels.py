@@ -8,7 +8,16 @@ import numpy as np
 from ConfigSpace import Categorical, ConfigurationSpace
 from testing_spaces import conditional_space, mixed_space, plain_space
 
-from slayr_py.kernels import Additive, Composite, FrequencyModulated, Hierarchical, Kernel, Matern, Pretrained, Separable
+from slayr_py.kernels import (
+    Additive,
+    Composite,
+    FrequencyModulated,
+    Hierarchical,
+    Kernel,
+    Matern,
+    Pretrained,
+    Separable,
+)
 from slayr_py.kernels.base import KERNELS
 from slayr_py.kernels.expressions import Leaf
 from slayr_py.kernels.expressions.composite import Planned

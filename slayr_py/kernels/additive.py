@@ -1,4 +1,4 @@
-r"""Matérn kernel of all columns plus one of each column: a twin of ``matern_sum_cov`` in ``stan/functions/matern.stan``.
+r"""Matérn kernel of all columns plus one of each: the twin of ``matern_sum_cov`` in ``stan/functions/matern.stan``.
 
 With M_p the Matérn correlation, D columns and h_d = (x_d - x'_d) / lengthscale_d,
 

@@ -7,7 +7,6 @@ from inspect import signature
 from typing import Any
 
 from slayr_py.errors import DataError, did_you_mean
-from slayr_py.kernels.additive import Additive
 from slayr_py.kernels.base import KERNELS, Kernel
 from slayr_py.kernels.contracts import Contract
 from slayr_py.kernels.expressions.composite import Composite

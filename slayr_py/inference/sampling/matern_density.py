@@ -154,7 +154,6 @@ class MaternDensity:
             squares = np.square(factor[:, n, :n]).sum(axis=1)
         return np.asarray(by_slope - 0.5 * (squares + log_determinant))
 
-
     def _add_main(self, correlation: FloatArray, theta: Mapping[str, FloatArray]) -> None:
         """Add the kernels of single columns to the correlation (s, pairs) of all, see ``matern_sum_cov``."""
         scale = np.sqrt(2 * self._order + 1) / (theta["main_ratio"] * theta["lengthscale"])
