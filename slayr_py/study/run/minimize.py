@@ -117,7 +117,8 @@ def minimize(
         default prior of ``sigma_n`` of `GaussianProcess`, also without ``noisy``.
     stop : Regret, optional
         Stop before the budget is used up, as in ``stop=sl.Regret(0.01)``: when the best value still to be found is
-        probably less than 0.01 better than the best one so far.
+        probably less than 0.01 better than the best one so far, or with several objectives when the evaluated
+        configurations probably lack less than this hypervolume.
     **options
         Options of `StanGPSampler`, which describes them in full:
 
@@ -189,8 +190,6 @@ def minimize(
     n_parallel = check_integer("n_parallel", n_parallel)
     if stop is not None and not isinstance(stop, Regret):
         raise DataError(f"stop must be a stopping rule such as sl.Regret(0.01), not {stop!r:.200}")
-    if stop is not None and directions is not None:
-        raise DataError("stop= is not supported with several objectives; leave it out, or give a timeout=")
     settings = Settings(objective, budget, bounds, max_consecutive_failures, n_parallel, executor, timeout, max_seconds)
 
     with quiet_optuna(), translate_storage_errors():
