@@ -280,11 +280,17 @@ def test_optuna_runs_it_and_draws_it(space):
 
 
 def test_the_report_and_the_figures_show_the_front(tmp_path):
-    result = run(named, 7, directions={"loss": "minimize", "gain": "maximize"})
+    rule = sl.Regret(1e-9)
+    result = run(named, 7, directions={"loss": "minimize", "gain": "maximize"}, stop=rule)
     page = result.report(tmp_path / "report.html").read_text()
     assert 'class="notice error"' not in page and "This section is incomplete" not in page
-    assert page.count("<svg") == 2 and f"The front has {len(result.front)} trials" in page
+    assert page.count("<svg") == 4 and f"The front has {len(result.front)} trials" in page
     assert "minimize loss, maximize gain" in page and "Convergence" not in page
+    assert "the hypervolume still to be gained" in page and "lies with probability 0.9" in page
+    band = result.front_band(n=9, reference={"gain": -0.4, "loss": 0.3})
+    assert list(band) == ["loss", "low", "median", "high"] and band["loss"].iloc[-1] == pytest.approx(0.3)
+    assert (np.diff(band["median"]) >= 0).all() and band["median"].iloc[-1] > -0.1  # larger is better
+    assert len(result.plot_front(band=0.5).axes[0].collections) == 1
     (axes,) = result.plot_front().axes
     front = axes.get_lines()[-1].get_xydata()
     np.testing.assert_allclose(np.sort(front, axis=0)[:, 0], result.front["values_loss"])

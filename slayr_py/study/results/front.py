@@ -179,6 +179,16 @@ def front_band(
     return pd.DataFrame({goals[0].name: signs[0] * places, "low": low, "median": median, "high": high})
 
 
+def beliefs_at_front(study: Study, posteriors: Sequence[Posterior]) -> tuple[FloatArray, FloatArray]:
+    """Return posterior means and standard deviations (n, p) of the objectives at the trials of the front."""
+    observed = observations(study, posteriors[0].encoder.space)
+    numbers = {trial.number for trial in front_trials(study)}
+    rows = [row for row, number in enumerate(observed.numbers) if number in numbers]
+    predicted = [each.predict(each.train[rows]).centre_and_spread() for each in posteriors]
+    centres, spreads = zip(*predicted, strict=True)
+    return np.column_stack(centres), np.column_stack(spreads)
+
+
 def reference_of(study: Study) -> FloatArray | None:
     """Return the default reference point for the present front, in the user's units; None without a feasible trial."""
     _check_several(study)

@@ -273,7 +273,8 @@ class Result:
 
         It has the convergence, the configurations, the trials, the posterior along parameters and pairs of them, the
         hyperparameters, feasibility, the diagnostics of every fit, and how to repeat it. The page of several objectives
-        has the front and the hypervolume, and no posterior. A part that fails is replaced by its error.
+        has the front, with what the posteriors say about it, the hypervolume and the stopping rule instead of the
+        configurations and the posterior. A part that fails is replaced by its error.
 
         Parameters
         ----------
@@ -292,12 +293,17 @@ class Result:
         StorageError
             If the file cannot be written.
         """
-        fit = None if has_several(self.study) else self._posterior_of_all
-        return write_report(self.study, path, progress, fit)
+        return write_report(self.study, path, progress, self._posterior_of_all)
 
-    def plot_front(self) -> Figure:
-        """Draw the front of several objectives: see `slayr_py.study.front_figure`."""
-        return front_figure(self.study)
+    def plot_front(self, band: float | None = None) -> Figure:
+        """Draw the front of several objectives: see `slayr_py.study.front_figure`.
+
+        Parameters
+        ----------
+        band : float, optional
+            Probability of the credible band of two objectives; it needs the fits of `front_band`.
+        """
+        return front_figure(self.study, None if band is None else self.front_band(band))
 
     def plot_convergence(self) -> Figure:
         """Draw the values and the best so far, or the hypervolume: see `slayr_py.study.convergence_figure`.
