@@ -5,8 +5,8 @@
 Each rule makes the reference point of every suggestion from the values so far; the hypervolume that is missing at the
 end is that within the reference point of the problem, which no rule knows. Problems: those of
 benchmarks.optimisation.objectives without constraints and noise. The hyperparameters are the mode (method="map"), which
-costs a fifth of a study with draws. A run is written to reference_points.csv when it is finished; run the same command again to resume.
---report only prints the tables.
+costs a fifth of a study with draws. A run is written to reference_points.csv when it is finished; run the same command
+again to resume. --report only prints the tables.
 """
 
 from __future__ import annotations

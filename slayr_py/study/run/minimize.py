@@ -123,7 +123,8 @@ def minimize(
         `slayr_py.study.read_experiments`; its experiments without a result yet count as running.
     stop : Regret, optional
         Stop before the budget is used up, as in ``stop=sl.Regret(0.01)``: when the best value still to be found is
-        probably less than 0.01 better than the best one so far.
+        probably less than 0.01 better than the best one so far, or with several objectives when the evaluated
+        configurations probably lack less than this hypervolume.
     pruner : optuna.pruners.BasePruner, optional
         Stops trials early, as in ``pruner=sl.Prune(0.05)``, when the values that they report show that they will not be
         the best. The objective takes the trial. The model learns from trials that `Prune` has stopped; for those of
@@ -203,8 +204,6 @@ def minimize(
     n_parallel = check_integer("n_parallel", n_parallel)
     if stop is not None and not isinstance(stop, Regret):
         raise DataError(f"stop must be a stopping rule such as sl.Regret(0.01), not {stop!r:.200}")
-    if stop is not None and directions is not None:
-        raise DataError("stop= is not supported with several objectives; leave it out, or give a timeout=")
     settings = Settings(objective, budget, bounds, max_consecutive_failures, n_parallel, executor, timeout, max_seconds)
 
     with quiet_optuna(), translate_storage_errors():

@@ -53,6 +53,7 @@ SECTIONS_OF_SEVERAL = (
     ("front", "Front", front),
     ("trials", "Trials", trials),
     ("feasibility", "Feasibility", feasibility),
+    ("stopping", "Stopping", stopping),
     ("fits", "Fits", fits),
     ("replay", "Replay", replaying),
 )
@@ -63,7 +64,7 @@ def write_report(
     study: Study,
     path: str | Path,
     progress: Callable[[str], None] | None = None,
-    fit: Callable[[], Posterior] | None = None,
+    fit: Callable[[int], Posterior] | None = None,
 ) -> Path:
     """Write a page about a study: one HTML file, which needs no network.
 
@@ -76,7 +77,7 @@ def write_report(
     progress : callable, optional
         Receives the names of slow steps: the model is fitted to all finished trials, unless the study has no fit yet.
     fit : callable, optional
-        Returns the posterior given all finished trials, if the caller may have it already.
+        Returns the posterior of an objective, by its number, given all finished trials, if the caller may have it.
 
     Returns
     -------
