@@ -20,6 +20,8 @@ from sklearn.model_selection import train_test_split
 from sklearn.neural_network import MLPClassifier, MLPRegressor
 from sklearn.preprocessing import StandardScaler
 
+from slayr_py.space import Encoder
+
 STEPS = 27
 RECORDED = 200
 FOLDER = Path(__file__).parent.parent / "optimisation" / "curves_data"
@@ -169,3 +171,18 @@ PROBLEMS = {
         _hartmann("hartmann3-far", 3, 4.0),
     ]
 }
+
+
+def recorded(name: str, seed: int) -> list[tuple[dict[str, Any], np.ndarray]]:
+    """Return configurations and curves (STEPS,) of a problem in random order: recorded ones, or of a function."""
+    problem = PROBLEMS[name]
+    encoder = Encoder(problem.space)
+    rng = np.random.default_rng(seed)
+    d = len(encoder.names)
+    path = FOLDER / f"{name}.csv"
+    rows = np.loadtxt(path, delimiter=",") if path.exists() else rng.random((RECORDED, d))
+    encoded, _ = encoder.resolve(encoder.from_uniform(rows[:, :d]))
+    configs = [dict(config) for config in encoder.decode(encoded)]
+    return [
+        (configs[i], rows[i, d:] if path.exists() else problem.curve(configs[i])) for i in rng.permutation(len(configs))
+    ]

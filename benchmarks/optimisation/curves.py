@@ -3,7 +3,7 @@
     python -m benchmarks.optimisation.curves --seeds 3 --steps 540
 
 Problems: models of scikit-learn that are trained live (`benchmarks.common.curve_problems`), and Hartmann functions with
-a fidelity. A method stops when it has used its steps, or after 60 trials, of Optuna's TPE after 300. Every trial is
+a fidelity. "random-prune" takes the recorded curves in random order, and never runs out of steps. A method stops when it has used its steps, or after 60 trials, of Optuna's TPE after 300. Every trial is
 appended to curves.csv; run the command again to resume. --report only prints the tables: the best final value, and the
 calibration of sl.Prune, for which pruned trials are trained to their end without telling the study. The GP sampler of
 Optuna needs torch.
@@ -22,7 +22,7 @@ import pandas as pd
 
 import slayr_py as sl
 from benchmarks.common.command_line import begin, command_parser
-from benchmarks.common.curve_problems import PROBLEMS, STEPS
+from benchmarks.common.curve_problems import PROBLEMS, STEPS, recorded
 from benchmarks.common.results import ResultFile, add_result_arguments, markdown, mean_cell
 from slayr_py.study import create_study, space_to_distributions
 
@@ -30,7 +30,7 @@ SAMPLERS: dict[str, Callable[[int], Any]] = {
     "tpe-hyperband": lambda seed: optuna.samplers.TPESampler(seed=seed),
     "tpe-median": lambda seed: optuna.samplers.TPESampler(seed=seed),
     "tpe-prune": lambda seed: optuna.samplers.TPESampler(seed=seed),
-    "random-prune": lambda seed: optuna.samplers.RandomSampler(seed=seed),
+    "random-prune": lambda seed: optuna.samplers.RandomSampler(seed=seed),  # configurations are enqueued
     "optuna-gp": lambda seed: optuna.samplers.GPSampler(seed=seed),
 }
 
@@ -48,21 +48,26 @@ def run(problem: str, method: str, seed: int, steps: int) -> Iterator[dict[str, 
     """Run a study until its steps are used, and yield a row for each trial."""
     space = PROBLEMS[problem].space
     pruner = next((make() for name, make in PRUNERS.items() if method.endswith(name)), optuna.pruners.NopPruner())
+    table = recorded(problem, seed) if method == "random-prune" else []
     if method.startswith("slayr"):
         study = create_study(space, pruner=pruner, seed=seed)
     else:
         study = optuna.create_study(sampler=SAMPLERS[method](seed), pruner=pruner, study_name=f"{problem}-{seed}")
     distributions = space_to_distributions(space)
     used = 0
-    most = 300 if method.startswith("tpe") else 60
+    most = 300 if method.startswith("tpe") else 40 if table else 60
+    if method == "random-prune":
+        steps = most * STEPS
     while used < steps and len(study.trials) < most:
         clock = time.process_time()
+        if table:
+            study.enqueue_trial(table[len(study.trials)][0])
         trial = study.ask(None if method.startswith("slayr") else distributions)
         if method.startswith("slayr"):
             for name, distribution in distributions.items():
                 trial._suggest(name, distribution)
         seconds = time.process_time() - clock
-        curve = PROBLEMS[problem].curve(trial.params)
+        curve = table[trial.number][1] if table else PROBLEMS[problem].curve(trial.params)
         done = 0
         pruned = False
         clock = time.process_time()

@@ -4,6 +4,7 @@ import slayr_py.progress_bar  # noqa: F401  # before Optuna, see there
 from slayr_py.study.model.kernel_searches import default_search
 from slayr_py.study.model.options import LOOP_OPTIONS
 from slayr_py.study.model.session import Phase
+from slayr_py.study.results.curves import curve_table, curves_figure, pruning_text
 from slayr_py.study.results.dashboard import save_to_dashboard
 from slayr_py.study.results.figures import convergence_figure, front_figure, hypervolume_figure, importance_figure
 from slayr_py.study.results.fit_text import attempts_text, fit_notes, fits_remarks, limits_text
@@ -56,6 +57,8 @@ __all__ = [
     "config_of",
     "convergence_figure",
     "create_study",
+    "curve_table",
+    "curves_figure",
     "front_figure",
     "front_table",
     "hypervolume_figure",

@@ -323,4 +323,10 @@ def suggested(study: optuna.Study) -> Told:
     pending = [trial.params for trial in study.get_trials(states=(TrialState.RUNNING,))]
     number = ask(study).number
     trial = study.trials[number]
-    return Told(study, trial, suggestion_record(trial), pending, study.get_trials(states=(TrialState.COMPLETE, TrialState.PRUNED)))
+    return Told(
+        study,
+        trial,
+        suggestion_record(trial),
+        pending,
+        study.get_trials(states=(TrialState.COMPLETE, TrialState.PRUNED)),
+    )

@@ -14,7 +14,6 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
-from ConfigSpace import ConfigurationSpace, Float
 from scipy.special import ndtr
 from threadpoolctl import threadpool_limits
 
@@ -22,26 +21,19 @@ from slayr_py.inference import (
     NOISE_FLOOR,
     ExactMarginal,
     KernelPredictor,
-    Model,
     Targets,
     find_mode,
     laplace_draws,
     unwarped,
     warped,
 )
-from slayr_py.kernels import NOISE, Composite, Draws, LogNormal
-from slayr_py.kernels.expressions import CONSTANT, Leaf, add, multiply
-from slayr_py.space import Encoded, Encoder, FloatArray
-
-STEP = "step"
-"""Name of the column of steps, followed by underscores if the space has a parameter of that name."""
+from slayr_py.kernels import NOISE, Draws
+from slayr_py.space import Encoded, FloatArray
+from slayr_py.study.model.curve_points import JointSpace, Points
 
 DRAWS = 16
 """Posterior draws of the hyperparameters, over which probabilities are averaged."""
 
-
-CURVE_NOISE = LogNormal(-2.5, 1.0)
-"""Prior of the noise: curves are rarely smooth, and `GaussianProcess` has a wider one."""
 
 WARP = float(np.exp(-1.0))
 """Parameter of the transformation of the values, which compresses bad ones: the median of its prior in
@@ -53,51 +45,6 @@ WORST = 5.0
 
 LEAST_REDUCTION = 0.9
 """A curve that leaves more than this part of the variance of the final value is no observation of it."""
-
-
-class JointSpace:
-    """Configurations of a space with a step, as arrays.
-
-    Parameters
-    ----------
-    encoder : Encoder
-        Of the configurations.
-
-    Attributes
-    ----------
-    joint : Encoder
-        Of a space without conditions that has the column of steps too. Inactive parameters stay inactive in the arrays.
-    model : Model
-        The joint Gaussian process.
-    """
-
-    def __init__(self, encoder: Encoder) -> None:
-        self.encoder = encoder
-        step = STEP
-        while step in encoder.space:
-            step += "_"
-        space = ConfigurationSpace()
-        for name, parameter in encoder.space.items():
-            if name in encoder.names:
-                space.add(parameter)
-        space.add(Float(step, (0.0, 1.0)))
-        self.joint = Encoder(space)
-        x = Leaf("MAT52", encoder.names)
-        s = Leaf("MAT52", (step,))
-        kernel = Composite.from_node(multiply(x, add(s, CONSTANT)))
-        self.model = Model(self.joint, kernel, {NOISE.name: CURVE_NOISE})
-        self._places = [self.joint.names.index(name) for name in encoder.names]
-        self._step = self.joint.names.index(step)
-
-    def rows(self, config: Encoded, u: FloatArray) -> Encoded:
-        """Return one configuration at steps (m,) on the unit interval."""
-        m = len(u)
-        values = np.zeros((m, len(self.joint.names)))
-        active = np.ones(values.shape, dtype=np.bool_)
-        values[:, self._places] = config.unit_values
-        active[:, self._places] = config.active
-        values[:, self._step] = u
-        return Encoded(values, active, self.joint)
 
 
 @dataclass(frozen=True)
@@ -163,24 +110,6 @@ class CurveFit:
         with threadpool_limits(limits=1, user_api="blas"):
             predictor = KernelPredictor.factorise(self.space.model.kernel, points.rows, targets, self.draws)
         return ConditionedCurves(self, predictor)
-
-
-class Points(NamedTuple):
-    """Points of curves."""
-
-    rows: Encoded
-    """n points, of the joint space."""
-
-    values: FloatArray
-    """Shape (n,), minimised."""
-
-    @classmethod
-    def together(cls, parts: Sequence[Points]) -> Points:
-        """Return the points of all parts, at least one."""
-        rows = parts[0].rows
-        unit_values = np.vstack([part.rows.unit_values for part in parts])
-        active = np.vstack([part.rows.active for part in parts])
-        return cls(Encoded(unit_values, active, rows.encoder), np.concatenate([part.values for part in parts]))
 
 
 class Moments(NamedTuple):

@@ -14,7 +14,8 @@ from optuna.trial import FrozenTrial
 
 from slayr_py.arguments import check_integer, check_number
 from slayr_py.errors import DataError
-from slayr_py.study.model.forecasts import Forecast, Forecasts, NoForecast
+from slayr_py.study.model.curve_points import NoForecast
+from slayr_py.study.model.forecasts import Forecast, Forecasts
 from slayr_py.study.sampler import declared_space_of
 from slayr_py.study.storage.attributes import study_record
 from slayr_py.study.storage.curves import PRUNE_KEY, prune_record
@@ -95,7 +96,7 @@ class Prune(BasePruner):
         try:
             forecast = self._memory.forecasts(self, study).forecast(study, trial)
         except NoForecast as reason:
-            if reason.is_notable and record.get("why") != str(reason):
+            if reason.kind and record.get("why") != str(reason):
                 self._memory.warn(f"trial {trial.number} is not pruned: {reason}", reason.kind)
                 set_trial_attribute(study, trial, PRUNE_KEY, {**record, "why": str(reason)})
             return False
@@ -123,9 +124,9 @@ def check_pruner(pruner: BasePruner | None, n_objectives: int, warp: str) -> Non
         raise DataError(f"pruner is {pruner!r:.200}; give a pruner such as sl.Prune(0.05)")
     if n_objectives > 1:
         raise DataError("a pruner is not supported with several objectives; leave pruner= out")
-    if isinstance(pruner, Prune) and warp == "log":
+    if isinstance(pruner, Prune) and warp not in ("auto", "none"):
         raise DataError(
-            "warp='log' cannot be combined with sl.Prune, since pruned trials are observations with known errors; use "
+            f"warp={warp!r} cannot be combined with sl.Prune, since pruned trials are observations with known errors; use "
             "warp='none', or warp='auto', which leaves the warp out when a trial has been pruned"
         )
 

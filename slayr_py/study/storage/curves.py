@@ -6,6 +6,7 @@ import math
 from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 from optuna.distributions import BaseDistribution
 from optuna.trial import FrozenTrial, TrialState
 
@@ -76,16 +77,16 @@ def curve_of(trial: FrozenTrial, most: int = MOST_POINTS) -> Curve:
     )
 
 
-def thinned(steps: FloatArray, most: int) -> FloatArray:
+def thinned(steps: FloatArray, most: int) -> NDArray[np.intp]:
     """Return the places of at most ``most`` increasing steps (k,), evenly spaced in log(1 + step), the last one kept.
 
     The rows of a long curve are nearly equal, and the time of a fit grows with the cube of their number.
     """
     if len(steps) <= most:
-        return np.arange(len(steps))
+        return np.arange(len(steps), dtype=np.intp)
     wanted = np.geomspace(1 + steps[0], 1 + steps[-1], most) - 1
     places = np.minimum(np.searchsorted(steps, wanted - 1e-9), len(steps) - 1)
-    return np.unique(np.append(places[:-1], len(steps) - 1))
+    return np.unique(np.append(places[:-1], len(steps) - 1)).astype(np.intp)
 
 
 def prune_record(trial: FrozenTrial) -> dict[str, Any]:

@@ -38,8 +38,19 @@ def _parameter(name: str, distribution: BaseDistribution) -> Hyperparameter[Any,
     return Float(name, (distribution.low, distribution.high), log=distribution.log)
 
 
+def widest(one: BaseDistribution, other: BaseDistribution) -> BaseDistribution:
+    """Return a distribution with the values of two; the second one if their kinds differ."""
+    if isinstance(one, FloatDistribution) and isinstance(other, FloatDistribution):
+        if (one.log, one.step) == (other.log, other.step):
+            return FloatDistribution(min(one.low, other.low), max(one.high, other.high), other.log, other.step)
+    elif isinstance(one, IntDistribution) and isinstance(other, IntDistribution):
+        if (one.log, one.step) == (other.log, other.step):
+            return IntDistribution(min(one.low, other.low), max(one.high, other.high), other.log, other.step)
+    return other
+
+
 def encode_partly(encoder: Encoder, params: Mapping[str, Any]) -> Encoded | None:
-    """Encode the parameters of a trial on a flat space; those that it lacks are inactive. None if a value is illegal."""
+    """Encode the parameters of a trial on a flat space, missing ones as inactive; return None for an illegal value."""
     defaults = to_params(encoder.space.get_default_configuration())
     config = to_configuration(encoder.space, {**defaults, **params})
     if config is None:

@@ -17,6 +17,7 @@ from slayr_py.display import printable
 from slayr_py.errors import StorageError
 from slayr_py.inference import Posterior
 from slayr_py.study.results.report.blocks import Block, Notice, Section
+from slayr_py.study.results.report.curves import curves
 from slayr_py.study.results.report.feasibility import feasibility
 from slayr_py.study.results.report.fits import fits
 from slayr_py.study.results.report.front import front
@@ -37,6 +38,7 @@ SECTIONS: tuple[tuple[str, str, Callable[[Reading], Iterator[Block]]], ...] = (
     ("convergence", "Convergence", convergence),
     ("configurations", "Best configuration", configurations),
     ("trials", "Trials", trials),
+    ("curves", "Learning curves", curves),
     ("importance", "Importance", importances),
     ("slices", "Slices", slices),
     ("maps", "Pairs", maps),
