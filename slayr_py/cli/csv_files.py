@@ -1,4 +1,4 @@
-"""Read CSV tables: the data of ``slayr fit`` and ``slayr search``."""
+"""Read CSV tables: the data of ``slayr fit`` and ``slayr search``, and related data of ``slayr optimize``."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import pandas as pd
 
 from slayr_py.cli.checks import ConfigError
 from slayr_py.errors import DataError
+from slayr_py.space import Encoder
 
 
 def read_table(path: Path, **options: Any) -> pd.DataFrame:
@@ -29,4 +30,22 @@ def read_table(path: Path, **options: Any) -> pd.DataFrame:
         raise ConfigError(f"{path} cannot be read as a table: {error}") from error
     if table.empty:
         raise DataError(f"{path} has a header but no rows")
+    return table
+
+
+def read_related_data(path: Path, encoder: Encoder) -> pd.DataFrame:
+    """Read related data: a column per parameter and one of values; rows count from 1.
+
+    Only cells that are empty or NaN are missing values: "None" and "NA" may be levels. Levels that are texts are read
+    as texts, also if they look like numbers.
+
+    Raises
+    ------
+    ConfigError, DataError
+        As in `read_table`.
+    """
+    texts = [d.name for d in encoder.dimensions if d.levels and all(isinstance(level, str) for level in d.levels)]
+    types = {column: str for name in texts for column in (name, f"params_{name}")}
+    table = read_table(path, dtype=types, keep_default_na=False, na_values=["", "nan", "NaN"])
+    table.index = pd.RangeIndex(1, len(table) + 1)
     return table

@@ -9,6 +9,7 @@ from slayr_py.study.results.dashboard import save_to_dashboard
 from slayr_py.study.results.figures import convergence_figure, front_figure, hypervolume_figure, importance_figure
 from slayr_py.study.results.fit_text import attempts_text, fit_notes, fits_remarks, limits_text
 from slayr_py.study.results.front import front_table, hypervolume_of, reference_of
+from slayr_py.study.results.optimum import Optimum
 from slayr_py.study.results.recommendation import Recommendation, has_recommendation
 from slayr_py.study.results.refits import last_fitted, posterior_of, replay
 from slayr_py.study.results.report.page import write_report
@@ -45,6 +46,7 @@ from slayr_py.study.storage.opening import open_storage, quiet_optuna, study_nam
 
 __all__ = [
     "FileForm",
+    "Optimum",
     "Phase",
     "Prune",
     "Recommendation",

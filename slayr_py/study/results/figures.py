@@ -204,6 +204,32 @@ def _label(goal: Goal) -> str:
     return f"{goal.name} ({'larger' if goal.maximize else 'smaller'} is better)".replace("$", r"\$")
 
 
+def optimum_figure(draws: pd.DataFrame) -> Figure:
+    """Draw the location of the optimum: a histogram of each number, and the probability of each level.
+
+    Parameters
+    ----------
+    draws : DataFrame
+        A column for each parameter; a row for each function drawn from the posterior.
+
+    Returns
+    -------
+    matplotlib.figure.Figure
+        Drawn without pyplot, as `convergence_figure`.
+    """
+    figure, every = _figure_and_axes(2.2, len(draws.columns))
+    for axes, (name, values) in zip(every, draws.items(), strict=True):
+        known = values.dropna()
+        if pd.api.types.is_numeric_dtype(known):
+            axes.hist(known, bins=30, weights=np.full(len(known), 1 / len(values)))
+        else:
+            shares = known.map(str).value_counts(sort=False) / len(values)
+            axes.bar([str(level).replace("$", r"\$") for level in shares.index], shares)
+        axes.set_xlabel(str(name).replace("$", r"\$"))
+        axes.set_ylabel("probability")
+    return figure
+
+
 def importance_figure(table: pd.DataFrame) -> Figure:
     """Draw Sobol indices: a point at each posterior mean, and a line over its 90% interval.
 

@@ -8,6 +8,7 @@ import math
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -161,7 +162,7 @@ def _read(
         known.add(column)
         if name in dimensions:
             where = f"{path}, row {{}}, column {column!r}"
-            read[name] = _column(table[column], lambda cell, d=dimensions[name]: _value(cell, d, decimal), where)
+            read[name] = _column(table[column], partial(_value, dimension=dimensions[name], decimal=decimal), where)
     failed = pd.Series(False, index=table.index)
     for target in targets:
         failed |= table[target].isin([text for text, state in _STATES.items() if state == "FAIL"])
@@ -233,14 +234,16 @@ def _states(
     missing = read[[name for name in read.columns if name.startswith("value")]].isna().any(axis=1)
     states = pd.Series("COMPLETE", index=read.index)
     if STATUS in table.columns:
-        for row, text in table[STATUS].items():
+        for position, text in enumerate(table[STATUS]):
+            where = f"{path}, row {position + 1}"
             if text.lower() not in _STATES:
                 known = ", ".join(text for text in _STATES if text)
-                raise DataError(f"{path}, row {row}, column {STATUS!r}: {text!r} is not a status; write one of {known}")
+                raise DataError(f"{where}, column {STATUS!r}: {text!r} is not a status; write one of {known}")
             state = _STATES[text.lower()]
-            states[row] = state if state == "FAIL" else (state or PENDING) if missing[row] else "COMPLETE"
-            if missing[row] and state == "COMPLETE":
-                raise DataError(f"{path}, row {row} is {text!r} but has no result; fill it in, or write 'failed'")
+            has_none = bool(missing.iloc[position])
+            if has_none and state == "COMPLETE":
+                raise DataError(f"{where} is {text!r} but has no result; fill it in, or write 'failed'")
+            states.iloc[position] = state if state == "FAIL" else (state or PENDING) if has_none else "COMPLETE"
     else:
         states[missing] = "FAIL"
     states[failed] = "FAIL"

@@ -24,6 +24,7 @@ from slayr_py.study.results.report.front import front
 from slayr_py.study.results.report.hyperparameters import hyperparameters
 from slayr_py.study.results.report.importances import importances
 from slayr_py.study.results.report.maps import maps
+from slayr_py.study.results.report.optimum import optimum
 from slayr_py.study.results.report.overview import configurations, summary
 from slayr_py.study.results.report.palette import PALETTE
 from slayr_py.study.results.report.reading import Absent, Reading
@@ -38,6 +39,7 @@ SECTIONS: tuple[tuple[str, str, Callable[[Reading], Iterator[Block]]], ...] = (
     ("convergence", "Convergence", convergence),
     ("configurations", "Best configuration", configurations),
     ("trials", "Trials", trials),
+    ("optimum", "Optimum", optimum),
     ("curves", "Learning curves", curves),
     ("importance", "Importance", importances),
     ("slices", "Slices", slices),
