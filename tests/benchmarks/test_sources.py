@@ -6,6 +6,9 @@ import re
 from importlib.util import find_spec
 from pathlib import Path
 
+from benchmarks.common.results import read, standard_error
+from benchmarks.correctness.regression import COLUMNS, PAPER
+
 TOP = Path(__file__).resolve().parents[2]
 PAGE = (TOP / "docs" / "sources.md").read_text(encoding="utf-8")
 TABLES = [block.splitlines() for block in re.findall(r"(?:^\|.*\n)+", PAGE, re.MULTILINE)]
@@ -39,3 +42,17 @@ def test_commands_and_tests_exist():
         )
         for word in filter(None, " ".join(words).replace(" or ", " ").split()):
             assert any(word in name for name in names), (path, word)
+
+
+def test_figures_of_regression_are_the_printed_and_the_stored_ones():
+    stored = read(TOP / "benchmarks" / "correctness" / "results" / "regression.csv", COLUMNS)
+    (table,) = (table for table in TABLES if "printed NLL" in table[0])
+    for data, method, *printed_and_measured, command, _ in map(cells, table[2:]):
+        nll, nll_error, rmse, rmse_error = PAPER[data][method]
+        wanted = [f"{nll:.4f} ± {nll_error:.4f}", f"{rmse:.4f} ± {rmse_error:.4f}", *["not measured"] * 2]
+        label = f"{re.search(r'--kernels ([-a-z]+)', command)[1]}, {'map' if '--method map' in command else 'nuts'}"
+        own = stored[(stored["data"] == data) & stored["model"].str.startswith(label)]
+        if len(own) == 20:
+            measures = (own["nll_without_noise"], own["rmse"])
+            wanted[2:] = [f"{values.mean():.3f} ± {standard_error(values):.3f}" for values in measures]
+        assert printed_and_measured == wanted, (data, method)
