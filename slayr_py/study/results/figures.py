@@ -217,7 +217,7 @@ def optimum_figure(draws: pd.DataFrame) -> Figure:
     matplotlib.figure.Figure
         Drawn without pyplot, as `convergence_figure`.
     """
-    figure, every = _figure_and_axes(2.2, len(draws.columns))
+    figure, every = figure_and_axes(2.2, len(draws.columns))
     for axes, (name, values) in zip(every, draws.items(), strict=True):
         known = values.dropna()
         if pd.api.types.is_numeric_dtype(known):
