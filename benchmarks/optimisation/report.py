@@ -17,7 +17,6 @@ import pandas as pd
 
 from benchmarks.common.problems import Problem
 from benchmarks.common.results import markdown, standard_error
-from benchmarks.optimisation.published import PUBLISHED
 
 BUDGETS = (25, 50, 100, 200)
 START = 10
@@ -91,9 +90,6 @@ def value_table(
             cells = [value_cell(runs[b].dropna(), limit[name] - offset, smallest[b]) for b in best]
             quality = f"{rhat[name, sampler]:.3f}" if np.isfinite(rhat[name, sampler]) else ""
             lines.append([name, sampler, *cells, f"{seconds[name, sampler]:.2f}", quality])
-        for method, (mean, error) in PUBLISHED.get(name, {}).items() if 200 in best else ():
-            blank = [""] * (len(best.columns) - 1)
-            lines.append([name, f"paper: {method}", *blank, f"{mean - offset:.3g} ± {error:.2g}", "", ""])
     return markdown(["problem", "sampler", *(f"at {b}" for b in best), "seconds per suggestion", "R-hat"], lines)
 
 

@@ -1,6 +1,7 @@
 """Covariance functions: hyperparameters, NumPy twins of the Stan functions, and contracts of the Stan programs."""
 
 from slayr_py.kernels import expressions
+from slayr_py.kernels.additive import Additive
 from slayr_py.kernels.base import Hyperparameters, Kernel
 from slayr_py.kernels.base_kernels import checked_order, matern_correlation
 from slayr_py.kernels.contracts import StanValue
@@ -47,6 +48,7 @@ from slayr_py.kernels.registry import auto_reason, from_name, names, program_con
 from slayr_py.kernels.stacked import Stack, stack
 
 __all__ = [
+    "Additive",
     "Beta",
     "Composite",
     "Dirichlet",

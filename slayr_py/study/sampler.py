@@ -76,6 +76,10 @@ class StanGPSampler(BaseSampler):
         Parameters that keep these values in the suggestions of this sampler: the acquisition is maximised over the
         others, and improvement is measured from the best configuration with these values. The space of the study does
         not change, and trials with other values inform the model.
+    within : sequence of str, Linear or callable, optional
+        Constraints on the parameters that every suggestion satisfies, such as ``"x1 + x2 + x3 == 1"`` or
+        ``"temperature * time <= 6000"``, or functions that take a configuration and return whether it is allowed: see
+        `Encoder`. A study stores the texts, and the names of functions.
     reference_point : sequence or mapping of str to float, optional
         For several objectives: the worst values that are of interest, in the order of the objectives or by name. Only
         configurations that are better in all objectives gain hypervolume. By default each suggestion takes the worst

@@ -12,7 +12,7 @@ from slayr_py.acquisition import hypervolume, non_dominated
 from slayr_py.acquisition.boxes import non_dominated_boxes
 from slayr_py.acquisition.criteria import State, from_name
 from slayr_py.acquisition.merit import HypervolumeImprovement, OneObjective
-from slayr_py.acquisition.shortfall import log_shortfall
+from slayr_py.acquisition.shortfall import Identity, LogWarp, Transformation
 from slayr_py.inference import unwarped, warped
 from slayr_py.inference.prediction.distribution import NO_WARP
 from slayr_py.inference.prediction.draws import Chains
@@ -96,15 +96,17 @@ def test_the_shortfall_under_a_warp_is_exact(edge, pivot, a):
             kinks = [point for point in ((top - joint) / sd, max(z, 0.0)) if 0 < point < end]
             exact = quad(shortfall, 0, end, points=kinks or None, limit=200, epsabs=0, epsrel=1e-10)[0]
             moments = np.array([[top - z * sd]]), np.array([[sd]])
-            found = log_shortfall(*moments, np.array([edge]), np.array([[a]]), pivot).log[0, 0, 0]
+            transformation = Transformation.of(np.array([[a]]), pivot)
+            found = transformation.shortfall(*moments, np.array([edge])).log[0, 0, 0]
             assert found == pytest.approx(np.log(exact), abs=1e-6)
 
 
 def test_a_vanishing_warp_is_none():
     mean, variance = Known(0.0).moments(front_of(2))
     edges = np.array([-1.0, 0.0, 0.4])
-    plain = log_shortfall(mean, np.sqrt(variance), edges, None)
-    for here, there in zip(plain, log_shortfall(mean, np.sqrt(variance), edges, np.full((4, 1), NO_WARP)), strict=True):
+    plain = Identity().shortfall(mean, np.sqrt(variance), edges)
+    vanishing = LogWarp(np.full((4, 1), NO_WARP)).shortfall(mean, np.sqrt(variance), edges)
+    for here, there in zip(plain, vanishing, strict=True):
         np.testing.assert_allclose(here, there, rtol=1e-5, atol=1e-7)
 
 

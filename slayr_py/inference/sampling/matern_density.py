@@ -140,6 +140,8 @@ class MaternDensity:
             y = warped(y, theta["warp"], self._pivot)
         distances = ((2 * self._order + 1) / np.square(theta["lengthscale"])) @ self._squares
         correlation = matern_correlation(np.sqrt(distances, out=distances), self._order)
+        if "main_variance" in theta:
+            self._add_main(correlation, theta)
         variance = np.square(theta["sigma_f"])
         matrix = np.zeros((s, n + 1, n + 1))
         matrix[:, self._rows, self._columns] = variance * correlation
@@ -152,6 +154,16 @@ class MaternDensity:
         with np.errstate(over="ignore"):  # hyperparameters far outside have a density of 0
             squares = np.square(factor[:, n, :n]).sum(axis=1)
         return np.asarray(by_slope - 0.5 * (squares + log_determinant))
+
+    def _add_main(self, correlation: FloatArray, theta: Mapping[str, FloatArray]) -> None:
+        """Add the kernels of single columns to the correlation (s, pairs) of all, see ``matern_sum_cov``."""
+        scale = np.sqrt(2 * self._order + 1) / (theta["main_ratio"] * theta["lengthscale"])
+        total = np.zeros(correlation.shape)
+        for column, squares in enumerate(self._squares):
+            total += matern_correlation(scale[:, column, None] * np.sqrt(squares), self._order)
+        total *= theta["main_variance"] / len(self._squares)
+        correlation += total
+        correlation /= 1 + theta["main_variance"]
 
 
 def _factors(matrices: FloatArray) -> FloatArray:

@@ -29,6 +29,11 @@ CASES = {
         Model(SPACE, sl.kernels.Matern(p=1), {"sigma_n": sl.LogNormal(-3.0, 0.0)}),
         np.array([0.1, 0.0, 0.2, 0.3]),
     ),
+    "additive": (
+        6,
+        Model(SPACE, sl.kernels.Additive(p=2), {"main_variance": sl.Gamma(0.5, 1.0)}, "log"),
+        None,
+    ),
     "one observation": (1, Model(SPACE, sl.kernels.Matern(p=0)), None),
 }
 
