@@ -158,6 +158,12 @@ class Model:
         model.left_out = ("no warp, since errors of observations are known (y_sd): warp='auto'",)
         return model
 
+    def with_pivot(self, pivot: float) -> Self:
+        """Return the model with this pivot of the warp "best", which is not positive, for all observations."""
+        model = self._updated(self._chosen, self.given_warp)
+        model.pivot = pivot
+        return model
+
     def _updated(self, priors: Priors, warp: Warp) -> Self:
         model = type(self)(self.encoder, self.kernel, priors, warp, self.likelihood)
         model.noise_floor = self.noise_floor

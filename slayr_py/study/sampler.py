@@ -84,6 +84,10 @@ class StanGPSampler(BaseSampler):
         For several objectives: the worst values that are of interest, in the order of the objectives or by name. Only
         configurations that are better in all objectives gain hypervolume. By default each suggestion takes the worst
         values of the front so far, and a tenth of the front's range more.
+    tolerance : float, optional
+        Smallest useful improvement, in the objective's unit. Where the largest expected improvement is smaller, the
+        search maximises the expected improvement on the best value less the tolerance instead: it then prefers other
+        regions to further digits of the best value. For the acquisitions "ei" and "log_ei".
     on_progress : callable, optional
         Receives a `Phase` whenever a new step of the work starts.
     method, chains, warmup, draws, target_acceptance, max_treedepth, ess, retries, pointwise

@@ -12,7 +12,7 @@ from optuna import Study
 from typing_extensions import Unpack
 
 from slayr_py.acquisition import MOST_OBJECTIVES, Acquisition, from_name as acquisition_from_name
-from slayr_py.arguments import check_flag, check_integer
+from slayr_py.arguments import check_flag, check_integer, check_number
 from slayr_py.errors import DataError, did_you_mean
 from slayr_py.inference import FitKeywords, FitOptions, Priors, Warp
 from slayr_py.kernels import NOISE, Kernel, LogNormal, Stack
@@ -69,6 +69,7 @@ class SamplerKeywords(FitKeywords, total=False):
     fixed: Mapping[str, Any] | None
     within: Within | None
     reference_point: Mapping[str, float] | Sequence[float] | None
+    tolerance: float | None
     on_progress: Callable[[Phase], None] | None
 
 
@@ -95,6 +96,7 @@ class SamplerOptions:
     fixed: Mapping[str, Any] | None = None
     within: Within | None = None
     reference_point: Mapping[str, float] | Sequence[float] | None = None
+    tolerance: float | None = None
     on_progress: Callable[[Phase], None] | None = None
     fit: FitOptions = LOOP_OPTIONS
 
@@ -105,6 +107,13 @@ class SamplerOptions:
         if self.n_initial is not None:
             size = check_integer("n_initial", self.n_initial, maximum=_LARGEST_GIVEN_DESIGN)
             object.__setattr__(self, "n_initial", size)
+        if self.tolerance is not None:
+            object.__setattr__(self, "tolerance", check_number("tolerance", self.tolerance))
+            if self.criterion.gain(0.0) is None:
+                raise DataError(
+                    f"acquisition {self.criterion.name!r} is not supported with tolerance=, which is compared with the "
+                    "expected improvement; use acquisition='ei', or leave tolerance= out"
+                )
         check_flag("warm_starts", self.warm_starts)
         check_flag("noisy", self.noisy)
         _check_choice("warp", self.warp, get_args(Warp))
@@ -151,6 +160,8 @@ class SamplerOptions:
                 f"acquisition {self.criterion.name!r} is not supported with several objectives, whose criterion is the "
                 "expected hypervolume improvement; leave acquisition= out"
             )
+        if self.tolerance is not None:
+            raise DataError("tolerance is not supported with several objectives; leave it out")
         if self.reference_point is not None:
             given_reference(self.reference_point, goals_of(study))
 

@@ -151,6 +151,7 @@ def minimize(
         - ``within``: constraints on the parameters, which every suggestion satisfies, as in
           ``within=["x1 + x2 + x3 == 1", "temperature * time <= 6000"]``.
         - ``reference_point``: the worst values of interest of several objectives.
+        - ``tolerance``: the smallest useful improvement. Where less is expected, the search prefers other regions.
         - ``priors``, ``warp``: priors of hyperparameters, and the transformation of the targets.
         - ``warm_starts``: whether each fit starts from the last one.
         - ``on_progress``: a function that receives each `slayr_py.study.Phase` of the work.
