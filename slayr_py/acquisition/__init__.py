@@ -11,6 +11,11 @@ from slayr_py.acquisition.criteria import (
     names,
 )
 from slayr_py.acquisition.feasibility import Feasibility
+from slayr_py.acquisition.front_draws import (
+    FrontDraws as FrontDraws,
+    FrontTask as FrontTask,
+    draw_fronts as draw_fronts,
+)
 from slayr_py.acquisition.functions import (
     beta_schedule,
     expected_improvement,

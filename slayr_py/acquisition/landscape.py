@@ -47,6 +47,10 @@ class Landscape:
         models = tuple(model.subset(n_draws) for model in self.feasibility)
         return replace(self, merit=self.merit.subset(n_draws), feasibility=models)
 
+    def screening(self, n_draws: int) -> Landscape:
+        """Return the landscape under at most ``n_draws`` of its draws, to compare many configurations."""
+        return replace(self.subset(n_draws), merit=self.merit.screening(n_draws))
+
     def cautious(self, merit: Merit | None = None) -> Landscape:
         """Return the landscape, of another merit if one is given, in which improbable feasibility weighs more."""
         models = tuple(model.cautious() for model in self.feasibility)

@@ -125,17 +125,23 @@ def _values(
 ) -> tuple[FloatArray, FloatArray]:
     """Return new functions at the incumbent (k,) and at the pool (k, m), smaller is better, infinite if infeasible."""
     both = incumbent.concatenate(anchors)
-    drawn = _draw(posterior, both, incumbent.concatenate(pool), rng, n_draws, scale)
+    drawn = draw_values(posterior, both, incumbent.concatenate(pool), rng, n_draws, _FUNCTIONS, scale)
     values = np.copysign(1.0, posterior.y_sd) * drawn
     for model in feasibility:
-        values[:, 1:][infeasible(model, _draw(model, both, pool, rng, n_draws))] = np.inf
+        values[:, 1:][infeasible(model, draw_values(model, both, pool, rng, n_draws, _FUNCTIONS))] = np.inf
     return values[:, 0], values[:, 1:]
 
 
-def _draw(
-    posterior: Posterior, anchors: Encoded, new: Encoded, rng: np.random.Generator, n_draws: int, scale: float = 1.0
+def draw_values(
+    posterior: Posterior,
+    anchors: Encoded,
+    new: Encoded,
+    rng: np.random.Generator,
+    n_draws: int,
+    n_functions: int,
+    scale: float = 1.0,
 ) -> FloatArray:
-    """Return `_FUNCTIONS` functions at m configurations."""
+    """Return k functions at m configurations, (k, m), of ``n_draws`` draws of the hyperparameters."""
     draws = min(n_draws, posterior.n_draws)
-    values = draw_functions(posterior, anchors, draws, rng, each=-(-_FUNCTIONS // draws), scale=scale)(new)
-    return values[np.arange(_FUNCTIONS) % len(values)]
+    values = draw_functions(posterior, anchors, draws, rng, each=-(-n_functions // draws), scale=scale)(new)
+    return values[np.arange(n_functions) % len(values)]

@@ -4,6 +4,7 @@ import slayr_py.progress_bar  # noqa: F401  # before Optuna, see there
 from slayr_py.study.model.kernel_searches import default_search
 from slayr_py.study.model.options import LOOP_OPTIONS
 from slayr_py.study.model.session import Phase
+from slayr_py.study.results.curves import curve_table, curves_figure, pruning_text
 from slayr_py.study.results.dashboard import save_to_dashboard
 from slayr_py.study.results.figures import convergence_figure, front_figure, hypervolume_figure, importance_figure
 from slayr_py.study.results.fit_text import attempts_text, fit_notes, fits_remarks, limits_text
@@ -28,6 +29,7 @@ from slayr_py.study.run.asktell import ask, ask_batch, config_of, create_study, 
 from slayr_py.study.run.experiment_files import FileForm, read_experiments
 from slayr_py.study.run.minimize import maximize, minimize
 from slayr_py.study.run.objective import Objective, Values, as_value
+from slayr_py.study.run.pruning import Prune
 from slayr_py.study.run.stopping import Regret, RegretEstimate
 from slayr_py.study.sampler import StanGPSampler, declared_space_of, space_of
 from slayr_py.study.storage.attributes import (
@@ -47,6 +49,7 @@ __all__ = [
     "FileForm",
     "Optimum",
     "Phase",
+    "Prune",
     "Recommendation",
     "Regret",
     "RegretEstimate",
@@ -57,6 +60,8 @@ __all__ = [
     "config_of",
     "convergence_figure",
     "create_study",
+    "curve_table",
+    "curves_figure",
     "front_figure",
     "front_table",
     "hypervolume_figure",

@@ -9,7 +9,7 @@ import numpy as np
 from optuna import Study
 from threadpoolctl import threadpool_limits
 
-from slayr_py.acquisition import non_dominated
+from slayr_py.acquisition import FrontTask, non_dominated
 from slayr_py.inference import Posterior
 from slayr_py.space import Encoded, Fixed, FloatArray
 from slayr_py.study.storage.objectives import default_reference, given_reference, goals_of
@@ -64,6 +64,26 @@ def front_of(
     if reference is not None:
         return Front(values, given_reference(reference, goals))
     return Front(values, sign * default_reference(sign * known, sign * known[best]))
+
+
+def front_task(
+    study: Study,
+    observed: Sequence[Observations],
+    posteriors: Sequence[Posterior],
+    feasibility: Sequence[Posterior],
+    fixed: Fixed | None,
+    noisy: bool,
+    reference: Mapping[str, float] | Sequence[float] | None,
+) -> FrontTask | None:
+    """Return what fronts are drawn of; None if no feasible configuration with the fixed values was evaluated."""
+    usable = observed[0].feasible.copy()
+    if fixed is not None:
+        usable &= fixed.hold(posteriors[0].train)
+    rows = np.flatnonzero(usable)
+    if not len(rows):
+        return None
+    point = front_of(study, observed, posteriors, fixed, noisy, reference).reference
+    return FrontTask(posteriors, rows, point, feasibility, fixed)
 
 
 def _values(

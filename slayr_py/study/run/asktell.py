@@ -10,6 +10,7 @@ from typing import Any, cast
 import numpy as np
 import optuna
 from optuna import Study, Trial
+from optuna.pruners import BasePruner, NopPruner
 from optuna.storages import BaseStorage
 from optuna.study import StudyDirection
 from optuna.trial import FrozenTrial, TrialState
@@ -20,6 +21,7 @@ from slayr_py.space import Space, as_encoder, jsonable
 from slayr_py.study.model.options import SamplerKeywords, check_names
 from slayr_py.study.run.history import History, Outcomes, add_history, read_history
 from slayr_py.study.run.objective import Values, as_value, split_values
+from slayr_py.study.run.pruning import check_pruner
 from slayr_py.study.sampler import StanGPSampler, declared_space_of, space_of
 from slayr_py.study.storage.attributes import CONTEXT_KEY, ERROR_KEY, FAILURE_KEY
 from slayr_py.study.storage.integrity import check_integrity
@@ -37,6 +39,7 @@ def create_study(
     direction: str = "minimize",
     directions: Sequence[str] | Mapping[str, str] | None = None,
     history: History | None = None,
+    pruner: BasePruner | None = None,
     **options: Unpack[SamplerKeywords],
 ) -> Study:
     """Create a study of a space, or resume the study of that name.
@@ -55,6 +58,8 @@ def create_study(
         Directions of two to four objectives, in their order or by their names: see `minimize`.
     history : str, Path, DataFrame or sequence of (config, value), optional
         Past experiments: see `minimize`, and `read_experiments` for CSV files.
+    pruner : optuna.pruners.BasePruner, optional
+        Stops trials early: see `minimize`. It is not stored; a process that resumes the study gives it again.
     **options
         Arguments of `StanGPSampler`, fit options included.
 
@@ -85,6 +90,7 @@ def create_study(
     check_names(options, signature(create_study).parameters)
     encoder = as_encoder(space, options.pop("within", None))
     sampler = StanGPSampler(encoder, **options)
+    check_pruner(pruner, len(wanted), sampler.options.warp)
     numbers = [str(number) for number in range(len(wanted))]
     outcomes = Outcomes(tuple(names or numbers))
     experiments = [] if history is None else read_history(history, encoder, outcomes)
@@ -94,6 +100,7 @@ def create_study(
             study_name=study_name,
             directions=[StudyDirection[each.upper()] for each in wanted],
             sampler=sampler,
+            pruner=NopPruner() if pruner is None else pruner,
             load_if_exists=True,
         )
         check_integrity(study)

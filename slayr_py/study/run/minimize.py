@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from optuna import Study
+from optuna.pruners import BasePruner
 from optuna.storages import BaseStorage
 from typing_extensions import Unpack
 
@@ -27,7 +28,7 @@ from slayr_py.study.run.constraints import check_not_inputs, parse_constraints
 from slayr_py.study.run.evaluation import Settings, TrialEvaluations
 from slayr_py.study.run.executors import check_executor
 from slayr_py.study.run.history import History
-from slayr_py.study.run.objective import Objective
+from slayr_py.study.run.objective import Objective, takes_trial
 from slayr_py.study.run.progress import ProgressBar
 from slayr_py.study.run.stopping import Regret
 from slayr_py.study.sampler import declared_space_of, space_of
@@ -56,6 +57,7 @@ def minimize(
     executor: Executor | None = None,
     history: History | None = None,
     stop: Regret | None = None,
+    pruner: BasePruner | None = None,
     **options: Unpack[SamplerKeywords],
 ) -> Result:
     """Minimise (or maximise) an expensive function over a search space.
@@ -65,7 +67,9 @@ def minimize(
     objective : callable
         Takes a configuration, a mapping of the active parameters by name, and returns a finite number, or a pair of it
         and a dict of further numbers by name, which are constrained. A trial fails if the objective raises an error or
-        returns NaN, an infinity or anything but a number; the study continues.
+        returns NaN, an infinity or anything but a number; the study continues. If its second positional parameter has
+        no default value or the name ``trial``, it also receives Optuna's trial, for ``trial.report(value, step)`` and
+        ``trial.should_prune()``.
     space : ConfigurationSpace, Encoder or mapping
         The search space, with conditions and forbidden clauses; an `Encoder` also has graphs, as in
         ``Encoder(space, graphs={"layers": "path"})``. A mapping such as ``{"lr": (0.01, 0.1), "layers": (1, 5),
@@ -120,7 +124,12 @@ def minimize(
         `slayr_py.study.read_experiments`; its experiments without a result yet count as running.
     stop : Regret, optional
         Stop before the budget is used up, as in ``stop=sl.Regret(0.01)``: when the best value still to be found is
-        probably less than 0.01 better than the best one so far.
+        probably less than 0.01 better than the best one so far, or with several objectives when the evaluated
+        configurations probably lack less than this hypervolume.
+    pruner : optuna.pruners.BasePruner, optional
+        Stops trials early, as in ``pruner=sl.Prune(0.05)``, when the values that they report show that they will not be
+        the best. The objective takes the trial. The model learns from trials that `Prune` has stopped; for those of
+        another pruner it has no value.
     **options
         Options of `StanGPSampler`, which describes them in full:
 
@@ -188,6 +197,7 @@ def minimize(
     if max_seconds is not None:
         max_seconds = check_number("max_seconds", max_seconds)
     check_executor(executor, max_seconds)
+    _check_reports(objective, pruner, executor, max_seconds)
     bounds = None if constraints is None else parse_constraints(constraints)
     check_not_inputs(bounds or (), space.space if isinstance(space, Encoder) else space)
     if max_consecutive_failures is not None:
@@ -195,8 +205,6 @@ def minimize(
     n_parallel = check_integer("n_parallel", n_parallel)
     if stop is not None and not isinstance(stop, Regret):
         raise DataError(f"stop must be a stopping rule such as sl.Regret(0.01), not {stop!r:.200}")
-    if stop is not None and directions is not None:
-        raise DataError("stop= is not supported with several objectives; leave it out, or give a timeout=")
     settings = Settings(objective, budget, bounds, max_consecutive_failures, n_parallel, executor, timeout, max_seconds)
 
     with quiet_optuna(), translate_storage_errors():
@@ -207,6 +215,7 @@ def minimize(
             direction=direction,
             directions=directions,
             history=history,
+            pruner=pruner,
             **options,
         )
         result = Result(study, space_of(study))
@@ -236,6 +245,24 @@ def maximize(objective: Objective, space: Space, budget: int = 50, **options: An
         if name in options:
             raise TypeError(f"{name}= is an argument of slayr_py.minimize; maximize has one direction")
     return minimize(objective, space, budget, direction="maximize", **options)
+
+
+def _check_reports(
+    objective: Objective, pruner: BasePruner | None, executor: Executor | None, max_seconds: float | None
+) -> None:
+    """Raise `DataError` if the objective cannot report values that a pruner needs, or from another process."""
+    if takes_trial(objective):
+        for name, given in (("executor", executor), ("max_seconds", max_seconds)):
+            if given is not None:
+                raise DataError(
+                    f"an objective that takes the trial is not supported with {name}=, because a trial cannot be sent "
+                    f"to another process; leave {name}= out and use n_parallel="
+                )
+    elif pruner is not None:
+        raise DataError(
+            "pruner= needs values that the objective reports: define it as objective(config, trial), call "
+            "trial.report(value, step), and raise optuna.TrialPruned if trial.should_prune()"
+        )
 
 
 def _run(
