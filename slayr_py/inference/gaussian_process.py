@@ -7,7 +7,6 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Literal
 
 import pandas as pd
-from ConfigSpace import ConfigurationSpace
 from numpy.typing import ArrayLike
 from typing_extensions import Unpack
 
@@ -28,7 +27,7 @@ from slayr_py.inference.sampling.warm_start import WarmStart
 from slayr_py.inference.sparse_fit import fit_sparse, sparse_kernel
 from slayr_py.inference.stack_fit import build_models, fit_stack
 from slayr_py.kernels import Hyperparameter, Kernel, Prior, Stack
-from slayr_py.space import Encoded, Encoder, FloatArray
+from slayr_py.space import Encoded, Encoder, FloatArray, Space, as_encoder
 
 LARGEST_USUAL = 1500
 """Number of observations above which a dense fit warns of its cost."""
@@ -92,7 +91,7 @@ class GaussianProcess:
 
     def __init__(
         self,
-        space: ConfigurationSpace | Encoder,
+        space: Space,
         kernel: Kernel | Stack | str = "auto",
         priors: Priors | None = None,
         warp: Warp = "none",
@@ -100,7 +99,7 @@ class GaussianProcess:
         *,
         inducing: int | None = None,
     ) -> None:
-        encoder = space if isinstance(space, Encoder) else Encoder(space)
+        encoder = as_encoder(space)
         self.inducing = None if inducing is None else check_integer("inducing", inducing)
         if isinstance(kernel, Stack):
             if likelihood == "probit":
