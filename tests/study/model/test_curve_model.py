@@ -129,7 +129,9 @@ def test_errors_are_those_of_predictions_without_the_rest_of_the_curve(fitted):
     conditioned = fitted.fit.condition(Points.together(fitted.curves))
     cut = float(fitted.curves[0].u[2])
     errors = conditioned.errors(cut)
-    others = fitted.fit.condition(Points.together([*fitted.curves[:3], part(fitted.curves[3], slice(0, 3)), *fitted.curves[4:]]))
+    others = fitted.fit.condition(
+        Points.together([*fitted.curves[:3], part(fitted.curves[3], slice(0, 3)), *fitted.curves[4:]])
+    )
     moments = others.final(fitted.configs[[3]], [])
     variance = float((moments.variance + others.noise).mean() + moments.mean.var())
     truth = fitted.fit.scale.transform(fitted.curves[3].values[-1:])[0]
