@@ -108,7 +108,7 @@ class OneObjective(Merit):
         """The state with the incumbent and the warp of each draw."""
         incumbent = self.predictor.incumbent
         best = self.state.best if incumbent is None else incumbent
-        return self.state._replace(best=best, warp=self.predictor.warp)
+        return self.state._replace(best=best, warp=self.predictor.warp, pivot=self.predictor.pivot)
 
     @override
     def subset(self, n_draws: int) -> Self:
@@ -280,7 +280,7 @@ class HypervolumeImprovement(Merit):
         ]
 
     def _transformation(self, predictor: Predictor) -> Transformation:
-        exact = Transformation.of(predictor.warp)
+        exact = Transformation.of(predictor.warp, predictor.pivot)
         return exact.rough() if self.is_rough else exact
 
     def _improvement(self, shortfalls: list[Shortfall]) -> Improvement:

@@ -66,6 +66,22 @@ def sample_regret(
     InferenceError
         If a joint covariance is not positive definite up to rounding errors.
     """
+    anchors, pool = anchors_of_minima(posterior, incumbent, rng, feasibility, fixed, scale)
+    at_incumbent, values = _values(
+        posterior, incumbent, anchors.encoded, pool.encoded, rng, feasibility, _LAST_DRAWS, scale
+    )
+    return np.asarray(np.maximum(at_incumbent - values.min(axis=1), 0.0))
+
+
+def anchors_of_minima(
+    posterior: Posterior,
+    incumbent: Encoded,
+    rng: np.random.Generator,
+    feasibility: Sequence[Posterior] = (),
+    fixed: Fixed | None = None,
+    scale: float = 1.0,
+) -> tuple[Candidates, Candidates]:
+    """Return minima of drawn functions, and a pool of promising configurations; arguments as of `sample_regret`."""
     encoder = posterior.encoder
     assert isinstance(encoder, Encoder)
     pool = _promising(posterior, candidates(posterior, rng, _CANDIDATES, fixed), scale)
@@ -77,10 +93,7 @@ def sample_regret(
         anchors = pool[lowest[:_ANCHORS]]
         pool = pool[_keep(values, lowest)]
         pool = pool.join(Candidates.of(encoder, nearby, fixed))
-    at_incumbent, values = _values(
-        posterior, incumbent, anchors.encoded, pool.encoded, rng, feasibility, _LAST_DRAWS, scale
-    )
-    return np.asarray(np.maximum(at_incumbent - values.min(axis=1), 0.0))
+    return anchors, pool
 
 
 def _promising(posterior: Posterior, pool: Candidates, scale: float) -> Candidates:

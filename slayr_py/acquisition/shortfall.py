@@ -16,6 +16,8 @@ for e <= 0, by a Gauss rule, and with z_0 = -mean / sd and b = a sd
     psi(e) = sd [(1 + a e) F(z, b) + G(z_0, b) - F(z_0, b)],                                          for e > 0,
     F(z, b) = integral of (1 - exp(-b v)) / b  phi(v - z) over v > 0 = phi(z) [M(z) - M(z - b)] / b.
 
+Under the warp with a pivot, in its normal form, G(z_0, b) is h(z_0): below the pivot T^-1 is linear.
+
 The relative error of psi is below 1e-6. All integrals are multiples of a scale, phi(min(z, 0)), and do not underflow.
 """
 
@@ -31,7 +33,7 @@ from typing_extensions import override
 
 from slayr_py.acquisition.functions import SQRT_2PI, TAIL, bracket_series, mills
 from slayr_py.acquisition.truncated_rule import truncated_rule
-from slayr_py.inference import warped
+from slayr_py.inference import normal_form, warp_range, warped
 from slayr_py.space import FloatArray
 
 _NODES = 8
@@ -72,9 +74,11 @@ class Transformation(ABC):
         return self
 
     @staticmethod
-    def of(warp: FloatArray | None) -> Transformation:
-        """Return the transformation with the parameter ``warp`` (s, 1), or without a warp."""
-        return Identity() if warp is None else LogWarp(warp)
+    def of(warp: FloatArray | None, pivot: float | None = None) -> Transformation:
+        """Return the transformation with the parameter ``warp`` (s, 1) and a pivot, if it has one."""
+        if warp is None:
+            return Identity()
+        return LogWarp(warp) if pivot is None else PivotWarp(warp, pivot)
 
 
 class Identity(Transformation):
@@ -130,14 +134,64 @@ class LogWarp(Transformation):
 
     def _above(self, mean: FloatArray, sd: FloatArray, edges: FloatArray, a: FloatArray) -> Shortfall:
         """Return log psi at positive edges."""
-        slope = 1 + a * edges
         rate = np.maximum(a * sd, _LEAST_RATE)
-        tail = _Tail.of((warped(edges, a) - mean) / sd)
         low = _Tail.of(-mean / sd)
-        ratio = np.exp(low.log_scale - tail.log_scale)
-        pairs = zip(tail.exponential(rate), low.logarithmic(rate, self.nodes), low.exponential(rate), strict=True)
-        value, by_z, by_spread = (slope * here + ratio * (there - less) for here, there, less in pairs)
-        return Shortfall(np.log(sd * value) + tail.log_scale, -by_z / (sd * value), by_spread / (sd * value))
+        return _above_joint(
+            (warped(edges, a) - mean) / sd, sd, 1 + a * edges, rate, low, low.logarithmic(rate, self.nodes)
+        )
+
+
+@dataclass(frozen=True)
+class PivotWarp(Transformation):
+    """The warp of `slayr_py.inference.warp` with a pivot, which is linear below it.
+
+    Attributes
+    ----------
+    a : (s, 1) float64
+    pivot : float
+    """
+
+    a: FloatArray
+    pivot: float
+
+    @override
+    def shortfall(self, mean: FloatArray, sd: FloatArray, edges: FloatArray) -> Shortfall:
+        # In the normal form, Y - pivot = g^-1(x) / a.
+        scale = warp_range(self.a)
+        mean = normal_form(mean, self.a, self.pivot)
+        sd = sd / scale
+        distances = self.a[..., None] * (edges - self.pivot)
+        n_low = int(np.searchsorted(edges, self.pivot, side="right"))
+        below = Identity().shortfall(mean, sd, distances[..., :n_low])
+        above = self._above(mean[..., None], sd[..., None], distances[..., n_low:])
+        log, by_mean, by_sd = (np.concatenate(arrays, axis=2) for arrays in zip(below, above, strict=True))
+        scale = scale[..., None]
+        return Shortfall(log - np.log(self.a[..., None]), by_mean / scale, by_sd / scale)
+
+    def _above(self, mean: FloatArray, sd: FloatArray, distances: FloatArray) -> Shortfall:
+        """Return log psi of g^-1(x) at positive distances from the pivot."""
+        low = _Tail.of(-mean / sd)
+        z = (np.log1p(distances) - mean) / sd
+        return _above_joint(z, sd, 1 + distances, np.maximum(sd, _LEAST_RATE), low, low.linear())
+
+
+def _above_joint(
+    z: FloatArray,
+    sd: FloatArray,
+    slope: FloatArray,
+    rate: FloatArray,
+    low: _Tail,
+    below: tuple[FloatArray, FloatArray, FloatArray],
+) -> Shortfall:
+    """Return log psi above the joint of an exponential and another piece ``below``, given ``low`` at the joint.
+
+    ``slope`` is that of T^-1 at the edge, divided by that at the joint.
+    """
+    tail = _Tail.of(z)
+    ratio = np.exp(low.log_scale - tail.log_scale)
+    triples = zip(tail.exponential(rate), below, low.exponential(rate), strict=True)
+    value, by_z, by_spread = (slope * here + ratio * (there - less) for here, there, less in triples)
+    return Shortfall(np.log(sd * value) + tail.log_scale, -by_z / (sd * value), by_spread / (sd * value))
 
 
 @dataclass(frozen=True)
@@ -166,6 +220,10 @@ class _Tail:
     def log_scale(self) -> FloatArray:
         """Logarithm of phi(min(z, 0))."""
         return np.asarray(-0.5 * np.square(np.minimum(self.z, 0.0)) - np.log(SQRT_2PI))
+
+    def linear(self) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """Return the integral of v, and of its derivative 1 times 1 and times v - z."""
+        return self.h, self.cdf, self.density
 
     def logarithmic(self, b: FloatArray, nodes: int) -> tuple[FloatArray, FloatArray, FloatArray]:
         """Return the integral of log(1 + b v) / b, and of its derivative 1 / (1 + b v) times 1 and times v - z."""

@@ -15,6 +15,8 @@ from slayr_py.space import Encoded, Fixed, FloatArray
 from slayr_py.study.storage.objectives import default_reference, given_reference, goals_of
 from slayr_py.study.storage.trials import Observations
 
+_MOVED = 256  # random configurations, if none near the observed ones satisfies the constraints on inputs
+
 
 class Front(NamedTuple):
     """Values of several objectives to improve on, in the user's units."""
@@ -87,11 +89,21 @@ def front_task(
 def _values(
     observed: Sequence[Observations], posteriors: Sequence[Posterior], fixed: Fixed | None, noisy: bool
 ) -> FloatArray | None:
-    """Return the values (n, p) of the feasible configurations with the fixed values."""
+    """Return the values (n, p) of the feasible configurations with the fixed values.
+
+    If all configurations violate constraints on inputs, they are predictions at the nearest ones that do not.
+    """
     first = posteriors[0]
     feasible = observed[0].feasible
     if not feasible.any():
-        return None
+        if observed[0].inside.any():
+            return None
+        encoded, allowed = first.encoder.resolve(first.train.unit_values, fixed)
+        if not allowed.any():
+            encoded, allowed = first.encoder.resolve(
+                first.encoder.uniform(_MOVED, np.random.default_rng(0), fixed), fixed
+            )
+        return np.column_stack([_means(posterior, encoded[np.flatnonzero(allowed)]) for posterior in posteriors])
     rows = feasible if fixed is None else feasible & fixed.hold(first.train)
     if rows.any() and not noisy:
         return np.column_stack([each.y[rows] for each in observed])

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 _SERIES = (("first", "first-order: alone", "#4c72b0", 0.15), ("total", "total: with interactions", "#c44e52", -0.15))
 
 
-def _figure_and_axes(height: float, panels: int = 0) -> tuple[Figure, Any]:
+def figure_and_axes(height: float, panels: int = 0) -> tuple[Figure, Any]:
     """Return an empty figure that is drawn without pyplot, and its axes, or a list of several; the height in inches.
 
     A notebook shows it as the value of a cell, but a plain figure only after ``%matplotlib inline``.
@@ -78,7 +78,7 @@ def convergence_figure(study: Study, errors: Mapping[int, float] | None = None) 
 
     if has_several(study):
         return hypervolume_figure(study)
-    figure, axes = _figure_and_axes(4.0)
+    figure, axes = figure_and_axes(4.0)
     trials = study.get_trials(deepcopy=False)
     finished = finite_trials(study)
 
@@ -139,7 +139,7 @@ def front_figure(
     """
     goals = goals_of(study)
     pairs = list(combinations(goals, 2))
-    figure, axes = _figure_and_axes(3.6, len(pairs))
+    figure, axes = figure_and_axes(3.6, len(pairs))
     front = np.array([trial.values for trial in front_trials(study)]).reshape(-1, len(goals))
     feasible = np.array([trial.values for trial in feasible_trials(study)]).reshape(-1, len(goals))
     inside = {trial.number for trial in feasible_trials(study)}
@@ -185,7 +185,7 @@ def hypervolume_figure(study: Study, reference: Reference | None = None) -> Figu
     matplotlib.figure.Figure
         Drawn without pyplot, as `convergence_figure`.
     """
-    figure, (axes,) = _figure_and_axes(4.0, 1)
+    figure, (axes,) = figure_and_axes(4.0, 1)
     if reference is None and (default := reference_of(study)) is not None:
         reference = default.tolist()
     if reference is not None:
@@ -204,6 +204,32 @@ def _label(goal: Goal) -> str:
     return f"{goal.name} ({'larger' if goal.maximize else 'smaller'} is better)".replace("$", r"\$")
 
 
+def optimum_figure(draws: pd.DataFrame) -> Figure:
+    """Draw the location of the optimum: a histogram of each number, and the probability of each level.
+
+    Parameters
+    ----------
+    draws : DataFrame
+        A column for each parameter; a row for each function drawn from the posterior.
+
+    Returns
+    -------
+    matplotlib.figure.Figure
+        Drawn without pyplot, as `convergence_figure`.
+    """
+    figure, every = figure_and_axes(2.2, len(draws.columns))
+    for axes, (name, values) in zip(every, draws.items(), strict=True):
+        known = values.dropna()
+        if pd.api.types.is_numeric_dtype(known):
+            axes.hist(known, bins=30, weights=np.full(len(known), 1 / len(values)))
+        else:
+            shares = known.map(str).value_counts(sort=False) / len(values)
+            axes.bar([str(level).replace("$", r"\$") for level in shares.index], shares)
+        axes.set_xlabel(str(name).replace("$", r"\$"))
+        axes.set_ylabel("probability")
+    return figure
+
+
 def importance_figure(table: pd.DataFrame) -> Figure:
     """Draw Sobol indices: a point at each posterior mean, and a line over its 90% interval.
 
@@ -217,7 +243,7 @@ def importance_figure(table: pd.DataFrame) -> Figure:
     matplotlib.figure.Figure
         Drawn without pyplot; a notebook shows it.
     """
-    figure, axes = _figure_and_axes(1.2 + 0.4 * len(table))
+    figure, axes = figure_and_axes(1.2 + 0.4 * len(table))
     rows = np.arange(len(table))[::-1]
     for name, label, colour, shift in _SERIES:
         means, low, high = (table[column].to_numpy() for column in (name, f"{name}_low", f"{name}_high"))

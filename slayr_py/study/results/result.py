@@ -18,6 +18,7 @@ from slayr_py.errors import DataError
 from slayr_py.inference import importance
 from slayr_py.study.results.figures import convergence_figure, front_figure, importance_figure
 from slayr_py.study.results.front import Reference, front_band, front_probabilities, front_table, hypervolume_of
+from slayr_py.study.results.optimum import Optimum, good, optimum
 from slayr_py.study.results.recommendation import Recommendation, posterior_of_all, recommend
 from slayr_py.study.results.refits import last_feasibility
 from slayr_py.study.results.report.page import write_report
@@ -267,6 +268,62 @@ class Result:
     ) -> Figure:
         """Draw `importance`: see `slayr_py.study.importance_figure`."""
         return importance_figure(self.importance(draws, points, seed, objective))
+
+    def optimum(self, seed: int = 1) -> Optimum:
+        """Return where the optimum is: an interval for each number, a probability for each level and branch.
+
+        Functions are drawn from the posterior, and the optimum of each of them is found. Models of failures and
+        constraints are drawn too, and ``fixed`` values hold. The posterior is that of the model: a feature of the
+        function that no evaluation has shown is not in it. The first use fits the model as `recommended` does.
+
+        Parameters
+        ----------
+        seed : int
+            Of the functions.
+
+        Returns
+        -------
+        Optimum
+            Its `table` has the locations, `evaluated` the probability of each evaluated configuration of being the best
+            of them, `value` the interval of the optimal value; `plot()` draws the locations.
+
+        Raises
+        ------
+        DataError
+            If the study has several objectives or no feasible trial.
+        StorageError, ToolchainError, InferenceError
+            As for `recommended`.
+        """
+        check_one_objective(self.study, _FRONT)
+        return optimum(self.study, self._posterior_of_all(), seed)
+
+    def good(self, epsilon: float, probability: float = 0.9, seed: int = 1) -> pd.DataFrame:
+        """Return the ranges of configurations that are nearly optimal.
+
+        They are configurations whose regret, the difference of the latent function from its optimum, is below
+        ``epsilon`` with the given probability. Parameters vary together: a range is that of one parameter over all
+        these configurations, and not every combination of values in the ranges is among them.
+
+        Parameters
+        ----------
+        epsilon : float
+            Negligible regret, in the objective's units.
+        probability : float
+        seed : int
+
+        Returns
+        -------
+        DataFrame
+            parameter, low and high of each number, and a row for each level that occurs.
+
+        Raises
+        ------
+        DataError
+            If no configuration is near enough with this probability; the message has an epsilon that would do. As for
+            `optimum` else.
+        """
+        check_one_objective(self.study, _FRONT)
+        return good(self.study, self._posterior_of_all(), epsilon, probability, seed)
 
     def report(self, path: str | Path, progress: Callable[[str], None] | None = None) -> Path:
         """Write a page about the study: one HTML file, which needs no network.

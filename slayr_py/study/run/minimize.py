@@ -10,6 +10,7 @@ from pathlib import Path
 
 from ConfigSpace import ConfigurationSpace
 from optuna import Study
+from optuna.pruners import BasePruner
 from optuna.storages import BaseStorage
 from typing_extensions import Unpack
 
@@ -23,11 +24,11 @@ from slayr_py.study.model.session import Phase
 from slayr_py.study.results.recommendation import has_recommendation
 from slayr_py.study.results.result import Result
 from slayr_py.study.run.asktell import create_study
-from slayr_py.study.run.constraints import parse_constraints
+from slayr_py.study.run.constraints import check_not_inputs, parse_constraints
 from slayr_py.study.run.evaluation import Settings, TrialEvaluations
 from slayr_py.study.run.executors import check_executor
 from slayr_py.study.run.history import History
-from slayr_py.study.run.objective import Objective
+from slayr_py.study.run.objective import Objective, takes_trial
 from slayr_py.study.run.progress import ProgressBar
 from slayr_py.study.run.stopping import Regret
 from slayr_py.study.sampler import declared_space_of, space_of
@@ -56,6 +57,7 @@ def minimize(
     executor: Executor | None = None,
     history: History | None = None,
     stop: Regret | None = None,
+    pruner: BasePruner | None = None,
     **options: Unpack[SamplerKeywords],
 ) -> Result:
     """Minimise (or maximise) an expensive function over a search space.
@@ -65,7 +67,9 @@ def minimize(
     objective : callable
         Takes a configuration, a mapping of the active parameters by name, and returns a finite number, or a pair of it
         and a dict of further numbers by name, which are constrained. A trial fails if the objective raises an error or
-        returns NaN, an infinity or anything but a number; the study continues.
+        returns NaN, an infinity or anything but a number; the study continues. If its second positional parameter has
+        no default value or the name ``trial``, it also receives Optuna's trial, for ``trial.report(value, step)`` and
+        ``trial.should_prune()``.
     space : ConfigurationSpace or Encoder
         The search space, with conditions and forbidden clauses; an `Encoder` also has graphs, as in
         ``Encoder(space, graphs={"layers": "path"})``.
@@ -96,7 +100,8 @@ def minimize(
         in another process.
     constraints : sequence of str, optional
         Bounds on the numbers that the objective returns by name: ``["memory <= 8", "accuracy >= 0.9"]``. By default
-        each of them must be at most 0. The best configuration is the best one that violates none.
+        each of them must be at most 0. The best configuration is the best one that violates none. Constraints on the
+        parameters themselves have ``within``.
     max_consecutive_failures : int, optional
         Stop after so many consecutive failures. By default after 10, or after 3 if no trial has ever succeeded. NaN and
         infinite values do not count here.
@@ -108,17 +113,22 @@ def minimize(
         objective must then be picklable. By default ``n_parallel`` threads if that is more than 1. If an evaluation
         ends a process of a `ProcessPoolExecutor`, for example because the memory is used up, its trial fails, the pool
         is replaced by a new one, and the other evaluations of the pool are repeated.
-    history : DataFrame or sequence of (config, value), optional
+    history : str, Path, DataFrame or sequence of (config, value), optional
         Past experiments, which the model uses like evaluated trials. They become finished trials and do not count
         against the budget. Each replaces a point of the default initial design. A table has a column per parameter and
         a column ``value``, as `Result.trials` does; an inactive parameter is NaN, None or absent. The value of a failed
         experiment is NaN or None. A column ``y_sd`` has known standard deviations of the errors of the values.
         Experiments that a resumed study already has are not added again. They may be noisy: the model then has the
-        default prior of ``sigma_n`` of `GaussianProcess`, also without ``noisy``.
+        default prior of ``sigma_n`` of `GaussianProcess`, also without ``noisy``. A path is a CSV file, see
+        `slayr_py.study.read_experiments`; its experiments without a result yet count as running.
     stop : Regret, optional
         Stop before the budget is used up, as in ``stop=sl.Regret(0.01)``: when the best value still to be found is
         probably less than 0.01 better than the best one so far, or with several objectives when the evaluated
         configurations probably lack less than this hypervolume.
+    pruner : optuna.pruners.BasePruner, optional
+        Stops trials early, as in ``pruner=sl.Prune(0.05)``, when the values that they report show that they will not be
+        the best. The objective takes the trial. The model learns from trials that `Prune` has stopped; for those of
+        another pruner it has no value.
     **options
         Options of `StanGPSampler`, which describes them in full:
 
@@ -138,6 +148,8 @@ def minimize(
           "ignore" does not.
         - ``fixed``: parameters that keep these values in this run, as in ``fixed={"layers": 2}``. The space of the
           study stays the declared one, so that trials of other runs with other values inform the model.
+        - ``within``: constraints on the parameters, which every suggestion satisfies, as in
+          ``within=["x1 + x2 + x3 == 1", "temperature * time <= 6000"]``.
         - ``reference_point``: the worst values of interest of several objectives.
         - ``priors``, ``warp``: priors of hyperparameters, and the transformation of the targets.
         - ``warm_starts``: whether each fit starts from the last one.
@@ -184,7 +196,9 @@ def minimize(
     if max_seconds is not None:
         max_seconds = check_number("max_seconds", max_seconds)
     check_executor(executor, max_seconds)
+    _check_reports(objective, pruner, executor, max_seconds)
     bounds = None if constraints is None else parse_constraints(constraints)
+    check_not_inputs(bounds or (), space.space if isinstance(space, Encoder) else space)
     if max_consecutive_failures is not None:
         max_consecutive_failures = check_integer("max_consecutive_failures", max_consecutive_failures)
     n_parallel = check_integer("n_parallel", n_parallel)
@@ -200,12 +214,31 @@ def minimize(
             direction=direction,
             directions=directions,
             history=history,
+            pruner=pruner,
             **options,
         )
         result = Result(study, space_of(study))
         if started_trials(study) < budget:
             _run(result, settings, progress, callbacks, stop)
     return result
+
+
+def _check_reports(
+    objective: Objective, pruner: BasePruner | None, executor: Executor | None, max_seconds: float | None
+) -> None:
+    """Raise `DataError` if the objective cannot report values that a pruner needs, or from another process."""
+    if takes_trial(objective):
+        for name, given in (("executor", executor), ("max_seconds", max_seconds)):
+            if given is not None:
+                raise DataError(
+                    f"an objective that takes the trial is not supported with {name}=, because a trial cannot be sent "
+                    f"to another process; leave {name}= out and use n_parallel="
+                )
+    elif pruner is not None:
+        raise DataError(
+            "pruner= needs values that the objective reports: define it as objective(config, trial), call "
+            "trial.report(value, step), and raise optuna.TrialPruned if trial.should_prune()"
+        )
 
 
 def _run(

@@ -17,12 +17,14 @@ from slayr_py.display import printable
 from slayr_py.errors import StorageError
 from slayr_py.inference import Posterior
 from slayr_py.study.results.report.blocks import Block, Notice, Section
+from slayr_py.study.results.report.curves import curves
 from slayr_py.study.results.report.feasibility import feasibility
 from slayr_py.study.results.report.fits import fits
 from slayr_py.study.results.report.front import front
 from slayr_py.study.results.report.hyperparameters import hyperparameters
 from slayr_py.study.results.report.importances import importances
 from slayr_py.study.results.report.maps import maps
+from slayr_py.study.results.report.optimum import optimum
 from slayr_py.study.results.report.overview import configurations, summary
 from slayr_py.study.results.report.palette import PALETTE
 from slayr_py.study.results.report.reading import Absent, Reading
@@ -37,6 +39,8 @@ SECTIONS: tuple[tuple[str, str, Callable[[Reading], Iterator[Block]]], ...] = (
     ("convergence", "Convergence", convergence),
     ("configurations", "Best configuration", configurations),
     ("trials", "Trials", trials),
+    ("optimum", "Optimum", optimum),
+    ("curves", "Learning curves", curves),
     ("importance", "Importance", importances),
     ("slices", "Slices", slices),
     ("maps", "Pairs", maps),
