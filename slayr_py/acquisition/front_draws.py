@@ -22,7 +22,7 @@ from slayr_py.acquisition.regret import draw_values
 from slayr_py.inference import Posterior
 from slayr_py.space import Encoded, Fixed, FloatArray
 
-_FUNCTIONS = 128
+_FUNCTIONS = {2: 128, 3: 128, 4: 32}  # by the number of objectives: hypervolumes of four are expensive
 _DRAWS = 16
 _CANDIDATES = 1000
 _POOL = 300  # promising configurations that are kept
@@ -76,6 +76,11 @@ class FrontTask:
     scales: Sequence[float] | None = None
 
     @property
+    def n_functions(self) -> int:
+        """Number of joint draws."""
+        return _FUNCTIONS[len(self.posteriors)]
+
+    @property
     def signs(self) -> FloatArray:
         """1 for minimised objectives, -1 for maximised ones, (p,)."""
         return np.array([np.copysign(1.0, posterior.y_sd) for posterior in self.posteriors])
@@ -110,11 +115,11 @@ class FrontTask:
         new = known.concatenate(pool)
         drawn = []
         for posterior, sign, scale in zip(self.posteriors, self.signs, scales, strict=True):
-            drawn.append(sign * draw_values(posterior, both, new, rng, n_draws, _FUNCTIONS, scale))
+            drawn.append(sign * draw_values(posterior, both, new, rng, n_draws, self.n_functions, scale))
         values = np.stack(drawn, axis=2)
         n = len(known)
         for model in self.feasibility:
-            values[:, n:][infeasible(model, draw_values(model, both, pool, rng, n_draws, _FUNCTIONS))] = np.inf
+            values[:, n:][infeasible(model, draw_values(model, both, pool, rng, n_draws, self.n_functions))] = np.inf
         return values[:, :n], values[:, n:]
 
     def _bounds(self, encoded: Encoded) -> tuple[FloatArray, FloatArray]:
