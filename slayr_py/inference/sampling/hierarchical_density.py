@@ -37,7 +37,7 @@ from slayr_py.space import FloatArray
 LARGEST = 100
 """Most observations."""
 
-_BLOCK = 2**17  # doubles in the correlations of a block of points
+_BLOCK = 2**16  # doubles in the correlations of a block of points, which stay in the cache
 
 
 class _Real(NamedTuple):

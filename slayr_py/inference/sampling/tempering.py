@@ -24,12 +24,11 @@ from typing import NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.optimize import brentq
-from scipy.special import logsumexp
 
 from slayr_py.inference.diagnostics.arviz_bridge import pareto_smooth
 from slayr_py.inference.diagnostics.checks import PARETO_K_LIMIT
 from slayr_py.inference.diagnostics.importance import systematic_rows
+from slayr_py.inference.sampling.population import power_for
 from slayr_py.space import FloatArray
 
 PARTICLES = 100
@@ -121,7 +120,7 @@ def temper(density: Gradients, start: FloatArray, n: int, smallest_ess: float, r
     while b < 1 and len(temperatures) < _MOST_STEPS:
         ratio = particles.log_p + 0.5 * np.square(particles.x).sum(axis=1)
         finite = np.flatnonzero(np.isfinite(ratio))
-        increase = _increase(ratio[finite], 1 - b, wanted)
+        increase = power_for(ratio[finite], 1 - b, wanted)
         weights, shape = pareto_smooth(increase * ratio[finite])
         while shape > PARETO_K_LIMIT and increase > _SMALLEST_INCREASE:
             increase /= 2  # and with it the shape of the tail
@@ -239,14 +238,3 @@ class _Particles:
     @staticmethod
     def _energy(x: FloatArray, log_p: FloatArray, momentum: FloatArray, b: float) -> FloatArray:
         return np.asarray(0.5 * ((1 - b) * np.square(x) + np.square(momentum)).sum(axis=1) - b * log_p)
-
-
-def _increase(ratio: FloatArray, most: float, wanted: float) -> float:
-    """Return the increase of b, at most ``most``, after which the effective number of ratios is the one wanted."""
-
-    def excess(increase: float) -> float:
-        return float(2 * logsumexp(increase * ratio) - logsumexp(2 * increase * ratio) - np.log(wanted))
-
-    if len(ratio) <= wanted or excess(most) >= 0:
-        return most
-    return float(brentq(excess, 0.0, most, xtol=1e-4))
