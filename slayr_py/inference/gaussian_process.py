@@ -18,6 +18,7 @@ from slayr_py.inference.named_priors import Priors
 from slayr_py.inference.observed import check_errors, observe
 from slayr_py.inference.part import Part
 from slayr_py.inference.posterior import Posterior
+from slayr_py.inference.sampling.carried import carries_to
 from slayr_py.inference.sampling.ladder import Attempt, fit_until_ok
 from slayr_py.inference.sampling.methods import METHODS
 from slayr_py.inference.sampling.options import FitKeywords, FitOptions
@@ -289,7 +290,7 @@ class GaussianProcess:
             )
             return Posterior.of(Part.from_run(program, observed, result, attempt.start))
 
-        posterior, abandoned = fit_until_ok(fit_once, options, start, seed)
+        posterior, abandoned = fit_until_ok(fit_once, options, start, seed, carries_to(program.name, observed.data))
         posterior.record["abandoned"] = abandoned
         return posterior
 
