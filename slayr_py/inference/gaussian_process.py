@@ -51,10 +51,11 @@ class GaussianProcess:
         ``{"period": {"2:PER": LogNormal(-2, 0.1)}}``. Priors are data of the program, so that other priors need no
         compilation. A stack uses a prior for every kernel that has a hyperparameter of that name. The default of
         ``sigma_n``, HalfNormal(1), is for data that may be noisy; ``sl.LogNormal(-4, 0.5)`` is for exact values.
-    warp : {"none", "log", "auto"}
+    warp : {"none", "log", "best", "auto"}
         "log" transforms the targets so that large values are compressed and small values are stretched; its parameter
-        ``warp`` is sampled with the other hyperparameters. "auto" is "log", and "none" for a fit with known errors
-        (``y_sd``), with which a warp cannot be combined; ``check().notes`` say so.
+        ``warp`` is sampled with the other hyperparameters. "best" compresses values by their distance to the best one,
+        for targets that differ by orders of magnitude, and is linear below it. "auto" is "log", and "none" for a fit
+        with known errors (``y_sd``), with which a warp cannot be combined; ``check().notes`` say so.
     likelihood : {"gaussian", "probit"}
         "probit" is for binary observations: y is True with probability Phi(f), where f is the latent Gaussian process.
         Laplace's approximation integrates f out where chains and modes are computed; importance ratios then replace it
@@ -167,7 +168,7 @@ class GaussianProcess:
         return self.models[0].encoder
 
     @property
-    def warp(self) -> Literal["none", "log"]:
+    def warp(self) -> Literal["none", "log", "best"]:
         """Transformation of the targets."""
         return self.models[0].warp
 

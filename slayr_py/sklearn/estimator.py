@@ -38,7 +38,7 @@ class BayesianGPRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc] 
         have the names of the DataFrame, or "x0", "x1", and so on.
     priors : mapping of str to Prior, optional
         As in :class:`slayr_py.GaussianProcess`; on standardised targets and columns scaled to [0, 1].
-    warp : {"none", "log", "auto"}
+    warp : {"none", "log", "best", "auto"}
         As in :class:`slayr_py.GaussianProcess`.
     inducing : int, optional
         Number of inducing points of a sparse fit, for thousands of rows: see :class:`slayr_py.GaussianProcess`.

@@ -57,6 +57,8 @@ class InferredSpace:
             raise DataError("initial_configs needs a space: enqueue the configurations with study.enqueue_trial")
         if options.fixed is not None:
             raise DataError("fixed needs a space: use optuna.samplers.PartialFixedSampler")
+        if options.within is not None:
+            raise DataError("within needs a space: StanGPSampler(space, within=[...])")
         drawn = int(np.random.SeedSequence().generate_state(1)[0])
         self.seed = drawn if options.seed is None else options.seed
         self._options = options

@@ -57,10 +57,11 @@ class StanGPSampler(BaseSampler):
     priors : mapping of str to Prior, optional
         As in `GaussianProcess`. The default of ``sigma_n`` is LogNormal(-4, 0.5), unless the objective is ``noisy``
         or the study has past experiments.
-    warp : {"auto", "none", "log"}, default "auto"
+    warp : {"auto", "none", "log", "best"}, default "auto"
         As in `GaussianProcess`: "auto" and "log" compress bad values, which are the large ones of a minimised and the
-        small ones of a maximised objective. The model can then describe good configurations better. Known errors
-        (``y_sd``) turn "auto" into "none", and "log" into an error.
+        small ones of a maximised objective. The model can then describe good configurations better. "best" compresses
+        the distance to the best value, for objectives whose good values differ by orders of magnitude. Known errors
+        (``y_sd``) turn "auto" into "none", and are an error with "log" and "best".
     initial_configs : sequence of mappings, optional
         An initial design to use instead of the Sobol design; `n_initial` is then its length.
     noisy : bool, default False
@@ -75,6 +76,10 @@ class StanGPSampler(BaseSampler):
         Parameters that keep these values in the suggestions of this sampler: the acquisition is maximised over the
         others, and improvement is measured from the best configuration with these values. The space of the study does
         not change, and trials with other values inform the model.
+    within : sequence of str, Linear or callable, optional
+        Constraints on the parameters that every suggestion satisfies, such as ``"x1 + x2 + x3 == 1"`` or
+        ``"temperature * time <= 6000"``, or functions that take a configuration and return whether it is allowed: see
+        `Encoder`. A study stores the texts, and the names of functions.
     reference_point : sequence or mapping of str to float, optional
         For several objectives: the worst values that are of interest, in the order of the objectives or by name. Only
         configurations that are better in all objectives gain hypervolume. By default each suggestion takes the worst

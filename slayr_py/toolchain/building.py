@@ -14,6 +14,7 @@ from typing import Any
 
 from slayr_py.errors import CompileError, ToolchainError
 from slayr_py.toolchain.cache import cache_dir, locked, staging
+from slayr_py.toolchain.cleaning import mark_used
 from slayr_py.toolchain.cmdstan import CmdStan, ensure_cmdstan
 from slayr_py.toolchain.compiler import compiler_environment, find_make
 from slayr_py.toolchain.executables import CompiledProgram, is_intact, is_trusted, publish_executable
@@ -69,6 +70,7 @@ def compile_program(
                         f"the executable {program.exe} is damaged; it is compiled again", RuntimeWarning, stacklevel=2
                     )
                 build.run(program, on_progress)
+    mark_used(program.exe.parent)
     return program
 
 

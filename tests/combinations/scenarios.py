@@ -135,13 +135,14 @@ class Scenario:
     past: int = 0
     as_history: bool = True
     fixed: Mapping[str, Any] | None = None
+    within: Sequence[str] | None = None
     order: Sequence[int] = range(POINTS)
     scale: float = 1.0
     shift: float = 0.0
 
     @cached_property
     def encoder(self) -> Encoder:
-        return Encoder(self.space or real_space())
+        return Encoder(self.space or real_space(), within=self.within)
 
     @cached_property
     def configs(self) -> list[Configuration]:

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import multiprocessing
 import os
+import signal
 import time
 
 import pytest
+from testing_processes import ends, started
 
 from slayr_py.errors import CompileError
 from slayr_py.toolchain import compile_program, compile_together
@@ -169,3 +171,15 @@ def test_programs_that_are_compiled_together_are_one_executable_with_a_name_each
     third.write_text("generated quantities { real x = 2; }\n")
     assert not compile_together([source, third])
     assert not compile_program(third).together and compilations() == 2
+
+
+def test_the_compiler_ends_with_a_killed_process(scripted, source, tmp_path, write_script):
+    write_script(scripted / "bin" / "stanc", f"echo $$ > {tmp_path}/new; mv {tmp_path}/new {tmp_path}/pid; sleep 60\n")
+    script = "import sys; from slayr_py.toolchain import compile_program; compile_program(sys.argv[1])"
+    with started(script, str(source)) as process:
+        deadline = time.monotonic() + 60
+        while not (tmp_path / "pid").exists() and time.monotonic() < deadline:
+            time.sleep(0.02)
+        compiler = int((tmp_path / "pid").read_text())
+        process.send_signal(signal.SIGKILL)
+        assert ends(compiler)

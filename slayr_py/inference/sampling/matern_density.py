@@ -19,7 +19,7 @@ from scipy.special import expit
 
 from slayr_py.inference.sampling.output import Run
 from slayr_py.inference.sampling.population import Population
-from slayr_py.inference.warp import log_slope, warped
+from slayr_py.inference.warp import log_slope, pivot_of, warped
 from slayr_py.kernels import matern_correlation
 from slayr_py.space import FloatArray
 
@@ -44,6 +44,7 @@ class MaternDensity:
     def __init__(self, data: Mapping[str, Any], shapes: dict[str, tuple[int, ...]]) -> None:
         self._data = {name: np.asarray(value, dtype=np.float64) for name, value in data.items()}
         self._shapes = shapes
+        self._pivot = pivot_of(data)
         self._order = int(data["p"])
         n = int(data["N"])
         self._rows, self._columns = np.tril_indices(n, -1)
@@ -135,10 +136,12 @@ class MaternDensity:
         y = np.broadcast_to(self._data["y"], (s, n))
         by_slope = np.zeros(s)
         if "warp" in theta:
-            by_slope = log_slope(y, theta["warp"]).sum(axis=1)
-            y = warped(y, theta["warp"])
+            by_slope = log_slope(y, theta["warp"], self._pivot).sum(axis=1)
+            y = warped(y, theta["warp"], self._pivot)
         distances = ((2 * self._order + 1) / np.square(theta["lengthscale"])) @ self._squares
         correlation = matern_correlation(np.sqrt(distances, out=distances), self._order)
+        if "main_variance" in theta:
+            self._add_main(correlation, theta)
         variance = np.square(theta["sigma_f"])
         matrix = np.zeros((s, n + 1, n + 1))
         matrix[:, self._rows, self._columns] = variance * correlation
@@ -151,6 +154,16 @@ class MaternDensity:
         with np.errstate(over="ignore"):  # hyperparameters far outside have a density of 0
             squares = np.square(factor[:, n, :n]).sum(axis=1)
         return np.asarray(by_slope - 0.5 * (squares + log_determinant))
+
+    def _add_main(self, correlation: FloatArray, theta: Mapping[str, FloatArray]) -> None:
+        """Add the kernels of single columns to the correlation (s, pairs) of all, see ``matern_sum_cov``."""
+        scale = np.sqrt(2 * self._order + 1) / (theta["main_ratio"] * theta["lengthscale"])
+        total = np.zeros(correlation.shape)
+        for column, squares in enumerate(self._squares):
+            total += matern_correlation(scale[:, column, None] * np.sqrt(squares), self._order)
+        total *= theta["main_variance"] / len(self._squares)
+        correlation += total
+        correlation /= 1 + theta["main_variance"]
 
 
 def _factors(matrices: FloatArray) -> FloatArray:

@@ -213,7 +213,7 @@ def draw_values(
     f = rng.multivariate_normal(np.full(len(points), theta["mu"]), covariance, method="eigh")
     f[: len(train)] += theta["sigma_n"] * rng.normal(size=len(train))
     if "warp" in theta:
-        f[: len(train)] = unwarped(f[: len(train)], theta["warp"])
+        f[: len(train)] = unwarped(f[: len(train)], theta["warp"], model.pivot)
     if errors is not None:
         f[: len(train)] += errors * rng.normal(size=len(train))
     if model.likelihood == "probit":
@@ -257,5 +257,5 @@ def log_likelihood(factors: KernelPredictor) -> FloatArray:
         gaussian = -0.5 * np.square(error) / variance - 0.5 * np.log(2 * np.pi * variance)
         density = density + np.sum(exact - gaussian, axis=1)
     if "warp" in factors.draws:
-        density = density + log_slope(y, factors.draws["warp"][:, None]).sum(axis=1)
+        density = density + log_slope(y, factors.draws["warp"][:, None], factors.targets.pivot).sum(axis=1)
     return np.asarray(density)

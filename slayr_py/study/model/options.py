@@ -17,6 +17,7 @@ from slayr_py.errors import DataError, did_you_mean
 from slayr_py.inference import FitKeywords, FitOptions, Priors, Warp
 from slayr_py.kernels import NOISE, Kernel, LogNormal, Stack
 from slayr_py.search import KernelSearch
+from slayr_py.space import Within
 from slayr_py.study.model.feasibility import Failures
 from slayr_py.study.model.session import Phase
 from slayr_py.study.storage.objectives import given_reference, goals_of, has_several
@@ -66,6 +67,7 @@ class SamplerKeywords(FitKeywords, total=False):
     noisy: bool
     failures: Failures
     fixed: Mapping[str, Any] | None
+    within: Within | None
     reference_point: Mapping[str, float] | Sequence[float] | None
     on_progress: Callable[[Phase], None] | None
 
@@ -91,6 +93,7 @@ class SamplerOptions:
     noisy: bool = False
     failures: Failures = "learn"
     fixed: Mapping[str, Any] | None = None
+    within: Within | None = None
     reference_point: Mapping[str, float] | Sequence[float] | None = None
     on_progress: Callable[[Phase], None] | None = None
     fit: FitOptions = LOOP_OPTIONS

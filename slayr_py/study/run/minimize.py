@@ -24,7 +24,7 @@ from slayr_py.study.model.session import Phase
 from slayr_py.study.results.recommendation import has_recommendation
 from slayr_py.study.results.result import Result
 from slayr_py.study.run.asktell import create_study
-from slayr_py.study.run.constraints import parse_constraints
+from slayr_py.study.run.constraints import check_not_inputs, parse_constraints
 from slayr_py.study.run.evaluation import Settings, TrialEvaluations
 from slayr_py.study.run.executors import check_executor
 from slayr_py.study.run.history import History
@@ -100,7 +100,8 @@ def minimize(
         in another process.
     constraints : sequence of str, optional
         Bounds on the numbers that the objective returns by name: ``["memory <= 8", "accuracy >= 0.9"]``. By default
-        each of them must be at most 0. The best configuration is the best one that violates none.
+        each of them must be at most 0. The best configuration is the best one that violates none. Constraints on the
+        parameters themselves have ``within``.
     max_consecutive_failures : int, optional
         Stop after so many consecutive failures. By default after 10, or after 3 if no trial has ever succeeded. NaN and
         infinite values do not count here.
@@ -112,16 +113,18 @@ def minimize(
         objective must then be picklable. By default ``n_parallel`` threads if that is more than 1. If an evaluation
         ends a process of a `ProcessPoolExecutor`, for example because the memory is used up, its trial fails, the pool
         is replaced by a new one, and the other evaluations of the pool are repeated.
-    history : DataFrame or sequence of (config, value), optional
+    history : str, Path, DataFrame or sequence of (config, value), optional
         Past experiments, which the model uses like evaluated trials. They become finished trials and do not count
         against the budget. Each replaces a point of the default initial design. A table has a column per parameter and
         a column ``value``, as `Result.trials` does; an inactive parameter is NaN, None or absent. The value of a failed
         experiment is NaN or None. A column ``y_sd`` has known standard deviations of the errors of the values.
         Experiments that a resumed study already has are not added again. They may be noisy: the model then has the
-        default prior of ``sigma_n`` of `GaussianProcess`, also without ``noisy``.
+        default prior of ``sigma_n`` of `GaussianProcess`, also without ``noisy``. A path is a CSV file, see
+        `slayr_py.study.read_experiments`; its experiments without a result yet count as running.
     stop : Regret, optional
         Stop before the budget is used up, as in ``stop=sl.Regret(0.01)``: when the best value still to be found is
-        probably less than 0.01 better than the best one so far.
+        probably less than 0.01 better than the best one so far, or with several objectives when the evaluated
+        configurations probably lack less than this hypervolume.
     pruner : optuna.pruners.BasePruner, optional
         Stops trials early, as in ``pruner=sl.Prune(0.05)``, when the values that they report show that they will not be
         the best. The objective takes the trial. The model learns from trials that `Prune` has stopped; for those of
@@ -145,6 +148,8 @@ def minimize(
           "ignore" does not.
         - ``fixed``: parameters that keep these values in this run, as in ``fixed={"layers": 2}``. The space of the
           study stays the declared one, so that trials of other runs with other values inform the model.
+        - ``within``: constraints on the parameters, which every suggestion satisfies, as in
+          ``within=["x1 + x2 + x3 == 1", "temperature * time <= 6000"]``.
         - ``reference_point``: the worst values of interest of several objectives.
         - ``priors``, ``warp``: priors of hyperparameters, and the transformation of the targets.
         - ``warm_starts``: whether each fit starts from the last one.
@@ -193,13 +198,12 @@ def minimize(
     check_executor(executor, max_seconds)
     _check_reports(objective, pruner, executor, max_seconds)
     bounds = None if constraints is None else parse_constraints(constraints)
+    check_not_inputs(bounds or (), space.space if isinstance(space, Encoder) else space)
     if max_consecutive_failures is not None:
         max_consecutive_failures = check_integer("max_consecutive_failures", max_consecutive_failures)
     n_parallel = check_integer("n_parallel", n_parallel)
     if stop is not None and not isinstance(stop, Regret):
         raise DataError(f"stop must be a stopping rule such as sl.Regret(0.01), not {stop!r:.200}")
-    if stop is not None and directions is not None:
-        raise DataError("stop= is not supported with several objectives; leave it out, or give a timeout=")
     settings = Settings(objective, budget, bounds, max_consecutive_failures, n_parallel, executor, timeout, max_seconds)
 
     with quiet_optuna(), translate_storage_errors():

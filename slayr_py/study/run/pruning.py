@@ -124,10 +124,10 @@ def check_pruner(pruner: BasePruner | None, n_objectives: int, warp: str) -> Non
         raise DataError(f"pruner is {pruner!r:.200}; give a pruner such as sl.Prune(0.05)")
     if n_objectives > 1:
         raise DataError("a pruner is not supported with several objectives; leave pruner= out")
-    if isinstance(pruner, Prune) and warp == "log":
+    if isinstance(pruner, Prune) and warp not in ("auto", "none"):
         raise DataError(
-            "warp='log' cannot be combined with sl.Prune, since pruned trials are observations with known errors; use "
-            "warp='none', or warp='auto', which leaves the warp out when a trial has been pruned"
+            f"warp={warp!r} cannot be combined with sl.Prune, since pruned trials are observations with known errors; "
+            "use warp='none', or warp='auto', which leaves the warp out when a trial has been pruned"
         )
 
 

@@ -18,6 +18,7 @@ from slayr_py.study.storage.attributes import (
     ERROR_KEY,
     EVALUATIONS_KEY,
     FAILURE_KEY,
+    OUTSIDE_KEY,
     is_history,
     suggestion_record,
 )
@@ -50,6 +51,9 @@ class Observations(NamedTuple):
     feasible: NDArray[np.bool_]
     """Shape (n,): whether no constraint of the trial is violated and, if the study has constraints, all are known. A
     pruned trial has no value to improve on and counts as not feasible."""
+
+    inside: NDArray[np.bool_]
+    """Shape (n,): whether the configuration satisfies the constraints on inputs; else it is not feasible either."""
 
     @property
     def errors(self) -> FloatArray | None:
@@ -94,6 +98,7 @@ def observations(
         study.directions[objective] == StudyDirection.MAXIMIZE,
         np.array([sd for _, _, _, sd in usable], dtype=np.float64),
         np.array([_is_incumbent(trial, names) for trial, _, _, _ in usable], dtype=np.bool_),
+        np.array([OUTSIDE_KEY not in trial.user_attrs for trial, _, _, _ in usable], dtype=np.bool_),
     )
 
 
@@ -134,9 +139,11 @@ def known_error(trial: FrozenTrial, objective: int = 0) -> float:
 
 
 def is_feasible(trial: FrozenTrial, names: Set[str]) -> bool:
-    """Return whether a trial reports all these constraints and violates none of its own."""
+    """Return whether a trial reports all these constraints and violates none of its own and none on inputs."""
     values = trial.constraints
-    return names <= values.keys() and all(value <= 0 for value in values.values())
+    return (
+        OUTSIDE_KEY not in trial.user_attrs and names <= values.keys() and all(value <= 0 for value in values.values())
+    )
 
 
 class Results(NamedTuple):

@@ -23,10 +23,16 @@ CASES = {
         Model(SPACE, sl.kernels.Matern(p=3), {"sigma_f": sl.HalfNormal(1.0), "lengthscale": sl.Gamma(2.0, 1.0)}, "log"),
         None,
     ),
+    "warp with a pivot": (5, Model(SPACE, sl.kernels.Matern(p=2), warp="best"), None),
     "fixed noise and known errors": (
         4,
         Model(SPACE, sl.kernels.Matern(p=1), {"sigma_n": sl.LogNormal(-3.0, 0.0)}),
         np.array([0.1, 0.0, 0.2, 0.3]),
+    ),
+    "additive": (
+        6,
+        Model(SPACE, sl.kernels.Additive(p=2), {"main_variance": sl.Gamma(0.5, 1.0)}, "log"),
+        None,
     ),
     "one observation": (1, Model(SPACE, sl.kernels.Matern(p=0)), None),
 }
