@@ -2,8 +2,8 @@
 
     python -m benchmarks.optimisation.record_curves
 
-Each model of `benchmarks.common.curve_problems` has a file in `curves_data/`: a row for each configuration with its unit
-values (three digits, which were trained) and the loss after each step (four digits). Run the command again to resume.
+Each model of `benchmarks.common.curve_problems` has a file in `curves_data/`: a row for each configuration with its
+unit values (three digits, which were trained) and the loss after each step (four digits). Run it again to resume.
 """
 
 from __future__ import annotations

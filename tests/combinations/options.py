@@ -161,6 +161,7 @@ OPTIONS = (
 
 REFUSED = {
     ("warp", "pruned trials"): "warp='log' cannot be combined with sl.Prune.*; use warp='none', or warp='auto'",
+    ("warp from the best value", "pruned trials"): "warp='best' cannot be combined with sl.Prune.*; use warp='none'",
     ("several objectives", "pruned trials"): "a pruner is not supported with several objectives; leave pruner= out",
     ("warp", "known errors"): "warp='log' cannot be combined with known errors .*; use warp='none', or warp='auto'",
     ("warp", "inducing points"): "warp='log' is not supported with inducing=; use warp='none', or leave inducing= out",
