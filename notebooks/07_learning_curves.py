@@ -66,9 +66,9 @@ result.best_value, result.best_config
 # %% [markdown]
 # ## Curves and decisions
 #
-# Each row of the table has the last decision about a trial: the probability of a better final value than `best`, the best
-# value at that time, and the predicted final value. An error bar at the right of the figure is such a prediction for a
-# stopped trial.
+# Each row of the table has the last decision about a trial: the probability of a better final value than `best`, the
+# best value at that time, and the predicted final value. An error bar at the right of the figure is such a prediction
+# for a stopped trial.
 
 # %%
 table = sl.study.curve_table(result.study)
@@ -95,8 +95,8 @@ print(f"{steps} of {81 * len(table)} trees were fitted")
 # %% [markdown]
 # ## What the model of the objective learns
 #
-# A stopped trial is an observation of its final value with a known error: `evidence` and `evidence_sd`. Both are what the
-# curve itself says, without the curves of other trials, which the model has anyway.
+# A stopped trial is an observation of its final value with a known error: `evidence` and `evidence_sd`. Both are what
+# the curve itself says, without the curves of other trials, which the model has anyway.
 
 # %%
 stopped[["number", "steps", "evidence", "evidence_sd"]].assign(final=finals).round(2)

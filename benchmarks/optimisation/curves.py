@@ -3,10 +3,10 @@
     python -m benchmarks.optimisation.curves --seeds 3 --steps 540
 
 Problems: models of scikit-learn that are trained live (`benchmarks.common.curve_problems`), and Hartmann functions with
-a fidelity. "random-prune" takes the recorded curves in random order, and never runs out of steps. A method stops when it has used its steps, or after 60 trials, of Optuna's TPE after 300. Every trial is
-appended to curves.csv; run the command again to resume. --report only prints the tables: the best final value, and the
-calibration of sl.Prune, for which pruned trials are trained to their end without telling the study. The GP sampler of
-Optuna needs torch.
+a fidelity. "random-prune" takes 40 of the recorded curves in random order and never runs out of steps. Another method
+stops when it has used its steps, or after 60 trials, of Optuna's TPE after 300. Every trial is appended to curves.csv;
+run the command again to resume. --report only prints the tables: the best final value, and the calibration of sl.Prune,
+for which pruned trials are trained to their end without telling the study. The GP sampler of Optuna needs torch.
 """
 
 from __future__ import annotations

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
-from scipy.special import ndtr
+from scipy.special import stdtr
 from threadpoolctl import threadpool_limits
 
 from slayr_py.inference import (
@@ -35,13 +35,12 @@ DRAWS = 16
 """Posterior draws of the hyperparameters, over which probabilities are averaged."""
 
 
-WARP = float(np.exp(-1.0))
-"""Parameter of the transformation of the values, which compresses bad ones: the median of its prior in
-`GaussianProcess`, where it is sampled. The density in NumPy has no warp."""
+WARP = 0.1
+"""Parameter of the transformation of the values, which compresses bad ones. The density in NumPy has no warp, and more
+compression makes the beginning of a curve so flat that its end is predicted there too."""
 
-WORST = 5.0
+WORST = 8.0
 """Largest transformed value; a worse one, as of a diverged training, is replaced by it."""
-
 
 LEAST_REDUCTION = 0.9
 """A curve that leaves more than this part of the variance of the final value is no observation of it."""
@@ -109,7 +108,7 @@ class CurveFit:
         targets = Targets(self.scale.transform(points.values), np.zeros(len(points.rows)), NOISE_FLOOR)
         with threadpool_limits(limits=1, user_api="blas"):
             predictor = KernelPredictor.factorise(self.space.model.kernel, points.rows, targets, self.draws)
-        return ConditionedCurves(self, predictor)
+            return ConditionedCurves(self, predictor.for_search(), points)
 
 
 class Moments(NamedTuple):
@@ -135,10 +134,14 @@ class ConditionedCurves:
     ----------
     fit : CurveFit
     predictor : KernelPredictor
+        With the inverse factors.
+    points : Points
+        Those of finished trials.
     """
 
     fit: CurveFit
     predictor: KernelPredictor
+    points: Points
 
     def final(self, config: Encoded, running: Sequence[Points]) -> Moments:
         """Return the moments at the last step of a configuration, given further points of running trials, too.
@@ -146,7 +149,7 @@ class ConditionedCurves:
         The points are few, so that their covariance is factorised instead of the one of all points.
         """
         last = self.fit.space.rows(config, np.ones(1))
-        points = Points.together([*running, Points(last, np.zeros(1))])
+        points = Points.together([*running, Points(last, np.zeros(1), np.ones(1), np.zeros(1, dtype=np.int64))])
         with threadpool_limits(limits=1, user_api="blas"):
             mean, covariance = self.predictor.joint_moments(points.rows)
             if not running:
@@ -163,17 +166,44 @@ class ConditionedCurves:
         """Variance of the noise of an observation under each draw, (s,)."""
         return np.asarray(np.square(self.fit.draws[NOISE.name]) + NOISE_FLOOR**2)
 
-    def probability_below(self, value: float, moments: Moments) -> float:
-        """Return the probability that the final value is observed below a value, averaged over draws."""
-        t = float(self.fit.scale.transform(np.array([value]))[0])
-        return float(np.mean(ndtr((t - moments.mean) / np.sqrt(moments.variance + self.noise))))
+    def errors(self, u: float) -> FloatArray:
+        r"""Return the standardised errors (k,) of the final values of complete trials, predicted from points up to u.
 
-    def predicted(self, moments: Moments) -> tuple[float, float]:
+        The rows H of a trial after u are left out. Given all others they have the covariance C = (K^-1)_HH^-1 and the
+        mean y_H - C (K^-1 (y - mu))_H: leave-one-out (Rasmussen & Williams 2006, eqs. 5.10 to 5.12) for a block.
+        """
+        inverse = self.predictor.inverse
+        assert inverse is not None
+        errors = []
+        for trial in np.unique(self.points.trials[self.points.u >= 1]):
+            mine = self.points.trials == trial
+            out = np.flatnonzero(mine & (self.points.u > u))
+            if len(out) == np.count_nonzero(mine):
+                continue  # it has no value up to u
+            columns = inverse[:, :, out]
+            covariance = np.linalg.inv(columns.transpose(0, 2, 1) @ columns)
+            final = int(np.argmax(self.points.u[out]))
+            error = np.einsum("sh,sh->s", covariance[:, final], self.predictor.weights[:, out])
+            variance = covariance[:, final, final]
+            errors.append(error.mean() / math.sqrt(variance.mean() + error.var()))
+        return np.array(errors, dtype=np.float64)
+
+    def probability_below(self, value: float, moments: Moments, inflation: float, freedom: int) -> float:
+        """Return the probability that the final value is observed below a value, averaged over draws.
+
+        The standard deviations are multiplied by an inflation, which is estimated from ``freedom`` errors, so that the
+        distribution is Student's.
+        """
+        t = float(self.fit.scale.transform(np.array([value]))[0])
+        sd = inflation * np.sqrt(moments.variance + self.noise)
+        return float(np.mean(stdtr(freedom, (t - moments.mean) / sd)))
+
+    def predicted(self, moments: Moments, inflation: float = 1.0) -> tuple[float, float]:
         """Return the median of the final value, and half the width of its interval of one standard deviation."""
         mean, variance = moments.mixture()
-        return self._in_units(mean, math.sqrt(variance))
+        return self._in_units(mean, inflation * math.sqrt(variance))
 
-    def evidence(self, given: Moments, without: Moments) -> tuple[float, float] | None:
+    def evidence(self, given: Moments, without: Moments, inflation: float = 1.0) -> tuple[float, float] | None:
         r"""Return what a curve says about the final value of its own trial: a value and its standard deviation.
 
         With the posterior N(m, v) of the final value given all curves and N(m_0, v_0) without this one, an observation
@@ -185,7 +215,7 @@ class ConditionedCurves:
         if v > LEAST_REDUCTION * v_0:
             return None
         precision = 1 / v - 1 / v_0
-        return self._in_units((m / v - m_0 / v_0) / precision, precision**-0.5)
+        return self._in_units((m / v - m_0 / v_0) / precision, inflation * precision**-0.5)
 
     def _in_units(self, t: float, sd: float) -> tuple[float, float]:
         low, centre, high = self.fit.scale.invert(np.clip([t - sd, t, t + sd], -WORST, WORST + sd))

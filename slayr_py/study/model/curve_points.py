@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 from ConfigSpace import ConfigurationSpace, Float
+from numpy.typing import NDArray
 from optuna import Study
 from optuna.distributions import BaseDistribution
 from optuna.trial import TrialState
@@ -46,13 +47,20 @@ class Points(NamedTuple):
     values: FloatArray
     """Shape (n,), minimised."""
 
+    u: FloatArray
+    """Shape (n,): steps on the unit interval, 1 for a final value."""
+
+    trials: NDArray[np.int64]
+    """Shape (n,): numbers of the trials."""
+
     @classmethod
     def together(cls, parts: Sequence[Points]) -> Points:
         """Return the points of all parts, at least one."""
         rows = parts[0].rows
         unit_values = np.vstack([part.rows.unit_values for part in parts])
         active = np.vstack([part.rows.active for part in parts])
-        return cls(Encoded(unit_values, active, rows.encoder), np.concatenate([part.values for part in parts]))
+        joined = (np.concatenate([part[i] for part in parts]) for i in range(1, 4))
+        return cls(Encoded(unit_values, active, rows.encoder), *joined)
 
 
 class JointSpace:
@@ -86,6 +94,10 @@ class JointSpace:
         self.model = Model(self.joint, kernel, {NOISE.name: CURVE_NOISE})
         self._places = [self.joint.names.index(name) for name in encoder.names]
         self._step = self.joint.names.index(step)
+
+    def points(self, config: Encoded, u: FloatArray, values: FloatArray, trial: int = 0) -> Points:
+        """Return points of the curve of one trial at steps (m,) on the unit interval."""
+        return Points(self.rows(config, u), values, u, np.full(len(u), trial))
 
     def rows(self, config: Encoded, u: FloatArray) -> Encoded:
         """Return one configuration at steps (m,) on the unit interval."""
@@ -185,7 +197,7 @@ class PointsOfCurves(NamedTuple):
             return None
         kept = thinned(steps, most)
         u = np.log1p(steps[kept]) / math.log1p(self.last)
-        return Points(self.trials.space.rows(config, u), self.sign * values[kept])
+        return self.trials.space.points(config, u, self.sign * values[kept], curve.number)
 
     def of_all(self, curves: Sequence[Curve], most: int) -> Points:
         """Return at most ``most`` points of trials that can be modelled; of many trials, those of the latest."""

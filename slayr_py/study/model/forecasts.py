@@ -50,6 +50,9 @@ class Forecast(NamedTuple):
     best: float
     """Best value so far."""
 
+    inflation: float
+    """Factor on the standard deviations: the root mean square of `ConditionedCurves.errors`, if it is above 1."""
+
     evidence: tuple[float, float] | None
     """What the curve says about the final value: a value and its standard deviation, see `ConditionedCurves`."""
 
@@ -103,15 +106,20 @@ class Forecasts:
             if config is None or here is None:
                 raise NoForecast("its configuration is not one of the space", "space")
             given = conditioned.final(config, [*known, here])
-            evidence = conditioned.evidence(given, conditioned.final(config, known))
+            errors = conditioned.errors(float(here.u[-1]))
+            if len(errors) < self.complete:
+                raise NoForecast(f"{len(errors)} of {self.complete} complete trials have a value up to this step")
+            inflation = max(1.0, float(np.sqrt(np.mean(np.square(errors)))))
+            evidence = conditioned.evidence(given, conditioned.final(config, known), inflation)
             assert own.last_step is not None
-            median, sd = conditioned.predicted(given)
+            median, sd = conditioned.predicted(given, inflation)
             return Forecast(
                 own.last_step,
-                conditioned.probability_below(best, given),
+                conditioned.probability_below(best, given, inflation, len(errors)),
                 sign * median,
                 sd,
                 sign * best,
+                inflation,
                 None if evidence is None else (sign * evidence[0], evidence[1]),
             )
 

@@ -46,6 +46,34 @@ _ELSEWHERE = {
 }
 """Arguments of `GaussianProcess` that studies lack, with their replacements."""
 
+_OTHER_LIBRARIES = {
+    **dict.fromkeys(("n_trials", "n_calls", "n_iter", "max_evals", "max_iter"), "budget="),
+    **dict.fromkeys(("n_jobs", "batch_size", "n_workers", "max_workers"), "n_parallel="),
+    **dict.fromkeys(
+        ("n_startup_trials", "n_initial_points", "n_random_starts", "init_points", "num_initial_points"), "n_initial="
+    ),
+    **dict.fromkeys(("random_state", "random_seed"), "seed="),
+    **dict.fromkeys(("acq_func", "acq", "acquisition_function", "acqf"), "acquisition="),
+    **dict.fromkeys(("base_estimator", "covar_module", "surrogate"), "kernel="),
+    **dict.fromkeys(("dimensions", "pbounds", "bounds", "search_space"), "space="),
+    **dict.fromkeys(("callback",), "callbacks=[...]"),
+    **dict.fromkeys(("verbose", "show_progress_bar", "disp"), "progress="),
+    **dict.fromkeys(("x0", "X_init"), "initial_configs=, or history= with values"),
+    **dict.fromkeys(("y0", "initial_data"), "history="),
+    "graphs": "slayr_py.space.Encoder(space, graphs=...) as the space",
+    "constraints_func": "constraints= for numbers that the objective returns, within= for parameters",
+    **dict.fromkeys(
+        ("inequality_constraints", "equality_constraints", "nonlinear_inequality_constraints"),
+        'within=["x1 + x2 <= 1"]',
+    ),
+    "deterministic_objective": "noisy= (its opposite)",
+    "fixed_features": "fixed=",
+    "ref_point": "reference_point=",
+    "study": "storage= and study_name=",
+    "sampler": "slayr_py.study.StanGPSampler in optuna.create_study",
+}
+"""Names that users of Optuna, scikit-optimize, BoTorch and bayes_opt type, with ours."""
+
 _HYPERVOLUME = ("ei", "log_ei")  # acquisitions that several objectives take: their form is the hypervolume's
 
 SMALLEST_DESIGN = 4
@@ -203,6 +231,8 @@ def check_names(options: Mapping[str, Any], others: Iterable[str] = ()) -> None:
     for name in options:
         if name in _ELSEWHERE:
             raise TypeError(f"{name}= is not an option of a study; {_ELSEWHERE[name]}")
+        if name in _OTHER_LIBRARIES:
+            raise TypeError(f"{name}= is an argument of another library; use {_OTHER_LIBRARIES[name]}")
         if name not in SamplerKeywords.__annotations__:
             raise TypeError(f"unknown option {name!r}{did_you_mean(name, [*others, *SamplerKeywords.__annotations__])}")
 

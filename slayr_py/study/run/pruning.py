@@ -143,7 +143,7 @@ def _entry(forecast: Forecast) -> dict[str, Any]:
 
 
 class _Memory:
-    """Models by the name of their study, and warnings that were issued. Another process starts with an empty one."""
+    """Models by their study, and warnings that were issued. Another process starts with an empty one."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -159,14 +159,15 @@ class _Memory:
     def forecasts(self, pruner: Prune, study: Study) -> Forecasts:
         """Return the model of a study."""
         with self._lock:
-            name = study.study_name
+            # Studies in different storages may have the same name.
+            name = f"{study.study_name} {study.get_trials(deepcopy=False)[0].datetime_start}"
             if name not in self._models:
                 declared = declared_space_of(study)
                 encoder = None if declared is None else declared.encoder
                 seed = pruner.seed
                 if seed is None:
                     record = study_record(study)
-                    seed = zlib.crc32(name.encode()) if record is None else int(record["seed"])
+                    seed = zlib.crc32(study.study_name.encode()) if record is None else int(record["seed"])
                 self._models = {name: Forecasts(encoder, seed, pruner.n_startup_trials)}
             return self._models[name]
 

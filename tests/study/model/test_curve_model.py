@@ -34,14 +34,14 @@ def fitted():
     configs = encoder.encode(encoder.sobol(8, 1))
     u = np.log1p(np.array([1, 2, 4, 8, LAST])) / np.log1p(LAST)
     x = configs.unit_values[:, encoder.names.index("x")]
-    curves = [Points(space.rows(configs[[i]], u), (x[i] - 0.4) ** 2 + 0.5 * np.exp(-3 * u)) for i in range(8)]
+    curves = [space.points(configs[[i]], u, (x[i] - 0.4) ** 2 + 0.5 * np.exp(-3 * u), i) for i in range(8)]
     finals = np.array([curve.values[-1] for curve in curves])
     fit = CurveFit.to(space, Points.together(curves), finals, seed=1)
     return SimpleNamespace(space=space, configs=configs, curves=curves, fit=fit)
 
 
 def part(points, rows):
-    return Points(points.rows[rows], points.values[rows])
+    return Points(points.rows[rows], *(each[rows] for each in points[1:]))
 
 
 def test_the_joint_space_keeps_inactive_parameters_and_adds_the_step(fitted):
@@ -80,7 +80,9 @@ def test_the_evidence_of_a_curve_says_all_that_it_says_about_other_configuration
     value = (given.mean / given.variance - before.mean / before.variance) / precision
 
     last = fitted.space.rows(fitted.configs[[5]], np.ones(1))
-    rows = Points.together([*fitted.curves[:5], Points(last, np.zeros(1))]).rows
+    rows = fitted.curves[0].rows
+    for each in (*(c.rows for c in fitted.curves[1:5]), last):
+        rows = rows.concatenate(each)
     told = np.append(fit.scale.transform(np.concatenate([c.values for c in fitted.curves[:5]])), value)
     errors = np.append(np.zeros(len(told) - 1), precision[0] ** -0.5)
     replaced = type(without.predictor).factorise(fitted.space.model.kernel, rows, Targets(told, errors, 1e-4), draws)
@@ -121,3 +123,17 @@ def test_a_curve_is_thinned_evenly_in_the_logarithm_of_the_step():
     np.testing.assert_allclose(ratios[2:], 10_000 ** (1 / 7), rtol=0.1)
     np.testing.assert_array_equal(thinned(np.array([3.0, 5.0]), 8), [0, 1])
     assert len(thinned(np.zeros(0), 8)) == 0
+
+
+def test_errors_are_those_of_predictions_without_the_rest_of_the_curve(fitted):
+    conditioned = fitted.fit.condition(Points.together(fitted.curves))
+    cut = float(fitted.curves[0].u[2])
+    errors = conditioned.errors(cut)
+    others = fitted.fit.condition(
+        Points.together([*fitted.curves[:3], part(fitted.curves[3], slice(0, 3)), *fitted.curves[4:]])
+    )
+    moments = others.final(fitted.configs[[3]], [])
+    variance = float((moments.variance + others.noise).mean() + moments.mean.var())
+    truth = fitted.fit.scale.transform(fitted.curves[3].values[-1:])[0]
+    assert len(errors) == 8
+    np.testing.assert_allclose(errors[3], (truth - moments.mean.mean()) / np.sqrt(variance), rtol=1e-5)

@@ -71,6 +71,7 @@ def test_a_trial_is_stopped_if_its_final_value_is_probably_not_the_best(twelve):
     assert states[:5] == [TrialState.COMPLETE] * 5 and states.count(TrialState.PRUNED) >= 3
     finals = [curve(trial.params)[LAST] for trial in twelve.trials]
     assert twelve.best_value == min(finals)  # no stopped trial would have been the best one
+    errors = []
     for trial, final in zip(twelve.trials, finals, strict=True):
         record = trial.user_attrs.get(PRUNE_KEY)
         if record is None:
@@ -78,7 +79,8 @@ def test_a_trial_is_stopped_if_its_final_value_is_probably_not_the_best(twelve):
         last = record["decisions"][-1]
         assert record["pruned"] == (trial.state == TrialState.PRUNED) == (last["probability"] < 0.05)
         assert all(each["probability"] >= 0.05 for each in record["decisions"][:-1])
-        assert abs(last["mean"] - final) < 5 * last["sd"]
+        errors.append(abs(last["mean"] - final) / last["sd"])
+    assert np.median(errors) < 2  # of a normal distribution it is 0.7
 
 
 def test_the_table_and_the_figure_show_curves_and_decisions(twelve):
