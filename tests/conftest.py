@@ -9,6 +9,7 @@ import sqlite3
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 # Before NumPy and Matplotlib are imported; the processes that tests start inherit it.
 os.environ |= {"OMP_NUM_THREADS": "1", "MPLBACKEND": "Agg"}
@@ -23,7 +24,7 @@ import numpy as np
 import pytest
 import sqlalchemy
 from ConfigSpace import ConfigurationSpace
-from testing_databases import postgresql_server
+from testing_databases import copy_tables, postgresql_server
 from testing_programs import compile_readable_in_background
 from testing_spaces import SPACES, branin, mixed_space
 from threadpoolctl import threadpool_limits
@@ -44,6 +45,14 @@ def _do_not_wait_for_the_disk(connection: object, _: object) -> None:
     if isinstance(connection, sqlite3.Connection):
         with contextlib.suppress(sqlite3.Error):  # of a damaged file, which the test looks at later
             connection.execute("PRAGMA synchronous = OFF")
+
+
+@sqlalchemy.event.listens_for(sqlalchemy.Engine, "do_connect")
+def _copy_tables_to_new_files(dialect: Any, _: object, arguments: list[Any], options: dict[str, Any]) -> None:
+    """Start new SQLite files as a copy of one with Optuna's tables."""
+    is_file = dialect.name == "sqlite" and arguments[0] != ":memory:" and not options.get("uri")
+    if is_file and not os.path.exists(arguments[0]):
+        copy_tables(Path(arguments[0]))
 
 
 @pytest.hookimpl(tryfirst=True)

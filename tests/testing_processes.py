@@ -7,8 +7,10 @@ from __future__ import annotations
 
 import contextlib
 import os
+import signal
 import sys
 import tempfile
+import time
 from collections.abc import Iterator
 from multiprocessing import get_context
 from multiprocessing.context import ForkServerProcess
@@ -18,14 +20,20 @@ from pathlib import Path
 LIBRARIES = [
     "ConfigSpace",
     "alembic.context",
+    "jinja2",
+    "joblib",
     "networkx",
     "optuna.storages.journal",
     "pandas",
+    "psutil",
     "psycopg",
     "scipy.optimize",
-    "scipy.stats",
+    "scipy.signal",
+    "scipy.stats.qmc",
     "sqlalchemy.dialects.postgresql",
     "sqlalchemy.dialects.sqlite",
+    "stanio",
+    "xarray",
 ]
 
 
@@ -49,6 +57,11 @@ class Script:
         self._process.join(timeout)
         assert self._process.exitcode is not None, f"the script still runs after {timeout} s"
         return self._process.exitcode
+
+    def send_signal(self, number: signal.Signals) -> None:
+        """Send a signal to the script's process, not to the processes that it has started."""
+        assert self._process.pid is not None
+        os.kill(self._process.pid, number)
 
     @property
     def complaints(self) -> str:
@@ -77,3 +90,26 @@ def exit_code(script: str, *arguments: str, **environment: str) -> int:
     """Run a script to its end and return its exit code."""
     with started(script, *arguments, **environment) as process:
         return process.wait()
+
+
+def ends(pid: int) -> bool:
+    """Return whether a process ends within ten seconds."""
+    deadline = time.monotonic() + 10
+    while alive(pid) and time.monotonic() < deadline:
+        time.sleep(0.05)
+    return not alive(pid)
+
+
+def alive(pid: int) -> bool:
+    """Return whether a process runs; one that has ended and waits to be collected does not."""
+    if not sys.platform.startswith("linux"):
+        try:
+            os.kill(pid, 0)
+        except ProcessLookupError:
+            return False
+        return True
+    try:
+        with open(f"/proc/{pid}/stat") as status:
+            return status.read().rpartition(")")[2].split()[0] != "Z"
+    except FileNotFoundError:
+        return False

@@ -17,7 +17,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from slayr_py.inference import program_folder, program_names
+from slayr_py.inference import accelerated_sources, program_names
 from slayr_py.toolchain import (
     Build,
     assembled_cmdstan,
@@ -66,12 +66,17 @@ def build(kind: Kind, output: Path, machine: str) -> dict[str, Any]:
     if compiler is None:
         raise SystemExit('the portable compiler is not installed: pip install -e ".[compile]"')
     cmdstan = assembled_cmdstan(compiler)
-    folder = program_folder()
-    include_paths = (folder / "accelerated", folder)
-    header = folder / "accelerated" / "slayr.hpp"
-    flags = ("LDFLAGS=-s", "USED_MATH=TRUE", f"USER_HEADER={header}")
-    sources = {name: folder / f"{name}.stan" for name in program_names()}
-    builds = [Build(source, include_paths, ("--allow-undefined",), flags, cmdstan) for source in sources.values()]
+    sources = {name: accelerated_sources(name) for name in program_names()}
+    builds = [
+        Build(
+            source.stan_file,
+            source.include_paths,
+            ("--allow-undefined",),
+            ("LDFLAGS=-s", "USED_MATH=TRUE", f"USER_HEADER={source.header}"),
+            cmdstan,
+        )
+        for source in sources.values()
+    ]
     file = f"programs-{kind.name}"
     with tempfile.TemporaryDirectory() as work:
         shutil.copyfile(compile_executable(builds, Path(work)), output / file)
@@ -85,7 +90,7 @@ def build(kind: Kind, output: Path, machine: str) -> dict[str, Any]:
         "stan_version": cmdstan.version,
         "compiler": compiler.version,
         "command": shlex.join([Path(path).name, *words]),
-        "sources": {name: code_hashes(source, include_paths, header)[1] for name, source in sources.items()},
+        "sources": {name: code_hashes(*source)[1] for name, source in sources.items()},
     }
 
 

@@ -16,6 +16,7 @@ from slayr_py.cli.exit_codes import INTERRUPTED, exit_code
 from slayr_py.cli.options import help_text
 from slayr_py.display import printable
 from slayr_py.errors import SlayrError
+from slayr_py.toolchain import UNUSED_DAYS
 
 _HELP = """\
 Bayesian optimisation with fully Bayesian Gaussian processes in Stan.
@@ -24,6 +25,8 @@ Start here:
   slayr doctor                     check the compiler and CmdStan
   slayr example nusvr_diabetes     write an example into this folder
   slayr optimize nusvr_diabetes.toml
+  slayr suggest lab.toml --history results.csv
+                                   propose the next experiments, without an objective
   slayr inspect nusvr_diabetes.db  show the result and the diagnostics
   slayr report nusvr_diabetes.db   write a page with figures
 
@@ -39,9 +42,10 @@ Codes 1 and 2 of slayr replay differ: see slayr replay --help
 
 _SUMMARIES = {
     "doctor": "Check the compiler, CmdStan and the cache, and list what to install.",
-    "toolchain": "Compile all Stan programs in advance.",
+    "toolchain": "Compile all Stan programs in advance, or remove old ones from the cache.",
     "example": "Write an example into the working directory, or list the examples.",
     "optimize": "Minimise (or maximise) the objective of a configuration file.",
+    "suggest": "Propose the next experiments from a table of the past ones.",
     "inspect": "Show a study and the diagnostics of its fits.",
     "report": "Write a page about a study, as one HTML file.",
     "fit": "Fit a Gaussian process to a table and summarise its posterior.",
@@ -143,3 +147,28 @@ def build(
     typer.echo(f"compiling {', '.join(program_names())} and the libraries they need (once, a minute or two)")
     for name, seconds in build_programs(jobs):
         typer.echo(f"{name:<16}  {'already compiled' if seconds < 1 else f'{seconds:.0f} s'}")
+
+
+_CLEAN = """\
+Remove compiled programs and installations of CmdStan that have not been used for a while from the cache.
+
+Each change of a program, of the compiler or of Stan adds an executable to the cache. A program that is needed again
+is compiled again.
+
+Example:
+  slayr toolchain clean --older-than 90
+"""
+
+
+@toolchain.command(help=help_text(_CLEAN))
+def clean(
+    older_than: Annotated[
+        float, typer.Option("--older-than", min=0.0, help="Days without use after which a folder is removed.")
+    ] = UNUSED_DAYS,
+) -> None:
+    """Remove what has not been used for a while from the cache."""
+    from slayr_py.toolchain import cache_size, remove_unused
+
+    for folder in remove_unused(older_than):
+        typer.echo(f"removed {folder}")
+    typer.echo(f"the cache has {cache_size() / 1e6:.0f} MB")

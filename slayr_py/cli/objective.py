@@ -17,9 +17,9 @@ from pathlib import Path
 from typing import Any
 
 from slayr_py.cli.checks import ConfigError
-from slayr_py.cli.watcher import process_watcher
 from slayr_py.errors import ObjectiveError, did_you_mean
 from slayr_py.study import Objective, Values, as_value
+from slayr_py.watcher import process_watcher
 
 BUILT_IN = ("config", "python")
 """Placeholders besides the parameters: the configuration as JSON, and the path of the Python interpreter."""

@@ -2,6 +2,7 @@
 
 from slayr_py.toolchain.building import Build, compile_program
 from slayr_py.toolchain.cache import cache_dir
+from slayr_py.toolchain.cleaning import UNUSED_DAYS, cache_size, remove_unused
 from slayr_py.toolchain.cmdstan import CmdStan, assembled_cmdstan, check_toolchain, ensure_cmdstan, find_cmdstan
 from slayr_py.toolchain.compiler import Compiler, portable_compiler
 from slayr_py.toolchain.doctor import Check, doctor

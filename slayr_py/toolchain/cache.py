@@ -82,13 +82,21 @@ def _unsafe(path: Path, follow: bool = False) -> str | None:
 
 
 @contextlib.contextmanager
-def locked(name: str) -> Iterator[None]:
-    """Hold the cache's lock of that name; other processes wait, and the lock of a dead process is released."""
+def locked(name: str, wait: bool = True) -> Iterator[None]:
+    """Hold the cache's lock of that name; the lock of a dead process is released.
+
+    Raises
+    ------
+    Timeout
+        With ``wait=False``, if another process holds the lock.
+    """
     path = _lock_path(name)
     lock = FileLock(path, mode=0o644)
     try:
         make_folder(path.parent)
-        lock.acquire()
+        lock.acquire(timeout=-1 if wait else 0)
+    except Timeout:
+        raise
     except OSError as error:
         raise cache_error(error) from error
     try:
@@ -157,8 +165,7 @@ def write_text(path: Path, text: str) -> None:
 def remove_leftovers() -> None:
     """Remove the staging folders of killed builds, whose locks are free."""
     for folder in cache_dir().glob(f"{_STAGING}/*"):
-        lock = FileLock(_lock_path(folder.name.rsplit(".", 1)[0]), mode=0o644)
-        with contextlib.suppress(Timeout), lock.acquire(timeout=0):
+        with contextlib.suppress(Timeout), locked(folder.name.rsplit(".", 1)[0], wait=False):
             shutil.rmtree(folder, ignore_errors=True)
 
 

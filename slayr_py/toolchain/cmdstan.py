@@ -12,6 +12,7 @@ from typing import Literal
 
 from slayr_py.errors import ToolchainError
 from slayr_py.toolchain.cache import check_owner
+from slayr_py.toolchain.cleaning import mark_used
 from slayr_py.toolchain.compiler import Compiler, find_compiler, find_make
 from slayr_py.toolchain.installation import assemble, installation_path, is_assembled, is_complete
 from slayr_py.toolchain.wheel import find_wheel
@@ -61,7 +62,9 @@ def ensure_cmdstan(on_progress: Callable[[str], None] | None = None) -> CmdStan:
     check_owner()
     cmdstan = find_cmdstan()
     if cmdstan is not None:
-        if cmdstan.origin != "assembled":
+        if cmdstan.origin == "assembled":
+            mark_used(cmdstan.path)
+        else:
             find_make()
         return cmdstan
     compiler = find_compiler()

@@ -14,6 +14,7 @@ from pathlib import Path
 from slayr_py.errors import ToolchainError
 from slayr_py.toolchain.building import compile_program
 from slayr_py.toolchain.cache import cache_dir, check_owner, make_folder
+from slayr_py.toolchain.cleaning import UNUSED_DAYS, cache_size, unused_folders
 from slayr_py.toolchain.cmdstan import ensure_cmdstan, find_cmdstan, ignored_cmdstans
 from slayr_py.toolchain.compiler import find_compiler, find_make
 from slayr_py.toolchain.prebuilt import find_prebuilt
@@ -137,15 +138,11 @@ def _cache() -> Check:
 def _contents() -> str:
     folder = cache_dir()
     check_owner(folder / "programs", *folder.glob("cmdstan-*"))
-    megabytes = sum(_size(path) for path in folder.rglob("*")) / 1e6
-    return f"{folder}, {megabytes:.0f} MB"
-
-
-def _size(path: Path) -> int:
-    try:
-        return path.lstat().st_size
-    except OSError:
-        return 0
+    text = f"{folder}, {cache_size() / 1e6:.0f} MB"
+    if unused := len(unused_folders(UNUSED_DAYS)):
+        folders = "1 folder" if unused == 1 else f"{unused} folders"
+        text += f"; {folders} not used for {UNUSED_DAYS} days: slayr toolchain clean"
+    return text
 
 
 def _compile_and_draw() -> str:

@@ -13,6 +13,7 @@ from typing import Any
 
 from slayr_py.errors import ToolchainError
 from slayr_py.toolchain.cache import cache_dir, locked, staging
+from slayr_py.toolchain.cleaning import mark_used
 from slayr_py.toolchain.cmdstan import CmdStan
 from slayr_py.toolchain.compiler import Compiler
 from slayr_py.toolchain.executables import CompiledProgram, file_hash, is_intact, is_trusted, publish_executable
@@ -113,6 +114,7 @@ def prebuilt_program(stan_file: Path, include_paths: Sequence[Path], header: Pat
         with locked(key):
             if not is_intact(exe):
                 _copy(prebuilt, program)
+    mark_used(exe.parent)
     return program
 
 

@@ -1,12 +1,11 @@
 from __future__ import annotations
 
-import os
 import signal
 import subprocess
-import sys
 import time
 
 import pytest
+from testing_processes import alive, ends, started
 
 from slayr_py.cli.objective import command_objective
 from slayr_py.errors import NotFiniteError, ObjectiveError
@@ -96,19 +95,15 @@ def test_the_command_and_its_children_end_with_slayr(tmp_path, number):
         "from pathlib import Path; from slayr_py.cli.objective import command_objective; "
         "command_objective(['{python}', 'train.py'], ['x'], Path('.'))({'x': 1})"
     )
-    slayr = subprocess.Popen([sys.executable, "-c", code], cwd=tmp_path, stderr=subprocess.DEVNULL)
-    try:
+    with started(f"import os; os.chdir({str(tmp_path)!r}); {code}") as slayr:
         deadline = time.monotonic() + 60
         while not (tmp_path / "pids").exists() and time.monotonic() < deadline:
             time.sleep(0.05)
         pids = [int(pid) for pid in (tmp_path / "pids").read_text().split()]
         assert all(map(alive, pids))
         slayr.send_signal(number)
-        slayr.wait(timeout=20)
+        assert slayr.wait(timeout=20) != 0
         assert all(map(ends, pids))
-    finally:
-        slayr.kill()
-        slayr.wait()
 
 
 def test_a_command_without_a_shell_for_the_watcher_still_runs(tmp_path, monkeypatch):
@@ -121,28 +116,6 @@ def test_a_command_without_a_shell_for_the_watcher_still_runs(tmp_path, monkeypa
 
     monkeypatch.setattr(subprocess, "Popen", popen)
     assert command_objective(python("print(2)"), ["x"], tmp_path)({"x": 1}) == 2.0
-
-
-def ends(pid: int) -> bool:
-    deadline = time.monotonic() + 10
-    while alive(pid) and time.monotonic() < deadline:
-        time.sleep(0.05)
-    return not alive(pid)
-
-
-def alive(pid: int) -> bool:
-    """Say whether a process runs; one that ended and waits to be collected does not."""
-    if not sys.platform.startswith("linux"):
-        try:
-            os.kill(pid, 0)
-        except ProcessLookupError:
-            return False
-        return True
-    try:
-        with open(f"/proc/{pid}/stat") as status:
-            return status.read().rpartition(")")[2].split()[0] != "Z"
-    except FileNotFoundError:
-        return False
 
 
 def test_the_last_line_has_the_values_of_several_objectives(tmp_path):

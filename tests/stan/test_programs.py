@@ -248,7 +248,7 @@ def test_log_density_and_gradient(name):
 )
 def test_density_in_generated_quantities_is_that_of_the_model_and_exact_if_binary(name, likelihood):
     case = Case(name, likelihood=likelihood)
-    points = np.random.default_rng(3).normal(size=(3, case.n_coordinates))
+    points = np.random.default_rng(3).normal(size=(2, case.n_coordinates))
     value, _ = case.stan_log_density(points)
     tolerance = 1e-9
     if name in PROBIT:
@@ -287,7 +287,7 @@ def test_gradient_at_the_ends_of_the_weights(name, end):
 @pytest.mark.parametrize("name", NAMES)
 def test_prior_alone(name):
     case = Case(name)
-    points = np.random.default_rng(5).normal(size=(3, case.n_coordinates))
+    points = np.random.default_rng(5).normal(size=(2, case.n_coordinates))
     value, _ = case.stan_log_density(points, prior_only=1)
     likelihood = [case.log_likelihood(theta) for theta in map(case.theta, points)]
     wanted = np.array([case.log_density(z) for z in points]) - likelihood

@@ -100,6 +100,8 @@ class TestRelative(RelativeSamplerTestCase):
     test_sample_relative_numerical = fewer(
         RelativeSamplerTestCase.test_sample_relative_numerical, y_distribution=slice(1)
     )
+    # A float with a step and an integer; the others are above.
+    test_sample_relative_mixed = fewer(RelativeSamplerTestCase.test_sample_relative_mixed, x_distribution=slice(2, 4))
 
 
 class TestMultiObjective(MultiObjectiveSamplerTestCase):

@@ -1,11 +1,15 @@
-"""Leftovers in the cache, and caches that cannot be written."""
+"""Leftovers and old programs in the cache, and caches that cannot be written."""
 
 from __future__ import annotations
+
+import os
+import time
 
 import pytest
 
 from slayr_py.errors import ToolchainError
-from slayr_py.toolchain import compile_program
+from slayr_py.toolchain import compile_program, doctor
+from slayr_py.toolchain.cache import locked
 
 
 def test_leftovers_of_a_killed_build_are_removed(scripted, source, own_cache):
@@ -33,3 +37,21 @@ def test_a_full_disk_raises(scripted, source, monkeypatch):
     with pytest.raises(ToolchainError, match="No space left on device"):
         compile_program(source)
     monkeypatch.undo()
+
+
+def test_folders_that_have_not_been_used_are_removed(scripted, source, own_cache, slayr):
+    used = compile_program(source).exe.parent
+    others = [own_cache / "programs" / "old-1", own_cache / "cmdstan-2.35.0-1", own_cache / "programs" / "busy-1"]
+    for folder in others:
+        folder.mkdir()
+        (folder / "file").write_text("content")
+    for folder in (used, *others):
+        os.utime(folder, (0, time.time() - 40 * 86400))
+    compile_program(source)  # from the cache
+    cache = next(check.detail for check in doctor() if check.name == "cache")
+    assert cache.endswith("; 3 folders not used for 30 days: slayr toolchain clean")
+    assert slayr("toolchain", "clean", "--older-than", 50)[1].startswith("the cache has")
+    with locked("busy-1"):
+        code, out, _ = slayr("toolchain", "clean")
+    assert code == 0 and out.splitlines()[:-1] == [f"removed {others[1]}", f"removed {others[0]}"]
+    assert used.is_dir() and [folder.is_dir() for folder in others] == [False, False, True]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import subprocess
 from pathlib import Path
 
 import cmdstanpy
@@ -12,6 +13,7 @@ import pytest
 from cmdstanpy.utils.stancsv import parse_comments_header_and_draws
 
 from slayr_py.toolchain import processor_options
+from slayr_py.toolchain.math_header import math_header
 
 DATA = {"N": 10, "y": [0, 1, 0, 0, 0, 0, 0, 0, 0, 1]}
 QUIET = {"show_progress": False}
@@ -258,8 +260,14 @@ def test_cmdstanpy_compiles_a_program(program, tmp_path):
     source.write_text("functions { real twice(real x); }\ngenerated quantities { real z = twice(2.5); }\n")
     header = tmp_path / "twice.hpp"
     header.write_text("template <typename T> inline T twice(const T& x, std::ostream*) { return 2 * x; }\n")
-    # Without optimisation, and with the front end of the other programs.
-    options = {"stanc_options": {"O1": True}, "cpp_options": {"O": "0"} | processor_options(program.cmdstan)}
+    # Without optimisation and most of Stan Math, and with the front end of the other programs.
+    used = tmp_path / "used_math.hpp"
+    translated = tmp_path / "own.hpp"
+    stanc = program.cmdstan.path / "bin" / "stanc"
+    subprocess.run([stanc, "--allow-undefined", f"--o={translated}", source], check=True)
+    used.write_text(math_header(program.cmdstan.path / "include", [translated, header]))
+    cpp_options = {"O": "0", "MATH_HEADER": used} | processor_options(program.cmdstan)
+    options = {"stanc_options": {"O1": True}, "cpp_options": cpp_options}
     model = cmdstanpy.CmdStanModel(stan_file=source, user_header=header, **options)
     fit = model.sample(seed=1, chains=1, iter_sampling=3, **QUIET)
     assert fit.stan_variable("z").tolist() == [5, 5, 5]

@@ -13,7 +13,7 @@ import warnings
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from pathlib import Path
-from typing import Any, Literal, cast, get_args
+from typing import Any, Literal, NamedTuple, cast, get_args
 
 from slayr_py.errors import CompileError, DataError, ToolchainError
 from slayr_py.toolchain import (
@@ -50,6 +50,31 @@ def program_folder() -> Path:
         if (folder / "functions").is_dir():
             return folder
     raise ToolchainError(f"the Stan programs are missing beside {_PACKAGE}; install slayr-py again")
+
+
+class AcceleratedSources(NamedTuple):
+    """What a program with the accelerated likelihood is compiled from.
+
+    Attributes
+    ----------
+    stan_file
+        The program.
+    include_paths
+        Folders of its includes, in the order of the search.
+    header
+        C++ header that defines the likelihood.
+    """
+
+    stan_file: Path
+    include_paths: tuple[Path, Path]
+    header: Path
+
+
+def accelerated_sources(name: str) -> AcceleratedSources:
+    """Return the sources of one of the package's programs with the accelerated likelihood."""
+    folder = program_folder()
+    accelerated = folder / "accelerated"
+    return AcceleratedSources(folder / f"{name}.stan", (accelerated, folder), accelerated / "slayr.hpp")
 
 
 def selected_likelihood() -> Likelihood:
@@ -106,14 +131,13 @@ def _sources(folder: Path) -> Iterator[tuple[str, int, int]]:
 
 def _compiled(name: str, progress: Callable[[str], None] | None, likelihood: Likelihood | None) -> CompiledProgram:
     """Compile a program unless it is in the cache."""
-    folder = program_folder()
-    source = folder / f"{name}.stan"
+    sources = accelerated_sources(name)
     if (likelihood or selected_likelihood()) == "accelerated" and name not in _refused:
-        ready = prebuilt_program(source, _include_paths(folder), _header(folder))
+        ready = prebuilt_program(*sources)
         if ready is not None:
             return ready
         try:
-            return compile_program(source, **_accelerated(folder), on_progress=progress)
+            return compile_program(sources.stan_file, **_options(sources), on_progress=progress)
         except CompileError as error:
             if likelihood:
                 raise
@@ -124,7 +148,7 @@ def _compiled(name: str, progress: Callable[[str], None] | None, likelihood: Lik
                 RuntimeWarning,
                 stacklevel=2,
             )
-    return compile_program(source, include_paths=(folder,), on_progress=progress)
+    return compile_program(sources.stan_file, include_paths=(program_folder(),), on_progress=progress)
 
 
 def check_programs() -> None:
@@ -141,25 +165,16 @@ def check_programs() -> None:
 
 def all_prebuilt() -> bool:
     """Return whether the selected likelihood of every program was installed with the package."""
-    folder = program_folder()
     return selected_likelihood() == "accelerated" and all(
-        has_prebuilt(folder / f"{name}.stan", _include_paths(folder), _header(folder)) for name in program_names()
+        has_prebuilt(*accelerated_sources(name)) for name in program_names()
     )
 
 
-def _include_paths(folder: Path) -> tuple[Path, Path]:
-    return folder / "accelerated", folder
-
-
-def _header(folder: Path) -> Path:
-    return folder / "accelerated" / "slayr.hpp"
-
-
-def _accelerated(folder: Path) -> dict[str, Any]:
-    """Return the arguments of a compilation with the accelerated likelihood."""
+def _options(sources: AcceleratedSources) -> dict[str, Any]:
+    """Return the options of a compilation for this processor."""
     return {
-        "include_paths": _include_paths(folder),
-        "cpp_options": {"USER_HEADER": _header(folder)} | processor_options(ensure_cmdstan()),
+        "include_paths": sources.include_paths,
+        "cpp_options": {"USER_HEADER": sources.header} | processor_options(ensure_cmdstan()),
     }
 
 
@@ -207,10 +222,9 @@ def _compile_all_together() -> bool:
     """Compile all programs as one executable; return whether that was possible and necessary."""
     if selected_likelihood() == "readable" or all_prebuilt():
         return False
-    folder = program_folder()
-    sources = [folder / f"{name}.stan" for name in program_names()]
+    sources = [accelerated_sources(name) for name in program_names()]
     try:
-        return compile_together(sources, **_accelerated(folder))
+        return compile_together([source.stan_file for source in sources], **_options(sources[0]))
     except CompileError:  # `compiled` falls back to the readable likelihood of each program that does not compile
         return False
 

@@ -50,7 +50,7 @@ KERNELS = pytest.mark.parametrize(
     ids=["matern", "hierarchical", "fm-power"],
 )
 LIMIT = 0.001  # of p-values of right results
-DATA_SETS = 40
+DATA_SETS = 24
 RANKS = 19
 
 

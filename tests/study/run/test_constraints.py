@@ -86,7 +86,7 @@ def test_suggestions_keep_the_constraints_of_an_optuna_study():
         trial.set_constraint("right", 0.6 - x)
         return x**2
 
-    sampler = sl.study.StanGPSampler(SPACE, n_initial=4, seed=1)
+    sampler = sl.study.StanGPSampler(SPACE, n_initial=4, seed=1, method="map")
     study = optuna.create_study(sampler=sampler)
     study.optimize(objective, n_trials=12)
     suggested = [trial for trial in study.trials[4:]]

@@ -16,7 +16,7 @@ from slayr_py.study import minimize
 @pytest.mark.slow
 @pytest.mark.stan
 def test_branin_is_found_in_25_evaluations(plane):
-    result = minimize(branin, plane, budget=25, n_initial=8, seed=2, progress=False)
+    result = minimize(branin, plane, budget=25, n_initial=8, seed=2, chains=2, warmup=250, draws=250, progress=False)
     assert result.best_value < 0.45  # the minimum is 0.397887; one random point in a thousand is as good
     assert branin(result.best_config) == result.best_value
     assert len(result.trials) == 25

@@ -26,13 +26,13 @@ from slayr_py.study.storage.fit_records import last_warm_start
 pytestmark = [pytest.mark.stan, pytest.mark.usefixtures("any_monte_carlo_error")]
 
 
+@pytest.mark.usefixtures("any_diagnostics")
 def test_fits_after_the_first_start_warm_also_when_resumed(plane, tmp_path):
-    options = NUTS | {"seed": 2}
-    whole = advance(create_study(plane, **options), 7)
+    whole = advance(create_study(plane, **NUTS), 7)
     assert starts_of_fits(whole) == [None] * 4 + ["cold", "warm", "warm"]
     url = f"sqlite:///{tmp_path / 'study.db'}"
     for n in (5, 1, 1):
-        stopped = advance(create_study(plane, storage=url, study_name="s", **options), n)
+        stopped = advance(create_study(plane, storage=url, study_name="s", **NUTS), n)
     assert [t.params for t in stopped.trials] == [t.params for t in whole.trials]
     assert [t.user_attrs.get(START_KEY) for t in stopped.trials] == [t.user_attrs.get(START_KEY) for t in whole.trials]
     record = whole.trials[-1].user_attrs[SUGGESTION_KEY]
@@ -41,6 +41,7 @@ def test_fits_after_the_first_start_warm_also_when_resumed(plane, tmp_path):
     json.dumps(whole.trials[-1].user_attrs, allow_nan=False)
 
 
+@pytest.mark.usefixtures("any_diagnostics")
 def test_posteriors_are_carried_also_when_resumed_and_audited(plane, tmp_path, monkeypatch):
     monkeypatch.setattr(loop_fits, "AUDITS", frozenset({7}))
     options = NUTS | {"method": "carried"}
@@ -49,7 +50,7 @@ def test_posteriors_are_carried_also_when_resumed_and_audited(plane, tmp_path, m
     assert [*suggestion_table(whole)["since_nuts"][4:]] == [0, 1, 2, 0, 1]
     (audit,) = whole.trials[7].user_attrs[SUGGESTION_KEY]["fit"]["abandoned"]
     difference = float(re.fullmatch(r"audit: \S+ differs by (\S+) posterior standard deviations", audit["why"][0])[1])
-    assert difference < 1.0  # some 20 effective draws of NUTS
+    assert difference < 1.6  # five times the Monte Carlo error with 20 effective draws each
     url = f"sqlite:///{tmp_path / 'study.db'}"
     for n in (6, 1, 2):
         stopped = advance(create_study(plane, storage=url, study_name="s", **options), n)

@@ -33,9 +33,9 @@ space = ConfigurationSpace({"a": [0, 1, 2, 3], "b": [0, 1, 2], "c": [0, 1]})
 def objective(config):
     with open(sys.argv[2], "a") as file:
         file.write(json.dumps([os.getpid(), dict(config)]) + "\\n")
-    time.sleep(0.1)
+    time.sleep(0.05)
     return (config["a"] - 1) ** 2 + config["b"] + config["c"]
-sl.minimize(objective, space, budget=12, n_initial=4, seed=3, progress=False, storage=sys.argv[1], study_name="shared",
+sl.minimize(objective, space, budget=9, n_initial=4, seed=3, progress=False, storage=sys.argv[1], study_name="shared",
             method="map", chains=1, warmup=50, draws=50)
 """
 
@@ -49,7 +49,7 @@ def test_two_processes_share_a_study_and_its_budget_without_repeats(database, tm
         for process in (one, other):
             assert process.wait(timeout=300) == 0, process.complaints
     trials = optuna.load_study(study_name="shared", storage=database).trials
-    assert 12 <= len(trials) <= 13  # both may start the last trial at the same time
+    assert 9 <= len(trials) <= 10  # both may start the last trial at the same time
     assert {trial.state.name for trial in trials} == {"COMPLETE"}
     assert len({tuple(trial.params.items()) for trial in trials}) == len(trials)
     phases = [trial.user_attrs["slayr:suggestion"]["phase"] for trial in trials]
@@ -320,12 +320,12 @@ def test_run_folders_of_killed_processes_are_removed(tmp_path):
 
 @pytest.mark.slow
 @pytest.mark.stan
-@pytest.mark.parametrize("where", [(), ("--writes",)])
-def test_kills_at_random_moments(tmp_path, where):
-    """Run the benchmark of kills with 2 instead of 100 kills."""
-    command = [sys.executable, "-m", "benchmarks.correctness.kills", *where]
-    arguments = "--kills 2 --trials 5 --initial 4 --longest 2.5 --output".split()
+def test_kills_at_random_moments(tmp_path):
+    """Run the benchmark of kills with 2 instead of 100 kills, at random times and inside transactions."""
+    sizes = ["--kills=2", "--trials=5", "--initial=4", "--longest=2", "--seconds=0.05", f"--output={tmp_path}"]
+    calls = "; ".join(f"main({[*sizes, *more]})" for more in ((), ("--writes", "--method=map")))
     root = Path(__file__).resolve().parents[3]
-    done = subprocess.run([*command, *arguments, str(tmp_path)], capture_output=True, text=True, timeout=600, cwd=root)
+    command = [sys.executable, "-c", f"from benchmarks.correctness.kills import main; {calls}"]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=600, cwd=root)
     assert done.returncode == 0, done.stderr
-    assert "2 of 2 kills survived" in done.stdout
+    assert done.stdout.count("2 of 2 kills survived") == 2
