@@ -77,8 +77,8 @@ model {
   z_main_variance ~ score(main_variance_location, main_variance_scale, main_variance_gamma);
   z_main_ratio ~ score(main_ratio_location, main_ratio_scale, main_ratio_gamma);
   if (!prior_only) {
-    target += matern_log_marginal(observed, append_row(warp, warp_pivot), mu, sigma_n, sq, sigma_f, lengthscale, p,
-                                  main_variance, main_ratio);
+    target += matern_log_marginal(observed, append_row(warp, warp_pivot), mu, sigma_n, sq, sigma_f,
+                                  lengthscale, p, main_variance, main_ratio);
   }
 }
 generated quantities {
@@ -95,8 +95,8 @@ generated quantities {
     log_prior += score_lpdf(z_main_variance | main_variance_location, main_variance_scale, main_variance_gamma);
     log_prior += score_lpdf(z_main_ratio | main_ratio_location, main_ratio_scale, main_ratio_gamma);
     log_density[1] = log_prior
-                     + matern_log_marginal(observed, append_row(warp, warp_pivot), mu, sigma_n, sq, sigma_f,
-                                           lengthscale, p, main_variance, main_ratio);
+                     + matern_log_marginal(observed, append_row(warp, warp_pivot), mu, sigma_n, sq,
+                                           sigma_f, lengthscale, p, main_variance, main_ratio);
   }
   if (want_pointwise || M || density_by_ep) {
     vector[n_pairs] k = matern_sum_cov(sq, sigma_f, lengthscale, p, main_variance, main_ratio);
