@@ -33,7 +33,7 @@ if TYPE_CHECKING:
         Prediction,
     )
     from slayr_py.kernels import Beta, Dirichlet, Gamma, HalfNormal, InverseGamma, LogNormal, Normal, stack
-    from slayr_py.study import Prune, Regret, Result, minimize
+    from slayr_py.study import Prune, Regret, Result, maximize, minimize
 
 __all__ = [
     "Beta",
@@ -64,6 +64,7 @@ __all__ = [
     "errors",
     "inference",
     "kernels",
+    "maximize",
     "minimize",
     "search",
     "sklearn",

@@ -72,12 +72,24 @@ def non_dominated_boxes(front: FloatArray, reference: FloatArray) -> Boxes:
 def hypervolume(front: FloatArray, reference: FloatArray) -> float:
     """Return the volume that points (n, p) dominate below a reference point (p,)."""
     inside = front[np.all(front < reference, axis=1)]
-    if not len(inside):
+    return _volume(inside[non_dominated(inside)], reference)
+
+
+def _volume(points: FloatArray, reference: FloatArray) -> float:
+    """Return the volume that points (n, p) below the reference point dominate: a sum over slices as for the boxes."""
+    if not len(points):
         return 0.0
-    ideal = inside.min(axis=0)
-    lower, upper = non_dominated_boxes(inside, reference)
-    left = np.maximum(upper - np.maximum(lower, ideal), 0.0)
-    return float(np.prod(reference - ideal) - np.prod(left, axis=1).sum())
+    if len(reference) == 1:
+        return float(reference[0] - points.min())
+    if len(reference) == 2:
+        first, second = points[np.argsort(points[:, 0])].T
+        heights = reference[1] - np.minimum.accumulate(second)
+        return float(np.diff(first, append=reference[0]) @ heights)
+    starts = np.unique(points[:, -1])
+    ends = [*starts[1:], reference[-1]]
+    slices = (points[points[:, -1] <= start, :-1] for start in starts)
+    pairs = zip(slices, starts, ends, strict=True)
+    return sum(float(end - start) * _volume(below, reference[:-1]) for below, start, end in pairs)
 
 
 def volumes_gained(boxes: Boxes, values: FloatArray) -> FloatArray:

@@ -125,6 +125,10 @@ class Acquisition(ABC):
         """
         return error_of_mean(self.value(mean[None], sd[None], state.at_one_point()), chains)
 
+    def gain(self, value: float) -> float | None:
+        """Return the expected improvement where the criterion has this value; None if it does not determine it."""
+        return None
+
     def options(self) -> dict[str, Any]:
         """Return the options of `from_name` for an equal criterion, as plain JSON."""
         return {field.name: getattr(self, field.name) for field in fields(self)}
@@ -240,6 +244,10 @@ class ExpectedImprovement(_Improvement):
         return expected_improvement(mean, sd, state.best)
 
     @override
+    def gain(self, value: float) -> float | None:
+        return value
+
+    @override
     def _log_terms(self, z: FloatArray, sd: FloatArray, state: State) -> tuple[FloatArray, FloatArray, FloatArray]:
         if state.warp is not None and not state.is_linear:
             if state.pivot is not None:
@@ -263,6 +271,10 @@ class LogExpectedImprovement(ExpectedImprovement):
         if not state.is_linear:
             return self.transformed(mean, np.square(sd), state)
         return log_expected_improvement(mean, sd, state.best)
+
+    @override
+    def gain(self, value: float) -> float | None:
+        return math.exp(value)
 
 
 class ProbabilityOfImprovement(_Improvement):

@@ -22,7 +22,7 @@ from slayr_py.acquisition.regret import draw_values
 from slayr_py.inference import Posterior
 from slayr_py.space import Encoded, Fixed, FloatArray
 
-_FUNCTIONS = 128
+_FUNCTIONS = {2: 128, 3: 128, 4: 32}  # by the number of objectives: hypervolumes of four are expensive
 _DRAWS = 16
 _CANDIDATES = 1000
 _POOL = 300  # promising configurations that are kept
@@ -76,6 +76,11 @@ class FrontTask:
     scales: Sequence[float] | None = None
 
     @property
+    def n_functions(self) -> int:
+        """Number of joint draws."""
+        return _FUNCTIONS[len(self.posteriors)]
+
+    @property
     def signs(self) -> FloatArray:
         """1 for minimised objectives, -1 for maximised ones, (p,)."""
         return np.array([np.copysign(1.0, posterior.y_sd) for posterior in self.posteriors])
@@ -110,11 +115,11 @@ class FrontTask:
         new = known.concatenate(pool)
         drawn = []
         for posterior, sign, scale in zip(self.posteriors, self.signs, scales, strict=True):
-            drawn.append(sign * draw_values(posterior, both, new, rng, n_draws, _FUNCTIONS, scale))
+            drawn.append(sign * draw_values(posterior, both, new, rng, n_draws, self.n_functions, scale))
         values = np.stack(drawn, axis=2)
         n = len(known)
         for model in self.feasibility:
-            values[:, n:][infeasible(model, draw_values(model, both, pool, rng, n_draws, _FUNCTIONS))] = np.inf
+            values[:, n:][infeasible(model, draw_values(model, both, pool, rng, n_draws, self.n_functions))] = np.inf
         return values[:, :n], values[:, n:]
 
     def _bounds(self, encoded: Encoded) -> tuple[FloatArray, FloatArray]:
@@ -163,7 +168,7 @@ def _improving(known: FloatArray, new: FloatArray, limit: FloatArray) -> NDArray
     """Return the rows of new values (m, p) that are non-dominated, also by known ones (n, p), and below the limit."""
     rows = np.flatnonzero(np.all(new < limit, axis=1))
     rows = rows[~np.any(np.all(known[:, None] <= new[rows], axis=2), axis=0)]
-    return rows[non_dominated(new[rows])]
+    return np.asarray(rows[non_dominated(new[rows])], dtype=np.intp)
 
 
 def _counts_on_fronts(known: FloatArray, values: FloatArray, limit: FloatArray) -> NDArray[np.intp]:

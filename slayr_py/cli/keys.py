@@ -42,6 +42,7 @@ STUDY = {
         (dict,),
     ),
     "reference_point": Key("[1.0, 0.5]", "The worst values of interest of several objectives.", (dict,)),
+    "tolerance": Key("1e-3", "Smallest useful improvement; where less is expected, search elsewhere.", (float,)),
     "noisy": Key("false", "Whether the objective varies between evaluations of a configuration."),
     "timeout": Key("3600", "Seconds after which no further trial starts.", (float,)),
     "output": Key('"results"', "Folder for the figure and the default storage; default: the working directory."),

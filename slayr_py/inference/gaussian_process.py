@@ -7,7 +7,6 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Literal
 
 import pandas as pd
-from ConfigSpace import ConfigurationSpace
 from numpy.typing import ArrayLike
 from typing_extensions import Unpack
 
@@ -19,6 +18,7 @@ from slayr_py.inference.named_priors import Priors
 from slayr_py.inference.observed import check_errors, observe
 from slayr_py.inference.part import Part
 from slayr_py.inference.posterior import Posterior
+from slayr_py.inference.sampling.carried import carries_to
 from slayr_py.inference.sampling.ladder import Attempt, fit_until_ok
 from slayr_py.inference.sampling.methods import METHODS
 from slayr_py.inference.sampling.options import FitKeywords, FitOptions
@@ -28,7 +28,7 @@ from slayr_py.inference.sampling.warm_start import WarmStart
 from slayr_py.inference.sparse_fit import fit_sparse, sparse_kernel
 from slayr_py.inference.stack_fit import build_models, fit_stack
 from slayr_py.kernels import Hyperparameter, Kernel, Prior, Stack
-from slayr_py.space import Encoded, Encoder, FloatArray
+from slayr_py.space import Encoded, Encoder, FloatArray, Space, as_encoder
 
 LARGEST_USUAL = 1500
 """Number of observations above which a dense fit warns of its cost."""
@@ -92,7 +92,7 @@ class GaussianProcess:
 
     def __init__(
         self,
-        space: ConfigurationSpace | Encoder,
+        space: Space,
         kernel: Kernel | Stack | str = "auto",
         priors: Priors | None = None,
         warp: Warp = "none",
@@ -100,7 +100,7 @@ class GaussianProcess:
         *,
         inducing: int | None = None,
     ) -> None:
-        encoder = space if isinstance(space, Encoder) else Encoder(space)
+        encoder = as_encoder(space)
         self.inducing = None if inducing is None else check_integer("inducing", inducing)
         if isinstance(kernel, Stack):
             if likelihood == "probit":
@@ -290,7 +290,7 @@ class GaussianProcess:
             )
             return Posterior.of(Part.from_run(program, observed, result, attempt.start))
 
-        posterior, abandoned = fit_until_ok(fit_once, options, start, seed)
+        posterior, abandoned = fit_until_ok(fit_once, options, start, seed, carries_to(program.name, observed.data))
         posterior.record["abandoned"] = abandoned
         return posterior
 

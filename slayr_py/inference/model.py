@@ -9,7 +9,6 @@ from typing import Any, Literal, Self, get_args
 
 import numpy as np
 import pandas as pd
-from ConfigSpace import ConfigurationSpace
 from numpy.typing import NDArray
 
 from slayr_py.display import Summary
@@ -34,7 +33,7 @@ from slayr_py.kernels import (
     prior_families,
     prior_from_dict,
 )
-from slayr_py.space import Encoded, Encoder, FloatArray, encoder_from_json, encoder_to_json
+from slayr_py.space import Encoded, FloatArray, Space, as_encoder, encoder_from_json, encoder_to_json
 
 Warp = Literal["auto", "none", "log", "best"]
 """Transformations of the targets: "log" compresses large values, "best" values above the best one, see
@@ -75,7 +74,7 @@ class Model:
 
     def __init__(
         self,
-        space: ConfigurationSpace | Encoder,
+        space: Space,
         kernel: Kernel | str = "auto",
         priors: Priors | None = None,
         warp: Warp = "none",
@@ -95,7 +94,7 @@ class Model:
         self.pivot: float | None = None
         self.left_out: tuple[str, ...] = ()
         self.noise_floor = NOISE_FLOOR
-        self.encoder = space if isinstance(space, Encoder) else Encoder(space)
+        self.encoder = as_encoder(space)
         self.kernel = from_name(kernel, self.encoder)
         declared = self.kernel.contract.ordered(
             (*self._target_hyperparameters(), *self.kernel.hyperparameters(self.encoder))
@@ -156,6 +155,12 @@ class Model:
             )
         model = self._updated({name: prior for name, prior in self._chosen.items() if name != WARP.name}, "none")
         model.left_out = ("no warp, since errors of observations are known (y_sd): warp='auto'",)
+        return model
+
+    def with_pivot(self, pivot: float) -> Self:
+        """Return the model with this pivot of the warp "best", which is not positive, for all observations."""
+        model = self._updated(self._chosen, self.given_warp)
+        model.pivot = pivot
         return model
 
     def _updated(self, priors: Priors, warp: Warp) -> Self:

@@ -76,6 +76,19 @@ def log_slope(y: FloatArray, a: FloatArray, pivot: float | None = None) -> Float
     return np.asarray(-a * np.minimum(y, 0.0) - np.log1p(a * np.maximum(y, 0.0)))
 
 
+def slopes_by_log_warp(y: FloatArray, a: FloatArray, pivot: float | None = None) -> tuple[FloatArray, FloatArray]:
+    """Return the derivatives of T(y) and of log T'(y) by log a."""
+    if pivot is not None:
+        v = a * (y - pivot)
+        above = np.maximum(v, 0.0) / (1 + np.maximum(v, 0.0))
+        by_range = -RANGE * a / ((1 + RANGE * a) * np.log1p(RANGE * a))  # of log S
+        inner = above + np.minimum(v, 0.0) + a * pivot / (1 - a * pivot)
+        return warped(y, a, pivot) * by_range + warp_range(a) * inner, 1 + by_range - above
+    above = np.maximum(y, 0.0) / (1 + a * np.maximum(y, 0.0))
+    below = np.minimum(y, 0.0)
+    return above + below * np.exp(-a * below) - warped(y, a), -a * (below + above)
+
+
 _TOGETHER = 2**12  # doubles in an array of several nodes; a call of NumPy costs as much as a few hundred exponentials
 
 

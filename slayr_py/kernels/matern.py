@@ -108,4 +108,4 @@ class Matern(Composable):
         n_a, n_b, n_columns = difference.shape
         weights = (2 * self.p + 1) / np.square(lengthscale)
         squares = weights @ np.square(difference).reshape(-1, n_columns).T
-        return np.sqrt(squares, out=squares).reshape(-1, n_a, n_b)
+        return np.sqrt(squares, out=squares).reshape(len(lengthscale), n_a, n_b)

@@ -9,6 +9,7 @@ from slayr_py.study.results.dashboard import save_to_dashboard
 from slayr_py.study.results.figures import convergence_figure, front_figure, hypervolume_figure, importance_figure
 from slayr_py.study.results.fit_text import attempts_text, fit_notes, fits_remarks, limits_text
 from slayr_py.study.results.front import front_table, hypervolume_of, reference_of
+from slayr_py.study.results.loading import load
 from slayr_py.study.results.optimum import Optimum
 from slayr_py.study.results.recommendation import Recommendation, has_recommendation
 from slayr_py.study.results.refits import last_fitted, posterior_of, replay
@@ -26,7 +27,7 @@ from slayr_py.study.results.tables import (
 )
 from slayr_py.study.run.asktell import ask, ask_batch, config_of, create_study, tell
 from slayr_py.study.run.experiment_files import FileForm, read_experiments
-from slayr_py.study.run.minimize import minimize
+from slayr_py.study.run.minimize import maximize, minimize
 from slayr_py.study.run.objective import Objective, Values, as_value
 from slayr_py.study.run.pruning import Prune
 from slayr_py.study.run.stopping import Regret, RegretEstimate
@@ -65,6 +66,8 @@ __all__ = [
     "front_table",
     "hypervolume_figure",
     "importance_figure",
+    "load",
+    "maximize",
     "minimize",
     "posterior_of",
     "read_experiments",

@@ -14,7 +14,7 @@ from typing_extensions import Unpack
 from slayr_py.arguments import check_integer
 from slayr_py.errors import SpaceError
 from slayr_py.inference import Posterior
-from slayr_py.space import Encoder, space_from_json
+from slayr_py.space import Space, space_from_json
 from slayr_py.study.declared_space import DeclaredSpace
 from slayr_py.study.inferred_space import InferredSpace
 from slayr_py.study.model.options import SamplerKeywords, SamplerOptions
@@ -29,7 +29,7 @@ class StanGPSampler(BaseSampler):
 
     Parameters
     ----------
-    space : ConfigurationSpace or Encoder, optional
+    space : ConfigurationSpace, Encoder or mapping, optional
         The search space, with conditions and forbidden clauses; an `Encoder` also has graphs. The declared space is
         modelled, not the intersection of the trials' parameters. Without one, the parameters are inferred from the
         complete trials, as Optuna's own samplers do: see Notes.
@@ -84,6 +84,10 @@ class StanGPSampler(BaseSampler):
         For several objectives: the worst values that are of interest, in the order of the objectives or by name. Only
         configurations that are better in all objectives gain hypervolume. By default each suggestion takes the worst
         values of the front so far, and a tenth of the front's range more.
+    tolerance : float, optional
+        Smallest useful improvement, in the objective's unit. Where the largest expected improvement is smaller, the
+        search maximises the expected improvement on the best value less the tolerance instead: it then prefers other
+        regions to further digits of the best value. For the acquisitions "ei" and "log_ei".
     on_progress : callable, optional
         Receives a `Phase` whenever a new step of the work starts.
     method, chains, warmup, draws, target_acceptance, max_treedepth, ess, retries, pointwise
@@ -130,7 +134,7 @@ class StanGPSampler(BaseSampler):
     first trial. The study stores no space, so it has no `Result`, and `fit` fits the parameters that all trials have.
     """
 
-    def __init__(self, space: ConfigurationSpace | Encoder | None = None, **options: Unpack[SamplerKeywords]) -> None:
+    def __init__(self, space: Space | None = None, **options: Unpack[SamplerKeywords]) -> None:
         self.options = SamplerOptions.of(**options)
         self.session = Session(self.options.on_progress)
         self.strategy: DeclaredSpace | InferredSpace

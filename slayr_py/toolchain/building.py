@@ -5,9 +5,10 @@ from __future__ import annotations
 import hashlib
 import os
 import re
+import shutil
 import warnings
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import ExitStack
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -144,23 +145,27 @@ class Build:
             self.publish(program, work)
 
     def translate(self, work: Path) -> Path:
-        """Translate the program to C++, ``work / "name.hpp"``; return the copy of its source."""
+        """Translate the program to C++, ``work / "name.hpp"``; return the copy of its source.
+
+        The C++ code quotes the paths of includes. Links beside it make it the same wherever the programs are, so that
+        two builds of a wheel have the same bytes.
+        """
         name = self.program().name
         stan = work / f"{name}.stan"
         stan.write_bytes(self.source.read_bytes())
-        includes = ",".join(str(path) for path in self.folders)
-        run_tool(
-            [
-                str(self.cmdstan.path / "bin" / "stanc"),
-                *self.stanc_options,
-                f"--filename-in-msg={self.source.name}",
-                f"--include-paths={includes}",
-                f"--o={work / f'{name}.hpp'}",
-                str(stan),
-            ],
-            work,
-            f"stanc refused {self.source}",
-        )
+        with _linked(self.folders, work) as includes:
+            run_tool(
+                [
+                    str(self.cmdstan.path / "bin" / "stanc"),
+                    *self.stanc_options,
+                    f"--filename-in-msg={self.source.name}",
+                    f"--include-paths={','.join(includes)}",
+                    f"--o={work / f'{name}.hpp'}",
+                    str(stan),
+                ],
+                work,
+                f"stanc refused {self.source}",
+            )
         return stan
 
     def publish(self, program: CompiledProgram, work: Path, together: bool = False) -> None:
@@ -223,6 +228,22 @@ class Build:
             )
         make = [str(find_make()), *self.flags, f"-j{os.cpu_count() or 1}", target]
         run_tool(make, cmdstan, f"the C++ compiler failed on {self.source}")
+
+
+@contextmanager
+def _linked(folders: Sequence[Path], work: Path) -> Iterator[list[str]]:
+    """Link folders into the working directory of stanc under their own names; yield the relative paths."""
+    place = work / "include"
+    place.mkdir()
+    links: dict[str, Path] = {}
+    try:
+        for folder in dict.fromkeys(folders):
+            name = f"{folder.name}-{len(links)}" if folder.name in links or not folder.name else folder.name
+            links[name] = place / name
+            links[name].symlink_to(folder, target_is_directory=True)
+        yield [f"{place.name}/{name}" for name in links]
+    finally:
+        shutil.rmtree(place)
 
 
 def _stanc_arguments(options: Options, cpp_options: Options | None) -> tuple[str, ...]:

@@ -201,6 +201,7 @@ ELSEWHERE = {
     "study": "has the options of its sampler",
     "study_name": "where a study is kept",
     "timeout": "when the loop ends",
+    "tolerance": "the value to improve on, as fixed by a criterion: tests/study/model/test_proposal.py",
     "trial": "of a study",
     "value": "an observation",
     "warm_starts": "where chains start, not what they sample",

@@ -44,6 +44,7 @@ def test_it_is_a_composite_kernel_with_shared_lengthscales(p):
         "split": total[:-1] / total[1:],
     }
     gram = Additive(p).gram(points, points[:4], theta)
+    assert Additive(p).gram(points, points[:0], theta).shape == (9, 0)
     np.testing.assert_allclose(gram, composite.gram(points, points[:4], expected), rtol=1e-12)
 
 

@@ -11,7 +11,7 @@ import pytest
 from testing_processes import ends, started
 
 from slayr_py.errors import CompileError
-from slayr_py.toolchain import compile_program, compile_together
+from slayr_py.toolchain import Build, compile_program, compile_together, ensure_cmdstan
 
 
 def test_a_cached_program_is_not_compiled_again(scripted, source, compilations):
@@ -171,6 +171,24 @@ def test_programs_that_are_compiled_together_are_one_executable_with_a_name_each
     third.write_text("generated quantities { real x = 2; }\n")
     assert not compile_together([source, third])
     assert not compile_program(third).together and compilations() == 2
+
+
+@pytest.mark.usefixtures("own_cache", "no_cmdstan")
+def test_the_code_does_not_depend_on_the_place_of_the_sources(tmp_path):
+    """Two builds of a wheel have the same bytes."""
+    texts = []
+    for place in (tmp_path / "here", tmp_path / "there"):
+        functions = place / "stan" / "functions"
+        functions.mkdir(parents=True)
+        (functions / "one.stan").write_text("real one() { return 1; }\n")
+        source = place / "stan" / "p.stan"
+        source.write_text("functions {\n#include one.stan\n}\nmodel { print(one()); }\n")
+        work = place / "work"
+        work.mkdir()
+        Build(source, (functions, source.parent), (), (), ensure_cmdstan()).translate(work)
+        assert sorted(path.name for path in work.iterdir()) == ["p.hpp", "p.stan"]
+        texts.append((work / "p.hpp").read_text())
+    assert texts[0] == texts[1] and "'include/functions/one.stan'" in texts[0]
 
 
 def test_the_compiler_ends_with_a_killed_process(scripted, source, tmp_path, write_script):

@@ -8,4 +8,5 @@ from slayr_py.space.within.rules import (
     Linear as Linear,
     Within as Within,
     read_within as read_within,
+    recorded_function as recorded_function,
 )

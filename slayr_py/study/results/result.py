@@ -225,14 +225,14 @@ class Result:
         Raises
         ------
         DataError
-            If no trial can be fitted, the study's sampler is not a `StanGPSampler`, or the study has several objectives
-            and none is given.
+            If no trial can be fitted, the study has neither a `StanGPSampler` nor a fit, or several objectives and none
+            is given.
         InferenceError
             If Stan fails.
         """
         declared = declared_space_of(self.study)
-        if declared is None:
-            raise DataError(f"the study's sampler is {self.study.sampler}: only a StanGPSampler has a posterior")
+        if declared is None:  # loaded without its sampler
+            return posterior_of_all(self.study, objective=objective)
         return declared.fit_all(self.study, None, goal_of(self.study, objective))
 
     def importance(

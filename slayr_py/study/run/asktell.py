@@ -9,7 +9,6 @@ from typing import Any, cast
 
 import numpy as np
 import optuna
-from ConfigSpace import ConfigurationSpace
 from optuna import Study, Trial
 from optuna.pruners import BasePruner, NopPruner
 from optuna.storages import BaseStorage
@@ -18,7 +17,7 @@ from optuna.trial import FrozenTrial, TrialState
 from typing_extensions import Unpack
 
 from slayr_py.errors import DataError, EnqueuedError, NotFiniteError, ObjectiveError
-from slayr_py.space import Encoder, as_encoder, jsonable
+from slayr_py.space import Space, as_encoder, jsonable
 from slayr_py.study.model.options import SamplerKeywords, check_names
 from slayr_py.study.run.history import History, Outcomes, add_history, read_history
 from slayr_py.study.run.objective import Values, as_value, split_values
@@ -33,7 +32,7 @@ from slayr_py.study.storage.suggesting import suggest_all
 
 
 def create_study(
-    space: ConfigurationSpace | Encoder,
+    space: Space,
     *,
     storage: str | Path | BaseStorage | None = None,
     study_name: str | None = None,
@@ -47,8 +46,8 @@ def create_study(
 
     Parameters
     ----------
-    space : ConfigurationSpace or Encoder
-        The search space; an `Encoder` also has graphs.
+    space : ConfigurationSpace, Encoder or mapping
+        The search space: see `minimize`.
     storage : str, Path or optuna.storages.BaseStorage, optional
         A URL such as ``sqlite:///study.db``, or the path of an SQLite file; by default the study is kept in memory.
     study_name : str, optional

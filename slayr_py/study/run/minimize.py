@@ -7,8 +7,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import Executor
 from inspect import signature
 from pathlib import Path
+from typing import Any
 
-from ConfigSpace import ConfigurationSpace
 from optuna import Study
 from optuna.pruners import BasePruner
 from optuna.storages import BaseStorage
@@ -16,7 +16,7 @@ from typing_extensions import Unpack
 
 from slayr_py.arguments import check_integer, check_number
 from slayr_py.errors import DataError, InferenceError
-from slayr_py.space import Encoder
+from slayr_py.space import Encoder, Space
 from slayr_py.study.declared_space import DeclaredSpace
 from slayr_py.study.loop import Callback, run_loop
 from slayr_py.study.model.options import SamplerKeywords, check_names
@@ -40,7 +40,7 @@ from slayr_py.study.storage.workers import active_run, started_trials
 
 def minimize(
     objective: Objective,
-    space: ConfigurationSpace | Encoder,
+    space: Space,
     budget: int = 50,
     *,
     progress: bool = True,
@@ -70,9 +70,10 @@ def minimize(
         returns NaN, an infinity or anything but a number; the study continues. If its second positional parameter has
         no default value or the name ``trial``, it also receives Optuna's trial, for ``trial.report(value, step)`` and
         ``trial.should_prune()``.
-    space : ConfigurationSpace or Encoder
+    space : ConfigurationSpace, Encoder or mapping
         The search space, with conditions and forbidden clauses; an `Encoder` also has graphs, as in
-        ``Encoder(space, graphs={"layers": "path"})``.
+        ``Encoder(space, graphs={"layers": "path"})``. A mapping such as ``{"lr": (0.01, 0.1), "layers": (1, 5),
+        "act": ["relu", "tanh"]}`` has bounds, levels, constants and parameters of ConfigSpace by name.
     budget : int, default 50
         Number of trials of the study at the end. The initial design, failed trials and the trials of a resumed study
         count. Workers that share a study share its budget.
@@ -151,6 +152,7 @@ def minimize(
         - ``within``: constraints on the parameters, which every suggestion satisfies, as in
           ``within=["x1 + x2 + x3 == 1", "temperature * time <= 6000"]``.
         - ``reference_point``: the worst values of interest of several objectives.
+        - ``tolerance``: the smallest useful improvement. Where less is expected, the search prefers other regions.
         - ``priors``, ``warp``: priors of hyperparameters, and the transformation of the targets.
         - ``warm_starts``: whether each fit starts from the last one.
         - ``on_progress``: a function that receives each `slayr_py.study.Phase` of the work.
@@ -221,6 +223,29 @@ def minimize(
         if started_trials(study) < budget:
             _run(result, settings, progress, callbacks, stop)
     return result
+
+
+def maximize(objective: Objective, space: Space, budget: int = 50, **options: Any) -> Result:
+    """Maximise an expensive function over a search space: `minimize` with ``direction="maximize"``.
+
+    Parameters
+    ----------
+    objective, space, budget, **options
+        As of `minimize`, except ``direction`` and ``directions``.
+
+    Raises
+    ------
+    TypeError
+        For ``direction``, ``directions``, or an unknown name.
+
+    Notes
+    -----
+    Returns and raises what `minimize` does.
+    """
+    for name in ("direction", "directions"):
+        if name in options:
+            raise TypeError(f"{name}= is an argument of slayr_py.minimize; maximize has one direction")
+    return minimize(objective, space, budget, direction="maximize", **options)
 
 
 def _check_reports(

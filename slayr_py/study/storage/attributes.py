@@ -14,7 +14,8 @@ method         "nuts", "carried", "pathfinder", "laplace" or "map"              
 fit            {"start", "draws", "abandoned"}: "carried", "warm" or "cold" (None for other methods),
                total number of draws, and discarded attempts: why, and what followed         (model only)
 acquisition    {"name", its options, "best", "value", "error"}: value to improve on, in the objective's
-               units and sign, largest value of the criterion, and its Monte Carlo error     (model only)
+               units and sign, largest value of the criterion, and its Monte Carlo error     (model only);
+               also "beyond" if the expected improvement was below the tolerance: the value less the tolerance
 stack          {"parts", "messages"}; a part is {"kernel", "weight", "method", "seed", "fit", "diagnostics"}, and
                "method" above is "mixed" if the methods of the parts differ                  (stack only)
 predicted      {"mean", "sd"} of the latent function, in the objective's units and sign; under a warp the

@@ -53,7 +53,7 @@ def test_density_and_hyperparameters_are_those_of_the_program(case, monkeypatch)
     density = MaternDensity(data, shapes)
     difference = density(points) - table["log_density.1"].to_numpy()
     np.testing.assert_allclose(difference, difference[0], rtol=0, atol=1e-9 * np.abs(density(points)).max())
-    theta = np.hstack(list(density._theta_and_log_prior(points)[0].values()))
+    theta = np.hstack(list(density._priors(points).theta.values()))
     np.testing.assert_allclose(theta, table.drop(columns="log_density.1").to_numpy(), rtol=1e-12)
 
 

@@ -26,7 +26,7 @@ def optimum(reading: Reading) -> Iterator[Block]:
         "Functions drawn from the posterior have their optimum at these configurations. The optimal value is "
         f"{median:.4g} (90% interval {low:.4g} to {high:.4g}), without noise and at feasible configurations."
     )
-    columns = {name: found.table[name] for name in found.table}
+    columns = {str(name): found.table[name] for name in found.table}
     numbers = Table.of("optimum-table", "Location of the optimum", columns, ".4g")
 
     def draw() -> Figure:
