@@ -83,7 +83,7 @@ class StanGPSampler(BaseSampler):
     reference_point : sequence or mapping of str to float, optional
         For several objectives: the worst values that are of interest, in the order of the objectives or by name. Only
         configurations that are better in all objectives gain hypervolume. By default each suggestion takes the worst
-        values of the front so far, and a tenth of the front's range more.
+        values of the front so far, and the front's range more.
     on_progress : callable, optional
         Receives a `Phase` whenever a new step of the work starts.
     method, chains, warmup, draws, target_acceptance, max_treedepth, ess, retries, pointwise
