@@ -57,7 +57,7 @@ def _range(front: FloatArray, values: FloatArray) -> FloatArray:
 RULES = {
     "front + 0.1 range": beyond_front(0.1),
     "front + 0.5 range": beyond_front(0.5),
-    "front + range": beyond_front(1.0),
+    "front + range": beyond_front(1.0),  # the default of slayr_py
     "median of all": of_all(0.5),
     "worst of all": of_all(1.0),
 }

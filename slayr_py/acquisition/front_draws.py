@@ -180,4 +180,4 @@ def _counts_on_fronts(known: FloatArray, values: FloatArray, limit: FloatArray) 
 
 
 def _largest(values: FloatArray, n: int) -> NDArray[np.intp]:
-    return np.argsort(-values, kind="stable")[:n]
+    return np.asarray(np.argsort(-values, kind="stable")[:n])
