@@ -33,7 +33,7 @@ if TYPE_CHECKING:
         Prediction,
     )
     from slayr_py.kernels import Beta, Dirichlet, Gamma, HalfNormal, InverseGamma, LogNormal, Normal, stack
-    from slayr_py.study import Regret, Result, minimize
+    from slayr_py.study import Prune, Regret, Result, maximize, minimize
 
 __all__ = [
     "Beta",
@@ -53,6 +53,7 @@ __all__ = [
     "ObjectiveError",
     "Posterior",
     "Prediction",
+    "Prune",
     "Regret",
     "Result",
     "SlayrError",
@@ -63,6 +64,7 @@ __all__ = [
     "errors",
     "inference",
     "kernels",
+    "maximize",
     "minimize",
     "search",
     "sklearn",

@@ -143,7 +143,7 @@ model {
   if (!prior_only) {
     tuple(vector[n_split + max(n_share, 1) - 1], vector[n_split + max(n_share, 1) - 1]) weights;
     weights = sum_weights(split, share);
-    target += composite_log_marginal(observed, warp, mu, sigma_n, points,
+    target += composite_log_marginal(observed, append_row(warp, warp_pivot), mu, sigma_n, points,
                                      (sigma_f, lengthscale, period, rq_alpha, centre,
                                       feature_lengthscale, weights.1, weights.2),
                                      structure);
@@ -176,7 +176,7 @@ generated quantities {
       log_prior += logit_beta_lpdf(z_split | split_a, split_b)
                    + log_gamma_lpdf(z_share | share_concentration);
       log_density[1] = log_prior
-                       + composite_log_marginal(observed, warp, mu, sigma_n, points, hyper,
+                       + composite_log_marginal(observed, append_row(warp, warp_pivot), mu, sigma_n, points, hyper,
                                                 structure);
     }
     if (want_pointwise || M || density_by_ep) {

@@ -155,7 +155,7 @@ model {
   z_rq_alpha ~ score(rq_alpha_location, rq_alpha_scale, rq_alpha_gamma);
   
   if (!prior_only) {
-    target += fm_log_marginal(observed, warp, mu, sigma_n, pairs,
+    target += fm_log_marginal(observed, append_row(warp, warp_pivot), mu, sigma_n, pairs,
                               (sigma_f, (lengthscale, bias, gamma, rho, rq_alpha),
                                (alpha, beta, weights)),
                               structure);
@@ -180,7 +180,7 @@ generated quantities {
     log_prior += logit_beta_lpdf(z_gamma | gamma_a, gamma_b)
                  + logit_beta_lpdf(z_rho | rho_a, rho_b);
     log_density[1] = log_prior
-                     + fm_log_marginal(observed, warp, mu, sigma_n, pairs,
+                     + fm_log_marginal(observed, append_row(warp, warp_pivot), mu, sigma_n, pairs,
                                        (sigma_f, (lengthscale, bias, gamma, rho, rq_alpha),
                                         (alpha, beta, weights)),
                                        structure);

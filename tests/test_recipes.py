@@ -331,6 +331,12 @@ def test_stop_when_little_is_left_to_be_gained(names):
     assert result.best_value < 0.12
 
 
+@recipe("Stop bad trials early")
+def test_stop_bad_trials_early(names):
+    trials = names["result"].trials
+    assert (trials["state"] == "PRUNED").any() and names["result"].best_value == trials["value"].min()
+
+
 @recipe("Dashboard", 0, seed=MODE)
 def test_dashboard(names):
     assert len(optuna.load_study(study_name="net", storage="sqlite:///net.db").trials) == 6

@@ -8,7 +8,16 @@ import numpy as np
 from ConfigSpace import Categorical, ConfigurationSpace
 from testing_spaces import conditional_space, mixed_space, plain_space
 
-from slayr_py.kernels import Composite, FrequencyModulated, Hierarchical, Kernel, Matern, Pretrained, Separable
+from slayr_py.kernels import (
+    Additive,
+    Composite,
+    FrequencyModulated,
+    Hierarchical,
+    Kernel,
+    Matern,
+    Pretrained,
+    Separable,
+)
 from slayr_py.kernels.base import KERNELS
 from slayr_py.kernels.expressions import Leaf
 from slayr_py.kernels.expressions.composite import Planned
@@ -38,6 +47,8 @@ def pretrained(space: ConfigurationSpace, layers=(1, 2), base=Matern(p=1)) -> Pr
 CASES: dict[str, tuple[Kernel, ConfigurationSpace]] = {
     "matern-plain": (Matern(2), plain_space()),
     "matern-conditional": (Matern(1), conditional_space()),
+    "additive-plain": (Additive(2), plain_space()),
+    "additive-conditional": (Additive(1), conditional_space()),
     **{
         f"hierarchical-{base}-{combine}": (Hierarchical(base, combine, p), conditional_space())
         for base, combine, p in [

@@ -1,23 +1,28 @@
-"""Problems with several objectives, all minimised, with the reference points of BoTorch's test functions.
+"""Problems with several objectives, all minimised, most of them with the reference points of BoTorch's test functions.
 
 BraninCurrin: Belakaria, Deshwal & Doppa (2019), *Max-value Entropy Search for Multi-Objective Bayesian Optimization*,
 NeurIPS. ZDT1 to ZDT3: Zitzler, Deb & Thiele (2000), *Comparison of Multiobjective Evolutionary Algorithms*, Evol.
 Comput. 8:173. DTLZ2: Deb, Thiele, Laumanns & Zitzler (2002), *Scalable Multi-Objective Optimization Test Problems*,
-CEC. C2-DTLZ2: Jain & Deb (2014), *An Evolutionary Many-Objective Optimization Algorithm*, part II, IEEE Trans. Evol.
-Comput. 18:602. VehicleSafety (three objectives): Tanabe & Ishibuchi (2020), *An Easy-to-use Real-world Multi-objective
-Optimization Problem Suite*, Appl. Soft Comput. 89:106078, RE3-5-4; the linear terms are those of Liao et al. (2008).
+CEC. WFG4 and WFG9: see `benchmarks.common.wfg`. C2-DTLZ2: Jain & Deb (2014), *An Evolutionary Many-Objective
+Optimization Algorithm*, part II, IEEE Trans. Evol. Comput. 18:602. VehicleSafety (three objectives): Tanabe & Ishibuchi
+(2020), *An Easy-to-use Real-world Multi-objective Optimization Problem Suite*, Appl. Soft Comput. 89:106078, RE3-5-4;
+the linear terms are those of Liao et al. (2008). "forest" is the test error and the size of a random forest on
+scikit-learn's digits. "branin-currin-noisy" has noise with the standard deviations of Daulton, Balandat & Bakshy
+(2021), *Parallel Bayesian Optimization of Multiple Noisy Objectives with Expected Hypervolume Improvement*, NeurIPS;
+its hypervolume is that of the values without noise.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from functools import partial
+from functools import cache, partial
 from typing import Any, NamedTuple
 
 import numpy as np
-from ConfigSpace import ConfigurationSpace
+from ConfigSpace import ConfigurationSpace, Float, Integer
 
 from benchmarks.common.problems import branin, point
+from benchmarks.common.wfg import wfg
 
 Values = tuple[float, ...]
 
@@ -32,6 +37,8 @@ class Tradeoff(NamedTuple):
     """Hypervolume of the front, or of the best one known, within the reference point."""
     constraints: Callable[[Mapping[str, Any]], dict[str, float]] | None = None
     """Values by name; a configuration is feasible if none is positive."""
+    noise: tuple[float, ...] | None = None
+    """Standard deviations of the normal noise of the objectives."""
 
 
 def branin_currin(config: Mapping[str, Any]) -> Values:
@@ -80,13 +87,45 @@ def vehicle_safety(config: Mapping[str, Any]) -> Values:
     return float(mass), float(acceleration), float(intrusion)
 
 
+@cache
+def _digits() -> tuple[np.ndarray, ...]:
+    """Return 600 images for training and the other 1,197 for the test, with their digits."""
+    from sklearn.datasets import load_digits
+
+    images, digits = load_digits(return_X_y=True)
+    order = np.random.RandomState(0).permutation(len(digits))  # noqa: NPY002 (the same on every version of NumPy)
+    train = order[:600]
+    test = order[600:]
+    return images[train], digits[train], images[test], digits[test]
+
+
+def forest(config: Mapping[str, Any]) -> Values:
+    """Return the test error in percent, and the decimal logarithm of the number of nodes, of a random forest."""
+    from sklearn.ensemble import RandomForestClassifier
+
+    images, digits, new_images, new_digits = _digits()
+    fitted = RandomForestClassifier(**config, random_state=0, n_jobs=1).fit(images, digits)
+    nodes = sum(tree.tree_.node_count for tree in fitted.estimators_)
+    return 100 * float(np.mean(fitted.predict(new_images) != new_digits)), float(np.log10(nodes))
+
+
+def forest_space() -> ConfigurationSpace:
+    """Return the space of `forest`, with integers on a logarithmic scale."""
+    space = ConfigurationSpace({"criterion": ["gini", "entropy"]})
+    trees = Integer("n_estimators", (1, 50), log=True)
+    leaf = Integer("min_samples_leaf", (1, 30), log=True)
+    space.add([trees, Integer("max_depth", (1, 20)), leaf, Float("max_features", (0.02, 1.0), log=True)])
+    return space
+
+
 def cube(dimension: int, lower: float = 0.0, upper: float = 1.0) -> ConfigurationSpace:
     return ConfigurationSpace({f"x{i}": (lower, upper) for i in range(1, dimension + 1)})
 
 
 # Areas: below sqrt(x) and x^2 for ZDT1 and ZDT2, whose reference point is (11, 11); a quarter of a disc, and an eighth
-# of a ball, for DTLZ2, whose reference point is 1.1. Others: BoTorch's `max_hv`, and for C2-DTLZ2
-# the union of the arcs of the circle that its constraint admits, with a spacing of 1e-6.
+# of a ball, for DTLZ2, whose reference point is 1.1; a quarter of an ellipse for WFG4 and WFG9. Others: BoTorch's
+# `max_hv`; for C2-DTLZ2 the union of the arcs of the circle that its constraint admits, with a spacing of 1e-6; for the
+# forest the front of 4,000 evaluations by NSGA-II (`python -m benchmarks.common.objectives_problems`).
 TRADEOFFS = {
     "branin-currin": Tradeoff(cube(2), branin_currin, (18.0, 6.0), 59.36011874867746),
     "zdt1": Tradeoff(cube(6), partial(zdt, number=1, dimension=6), (11.0, 11.0), 121 - 1 / 3),
@@ -100,4 +139,28 @@ TRADEOFFS = {
     "c2-dtlz2": Tradeoff(
         cube(4), partial(dtlz2, objectives=2, dimension=4), (1.1, 1.1), 0.38233335, c2_dtlz2_constraints
     ),
+    "wfg4": Tradeoff(cube(6), partial(wfg, number=4), (2.2, 4.4), 9.68 - 2 * np.pi),
+    "wfg9": Tradeoff(cube(6), partial(wfg, number=9), (2.2, 4.4), 9.68 - 2 * np.pi),
+    "forest": Tradeoff(forest_space(), forest, (50.0, 4.0), 99.0),
+    "branin-currin-noisy": Tradeoff(cube(2), branin_currin, (18.0, 6.0), 59.36011874867746, noise=(15.19, 0.63)),
 }
+
+
+def main() -> None:
+    """Print the hypervolume of the front of the forest that NSGA-II finds in 4,000 evaluations."""
+    import optuna
+
+    from slayr_py.acquisition import hypervolume
+    from slayr_py.study.storage.suggesting import suggest_all
+
+    optuna.logging.set_verbosity(optuna.logging.ERROR)
+    problem = TRADEOFFS["forest"]
+    sampler = optuna.samplers.NSGAIISampler(seed=0, population_size=100)
+    study = optuna.create_study(directions=["minimize"] * 2, sampler=sampler)
+    study.optimize(lambda trial: problem.objective(suggest_all(trial, problem.space)), n_trials=4000)
+    values = np.array([trial.values for trial in study.trials])
+    print(hypervolume(values, np.array(problem.reference)))
+
+
+if __name__ == "__main__":
+    main()

@@ -26,6 +26,8 @@ class Problem(NamedTuple):
     """Standard deviation of the normal noise that a study adds to the objective."""
     constraints: Callable[[Mapping[str, Any]], dict[str, float]] | None = None
     """Values by name; a configuration is feasible if none is positive."""
+    design: Callable[[int], list[dict[str, Any]]] | None = None
+    """Initial configurations of a seed for all samplers, instead of the benchmark's own design."""
 
 
 def branin(config: Mapping[str, Any]) -> float:

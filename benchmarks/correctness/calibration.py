@@ -24,7 +24,7 @@ from benchmarks.common.results import add_result_arguments, markdown
 from slayr_py.inference import Calibration, calibrate
 from slayr_py.inference.sampling.programs import compiled
 from slayr_py.inference.validation.uniformity import ecdf_band
-from slayr_py.kernels import Composite, FrequencyModulated, Hierarchical, Kernel, Matern, Separable
+from slayr_py.kernels import Additive, Composite, FrequencyModulated, Hierarchical, Kernel, Matern, Separable
 
 LIMIT = 0.001
 DRAWS = 99
@@ -77,6 +77,7 @@ def mixed() -> ConfigurationSpace:
 CASES: dict[str, tuple[ConfigurationSpace, Kernel, dict[str, sl.kernels.Prior]]] = {
     "matern, default priors": (plain(), Matern(2), {}),
     "matern p = 0": (plain(), Matern(0), TIGHT),
+    "additive, warp": (plain(), Additive(2), {}),
     "hierarchical se product, default priors": (conditional(), Hierarchical("se", "product"), {}),
     "hierarchical rq sum": (conditional(), Hierarchical("rq", "sum"), TIGHT),
     "fm laplacian, default priors": (mixed(), FrequencyModulated("laplacian"), {}),

@@ -2,19 +2,20 @@
 
     python -m benchmarks.optimisation.objectives --seeds 5 --budget 60
 
-Problems: BraninCurrin, ZDT1 to ZDT3, DTLZ2 with 2 and 3 objectives, VehicleSafety and C2-DTLZ2 (with constraints).
-Samplers: slayr, "slayr:key=value,...", and Optuna's GP, TPE and NSGA-II. "slayr-reference" is told the reference point
-of the problem. All have the same initial design of 10 configurations. A run is written to objectives.csv when it is
-finished; run the same command again to resume after an interruption. Runs with fewer evaluations than --budget are made
-again. --report only prints the tables: the logarithm of the hypervolume that is missing, and the mean rank over the
-problems.
+Problems: BraninCurrin, ZDT1 to ZDT3, DTLZ2 with 2 and 3 objectives, WFG4 and WFG9, VehicleSafety, C2-DTLZ2 (with
+constraints), error and size of a random forest, and BraninCurrin with noise. Samplers: slayr, "slayr:key=value,...",
+Optuna's GP, TPE and NSGA-II, and BoTorch's qLogNEHVI. "slayr-reference" and "botorch-reference" are told the reference
+point of the problem. All have the same initial design of 10 configurations. The GP samplers of Optuna and BoTorch need
+torch and botorch. A run is written to objectives.csv when it is finished; run the same command again to resume after an
+interruption. Runs with fewer evaluations than --budget are made again. --report only prints the tables: the logarithm
+of the hypervolume that is missing, and the mean rank over the problems.
 """
 
 from __future__ import annotations
 
 import json
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -27,14 +28,16 @@ from benchmarks.common.results import ResultFile, add_result_arguments, append, 
 from benchmarks.common.versions import write_versions
 from benchmarks.optimisation.peers import initial_design, keywords
 from benchmarks.optimisation.runs import processor_time
+from benchmarks.optimisation.tradeoff_peers import BoTorchTradeoff
 from slayr_py.acquisition import hypervolume
-from slayr_py.study import StanGPSampler, space_to_distributions
+from slayr_py.study import StanGPSampler
 from slayr_py.study.storage.suggesting import suggest_all
 
 KEYS = ["problem", "sampler", "seed"]
 COLUMNS = [*KEYS, "number", "values", "violation", "seconds"]
 BUDGETS = (25, 60)
-SAMPLERS = ["slayr", "optuna-gp", "optuna-tpe", "optuna-nsga2"]
+SAMPLERS = ["slayr", "optuna-tpe", "optuna-nsga2", "optuna-gp", "botorch"]
+TOLD_REFERENCE = ("slayr-reference", "botorch-reference")
 
 OTHERS: dict[str, Callable[[int], optuna.samplers.BaseSampler]] = {
     "optuna-gp": lambda seed: optuna.samplers.GPSampler(seed=seed),
@@ -56,41 +59,92 @@ def sampler_of(name: str, problem: Tradeoff, seed: int) -> optuna.samplers.BaseS
         return OTHERS[name](seed)
     first, _, text = name.partition(":")
     if first not in ("slayr", "slayr-reference"):
-        known = ", ".join(["slayr", "slayr-reference", "slayr:key=value", *OTHERS])
+        known = ", ".join(["slayr", "slayr:key=value", *TOLD_REFERENCE, "botorch", *OTHERS])
         raise SystemExit(f"no sampler {name!r}; available: {known}")
-    reference = {"reference_point": problem.reference} if first == "slayr-reference" else {}
-    design = initial_design(problem.space, seed)
-    return StanGPSampler(problem.space, seed=seed, initial_configs=design, **reference, **keywords(text))
+    options = {"initial_configs": initial_design(problem.space, seed), "noisy": problem.noise is not None}
+    if first in TOLD_REFERENCE:
+        options["reference_point"] = problem.reference
+    return StanGPSampler(problem.space, seed=seed, **options, **keywords(text))
+
+
+class Botorch:
+    """A run of BoTorch."""
+
+    def __init__(self, problem: Tradeoff, name: str, seed: int) -> None:
+        reference = problem.reference if name in TOLD_REFERENCE else None
+        self.design = initial_design(problem.space, seed)
+        self.optimiser = BoTorchTradeoff(problem.space, seed, reference)
+
+    def ask(self) -> dict[str, Any]:
+        """Return the parameters to evaluate next."""
+        told = len(self.optimiser.rows)
+        self.params = self.design[told] if told < len(self.design) else self.optimiser.ask()
+        return self.params
+
+    def tell(self, values: Sequence[float], constraints: Mapping[str, float]) -> None:
+        """Report the values and the constraints of the last suggestion."""
+        self.optimiser.tell(self.params, tuple(values), constraints)
+
+
+class Optuna:
+    """A run of a sampler of Optuna, of which slayr is one."""
+
+    def __init__(self, problem: Tradeoff, name: str, seed: int) -> None:
+        directions = ["minimize"] * len(problem.reference)
+        self.space = problem.space
+        self.study = optuna.create_study(directions=directions, sampler=sampler_of(name, problem, seed))
+        if name in OTHERS:
+            for params in initial_design(problem.space, seed):
+                self.study.enqueue_trial(params)
+
+    def ask(self) -> dict[str, Any]:
+        """Return the parameters to evaluate next."""
+        self.trial = self.study.ask()
+        return suggest_all(self.trial, self.space)
+
+    def tell(self, values: Sequence[float], constraints: Mapping[str, float]) -> None:
+        """Report the values and the constraints of the last suggestion."""
+        for name, excess in constraints.items():
+            self.trial.set_constraint(name, excess)
+        self.study.tell(self.trial, list(values))
 
 
 def run(problem: Tradeoff, name: str, seed: int, budget: int) -> Iterator[dict[str, Any]]:
-    """Yield the outcome of each evaluation."""
-    directions = ["minimize"] * len(problem.reference)
-    study = optuna.create_study(directions=directions, sampler=sampler_of(name, problem, seed))
-    if name in OTHERS:
-        for params in initial_design(problem.space, seed):
-            study.enqueue_trial(params)
-    distributions = space_to_distributions(problem.space)
+    """Yield the outcome of each evaluation; the values are those without noise."""
+    optimiser = (Botorch if name.startswith("botorch") else Optuna)(problem, name, seed)
+    noise = np.random.default_rng([seed, 1])
     for number in range(budget):
         start = processor_time()
-        trial = study.ask(distributions) if name in OTHERS else study.ask()
-        params = trial.params if name in OTHERS else suggest_all(trial, problem.space)
+        params = optimiser.ask()
         seconds = processor_time() - start
         values = problem.objective(params)
-        violation = None
-        if problem.constraints is not None:
-            reported = problem.constraints(params)
-            violation = max(reported.values())
-            for constraint, excess in reported.items():
-                trial.set_constraint(constraint, excess)
-        study.tell(trial, values)
-        yield {"number": number, "values": json.dumps(values), "violation": violation, "seconds": round(seconds, 4)}
+        told = np.array(values)
+        if problem.noise is not None:
+            told = told + np.array(problem.noise) * noise.standard_normal(len(values))
+        constraints = {} if problem.constraints is None else problem.constraints(params)
+        optimiser.tell(told.tolist(), constraints)
+        yield {
+            "number": number,
+            "values": json.dumps(values),
+            "violation": max(constraints.values(), default=None),
+            "seconds": round(seconds, 4),
+        }
 
 
-def drop_shorter(stored: ResultFile, budget: int) -> None:
-    """Remove the runs with fewer evaluations, which are made again."""
+def unfinished(stored: ResultFile, runs: Sequence[tuple[str, str, int]], budget: int) -> list[tuple[str, str, int]]:
+    """Return the runs that have fewer evaluations than the budget."""
+    lengths = stored.rows().groupby(KEYS).size()
+    return [run for run in runs if lengths.get(run, 0) < budget]
+
+
+def replace_run(stored: ResultFile, made: Sequence[Mapping[str, Any]]) -> None:
+    """Write the rows of a run, in place of shorter ones."""
     rows = stored.rows()
-    rows[rows.groupby(KEYS)["number"].transform("size") >= budget].to_csv(stored.path, index=False)
+    shorter = np.logical_and.reduce([rows[key] == made[0][key] for key in KEYS])
+    if shorter.any():
+        rows[~shorter].to_csv(stored.path, index=False)
+    for row in made:
+        append(stored.path, row)
 
 
 def log_difference(rows: pd.DataFrame, problem: Tradeoff, budget: int) -> float:
@@ -144,16 +198,14 @@ def main(arguments: Sequence[str] | None = None) -> None:
     optuna.logging.set_verbosity(optuna.logging.ERROR)
     stored = ResultFile(options.output / "objectives.csv", [*KEYS], COLUMNS)
     if not options.report:
-        drop_shorter(stored, options.budget)
-        write_versions(stored.path, ("optuna", "torch"))
-        runs = [(p, s, seed) for seed in range(options.seeds) for p in options.problems for s in options.samplers]
-        for problem, sampler, seed in stored.missing(runs):
+        write_versions(stored.path, ("optuna", "torch", "gpytorch", "botorch"))
+        runs = [(p, s, seed) for seed in range(options.seeds) for s in options.samplers for p in options.problems]
+        for problem, sampler, seed in unfinished(stored, runs, options.budget):
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")
                 key = {"problem": problem, "sampler": sampler, "seed": seed}
                 made = [key | row for row in run(TRADEOFFS[problem], sampler, seed, options.budget)]
-            for row in made:
-                append(stored.path, row)
+            replace_run(stored, made)
             print(f"{problem}, {sampler}, seed {seed}: {len(made)} evaluations", flush=True)
     rows = stored.rows()
     chosen = rows["problem"].isin(options.problems) & rows["sampler"].isin(options.samplers)

@@ -22,12 +22,10 @@ from benchmarks.common.problems import Problem
 from benchmarks.common.studies import KERNELS
 from slayr_py.space import Encoder
 from slayr_py.study import StanGPSampler, space_to_distributions
+from slayr_py.study.model.options import SamplerOptions
 from slayr_py.study.storage.attributes import suggestion_record
 from slayr_py.study.storage.distributions import to_configuration, to_params
 from slayr_py.study.storage.suggesting import suggest_all
-
-N_INITIAL = 10
-"""Initial evaluations of every sampler but slayr, which makes a design of its own (by default the same)."""
 
 
 class Optimiser(Protocol):
@@ -55,8 +53,10 @@ class Optimiser(Protocol):
 
 
 def initial_design(space: ConfigurationSpace, seed: int) -> list[dict[str, Any]]:
-    """Return the initial design of a seed: the default design of slayr_py, without repetitions."""
-    distinct = {repr(to_params(config)): to_params(config) for config in Encoder(space).sobol(N_INITIAL, seed)}
+    """Return the initial design of a seed for all samplers: the default design of slayr_py, without repetitions."""
+    encoder = Encoder(space)
+    size = SamplerOptions().design_size(len(encoder.names))
+    distinct = {repr(to_params(config)): to_params(config) for config in encoder.sobol(size, seed)}
     return list(distinct.values())
 
 

@@ -17,10 +17,11 @@ import pandas as pd
 
 from benchmarks.common.problems import Problem
 from benchmarks.common.results import markdown, standard_error
-from benchmarks.optimisation.peers import N_INITIAL
-from benchmarks.optimisation.published import PUBLISHED
 
 BUDGETS = (25, 50, 100, 200)
+START = 10
+"""Evaluations in which Optuna's samplers are random: their times are not reported, and their best value is the start of
+the convergence test."""
 TOLERANCE = 0.001
 _RUN = ["problem", "sampler", "seed"]
 
@@ -49,7 +50,7 @@ def minima(trials: pd.DataFrame, problems: Mapping[str, Problem]) -> pd.Series:
 
 def limits(trials: pd.DataFrame, problems: Mapping[str, Problem]) -> pd.Series:
     """Return the largest value of each problem that counts as its minimum."""
-    start = best_values(trials, [N_INITIAL])[N_INITIAL].groupby("problem").median()
+    start = best_values(trials, [START])[START].groupby("problem").median()
     minimum = minima(trials, problems)
     return minimum + TOLERANCE * (start - minimum) + 1e-12
 
@@ -65,6 +66,7 @@ def report(trials: pd.DataFrame, problems: Mapping[str, Problem], samplers: Sequ
     tables = [value_table(best, limit, trials, problems, present), rank_table(best, present)]
     if len(complete := complete_samplers(best, present)) < len(present):
         tables.append(rank_table(best, complete))
+    tables.append(lost_table(best, present))
     return "\n\n".join([*tables, reached_table(best, limit, present)])
 
 
@@ -76,7 +78,7 @@ def value_table(
     The time of a suggestion and the R-hat of its fit are those after the initial design, mean and median.
     """
     lines = []
-    modelled = trials[trials["number"] >= N_INITIAL].groupby(["problem", "sampler"])
+    modelled = trials[trials["number"] >= START].groupby(["problem", "sampler"])
     seconds = modelled["seconds"].mean()
     rhat = modelled["rhat"].median()
     for name in [name for name in problems if name in best.index.unique("problem")]:
@@ -88,9 +90,6 @@ def value_table(
             cells = [value_cell(runs[b].dropna(), limit[name] - offset, smallest[b]) for b in best]
             quality = f"{rhat[name, sampler]:.3f}" if np.isfinite(rhat[name, sampler]) else ""
             lines.append([name, sampler, *cells, f"{seconds[name, sampler]:.2f}", quality])
-        for method, (mean, error) in PUBLISHED.get(name, {}).items() if 200 in best else ():
-            blank = [""] * (len(best.columns) - 1)
-            lines.append([name, f"paper: {method}", *blank, f"{mean - offset:.3g} ± {error:.2g}", "", ""])
     return markdown(["problem", "sampler", *(f"at {b}" for b in best), "seconds per suggestion", "R-hat"], lines)
 
 
@@ -111,22 +110,47 @@ def complete_samplers(best: pd.DataFrame, samplers: Sequence[str]) -> list[str]:
 
 
 def rank_table(best: pd.DataFrame, samplers: Sequence[str]) -> str:
-    """Return the average ranks of samplers by their mean best values.
+    """Return the average ranks of samplers by their mean best values, and their standard errors over problems.
 
     A budget counts the problems on which every sampler has runs of that length, and in each the seeds that all of them
     have.
     """
     columns = {}
     for budget in best:
-        wide = best[budget].unstack("sampler").reindex(columns=list(samplers)).dropna()
-        means = wide.groupby("problem").mean()
-        columns[f"at {budget} ({len(means)} problems)"] = means.rank(axis=1).mean()
-    heads = list(columns)
+        ranks = common_means(best[budget], samplers).rank(axis=1)
+        columns[f"at {budget} ({len(ranks)} problems)"] = ranks
+    lines = [[sampler, *(rank_cell(ranks[sampler]) for ranks in columns.values())] for sampler in samplers]
+    return markdown(["average rank", *columns], lines)
+
+
+def common_means(best: pd.Series, samplers: Sequence[str]) -> pd.DataFrame:
+    """Return the mean best values, problems by samplers, over the seeds that every sampler has."""
+    wide = best.unstack("sampler").reindex(columns=list(samplers)).dropna()
+    return wide.groupby("problem", sort=False).mean()
+
+
+def rank_cell(ranks: pd.Series) -> str:
+    """Return "mean ± standard error" of the ranks on all problems; without the error for one, and "" for none."""
+    if ranks.empty:
+        return ""
+    error = f" ± {standard_error(ranks):.2f}" if len(ranks) > 1 else ""
+    return f"{ranks.mean():.2f}{error}"
+
+
+def lost_table(best: pd.DataFrame, samplers: Sequence[str]) -> str:
+    """Return every problem on which another sampler has a smaller mean best value than the first.
+
+    Problems and seeds as in `rank_table`.
+    """
+    first, *others = samplers
     lines = []
-    for sampler in samplers:
-        ranks = [columns[head][sampler] for head in heads]
-        lines.append([sampler, *(f"{rank:.2f}" if np.isfinite(rank) else "" for rank in ranks)])
-    return markdown(["average rank", *heads], lines)
+    for budget in best if others else ():
+        means = common_means(best[budget], samplers)
+        lost = means[means[first] > means[others].min(axis=1)]
+        for problem, row in lost.iterrows():
+            better = row[others].astype(float)
+            lines.append([f"{problem} at {budget}", f"{row[first]:.6g}", f"{better.idxmin()} {better.min():.6g}"])
+    return markdown([f"behind: {len(lines)} problems and budgets", first, "best other"], lines)
 
 
 def reached_table(best: pd.DataFrame, limit: pd.Series, samplers: Sequence[str]) -> str:

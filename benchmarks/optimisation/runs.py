@@ -107,7 +107,7 @@ def run_all(
             runs.append((problem, seed, earlier))
     folder.mkdir(parents=True, exist_ok=True)
     trials.to_csv(path, index=False)
-    write_versions(path, (*kind.packages, "xgboost", "xgboost-cpu"))
+    write_versions(path, (*kind.packages, "xgboost", "xgboost-cpu", "coco-experiment"))
     if skipped:
         print(f"{sampler} has no conditional parameters: {', '.join(skipped)} skipped")
     print(f"{len(runs)} runs of {sampler} to do; trials are written to {path}", flush=True)
@@ -147,7 +147,10 @@ def _run(
     with warnings.catch_warnings(), threadpool_limits(limits=1):
         warnings.simplefilter("ignore")
         optimiser = start_run(problem, seed)
-        design = [] if kind.own_design else initial_design(problem.space, seed)
+        if problem.design is not None:
+            design = problem.design(seed)
+        else:
+            design = [] if kind.own_design else initial_design(problem.space, seed)
         for text, value in zip(earlier["params"], earlier["value"], strict=True):
             params = json.loads(text)
             optimiser.tell(params, value, *_constraints(problem, params))

@@ -4,10 +4,13 @@
 
 Samplers: slayr (all options have their defaults), "slayr:key=value,..." with keyword arguments of `StanGPSampler`
 (LOCATION/SCALE is a log-normal prior, as in "slayr:kernel=fm,lengthscale=-0.5/0.7"), optuna-gp, optuna-tpe, random,
-botorch, hebo and smac. Each seed has one initial design of ten points for all samplers. Problems: test functions with
-numbers, with noise (the tables have the noise-free value of the best observation), with categories, with conditions;
-with --data, the tuning of NuSVR and XGBoost and tables of support vector machines. Each trial is appended to
-suite-SAMPLER.csv; run the same command again to resume after an interruption. --report only prints the tables.
+botorch, hebo and smac. Each seed has one initial design for all samplers. Problems: test functions with numbers, with
+noise (the tables have the noise-free value of the best observation), with categories, with conditions; with --data, the
+tuning of NuSVR and XGBoost and tables of support vector machines. Each trial is appended to suite-SAMPLER.csv; run the
+same command again to resume after an interruption. --report only prints the tables.
+
+--suite bbob has the 24 functions of BBOB instead, in --dimensions and --instances, and --suite bbob-mixint their
+mixed-integer forms (pip install coco-experiment); their files are bbob-SAMPLER.csv and bbob-mixint-SAMPLER.csv.
 """
 
 from __future__ import annotations
@@ -15,6 +18,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
+from benchmarks.common.bbob_problems import DIMENSIONS, INSTANCES, bbob
 from benchmarks.common.command_line import begin, command_parser
 from benchmarks.common.data_problems import nusvr, svm_table, xgboost_digits
 from benchmarks.common.problems import PROBLEMS, Problem
@@ -39,16 +43,20 @@ def problems_of(data: Path | None) -> dict[str, Problem]:
 
 def main(arguments: Sequence[str] | None = None) -> None:
     parser = command_parser(__file__, __doc__)
+    parser.add_argument("--suite", choices=["suite", *DIMENSIONS], default="suite", help="(default: %(default)s)")
+    parser.add_argument("--dimensions", type=int, nargs="+", help="of BBOB (default: all)")
+    parser.add_argument("--instances", type=int, nargs="+", default=list(INSTANCES), help="of BBOB")
     parser.add_argument("--data", type=Path, help="folder with boston_housing.csv, optdigits.csv and hpo/")
     parser.add_argument("--problems", nargs="+", help="problem names as in the tables (default: all)")
     add_run_arguments(parser, __file__, SAMPLERS, seeds=10)
     parser.add_argument("--figure", type=Path, help="file for a figure of the convergence")
     options = begin(parser, arguments)
-    problems = problems_of(options.data)
+    own = options.suite == "suite"
+    problems = problems_of(options.data) if own else bbob(options.suite, options.dimensions, options.instances)
     if missing := set(options.problems or ()) - set(problems):
         raise SystemExit(f"no problem {sorted(missing)}; available: {list(problems)}; --data adds more")
     problems = {name: problems[name] for name in options.problems or problems}
-    trials = trials_of(problems, options)
+    trials = trials_of(problems, options, options.suite)
     print(report(trials, problems, options.samplers, options.budget))
     if options.figure:
         draw_convergence(trials, problems, options.samplers, options.figure)

@@ -37,7 +37,9 @@ def graphs_space(graphs: int, levels: int) -> ConfigurationSpace:
 def cases() -> dict[str, tuple[sl.GaussianProcess, list, np.ndarray]]:
     out = {}
     for n in (50, 200, 500):
-        out[f"Matern, D = 6, n = {n}"] = (sl.GaussianProcess(PROBLEMS["hartmann6"][0], "matern"), *hartmann6(n))
+        for kernel in ("matern", "additive"):
+            gp = sl.GaussianProcess(PROBLEMS["hartmann6"][0], kernel)
+            out[f"{kernel.capitalize()}, D = 6, n = {n}"] = (gp, *hartmann6(n))
     for graphs, levels in ((5, 17), (3, 4)):
         gp = sl.GaussianProcess(graphs_space(graphs, levels), "fm")
         rng = np.random.default_rng(0)

@@ -24,7 +24,7 @@ from sphinx.environment import BuildEnvironment
 from sphinx.util import logging
 
 FOLDER = "notebooks/"
-DRAWING = ("plt.show()", "plot_convergence")
+DRAWING = ("plt.show()", "plot_convergence", "plot_front")
 logger = logging.getLogger(__name__)
 
 

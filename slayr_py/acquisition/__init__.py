@@ -11,6 +11,11 @@ from slayr_py.acquisition.criteria import (
     names,
 )
 from slayr_py.acquisition.feasibility import Feasibility
+from slayr_py.acquisition.front_draws import (
+    FrontDraws as FrontDraws,
+    FrontTask as FrontTask,
+    draw_fronts as draw_fronts,
+)
 from slayr_py.acquisition.functions import (
     beta_schedule,
     expected_improvement,
@@ -19,6 +24,7 @@ from slayr_py.acquisition.functions import (
     probability_of_improvement,
 )
 from slayr_py.acquisition.maximise import Suggestion, suggest
+from slayr_py.acquisition.optimum import Optima as Optima, sample_optima as sample_optima
 from slayr_py.acquisition.regret import sample_regret
 from slayr_py.acquisition.tradeoff import suggest_tradeoff
 

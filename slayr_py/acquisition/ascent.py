@@ -1,4 +1,4 @@
-"""Maximise a function in a box from many starts at once, with a projected quasi-Newton method.
+"""Maximise a function in a box or a part of it from many starts at once, with a projected quasi-Newton method.
 
 Symbols
 -------
@@ -7,8 +7,10 @@ x, g : a climber's point and its gradient; H : a positive definite estimate of m
 blocked : variables at a bound whose gradient points outwards, and variables with zero slope.
 
 A step searches along the projection of x + a H g on the box, without the rows and columns of H for blocked variables:
-this increases the function for small a (Bertsekas 1982, prop. 1). H is updated only with variables that moved (BFGS;
-Nocedal & Wright 2006, eq. 6.17), so that it describes the face of the box on which the climber is.
+this increases the function for small a (Bertsekas 1982, prop. 1). A domain of another form (:class:`Box`) removes the
+directions that leave it in the same way: g and H g are projected on the face at which the gradient pushes. H is updated
+only with variables that moved (BFGS; Nocedal & Wright 2006, eq. 6.17), so that it describes the face of the box on
+which the climber is.
 """
 
 from __future__ import annotations
@@ -30,8 +32,28 @@ _NO_SLOPE = 1e-100  # smaller derivatives count as 0: their squares would underf
 _FLAT = 1e-10  # if the cosine of step and gradient change is below, the function counts as flat
 
 
+class Box:
+    """Points (k, d) whose variables lie between 0 and upper bounds (d,)."""
+
+    def __init__(self, upper: FloatArray) -> None:
+        self.upper = upper
+
+    def nearest(self, points: FloatArray) -> FloatArray:
+        """Return the nearest points in the domain."""
+        return np.clip(points, 0.0, self.upper)
+
+    def along(self, points: FloatArray, gradients: FloatArray) -> Callable[[FloatArray], FloatArray]:
+        """Return the projection of vectors (k, d) on the face of each point at which its gradient pushes."""
+        blocked = (
+            (np.abs(gradients) < _NO_SLOPE)
+            | ((points <= 0) & (gradients < 0))
+            | ((points >= self.upper) & (gradients > 0))
+        )
+        return lambda vectors: np.where(blocked, 0.0, vectors)
+
+
 class Ascent:
-    """Maximise a function in a box from m starts.
+    """Maximise a function in a domain from m starts.
 
     Parameters
     ----------
@@ -39,8 +61,7 @@ class Ascent:
         Returns values and gradients of several points; the result for a point must not depend on the others.
     points : (m, d) float64
         Starts.
-    upper : (d,) float64
-        Upper bounds; the lower bounds are 0.
+    domain : Box
 
     Attributes
     ----------
@@ -49,19 +70,19 @@ class Ascent:
         Steps never decrease them.
     """
 
-    def __init__(self, function: Function, points: FloatArray, upper: FloatArray) -> None:
+    def __init__(self, function: Function, points: FloatArray, domain: Box) -> None:
         m, d = points.shape
         self.function = function
-        self.upper = upper
-        self.points = points.copy()
-        (self.values, self.gradients) = function(points)
+        self.domain = domain
+        self.points = domain.nearest(points)
+        (self.values, self.gradients) = function(self.points)
         self._inverse = np.zeros((m, d, d))
         self._has_curvature = np.zeros(m, dtype=np.bool_)
 
     def put(self, rows: NDArray[np.intp], points: FloatArray) -> None:
         """Move these climbers to other points; keep their curvature estimates as first guesses there."""
-        self.points[rows] = points
-        self.values[rows], self.gradients[rows] = self.function(points)
+        self.points[rows] = self.domain.nearest(points)
+        self.values[rows], self.gradients[rows] = self.function(self.points[rows])
 
     def step(self, rows: NDArray[np.intp]) -> None:
         """Move each of these climbers uphill by one step, or leave it in place if no trial is better."""
@@ -74,7 +95,7 @@ class Ascent:
                 return
             x = self.points[rows]
             value = self.values[rows]
-            trials = np.clip(x + directions, 0.0, self.upper)
+            trials = self.domain.nearest(x + directions)
             values, gradients = self.function(trials)
             # On a bent path the slope to its end may be negative; the value must not decrease then either.
             slopes = np.maximum(np.sum(self.gradients[rows] * (trials - x), axis=1), 0.0)
@@ -89,13 +110,13 @@ class Ascent:
     def _directions(self, rows: NDArray[np.intp]) -> FloatArray:
         x = self.points[rows]
         g = self.gradients[rows]
-        blocked = (np.abs(g) < _NO_SLOPE) | ((x <= 0) & (g < 0)) | ((x >= self.upper) & (g > 0))
-        uphill = np.where(blocked, 0.0, g)
+        along = self.domain.along(x, g)
+        uphill = along(g)
         new = ~self._has_curvature[rows]
         length = np.linalg.norm(uphill[new], axis=1)
         scale = _FIRST_STEP / np.where(length > 0, length, 1.0)
-        self._inverse[rows[new]] = scale[:, None, None] * np.eye(len(self.upper))
-        return np.where(blocked, 0.0, np.einsum("kij,kj->ki", self._inverse[rows], uphill))
+        self._inverse[rows[new]] = scale[:, None, None] * np.eye(x.shape[1])
+        return along(np.einsum("kij,kj->ki", self._inverse[rows], uphill))
 
     def _accept(self, rows: NDArray[np.intp], points: FloatArray, values: FloatArray, gradients: FloatArray) -> None:
         moved = points - self.points[rows]
@@ -114,7 +135,7 @@ class Ascent:
         self._has_curvature[rows[curved | flat]] = True
 
     def _update(self, rows: NDArray[np.intp], moved: FloatArray, change: FloatArray) -> None:
-        identity = np.eye(len(self.upper))
+        identity = np.eye(moved.shape[1])
         curvature = np.sum(moved * change, axis=1)[:, None]
         # Scale the initial estimate with the first step (Nocedal & Wright 2006, eq. 6.20).
         first = ~self._has_curvature[rows]

@@ -40,9 +40,23 @@ class Boxes(NamedTuple):
 
 def non_dominated(values: FloatArray) -> NDArray[np.bool_]:
     """Return which of n points (n, p) no other one dominates, (n,); equal points do not dominate each other."""
-    at_least = np.all(values[:, None] <= values, axis=2)
-    better = np.any(values[:, None] < values, axis=2)
-    return np.asarray(~np.any(at_least & better, axis=0))
+    kept = np.zeros(len(values), dtype=np.bool_)
+    left = np.lexsort(values.T)  # a point comes after those that dominate it
+    if values.shape[1] == 2 and len(left):
+        ordered = values[left]
+        better = np.diff(np.minimum.accumulate(ordered[:, 0]), prepend=np.inf) < 0
+        better[0] = True
+        last = np.maximum.accumulate(np.where(better, np.arange(len(left)), 0))
+        kept[left] = np.all(ordered == ordered[last], axis=1)
+        return kept
+    while len(left):
+        point = values[left[0]]
+        kept[left[0]] = True
+        others = values[left]
+        dominated = np.all(point <= others, axis=1) & np.any(point < others, axis=1)
+        dominated[0] = True
+        left = left[~dominated]
+    return kept
 
 
 def non_dominated_boxes(front: FloatArray, reference: FloatArray) -> Boxes:
@@ -58,18 +72,39 @@ def non_dominated_boxes(front: FloatArray, reference: FloatArray) -> Boxes:
 def hypervolume(front: FloatArray, reference: FloatArray) -> float:
     """Return the volume that points (n, p) dominate below a reference point (p,)."""
     inside = front[np.all(front < reference, axis=1)]
-    if not len(inside):
+    return _volume(inside[non_dominated(inside)], reference)
+
+
+def _volume(points: FloatArray, reference: FloatArray) -> float:
+    """Return the volume that points (n, p) below the reference point dominate: a sum over slices as for the boxes."""
+    if not len(points):
         return 0.0
-    ideal = inside.min(axis=0)
-    lower, upper = non_dominated_boxes(inside, reference)
-    left = np.maximum(upper - np.maximum(lower, ideal), 0.0)
-    return float(np.prod(reference - ideal) - np.prod(left, axis=1).sum())
+    if len(reference) == 1:
+        return float(reference[0] - points.min())
+    if len(reference) == 2:
+        first, second = points[np.argsort(points[:, 0])].T
+        heights = reference[1] - np.minimum.accumulate(second)
+        return float(np.diff(first, append=reference[0]) @ heights)
+    starts = np.unique(points[:, -1])
+    ends = [*starts[1:], reference[-1]]
+    slices = (points[points[:, -1] <= start, :-1] for start in starts)
+    pairs = zip(slices, starts, ends, strict=True)
+    return sum(float(end - start) * _volume(below, reference[:-1]) for below, start, end in pairs)
+
+
+def volumes_gained(boxes: Boxes, values: FloatArray) -> FloatArray:
+    """Return the volume of the boxes that each of m points (m, p) dominates alone, (m,)."""
+    sides = np.maximum(boxes.upper - np.maximum(boxes.lower, values[:, None]), 0.0)
+    return np.asarray(np.prod(sides, axis=2).sum(axis=1))
 
 
 def _partition(points: FloatArray, reference: Sequence[float]) -> Iterator[_Box]:
     """Yield the boxes of the region below the reference point that points (n, p) do not dominate."""
     if len(reference) == 1:
         yield (-np.inf,), (float(np.min(points, initial=reference[0])),)
+        return
+    if len(reference) == 2:
+        yield from _steps(points, reference)
         return
     open_boxes: dict[_Box, float] = {}  # boxes of the last slice and where they start
     start = -np.inf
@@ -83,6 +118,17 @@ def _partition(points: FloatArray, reference: Sequence[float]) -> Iterator[_Box]
         start = end
     for box, first in open_boxes.items():
         yield _extended(box, first, start)
+
+
+def _steps(points: FloatArray, reference: Sequence[float]) -> Iterator[_Box]:
+    """Yield the boxes of two objectives, between consecutive values of the second one."""
+    sorted_points = points[np.lexsort(points.T)]
+    best = np.minimum.accumulate(sorted_points[:, 0])
+    corners = sorted_points[np.diff(best, prepend=np.inf) < 0]
+    first = [float(reference[0]), *corners[:, 0].tolist()]
+    second = [-np.inf, *corners[:, 1].tolist(), float(reference[1])]
+    for x, low, high in zip(first, second[:-1], second[1:], strict=True):
+        yield (-np.inf, low), (x, high)
 
 
 def _extended(box: _Box, lower: float, upper: float) -> _Box:

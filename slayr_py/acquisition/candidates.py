@@ -77,7 +77,7 @@ def candidates(
         times = np.full(len(best), total // len(best))
     observed = posterior.train[np.concatenate([best, np.repeat(best, times)])]
     # The genotype of an inactive parameter is arbitrary.
-    genotypes = np.where(observed.active, observed.unit_values, _uniform(encoder, len(observed), rng))
+    genotypes = np.where(observed.active, observed.unit_values, encoder.uniform(len(observed), rng, fixed))
     genotypes[len(best) :] = perturb(encoder, genotypes[len(best) :], rng)
     if fixed is not None:
         genotypes = np.vstack([genotypes, fixed.example])  # there may be few others
@@ -86,7 +86,7 @@ def candidates(
     if everything is not None:
         return pool.join(Candidates.of(encoder, everything, fixed))
     for _ in range(_BATCHES):
-        pool = pool.join(Candidates.of(encoder, _uniform(encoder, wanted, rng), fixed))
+        pool = pool.join(Candidates.of(encoder, encoder.uniform(wanted, rng, fixed), fixed))
         if len(pool) >= wanted:
             break
     return pool
@@ -124,7 +124,3 @@ def enumeration(encoder: Encoder, limit: int = _ENUMERATED, fixed: Fixed | None 
         for j, d in enumerate(encoder.dimensions)
     ]
     return np.stack(np.meshgrid(*axes, indexing="ij"), axis=-1).reshape(-1, len(axes))
-
-
-def _uniform(encoder: Encoder, n: int, rng: np.random.Generator) -> FloatArray:
-    return encoder.from_uniform(rng.random((n, len(encoder.dimensions))))

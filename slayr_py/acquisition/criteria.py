@@ -31,7 +31,7 @@ from slayr_py.acquisition.functions import (
     lower_confidence_bound,
     probability_of_improvement,
 )
-from slayr_py.acquisition.warped_improvement import log_warped_improvement
+from slayr_py.acquisition.warped_improvement import log_improvement_above_pivot, log_warped_improvement
 from slayr_py.errors import DataError, did_you_mean
 from slayr_py.inference import Chains, Moments, mixture_moments, standard_error
 from slayr_py.space import FloatArray
@@ -60,12 +60,20 @@ class State(NamedTuple):
         Dimensionality of the space.
     warp : (s, 1) float64, optional
         Parameter of the warp of each draw; None without a warp. The moments are then those of `Predictor.linearised`.
+    pivot : float, optional
+        Pivot of the warp, if it has one.
     """
 
     best: float | FloatArray
     t: int
     dimension: int
     warp: FloatArray | None = None
+    pivot: float | None = None
+
+    @property
+    def is_linear(self) -> bool:
+        """Return whether the function is linear in the normal variable below the value to improve on."""
+        return self.warp is None or (self.pivot is not None and bool(np.all(self.best <= self.pivot)))
 
     def at_one_point(self) -> State:
         """Return the state that broadcasts against moments (s,) at one point."""
@@ -116,6 +124,10 @@ class Acquisition(ABC):
         the targets.
         """
         return error_of_mean(self.value(mean[None], sd[None], state.at_one_point()), chains)
+
+    def gain(self, value: float) -> float | None:
+        """Return the expected improvement where the criterion has this value; None if it does not determine it."""
+        return None
 
     def options(self) -> dict[str, Any]:
         """Return the options of `from_name` for an equal criterion, as plain JSON."""
@@ -227,13 +239,20 @@ class ExpectedImprovement(_Improvement):
 
     @override
     def value(self, mean: FloatArray, sd: FloatArray, state: State) -> FloatArray:
-        if state.warp is not None:
+        if not state.is_linear:
             return np.exp(self.transformed(mean, np.square(sd), state))
         return expected_improvement(mean, sd, state.best)
 
     @override
+    def gain(self, value: float) -> float | None:
+        return value
+
+    @override
     def _log_terms(self, z: FloatArray, sd: FloatArray, state: State) -> tuple[FloatArray, FloatArray, FloatArray]:
-        if state.warp is not None:
+        if state.warp is not None and not state.is_linear:
+            if state.pivot is not None:
+                distance = np.maximum(state.best - state.pivot, 0.0)
+                return log_improvement_above_pivot(z, sd, state.warp, distance)
             return log_warped_improvement(z, sd, state.warp, state.best)
         # dEI/dmean = -Phi(z) and dEI/dsd = phi(z), both over EI = sd h(z).
         relative = log_h_over_phi(z)
@@ -249,9 +268,13 @@ class LogExpectedImprovement(ExpectedImprovement):
 
     @override
     def value(self, mean: FloatArray, sd: FloatArray, state: State) -> FloatArray:
-        if state.warp is not None:
+        if not state.is_linear:
             return self.transformed(mean, np.square(sd), state)
         return log_expected_improvement(mean, sd, state.best)
+
+    @override
+    def gain(self, value: float) -> float | None:
+        return math.exp(value)
 
 
 class ProbabilityOfImprovement(_Improvement):

@@ -16,7 +16,8 @@ from slayr_py.inference import mixture_moments
 from slayr_py.space import FloatArray
 
 _HALF_LOG_2PI = 0.5 * np.log(2 * np.pi)
-_TAIL = -50.0  # for smaller z the asymptotic series of h / phi is exact to rounding
+SQRT_2PI = np.sqrt(2 * np.pi)
+TAIL = -50.0  # for smaller z the asymptotic series of h / phi is exact to rounding
 
 
 def expected_improvement(mean: ArrayLike, sd: ArrayLike, best: ArrayLike) -> FloatArray:
@@ -133,20 +134,24 @@ def log_h_over_phi(z: FloatArray) -> FloatArray:
 
 def log_mills(z: FloatArray) -> FloatArray:
     """Return log(Phi(z) / phi(z)), the logarithm of Mills' ratio at -z, accurate in the lower tail."""
-    lower = np.log(np.sqrt(np.pi / 2) * erfcx(-np.minimum(z, -1.0) / np.sqrt(2)))
-    return np.where(z > -1.0, log_cdf(z) - log_phi(z), lower)
+    return np.where(z > -1.0, log_cdf(z) - log_phi(z), np.log(mills(np.minimum(z, -1.0))))
+
+
+def mills(z: FloatArray) -> FloatArray:
+    """Return Phi(z) / phi(z) for z <= 0; its value at 0 above."""
+    return np.asarray(0.5 * SQRT_2PI * erfcx(-np.minimum(z, 0.0) / np.sqrt(2)))
 
 
 def _log_bracket(z: FloatArray) -> FloatArray:
-    """Return the logarithm of 1 + z Phi / phi at z <= -1, with Phi / phi = sqrt(pi/2) erfcx(-z / sqrt 2).
+    """Return the logarithm of 1 + z Phi / phi at z <= -1; below TAIL the sum cancels."""
+    middle = np.clip(z, TAIL, -1.0)
+    return np.asarray(np.log(np.where(z < TAIL, bracket_series(z), 1 + middle * mills(middle))))
 
-    Below _TAIL, where the sum cancels, the series u (1 - 3u + 15u^2 - 105u^3 + 945u^4), u = 1/z^2, replaces it.
-    """
-    middle = np.clip(z, _TAIL, -1.0)
-    bracket = 1 + middle * np.sqrt(np.pi / 2) * erfcx(-middle / np.sqrt(2))
-    u = 1 / np.square(np.minimum(z, _TAIL))
-    series = u * (1 - u * (3 - u * (15 - u * (105 - u * 945))))
-    return np.asarray(np.log(np.where(z < _TAIL, series, bracket)))
+
+def bracket_series(z: FloatArray) -> FloatArray:
+    """Return 1 + z Phi / phi at z <= TAIL: u (1 - 3u + 15u^2 - 105u^3 + 945u^4), u = 1/z^2; the value at TAIL above."""
+    u = 1 / np.square(np.minimum(z, TAIL))
+    return np.asarray(u * (1 - u * (3 - u * (15 - u * (105 - u * 945)))))
 
 
 def log_phi(z: FloatArray) -> FloatArray:

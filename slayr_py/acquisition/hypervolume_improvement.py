@@ -16,16 +16,15 @@ is the mean over all s_1 ... s_p combinations of draws, at the cost of s_1 + ...
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import logsumexp
 
 from slayr_py.acquisition.boxes import Boxes
-from slayr_py.acquisition.functions import log_mean_exp
+from slayr_py.acquisition.functions import log_mean_exp, log_sum_exp
 from slayr_py.acquisition.shortfall import Shortfall
 from slayr_py.space import FloatArray
 
@@ -79,12 +78,25 @@ class Improvement:
     Attributes
     ----------
     log : (m,) float64
-    relevance : tuple of (m, k) float64
-        For each objective, the derivatives of ``log`` by log Psi at its edges.
+    sides : sequence of Sides
+    log_terms : (m, K) float64
+        Logarithms of the terms of the boxes.
+    differences : sequence of tuple of (m, K) float64
+        For each objective, log D and the logarithms of its terms.
     """
 
     log: FloatArray
-    relevance: tuple[FloatArray, ...]
+    sides: Sequence[Sides]
+    log_terms: FloatArray
+    differences: Sequence[tuple[FloatArray, FloatArray, FloatArray]]
+
+    @property
+    def relevance(self) -> Iterator[FloatArray]:
+        """For each objective, the derivatives (m, k) of ``log`` by log Psi at its edges."""
+        share = np.exp(self.log_terms - self.log[:, None])
+        for side, (log, upper, lower) in zip(self.sides, self.differences, strict=True):
+            by_upper, by_lower = side.incidence
+            yield (share * np.exp(upper - log)) @ by_upper - (share * np.exp(lower - log)) @ by_lower
 
 
 def expected_improvement_of_boxes(sides: Sequence[Sides], log_psi: Sequence[FloatArray]) -> Improvement:
@@ -93,14 +105,8 @@ def expected_improvement_of_boxes(sides: Sequence[Sides], log_psi: Sequence[Floa
     The sum over boxes is a log-sum-exp, so that it does not underflow far from the front.
     """
     differences = [side.log_differences(log) for side, log in zip(sides, log_psi, strict=True)]
-    log_terms = np.sum([log for log, _, _ in differences], axis=0)
-    total = np.asarray(logsumexp(log_terms, axis=1))
-    share = np.exp(log_terms - total[:, None])
-    relevance = []
-    for side, (log, upper, lower) in zip(sides, differences, strict=True):
-        by_upper, by_lower = side.incidence
-        relevance.append((share * np.exp(upper - log)) @ by_upper - (share * np.exp(lower - log)) @ by_lower)
-    return Improvement(total, tuple(relevance))
+    log_terms = np.asarray(np.sum([log for log, _, _ in differences], axis=0))
+    return Improvement(log_sum_exp(log_terms.T), sides, log_terms, differences)
 
 
 def mean_over_draws(shortfall: Shortfall) -> FloatArray:
@@ -110,7 +116,7 @@ def mean_over_draws(shortfall: Shortfall) -> FloatArray:
 
 def derivatives(shortfall: Shortfall, relevance: FloatArray) -> tuple[FloatArray, FloatArray]:
     """Return the derivatives of log EHVI by mean and standard deviation of an objective under each draw, (s, m)."""
-    share = relevance * np.exp(shortfall.log - logsumexp(shortfall.log, axis=0))
+    share = relevance * np.exp(shortfall.log - log_sum_exp(shortfall.log))
     return np.einsum("smk,smk->sm", share, shortfall.by_mean), np.einsum("smk,smk->sm", share, shortfall.by_sd)
 
 

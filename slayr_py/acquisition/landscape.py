@@ -47,6 +47,10 @@ class Landscape:
         models = tuple(model.subset(n_draws) for model in self.feasibility)
         return replace(self, merit=self.merit.subset(n_draws), feasibility=models)
 
+    def screening(self, n_draws: int) -> Landscape:
+        """Return the landscape under at most ``n_draws`` of its draws, to compare many configurations."""
+        return replace(self.subset(n_draws), merit=self.merit.screening(n_draws))
+
     def cautious(self, merit: Merit | None = None) -> Landscape:
         """Return the landscape, of another merit if one is given, in which improbable feasibility weighs more."""
         models = tuple(model.cautious() for model in self.feasibility)
@@ -63,11 +67,13 @@ class Landscape:
     @cached_property
     def continuous(self) -> NDArray[np.bool_]:
         """Dimensions along which the landscape has a gradient, (D,)."""
-        # An integer with children stays discrete: the landscape jumps where they become active or inactive.
+        # An integer with children stays discrete: the landscape jumps where they become active or inactive. So does an
+        # integer in a constraint on inputs: the floats of the constraint depend on its value.
         parents = {name for ancestors in self.encoder.ancestors.values() for name in ancestors}
+        discrete = parents | self.encoder.constrained
         return np.array(
             [
-                d.kind == "float" or (self.relaxed and d.kind == "integer" and d.name not in parents)
+                d.kind == "float" or (self.relaxed and d.kind == "integer" and d.name not in discrete)
                 for d in self.encoder.dimensions
             ]
         )
@@ -82,9 +88,8 @@ class Landscape:
         """Return the configurations of genotypes and which of them are allowed, (m,)."""
         encoded, allowed = self.encoder.resolve(genotypes, self.fixed)
         if self.relaxed:
-            values = np.where(
-                self.continuous & self.free & encoded.active, np.clip(genotypes, 0.0, 1.0), encoded.unit_values
-            )
+            relaxed = self.continuous & [d.kind == "integer" for d in self.encoder.dimensions]
+            values = np.where(relaxed & self.free & encoded.active, np.clip(genotypes, 0.0, 1.0), encoded.unit_values)
             return Encoded(values, encoded.active, self.encoder), allowed
         return encoded, allowed & ~self.taken.contains(encoded) if self.taken is not None else allowed
 

@@ -275,7 +275,7 @@ def _search(landscape: Landscape, pool: Candidates, effort: Effort, least_feasib
 def _maximum(landscape: Landscape, pool: Candidates, effort: Effort) -> Encoded:
     """Return the configuration with the largest value."""
     for draws, kept in effort.screens:
-        pool = pool[_descending(landscape.subset(draws).values_of(pool.encoded))[:kept]]
+        pool = pool[_descending(landscape.screening(draws).values_of(pool.encoded))[:kept]]
     few, climbs = effort.climbs
     more, finals = effort.finals
     reached, _ = refine(landscape.subset(few), pool.genotypes[_spread(pool.encoded)[:climbs]], effort.gain)

@@ -30,7 +30,7 @@ from slayr_py.acquisition.hypervolume_improvement import (
     mean_over_draws,
     terms_of_draws,
 )
-from slayr_py.acquisition.shortfall import Shortfall, log_shortfall
+from slayr_py.acquisition.shortfall import Shortfall, Transformation
 from slayr_py.inference import Chains, Predictor
 from slayr_py.space import Encoded, FloatArray
 
@@ -49,6 +49,10 @@ class Merit(ABC):
     @abstractmethod
     def subset(self, n_draws: int) -> Self:
         """Return the merit under at most ``n_draws`` of the draws of each objective."""
+
+    def screening(self, n_draws: int) -> Self:
+        """Return the merit under at most ``n_draws`` of the draws, to compare many configurations."""
+        return self.subset(n_draws)
 
     @abstractmethod
     def values(self, encoded: Encoded) -> FloatArray:
@@ -104,7 +108,7 @@ class OneObjective(Merit):
         """The state with the incumbent and the warp of each draw."""
         incumbent = self.predictor.incumbent
         best = self.state.best if incumbent is None else incumbent
-        return self.state._replace(best=best, warp=self.predictor.warp)
+        return self.state._replace(best=best, warp=self.predictor.warp, pivot=self.predictor.pivot)
 
     @override
     def subset(self, n_draws: int) -> Self:
@@ -195,12 +199,15 @@ class HypervolumeImprovement(Merit):
     n_chains : tuple of int
     boxes : Boxes
         Of the non-dominated region, on the standardised scales.
+    is_rough : bool
+        Whether an error of a few percent is accepted, to compare many points under few draws.
     """
 
     predictors: tuple[Predictor, ...]
     n_chains: tuple[int, ...]
     boxes: Boxes
     least: float = LEAST
+    is_rough: bool = False
 
     @cached_property
     def sides(self) -> tuple[Sides, ...]:
@@ -212,6 +219,10 @@ class HypervolumeImprovement(Merit):
         pairs = zip(self.predictors, self.n_chains, strict=True)
         some = tuple(predictor.subset(chains, n_draws).for_search() for predictor, chains in pairs)
         return replace(self, predictors=some)
+
+    @override
+    def screening(self, n_draws: int) -> Self:
+        return replace(self.subset(n_draws), is_rough=True)
 
     @override
     def values(self, encoded: Encoded) -> FloatArray:
@@ -264,9 +275,13 @@ class HypervolumeImprovement(Merit):
     def _shortfalls(self, moments: list[tuple[FloatArray, FloatArray]]) -> list[Shortfall]:
         triples = zip(moments, self.sides, self.predictors, strict=True)
         return [
-            log_shortfall(mean, _sd(variance), side.edges, predictor.warp)
+            self._transformation(predictor).shortfall(mean, _sd(variance), side.edges)
             for (mean, variance), side, predictor in triples
         ]
+
+    def _transformation(self, predictor: Predictor) -> Transformation:
+        exact = Transformation.of(predictor.warp, predictor.pivot)
+        return exact.rough() if self.is_rough else exact
 
     def _improvement(self, shortfalls: list[Shortfall]) -> Improvement:
         return expected_improvement_of_boxes(self.sides, [mean_over_draws(each) for each in shortfalls])

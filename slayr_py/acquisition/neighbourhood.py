@@ -7,16 +7,20 @@ from numpy.typing import NDArray
 
 from slayr_py.space import Encoder, FloatArray, adjacency
 
+_ROUNDING = 1e-9
+
 
 class Neighbourhood:
     """Unit values and genotypes one discrete step away from others.
 
     A parameter with levels steps along the edges of its graph (in a complete graph to every other level), an integer to
-    the adjacent integers. A float has no discrete steps.
+    the adjacent integers. A float has no discrete steps. Two integers in an equality among the constraints on inputs
+    also step together, so that the equality still holds.
     """
 
     def __init__(self, encoder: Encoder) -> None:
         self.dimensions = encoder.dimensions
+        self._exchanges = encoder.exchanges
         # The vertices of a graph are in the order of the levels.
         self._edges = {
             j: [np.flatnonzero(row).astype(np.float64) for row in adjacency(encoder.graphs[d.name])]
@@ -31,7 +35,7 @@ class Neighbourhood:
         return self.dimensions[dimension].neighbours(unit_value)
 
     def of(self, genotypes: FloatArray, movable: NDArray[np.bool_]) -> tuple[NDArray[np.intp], FloatArray]:
-        """Return all genotypes that differ by one step in one movable parameter.
+        """Return all genotypes that differ by one step in one movable parameter, or in two that step together.
 
         Parameters
         ----------
@@ -53,4 +57,11 @@ class Neighbourhood:
         neighbours = genotypes[owners]
         for row, (_, j, unit_value) in enumerate(steps):
             neighbours[row, j] = unit_value
+        for columns, changes in self._exchanges:
+            rows = np.flatnonzero(movable[:, columns].all(axis=1))
+            stepped = genotypes[rows]
+            stepped[:, columns] += changes
+            inside = np.all((stepped[:, columns] > -_ROUNDING) & (stepped[:, columns] < 1 + _ROUNDING), axis=1)
+            owners = np.concatenate([owners, rows[inside]])
+            neighbours = np.vstack([neighbours, np.clip(stepped[inside], 0.0, None)])
         return owners, neighbours

@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from slayr_py.acquisition.ascent import Ascent
+from slayr_py.acquisition.domain import domain_of
 from slayr_py.acquisition.landscape import Landscape
 from slayr_py.acquisition.neighbourhood import Neighbourhood
 from slayr_py.space import FloatArray
@@ -47,8 +48,7 @@ def _alternate(landscape: Landscape, starts: FloatArray, gain: float) -> tuple[F
     after the continuous steps have converged.
     """
     neighbourhood = Neighbourhood(landscape.encoder)
-    upper = np.array([1.0 if d.is_real else d.upper for d in landscape.encoder.dimensions])
-    ascent = Ascent(landscape.values_and_gradients, starts, upper)
+    ascent = Ascent(landscape.values_and_gradients, starts, domain_of(landscape))
     moving = np.arange(len(starts))
     for _ in range(_ROUNDS):
         before = ascent.values[moving]

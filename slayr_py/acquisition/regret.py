@@ -66,6 +66,22 @@ def sample_regret(
     InferenceError
         If a joint covariance is not positive definite up to rounding errors.
     """
+    anchors, pool = anchors_of_minima(posterior, incumbent, rng, feasibility, fixed, scale)
+    at_incumbent, values = _values(
+        posterior, incumbent, anchors.encoded, pool.encoded, rng, feasibility, _LAST_DRAWS, scale
+    )
+    return np.asarray(np.maximum(at_incumbent - values.min(axis=1), 0.0))
+
+
+def anchors_of_minima(
+    posterior: Posterior,
+    incumbent: Encoded,
+    rng: np.random.Generator,
+    feasibility: Sequence[Posterior] = (),
+    fixed: Fixed | None = None,
+    scale: float = 1.0,
+) -> tuple[Candidates, Candidates]:
+    """Return minima of drawn functions, and a pool of promising configurations; arguments as of `sample_regret`."""
     encoder = posterior.encoder
     assert isinstance(encoder, Encoder)
     pool = _promising(posterior, candidates(posterior, rng, _CANDIDATES, fixed), scale)
@@ -77,10 +93,7 @@ def sample_regret(
         anchors = pool[lowest[:_ANCHORS]]
         pool = pool[_keep(values, lowest)]
         pool = pool.join(Candidates.of(encoder, nearby, fixed))
-    at_incumbent, values = _values(
-        posterior, incumbent, anchors.encoded, pool.encoded, rng, feasibility, _LAST_DRAWS, scale
-    )
-    return np.asarray(np.maximum(at_incumbent - values.min(axis=1), 0.0))
+    return anchors, pool
 
 
 def _promising(posterior: Posterior, pool: Candidates, scale: float) -> Candidates:
@@ -112,17 +125,23 @@ def _values(
 ) -> tuple[FloatArray, FloatArray]:
     """Return new functions at the incumbent (k,) and at the pool (k, m), smaller is better, infinite if infeasible."""
     both = incumbent.concatenate(anchors)
-    drawn = _draw(posterior, both, incumbent.concatenate(pool), rng, n_draws, scale)
+    drawn = draw_values(posterior, both, incumbent.concatenate(pool), rng, n_draws, _FUNCTIONS, scale)
     values = np.copysign(1.0, posterior.y_sd) * drawn
     for model in feasibility:
-        values[:, 1:][infeasible(model, _draw(model, both, pool, rng, n_draws))] = np.inf
+        values[:, 1:][infeasible(model, draw_values(model, both, pool, rng, n_draws, _FUNCTIONS))] = np.inf
     return values[:, 0], values[:, 1:]
 
 
-def _draw(
-    posterior: Posterior, anchors: Encoded, new: Encoded, rng: np.random.Generator, n_draws: int, scale: float = 1.0
+def draw_values(
+    posterior: Posterior,
+    anchors: Encoded,
+    new: Encoded,
+    rng: np.random.Generator,
+    n_draws: int,
+    n_functions: int,
+    scale: float = 1.0,
 ) -> FloatArray:
-    """Return `_FUNCTIONS` functions at m configurations."""
+    """Return k functions at m configurations, (k, m), of ``n_draws`` draws of the hyperparameters."""
     draws = min(n_draws, posterior.n_draws)
-    values = draw_functions(posterior, anchors, draws, rng, each=-(-_FUNCTIONS // draws), scale=scale)(new)
-    return values[np.arange(_FUNCTIONS) % len(values)]
+    values = draw_functions(posterior, anchors, draws, rng, each=-(-n_functions // draws), scale=scale)(new)
+    return values[np.arange(n_functions) % len(values)]

@@ -3,30 +3,42 @@ r"""Expected shortfall psi(e) = E[(e - Y)^+] below the edges e of boxes, under e
 Symbols
 -------
 s, m, k : draws, points, edges.
-Y = T^-1(t), t normal with ``mean`` and ``sd`` (s, m), and T the warp of the draw or the identity.
+Y = T^-1(t), t normal with ``mean`` and ``sd`` (s, m), and T the transformation of the draw.
 z = (T(e) - mean) / sd, and v = (T(e) - t) / sd, which is normal with mean z.
+M = Phi / phi, and h as in `slayr_py.acquisition.functions`.
 
-Without a warp psi(e) = sd h(z), h as in `slayr_py.acquisition.functions`. Under a warp it is an integral over v > 0 by
-quadrature. T^-1 is a logarithm below 0 and an exponential above, and its third derivative jumps between them. The
-integral is therefore cut there:
+Without a warp psi(e) = sd h(z). Under the warp, T^-1 is a logarithm below 0 and an exponential above:
 
-    psi(e) = integral of log(1 + b v) / a  phi(v - z) over v > 0,  b = a sd (T^-1)'(T(e)),        for e <= 0,
-    psi(e) = psi(0) + e P(t < 0) + integral of (e - T^-1(t)) phi(v - z) over 0 < v < T(e) / sd,    for e > 0.
+    psi(e) = sd exp(a e) G(z, b),  G(z, b) = integral of log(1 + b v) / b  phi(v - z) over v > 0,  b = a sd exp(a e),
 
-The relative error of psi is below 1e-6.
+for e <= 0, by a Gauss rule, and with z_0 = -mean / sd and b = a sd
+
+    psi(e) = sd [(1 + a e) F(z, b) + G(z_0, b) - F(z_0, b)],                                          for e > 0,
+    F(z, b) = integral of (1 - exp(-b v)) / b  phi(v - z) over v > 0 = phi(z) [M(z) - M(z - b)] / b.
+
+Under the warp with a pivot, in its normal form, G(z_0, b) is h(z_0): below the pivot T^-1 is linear.
+
+The relative error of psi is below 1e-6. All integrals are multiples of a scale, phi(min(z, 0)), and do not underflow.
 """
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
+from scipy.special import ndtr
+from typing_extensions import override
 
-from slayr_py.acquisition.functions import log_cdf, log_h, log_h_over_phi, log_mills
-from slayr_py.inference import HalfLine, warped
+from slayr_py.acquisition.functions import SQRT_2PI, TAIL, bracket_series, mills
+from slayr_py.acquisition.truncated_rule import truncated_rule
+from slayr_py.inference import normal_form, warp_range, warped
 from slayr_py.space import FloatArray
 
-_RULE = HalfLine(nodes=24, power=2.0, drop=18.0)
+_NODES = 8
+_ROUGH = 2
+_LEAST_RATE = 1e-7  # a smaller b changes F by a smaller share; the differences in F would lose their digits
 
 
 class Shortfall(NamedTuple):
@@ -42,69 +54,194 @@ class Shortfall(NamedTuple):
     by_sd: FloatArray
 
 
-def log_shortfall(mean: FloatArray, sd: FloatArray, edges: FloatArray, warp: FloatArray | None) -> Shortfall:
-    """Return log psi at the edges.
+class Transformation(ABC):
+    """The transformation of an objective, as far as the shortfall depends on it."""
 
-    Parameters
+    @abstractmethod
+    def shortfall(self, mean: FloatArray, sd: FloatArray, edges: FloatArray) -> Shortfall:
+        """Return log psi at edges.
+
+        Parameters
+        ----------
+        mean, sd : (s, m) float64
+            Moments of the transformed function; sd is positive.
+        edges : (k,) float64
+            On the standardised scale of Y, in increasing order.
+        """
+
+    def rough(self) -> Transformation:
+        """Return the same transformation with a cheaper psi, for a comparison of many points."""
+        return self
+
+    @staticmethod
+    def of(warp: FloatArray | None, pivot: float | None = None) -> Transformation:
+        """Return the transformation with the parameter ``warp`` (s, 1) and a pivot, if it has one."""
+        if warp is None:
+            return Identity()
+        return LogWarp(warp) if pivot is None else PivotWarp(warp, pivot)
+
+
+class Identity(Transformation):
+    """No transformation."""
+
+    @override
+    def shortfall(self, mean: FloatArray, sd: FloatArray, edges: FloatArray) -> Shortfall:
+        spread = sd[..., None]
+        tail = _Tail.of((edges - mean[..., None]) / spread)
+        psi = spread * tail.h
+        # dpsi/dmean = -Phi(z) and dpsi/dsd = phi(z).
+        return Shortfall(np.log(psi) + tail.log_scale, -tail.cdf / psi, tail.density / psi)
+
+
+@dataclass(frozen=True)
+class LogWarp(Transformation):
+    """The warp of `slayr_py.inference.warp`.
+
+    Attributes
     ----------
-    mean, sd : (s, m) float64
-        Moments of the transformed function; sd is positive.
-    edges : (k,) float64
-        On the standardised scale of Y, in increasing order.
-    warp : (s, 1) float64, optional
-        Parameter of T under each draw.
+    a : (s, 1) float64
+    nodes : int
+        Nodes of the quadrature below 0: two have a relative error of a few percent.
     """
-    mean = mean[..., None]
-    sd = sd[..., None]
-    if warp is None:
-        z = (edges - mean) / sd
-        # dpsi/dmean = -Phi(z) and dpsi/dsd = phi(z), both over psi = sd h(z).
-        relative = log_h_over_phi(z)
-        return Shortfall(np.log(sd) + log_h(z), -np.exp(log_mills(z) - relative) / sd, np.exp(-relative) / sd)
-    a = warp[..., None]
-    n_low = int(np.searchsorted(edges, 0.0, side="right"))
-    parts = [_below(mean, sd, edges[:n_low], a), _above(mean, sd, edges[n_low:], a)]
-    return Shortfall(*(np.concatenate(arrays, axis=2) for arrays in zip(*parts, strict=True)))
+
+    a: FloatArray
+    nodes: int = _NODES
+
+    @override
+    def rough(self) -> LogWarp:
+        return replace(self, nodes=_ROUGH)
+
+    @override
+    def shortfall(self, mean: FloatArray, sd: FloatArray, edges: FloatArray) -> Shortfall:
+        a = self.a[..., None]
+        mean = mean[..., None]
+        sd = sd[..., None]
+        n_low = int(np.searchsorted(edges, 0.0, side="right"))
+        parts = []
+        if n_low:
+            parts.append(self._below(mean, sd, edges[:n_low], a))
+        if n_low < len(edges):
+            parts.append(self._above(mean, sd, edges[n_low:], a))
+        return Shortfall(*(np.concatenate(arrays, axis=2) for arrays in zip(*parts, strict=True)))
+
+    def _below(self, mean: FloatArray, sd: FloatArray, edges: FloatArray, a: FloatArray) -> Shortfall:
+        """Return log psi at edges that are not positive."""
+        slope = np.exp(a * edges)  # of T^-1 at T(e)
+        tail = _Tail.of((warped(edges, a) - mean) / sd)
+        value, by_z, by_spread = tail.logarithmic(a * sd * slope, self.nodes)
+        log = np.log(sd * slope * value) + tail.log_scale
+        return Shortfall(log, -by_z / (sd * value), by_spread / (sd * value))
+
+    def _above(self, mean: FloatArray, sd: FloatArray, edges: FloatArray, a: FloatArray) -> Shortfall:
+        """Return log psi at positive edges."""
+        rate = np.maximum(a * sd, _LEAST_RATE)
+        low = _Tail.of(-mean / sd)
+        return _above_joint(
+            (warped(edges, a) - mean) / sd, sd, 1 + a * edges, rate, low, low.logarithmic(rate, self.nodes)
+        )
 
 
-def _below(mean: FloatArray, sd: FloatArray, edges: FloatArray, a: FloatArray) -> Shortfall:
-    """Return log psi at edges that are not positive."""
-    z = (warped(edges, a) - mean) / sd
-    rate = a * sd * np.exp(a * edges)
-    value = np.zeros(z.shape)
-    by_mean = np.zeros(z.shape)
-    by_sd = np.zeros(z.shape)
-    for v, weight in _RULE.points(z):
-        slope = weight / (1 + rate * v)
-        value += (weight * np.log1p(rate * v)).sum(axis=0)
-        by_mean -= slope.sum(axis=0)
-        by_sd += (slope * (v - z)).sum(axis=0)
-    # The slope of T^-1 at t is exp(a e) / (1 + rate v).
-    scale = a * np.exp(a * edges) / value
-    return Shortfall(np.log(value / a) + _RULE.log_scale(z), by_mean * scale, by_sd * scale)
+@dataclass(frozen=True)
+class PivotWarp(Transformation):
+    """The warp of `slayr_py.inference.warp` with a pivot, which is linear below it.
+
+    Attributes
+    ----------
+    a : (s, 1) float64
+    pivot : float
+    """
+
+    a: FloatArray
+    pivot: float
+
+    @override
+    def shortfall(self, mean: FloatArray, sd: FloatArray, edges: FloatArray) -> Shortfall:
+        # In the normal form, Y - pivot = g^-1(x) / a.
+        scale = warp_range(self.a)
+        mean = normal_form(mean, self.a, self.pivot)
+        sd = sd / scale
+        distances = self.a[..., None] * (edges - self.pivot)
+        n_low = int(np.searchsorted(edges, self.pivot, side="right"))
+        below = Identity().shortfall(mean, sd, distances[..., :n_low])
+        above = self._above(mean[..., None], sd[..., None], distances[..., n_low:])
+        log, by_mean, by_sd = (np.concatenate(arrays, axis=2) for arrays in zip(below, above, strict=True))
+        scale = scale[..., None]
+        return Shortfall(log - np.log(self.a[..., None]), by_mean / scale, by_sd / scale)
+
+    def _above(self, mean: FloatArray, sd: FloatArray, distances: FloatArray) -> Shortfall:
+        """Return log psi of g^-1(x) at positive distances from the pivot."""
+        low = _Tail.of(-mean / sd)
+        z = (np.log1p(distances) - mean) / sd
+        return _above_joint(z, sd, 1 + distances, np.maximum(sd, _LEAST_RATE), low, low.linear())
 
 
-def _above(mean: FloatArray, sd: FloatArray, edges: FloatArray, a: FloatArray) -> Shortfall:
-    """Return log psi at positive edges."""
-    top = warped(edges, a)
-    z = (top - mean) / sd
-    rate = a * sd
-    value = np.zeros(z.shape)
-    by_mean = np.zeros(z.shape)
-    by_sd = np.zeros(z.shape)
-    for v, weight in _RULE.points(z, top / sd):
-        fall = np.expm1(-rate * v)
-        slope = weight * (1 + fall)
-        value -= (weight * fall).sum(axis=0)
-        by_mean -= slope.sum(axis=0)
-        by_sd += (slope * (v - z)).sum(axis=0)
-    steepness = 1 + a * edges  # of T^-1 at T(e)
-    scale = _RULE.log_scale(z)
-    zero = _below(mean, sd, np.zeros(1), a)
-    at_zero = np.exp(zero.log - scale)
-    total = value * steepness / a + edges * np.exp(log_cdf(-mean / sd) - scale) + at_zero
-    return Shortfall(
-        np.log(total) + scale,
-        (by_mean * steepness + at_zero * zero.by_mean) / total,
-        (by_sd * steepness + at_zero * zero.by_sd) / total,
-    )
+def _above_joint(
+    z: FloatArray,
+    sd: FloatArray,
+    slope: FloatArray,
+    rate: FloatArray,
+    low: _Tail,
+    below: tuple[FloatArray, FloatArray, FloatArray],
+) -> Shortfall:
+    """Return log psi above the joint of an exponential and another piece ``below``, given ``low`` at the joint.
+
+    ``slope`` is that of T^-1 at the edge, divided by that at the joint.
+    """
+    tail = _Tail.of(z)
+    ratio = np.exp(low.log_scale - tail.log_scale)
+    triples = zip(tail.exponential(rate), below, low.exponential(rate), strict=True)
+    value, by_z, by_spread = (slope * here + ratio * (there - less) for here, there, less in triples)
+    return Shortfall(np.log(sd * value) + tail.log_scale, -by_z / (sd * value), by_spread / (sd * value))
+
+
+@dataclass(frozen=True)
+class _Tail:
+    """Integrals over v > 0, in units of ``exp(log_scale)``.
+
+    Attributes
+    ----------
+    z, density, cdf, h : (s, m, k) float64
+        ``density`` is phi(z) and ``cdf`` is Phi(z).
+    """
+
+    z: FloatArray
+    density: FloatArray
+    cdf: FloatArray
+    h: FloatArray
+
+    @classmethod
+    def of(cls, z: FloatArray) -> _Tail:
+        """Compute the values at z."""
+        density = np.exp(-0.5 * np.square(np.maximum(z, 0.0)))
+        cdf = np.where(z > 0, SQRT_2PI * ndtr(z), mills(z))
+        return cls(z, density, cdf, np.where(z < TAIL, bracket_series(z), density + z * cdf))
+
+    @property
+    def log_scale(self) -> FloatArray:
+        """Logarithm of phi(min(z, 0))."""
+        return np.asarray(-0.5 * np.square(np.minimum(self.z, 0.0)) - np.log(SQRT_2PI))
+
+    def linear(self) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """Return the integral of v, and of its derivative 1 times 1 and times v - z."""
+        return self.h, self.cdf, self.density
+
+    def logarithmic(self, b: FloatArray, nodes: int) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """Return the integral of log(1 + b v) / b, and of its derivative 1 / (1 + b v) times 1 and times v - z."""
+        rate = np.broadcast_to(b, self.z.shape).ravel()
+        value = np.empty(rate.shape)
+        slope = np.empty(rate.shape)
+        for part, v, weight in truncated_rule(nodes).points(self.z.ravel(), (self.h / self.cdf).ravel()):
+            size = rate[part, None] * v
+            value[part] = np.einsum("ij,ij->i", weight, np.log1p(size) / size)
+            slope[part] = np.einsum("ij,ij->i", weight, 1 / (1 + size))
+        scaled = self.h * slope.reshape(self.z.shape)
+        by_z = self.cdf - b * scaled
+        return self.h * value.reshape(self.z.shape), by_z, scaled - self.z * by_z
+
+    def exponential(self, b: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """Return the integral of (1 - exp(-b v)) / b, and of its derivative exp(-b v) times 1 and times v - z."""
+        shifted = self.z - b
+        near = self.density * mills(shifted)
+        far = np.exp(np.minimum(b * (0.5 * b - self.z), 0.0)) * SQRT_2PI * ndtr(shifted)
+        by_z = np.where(shifted > 0, far, near)
+        return (self.cdf - by_z) / b, by_z, self.density - b * by_z

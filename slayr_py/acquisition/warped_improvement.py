@@ -6,7 +6,7 @@ b : value to improve on, on the standardised scale.
 mean, sd, z : moments of the tangent of T^-1 at T(b), as of `Predictor.linearised`, and z = (b - mean) / sd.
 u = sd v : improvement b - tangent, where v ~ Normal(z, 1).
 I(u) : improvement b - T^-1(t) of the function itself, where the tangent improves by u. It is smaller, because T^-1
-    is flatter below T(b): I(u) = T(u) for b <= 0.
+    is flatter below T(b): I(u) = T(u) for b <= 0 without a pivot, and I(u) = u for b at or below a pivot.
 
     EI = integral of I(sd v) phi(v - z) over v > 0
 
@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from slayr_py.acquisition.functions import log_cdf, log_h
 from slayr_py.inference import HalfLine
 from slayr_py.space import FloatArray
 
@@ -63,3 +64,31 @@ def _improvement(u: FloatArray, a: FloatArray, best: float | FloatArray) -> tupl
     exponential = np.exp(a * np.maximum(t, 0.0))
     linear = 1 - a * np.minimum(t, 0.0)
     return start - (np.expm1(a * np.maximum(t, 0.0)) - np.log(linear)) / a, exponential / (linear * slope)
+
+
+def log_improvement_above_pivot(
+    z: FloatArray, sd: FloatArray, a: FloatArray, distance: FloatArray
+) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Return log EI and its derivatives as `log_warped_improvement`, for b at a ``distance`` (s, 1) above the pivot.
+
+    T^-1 is an exponential down to the pivot, which the tangent passes at v = ``end``, and linear below it. The part
+    beyond ``end`` has a closed form.
+    """
+    top = 1 + a * distance  # of the slopes of T^-1 at b and at the pivot
+    end = top * np.log(top) / (a * sd)
+    scale = _RULE.log_scale(z)
+    beyond = z - end
+    probability = np.exp(log_cdf(beyond) - scale)
+    total = distance * probability + sd / top * np.exp(log_h(beyond) - scale)
+    by_mean = -probability / top
+    by_sd = np.exp(-0.5 * np.square(beyond) - 0.5 * np.log(2 * np.pi) - scale) / top
+    for v, weight in _RULE.points(z, end):
+        fall = a * sd * v / top
+        value = -weight * top * np.expm1(-fall) / a
+        slope = weight * np.exp(-fall)
+        by_node = slope * (v - z)
+        for node in range(len(v)):
+            total += value[node]
+            by_mean -= slope[node]
+            by_sd += by_node[node]
+    return np.log(total) + scale, by_mean / total, by_sd / total

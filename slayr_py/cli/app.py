@@ -25,6 +25,8 @@ Start here:
   slayr doctor                     check the compiler and CmdStan
   slayr example nusvr_diabetes     write an example into this folder
   slayr optimize nusvr_diabetes.toml
+  slayr suggest lab.toml --history results.csv
+                                   propose the next experiments, without an objective
   slayr inspect nusvr_diabetes.db  show the result and the diagnostics
   slayr report nusvr_diabetes.db   write a page with figures
 
@@ -43,6 +45,7 @@ _SUMMARIES = {
     "toolchain": "Compile all Stan programs in advance, or remove old ones from the cache.",
     "example": "Write an example into the working directory, or list the examples.",
     "optimize": "Minimise (or maximise) the objective of a configuration file.",
+    "suggest": "Propose the next experiments from a table of the past ones.",
     "inspect": "Show a study and the diagnostics of its fits.",
     "report": "Write a page about a study, as one HTML file.",
     "fit": "Fit a Gaussian process to a table and summarise its posterior.",

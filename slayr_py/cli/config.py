@@ -17,7 +17,6 @@ from ConfigSpace import ConfigurationSpace
 
 from slayr_py.acquisition import Acquisition, from_name as acquisition_from_name, names as acquisition_names
 from slayr_py.cli.checks import ConfigError, Types, check_keys, check_names
-from slayr_py.cli.csv_files import read_past_experiments
 from slayr_py.cli.inline_space import inline_space, read_space
 from slayr_py.cli.keys import GP, OBJECTIVE, STUDY, types
 from slayr_py.cli.objective import command_objective, function_objective
@@ -32,7 +31,8 @@ from slayr_py.study import Objective, Regret, default_search
 class Config:
     """The content of a configuration file, as arguments of `slayr_py.minimize`."""
 
-    objective: Objective
+    objective: Objective | None
+    """None if the file has none."""
     space: Encoder
     """The search space, with the graphs of its parameters."""
     name: str
@@ -41,6 +41,10 @@ class Config:
     """URL, or None for an SQLite file named after the study in the output folder."""
     output: Path
     """Folder of the figure and the default storage, relative to the working directory."""
+    history: Path | None = None
+    """Table of past experiments."""
+    target: str | None = None
+    """Column of their results."""
     options: dict[str, Any] = field(default_factory=dict)
     """Other arguments of `minimize`, only those in the file."""
 
@@ -48,12 +52,13 @@ class Config:
 _SECTIONS: dict[str, Types] = dict.fromkeys(
     ("study", "objective", "gp", "acquisition", "space", "graphs", "pretrain"), dict
 )
+_NOT_OPTIONS = ("name", "storage", "output", "history", "target")
 _STOP: dict[str, Types] = {option.name: (int, float) for option in fields(Regret)}
 _SEARCH = [name for name in signature(KernelSearch).parameters if name not in ("space", "given", "options")]
 
 
-def load_config(path: Path) -> Config:
-    """Read and check a configuration file.
+def load_config(path: Path, has_objective: bool = True) -> Config:
+    """Read and check a configuration file; without ``has_objective`` it needs no objective, which is not loaded.
 
     Raises
     ------
@@ -76,15 +81,13 @@ def load_config(path: Path) -> Config:
         raise ConfigError(f"{path} is not valid TOML: {error}") from error
 
     check_keys(document, _SECTIONS, f"{path.name}")
-    for required in ("objective", "space"):
+    for required in ("objective", "space") if has_objective else ("space",):
         if required not in document:
             raise ConfigError(f"{path.name} has no [{required}] section")
     study = check_keys(document.get("study", {}), types(STUDY), "[study]")
     gp = check_keys(document.get("gp", {}), types(GP), "[gp]")
     space = Encoder(_space(document["space"], path.parent), document.get("graphs"))
-    options = {key: value for key, value in study.items() if key not in ("name", "storage", "output")}
-    if "history" in study:
-        options["history"] = read_past_experiments(path.parent / study["history"], space)
+    options = {key: value for key, value in study.items() if key not in _NOT_OPTIONS}
     if "stop" in study:
         options["stop"] = _stop(study["stop"])
     options |= {key: value for key, value in gp.items() if key not in ("kernel", "priors")}
@@ -100,16 +103,20 @@ def load_config(path: Path) -> Config:
         options["priors"] = _priors(gp["priors"])
     if "acquisition" in document:
         options["acquisition"] = _acquisition(document["acquisition"])
-    n_values = len(study.get("directions", [""]))
-    objective = _objective(document["objective"], path.parent.resolve(), space.space, n_values)
-    if "function" in document["objective"] and "max_seconds" in document["objective"]:
-        options["max_seconds"] = document["objective"]["max_seconds"]
+    objective = None
+    if has_objective:
+        n_values = len(study.get("directions", [""]))
+        objective = _objective(document["objective"], path.parent.resolve(), space.space, n_values)
+        if "function" in document["objective"] and "max_seconds" in document["objective"]:
+            options["max_seconds"] = document["objective"]["max_seconds"]
     return Config(
         objective=objective,
         space=space,
         name=study.get("name", path.stem),
         storage=study.get("storage"),
         output=Path(study.get("output", ".")),
+        history=path.parent / study["history"] if "history" in study else None,
+        target=study.get("target"),
         options=options,
     )
 

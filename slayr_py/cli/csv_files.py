@@ -1,4 +1,4 @@
-"""Read CSV tables: the data of ``slayr fit`` and the past experiments of ``slayr optimize``."""
+"""Read CSV tables: the data of ``slayr fit`` and ``slayr search``, and related data of ``slayr optimize``."""
 
 from __future__ import annotations
 
@@ -33,8 +33,8 @@ def read_table(path: Path, **options: Any) -> pd.DataFrame:
     return table
 
 
-def read_past_experiments(path: Path, encoder: Encoder) -> pd.DataFrame:
-    """Read the past experiments of a study: a column per parameter and a column ``value``; rows count from 1.
+def read_related_data(path: Path, encoder: Encoder) -> pd.DataFrame:
+    """Read related data: a column per parameter and one of values; rows count from 1.
 
     Only cells that are empty or NaN are missing values: "None" and "NA" may be levels. Levels that are texts are read
     as texts, also if they look like numbers.

@@ -34,6 +34,7 @@ from slayr_py.study import (
     front_figure,
     has_recommendation,
     has_several,
+    pruning_text,
     quiet_optuna,
     regret_table,
     search_table,
@@ -93,6 +94,8 @@ def inspect(
     table.columns = table.columns.str.removeprefix("params_")
     _print(f"\ntrials{_last(len(table), trials)}\n{table_text(table.tail(trials) if trials else table[:0])}")
     _print_failures(stored, trials)
+    if pruning := pruning_text(loaded):
+        _print(f"pruning: {pruning}")
     _print_regret(regret_table(loaded))
     _print_searches(search_table(loaded))
     fits = fit_table(loaded)

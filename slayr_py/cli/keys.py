@@ -42,16 +42,21 @@ STUDY = {
         (dict,),
     ),
     "reference_point": Key("[1.0, 0.5]", "The worst values of interest of several objectives.", (dict,)),
+    "tolerance": Key("1e-3", "Smallest useful improvement; where less is expected, search elsewhere.", (float,)),
     "noisy": Key("false", "Whether the objective varies between evaluations of a configuration."),
     "timeout": Key("3600", "Seconds after which no further trial starts.", (float,)),
     "output": Key('"results"', "Folder for the figure and the default storage; default: the working directory."),
     "history": Key(
         '"runs.csv"',
         "Past experiments, which do not count in the budget: a CSV table with a column per parameter and 'value' "
-        "(empty: the experiment failed).",
+        "(empty: the experiment failed), or the column of target.",
     ),
+    "target": Key('"yield"', "Column of the results in the table of past experiments; default: value."),
     "constraints": Key(
         '["memory <= 8"]', "Bounds on further numbers, which a function returns by name in a dict after its value."
+    ),
+    "within": Key(
+        '["x1 + x2 + x3 == 1"]', "Constraints on parameters, which all suggestions satisfy: comparisons of arithmetic."
     ),
     "failures": Key('"learn"', 'Or "ignore": do not model failures.'),
     "max_consecutive_failures": Key("10", "Then stop; default: 10, or 3 before the first success."),
@@ -82,7 +87,7 @@ GP = {
         for option in fields(LOOP_OPTIONS)
     },
     "warm_starts": Key("true", "Start each fit from the last one."),
-    "warp": Key('"auto"', '"log" or "none": compress bad values, unless their errors are known.'),
+    "warp": Key('"auto"', '"log", "best" or "none": compress bad values, unless their errors are known.'),
     "priors": Key(
         '{ sigma_n = { family = "LogNormal", mu = -2.0, sigma = 1.0 } }',
         'Or of one parameter: { lengthscale = { lr = { family = "LogNormal", .. } } }.',

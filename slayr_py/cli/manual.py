@@ -73,6 +73,7 @@ Kernels, with their options as in  kernel = {{ name = "matern", p = 2 }}:
   auto          hierarchical if the space has conditions, else fm if it has
                 ordinal or categorical parameters, else matern
   matern        p = 2             order, nu = p + 1/2
+  additive      p = 2             matern of all parameters, plus one of each
   hierarchical  base = "se"       or "rq", "matern" (with p)
                 combine = "product"   or "sum"
   fm            modulator = "laplacian"   or "neural", "diffusion",

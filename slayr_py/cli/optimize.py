@@ -10,7 +10,7 @@ import typer
 
 from slayr_py.cli.checks import ConfigError, check_file_name
 from slayr_py.cli.config import load_config
-from slayr_py.cli.csv_files import read_past_experiments
+from slayr_py.cli.experiments import read_history
 from slayr_py.cli.front import directions_text, front_text
 from slayr_py.cli.keys import STUDY
 from slayr_py.cli.manual import manual
@@ -47,10 +47,11 @@ def optimize(
 ) -> None:
     """Minimise (or maximise) the objective of a configuration file."""
     settings = load_config(config)
+    assert settings.objective is not None
     overrides = {"budget": budget, "seed": seed, "noisy": noisy}
     options = settings.options | {key: value for key, value in overrides.items() if value is not None}
-    if history is not None:
-        options["history"] = read_past_experiments(history, settings.space)
+    if (table := history or settings.history) is not None:
+        options["history"], _ = read_history(table, settings)
     name = check_file_name(settings.name if study_name is None else study_name)
     folder = output or settings.output
     try:

@@ -6,7 +6,7 @@ from slayr_py.inference.functions import draw_functions
 from slayr_py.inference.gaussian_process import GaussianProcess
 from slayr_py.inference.mixture import worst_of
 from slayr_py.inference.model import NOISE_FLOOR, Model, Warp
-from slayr_py.inference.modes.laplace import find_mode, hessian, laplace_evidence
+from slayr_py.inference.modes.laplace import find_mode, hessian, laplace_draws, laplace_evidence
 from slayr_py.inference.modes.likelihood import Targets
 from slayr_py.inference.modes.marginal import ExactMarginal, Marginal
 from slayr_py.inference.modes.normal_coordinates import NormalCoordinates
@@ -18,7 +18,7 @@ from slayr_py.inference.prediction.blocks import BLOCK
 from slayr_py.inference.prediction.components import Components, split_into_components
 from slayr_py.inference.prediction.distribution import Prediction, mixture_moments
 from slayr_py.inference.prediction.draws import Chains
-from slayr_py.inference.prediction.predictor import Moments, Predictor
+from slayr_py.inference.prediction.predictor import KernelPredictor, Moments, Predictor
 from slayr_py.inference.records.record import array_digest
 from slayr_py.inference.replaying import Replay, posterior_again, recorded_model, replay
 from slayr_py.inference.sampling.ladder import Attempt, Outcome
@@ -40,7 +40,7 @@ from slayr_py.inference.sensitivity.sobol_indices import importance
 from slayr_py.inference.stack_fit import part_stream
 from slayr_py.inference.stacking.reasons import failure, unreliability
 from slayr_py.inference.validation.calibration import Calibration, calibrate
-from slayr_py.inference.warp import HalfLine, unwarped, warped
+from slayr_py.inference.warp import HalfLine, normal_form, unwarped, warp_range, warped
 
 __all__ = [
     "Calibration",

@@ -47,12 +47,15 @@ class Expansion:
         Hyperparameters, ``mu`` and ``warp`` among them.
     weights : (s, N, j) float64
         Weights of j functions for each draw.
+    pivot : float, optional
+        Pivot of the warp, if it has one.
     """
 
     kernel: Kernel
     centres: Encoded
     draws: Draws
     weights: FloatArray
+    pivot: float | None = None
 
     def __len__(self) -> int:
         return int(self.weights.shape[0] * self.weights.shape[2])
@@ -103,7 +106,9 @@ class DrawnFunctions:
             block = max(1, CACHED // (len(expansion.weights) * len(expansion.centres)))
             for i in range(0, len(new), block):
                 transformed = expansion(new[i : i + block])
-                values[first:last, i : i + block] = transformed if warp is None else unwarped(transformed, warp)
+                if warp is not None:
+                    transformed = unwarped(transformed, warp, expansion.pivot)
+                values[first:last, i : i + block] = transformed
             first = last
         return self.y_mean + self.y_sd * values
 
@@ -184,7 +189,8 @@ def _expansion(
     support_weights = predictor.weights[:, None] - correction
     weights = np.concatenate([support_weights, anchor_weights], axis=2).transpose(0, 2, 1)
     centres = predictor.train.concatenate(anchors)
-    return Expansion(predictor.kernel, centres, predictor.draws, np.ascontiguousarray(weights))
+    pivot = predictor.targets.pivot
+    return Expansion(predictor.kernel, centres, predictor.draws, np.ascontiguousarray(weights), pivot)
 
 
 def _missing_variance(

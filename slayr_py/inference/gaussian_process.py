@@ -7,7 +7,6 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Literal
 
 import pandas as pd
-from ConfigSpace import ConfigurationSpace
 from numpy.typing import ArrayLike
 from typing_extensions import Unpack
 
@@ -19,6 +18,7 @@ from slayr_py.inference.named_priors import Priors
 from slayr_py.inference.observed import check_errors, observe
 from slayr_py.inference.part import Part
 from slayr_py.inference.posterior import Posterior
+from slayr_py.inference.sampling.carried import carries_to
 from slayr_py.inference.sampling.ladder import Attempt, fit_until_ok
 from slayr_py.inference.sampling.methods import METHODS
 from slayr_py.inference.sampling.options import FitKeywords, FitOptions
@@ -28,7 +28,7 @@ from slayr_py.inference.sampling.warm_start import WarmStart
 from slayr_py.inference.sparse_fit import fit_sparse, sparse_kernel
 from slayr_py.inference.stack_fit import build_models, fit_stack
 from slayr_py.kernels import Hyperparameter, Kernel, Prior, Stack
-from slayr_py.space import Encoded, Encoder, FloatArray
+from slayr_py.space import Encoded, Encoder, FloatArray, Space, as_encoder
 
 LARGEST_USUAL = 1500
 """Number of observations above which a dense fit warns of its cost."""
@@ -51,10 +51,11 @@ class GaussianProcess:
         ``{"period": {"2:PER": LogNormal(-2, 0.1)}}``. Priors are data of the program, so that other priors need no
         compilation. A stack uses a prior for every kernel that has a hyperparameter of that name. The default of
         ``sigma_n``, HalfNormal(1), is for data that may be noisy; ``sl.LogNormal(-4, 0.5)`` is for exact values.
-    warp : {"none", "log", "auto"}
+    warp : {"none", "log", "best", "auto"}
         "log" transforms the targets so that large values are compressed and small values are stretched; its parameter
-        ``warp`` is sampled with the other hyperparameters. "auto" is "log", and "none" for a fit with known errors
-        (``y_sd``), with which a warp cannot be combined; ``check().notes`` say so.
+        ``warp`` is sampled with the other hyperparameters. "best" compresses values by their distance to the best one,
+        for targets that differ by orders of magnitude, and is linear below it. "auto" is "log", and "none" for a fit
+        with known errors (``y_sd``), with which a warp cannot be combined; ``check().notes`` say so.
     likelihood : {"gaussian", "probit"}
         "probit" is for binary observations: y is True with probability Phi(f), where f is the latent Gaussian process.
         Laplace's approximation integrates f out where chains and modes are computed; importance ratios then replace it
@@ -91,7 +92,7 @@ class GaussianProcess:
 
     def __init__(
         self,
-        space: ConfigurationSpace | Encoder,
+        space: Space,
         kernel: Kernel | Stack | str = "auto",
         priors: Priors | None = None,
         warp: Warp = "none",
@@ -99,7 +100,7 @@ class GaussianProcess:
         *,
         inducing: int | None = None,
     ) -> None:
-        encoder = space if isinstance(space, Encoder) else Encoder(space)
+        encoder = as_encoder(space)
         self.inducing = None if inducing is None else check_integer("inducing", inducing)
         if isinstance(kernel, Stack):
             if likelihood == "probit":
@@ -167,7 +168,7 @@ class GaussianProcess:
         return self.models[0].encoder
 
     @property
-    def warp(self) -> Literal["none", "log"]:
+    def warp(self) -> Literal["none", "log", "best"]:
         """Transformation of the targets."""
         return self.models[0].warp
 
@@ -289,7 +290,7 @@ class GaussianProcess:
             )
             return Posterior.of(Part.from_run(program, observed, result, attempt.start))
 
-        posterior, abandoned = fit_until_ok(fit_once, options, start, seed)
+        posterior, abandoned = fit_until_ok(fit_once, options, start, seed, carries_to(program.name, observed.data))
         posterior.record["abandoned"] = abandoned
         return posterior
 

@@ -9,7 +9,6 @@ from typing import Any, Literal, Self, get_args
 
 import numpy as np
 import pandas as pd
-from ConfigSpace import ConfigurationSpace
 from numpy.typing import NDArray
 
 from slayr_py.display import Summary
@@ -20,6 +19,7 @@ from slayr_py.kernels import (
     LATENT_SIGNAL,
     MEAN,
     NOISE,
+    PIVOT_WARP,
     SIGNAL,
     UNIT_NOISE,
     WARP,
@@ -33,11 +33,11 @@ from slayr_py.kernels import (
     prior_families,
     prior_from_dict,
 )
-from slayr_py.space import Encoded, Encoder, FloatArray, encoder_from_json, encoder_to_json
+from slayr_py.space import Encoded, FloatArray, Space, as_encoder, encoder_from_json, encoder_to_json
 
-Warp = Literal["auto", "none", "log"]
-"""Transformations of the targets: "log" compresses large values, see `slayr_py.inference.warp`; "auto" is "log", and
-"none" if errors of the observations are known."""
+Warp = Literal["auto", "none", "log", "best"]
+"""Transformations of the targets: "log" compresses large values, "best" values above the best one, see
+`slayr_py.inference.warp`; "auto" is "log", and "none" if errors of the observations are known."""
 
 Likelihood = Literal["gaussian", "probit"]
 """Observations of the function: numbers with Gaussian noise, or binary ones, P(success) = Phi(f)."""
@@ -59,8 +59,10 @@ class Model:
         Mean, signal, noise and the kernel's hyperparameters with the priors of this model, in the program's order.
     priors : dict of str to Prior
         Priors by name.
-    warp : {"none", "log"}
+    warp : {"none", "log", "best"}
         Transformation of the targets.
+    pivot : float, optional
+        Pivot of the warp "best", on the standardised scale; None for the best target.
     given_warp : {"none", "log", "auto"}
         The argument; "auto" allows :meth:`with_errors` to leave out the warp.
     left_out : tuple of str
@@ -72,7 +74,7 @@ class Model:
 
     def __init__(
         self,
-        space: ConfigurationSpace | Encoder,
+        space: Space,
         kernel: Kernel | str = "auto",
         priors: Priors | None = None,
         warp: Warp = "none",
@@ -88,10 +90,11 @@ class Model:
                 f"warp={warp!r} is not supported with likelihood='probit'; use warp='none', or likelihood='gaussian'"
             )
         self.given_warp: Warp = warp
-        self.warp: Literal["none", "log"] = "none" if warp == "none" else "log"
+        self.warp: Literal["none", "log", "best"] = "log" if warp == "auto" else warp
+        self.pivot: float | None = None
         self.left_out: tuple[str, ...] = ()
         self.noise_floor = NOISE_FLOOR
-        self.encoder = space if isinstance(space, Encoder) else Encoder(space)
+        self.encoder = as_encoder(space)
         self.kernel = from_name(kernel, self.encoder)
         declared = self.kernel.contract.ordered(
             (*self._target_hyperparameters(), *self.kernel.hyperparameters(self.encoder))
@@ -145,19 +148,26 @@ class Model:
             raise DataError("binary observations cannot have known errors (y_sd); leave y_sd out")
         if self.warp == "none":
             return self
-        if self.given_warp == "log":
+        if self.given_warp != "auto":
             raise DataError(
-                "warp='log' cannot be combined with known errors (y_sd); use warp='none', or warp='auto', which leaves "
-                "the warp out; or transform y yourself, and y_sd with it"
+                f"warp={self.given_warp!r} cannot be combined with known errors (y_sd); use warp='none', or "
+                "warp='auto', which leaves the warp out; or transform y yourself, and y_sd with it"
             )
         model = self._updated({name: prior for name, prior in self._chosen.items() if name != WARP.name}, "none")
         model.left_out = ("no warp, since errors of observations are known (y_sd): warp='auto'",)
+        return model
+
+    def with_pivot(self, pivot: float) -> Self:
+        """Return the model with this pivot of the warp "best", which is not positive, for all observations."""
+        model = self._updated(self._chosen, self.given_warp)
+        model.pivot = pivot
         return model
 
     def _updated(self, priors: Priors, warp: Warp) -> Self:
         model = type(self)(self.encoder, self.kernel, priors, warp, self.likelihood)
         model.noise_floor = self.noise_floor
         model.left_out = self.left_out
+        model.pivot = self.pivot
         return model
 
     def __repr__(self) -> str:
@@ -183,7 +193,8 @@ class Model:
         """Return the hyperparameters that do not belong to the kernel."""
         if self.likelihood == "probit":
             return MEAN, LATENT_SIGNAL, UNIT_NOISE
-        return (MEAN, SIGNAL, NOISE) if self.warp == "none" else (MEAN, SIGNAL, NOISE, WARP)
+        warps = {"none": (), "log": (WARP,), "best": (PIVOT_WARP,)}
+        return (MEAN, SIGNAL, NOISE, *warps[self.warp])
 
     @cached_property
     def fixed(self) -> dict[str, NDArray[np.bool_]]:
@@ -230,6 +241,9 @@ class Model:
         entries = self.kernel.stan_data(train, new)
         entries |= {"y": y, "prior_only": int(prior_only), "omit_jacobian": int(omit_jacobian)}
         entries |= {"want_pointwise": int(pointwise), "n_warp": int(self.warp != "none")}
+        if self.warp == "best":
+            pivot = np.min(y, initial=0.0) if self.pivot is None else self.pivot
+            entries |= {"n_pivot": 1, "warp_pivot": np.array([pivot])}
         entries |= {"noise_floor": self.noise_floor, "binary": int(self.likelihood == "probit")}
         if y_sd is not None:
             entries["y_sd"] = y_sd

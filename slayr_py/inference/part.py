@@ -237,7 +237,7 @@ class Part:
             raise DataError(f"unknown engine {engine!r}; known: 'numpy', 'stan'")
         noise = np.sqrt(self.targets.common_noise(self.draws))
         warp = self.draws.get("warp")
-        return Latent(mean, sd, warp, self.y_mean, self.y_sd, noise, jitter)
+        return Latent(mean, sd, warp, self.y_mean, self.y_sd, noise, jitter, self.targets.pivot)
 
     def log_success(self, new: Encoded) -> FloatArray:
         """Return the log probability of success of a binary model under every draw, (s, m)."""
@@ -247,7 +247,7 @@ class Part:
         """Draw the latent function jointly at m configurations for each of the k ``rows`` of the draws, (k, m)."""
         values = sample_all(self.predictor, len(self.factorisation.support), new, rows, rng)
         if "warp" in self.draws:
-            values = unwarped(values, self.draws["warp"][rows, None])
+            values = unwarped(values, self.draws["warp"][rows, None], self.targets.pivot)
         return np.asarray(self.y_mean + self.y_sd * values)
 
     def components(self, new: Encoded) -> Components:

@@ -44,7 +44,7 @@ def sparse_kernel(kernel: Kernel | str, encoder: Encoder, warp: Warp, likelihood
     DataError
         For a warp, binary observations, or a kernel that a sparse fit cannot have.
     """
-    if warp in ("auto", "log"):
+    if warp != "none":
         raise DataError(f"warp={warp!r} is not supported with inducing=; use warp='none', or leave inducing= out")
     if likelihood == "probit":
         raise DataError("likelihood='probit' is not supported with inducing=; leave inducing= out")

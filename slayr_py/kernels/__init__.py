@@ -1,14 +1,25 @@
 """Covariance functions: hyperparameters, NumPy twins of the Stan functions, and contracts of the Stan programs."""
 
 from slayr_py.kernels import expressions
+from slayr_py.kernels.additive import Additive
 from slayr_py.kernels.base import Hyperparameters, Kernel
-from slayr_py.kernels.base_kernels import checked_order, matern_correlation
+from slayr_py.kernels.base_kernels import BASES, checked_order, matern_correlation, matern_with_slope
 from slayr_py.kernels.contracts import StanValue
 from slayr_py.kernels.expressions.composite import MOST_LEAVES, Composable, Composite, Planned
 from slayr_py.kernels.expressions.pairs import Pairs
 from slayr_py.kernels.expressions.periodogram import highest_peaks
 from slayr_py.kernels.hierarchical import Hierarchical
-from slayr_py.kernels.hyperparameters import LATENT_SIGNAL, MEAN, NOISE, SIGNAL, UNIT_NOISE, WARP, Draws, Hyperparameter
+from slayr_py.kernels.hyperparameters import (
+    LATENT_SIGNAL,
+    MEAN,
+    NOISE,
+    PIVOT_WARP,
+    SIGNAL,
+    UNIT_NOISE,
+    WARP,
+    Draws,
+    Hyperparameter,
+)
 from slayr_py.kernels.learned import free_kernels as free
 from slayr_py.kernels.learned.enumeration import moment_features
 from slayr_py.kernels.learned.free_kernels import FreeKernel, SquaredExponential, checked_lengthscale, from_family
@@ -37,6 +48,7 @@ from slayr_py.kernels.registry import auto_reason, from_name, names, program_con
 from slayr_py.kernels.stacked import Stack, stack
 
 __all__ = [
+    "Additive",
     "Beta",
     "Composite",
     "Dirichlet",

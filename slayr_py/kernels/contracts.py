@@ -128,6 +128,8 @@ COMMON_ENTRIES = (
     Entry("want_pointwise", (), "1 writes `log_lik` and `y_rep` for every draw", "int", default=1),
     Entry("want_density", (), "1 writes `log_density` for every draw", "int", default=0),
     Entry("n_warp", (), "1 samples the warp of the targets, 0 leaves them as they are", "int", default=0),
+    Entry("n_pivot", (), "1 for a warp that is linear below a pivot", "int", default=0),
+    Entry("warp_pivot", ("n_pivot",), "the pivot: the best target, or another value that is not positive", default=0.0),
 )
 COMMON_PARAMETERS = (
     Parameter("mu", (), "constant mean", support="real"),

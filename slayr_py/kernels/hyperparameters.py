@@ -106,6 +106,9 @@ NOISE = Hyperparameter("sigma_n", HalfNormal(1.0), may_vanish=True)
 """Noise of data that may be noisy. The values have standard deviation 1, and a design of distant points tells little
 about the share of noise in it: a prior of small noise would decide that there is none."""
 WARP = Hyperparameter("warp", LogNormal(-1.0, 1.0))
+PIVOT_WARP = Hyperparameter("warp", LogNormal(-2.0, 2.0))
+"""Warp with a pivot, the best target. There T' is nearly proportional to the warp, so that this target alone changes
+the prior to about LogNormal(2, 2)."""
 LATENT_SIGNAL = Hyperparameter("sigma_f", LogNormal(2.3, 0.5))
 """Signal standard deviation of the latent function of binary observations. It is large, since failures of an objective
 are mostly deterministic."""

@@ -10,14 +10,22 @@ from typing_extensions import override
 from slayr_py.errors import DataError
 from slayr_py.kernels.base import Kernel
 from slayr_py.kernels.base_kernels import checked_order, matern_correlation, matern_with_slope
-from slayr_py.kernels.contracts import LENGTHSCALE, MATERN_ORDER, Contract, StanValue, column_inputs
+from slayr_py.kernels.contracts import LENGTHSCALE, MATERN_ORDER, Contract, Entry, Parameter, StanValue, column_inputs
 from slayr_py.kernels.expressions.composite import Composable
 from slayr_py.kernels.expressions.language import Leaf, Node
 from slayr_py.kernels.hyperparameters import Draws, Hyperparameter
 from slayr_py.kernels.priors import lengthscale_prior
 from slayr_py.space import Encoded, FloatArray, Layout
 
-MATERN_GP = Contract("matern_gp", (MATERN_ORDER,), (LENGTHSCALE,))
+MATERN_GP = Contract(
+    "matern_gp",
+    (MATERN_ORDER, Entry("additive", (), "1 adds a kernel of each column alone", "int", default=0)),
+    (
+        LENGTHSCALE,
+        Parameter("main_variance", ("additive",), "variance of the functions of one column, relative to that of all"),
+        Parameter("main_ratio", ("additive",), "ratio of their length-scales to `lengthscale`"),
+    ),
+)
 
 
 class Matern(Composable):
@@ -100,4 +108,4 @@ class Matern(Composable):
         n_a, n_b, n_columns = difference.shape
         weights = (2 * self.p + 1) / np.square(lengthscale)
         squares = weights @ np.square(difference).reshape(-1, n_columns).T
-        return np.sqrt(squares, out=squares).reshape(-1, n_a, n_b)
+        return np.sqrt(squares, out=squares).reshape(len(lengthscale), n_a, n_b)

@@ -38,7 +38,7 @@ class BayesianGPRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc] 
         have the names of the DataFrame, or "x0", "x1", and so on.
     priors : mapping of str to Prior, optional
         As in :class:`slayr_py.GaussianProcess`; on standardised targets and columns scaled to [0, 1].
-    warp : {"none", "log", "auto"}
+    warp : {"none", "log", "best", "auto"}
         As in :class:`slayr_py.GaussianProcess`.
     inducing : int, optional
         Number of inducing points of a sparse fit, for thousands of rows: see :class:`slayr_py.GaussianProcess`.
@@ -47,7 +47,7 @@ class BayesianGPRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc] 
         with categories, strings, objects or truth values; an array has none. Ordered categories of pandas are ordinal.
     method : {"pathfinder", "laplace", "nuts", "map"}
         Fit method: see :meth:`slayr_py.GaussianProcess.fit`. An approximation whose importance ratios fail their checks
-        is replaced by a NUTS fit. "map" is a point estimate.
+        is replaced by a NUTS fit, with a warning. "map" is a point estimate.
     chains, warmup, draws, target_acceptance, max_treedepth, ess, retries
         Options of :meth:`slayr_py.GaussianProcess.fit`. The optimisation loop has the same defaults.
     random_state : int, RandomState or None
@@ -112,7 +112,8 @@ class BayesianGPRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc] 
         Warns
         -----
         ConvergenceWarning
-            If the diagnostics of the fit fail; the message has advice.
+            If NUTS has replaced an inaccurate approximation, or if the diagnostics of the fit fail; the message has
+            advice.
 
         Raises
         ------
@@ -133,11 +134,24 @@ class BayesianGPRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc] 
         options = FitOptions(**chosen, pointwise=False)
         seed = int(check_random_state(self.random_state).randint(_LARGEST_SEED))
         self.posterior_ = process.fit(self._features.encode(table), targets, seed=seed, options=options)
+        self._warn_of_refusal()
         self.diagnostics_ = self.posterior_.check()
         if not self.diagnostics_.ok:
             failed = "; ".join(self.diagnostics_.messages)
             warnings.warn(f"the diagnostics of the fit fail: {failed}", ConvergenceWarning, stacklevel=2)
         return self
+
+    def _warn_of_refusal(self) -> None:
+        """Warn if NUTS has replaced the approximation that was asked for, which can take much longer."""
+        refused = [entry for entry in self.posterior_.record.get("abandoned", ()) if entry["method"] == self.method]
+        if not refused or self.posterior_.record["arguments"]["method"] == self.method:
+            return
+        warnings.warn(
+            f"the {self.method} approximation is inaccurate ({'; '.join(refused[0]['why'])}), so NUTS has replaced it: "
+            "method='nuts' omits the attempt, and method='map', a point estimate, or inducing= takes less time",
+            ConvergenceWarning,
+            stacklevel=3,
+        )
 
     def predict(self, X: Any, return_std: bool = False, return_cov: bool = False) -> Any:
         """Predict the latent function, without the noise of an observation.

@@ -4,11 +4,13 @@ from slayr_py.space.dimension import Dimension, FloatArray
 from slayr_py.space.encoded import Encoded
 from slayr_py.space.encoder import Encoder
 from slayr_py.space.fixed import Fixed
+from slayr_py.space.given import Space, as_encoder
 from slayr_py.space.graphs import adjacency
 from slayr_py.space.layout import Layout
 from slayr_py.space.reading import rows_of
 from slayr_py.space.serial import GRID, encoder_from_json, encoder_to_json, jsonable, space_from_json, space_to_json
 from slayr_py.space.spectrum import Spectrum, signed
+from slayr_py.space.within import TOLERANCE, Linear, Within, recorded_function
 
 __all__ = [
     "Dimension",
@@ -16,6 +18,7 @@ __all__ = [
     "Encoder",
     "Fixed",
     "Layout",
+    "Linear",
     "Spectrum",
     "encoder_from_json",
     "encoder_to_json",

@@ -13,7 +13,9 @@ vectors (len(space), n) : ConfigSpace's own encoding, see :mod:`slayr_py.space.r
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from copy import copy
 from dataclasses import replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -30,9 +32,14 @@ from slayr_py.space.graphs import GraphLike
 from slayr_py.space.layout import Layout
 from slayr_py.space.reading import check_rules, read, rows_of
 from slayr_py.space.rules import BoolArray, clause_text
+from slayr_py.space.spread import spread
 from slayr_py.space.vectors import Vectors
+from slayr_py.space.within import Region, Within, along_faces, draw, integer_exchanges, read_within, repair, why_empty
 
 _FIRST_POINTS = 8  # binary logarithm of the number of Sobol points that are searched first for fixed values
+_POOL = 512  # points from which a design inside constraints is chosen
+_BATCHES = 50
+_CHECKED = 128  # points of which one has to satisfy the constraints on inputs
 _DESIGN_LIMIT = 2**16  # Sobol points tried before a space is reported as (nearly) empty
 
 
@@ -50,20 +57,35 @@ class Encoder(Layout):
         ``[("relu", "gelu"), ("gelu", "tanh", 0.5)]``. A networkx graph must be undirected and connected, its nodes are
         the levels ("None" for None), and its edges may have a positive ``weight``. An integer with a graph becomes an
         ordinal.
+    within : sequence of str, Linear or callable, optional
+        Constraints on the parameters, which every suggested configuration satisfies: linear ones such as
+        ``"x1 + x2 + x3 == 1"``, other comparisons such as ``"temperature * time <= 6000"``, or functions that take a
+        configuration and return whether it is allowed. A comparison does not apply where one of its parameters is
+        inactive. Configurations from elsewhere may violate them: see `inside`.
 
     Raises
     ------
     SpaceError
-        If nothing in the space varies, a parameter can never be active, or a graph does not fit its parameter.
+        If nothing in the space varies, a parameter can never be active, a graph does not fit its parameter, or no
+        configuration satisfies the constraints.
 
     See Also
     --------
     slayr_py.space.layout.Layout : names, dimensions, graphs and spectra, which an encoder has as attributes.
     """
 
-    def __init__(self, space: ConfigurationSpace, graphs: Mapping[str, GraphLike] | None = None) -> None:
+    def __init__(
+        self,
+        space: ConfigurationSpace,
+        graphs: Mapping[str, GraphLike] | None = None,
+        within: Within | None = None,
+    ) -> None:
         super().__init__(space, graphs)
         self._vectors = Vectors(space, self.dimensions)
+        constraints = () if within is None else read_within(within)
+        self.region = Region(space, self.dimensions, constraints) if constraints else None
+        if self.region is not None:
+            self._check_region(self.region)
 
     def configuration(self, values: Mapping[str, object]) -> Configuration:
         """Validate one configuration given as a mapping; constants may be omitted.
@@ -140,10 +162,36 @@ class Encoder(Layout):
         -------
         encoded : Encoded
         allowed : (n,) bool
-            False where a forbidden clause holds or a fixed parameter is inactive.
+            False where a forbidden clause holds, a fixed parameter is inactive, or a constraint on inputs does not
+            hold: floats are moved to the nearest numbers that satisfy the constraints, if there are any.
         """
+        encoded, allowed = self._resolve(genotype, fixed)
+        if self.region is None:
+            return encoded, allowed
+        numbers = self._numbers(encoded)
+        outside = ~self.region.holds(numbers, encoded.active)
+        if not outside.any():
+            return encoded, allowed
+        floats = encoded.active & [d.kind == "float" for d in self.dimensions]
+        numbers = repair(self.region, numbers, encoded.active, floats & self.free(fixed))
+        moved = self._to_units(numbers, encoded.unit_values)
+        moved = np.where(encoded.active & self.region.read & outside[:, None], moved, genotype)
+        encoded, allowed = self._resolve(moved, fixed)  # a moved parameter may have activated another one
+        return encoded, allowed & self.region.holds(self._numbers(encoded), encoded.active)
+
+    def free(self, fixed: Fixed | None) -> BoolArray:
+        """Return which parameters have no fixed value, (D,)."""
+        return ~np.isin(np.arange(len(self.dimensions)), () if fixed is None else fixed.columns)
+
+    def _to_units(self, numbers: FloatArray, units: FloatArray) -> FloatArray:
+        """Return the unit values of real numbers, and of the other parameters the given ones."""
+        columns = [d.unit_values(numbers[:, j]) if d.is_real else units[:, j] for j, d in enumerate(self.dimensions)]
+        return np.column_stack(columns)
+
+    def _resolve(self, genotype: FloatArray, fixed: Fixed | None) -> tuple[Encoded, BoolArray]:
+        """Resolve genotypes without constraints on inputs."""
         if fixed is not None:
-            encoded, allowed = self.resolve(fixed.put(genotype))
+            encoded, allowed = self._resolve(fixed.put(genotype), None)
             raw = self._numbers(encoded)
             raw[:, fixed.columns] = fixed.numbers  # a logarithmic unit value loses the last digits
             return Encoded(encoded.unit_values, encoded.active, self, raw), allowed & fixed.active(encoded)
@@ -191,11 +239,11 @@ class Encoder(Layout):
         engine = qmc.Sobol(len(self.dimensions), scramble=True, rng=np.random.default_rng(0))
         u = engine.random_base2(_FIRST_POINTS)
         while True:
-            genotypes = fixed.put(self.from_uniform(u))
+            genotypes = fixed.put(self._into_region(self.from_uniform(u), np.random.default_rng(0), fixed))
             encoded, allowed = self.resolve(genotypes, fixed)
             if allowed.any():
                 return replace(fixed, example=genotypes[[np.argmax(allowed)]])
-            if len(u) >= _DESIGN_LIMIT:
+            if len(u) >= (_DESIGN_LIMIT if self.region is None else _POOL):
                 break
             u = np.vstack([u, engine.random(len(u))])
         for name, column in zip(fixed.values, fixed.columns, strict=True):
@@ -204,6 +252,9 @@ class Encoder(Layout):
                 raise SpaceError(
                     f"{where}parameter {name!r} has a value although it is inactive: {condition} cannot hold"
                 )
+        if self.region is not None and not self.region.holds(self._numbers(encoded), encoded.active).any():
+            why = why_empty(self.region, self._numbers(encoded), encoded.active)
+            raise SpaceError(f"{where}with the values {dict(fixed.values)}, {why}, or leave a value out")
         raise SpaceError(f"{where}no configuration of the space has the values {dict(fixed.values)}; leave one out")
 
     def from_uniform(self, u: FloatArray) -> FloatArray:
@@ -214,13 +265,16 @@ class Encoder(Layout):
         """Return the first ``n`` points of a scrambled Sobol design that no forbidden clause excludes.
 
         A seed fixes the sequence, so that a longer design starts with a shorter one. All points have the values of
-        ``fixed``.
+        ``fixed``. With constraints on inputs, the points represent the uniform distribution inside: see `spread`. If
+        fewer than ``n`` configurations were found there, the result has these.
 
         Raises
         ------
         SpaceError
             If the forbidden clauses leave fewer than ``n`` of the first 65,536 points.
         """
+        if self.region is not None:
+            return self._spread_inside(n, np.random.default_rng(seed), fixed)
         engine = qmc.Sobol(len(self.dimensions), scramble=True, rng=np.random.default_rng(seed))
         u = engine.random_base2(max(int(np.ceil(np.log2(max(n, 1)))), 0))
         while True:
@@ -234,6 +288,88 @@ class Encoder(Layout):
                     f"loosen a clause such as {first}"
                 )
             u = np.vstack([u, engine.random(len(u))])
+
+    def uniform(self, n: int, rng: np.random.Generator, fixed: Fixed | None = None) -> FloatArray:
+        """Draw genotypes (n, D), uniform in unit values, and inside the constraints on inputs if there are any.
+
+        Some rows may still be outside after :meth:`resolve`, for example if a constraint is a function.
+        """
+        return self._into_region(self.from_uniform(rng.random((n, len(self.dimensions)))), rng, fixed)
+
+    def _into_region(self, genotypes: FloatArray, rng: np.random.Generator, fixed: Fixed | None) -> FloatArray:
+        if self.region is None:
+            return genotypes
+        encoded, _ = self._resolve(genotypes, fixed)
+        real = encoded.active & [d.is_real for d in self.dimensions]
+        drawn = draw(self.region, self._numbers(encoded), encoded.active, real & self.free(fixed), rng)
+        return np.where(encoded.active & self.region.read, self._to_units(drawn, encoded.unit_values), genotypes)
+
+    def _spread_inside(self, n: int, rng: np.random.Generator, fixed: Fixed | None) -> list[Configuration]:
+        pool: Encoded | None = None
+        for _ in range(_BATCHES):
+            encoded, allowed = self.resolve(self.uniform(_POOL, rng, fixed), fixed)
+            inside = encoded[np.flatnonzero(allowed)]
+            pool = inside if pool is None else pool.concatenate(inside)
+            if len(pool) >= max(_POOL // 2, 4 * n):
+                break
+        assert pool is not None
+        if not len(pool):
+            why = "the forbidden clauses and the constraints exclude all points that were tried; loosen one of them"
+            raise SpaceError(f"no configuration was found: {why}")
+        _, first = np.unique(np.column_stack([pool.unit_values, pool.active]), axis=0, return_index=True)
+        distinct = pool[np.sort(first)]
+        return self.decode(distinct[spread(distinct.columns, min(n, len(distinct)))])
+
+    def inside(self, configs: Encoded, recorded: bool = False) -> BoolArray:
+        """Return which configurations satisfy the constraints on inputs, (n,).
+
+        With ``recorded``, violations by at most 1% of a constraint's scale count as rounding of recorded values.
+        """
+        if self.region is None:
+            return np.ones(len(configs), dtype=np.bool_)
+        check = self.region.nearly_holds if recorded else self.region.holds
+        return check(self._numbers(configs), configs.active)
+
+    @property
+    def constrained(self) -> frozenset[str]:
+        """Names of the parameters that comparisons among the constraints on inputs read."""
+        read = () if self.region is None else self.region.read
+        return frozenset(d.name for d, is_read in zip(self.dimensions, read, strict=False) if is_read)
+
+    @property
+    def within(self) -> list[Any]:
+        """Constraints on inputs as plain JSON: texts, and ``{"function": name}`` for functions."""
+        return [] if self.region is None else self.region.stored
+
+    @cached_property
+    def unconstrained(self) -> Encoder:
+        """The encoder without constraints on inputs."""
+        whole = copy(self)
+        whole.__dict__.pop("unconstrained", None)
+        whole.region = None
+        return whole
+
+    @cached_property
+    def exchanges(self) -> list[tuple[list[int], FloatArray]]:
+        """Steps of two integers on a linear scale that keep an equality: their columns, and changes of unit values."""
+        return [] if self.region is None else integer_exchanges(self.region)
+
+    def along(self, configs: Encoded, gradients: FloatArray) -> FloatArray:
+        """Return projectors (n, D, D) on the moves along the faces of constraints at which gradients (n, D) push."""
+        assert self.region is not None
+        return along_faces(self.region, self._numbers(configs), configs.unit_values, gradients, configs.active)
+
+    def broken(self, configs: Encoded) -> list[str]:
+        """Describe the first violated constraint on inputs of each configuration, (n,); empty if all hold."""
+        return (
+            [""] * len(configs) if self.region is None else self.region.broken(self._numbers(configs), configs.active)
+        )
+
+    def _check_region(self, region: Region) -> None:
+        """Check that some configuration satisfies the constraints on inputs."""
+        encoded, _ = self.resolve(self.uniform(_CHECKED, np.random.default_rng(0)))
+        if not region.holds(self._numbers(encoded), encoded.active).any():
+            raise SpaceError(why_empty(region, self._numbers(encoded), encoded.active))
 
     def _numbers(self, encoded: Encoded) -> FloatArray:
         """Return level indices and real values, (n, D), rounded as in ConfigSpace; a legal number where inactive."""

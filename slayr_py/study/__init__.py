@@ -4,10 +4,13 @@ import slayr_py.progress_bar  # noqa: F401  # before Optuna, see there
 from slayr_py.study.model.kernel_searches import default_search
 from slayr_py.study.model.options import LOOP_OPTIONS
 from slayr_py.study.model.session import Phase
+from slayr_py.study.results.curves import curve_table, curves_figure, pruning_text
 from slayr_py.study.results.dashboard import save_to_dashboard
 from slayr_py.study.results.figures import convergence_figure, front_figure, hypervolume_figure, importance_figure
 from slayr_py.study.results.fit_text import attempts_text, fit_notes, fits_remarks, limits_text
 from slayr_py.study.results.front import front_table, hypervolume_of, reference_of
+from slayr_py.study.results.loading import load
+from slayr_py.study.results.optimum import Optimum
 from slayr_py.study.results.recommendation import Recommendation, has_recommendation
 from slayr_py.study.results.refits import last_fitted, posterior_of, replay
 from slayr_py.study.results.report.page import write_report
@@ -22,9 +25,11 @@ from slayr_py.study.results.tables import (
     suggestion_table,
     trials_table,
 )
-from slayr_py.study.run.asktell import ask, config_of, create_study, tell
-from slayr_py.study.run.minimize import minimize
+from slayr_py.study.run.asktell import ask, ask_batch, config_of, create_study, tell
+from slayr_py.study.run.experiment_files import FileForm, read_experiments
+from slayr_py.study.run.minimize import maximize, minimize
 from slayr_py.study.run.objective import Objective, Values, as_value
+from slayr_py.study.run.pruning import Prune
 from slayr_py.study.run.stopping import Regret, RegretEstimate
 from slayr_py.study.sampler import StanGPSampler, declared_space_of, space_of
 from slayr_py.study.storage.attributes import (
@@ -41,22 +46,31 @@ from slayr_py.study.storage.objectives import goals_of, has_several
 from slayr_py.study.storage.opening import open_storage, quiet_optuna, study_names, url_without_password
 
 __all__ = [
+    "FileForm",
+    "Optimum",
     "Phase",
+    "Prune",
     "Recommendation",
     "Regret",
     "RegretEstimate",
     "Result",
     "StanGPSampler",
     "ask",
+    "ask_batch",
     "config_of",
     "convergence_figure",
     "create_study",
+    "curve_table",
+    "curves_figure",
     "front_figure",
     "front_table",
     "hypervolume_figure",
     "importance_figure",
+    "load",
+    "maximize",
     "minimize",
     "posterior_of",
+    "read_experiments",
     "regret_table",
     "replay",
     "save_to_dashboard",

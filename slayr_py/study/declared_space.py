@@ -6,14 +6,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
-from ConfigSpace import ConfigurationSpace
 from optuna import Study, Trial
 from optuna.distributions import BaseDistribution
 from optuna.trial import FrozenTrial
 
 from slayr_py.errors import did_you_mean
 from slayr_py.inference import Posterior
-from slayr_py.space import Encoder
+from slayr_py.space import Space, as_encoder
 from slayr_py.study.loop import suggest_next
 from slayr_py.study.model.options import SamplerOptions
 from slayr_py.study.model.proposer import Fitted
@@ -43,8 +42,8 @@ class DeclaredSpace(SpaceModel):
         For an empty space; see also `SpaceModel`.
     """
 
-    def __init__(self, space: ConfigurationSpace | Encoder, options: SamplerOptions, session: Session) -> None:
-        encoder = space if isinstance(space, Encoder) else Encoder(space)
+    def __init__(self, space: Space, options: SamplerOptions, session: Session) -> None:
+        encoder = as_encoder(space, options.within)
         self.distributions = space_to_distributions(encoder.space)
         super().__init__(encoder, options, session)
         self.kernel_record = self.surrogate.record()
@@ -121,7 +120,7 @@ class DeclaredSpace(SpaceModel):
         """Start q trials and suggest all their parameters."""
         trials = [study.ask() for _ in range(q)]
         for trial in trials:
-            suggest_all(trial, self.space)
+            suggest_all(trial, self.space, self.encoder)
         return trials
 
     def fit_all(self, study: Study, seed: int | None, goal: Goal) -> Posterior:

@@ -15,10 +15,8 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from ConfigSpace import Categorical, ConfigurationSpace, Float, Integer
-from ConfigSpace.hyperparameters import Hyperparameter
 from optuna import Study, Trial
-from optuna.distributions import BaseDistribution, CategoricalDistribution, FloatDistribution, IntDistribution
+from optuna.distributions import BaseDistribution, FloatDistribution
 from optuna.trial import FrozenTrial, TrialState
 
 from slayr_py.errors import DataError
@@ -30,7 +28,7 @@ from slayr_py.study.model.session import Session
 from slayr_py.study.model.space_model import SpaceModel, stan_seed_of
 from slayr_py.study.model.surrogate import check_inferable
 from slayr_py.study.storage.attributes import FIT_KEY, store_suggestion, suggestion_record
-from slayr_py.study.storage.distributions import grid_parameter, levels
+from slayr_py.study.storage.flat_space import to_space
 from slayr_py.study.storage.objectives import Goal
 from slayr_py.study.storage.optuna_private import contains, set_trial_attribute, stored_trial
 from slayr_py.study.storage.suggesting import draw_independent
@@ -59,6 +57,8 @@ class InferredSpace:
             raise DataError("initial_configs needs a space: enqueue the configurations with study.enqueue_trial")
         if options.fixed is not None:
             raise DataError("fixed needs a space: use optuna.samplers.PartialFixedSampler")
+        if options.within is not None:
+            raise DataError("within needs a space: StanGPSampler(space, within=[...])")
         drawn = int(np.random.SeedSequence().generate_state(1)[0])
         self.seed = drawn if options.seed is None else options.seed
         self._options = options
@@ -164,30 +164,6 @@ def groups(study: Study) -> list[dict[str, BaseDistribution]]:
         if not latest[name].single():
             by_trials.setdefault(tuple(occurs[name]), {})[name] = latest[name]
     return list(by_trials.values())
-
-
-def to_space(distributions: Mapping[str, BaseDistribution]) -> ConfigurationSpace:
-    """Return a flat space of the parameters that ConfigSpace can represent; a grid becomes an integer."""
-    space = ConfigurationSpace()
-    for name, distribution in sorted(distributions.items()):
-        try:
-            space.add(_parameter(name, distribution))
-        except (ValueError, TypeError):
-            continue  # a range below ConfigSpace's precision, choices that are equal, choices that are objects
-    return space
-
-
-def _parameter(name: str, distribution: BaseDistribution) -> Hyperparameter[Any, Any]:
-    if isinstance(distribution, CategoricalDistribution):
-        parameter = Categorical(name, list(distribution.choices))
-        levels(parameter)  # raises an error for choices that a study cannot store
-        return parameter
-    assert isinstance(distribution, FloatDistribution | IntDistribution)
-    if isinstance(distribution, IntDistribution) and distribution.step == 1:
-        return Integer(name, (distribution.low, distribution.high), log=distribution.log)
-    if distribution.step is not None:
-        return grid_parameter(name, distribution)
-    return Float(name, (distribution.low, distribution.high), log=distribution.log)
 
 
 def _within(value: Any, distribution: BaseDistribution) -> Any:

@@ -14,7 +14,7 @@ from typing_extensions import Unpack
 from slayr_py.arguments import check_integer
 from slayr_py.errors import SpaceError
 from slayr_py.inference import Posterior
-from slayr_py.space import Encoder, space_from_json
+from slayr_py.space import Space, space_from_json
 from slayr_py.study.declared_space import DeclaredSpace
 from slayr_py.study.inferred_space import InferredSpace
 from slayr_py.study.model.options import SamplerKeywords, SamplerOptions
@@ -29,7 +29,7 @@ class StanGPSampler(BaseSampler):
 
     Parameters
     ----------
-    space : ConfigurationSpace or Encoder, optional
+    space : ConfigurationSpace, Encoder or mapping, optional
         The search space, with conditions and forbidden clauses; an `Encoder` also has graphs. The declared space is
         modelled, not the intersection of the trials' parameters. Without one, the parameters are inferred from the
         complete trials, as Optuna's own samplers do: see Notes.
@@ -57,10 +57,11 @@ class StanGPSampler(BaseSampler):
     priors : mapping of str to Prior, optional
         As in `GaussianProcess`. The default of ``sigma_n`` is LogNormal(-4, 0.5), unless the objective is ``noisy``
         or the study has past experiments.
-    warp : {"auto", "none", "log"}, default "auto"
+    warp : {"auto", "none", "log", "best"}, default "auto"
         As in `GaussianProcess`: "auto" and "log" compress bad values, which are the large ones of a minimised and the
-        small ones of a maximised objective. The model can then describe good configurations better. Known errors
-        (``y_sd``) turn "auto" into "none", and "log" into an error.
+        small ones of a maximised objective. The model can then describe good configurations better. "best" compresses
+        the distance to the best value, for objectives whose good values differ by orders of magnitude. Known errors
+        (``y_sd``) turn "auto" into "none", and are an error with "log" and "best".
     initial_configs : sequence of mappings, optional
         An initial design to use instead of the Sobol design; `n_initial` is then its length.
     noisy : bool, default False
@@ -75,10 +76,18 @@ class StanGPSampler(BaseSampler):
         Parameters that keep these values in the suggestions of this sampler: the acquisition is maximised over the
         others, and improvement is measured from the best configuration with these values. The space of the study does
         not change, and trials with other values inform the model.
+    within : sequence of str, Linear or callable, optional
+        Constraints on the parameters that every suggestion satisfies, such as ``"x1 + x2 + x3 == 1"`` or
+        ``"temperature * time <= 6000"``, or functions that take a configuration and return whether it is allowed: see
+        `Encoder`. A study stores the texts, and the names of functions.
     reference_point : sequence or mapping of str to float, optional
         For several objectives: the worst values that are of interest, in the order of the objectives or by name. Only
         configurations that are better in all objectives gain hypervolume. By default each suggestion takes the worst
         values of the front so far, and a tenth of the front's range more.
+    tolerance : float, optional
+        Smallest useful improvement, in the objective's unit. Where the largest expected improvement is smaller, the
+        search maximises the expected improvement on the best value less the tolerance instead: it then prefers other
+        regions to further digits of the best value. For the acquisitions "ei" and "log_ei".
     on_progress : callable, optional
         Receives a `Phase` whenever a new step of the work starts.
     method, chains, warmup, draws, target_acceptance, max_treedepth, ess, retries, pointwise
@@ -125,7 +134,7 @@ class StanGPSampler(BaseSampler):
     first trial. The study stores no space, so it has no `Result`, and `fit` fits the parameters that all trials have.
     """
 
-    def __init__(self, space: ConfigurationSpace | Encoder | None = None, **options: Unpack[SamplerKeywords]) -> None:
+    def __init__(self, space: Space | None = None, **options: Unpack[SamplerKeywords]) -> None:
         self.options = SamplerOptions.of(**options)
         self.session = Session(self.options.on_progress)
         self.strategy: DeclaredSpace | InferredSpace

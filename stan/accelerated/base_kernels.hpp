@@ -9,15 +9,16 @@ namespace slayr {
 // Codes of functions/base_kernels.stan.
 enum class Base { SquaredExponential = 1, RationalQuadratic, Matern };
 
-// Matern correlation at scaled distances d = sqrt(2 nu h); see functions/matern.stan.
-inline ArrayXd matern(const ArrayXd& d, int p) {
-  const ArrayXd e = (-d).exp();
+// Matern correlation at scaled distances d = sqrt(2 nu h), given e = exp(-d); see functions/matern.stan.
+inline ArrayXd matern_from(const Eigen::Ref<const ArrayXd>& d, const Eigen::Ref<const ArrayXd>& e, int p) {
   ArrayXd k = e;
   for (int j = p - 1; j >= 0; --j) {
     k = e + (2.0 * (p - j) / ((2.0 * p - j) * (j + 1))) * d * k;
   }
   return k;
 }
+
+inline ArrayXd matern(const ArrayXd& d, int p) { return matern_from(d, (-d).exp(), p); }
 
 // Derivative of the Matern correlation with respect to d^2; 0 at d = 0 for p = 0, where it does not exist.
 inline ArrayXd matern_slope(const ArrayXd& d, int p) {

@@ -8,7 +8,8 @@
 namespace slayr {
 
 // Targets after the transformation of functions/warp.stan, the logarithm of its Jacobian, the derivatives of both with
-// respect to the warp, which has 0 or 1 entries, and the variances of the noise, which do not depend on it.
+// respect to the warp, and the variances of the noise, which do not depend on it. The argument `warp` has no entries, or
+// the warp, or the warp and the pivot.
 struct Targets {
   VectorXd value;
   VectorXd by_warp;
@@ -29,12 +30,32 @@ struct Targets {
     }
     by_warp.resize(value.size());
     const double a = warp(0);
+    if (warp.size() == 2) {
+      above_pivot(a, warp(1));
+      return;
+    }
     for (Index i = 0; i < value.size(); ++i) {
       const double v = value(i), t = (v < 0 ? -std::expm1(-a * v) : std::log1p(a * v)) / a;
       value(i) = t;
       by_warp(i) = ((v < 0 ? v * std::exp(-a * v) : v / (1 + a * v)) - t) / a;
       log_jacobian += v < 0 ? -a * v : -a * t;  // a t = log(1 + a v)
       log_jacobian_by_warp += v < 0 ? -v : -v / (1 + a * v);
+    }
+  }
+
+  // T(y) = S (g(a (y - b)) - log(1 - a b)), where g is log(1 + v) above 0 and the identity below.
+  void above_pivot(double a, double b) {
+    const double range = 4 / std::log1p(4 * a);
+    const double log_range_by_warp = -range / (1 + 4 * a);
+    const double shift = std::log1p(-a * b);
+    const double shift_by_warp = -b / (1 - a * b);
+    for (Index i = 0; i < value.size(); ++i) {
+      const double distance = value(i) - b, v = a * distance, steepness = 1 + std::max(v, 0.0);
+      const double t = range * ((v < 0 ? v : std::log1p(v)) - shift);
+      value(i) = t;
+      by_warp(i) = log_range_by_warp * t + range * (distance / steepness - shift_by_warp);
+      log_jacobian += std::log(range * a / steepness);
+      log_jacobian_by_warp += log_range_by_warp + 1 / a - (v < 0 ? 0 : distance / steepness);
     }
   }
 };
@@ -78,7 +99,7 @@ Marginal marginal(const Observed& observed, const VectorXd& warp, double mu, dou
   }
   NormalDensity normal = normal_density((targets.value.array() - mu).matrix(), targets.noise, pair, variance);
   out.value = normal.value + targets.log_jacobian;
-  out.by_warp.resize(warp.size());
+  out.by_warp = VectorXd::Zero(warp.size());
   if (warp.size()) {
     out.by_warp(0) = targets.log_jacobian_by_warp + normal.by_residual.dot(targets.by_warp);
   }

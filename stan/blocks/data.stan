@@ -13,6 +13,7 @@ int<lower=0, upper=1> omit_jacobian; // 1: omit the Jacobian of the coordinates,
 int<lower=0, upper=1> want_pointwise; // 1: also compute log_lik and y_rep
 int<lower=0, upper=1> want_density; // 1: also compute log_density
 int<lower=0, upper=1> n_warp; // 1: sample the warp of the targets; 0: T is the identity
+int<lower=0, upper=n_warp> n_pivot; // 1: the warp acts above the pivot, 0: above and below the mean
 
 // Priors of positive hyperparameters: LogNormal(location, scale), unless gamma has another family, see
 // generalized_gamma. A scale of 0 fixes the hyperparameter.
@@ -24,6 +25,7 @@ row_vector[3] sigma_f_gamma;
 real sigma_n_location; // sigma_n ~ LogNormal(location, scale)
 real<lower=0> sigma_n_scale;
 row_vector[3] sigma_n_gamma;
+vector<upper=0>[n_pivot] warp_pivot; // best target, or another value below the mean
 vector[n_warp] warp_location; // warp ~ LogNormal(location, scale)
 vector<lower=0>[n_warp] warp_scale;
 matrix[n_warp, 3] warp_gamma;

@@ -48,3 +48,28 @@ vector matern(vector h, data int p) {
 vector matern_cov(data matrix sq, real sigma_f, vector lengthscale, data int p) {
   return square(sigma_f) * matern(sq * inv_square(lengthscale), p);
 }
+
+/**
+ * Covariance of a function of all columns plus a sum of functions of one column each, with M_p of
+ * matern:
+ *
+ *   sigma_f^2 (M_p(c |h|) + v / D sum_d M_p(c h_d / r)) / (1 + v),
+ *   h_d = (x_d - x~_d) / lengthscale_d,   c = sqrt(2 p + 1).
+ *
+ * @param sq, sigma_f, lengthscale, p see matern_cov
+ * @param main_variance v, variance of the sum relative to the variance of the function of all
+ *   columns; 1, or 0 without a sum
+ * @param main_ratio r, length-scales of the functions of one column relative to lengthscale; 1 or 0
+ * @return covariances of the pairs; n_pairs
+ */
+vector matern_sum_cov(data matrix sq, real sigma_f, vector lengthscale, data int p,
+                      vector main_variance, vector main_ratio) {
+  int D = cols(sq);
+  vector[rows(sq)] k = matern_cov(sq, sigma_f, lengthscale, p);
+  for (r in main_ratio) {
+    for (d in 1 : D) {
+      k += main_variance[1] / D * matern_cov(sq[ : , {d}], sigma_f, r * lengthscale[{d}], p);
+    }
+  }
+  return k / (1 + sum(main_variance));
+}

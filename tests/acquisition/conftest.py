@@ -23,6 +23,7 @@ class KnownFunction:
         self.n_draws = 1
         self.incumbent = None
         self.warp = None
+        self.pivot = None
         self.visited = []
 
     def moments(self, encoded):

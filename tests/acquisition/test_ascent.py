@@ -4,18 +4,18 @@ import numpy as np
 import pytest
 from scipy.optimize import minimize
 
-from slayr_py.acquisition.ascent import Ascent
+from slayr_py.acquisition.ascent import Ascent, Box
 
 
 def climb(function, points, upper=None, steps=200):
-    ascent = Ascent(function, points, np.ones(points.shape[1]) if upper is None else upper)
+    ascent = Ascent(function, points, Box(np.ones(points.shape[1]) if upper is None else upper))
     everyone = np.arange(len(points))
     for _ in range(steps):
         before = ascent.points.copy()
         values = ascent.values.copy()
         ascent.step(everyone)
         assert np.all(ascent.values >= values)
-        assert np.all((ascent.points >= 0) & (ascent.points <= ascent.upper))
+        assert np.all((ascent.points >= 0) & (ascent.points <= ascent.domain.upper))
         if np.array_equal(before, ascent.points):
             break
     return ascent
@@ -95,7 +95,7 @@ def test_variables_without_slope_and_omitted_rows_do_not_move():
         return -((x[:, 0] - 0.3) ** 2), np.column_stack([-2 * (x[:, 0] - 0.3), np.zeros(len(x))])
 
     starts = np.random.default_rng(2).random((3, 2))
-    ascent = Ascent(function, starts, np.ones(2))
+    ascent = Ascent(function, starts, Box(np.ones(2)))
     for _ in range(20):
         ascent.step(np.array([0, 2]))
     assert np.array_equal(ascent.points[1], starts[1])

@@ -25,7 +25,16 @@ def moments(x):
     return Moments(mean, variance, mean_gradient, slope)
 
 
-@pytest.mark.parametrize("state", [STATE, WARPED, WARPED._replace(best=0.7)], ids=["no warp", "warp", "warp above 0"])
+STATES = {
+    "no warp": STATE,
+    "warp": WARPED,
+    "warp above 0": WARPED._replace(best=0.7),
+    "pivot": WARPED._replace(pivot=-0.4),
+    "above the pivot": WARPED._replace(pivot=-1.0),
+}
+
+
+@pytest.mark.parametrize("state", STATES.values(), ids=STATES)
 @pytest.mark.parametrize("name", names())
 def test_transformed_with_gradient_agrees_with_finite_differences(name, state):
     criterion = from_name(name)
@@ -33,7 +42,7 @@ def test_transformed_with_gradient_agrees_with_finite_differences(name, state):
     transformed, gradient = criterion.transformed_with_gradient(moments(x), state)
     np.testing.assert_allclose(transformed, criterion.transformed(*moments(x)[:2], state), rtol=1e-12)
     # Under a warp value and derivative are two quadratures, each with a relative error below 3e-4.
-    tolerance = 1e-6 if state.warp is None else 1e-3
+    tolerance = 1e-6 if state.is_linear else 1e-3
     h = 1e-6
     for j in range(2):
         step = h * np.eye(2)[j]
@@ -42,22 +51,24 @@ def test_transformed_with_gradient_agrees_with_finite_differences(name, state):
         np.testing.assert_allclose(gradient[:, j], finite, rtol=tolerance, atol=1e-2 * tolerance)
 
 
-@pytest.mark.parametrize("best", [-1.3, 0.0, 0.7])
-def test_expected_improvement_under_a_warp_is_that_of_the_function_itself(best):
+@pytest.mark.parametrize(
+    ("best", "pivot"), [(-1.3, None), (0.0, None), (0.7, None), (-1.3, -1.3), (-1.3, -0.6), (-0.5, -1.3), (0.7, -1.3)]
+)
+def test_expected_improvement_under_a_warp_is_that_of_the_function_itself(best, pivot):
     """By integrals over the normal variable, for standard deviations times the warp of 0.04 to 10."""
     warp = np.array([0.05, 0.4, 1.0, 2.5])[:, None]
     gap = np.array([-6.0, -3.0, -1.0, 0.0, 1.0, 4.0])  # z
     sd = np.array([0.8, 0.1, 4.0])
     z, spread = (grid.ravel() for grid in np.meshgrid(gap, sd))
-    top = warped(np.array(best), warp)
-    slope = np.exp(-log_slope(np.array(best), warp))
+    top = warped(np.array(best), warp, pivot)
+    slope = np.exp(-log_slope(np.array(best), warp, pivot))
     mean = best - z * slope * spread
     moments = (mean, slope * spread)  # of the tangent
     t = top - spread * np.linspace(0, 1, 20_001)[:, None, None] ** 2 * (10 + np.abs(z))  # (k, s, m)
     standard = (t - (top - z * spread)) / spread
-    improvement = (best - unwarped(t, warp)) * np.exp(-0.5 * standard**2) / np.sqrt(2 * np.pi) / spread
+    improvement = (best - unwarped(t, warp, pivot)) * np.exp(-0.5 * standard**2) / np.sqrt(2 * np.pi) / spread
     exact = -np.trapezoid(improvement, t, axis=0).mean(axis=0)
-    state = State(best, 3, 2, warp)
+    state = State(best, 3, 2, warp, pivot)
     np.testing.assert_allclose(from_name("ei").value(*moments, state), exact, rtol=5e-4)
     np.testing.assert_allclose(from_name("log_ei").value(*moments, state), np.log(exact), atol=5e-4)
     # Probabilities are those of the tangent.

@@ -12,13 +12,14 @@ from slayr_py.acquisition import hypervolume, non_dominated
 from slayr_py.acquisition.boxes import non_dominated_boxes
 from slayr_py.acquisition.criteria import State, from_name
 from slayr_py.acquisition.merit import HypervolumeImprovement, OneObjective
-from slayr_py.acquisition.shortfall import log_shortfall
+from slayr_py.acquisition.shortfall import Identity, LogWarp, Transformation
 from slayr_py.inference import unwarped, warped
 from slayr_py.inference.prediction.distribution import NO_WARP
 from slayr_py.inference.prediction.draws import Chains
 from slayr_py.inference.prediction.predictor import Moments
 
 WARPS = np.array([0.05, 0.4, 1.0, 2.5])[:, None]
+TRANSFORMATIONS = [(None, None), (WARPS, None), (WARPS, -0.5)]
 
 
 class Known:
@@ -28,9 +29,10 @@ class Known:
     train = np.zeros((5, 2))
     incumbent = None
 
-    def __init__(self, phase, warp=None):
+    def __init__(self, phase, warp=None, pivot=None):
         self.phase = phase + np.arange(4)[:, None]
         self.warp = warp
+        self.pivot = pivot
 
     def moments(self, x):
         mean = 0.6 * np.sin(2 * x[:, 0] + self.phase) + 0.5 * x[:, 1]
@@ -43,8 +45,8 @@ class Known:
         return Moments(*self.moments(x), by_mean, by_variance)
 
 
-def merit_of(front, reference, warp=None):
-    predictors = tuple(Known(1.7 * j, warp) for j in range(front.shape[1]))
+def merit_of(front, reference, warp=None, pivot=None):
+    predictors = tuple(Known(1.7 * j, warp, pivot) for j in range(front.shape[1]))
     return HypervolumeImprovement(predictors, (2,) * front.shape[1], non_dominated_boxes(front, reference))
 
 
@@ -78,40 +80,44 @@ def test_the_number_of_boxes_stays_small():
 
 
 @pytest.mark.parametrize("a", [0.05, 0.4, 2.5])
+@pytest.mark.parametrize("pivot", [None, -0.4])
 @pytest.mark.parametrize("edge", [-1.3, 0.0, 0.7, 2.5])
-def test_the_shortfall_under_a_warp_is_exact(edge, a):
+def test_the_shortfall_under_a_warp_is_exact(edge, pivot, a):
     for sd in (0.01, 0.3, 3.0):
         for z in (-6.0, -1.0, 0.0, 4.0):
-            top = float(warped(np.array(edge), np.array(a)))
+            top = float(warped(np.array(edge), np.array(a), pivot))
+            joint = float(warped(np.array(0.0 if pivot is None else pivot), np.array(a), pivot))
 
             def shortfall(v, top=top, sd=sd, z=z):
-                value = edge - float(unwarped(np.array(top - sd * v), np.array(a)))
+                value = edge - float(unwarped(np.array(top - sd * v), np.array(a), pivot))
                 return value * np.exp(-0.5 * (v - z) ** 2) / np.sqrt(2 * np.pi)
 
             end = max(z, 0.0) + 12
-            kinks = [point for point in (top / sd, max(z, 0.0)) if 0 < point < end]
+            kinks = [point for point in ((top - joint) / sd, max(z, 0.0)) if 0 < point < end]
             exact = quad(shortfall, 0, end, points=kinks or None, limit=200, epsabs=0, epsrel=1e-10)[0]
             moments = np.array([[top - z * sd]]), np.array([[sd]])
-            found = log_shortfall(*moments, np.array([edge]), np.array([[a]])).log[0, 0, 0]
+            transformation = Transformation.of(np.array([[a]]), pivot)
+            found = transformation.shortfall(*moments, np.array([edge])).log[0, 0, 0]
             assert found == pytest.approx(np.log(exact), abs=1e-6)
 
 
 def test_a_vanishing_warp_is_none():
     mean, variance = Known(0.0).moments(front_of(2))
     edges = np.array([-1.0, 0.0, 0.4])
-    plain = log_shortfall(mean, np.sqrt(variance), edges, None)
-    for here, there in zip(plain, log_shortfall(mean, np.sqrt(variance), edges, np.full((4, 1), NO_WARP)), strict=True):
+    plain = Identity().shortfall(mean, np.sqrt(variance), edges)
+    vanishing = LogWarp(np.full((4, 1), NO_WARP)).shortfall(mean, np.sqrt(variance), edges)
+    for here, there in zip(plain, vanishing, strict=True):
         np.testing.assert_allclose(here, there, rtol=1e-5, atol=1e-7)
 
 
-@pytest.mark.parametrize("warp", [None, WARPS], ids=["no warp", "warp"])
+@pytest.mark.parametrize(("warp", "pivot"), TRANSFORMATIONS, ids=["no warp", "warp", "pivot"])
 @pytest.mark.parametrize("objectives", [2, 3])
-def test_it_is_the_mean_over_all_combinations_of_draws_and_functions(objectives, warp):
+def test_it_is_the_mean_over_all_combinations_of_draws_and_functions(objectives, warp, pivot):
     """Monte Carlo: a draw of each objective on its own, then a value, then the volume that it adds."""
     front = front_of(objectives)
     reference = np.full(objectives, 1.0)
     x = np.array([[0.3, -0.8]])
-    merit = merit_of(front, reference, warp)
+    merit = merit_of(front, reference, warp, pivot)
     rng = np.random.default_rng(1)
     n = 20_000
     values = np.empty((n, objectives))
@@ -119,7 +125,7 @@ def test_it_is_the_mean_over_all_combinations_of_draws_and_functions(objectives,
         mean, variance = predictor.moments(x)
         draws = rng.integers(4, size=n)
         t = mean[draws, 0] + np.sqrt(variance[draws, 0]) * rng.standard_normal(n)
-        values[:, j] = t if warp is None else unwarped(t, warp[draws, 0])
+        values[:, j] = t if warp is None else unwarped(t, warp[draws, 0], pivot)
     lower, upper = merit.boxes
     gained = np.prod(np.maximum(upper - np.maximum(lower, values[:, None]), 0), axis=2).sum(axis=1)
     for i in range(5):  # the volume that a value adds, in another way
@@ -128,25 +134,25 @@ def test_it_is_the_mean_over_all_combinations_of_draws_and_functions(objectives,
     assert abs(merit.at(x) - gained.mean()) < 4 * gained.std() / np.sqrt(n)
 
 
-@pytest.mark.parametrize("warp", [None, WARPS], ids=["no warp", "warp"])
-def test_one_objective_is_expected_improvement(warp):
+@pytest.mark.parametrize(("warp", "pivot"), TRANSFORMATIONS, ids=["no warp", "warp", "pivot"])
+def test_one_objective_is_expected_improvement(warp, pivot):
     x = front_of(2)
-    merit = merit_of(np.array([[-0.4], [0.2]]), np.array([1.0]), warp)
+    merit = merit_of(np.array([[-0.4], [0.2]]), np.array([1.0]), warp, pivot)
     predictor = merit.predictors[0]
     mean, variance = predictor.moments(x)
     if warp is None:
         exact = OneObjective(predictor, 2, from_name("log_ei"), State(-0.4, 1, 2)).values(x)
     else:  # by the integral of P(Y < y)
         y = np.linspace(-9, -0.4, 60_001)[:, None, None]
-        below = ndtr((warped(y, warp) - mean) / np.sqrt(variance)).mean(axis=1)
+        below = ndtr((warped(y, warp, pivot) - mean) / np.sqrt(variance)).mean(axis=1)
         exact = np.log(np.trapezoid(below, y[:, 0, 0], axis=0))
     np.testing.assert_allclose(merit.values(x), exact, atol=1e-6)
 
 
-@pytest.mark.parametrize("warp", [None, WARPS], ids=["no warp", "warp"])
+@pytest.mark.parametrize(("warp", "pivot"), TRANSFORMATIONS, ids=["no warp", "warp", "pivot"])
 @pytest.mark.parametrize("objectives", [2, 3])
-def test_the_gradient_agrees_with_finite_differences(objectives, warp):
-    merit = merit_of(front_of(objectives), np.full(objectives, 1.0), warp)
+def test_the_gradient_agrees_with_finite_differences(objectives, warp, pivot):
+    merit = merit_of(front_of(objectives), np.full(objectives, 1.0), warp, pivot)
     x = np.random.default_rng(2).normal(size=(6, 2))
     values, gradients = merit.values_and_gradients(x)
     np.testing.assert_allclose(values, merit.values(x), rtol=1e-12)

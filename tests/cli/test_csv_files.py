@@ -1,11 +1,20 @@
+"""Tables of past experiments: what spreadsheets write, and messages that name the cell."""
+
 from __future__ import annotations
 
+import optuna
 import pandas as pd
+import pytest
 from ConfigSpace import Categorical, ConfigurationSpace, Float
 
-from slayr_py.cli.csv_files import read_past_experiments
+import slayr_py as sl
 from slayr_py.space import Encoder
+from slayr_py.study import read_experiments
 from slayr_py.study.run.history import read_history
+
+
+def lab() -> Encoder:
+    return Encoder(ConfigurationSpace({"t": (0.0, 100.0), "n": (1, 9), "solvent": ["a", "b"]}))
 
 
 def test_levels_that_look_like_numbers_or_missing_values_are_read_as_texts(tmp_path):
@@ -14,8 +23,8 @@ def test_levels_that_look_like_numbers_or_missing_values_are_read_as_texts(tmp_p
     )
     encoder = Encoder(space)
     (tmp_path / "runs.csv").write_text("params_k,n,x,value\n1,1,0.5,3\nNone,2,0.25,\nNA,2,1,nan\n")
-    table = read_past_experiments(tmp_path / "runs.csv", encoder)
-    assert table.index.tolist() == [1, 2, 3] and table["params_k"].tolist() == ["1", "None", "NA"]
+    table, _ = read_experiments(tmp_path / "runs.csv", encoder)
+    assert table.index.tolist() == [1, 2, 3] and table["k"].tolist() == ["1", "None", "NA"]
     experiments = read_history(table, encoder)
     assert [experiment.values for experiment in experiments] == [(3.0,), None, None]
     assert experiments[0].params == {"k": "1", "n": 1, "x": 0.5}
@@ -26,8 +35,62 @@ def test_a_table_of_trials_is_read_back(tmp_path):
     columns = {"number": [0, 1], "value": [1.5, None], "state": ["COMPLETE", "FAIL"]}
     trials = pd.DataFrame({**columns, "params_x": [0.1, 0.2], "params_flag": [True, False]})
     trials.to_csv(tmp_path / "trials.csv")
-    table = read_past_experiments(tmp_path / "trials.csv", Encoder(space))
-    assert [e.params for e in read_history(table, Encoder(space))] == [
-        {"x": 0.1, "flag": True},
-        {"x": 0.2, "flag": False},
+    with pytest.warns(UserWarning, match="rows 2 of trials.csv: failed|not among|an empty result"):
+        experiments = read_history(str(tmp_path / "trials.csv"), Encoder(space))
+    assert [e.params for e in experiments] == [{"x": 0.1, "flag": True}, {"x": 0.2, "flag": False}]
+
+
+def test_spreadsheets_with_semicolons_decimal_commas_and_a_status_are_read(tmp_path):
+    path = tmp_path / "runs.csv"
+    text = (
+        "﻿day;t;n;solvent;yield;status\nMon;1,5;2;a;12,25;\nTue;2;3;b;;planned\nWed;3;4;a;;Failed\nThu;4;5;b;9;planned\n"
+    )
+    path.write_text(text, encoding="utf-8")
+    notes = []
+    table, form = read_experiments(path, lab(), ["yield"], note=notes.append)
+    assert (form.separator, form.decimal) == (";", ",")
+    assert table["t"].tolist() == [1.5, 2.0, 3.0, 4.0] and table["value"].tolist()[0] == 12.25
+    assert table["state"].tolist() == ["COMPLETE", "PENDING", "FAIL", "COMPLETE"]
+    assert notes == [
+        "runs.csv has semicolons between cells and decimal commas",
+        "rows 2 of runs.csv: no result yet and count as running",
+        "rows 3 of runs.csv: failed",
+        "left out: 'day' of runs.csv, not among the parameters",
     ]
+
+
+HEADER = "t,n,solvent,value"
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        (f"{HEADER}\n1,2,a,3\n1,2,a,n.d.\n", "row 2, column 'value': 'n.d.' is not a number; leave the cell"),
+        (f"{HEADER}\nhot,2,a,3\n", "row 1, column 't': 'hot' is not a number"),
+        (f"{HEADER}\n1,2,c,3\n", "row 1, column 'solvent': 'c' is not a level of the parameter"),
+        (f"{HEADER}\n1,5,2,a,3\n", "5 cells in row 1 and 4 columns; if numbers have decimal commas, separate"),
+        (f"{HEADER},status\n1,2,a,3,maybe\n", "row 1, column 'status': 'maybe' is not a status; write one of done"),
+        (f"{HEADER},status\n1,2,a,,done\n", "row 1 is 'done' but has no result"),
+        ("t,n,value\n1,2,3\n", "no column for the parameter 'solvent'"),
+        ("t,n,solvent,yield\n1,2,a,3\n", "no column 'value' of results"),
+        ("t,t,n,solvent,value\n1,1,2,a,3\n", "two columns 't'"),
+        ("", "is empty; the first line must have the names"),
+    ],
+)
+def test_an_illegal_table_is_an_error_that_names_the_cell(tmp_path, text, message):
+    path = tmp_path / "runs.csv"
+    path.write_text(text)
+    with pytest.raises(sl.DataError, match=message):
+        read_experiments(path, lab())
+
+
+def test_a_result_completes_the_experiment_that_was_planned(tmp_path):
+    path = tmp_path / "runs.csv"
+    path.write_text(f"{HEADER},status\n1,2,a,3,\n2,2,b,,planned\n")
+    stored = {"storage": optuna.storages.InMemoryStorage(), "study_name": "lab", "seed": 1}
+    with pytest.warns(UserWarning, match="no result yet"):
+        sl.study.create_study(lab(), history=path, **stored)
+    path.write_text(f"{HEADER},status\n1,2,a,3,\n2,2,b,7,\n")
+    study = sl.study.create_study(lab(), history=path, **stored)
+    assert [trial.state.name for trial in study.trials] == ["COMPLETE", "COMPLETE"]
+    assert [trial.value for trial in study.trials] == [3.0, 7.0]

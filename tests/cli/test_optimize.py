@@ -140,10 +140,9 @@ def test_past_experiments_are_trials_outside_the_budget_and_added_once(slayr, fo
 @pytest.mark.parametrize(
     ("content", "words"),
     [
-        ("k,x,value\na,0.25,1\nc,0.5,2\n", "history row 2: parameter 'k' has no level 'c'"),
-        ("k,x,loss\na,0.25,1\n", "history has the column 'loss', which is not a parameter"),
-        ("k,x,value\n", "runs.csv has a header but no rows"),
-        ("", "runs.csv cannot be read as a table"),
+        ("k,x,value\na,0.25,1\nc,0.5,2\n", "row 2, column 'k': 'c' is not a level of the parameter"),
+        ("k,x,loss\na,0.25,1\n", "runs.csv has no column 'value' of results"),
+        ("", "runs.csv is empty; the first line must have the names of the columns"),
     ],
 )
 def test_invalid_past_experiments_are_named(slayr, folder, content, words):

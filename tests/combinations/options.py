@@ -61,6 +61,13 @@ def with_learned_kernel(scenario: Scenario) -> Scenario:
     return replace(scenario, kernel=Composite(f"{scenario.kernel} + PRE", learned))
 
 
+def with_main_effects(scenario: Scenario) -> Scenario:
+    """Use the additive kernel, in a stack with the kernel of another option."""
+    return replace(
+        scenario, kernel="additive" if scenario.kernel == "auto" else sl.stack([scenario.kernel, "additive"])
+    )
+
+
 def with_another_kernel(scenario: Scenario) -> Scenario:
     return replace(scenario, kernel=sl.stack([scenario.kernel, "MAT12[x] + SE"]))
 
@@ -79,6 +86,7 @@ OPTIONS = (
         in_fits=(fit_laws.an_inactive_parameter_does_not_matter,),
     ),
     Option("warp", changing(warp="log"), ("warp",)),
+    Option("warp from the best value", changing(warp="best"), ("warp",)),
     Option("known errors", changing(errors=True), ("y_sd", "sd")),
     Option(
         "repeated configurations",
@@ -95,6 +103,7 @@ OPTIONS = (
     ),
     Option("composite kernel", changing(kernel="MAT52 + LIN[x]"), ("kernel",), in_fits=(fit_laws.components_add_up,)),
     Option("pre-trained kernel", with_learned_kernel, ("kernel",), in_fits=(fit_laws.the_gram_matrix_is_positive,)),
+    Option("additive kernel", with_main_effects, ("kernel",), in_fits=(fit_laws.components_add_up,)),
     Option("stack", with_another_kernel, ("kernel",), in_fits=(fit_laws.stacking_weights_are_optimal,)),
     Option(
         "several objectives",
@@ -126,6 +135,7 @@ OPTIONS = (
         in_fits=None,
         in_studies=(study_laws.a_batch_of_one_is_a_suggestion,),
     ),
+    Option("pruned trials", changing(pruned=True), ("pruner",), in_fits=None),
     Option(
         "history",
         changing(past=4),
@@ -140,16 +150,33 @@ OPTIONS = (
         in_fits=None,
         in_studies=(study_laws.fixed_values_stay_fixed,),
     ),
+    Option(
+        "constraints on inputs",
+        changing(within=("z + 2*x <= 4",)),
+        ("within",),
+        in_fits=None,
+        in_studies=(study_laws.constraints_on_inputs_hold,),
+    ),
 )
 
 REFUSED = {
+    ("warp", "pruned trials"): "warp='log' cannot be combined with sl.Prune.*; use warp='none', or warp='auto'",
+    ("warp from the best value", "pruned trials"): "warp='best' cannot be combined with sl.Prune.*; use warp='none'",
+    ("several objectives", "pruned trials"): "a pruner is not supported with several objectives; leave pruner= out",
     ("warp", "known errors"): "warp='log' cannot be combined with known errors .*; use warp='none', or warp='auto'",
     ("warp", "inducing points"): "warp='log' is not supported with inducing=; use warp='none', or leave inducing= out",
     ("warp", "binary observations"): "warp='log' is not supported with likelihood='probit'; use warp='none'",
+    (
+        "warp from the best value",
+        "known errors",
+    ): "warp='best' cannot be combined with known errors .*; use warp='none'",
+    ("warp from the best value", "inducing points"): "warp='best' is not supported with inducing=; use warp='none'",
+    ("warp from the best value", "binary observations"): "warp='best' is not supported with likelihood='probit'",
     ("known errors", "inducing points"): "y_sd is not supported with inducing=.*; leave y_sd out",
     ("known errors", "binary observations"): "y_sd is not supported with likelihood='probit'; leave it out",
     ("maximisation", "binary observations"): "maximize is not supported with likelihood='probit'; leave it out",
     ("pre-trained kernel", "inducing points"): "kernel 'pretrained' is not supported with inducing=; use an expression",
+    ("additive kernel", "inducing points"): "kernel 'additive' is not supported with inducing=; use an expression",
     ("stack", "inducing points"): "a stack is not supported with inducing=; use a single kernel",
     ("stack", "binary observations"): "a stack is not supported with likelihood='probit'; use a single kernel",
     ("inducing points", "binary observations"): "likelihood='probit' is not supported with inducing=; leave inducing=",
@@ -174,6 +201,7 @@ ELSEWHERE = {
     "study": "has the options of its sampler",
     "study_name": "where a study is kept",
     "timeout": "when the loop ends",
+    "tolerance": "the value to improve on, as fixed by a criterion: tests/study/model/test_proposal.py",
     "trial": "of a study",
     "value": "an observation",
     "warm_starts": "where chains start, not what they sample",

@@ -27,12 +27,14 @@ from slayr_py.kernels import Kernel, Stack, program_contracts
 from slayr_py.space import Encoder
 from slayr_py.study import ask, config_of, create_study, space_to_distributions, tell
 from slayr_py.study.storage.attributes import suggestion_record
+from slayr_py.study.storage.curves import PRUNE_KEY
 
 METHOD = "given"
 DRAWS = 4  # with five or more, the weights of a stack would need the importance ratios of hundreds
 POINTS = 8
 PRIORS = {"sigma_n": sl.LogNormal(-2.0, 0.5)}  # the default differs between fits and studies
 FAILING = (3, 6)  # numbers of the trials that fail
+PRUNED = (4, 7)  # numbers of the trials that are pruned
 
 
 @contextmanager
@@ -93,7 +95,7 @@ class Told(NamedTuple):
     record: dict[str, Any]
     pending: list[dict[str, Any]]
     observed: list[FrozenTrial]
-    """Complete trials."""
+    """Complete and pruned trials."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -129,16 +131,18 @@ class Scenario:
     constraint: float = 0.0
     failures: bool = False
     running: bool = False
+    pruned: bool = False
     past: int = 0
     as_history: bool = True
     fixed: Mapping[str, Any] | None = None
+    within: Sequence[str] | None = None
     order: Sequence[int] = range(POINTS)
     scale: float = 1.0
     shift: float = 0.0
 
     @cached_property
     def encoder(self) -> Encoder:
-        return Encoder(self.space or real_space())
+        return Encoder(self.space or real_space(), within=self.within)
 
     @cached_property
     def configs(self) -> list[Configuration]:
@@ -208,6 +212,8 @@ class Scenario:
             "method": METHOD,
             "seed": 1,
         }
+        if self.pruned:
+            options["pruner"] = sl.Prune()
         if self.past and self.as_history:
             options["history"] = self._history()
         study = create_study(self.encoder, **options | changes)
@@ -266,15 +272,31 @@ class Scenario:
         if self.failures and trial.number in FAILING:
             tell(study, trial, state=TrialState.FAIL)
             return
+        if self.pruned and trial.number in PRUNED:
+            trial.set_user_attr(PRUNE_KEY, {"evidence": self.evidence(trial.number)})
+            tell(study, trial, state=TrialState.PRUNED)
+            return
         values = self.values(trial.number, config)
         tell(study, trial, values if self.several else values[0], sd=self.known_error(trial.number))
+
+    def evidence(self, number: int) -> tuple[float, float]:
+        """Return what the curve of a pruned trial says about its final value."""
+        return self.value(number, self.configs[number]) + self.scale, abs(self.scale) * (0.5 + 0.1 * number)
+
+    def observation(self, trial: FrozenTrial, objective: int) -> tuple[float, float]:
+        """Return the value of a complete or pruned trial for the model of an objective, and its known error."""
+        if trial.state == TrialState.PRUNED:
+            return self.evidence(trial.number)
+        return trial.values[objective], self.errors_of(trial.number)[objective] if self.errors else 0.0
 
     @property
     def is_stack(self) -> bool:
         return isinstance(self.kernel, Stack)
 
     def is_usable(self, trial: FrozenTrial) -> bool:
-        """Return whether a complete trial is feasible and has the fixed values."""
+        """Return whether a trial is complete and feasible, and has the fixed values."""
+        if trial.state != TrialState.COMPLETE:
+            return False
         feasible = not self.constraint or trial.constraints.get("heat", np.inf) <= 0
         return feasible and all(trial.params[name] == value for name, value in (self.fixed or {}).items())
 
@@ -285,12 +307,12 @@ class Scenario:
 
     @cached_property
     def told_mixtures(self) -> list[Mixture]:
-        """Draws of a fit to the values of each objective of the study's complete trials."""
+        """Draws of a fit to the values of each objective of the study's complete and pruned trials."""
         observed = self.told.observed
         mixtures = []
         for j, maximize in enumerate(self.maximised):
-            y = np.array([trial.values[j] for trial in observed])
-            y_sd = np.array([self.errors_of(trial.number)[j] for trial in observed]) if self.errors else None
+            y, errors = np.array([self.observation(trial, j) for trial in observed]).T
+            y_sd = errors if self.errors or self.pruned else None
             posterior = replace(self, maximize=maximize).fit([trial.params for trial in observed], y, y_sd)
             mixtures.append(Mixture.of(posterior, y, y_sd, maximize))
         return mixtures
@@ -301,4 +323,10 @@ def suggested(study: optuna.Study) -> Told:
     pending = [trial.params for trial in study.get_trials(states=(TrialState.RUNNING,))]
     number = ask(study).number
     trial = study.trials[number]
-    return Told(study, trial, suggestion_record(trial), pending, study.get_trials(states=(TrialState.COMPLETE,)))
+    return Told(
+        study,
+        trial,
+        suggestion_record(trial),
+        pending,
+        study.get_trials(states=(TrialState.COMPLETE, TrialState.PRUNED)),
+    )

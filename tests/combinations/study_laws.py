@@ -166,6 +166,11 @@ def fixed_values_stay_fixed(scenario: Scenario) -> None:
             assert trial.params[name] == value
 
 
+def constraints_on_inputs_hold(scenario: Scenario) -> None:
+    for trial in scenario.told.study.trials:
+        assert trial.params["z"] + 2 * trial.params["x"] <= 4 + 1e-9
+
+
 def failures_change_only_the_feasibility(scenario: Scenario) -> None:
     """The fit to the same values above does not see them, and a study that ignores them has no model of success."""
     learnt = scenario.told.record

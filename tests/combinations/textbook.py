@@ -25,16 +25,23 @@ def close(actual: Any, wanted: Any, tolerance: float = 1e-7) -> None:
     np.testing.assert_allclose(actual, wanted, rtol=tolerance, atol=tolerance * scale)
 
 
-def transform(y, a):
-    """Return T(y) and T'(y) of the warp with parameter a."""
+def transform(y, a, pivot=None):
+    """Return T(y) and T'(y) of the warp with parameter a, and with a pivot or without."""
+    if pivot is not None:
+        scale = 4 / np.log(1 + 4 * a)
+        above = np.log(1 + a * np.maximum(y - pivot, 0)) + a * np.minimum(y - pivot, 0)
+        return scale * (above - np.log(1 - a * pivot)), scale * a / (1 + a * np.maximum(y - pivot, 0))
     upper = np.maximum(y, 0)
     with np.errstate(over="ignore"):
         growth = np.exp(-a * np.minimum(y, 0))
     return (np.log1p(a * upper) + 1 - growth) / a, growth / (1 + a * upper)
 
 
-def inverse(t, a):
+def inverse(t, a, pivot=None):
     """Return T^-1(t)."""
+    if pivot is not None:
+        x = t * np.log(1 + 4 * a) / 4 + np.log(1 - a * pivot)
+        return pivot + (np.exp(np.maximum(x, 0)) - 1 + np.minimum(x, 0)) / a
     return (np.exp(a * np.maximum(t, 0)) - 1) / a - np.log1p(-a * np.minimum(t, 0)) / a
 
 
@@ -63,6 +70,7 @@ class Draw(NamedTuple):
     targets: np.ndarray
     slopes: np.ndarray
     noise: np.ndarray
+    pivot: float | None = None
 
     @property
     def warp(self) -> float | None:
@@ -93,7 +101,7 @@ class Draw(NamedTuple):
     def cumulative(self, new: Encoded, y: np.ndarray) -> np.ndarray:
         """Return the probability of values of the function below y (m,)."""
         mean, variance = self.predict(new)
-        t = y if self.warp is None else transform(y, self.warp)[0]
+        t = y if self.warp is None else transform(y, self.warp, self.pivot)[0]
         return norm.cdf((t - mean) / np.sqrt(variance))
 
     def expected_improvement(self, new: Encoded, best: float) -> np.ndarray:
@@ -104,7 +112,7 @@ class Draw(NamedTuple):
 
     def untransformed(self, t: np.ndarray) -> np.ndarray:
         """Return values of the function from values of the transformed function."""
-        return t if self.warp is None else inverse(t, self.warp)
+        return t if self.warp is None else inverse(t, self.warp, self.pivot)
 
     def without(self, i: int) -> Draw:
         rest = np.delete(np.arange(len(self.targets)), i)
@@ -161,14 +169,15 @@ class Mixture(NamedTuple):
         draws = []
         counts = []
         for part, rows in posterior.rows_of(posterior.n_draws):
+            pivot = values.min() if part.model.warp == "best" else None
             for row in np.unique(rows):
                 theta = {name: drawn[row] for name, drawn in part.draws.items()}
                 targets = values
                 slopes = np.ones(len(y))
                 if "warp" in theta:
-                    targets, slopes = transform(values, theta["warp"])
+                    targets, slopes = transform(values, theta["warp"], pivot)
                 noise = theta["sigma_n"] ** 2 + NOISE_FLOOR**2 + np.square(errors)
-                draws.append(Draw(part.model.kernel, theta, part.train, targets, slopes, noise))
+                draws.append(Draw(part.model.kernel, theta, part.train, targets, slopes, noise, pivot))
                 counts.append(np.sum(rows == row))
         return cls(draws, np.array(counts), centre, scale)
 

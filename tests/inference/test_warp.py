@@ -13,27 +13,44 @@ from slayr_py.inference.prediction.distribution import Latent, Prediction
 from slayr_py.inference.prediction.predictor import KernelPredictor
 from slayr_py.inference.sampling.programs import compiled
 from slayr_py.inference.sampling.run import run
-from slayr_py.inference.warp import log_slope, unwarped, unwarped_moments, warped
+from slayr_py.inference.warp import log_slope, unwarped, unwarped_moments, warp_range, warped
 from slayr_py.space import Encoder
 
 Y = np.linspace(-2.5, 9.0, 300)
 STRENGTHS = [1e-9, 1e-3, 0.4, 3.0]
 
 
+@pytest.mark.parametrize("pivot", [None, 0.0, -0.81])
 @pytest.mark.parametrize("a", STRENGTHS)
-def test_transformation_is_a_bijection_with_the_stated_slope(a):
+def test_transformation_is_a_bijection_with_the_stated_slope(a, pivot):
     a = np.array(a)
-    np.testing.assert_allclose(unwarped(warped(Y, a), a), Y, rtol=1e-9, atol=1e-12)
-    np.testing.assert_allclose(warped(unwarped(Y[Y < 5], a), a), Y[Y < 5], rtol=1e-9, atol=1e-12)
+    np.testing.assert_allclose(unwarped(warped(Y, a, pivot), a, pivot), Y, rtol=1e-9, atol=1e-12)
+    np.testing.assert_allclose(warped(unwarped(Y[Y < 5], a, pivot), a, pivot), Y[Y < 5], rtol=1e-9, atol=1e-12)
+    assert abs(warped(np.zeros(1), a, pivot)[0]) < 1e-15
     h = 1e-5
-    slope = (warped(Y + h, a) - warped(Y - h, a)) / (2 * h)
-    np.testing.assert_allclose(np.exp(log_slope(Y, a)), slope, rtol=1e-5)
+    slope = (warped(Y + h, a, pivot) - warped(Y - h, a, pivot)) / (2 * h)
+    np.testing.assert_allclose(np.exp(log_slope(Y, a, pivot)), slope, rtol=1e-5)
     assert np.all(np.diff(slope) < 1e-9)  # large values are compressed, small ones stretched
 
 
-def test_limit_without_transformation():
-    np.testing.assert_allclose(warped(Y, np.array(1e-12)), Y, rtol=1e-10)
-    np.testing.assert_allclose(log_slope(Y, np.array(1e-12)), 0, atol=1e-10)
+@pytest.mark.parametrize("pivot", [None, -0.81])
+def test_limit_without_transformation(pivot):
+    np.testing.assert_allclose(warped(Y, np.array(1e-12), pivot), Y, rtol=1e-10, atol=1e-11)
+    np.testing.assert_allclose(log_slope(Y, np.array(1e-12), pivot), 0, atol=1e-10)
+
+
+def test_the_pivot_is_the_best_value_and_the_range_above_it_keeps_its_length():
+    model = Model(ConfigurationSpace({"x": (0.0, 1.0)}), warp="best")
+    x = np.linspace(0, 1, 5)[:, None]
+    y = np.array([3.0, -1.0, 7.0, 0.5, 2.0])
+    for maximize in (False, True):
+        data = observe(model, x, y, maximize=maximize).data
+        pivot = data["warp_pivot"][0]
+        assert (data["n_pivot"], pivot) == (1, data["y"].min())
+        for a in (np.array(0.2), np.array(500.0)):
+            ends = warped(np.array([pivot, pivot + 4]), a, pivot)
+            assert ends[1] - ends[0] == pytest.approx(4)
+    assert observe(Model(model.encoder, warp="log"), x, y).data["n_pivot"] == 0
 
 
 @pytest.mark.parametrize(
@@ -50,18 +67,21 @@ def test_limit_without_transformation():
         (3.0, 1e-6, 1.0),
     ],
 )
-def test_moments_in_the_units_of_the_targets(mean, sd, a):
+@pytest.mark.parametrize("pivot", [None, -0.6])
+def test_moments_in_the_units_of_the_targets(mean, sd, a, pivot):
     # The exponentials shift the normal density by a sd^2 and 2 a sd^2: integrate where one of the three is not 0.
-    centres = [mean + k * a * sd**2 for k in range(3)]
-    edges = np.unique(np.concatenate([[0.0], *(centre + sd * np.linspace(-12, 12, 49) for centre in centres)]))
+    rate = a if pivot is None else 1 / float(warp_range(np.array(a)))
+    joint = 0.0 if pivot is None else float(warped(np.array(pivot), np.array(a), pivot))
+    centres = [mean + k * rate * sd**2 for k in range(3)]
+    edges = np.unique(np.concatenate([[joint], *(centre + sd * np.linspace(-12, 12, 49) for centre in centres)]))
     nodes, weights = np.polynomial.legendre.leggauss(20)
     half = np.diff(edges)[:, None] / 2
     t = (edges[:-1, None] + half) + half * nodes
     mass = half * weights * norm.pdf(t, mean, sd)
-    y = unwarped(t, np.array(a))
+    y = unwarped(t, np.array(a), pivot)
     centre = np.sum(mass * y)
     spread = np.sqrt(np.sum(mass * (y - centre) ** 2))
-    got = unwarped_moments(np.array(mean), np.array(sd), np.array(a))
+    got = unwarped_moments(np.array(mean), np.array(sd), np.array(a), pivot)
     np.testing.assert_allclose(got, (centre, spread), rtol=1e-5, atol=1e-7)
 
 
@@ -77,22 +97,26 @@ def test_moments_without_uncertainty_and_above_the_largest_number():
     assert np.isfinite(far.quantile([0.1, 0.5, 0.9])).all()
 
 
-def latent(warp, y_sd=3.0):
+def latent(warp, y_sd=3.0, pivot=None):
     rng = np.random.default_rng(3)
     sigma_n = np.linspace(0.1, 0.6, 40)
     mean = rng.normal(size=(40, 5))
     sd = 0.1 + rng.random((40, 5))
-    return Latent(mean, sd, warp, y_mean=2.0, y_sd=y_sd, sigma_n=sigma_n, jitter=np.zeros(40))
+    return Latent(mean, sd, warp, y_mean=2.0, y_sd=y_sd, sigma_n=sigma_n, jitter=np.zeros(40), pivot=pivot)
 
 
 @pytest.mark.parametrize("y_sd", [3.0, -3.0], ids=["minimised", "maximised"])
-@pytest.mark.parametrize("warp", [None, np.full(40, 0.5), np.linspace(0.1, 0.8, 40)], ids=["none", "one", "many"])
-def test_predictions_are_the_mixture_of_the_draws(warp, y_sd):
-    about = latent(warp, y_sd)
+@pytest.mark.parametrize(
+    ("warp", "pivot"),
+    [(None, None), (np.full(40, 0.5), None), (np.linspace(0.1, 0.8, 40), None), (np.linspace(0.1, 5, 40), -0.9)],
+    ids=["none", "one", "many", "pivot"],
+)
+def test_predictions_are_the_mixture_of_the_draws(warp, pivot, y_sd):
+    about = latent(warp, y_sd, pivot)
     prediction = Prediction.from_latent(about)
     rng = np.random.default_rng(4)
     f = rng.normal(about.mean, about.sd, size=(5_000, 40, 5))
-    y = 2.0 + y_sd * (f if warp is None else unwarped(f, warp[:, None]))
+    y = 2.0 + y_sd * (f if warp is None else unwarped(f, warp[:, None], pivot))
     flat = y.reshape(-1, 5)
     low, high = prediction.interval(0.8)
     # Six Monte Carlo errors of a share of 0.1 among 200,000 values.
@@ -188,15 +212,15 @@ def test_the_linearised_predictor_has_the_moments_and_gradients_of_the_tangent()
         np.testing.assert_allclose(finite, moments.variance_gradient[..., d], rtol=1e-3, atol=1e-4)
 
 
-@pytest.mark.parametrize("warp", ["auto", "log"])
+@pytest.mark.parametrize("warp", ["auto", "log", "best"])
 def test_known_errors_leave_out_an_automatic_warp_and_refuse_a_chosen_one(warp):
     encoder = Encoder(ConfigurationSpace({"x": (0.0, 1.0)}))
     model = Model(encoder, priors={"warp": sl.LogNormal(0, 1), "sigma_n": 0.1}, warp=warp)
     x = np.linspace(0, 1, 5)[:, None]
     y = np.sin(6 * x[:, 0])
-    assert observe(model, x, y, errors=np.zeros(5)).model.warp == "log"
-    if warp == "log":
-        with pytest.raises(sl.DataError, match="warp='log' cannot be combined with known errors.*use warp='none'"):
+    assert observe(model, x, y, errors=np.zeros(5)).model.warp == ("best" if warp == "best" else "log")
+    if warp != "auto":
+        with pytest.raises(sl.DataError, match=f"warp='{warp}' cannot be combined with known errors.*use warp='none'"):
             observe(model, x, y, errors=0.3)
         return
     observed = observe(model, x, y, errors=0.3).model

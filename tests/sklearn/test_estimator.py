@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pickle
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -18,6 +19,8 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import slayr_py as sl
+from slayr_py.inference import gaussian_process
+from slayr_py.inference.sampling.run import run
 from slayr_py.kernels import Matern
 from slayr_py.sklearn import BayesianGPRegressor, estimator
 
@@ -256,6 +259,20 @@ def test_failed_diagnostics_warn(numbers):
     model = quick(method="nuts", chains=2, warmup=5, draws=4, ess=None, retries=0)
     with pytest.warns(ConvergenceWarning, match="the diagnostics of the fit fail: .* more draws"):
         model.fit(*numbers)
+
+
+def test_an_approximation_that_nuts_replaces_warns(numbers, monkeypatch):
+    """One effective draw of the approximation is too few; the chains do not matter here."""
+
+    def inaccurate(*arguments, **options):
+        result = run(*arguments, **options)
+        return result if result.sampler else replace(result, importance_ess=1.0)
+
+    monkeypatch.setattr(gaussian_process, "run", inaccurate)
+    match = r"the pathfinder approximation is inaccurate \(only 1 < 1 effective draws .*\), so NUTS has replaced it"
+    with pytest.warns(ConvergenceWarning) as warned:
+        quick(method="pathfinder", chains=2, warmup=5, draws=5, ess=None, retries=0).fit(*numbers)
+    assert any(re.search(match, str(each.message)) for each in warned)
 
 
 def test_the_same_seed_gives_the_same_fit(fitted, numbers):

@@ -37,6 +37,9 @@ def mixed_space() -> ConfigurationSpace:
     return space
 
 
+PRIORS = {"sigma_n": sl.LogNormal(-1.2, 1.5), "lengthscale": sl.LogNormal(0.0, 3.0)}
+
+
 def calibration(gp, n, **options):
     """Calibrate with n points observed twice and one new point."""
     *observed, new = gp.encoder.sobol(n + 1, 1)
@@ -46,24 +49,24 @@ def calibration(gp, n, **options):
 @pytest.fixture
 def wide() -> sl.GaussianProcess:
     space = ConfigurationSpace({f"x{i}": (0.0, 1.0) for i in range(6)})
-    priors = {"sigma_n": sl.LogNormal(-1.2, 1.5), "lengthscale": sl.LogNormal(0.0, 3.0)}
-    return sl.GaussianProcess(space, priors=priors)
+    return sl.GaussianProcess(space, priors=PRIORS)
 
 
 @pytest.mark.slow
 @pytest.mark.stan
-def test_matern(wide):
-    result = calibration(wide, 4)
+def test_matern_with_a_warp_from_a_given_pivot(wide):
+    result = calibration(sl.GaussianProcess(wide.encoder, priors=PRIORS, warp="best"), 4)
     assert list(result.ranks) == [
         "mu",
         "sigma_f",
         "sigma_n",
+        "warp",
         *(f"lengthscale[x{i}]" for i in range(6)),
         "lengthscale, all",
         "log_likelihood",
         "f",
     ]
-    assert result.ranks.shape == (REPLICATIONS, 12) and result.fits["ess"].median() > DRAWS
+    assert result.ranks.shape == (REPLICATIONS, 13) and result.fits["ess"].median() > DRAWS
     assert result.p_value() > LIMIT, result.p_values()
 
 

@@ -205,6 +205,14 @@ TABLE = [
     ),
     ("warped(y, rep_vector(0.7, 1))", warped(Y, WARP)),
     ("warped(y, rep_vector(0, 0))", Y),
+    ("warped(y, [0.7, -0.2]')", warped(Y, WARP, -0.2)),
+    ("unwarped(y, [0.7, -0.2]')", unwarped(Y, WARP, -0.2)),
+    ("log_warp_slope(y, [0.7, -0.2]')", log_slope(Y, WARP, -0.2)),
+    (
+        "gp_log_marginal((y, rep_vector(0, 6), 0, 0), [0.7, -0.2]', m, packed, diagonal, sn)",
+        multivariate_normal(np.full(N, MU), K + SIGMA_N**2 * np.eye(N)).logpdf(warped(Y, WARP, -0.2))
+        + log_slope(Y, WARP, -0.2).sum(),
+    ),
     ("unwarped(y, rep_vector(0.7, 1))", unwarped(Y, WARP)),
     ("unwarped(y, rep_vector(0, 0))", Y),
     ("log_warp_slope(y, rep_vector(0.7, 1))", log_slope(Y, WARP)),

@@ -24,9 +24,10 @@ NOISE = {"mu": sl.Normal(0.2, 0.7), "sigma_f": sl.LogNormal(0.1, 0.4), "sigma_n"
 
 
 # These also have priors of other families. All other Gaussian models have known errors of the targets.
-WARPED = ["matern-plain, warp", "hierarchical-se-product, warp", "fm-laplacian, warp", "composite-plain, warp"]
+WARPED = [f"{name}, warp" for name in ("matern-plain", "additive-plain", "hierarchical-se-product", "fm-laplacian")]
+WARPED += ["composite-plain, warp"]
 FAMILIES = NOISE | {"sigma_f": sl.Gamma(2.0, 1.5), "sigma_n": sl.HalfNormal(0.5), "lengthscale": sl.InverseGamma(3, 2)}
-PROBIT = ["matern-plain, probit", "hierarchical-se-product, probit", "fm-laplacian, probit"]
+PROBIT = ["matern-plain, probit", "additive-plain, probit", "hierarchical-se-product, probit", "fm-laplacian, probit"]
 NAMES = sorted([*CASES, *WARPED])
 
 

@@ -79,7 +79,6 @@ def test_what_one_objective_has_is_refused_with_the_remedy():
         ({"direction": "maximize"}, "direction and directions are both given; leave direction out"),
         ({"acquisition": "lcb"}, "acquisition 'lcb' is not supported with several objectives.*leave acquisition= out"),
         ({"kernel": "search"}, "a kernel search is not supported with several objectives; give a kernel"),
-        ({"stop": sl.Regret(0.1)}, "stop= is not supported with several objectives; leave it out"),
         ({"reference_point": [1.0]}, "one finite number for each of the 2 objectives"),
         ({"reference_point": {"a": 1.0, "1": 2.0}}, r"has the names \['1', 'a'\]; they must be \['0', '1'\]"),
         ({"directions": None, "reference_point": [1.0]}, "reference_point is for several objectives"),
@@ -202,6 +201,27 @@ def test_the_probability_of_the_front_knows_luck():
         sl.study.Result(create_study(SPACE, directions=BOTH), SPACE).front_probability()
 
 
+def test_it_stops_when_little_hypervolume_is_left():
+    """The estimates are those of the resumed study; the true missing volume is below the bound where it stops."""
+    reference = [0.35, 0.35]
+    options = {"storage": optuna.storages.InMemoryStorage(), "study_name": "s", "reference_point": reference}
+    result = run(budget=30, stop=sl.Regret(0.012, 0.9), n_initial=8, **options)
+    table = sl.study.regret_table(result.study)
+    n = len(result.trials)
+    assert 8 < n < 30 and table["stop"].tolist() == [False] * (len(table) - 1) + [True]
+    assert table["incumbent"].isna().all() and table["observations"].iloc[-1] == n
+    t = np.linspace(0, 1, 2001)
+    largest = sl.acquisition.hypervolume(np.column_stack([0.34 * t**2, 0.34 * (1 - t) ** 2]), np.array(reference))
+    missing = largest - result.hypervolume(reference)
+    last = table.iloc[-1]
+    assert 0.5 * missing < last["mean"] < 1.5 * missing < 1.5 * last["upper"] <= 1.5 * 0.012
+    assert len(run(budget=30, stop=sl.Regret(0.012, 0.9), n_initial=8, **options).trials) == n
+    band = result.front_band(0.8, n=5)
+    on_line = 0.34 * (1 - np.sqrt(np.clip(band["0"] / 0.34, 0, 1))) ** 2
+    assert (band["low"] <= band["median"]).all() and (band["median"] <= band["high"]).all()
+    np.testing.assert_allclose(band["median"][1:-1], on_line[1:-1], atol=0.02)
+
+
 def test_ask_and_tell_take_a_sequence_or_a_mapping():
     study = create_study(SPACE, directions={"loss": "minimize", "gain": "maximize"}, n_initial=2, seed=1, method="map")
     tell(study, ask(study), (1.0, "2.0"), sd=[0.1, 0.2])
@@ -260,11 +280,17 @@ def test_optuna_runs_it_and_draws_it(space):
 
 
 def test_the_report_and_the_figures_show_the_front(tmp_path):
-    result = run(named, 7, directions={"loss": "minimize", "gain": "maximize"})
+    rule = sl.Regret(1e-9)
+    result = run(named, 7, directions={"loss": "minimize", "gain": "maximize"}, stop=rule)
     page = result.report(tmp_path / "report.html").read_text()
     assert 'class="notice error"' not in page and "This section is incomplete" not in page
-    assert page.count("<svg") == 2 and f"The front has {len(result.front)} trials" in page
+    assert page.count("<svg") == 4 and f"The front has {len(result.front)} trials" in page
     assert "minimize loss, maximize gain" in page and "Convergence" not in page
+    assert "the hypervolume still to be gained" in page and "lies with probability 0.9" in page
+    band = result.front_band(n=9, reference={"gain": -0.4, "loss": 0.3})
+    assert list(band) == ["loss", "low", "median", "high"] and band["loss"].iloc[-1] == pytest.approx(0.3)
+    assert (np.diff(band["median"]) >= 0).all() and band["median"].iloc[-1] > -0.1  # larger is better
+    assert len(result.plot_front(band=0.5).axes[0].collections) == 1
     (axes,) = result.plot_front().axes
     front = axes.get_lines()[-1].get_xydata()
     np.testing.assert_allclose(np.sort(front, axis=0)[:, 0], result.front["values_loss"])

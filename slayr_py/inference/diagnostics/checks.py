@@ -16,7 +16,9 @@ EBFMI_LIMIT = 0.2
 DIVERGENT_SHARE = 0.005
 PARETO_K_LIMIT = 0.7
 CARRIED_ESS = 100.0
-"""Smallest accepted effective number of draws of a posterior carried from an earlier fit."""
+"""Smallest accepted effective number of draws of a posterior carried from an earlier fit by importance sampling."""
+TEMPERED_ESS = 50.0
+"""Smallest accepted effective number of draws of any coordinate of a posterior carried by tempering, as of chains."""
 
 INFLUENTIAL = "leave-one-out is unreliable there; the posterior draws are not affected"
 """Meaning of a large tail shape of an observation."""
@@ -181,25 +183,25 @@ CHECKS = {check.name: check for check in (*CHAIN_CHECKS, INFLUENCE, _PARETO_K)}
 """All checks by name, in the order of tables."""
 
 
-def importance_checks(smallest_ess: Callable[[int], float]) -> tuple[Check, Check]:
+def importance_checks(smallest_ess: Callable[[Facts], float]) -> tuple[Check, Check]:
     """Return the checks of draws by importance sampling.
 
     Parameters
     ----------
     smallest_ess : callable
-        Maps the number of draws to their smallest accepted effective number.
+        Maps the facts of a run to the smallest accepted effective number of its draws.
     """
     effective = replace(
         _ESS_BULK,
-        limit=lambda facts: smallest_ess(facts["draws"]),
+        limit=smallest_ess,
         statement="only {value} {beyond} {limit} effective draws of the {facts[method]} approximation",
         advice="use method='nuts'",
     )
     return _PARETO_K, effective
 
 
-APPROXIMATION_CHECKS = importance_checks(lambda draws: min(50.0, draws / 8))
-CARRIED_CHECKS = importance_checks(lambda draws: CARRIED_ESS)
+APPROXIMATION_CHECKS = importance_checks(lambda run: min(50.0, run["draws"] / 8))
+CARRIED_CHECKS = importance_checks(lambda run: TEMPERED_ESS if "temperatures" in run else CARRIED_ESS)
 
 
 def importance_limits(checks: tuple[Check, Check], draws: int) -> Callable[[float, float], bool]:

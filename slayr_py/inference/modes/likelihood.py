@@ -13,7 +13,7 @@ from scipy.special import log_ndtr
 from threadpoolctl import threadpool_limits
 
 from slayr_py.inference.modes.triangular import solve_lower
-from slayr_py.inference.warp import warped
+from slayr_py.inference.warp import pivot_of, warped
 from slayr_py.kernels import Draws
 from slayr_py.space import FloatArray
 
@@ -36,19 +36,23 @@ class Targets(NamedTuple):
         Standard deviation of the noise that all observations have, besides ``sigma_n``.
     binary : bool
         Whether the likelihood is probit.
+    pivot : float, optional
+        Pivot of the warp, if it has one.
     """
 
     y: FloatArray
     y_sd: FloatArray
     noise_floor: float = 0.0
     binary: bool = False
+    pivot: float | None = None
 
     @classmethod
     def of(cls, data: Mapping[str, Any]) -> Targets:
         """Return the targets in a program's data."""
         y = np.asarray(data["y"], dtype=np.float64)
         y_sd = np.asarray(data["y_sd"], dtype=np.float64)
-        return cls(y, y_sd, float(data["noise_floor"]), bool(data["binary"]))
+        pivot = pivot_of(data)
+        return cls(y, y_sd, float(data["noise_floor"]), bool(data["binary"]), pivot)
 
     def gaussian(self, covariance: FloatArray, draws: Draws) -> tuple[FloatArray, FloatArray]:
         """Return the targets of a Gaussian likelihood and the variances of their noise, (s, n), for every draw.
@@ -64,7 +68,7 @@ class Targets(NamedTuple):
             return probit_targets(self.y, covariance, draws["mu"])
         y = np.broadcast_to(self.y, (s, n))
         if "warp" in draws:
-            y = warped(y, draws["warp"][:, None])
+            y = warped(y, draws["warp"][:, None], self.pivot)
         return y, self.common_noise(draws)[:, None] + np.square(self.y_sd)
 
     def common_noise(self, draws: Draws) -> FloatArray:

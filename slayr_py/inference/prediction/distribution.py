@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple
@@ -22,6 +22,20 @@ NO_WARP = 1e-12
 """Parameter of a warp that equals the identity up to rounding, for draws of a fit without a warp."""
 
 
+def common_pivot(parts: Iterable[tuple[bool, float | None]]) -> float | None:
+    """Return the pivot of the parts of a stack, from whether each has a warp and its pivot.
+
+    Raises
+    ------
+    DataError
+        If their warps differ: draws of one posterior have one transformation.
+    """
+    pivots = {pivot for has_warp, pivot in parts if has_warp}
+    if len(pivots) > 1:
+        raise DataError("a stack cannot have fits with warp='log' and warp='best' together; use one of them for all")
+    return pivots.pop() if pivots else None
+
+
 class Latent(NamedTuple):
     """Latent function at m configurations under s draws, and its relation to the user's units.
 
@@ -39,6 +53,8 @@ class Latent(NamedTuple):
         Standard deviation of the noise, on the scale of the transformed function.
     jitter : (s,) float64
         Relative jitter that was added to the covariance of the observations, if it is singular up to rounding.
+    pivot : float, optional
+        Pivot of T, if it has one.
     """
 
     mean: FloatArray
@@ -48,12 +64,13 @@ class Latent(NamedTuple):
     y_sd: float
     sigma_n: FloatArray
     jitter: FloatArray
+    pivot: float | None = None
 
     def moments(self) -> tuple[FloatArray, FloatArray]:
         """Return mean and standard deviation of the function under each draw, (s, m), for standardised targets."""
         if self.warp is None:
             return self.mean, self.sd
-        return unwarped_moments(self.mean, self.sd, self.warp[:, None])
+        return unwarped_moments(self.mean, self.sd, self.warp[:, None], self.pivot)
 
     def with_noise(self) -> Latent:
         """Return the transformed function plus the noise of a new observation."""
@@ -84,7 +101,8 @@ class Latent(NamedTuple):
             warps = [np.full(len(latent.mean), NO_WARP) if latent.warp is None else latent.warp for latent in latents]
             warp = np.concatenate([values[chosen] for values, chosen in zip(warps, rows, strict=True)])
         first = latents[0]
-        return cls(pick("mean"), pick("sd"), warp, first.y_mean, first.y_sd, pick("sigma_n"), pick("jitter"))
+        pivot = common_pivot([(latent.warp is not None, latent.pivot) for latent in latents])
+        return cls(pick("mean"), pick("sd"), warp, first.y_mean, first.y_sd, pick("sigma_n"), pick("jitter"), pivot)
 
     def _standard(self, y: FloatArray, noise: FloatArray | float) -> tuple[FloatArray, FloatArray]:
         """Return y as standard normal variates z (s, m), and log(dy / dz) on the standardised scale."""
@@ -93,7 +111,7 @@ class Latent(NamedTuple):
         if self.warp is None:
             return (scaled - self.mean) / sd, np.log(sd)
         a = self.warp[:, None]
-        return (warped(scaled, a) - self.mean) / sd, np.log(sd) - log_slope(scaled, a)
+        return (warped(scaled, a, self.pivot) - self.mean) / sd, np.log(sd) - log_slope(scaled, a, self.pivot)
 
 
 @dataclass(frozen=True, repr=False, eq=False)
@@ -235,7 +253,7 @@ def _quantile(latent: Latent, p: float) -> FloatArray:
     # The quantile of a mixture lies between the smallest and the largest quantile of its components.
     quantiles = latent.mean + np.copysign(1.0, latent.y_sd) * ndtri(p) * latent.sd
     if latent.warp is not None:
-        quantiles = unwarped(quantiles, latent.warp[:, None])
+        quantiles = unwarped(quantiles, latent.warp[:, None], latent.pivot)
     bounds = latent.y_mean + latent.y_sd * quantiles
     lower = bounds.min(axis=0)
     upper = bounds.max(axis=0)

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from typing_extensions import override
 
-from slayr_py.inference.prediction.distribution import NO_WARP, Latent
+from slayr_py.inference.prediction.distribution import NO_WARP, Latent, common_pivot
 from slayr_py.inference.prediction.draws import counts, evenly
 from slayr_py.inference.prediction.predictor import KernelPredictor, Moments, Predictor
 from slayr_py.space import Encoded, FloatArray
@@ -80,6 +80,11 @@ class MixturePredictor(Predictor):
                 for part, warp in zip(self.parts, warps, strict=True)
             ]
         )
+
+    @property
+    @override
+    def pivot(self) -> float | None:
+        return common_pivot([(part.warp is not None, part.pivot) for part in self.parts])
 
     @override
     def linearised(self, best: float, believed: Encoded | None = None) -> Self:

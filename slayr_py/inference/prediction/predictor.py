@@ -98,6 +98,11 @@ class Predictor(ABC):
     def warp(self) -> FloatArray | None:
         """Parameter of the warp of each draw, (s, 1); None without a warp."""
 
+    @property
+    @abstractmethod
+    def pivot(self) -> float | None:
+        """Pivot of the warp, if it has one."""
+
     @abstractmethod
     def subset(self, n_chains: int, n_draws: int) -> Self:
         """Return the predictor of at most ``n_draws`` of these draws, thinned evenly over the chains of each fit."""
@@ -238,18 +243,23 @@ class KernelPredictor(Predictor):
     def warp(self) -> FloatArray | None:
         return self.draws["warp"][:, None] if "warp" in self.draws else None
 
+    @property
+    @override
+    def pivot(self) -> float | None:
+        return self.targets.pivot
+
     @override
     def linearised(self, best: float, believed: Encoded | None = None) -> Self:
         a = self.warp
         smallest = np.full((self.n_draws, 1), best)
         if believed is not None:
             mean = self.latent(believed, 0.0, 1.0).mean
-            values = mean if a is None else unwarped(mean, a)
+            values = mean if a is None else unwarped(mean, a, self.pivot)
             smallest = np.minimum(smallest, values.min(axis=1, keepdims=True))
         if a is None:
             return replace(self, incumbent=smallest)
-        slope = np.exp(-log_slope(smallest, a))
-        tangent = Tangent(smallest - slope * warped(smallest, a), slope)
+        slope = np.exp(-log_slope(smallest, a, self.pivot))
+        tangent = Tangent(smallest - slope * warped(smallest, a, self.pivot), slope)
         return replace(self, incumbent=smallest, tangent=tangent)
 
     @override
@@ -289,7 +299,7 @@ class KernelPredictor(Predictor):
         mean, variance = self._moments(new, cross, self._solve(cross))
         warp = self.draws.get("warp")
         noise = np.sqrt(self.targets.common_noise(self.draws))
-        return Latent(mean, np.sqrt(variance), warp, y_mean, y_sd, noise, self.jitter)
+        return Latent(mean, np.sqrt(variance), warp, y_mean, y_sd, noise, self.jitter, self.pivot)
 
     def joint_moments(self, new: Encoded) -> tuple[FloatArray, FloatArray]:
         """Return mean (s, m) and covariance (s, m, m) of the transformed function at m new configurations."""

@@ -23,6 +23,7 @@ from slayr_py.inference.sampling.population import improve
 MODE_STARTS = 4  # several starts, since the posterior of length-scales can have several modes
 _PATHS = 4
 _ELBO_DRAWS = 10  # draws per approximation on a path; with Stan's default of 25 they cost more than the paths
+_STEPS = 5  # of population Monte Carlo; all of them take less time than NUTS
 _MODE = {"mode_starts": MODE_STARTS}
 
 
@@ -110,7 +111,7 @@ def _resample(
     coordinates = np.concatenate([values[0] for values in run.unconstrained.values()], axis=1)
     try:
         density = Density(job, shapes)
-        better = improve(density, coordinates, job.total_draws, good, rng)
+        better = improve(density, coordinates, job.total_draws, good, rng, most_steps=_STEPS)
     except (ValueError, np.linalg.LinAlgError):
         return run  # its Pareto k fails the diagnostics
     return density.run(better, settings | {"improved": True}, calls)

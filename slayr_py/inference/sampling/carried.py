@@ -1,28 +1,30 @@
-"""Importance sampling from the draws of an earlier fit, or of chains whose checks fail."""
+"""Importance sampling or tempering from the draws of an earlier fit, or of chains whose checks fail."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
 from typing_extensions import override
 
-from slayr_py.inference.diagnostics.checks import CARRIED_CHECKS, importance_limits
+from slayr_py.inference.diagnostics.checks import CARRIED_CHECKS, TEMPERED_ESS, importance_limits
 from slayr_py.inference.sampling.density import Density
+from slayr_py.inference.sampling.hierarchical_density import HierarchicalDensity
 from slayr_py.inference.sampling.matern_density import MaternDensity
 from slayr_py.inference.sampling.method import FitMethod, Job, Kind
 from slayr_py.inference.sampling.output import Run
-from slayr_py.inference.sampling.population import improve
+from slayr_py.inference.sampling.population import Population, improve
+from slayr_py.inference.sampling.tempering import temper
 from slayr_py.inference.sampling.warm_start import WarmStart
 from slayr_py.space import FloatArray
 
 CARRIED_PARAMETERS = 15
-"""Largest number of parameters for which a posterior is carried. Importance sampling fails in more dimensions."""
+"""Largest number of parameters for importance sampling. More parameters need gradients, see `tempering`."""
 
 
 class Carried(FitMethod):
-    """Importance sampling from a mixture fitted to the draws of an earlier fit."""
+    """Draws from the draws of an earlier fit: importance sampling, or tempering for many parameters."""
 
     name = "carried"
     checks = CARRIED_CHECKS
@@ -42,19 +44,46 @@ class Carried(FitMethod):
     def sample(self, job: Job) -> Run:
         if job.start is None:
             raise ValueError("method 'carried' needs the draws of an earlier fit; pass start=posterior.warm_start()")
-        start = job.start
-        shapes = {name: values.shape[1:] for name, values in start.points.items()}
-        here = MaternDensity.serves(job.model.name, job.data)
-        density = MaternDensity(job.data, shapes) if here else Density(job, shapes)
-        good = importance_limits(CARRIED_CHECKS, job.total_draws)
+        shapes = {name: values.shape[1:] for name, values in job.start.points.items()}
+        draws = job.start.draws
         try:
-            population = improve(density, start.draws, job.total_draws, good, np.random.default_rng(job.seed))
+            if draws.shape[1] > CARRIED_PARAMETERS:
+                return _tempered(job, draws, shapes)
+            return _reweighted(job, draws, shapes)
         except np.linalg.LinAlgError as error:
-            raise ValueError(f"no proposal can be fitted to the {len(start.draws)} earlier draws: {error}") from error
-        return density.run(population, {"steps": population.steps}, [])
+            raise ValueError(f"no proposal can be fitted to the {len(draws)} earlier draws: {error}") from error
+
+
+def _reweighted(job: Job, draws: FloatArray, shapes: dict[str, tuple[int, ...]]) -> Run:
+    here = MaternDensity.serves(job.model.name, job.data)
+    density = MaternDensity(job.data, shapes) if here else Density(job, shapes)
+    good = importance_limits(CARRIED_CHECKS, job.total_draws)
+    population = improve(density, draws, job.total_draws, good, np.random.default_rng(job.seed))
+    return density.run(population, {"steps": population.steps}, [])
+
+
+def _tempered(job: Job, draws: FloatArray, shapes: dict[str, tuple[int, ...]]) -> Run:
+    if not HierarchicalDensity.serves(job.model.name, job.data):
+        raise ValueError(
+            f"method 'carried' takes at most {CARRIED_PARAMETERS} parameters of {job.model.name} with these data, and "
+            f"the start has {draws.shape[1]}; use method='nuts'"
+        )
+    density = HierarchicalDensity(job.data, shapes)
+    tempered = temper(density, draws, job.total_draws, TEMPERED_ESS, np.random.default_rng(job.seed))
+    rows = np.arange(len(tempered.draws))
+    population = Population(tempered.draws, rows, tempered.pareto_k, tempered.ess, len(tempered.temperatures))
+    settings = {"steps": population.steps, "temperatures": tempered.temperatures, "moves": tempered.moves}
+    return density.run(population, settings, [])
 
 
 def can_carry(start: WarmStart) -> bool:
-    """Return whether the parameters are few enough to carry a posterior, and fewer than the draws of the start."""
+    """Return whether the parameters are few enough for importance sampling, and fewer than the draws of the start."""
     s, p = start.draws.shape
     return bool(p <= CARRIED_PARAMETERS and s > p)
+
+
+def carries_to(program: str, data: Mapping[str, Any]) -> Callable[[WarmStart], bool]:
+    """Return a function that tells whether a start can be carried to the posterior of a program and its data."""
+    if HierarchicalDensity.serves(program, data):
+        return lambda start: len(start.draws) > start.draws.shape[1]
+    return can_carry

@@ -144,7 +144,11 @@ class Outcome(Generic[_Fitted]):
 
 
 def fit_until_ok(
-    fit: Callable[[Attempt], _Fitted], options: FitOptions, start: WarmStart | None, seed: int
+    fit: Callable[[Attempt], _Fitted],
+    options: FitOptions,
+    start: WarmStart | None,
+    seed: int,
+    carries: Callable[[WarmStart], bool] = can_carry,
 ) -> tuple[_Fitted, list[AbandonedAttempt]]:
     """Run the attempts of the ladder until the diagnostics of an attempt pass.
 
@@ -156,6 +160,8 @@ def fit_until_ok(
     start : WarmStart, optional
     seed : int
         Seed of the planned attempts; the seeds of the retries derive from it.
+    carries : callable
+        Returns whether method "carried" can start from these draws.
 
     Returns
     -------
@@ -169,7 +175,7 @@ def fit_until_ok(
     InferenceError
         If Stan fails in all attempts.
     """
-    outcomes = _climb(ladder(options, start, seed), fit)
+    outcomes = _climb(ladder(options, start, seed, carries), fit)
     last = outcomes[-1]
     by_chains = [outcome for outcome in outcomes if outcome.attempt.method.has_chains and outcome.fitted is not None]
     accepted = last if last.ok or not by_chains else by_chains[-1]
@@ -196,16 +202,17 @@ def _climb(
             return outcomes
 
 
-def ladder(options: FitOptions, start: WarmStart | None, seed: int) -> Generator[Attempt, Outcome[_Fitted], None]:
+def ladder(
+    options: FitOptions, start: WarmStart | None, seed: int, carries: Callable[[WarmStart], bool] = can_carry
+) -> Generator[Attempt, Outcome[_Fitted], None]:
     """Yield the attempts in order until the diagnostics pass; each yield returns the outcome of its attempt.
 
     The planned attempts come first, then up to ``options.retries`` retries of NUTS. With method "carried", importance
     sampling from the draws of all chains follows each NUTS attempt whose diagnostics fail. It weights the modes between
     which the chains do not move. No retry follows a NUTS attempt in which Stan failed.
     """
-    carries = METHODS[options.method].carries
     retries = iter(range(1, options.retries + 1))
-    steps = plan_attempts(options, start, seed)
+    steps = plan_attempts(options, start, seed, carries)
     by_chains: tuple[Attempt, tuple[str, ...]] | None = None
     while steps:
         outcome = yield steps.pop(0)
@@ -214,14 +221,16 @@ def ladder(options: FitOptions, start: WarmStart | None, seed: int) -> Generator
         has_chains = outcome.attempt.method.has_chains
         if has_chains and outcome.fitted is not None:
             by_chains = outcome.attempt, outcome.fitted.check().outside
-            if carries and can_carry(draws := outcome.fitted.warm_start()):
+            if METHODS[options.method].carries and carries(draws := outcome.fitted.warm_start()):
                 steps.insert(0, Attempt(options, outcome.attempt.seed, draws))
         stan_failed = has_chains and outcome.fitted is None
         if not steps and by_chains and not stan_failed and (retry := next(retries, None)):
             steps.append(next_retry(*by_chains, seed, retry))
 
 
-def plan_attempts(options: FitOptions, start: WarmStart | None, seed: int) -> list[Attempt]:
+def plan_attempts(
+    options: FitOptions, start: WarmStart | None, seed: int, carries: Callable[[WarmStart], bool] = can_carry
+) -> list[Attempt]:
     """Return the attempts before any retry: the method itself if it can run, a warm start if given, a cold start.
 
     A point estimate is the only attempt, since no diagnostics can reject it.
@@ -232,7 +241,7 @@ def plan_attempts(options: FitOptions, start: WarmStart | None, seed: int) -> li
         return [requested]
     cold = Attempt(options.updated(method="nuts"), seed)
     sampled = [replace(cold, start=start), cold] if start else [cold]
-    if method.has_chains or (method.carries and not (start and can_carry(start))):
+    if method.has_chains or (method.carries and not (start and carries(start))):
         return sampled
     return [requested, *sampled]
 

@@ -15,11 +15,11 @@ from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
-from scipy.special import expit
 
+from slayr_py.inference.sampling.coordinate_priors import CoordinatePriors, numpy_run
 from slayr_py.inference.sampling.output import Run
 from slayr_py.inference.sampling.population import Population
-from slayr_py.inference.warp import log_slope, warped
+from slayr_py.inference.warp import log_slope, pivot_of, warped
 from slayr_py.kernels import matern_correlation
 from slayr_py.space import FloatArray
 
@@ -44,6 +44,8 @@ class MaternDensity:
     def __init__(self, data: Mapping[str, Any], shapes: dict[str, tuple[int, ...]]) -> None:
         self._data = {name: np.asarray(value, dtype=np.float64) for name, value in data.items()}
         self._shapes = shapes
+        self._pivot = pivot_of(data)
+        self._priors = CoordinatePriors(self._data, shapes)
         self._order = int(data["p"])
         n = int(data["N"])
         self._rows, self._columns = np.tril_indices(n, -1)
@@ -59,71 +61,18 @@ class MaternDensity:
 
     def __call__(self, points: FloatArray) -> FloatArray:
         """Return log densities (s,) at points (s, P), up to a constant; minus infinity where undefined."""
-        theta, density = self._theta_and_log_prior(points)
+        hyper = self._priors(points)
+        density = hyper.log_prior
         n = len(self._errors)
         block = max(1, _BLOCK // (n + 1) ** 2)
         for i in range(0, len(points), block):
             rows = slice(i, i + block)
-            density[rows] += self._log_likelihood({name: values[rows] for name, values in theta.items()})
+            density[rows] += self._log_likelihood({name: values[rows] for name, values in hyper.theta.items()})
         return np.where(np.isnan(density), -np.inf, density)
 
     def run(self, population: Population, settings: dict[str, Any], calls: list[dict[str, Any]]) -> Run:
         """Return the run of resampled points."""
-        coordinates = self._split(population.draws)
-        variables = {name: values[None] for name, values in coordinates.items()}
-        theta, _ = self._theta_and_log_prior(population.draws)
-        variables |= {name: values[None] for name, values in theta.items()}
-        settings = settings | {"density": "numpy"}
-        return Run(variables, self._shapes, settings, {}, population.pareto_k, population.ess, calls=calls)
-
-    def _split(self, points: FloatArray) -> dict[str, FloatArray]:
-        """Return the coordinates by name, (s, size)."""
-        ends = np.cumsum([int(np.prod(shape)) for shape in self._shapes.values()])
-        return dict(zip(self._shapes, np.split(points, ends[:-1], axis=1), strict=True))
-
-    def _theta_and_log_prior(self, points: FloatArray) -> tuple[dict[str, FloatArray], FloatArray]:
-        """Return the hyperparameters by name, (s, size), and the log prior densities of the coordinates (s,)."""
-        theta: dict[str, FloatArray] = {}
-        total = np.zeros(len(points))
-        for coordinate, z in self._split(points).items():
-            name = coordinate.removeprefix("z_")
-            location = np.atleast_1d(self._data[f"{name}_location"])
-            scale = np.atleast_1d(self._data[f"{name}_scale"])
-            score, log_jacobian = self._score(name, z, location, scale)
-            total += np.sum(log_jacobian - 0.5 * np.square(score), axis=1)
-            value = location + scale * score
-            if name == "mu":
-                theta[name] = value
-                continue
-            theta[name] = np.exp(value)
-            power, shape, rate = np.atleast_2d(self._data[f"{name}_gamma"]).T
-            other = power != 0  # `generalized_gamma`: the prior is of another family than the log-normal
-            ratio = shape * power * value - rate * np.exp(power * value)
-            ratio += 0.5 * np.square((value - location) / np.where(scale > 0, scale, 1.0))
-            total += np.sum(np.where(other, ratio, 0.0), axis=1)
-        return theta, total
-
-    def _score(
-        self, name: str, z: FloatArray, location: FloatArray, scale: FloatArray
-    ) -> tuple[FloatArray, FloatArray]:
-        """Return the standard-normal scores of coordinates, and the logarithms of their slopes."""
-        n = len(self._errors)
-        known = np.where(scale > 0, scale, np.inf)
-        if name == "lengthscale":
-            ratio = np.sqrt(1 + 0.13 * n * np.square(scale))
-            return self._narrow_below(z, -location / known, ratio)
-        if name == "sigma_n":
-            ratio = np.sqrt(1 + 0.5 * n * np.square(scale))
-            score, log_jacobian = self._narrow_below(-z, -(np.log(0.3) - location) / known, ratio)
-            return -score, log_jacobian
-        return z, np.zeros(z.shape)
-
-    def _narrow_below(self, z: FloatArray, origin: FloatArray, ratio: FloatArray) -> tuple[FloatArray, FloatArray]:
-        rest = 1 - 1 / ratio
-        score = origin + z / ratio + 0.5 * rest * np.logaddexp(0.0, 2 * z)
-        if self._data["omit_jacobian"]:
-            return score, np.zeros(z.shape)
-        return score, np.log(1 / ratio + rest * expit(2 * z))
+        return numpy_run(self._priors, self._shapes, population, settings, calls)
 
     def _log_likelihood(self, theta: Mapping[str, FloatArray]) -> FloatArray:
         r"""Return log N(T(y) | mu, K + S) + sum log T'(y), (s,), without its constant.
@@ -135,10 +84,12 @@ class MaternDensity:
         y = np.broadcast_to(self._data["y"], (s, n))
         by_slope = np.zeros(s)
         if "warp" in theta:
-            by_slope = log_slope(y, theta["warp"]).sum(axis=1)
-            y = warped(y, theta["warp"])
+            by_slope = log_slope(y, theta["warp"], self._pivot).sum(axis=1)
+            y = warped(y, theta["warp"], self._pivot)
         distances = ((2 * self._order + 1) / np.square(theta["lengthscale"])) @ self._squares
         correlation = matern_correlation(np.sqrt(distances, out=distances), self._order)
+        if "main_variance" in theta:
+            self._add_main(correlation, theta)
         variance = np.square(theta["sigma_f"])
         matrix = np.zeros((s, n + 1, n + 1))
         matrix[:, self._rows, self._columns] = variance * correlation
@@ -151,6 +102,16 @@ class MaternDensity:
         with np.errstate(over="ignore"):  # hyperparameters far outside have a density of 0
             squares = np.square(factor[:, n, :n]).sum(axis=1)
         return np.asarray(by_slope - 0.5 * (squares + log_determinant))
+
+    def _add_main(self, correlation: FloatArray, theta: Mapping[str, FloatArray]) -> None:
+        """Add the kernels of single columns to the correlation (s, pairs) of all, see ``matern_sum_cov``."""
+        scale = np.sqrt(2 * self._order + 1) / (theta["main_ratio"] * theta["lengthscale"])
+        total = np.zeros(correlation.shape)
+        for column, squares in enumerate(self._squares):
+            total += matern_correlation(scale[:, column, None] * np.sqrt(squares), self._order)
+        total *= theta["main_variance"] / len(self._squares)
+        correlation += total
+        correlation /= 1 + theta["main_variance"]
 
 
 def _factors(matrices: FloatArray) -> FloatArray:

@@ -22,6 +22,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import solve_triangular
+from scipy.optimize import brentq
 from scipy.special import gammaln, logsumexp
 
 from slayr_py.inference.diagnostics.arviz_bridge import pareto_smooth
@@ -32,11 +33,14 @@ PROPOSALS = 1000
 PER_PARAMETER = 200
 """Proposals of a step for up to 10 parameters, and additional proposals for each further parameter."""
 
-_STEPS = 2
+STEPS = 2
+"""Most steps from the draws of an earlier fit."""
+
 _FREEDOM = 5.0
 _WIDTH = 0.8  # scale of a kernel relative to the population; narrower kernels leave gaps in nine dimensions
 _INFLATION = 1.2  # scale of a component relative to the normal distribution that was fitted
 _MOST_COMPONENTS = 8
+_DRAWS_PER_PARAMETER = 4  # effective draws that the weights of a population are worth
 _DRAWS_PER_COMPONENT = 4  # per parameter; fewer draws do not determine a covariance
 _RIDGE = 1e-3  # added to the variances of components, relative to the variances of the population
 _ITERATIONS = 30  # most steps of expectation maximisation
@@ -72,8 +76,12 @@ def improve(
     good: Callable[[float, float], bool],
     rng: np.random.Generator,
     proposals: int | None = None,
+    most_steps: int = STEPS,
 ) -> Population:
     """Return n draws, resampled from the first step with good importance ratios or from the last step.
+
+    If the ratios of a step are worth fewer draws than a proposal needs, their powers weight the population of the next
+    step. Without this, a few points would determine the proposal.
 
     Parameters
     ----------
@@ -88,6 +96,8 @@ def improve(
     rng : numpy.random.Generator
     proposals : int, optional
         Proposals of a step; by default 1000 plus 200 for every parameter after the tenth.
+    most_steps : int
+        Largest number of steps.
 
     Raises
     ------
@@ -104,11 +114,23 @@ def improve(
         points = proposal.draw(count, rng)
         log_ratio = log_density(points) - proposal.log_density(points)
         resampled = smoothed_resample(log_ratio, n, rng)
-        if good(resampled.pareto_k, resampled.ess) or steps == _STEPS:
+        if good(resampled.pareto_k, resampled.ess) or steps == most_steps:
             return Population(points[resampled.rows], *resampled, steps)
         finite = np.isfinite(log_ratio)
         centres = points[finite]
-        weights = pareto_smooth(log_ratio[finite])[0]
+        power = power_for(log_ratio[finite], 1.0, _DRAWS_PER_PARAMETER * start.shape[1])
+        weights = pareto_smooth(power * log_ratio[finite])[0]
+
+
+def power_for(log_ratio: FloatArray, most: float, effective: float) -> float:
+    """Return the largest power, at most ``most``, of which ratios are worth an effective number of draws."""
+
+    def excess(power: float) -> float:
+        return float(2 * logsumexp(power * log_ratio) - logsumexp(2 * power * log_ratio) - np.log(effective))
+
+    if len(log_ratio) <= effective or excess(most) >= 0:
+        return most
+    return float(brentq(excess, 0.0, most, xtol=1e-4))
 
 
 @dataclass(frozen=True)

@@ -44,8 +44,8 @@ def uniform(encoder: Encoder, n: int, rng: np.random.Generator) -> Encoded:
 
 
 def resolve(encoder: Encoder, u: FloatArray) -> Encoded:
-    """Return the inputs of uniform variates (n, D)."""
-    return encoder.resolve(encoder.from_uniform(u))[0]
+    """Return the inputs of uniform variates (n, D), also outside of constraints on inputs."""
+    return encoder.unconstrained.resolve(encoder.from_uniform(u))[0]
 
 
 def sobol_points(dimension: int, n: int, rng: np.random.Generator) -> FloatArray:

@@ -35,6 +35,9 @@ from slayr_py.inference.warp import log_slope, unwarped
 from slayr_py.space import Encoded, FloatArray
 from slayr_py.toolchain import CompiledProgram
 
+PIVOT = -1.5
+"""Pivot of the warp "best" of simulated data, where the best of a few standardised values typically is."""
+
 _FIRST_ROUND = 6  # iterations for each of the L draws; sampling continues if the draws are correlated
 
 
@@ -96,7 +99,8 @@ def calibrate(
     Parameters
     ----------
     gp : GaussianProcess
-        Kernel and priors. The simulated data are not standardised.
+        Kernel and priors. The simulated data are not standardised, and the pivot of ``warp="best"`` is -1.5: the best
+        of simulated data would depend on the hyperparameters.
     configs : iterable of configurations
         At least two; the last one is not observed.
     replications : int
@@ -123,7 +127,7 @@ def calibrate(
     ------
     DataError
         For fewer than two configurations, a number outside its range, or known errors of binary observations or with
-        ``warp="log"``.
+        a warp that is not "auto".
     InferenceError
         If Stan fails.
 
@@ -147,6 +151,8 @@ def calibrate(
     new = points[-1:]
     errors = None if y_sd is None else check_errors(y_sd, len(train))
     model = model.with_errors(errors)
+    if model.warp == "best":
+        model = model.with_pivot(PIVOT)
     options = FitOptions(
         chains=1, warmup=warmup, draws=_FIRST_ROUND * draws, target_acceptance=target_acceptance, ess=draws
     )
@@ -213,7 +219,7 @@ def draw_values(
     f = rng.multivariate_normal(np.full(len(points), theta["mu"]), covariance, method="eigh")
     f[: len(train)] += theta["sigma_n"] * rng.normal(size=len(train))
     if "warp" in theta:
-        f[: len(train)] = unwarped(f[: len(train)], theta["warp"])
+        f[: len(train)] = unwarped(f[: len(train)], theta["warp"], model.pivot)
     if errors is not None:
         f[: len(train)] += errors * rng.normal(size=len(train))
     if model.likelihood == "probit":
@@ -257,5 +263,5 @@ def log_likelihood(factors: KernelPredictor) -> FloatArray:
         gaussian = -0.5 * np.square(error) / variance - 0.5 * np.log(2 * np.pi * variance)
         density = density + np.sum(exact - gaussian, axis=1)
     if "warp" in factors.draws:
-        density = density + log_slope(y, factors.draws["warp"][:, None]).sum(axis=1)
+        density = density + log_slope(y, factors.draws["warp"][:, None], factors.targets.pivot).sum(axis=1)
     return np.asarray(density)

@@ -9,11 +9,13 @@ import numpy as np
 from optuna import Study
 from threadpoolctl import threadpool_limits
 
-from slayr_py.acquisition import non_dominated
+from slayr_py.acquisition import FrontTask, non_dominated
 from slayr_py.inference import Posterior
 from slayr_py.space import Encoded, Fixed, FloatArray
 from slayr_py.study.storage.objectives import default_reference, given_reference, goals_of
 from slayr_py.study.storage.trials import Observations
+
+_MOVED = 256  # random configurations, if none near the observed ones satisfies the constraints on inputs
 
 
 class Front(NamedTuple):
@@ -64,14 +66,44 @@ def front_of(
     return Front(values, sign * default_reference(sign * known, sign * known[best]))
 
 
+def front_task(
+    study: Study,
+    observed: Sequence[Observations],
+    posteriors: Sequence[Posterior],
+    feasibility: Sequence[Posterior],
+    fixed: Fixed | None,
+    noisy: bool,
+    reference: Mapping[str, float] | Sequence[float] | None,
+) -> FrontTask | None:
+    """Return what fronts are drawn of; None if no feasible configuration with the fixed values was evaluated."""
+    usable = observed[0].feasible.copy()
+    if fixed is not None:
+        usable &= fixed.hold(posteriors[0].train)
+    rows = np.flatnonzero(usable)
+    if not len(rows):
+        return None
+    point = front_of(study, observed, posteriors, fixed, noisy, reference).reference
+    return FrontTask(posteriors, rows, point, feasibility, fixed)
+
+
 def _values(
     observed: Sequence[Observations], posteriors: Sequence[Posterior], fixed: Fixed | None, noisy: bool
 ) -> FloatArray | None:
-    """Return the values (n, p) of the feasible configurations with the fixed values."""
+    """Return the values (n, p) of the feasible configurations with the fixed values.
+
+    If all configurations violate constraints on inputs, they are predictions at the nearest ones that do not.
+    """
     first = posteriors[0]
     feasible = observed[0].feasible
     if not feasible.any():
-        return None
+        if observed[0].inside.any():
+            return None
+        encoded, allowed = first.encoder.resolve(first.train.unit_values, fixed)
+        if not allowed.any():
+            encoded, allowed = first.encoder.resolve(
+                first.encoder.uniform(_MOVED, np.random.default_rng(0), fixed), fixed
+            )
+        return np.column_stack([_means(posterior, encoded[np.flatnonzero(allowed)]) for posterior in posteriors])
     rows = feasible if fixed is None else feasible & fixed.hold(first.train)
     if rows.any() and not noisy:
         return np.column_stack([each.y[rows] for each in observed])

@@ -221,7 +221,8 @@ class LoopSearch:
         if self.plain.with_errors(observed.errors).warp == "none":
             return y
         median = self.plain.priors[WARP.name].at_score(np.zeros(()))
-        return warped(y, np.asarray(median))
+        pivot = float(y.min()) if self.plain.warp == "best" else None
+        return warped(y, np.asarray(median), pivot)
 
     def _best(self, result: SearchResult) -> dict[str, Any]:
         """Return the best expressions and their scores; omit the plain kernel."""

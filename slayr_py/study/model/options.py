@@ -12,11 +12,12 @@ from optuna import Study
 from typing_extensions import Unpack
 
 from slayr_py.acquisition import MOST_OBJECTIVES, Acquisition, from_name as acquisition_from_name
-from slayr_py.arguments import check_flag, check_integer
+from slayr_py.arguments import check_flag, check_integer, check_number
 from slayr_py.errors import DataError, did_you_mean
 from slayr_py.inference import FitKeywords, FitOptions, Priors, Warp
 from slayr_py.kernels import NOISE, Kernel, LogNormal, Stack
 from slayr_py.search import KernelSearch
+from slayr_py.space import Within
 from slayr_py.study.model.feasibility import Failures
 from slayr_py.study.model.session import Phase
 from slayr_py.study.storage.objectives import given_reference, goals_of, has_several
@@ -45,6 +46,34 @@ _ELSEWHERE = {
 }
 """Arguments of `GaussianProcess` that studies lack, with their replacements."""
 
+_OTHER_LIBRARIES = {
+    **dict.fromkeys(("n_trials", "n_calls", "n_iter", "max_evals", "max_iter"), "budget="),
+    **dict.fromkeys(("n_jobs", "batch_size", "n_workers", "max_workers"), "n_parallel="),
+    **dict.fromkeys(
+        ("n_startup_trials", "n_initial_points", "n_random_starts", "init_points", "num_initial_points"), "n_initial="
+    ),
+    **dict.fromkeys(("random_state", "random_seed"), "seed="),
+    **dict.fromkeys(("acq_func", "acq", "acquisition_function", "acqf"), "acquisition="),
+    **dict.fromkeys(("base_estimator", "covar_module", "surrogate"), "kernel="),
+    **dict.fromkeys(("dimensions", "pbounds", "bounds", "search_space"), "space="),
+    **dict.fromkeys(("callback",), "callbacks=[...]"),
+    **dict.fromkeys(("verbose", "show_progress_bar", "disp"), "progress="),
+    **dict.fromkeys(("x0", "X_init"), "initial_configs=, or history= with values"),
+    **dict.fromkeys(("y0", "initial_data"), "history="),
+    "graphs": "slayr_py.space.Encoder(space, graphs=...) as the space",
+    "constraints_func": "constraints= for numbers that the objective returns, within= for parameters",
+    **dict.fromkeys(
+        ("inequality_constraints", "equality_constraints", "nonlinear_inequality_constraints"),
+        'within=["x1 + x2 <= 1"]',
+    ),
+    "deterministic_objective": "noisy= (its opposite)",
+    "fixed_features": "fixed=",
+    "ref_point": "reference_point=",
+    "study": "storage= and study_name=",
+    "sampler": "slayr_py.study.StanGPSampler in optuna.create_study",
+}
+"""Names that users of Optuna, scikit-optimize, BoTorch and bayes_opt type, with ours."""
+
 _HYPERVOLUME = ("ei", "log_ei")  # acquisitions that several objectives take: their form is the hypervolume's
 
 SMALLEST_DESIGN = 4
@@ -66,7 +95,9 @@ class SamplerKeywords(FitKeywords, total=False):
     noisy: bool
     failures: Failures
     fixed: Mapping[str, Any] | None
+    within: Within | None
     reference_point: Mapping[str, float] | Sequence[float] | None
+    tolerance: float | None
     on_progress: Callable[[Phase], None] | None
 
 
@@ -91,7 +122,9 @@ class SamplerOptions:
     noisy: bool = False
     failures: Failures = "learn"
     fixed: Mapping[str, Any] | None = None
+    within: Within | None = None
     reference_point: Mapping[str, float] | Sequence[float] | None = None
+    tolerance: float | None = None
     on_progress: Callable[[Phase], None] | None = None
     fit: FitOptions = LOOP_OPTIONS
 
@@ -102,6 +135,13 @@ class SamplerOptions:
         if self.n_initial is not None:
             size = check_integer("n_initial", self.n_initial, maximum=_LARGEST_GIVEN_DESIGN)
             object.__setattr__(self, "n_initial", size)
+        if self.tolerance is not None:
+            object.__setattr__(self, "tolerance", check_number("tolerance", self.tolerance))
+            if self.criterion.gain(0.0) is None:
+                raise DataError(
+                    f"acquisition {self.criterion.name!r} is not supported with tolerance=, which is compared with the "
+                    "expected improvement; use acquisition='ei', or leave tolerance= out"
+                )
         check_flag("warm_starts", self.warm_starts)
         check_flag("noisy", self.noisy)
         _check_choice("warp", self.warp, get_args(Warp))
@@ -148,6 +188,8 @@ class SamplerOptions:
                 f"acquisition {self.criterion.name!r} is not supported with several objectives, whose criterion is the "
                 "expected hypervolume improvement; leave acquisition= out"
             )
+        if self.tolerance is not None:
+            raise DataError("tolerance is not supported with several objectives; leave it out")
         if self.reference_point is not None:
             given_reference(self.reference_point, goals_of(study))
 
@@ -189,6 +231,8 @@ def check_names(options: Mapping[str, Any], others: Iterable[str] = ()) -> None:
     for name in options:
         if name in _ELSEWHERE:
             raise TypeError(f"{name}= is not an option of a study; {_ELSEWHERE[name]}")
+        if name in _OTHER_LIBRARIES:
+            raise TypeError(f"{name}= is an argument of another library; use {_OTHER_LIBRARIES[name]}")
         if name not in SamplerKeywords.__annotations__:
             raise TypeError(f"unknown option {name!r}{did_you_mean(name, [*others, *SamplerKeywords.__annotations__])}")
 

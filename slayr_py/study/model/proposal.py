@@ -14,7 +14,7 @@ from optuna import Study
 from optuna.trial import FrozenTrial
 
 from slayr_py.acquisition import Suggestion, suggest, suggest_tradeoff
-from slayr_py.inference import GaussianProcess
+from slayr_py.inference import GaussianProcess, Posterior
 from slayr_py.space import Fixed, jsonable
 from slayr_py.study.model.incumbent import Front, front_of, incumbent
 from slayr_py.study.model.loop_fits import entries_of_all, fit_entries
@@ -70,6 +70,7 @@ class Proposal(AbstractContextManager["Proposal"]):
     _seconds: dict[str, float] = field(default_factory=lambda: {"fit": 0.0, "acquisition": 0.0})
     _lock: ExitStack = field(default_factory=ExitStack)
     _improved: float | Front | None = None
+    _beyond: float | None = None
     _known: set[int] = field(default_factory=set)
 
     def __exit__(self, *error: object) -> None:
@@ -120,8 +121,23 @@ class Proposal(AbstractContextManager["Proposal"]):
                 front, reference = self._improved
                 return suggest_tradeoff(fitted.posteriors, front=front, reference=reference, **options)
             criterion = self.proposer.options.criterion
-            t = self.trial.number + 1 - len(self.design)
-            return suggest(fitted.posterior, criterion, best=self._improved, t=t, **options)
+            options["t"] = self.trial.number + 1 - len(self.design)
+            suggestion = suggest(fitted.posterior, criterion, best=self._improved, **options)
+            self._beyond = self._useful_value(fitted.posterior, suggestion)
+            if self._beyond is None:
+                return suggestion
+            options["rng"] = np.random.default_rng(self.stream)
+            return suggest(fitted.posterior, criterion, best=self._beyond, **options)
+
+    def _useful_value(self, posterior: Posterior, suggestion: Suggestion) -> float | None:
+        """Return the value to improve on if the expected improvement is below the user's tolerance, else None."""
+        options = self.proposer.options
+        if options.tolerance is None or not isinstance(self._improved, float):
+            return None
+        gain = options.criterion.gain(suggestion.value)
+        if gain is None or gain * abs(posterior.y_sd) >= options.tolerance:
+            return None
+        return self._improved + (options.tolerance if self.observed[0].maximize else -options.tolerance)
 
     def fit_more_draws(self, fitted: Fitted, suggestion: Suggestion) -> Fitted | None:
         """Continue the fit with four times the draws if the acquisition is uncertain and more draws would help.
@@ -166,6 +182,8 @@ class Proposal(AbstractContextManager["Proposal"]):
         else:
             record |= parts[0]
             record["acquisition"] = {"name": criterion.name, **criterion.options(), "best": self._improved, **about}
+        if self._beyond is not None:
+            record["acquisition"]["beyond"] = self._beyond
         if suggestion.note:
             record["note"] = suggestion.note
         if fitted.feasibility:

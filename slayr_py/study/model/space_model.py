@@ -11,7 +11,7 @@ import numpy as np
 from optuna import Study
 from optuna.trial import FrozenTrial
 
-from slayr_py.errors import DataError
+from slayr_py.errors import DataError, SpaceError
 from slayr_py.inference import Posterior, as_stan_seed
 from slayr_py.space import Encoder, Fixed
 from slayr_py.study.model.design import Design
@@ -70,6 +70,9 @@ class SpaceModel:
             rows = encoder.rows(options.initial_configs)
             given = [encoder.configuration({**row, **kept} if isinstance(row, Mapping) else row) for row in rows]
             size = len(given)
+            for i, broken in enumerate(encoder.broken(encoder.encode(given))):
+                if broken:
+                    raise SpaceError(f"initial configuration {i}: {broken}")
         self._size = size
         self.design = Design(encoder, size, self.fixed, given, options.noisy)
         self.surrogate: Surrogate = surrogate_of(encoder, options, size, session)
@@ -146,9 +149,21 @@ class SpaceModel:
         return given if self.fixed is None else self.encoder.fix({**self.fixed.values, **given.values}, "context: ")
 
     def fixed_in(self, trial: FrozenTrial) -> Fixed | None:
-        """Return the fixed values of a trial, from its context and from the sampler."""
+        """Return the fixed values of a trial, from its context and from the sampler.
+
+        With constraints on inputs, the values of an enqueued trial are fixed too: the others must suit them.
+        """
         context = trial.user_attrs.get(CONTEXT_KEY)
-        return self.fixed_with(context) if context else self.fixed
+        if context:
+            return self.fixed_with(context)
+        enqueued = trial.system_attrs.get("fixed_params") or {}
+        known = {name: value for name, value in enqueued.items() if name in self.encoder.names}
+        if self.encoder.region is None or not known:
+            return self.fixed
+        try:
+            return self.fixed_with(known)
+        except SpaceError:  # `check_enqueued` reports it
+            return self.fixed
 
 
 def stan_seed_of(seed: int) -> int:

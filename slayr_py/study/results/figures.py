@@ -13,6 +13,7 @@ from optuna import Study
 from optuna.study import StudyDirection
 from optuna.trial import TrialState
 
+from slayr_py.space import FloatArray
 from slayr_py.study.results.front import Reference, hypervolume_curve, reference_of
 from slayr_py.study.results.tables import (
     comparable_trials,
@@ -30,7 +31,7 @@ if TYPE_CHECKING:
 _SERIES = (("first", "first-order: alone", "#4c72b0", 0.15), ("total", "total: with interactions", "#c44e52", -0.15))
 
 
-def _figure_and_axes(height: float, panels: int = 0) -> tuple[Figure, Any]:
+def figure_and_axes(height: float, panels: int = 0) -> tuple[Figure, Any]:
     """Return an empty figure that is drawn without pyplot, and its axes, or a list of several; the height in inches.
 
     A notebook shows it as the value of a cell, but a plain figure only after ``%matplotlib inline``.
@@ -77,7 +78,7 @@ def convergence_figure(study: Study, errors: Mapping[int, float] | None = None) 
 
     if has_several(study):
         return hypervolume_figure(study)
-    figure, axes = _figure_and_axes(4.0)
+    figure, axes = figure_and_axes(4.0)
     trials = study.get_trials(deepcopy=False)
     finished = finite_trials(study)
 
@@ -116,13 +117,20 @@ def convergence_figure(study: Study, errors: Mapping[int, float] | None = None) 
     return figure
 
 
-def front_figure(study: Study) -> Figure:
+def front_figure(
+    study: Study, band: pd.DataFrame | None = None, beliefs: tuple[FloatArray, FloatArray] | None = None
+) -> Figure:
     """Draw the values of several objectives, each pair in a panel, and the trials that no other one dominates.
 
     Parameters
     ----------
     study : optuna.Study
         With several objectives.
+    band : DataFrame, optional
+        Credible band of the front of two objectives, from `Result.front_band`.
+    beliefs : tuple of (n, p) float64, optional
+        Posterior means and standard deviations of the objectives at configurations, drawn as ellipses of two standard
+        deviations.
 
     Returns
     -------
@@ -131,7 +139,7 @@ def front_figure(study: Study) -> Figure:
     """
     goals = goals_of(study)
     pairs = list(combinations(goals, 2))
-    figure, axes = _figure_and_axes(3.6, len(pairs))
+    figure, axes = figure_and_axes(3.6, len(pairs))
     front = np.array([trial.values for trial in front_trials(study)]).reshape(-1, len(goals))
     feasible = np.array([trial.values for trial in feasible_trials(study)]).reshape(-1, len(goals))
     inside = {trial.number for trial in feasible_trials(study)}
@@ -139,6 +147,11 @@ def front_figure(study: Study) -> Figure:
     violating = np.array(outside).reshape(-1, len(goals))
     for axis, (across, up) in zip(axes, pairs, strict=True):
         places = [across.number, up.number]
+        if band is not None:
+            steps = [band[name] for name in (goals[0].name, "low", "high")]
+            axis.fill_between(*steps, step="post", color="#c44e52", alpha=0.2, lw=0, label="credible band")
+        if beliefs is not None:
+            _draw_ellipses(axis, *(each[:, places] for each in beliefs))
         if outside:
             axis.plot(*violating[:, places].T, "+", color="0.5", label="violates a constraint")
         axis.plot(*feasible[:, places].T, "o", color="#4c72b0", markersize=4, alpha=0.7, label="trial")
@@ -147,6 +160,14 @@ def front_figure(study: Study) -> Figure:
         axis.set_ylabel(_label(up))
     axes[0].legend(frameon=False, loc="lower left", bbox_to_anchor=(0, 1), ncols=3)
     return figure
+
+
+def _draw_ellipses(axis: Any, centres: FloatArray, sds: FloatArray) -> None:
+    """Draw ellipses of two standard deviations around centres, each (n, 2)."""
+    from matplotlib.patches import Ellipse
+
+    for centre, sd in zip(centres, sds, strict=True):
+        axis.add_patch(Ellipse(tuple(centre), *(4 * sd), fill=False, ec="#c44e52", lw=0.8, alpha=0.6))
 
 
 def hypervolume_figure(study: Study, reference: Reference | None = None) -> Figure:
@@ -164,7 +185,7 @@ def hypervolume_figure(study: Study, reference: Reference | None = None) -> Figu
     matplotlib.figure.Figure
         Drawn without pyplot, as `convergence_figure`.
     """
-    figure, (axes,) = _figure_and_axes(4.0, 1)
+    figure, (axes,) = figure_and_axes(4.0, 1)
     if reference is None and (default := reference_of(study)) is not None:
         reference = default.tolist()
     if reference is not None:
@@ -183,6 +204,32 @@ def _label(goal: Goal) -> str:
     return f"{goal.name} ({'larger' if goal.maximize else 'smaller'} is better)".replace("$", r"\$")
 
 
+def optimum_figure(draws: pd.DataFrame) -> Figure:
+    """Draw the location of the optimum: a histogram of each number, and the probability of each level.
+
+    Parameters
+    ----------
+    draws : DataFrame
+        A column for each parameter; a row for each function drawn from the posterior.
+
+    Returns
+    -------
+    matplotlib.figure.Figure
+        Drawn without pyplot, as `convergence_figure`.
+    """
+    figure, every = figure_and_axes(2.2, len(draws.columns))
+    for axes, (name, values) in zip(every, draws.items(), strict=True):
+        known = values.dropna()
+        if pd.api.types.is_numeric_dtype(known):
+            axes.hist(known, bins=30, weights=np.full(len(known), 1 / len(values)))
+        else:
+            shares = known.map(str).value_counts(sort=False) / len(values)
+            axes.bar([str(level).replace("$", r"\$") for level in shares.index], shares)
+        axes.set_xlabel(str(name).replace("$", r"\$"))
+        axes.set_ylabel("probability")
+    return figure
+
+
 def importance_figure(table: pd.DataFrame) -> Figure:
     """Draw Sobol indices: a point at each posterior mean, and a line over its 90% interval.
 
@@ -196,7 +243,7 @@ def importance_figure(table: pd.DataFrame) -> Figure:
     matplotlib.figure.Figure
         Drawn without pyplot; a notebook shows it.
     """
-    figure, axes = _figure_and_axes(1.2 + 0.4 * len(table))
+    figure, axes = figure_and_axes(1.2 + 0.4 * len(table))
     rows = np.arange(len(table))[::-1]
     for name, label, colour, shift in _SERIES:
         means, low, high = (table[column].to_numpy() for column in (name, f"{name}_low", f"{name}_high"))

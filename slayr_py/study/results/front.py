@@ -8,14 +8,19 @@ import numpy as np
 import pandas as pd
 from ConfigSpace import ConfigurationSpace
 from optuna import Study
+from threadpoolctl import threadpool_limits
 
-from slayr_py.acquisition import hypervolume, non_dominated
+from slayr_py.acquisition import draw_fronts, hypervolume, non_dominated
+from slayr_py.arguments import check_integer, check_number
 from slayr_py.errors import DataError
 from slayr_py.inference import Posterior
 from slayr_py.space import FloatArray
+from slayr_py.study.model.incumbent import front_task
 from slayr_py.study.results.tables import comparable_trials, front_trials, trials_table
+from slayr_py.study.sampler import declared_space_of
+from slayr_py.study.storage.attributes import study_record
 from slayr_py.study.storage.objectives import default_reference, given_reference, goals_of, has_several
-from slayr_py.study.storage.trials import observations
+from slayr_py.study.storage.trials import observations, observations_of_all
 
 Reference = Mapping[str, float] | Sequence[float]
 """A reference point: one value for each objective, in their order or by name, in the user's units."""
@@ -101,6 +106,87 @@ def front_probabilities(study: Study, posteriors: Sequence[Posterior], n: int, s
     params = trials_table(study).set_index("number").filter(regex="^params_")
     table = table.join(params, on="number")
     return table.sort_values("probability", ascending=False, kind="stable").reset_index(drop=True)
+
+
+def front_band(
+    study: Study,
+    posteriors: Sequence[Posterior],
+    feasibility: Sequence[Posterior],
+    probability: float,
+    n: int,
+    seed: int,
+    reference: Reference | None = None,
+) -> pd.DataFrame:
+    """Return the posterior of the front of two objectives: the best second value at values of the first one.
+
+    Functions of both objectives and of the models of feasibility are drawn jointly at the evaluated configurations and
+    at a pool of others, as for `slayr_py.Regret`. At each value of the first objective, a draw has the best second
+    value that any configuration attains at this value or a better one, and the reference point's if none attains it.
+
+    Parameters
+    ----------
+    study : optuna.Study
+        With two objectives and a feasible trial.
+    posteriors, feasibility : sequence of Posterior
+    probability : float
+        Probability of the band at each value, in (0, 1).
+    n : int
+        Number of values of the first objective, from the best of the drawn fronts to the reference point.
+    seed : int
+    reference : sequence or mapping, optional
+        By default that of the present front.
+
+    Returns
+    -------
+    pandas.DataFrame
+        The first objective under its name, and low, median and high of the second one.
+
+    Raises
+    ------
+    DataError
+        If the study has not two objectives, no trial is feasible, or an argument is illegal.
+    """
+    _check_several(study)
+    goals = goals_of(study)
+    if len(goals) != 2:
+        raise DataError(
+            f"study {study.study_name!r} has {len(goals)} objectives; the band of a front is for two of them"
+        )
+    probability = check_number("probability", probability)
+    if not probability < 1:
+        raise DataError(f"probability must be in (0, 1), got {probability!r}")
+    n = check_integer("n", n, minimum=2)
+    declared = declared_space_of(study)
+    noisy = bool((study_record(study) or {}).get("noisy"))
+    fixed = None if declared is None else declared.fixed
+    observed = observations_of_all(study, posteriors[0].encoder.space)
+    task = front_task(study, observed, posteriors, feasibility, fixed, noisy, reference)
+    if task is None:
+        raise DataError(f"study {study.study_name!r} has no feasible trial with finite values")
+    with threadpool_limits(limits=1, user_api="blas"):
+        fronts = draw_fronts(task, np.random.default_rng(check_integer("seed", seed, minimum=0))).fronts
+    signs = np.array([goal.sign for goal in goals])
+    limit = signs * task.reference
+    best = np.median([np.min(signs[0] * front[:, 0], initial=limit[0]) for front in fronts])
+    places = np.linspace(best, limit[0], n)
+    attained = np.full((len(fronts), n), limit[1])
+    for row, front in zip(attained, fronts, strict=True):
+        first, second = (signs * front).T
+        reached = first[:, None] <= places
+        row[:] = np.where(reached, second[:, None], limit[1]).min(axis=0, initial=limit[1])
+    tail = 0.5 * (1 - probability)
+    low, median, high = np.sort(signs[1] * np.quantile(attained, [tail, 0.5, 1 - tail], axis=0), axis=0)
+    return pd.DataFrame({goals[0].name: signs[0] * places, "low": low, "median": median, "high": high})
+
+
+def beliefs_at_front(study: Study, posteriors: Sequence[Posterior]) -> tuple[FloatArray, FloatArray]:
+    """Return posterior means and standard deviations (n, p) of the objectives at the trials of the front."""
+    observed = observations(study, posteriors[0].encoder.space)
+    numbers = {trial.number for trial in front_trials(study)}
+    rows = [row for row, number in enumerate(observed.numbers) if number in numbers]
+    predicted = [each.predict(each.train[rows]).centre_and_spread() for each in posteriors]
+    centres, spreads = zip(*predicted, strict=True)
+    return np.column_stack(centres), np.column_stack(spreads)
 
 
 def reference_of(study: Study) -> FloatArray | None:

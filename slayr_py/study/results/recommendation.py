@@ -14,6 +14,7 @@ from optuna import Study
 
 from slayr_py.errors import DataError
 from slayr_py.inference import METHODS, GaussianProcess, Method, Posterior, recorded_model
+from slayr_py.space import recorded_function
 from slayr_py.study.declared_space import DeclaredSpace
 from slayr_py.study.model.options import LOOP_OPTIONS, SamplerOptions
 from slayr_py.study.model.session import Session
@@ -126,7 +127,11 @@ def _recorded_space(study: Study, last: RecordedFits) -> DeclaredSpace:
     method = recorded if METHODS[recorded].point_estimate else LOOP_OPTIONS.method
     model = models[0]
     gp = GaussianProcess.of(models, None if last.stack else model.kernel)  # with the priors of each part
-    options = SamplerOptions.of(kernel=gp.kernel, warp=model.given_warp, noisy=is_noisy(study), method=method)
+    stored = (study_record(study) or {}).get("within", [])
+    within = [each if isinstance(each, str) else recorded_function(each["function"]) for each in stored] or None
+    options = SamplerOptions.of(
+        kernel=gp.kernel, warp=model.given_warp, noisy=is_noisy(study), method=method, within=within
+    )
     declared = DeclaredSpace(gp.encoder, options, Session())
     declared.surrogate = declared.surrogate_with_history = GivenKernel(gp, model.kernel)
     return declared

@@ -143,6 +143,12 @@ def _keys_of_parts(stack: Mapping[str, Any]) -> list[tuple[str, str]]:
     return [key for key, _ in parts]
 
 
+def last_feasibility(study: Study) -> dict[str, Posterior]:
+    """Repeat the fits of the models of failures and constraints behind the last fitted suggestion, if there is one."""
+    numbers = fitted_numbers(study)
+    return feasibility_of(study, numbers[-1]) if numbers else {}
+
+
 def feasibility_of(study: Study, number: int, progress: Callable[[str], None] | None = None) -> dict[str, Posterior]:
     """Repeat the fits of the models of failures and constraints behind a trial's suggestion.
 

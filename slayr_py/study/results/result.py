@@ -17,8 +17,10 @@ from slayr_py.display import Summary, cell
 from slayr_py.errors import DataError
 from slayr_py.inference import importance
 from slayr_py.study.results.figures import convergence_figure, front_figure, importance_figure
-from slayr_py.study.results.front import Reference, front_probabilities, front_table, hypervolume_of
+from slayr_py.study.results.front import Reference, front_band, front_probabilities, front_table, hypervolume_of
+from slayr_py.study.results.optimum import Optimum, good, optimum
 from slayr_py.study.results.recommendation import Recommendation, posterior_of_all, recommend
+from slayr_py.study.results.refits import last_feasibility
 from slayr_py.study.results.report.page import write_report
 from slayr_py.study.results.tables import (
     best_trial,
@@ -143,6 +145,41 @@ class Result:
         posteriors = [self._posterior_of_all(goal.number) for goal in goals_of(self.study)]
         return front_probabilities(self.study, posteriors, n, check_integer("seed", seed, minimum=0))
 
+    def front_band(
+        self, probability: float = 0.9, n: int = 50, seed: int = 1, reference: Reference | None = None
+    ) -> pd.DataFrame:
+        """Return a credible band of the front of two objectives: what is attainable, not only what was found.
+
+        The first use fits the models to all finished trials, unless the fit of the last suggestion has seen them all.
+
+        Parameters
+        ----------
+        probability : float
+            Probability of the band at each value of the first objective, in (0, 1).
+        n : int
+            Number of values of the first objective.
+        seed : int
+        reference : sequence or mapping of str to float, optional
+            Reference point that ends the band; by default that of the present front.
+
+        Returns
+        -------
+        pandas.DataFrame
+            The first objective under its name, and low, median and high of the best attainable second one.
+
+        Raises
+        ------
+        DataError
+            If the study has not two objectives, or no feasible trial, or an argument is illegal.
+        StorageError, ToolchainError, InferenceError
+            As for `recommended`.
+        """
+        if self.front.empty:
+            raise DataError(f"study {self.study.study_name!r} has no feasible trial with finite values")
+        posteriors = [self._posterior_of_all(goal.number) for goal in goals_of(self.study)]
+        feasibility = list(last_feasibility(self.study).values())
+        return front_band(self.study, posteriors, feasibility, probability, n, seed, reference)
+
     def hypervolume(self, reference: Reference) -> float:
         """Return the volume that the trials dominate within a reference point.
 
@@ -188,14 +225,14 @@ class Result:
         Raises
         ------
         DataError
-            If no trial can be fitted, the study's sampler is not a `StanGPSampler`, or the study has several objectives
-            and none is given.
+            If no trial can be fitted, the study has neither a `StanGPSampler` nor a fit, or several objectives and none
+            is given.
         InferenceError
             If Stan fails.
         """
         declared = declared_space_of(self.study)
-        if declared is None:
-            raise DataError(f"the study's sampler is {self.study.sampler}: only a StanGPSampler has a posterior")
+        if declared is None:  # loaded without its sampler
+            return posterior_of_all(self.study, objective=objective)
         return declared.fit_all(self.study, None, goal_of(self.study, objective))
 
     def importance(
@@ -232,12 +269,69 @@ class Result:
         """Draw `importance`: see `slayr_py.study.importance_figure`."""
         return importance_figure(self.importance(draws, points, seed, objective))
 
+    def optimum(self, seed: int = 1) -> Optimum:
+        """Return where the optimum is: an interval for each number, a probability for each level and branch.
+
+        Functions are drawn from the posterior, and the optimum of each of them is found. Models of failures and
+        constraints are drawn too, and ``fixed`` values hold. The posterior is that of the model: a feature of the
+        function that no evaluation has shown is not in it. The first use fits the model as `recommended` does.
+
+        Parameters
+        ----------
+        seed : int
+            Of the functions.
+
+        Returns
+        -------
+        Optimum
+            Its `table` has the locations, `evaluated` the probability of each evaluated configuration of being the best
+            of them, `value` the interval of the optimal value; `plot()` draws the locations.
+
+        Raises
+        ------
+        DataError
+            If the study has several objectives or no feasible trial.
+        StorageError, ToolchainError, InferenceError
+            As for `recommended`.
+        """
+        check_one_objective(self.study, _FRONT)
+        return optimum(self.study, self._posterior_of_all(), seed)
+
+    def good(self, epsilon: float, probability: float = 0.9, seed: int = 1) -> pd.DataFrame:
+        """Return the ranges of configurations that are nearly optimal.
+
+        They are configurations whose regret, the difference of the latent function from its optimum, is below
+        ``epsilon`` with the given probability. Parameters vary together: a range is that of one parameter over all
+        these configurations, and not every combination of values in the ranges is among them.
+
+        Parameters
+        ----------
+        epsilon : float
+            Negligible regret, in the objective's units.
+        probability : float
+        seed : int
+
+        Returns
+        -------
+        DataFrame
+            parameter, low and high of each number, and a row for each level that occurs.
+
+        Raises
+        ------
+        DataError
+            If no configuration is near enough with this probability; the message has an epsilon that would do. As for
+            `optimum` else.
+        """
+        check_one_objective(self.study, _FRONT)
+        return good(self.study, self._posterior_of_all(), epsilon, probability, seed)
+
     def report(self, path: str | Path, progress: Callable[[str], None] | None = None) -> Path:
         """Write a page about the study: one HTML file, which needs no network.
 
         It has the convergence, the configurations, the trials, the posterior along parameters and pairs of them, the
         hyperparameters, feasibility, the diagnostics of every fit, and how to repeat it. The page of several objectives
-        has the front and the hypervolume, and no posterior. A part that fails is replaced by its error.
+        has the front, with what the posteriors say about it, the hypervolume and the stopping rule instead of the
+        configurations and the posterior. A part that fails is replaced by its error.
 
         Parameters
         ----------
@@ -256,12 +350,17 @@ class Result:
         StorageError
             If the file cannot be written.
         """
-        fit = None if has_several(self.study) else self._posterior_of_all
-        return write_report(self.study, path, progress, fit)
+        return write_report(self.study, path, progress, self._posterior_of_all)
 
-    def plot_front(self) -> Figure:
-        """Draw the front of several objectives: see `slayr_py.study.front_figure`."""
-        return front_figure(self.study)
+    def plot_front(self, band: float | None = None) -> Figure:
+        """Draw the front of several objectives: see `slayr_py.study.front_figure`.
+
+        Parameters
+        ----------
+        band : float, optional
+            Probability of the credible band of two objectives; it needs the fits of `front_band`.
+        """
+        return front_figure(self.study, None if band is None else self.front_band(band))
 
     def plot_convergence(self) -> Figure:
         """Draw the values and the best so far, or the hypervolume: see `slayr_py.study.convergence_figure`.

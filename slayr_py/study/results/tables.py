@@ -82,7 +82,8 @@ def fixed_values_text(study: Study) -> str:
 def trials_table(study: Study, space: ConfigurationSpace | None = None) -> pd.DataFrame:
     """Tabulate a study's trials: number, value, y_sd if a trial has a known error, state, params_<name>.
 
-    Several objectives have the columns values_<name> and y_sd_<name> each.
+    Several objectives have the columns values_<name> and y_sd_<name> each. If a trial has reported values, last_step
+    follows the state: `curve_table` has the decisions to prune trials.
 
     Parameters
     ----------
@@ -96,19 +97,22 @@ def trials_table(study: Study, space: ConfigurationSpace | None = None) -> pd.Da
     values = value_columns(study)
     errors = _error_columns(study, trials)
     nothing = [None] * len(values)
+    steps = ["last_step"] if any(trial.intermediate_values for trial in trials) else []
     rows = [
         {
             "number": trial.number,
             **dict(zip(values, trial.values if trial.state == TrialState.COMPLETE else nothing, strict=True)),
             **{name: known[row] for name, known in errors.items()},
             "state": trial.state.name,
+            **{name: trial.last_step for name in steps},
             **{f"{PARAMETER}{name}": trial.params.get(name) for name in [*declared, *others]},
         }
         for row, trial in enumerate(trials)
     ]
-    columns = ["number", *values, *errors, "state", *(f"{PARAMETER}{name}" for name in [*declared, *others])]
+    columns = ["number", *values, *errors, "state", *steps, *(f"{PARAMETER}{name}" for name in [*declared, *others])]
     table = pd.DataFrame(rows, columns=columns)
-    return table.astype({"number": "int64", **dict.fromkeys([*values, *errors], "float64")})
+    numbers = {"number": "int64", **dict.fromkeys([*values, *errors], "float64"), **dict.fromkeys(steps, "Int64")}
+    return table.astype(numbers)
 
 
 def _error_columns(study: Study, trials: list[FrozenTrial]) -> dict[str, list[float | None]]:

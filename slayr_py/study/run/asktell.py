@@ -9,18 +9,19 @@ from typing import Any, cast
 
 import numpy as np
 import optuna
-from ConfigSpace import ConfigurationSpace
 from optuna import Study, Trial
+from optuna.pruners import BasePruner, NopPruner
 from optuna.storages import BaseStorage
 from optuna.study import StudyDirection
 from optuna.trial import FrozenTrial, TrialState
 from typing_extensions import Unpack
 
 from slayr_py.errors import DataError, EnqueuedError, NotFiniteError, ObjectiveError
-from slayr_py.space import Encoder, jsonable
+from slayr_py.space import Space, as_encoder, jsonable
 from slayr_py.study.model.options import SamplerKeywords, check_names
 from slayr_py.study.run.history import History, Outcomes, add_history, read_history
 from slayr_py.study.run.objective import Values, as_value, split_values
+from slayr_py.study.run.pruning import check_pruner
 from slayr_py.study.sampler import StanGPSampler, declared_space_of, space_of
 from slayr_py.study.storage.attributes import CONTEXT_KEY, ERROR_KEY, FAILURE_KEY
 from slayr_py.study.storage.integrity import check_integrity
@@ -31,21 +32,22 @@ from slayr_py.study.storage.suggesting import suggest_all
 
 
 def create_study(
-    space: ConfigurationSpace | Encoder,
+    space: Space,
     *,
     storage: str | Path | BaseStorage | None = None,
     study_name: str | None = None,
     direction: str = "minimize",
     directions: Sequence[str] | Mapping[str, str] | None = None,
     history: History | None = None,
+    pruner: BasePruner | None = None,
     **options: Unpack[SamplerKeywords],
 ) -> Study:
     """Create a study of a space, or resume the study of that name.
 
     Parameters
     ----------
-    space : ConfigurationSpace or Encoder
-        The search space; an `Encoder` also has graphs.
+    space : ConfigurationSpace, Encoder or mapping
+        The search space: see `minimize`.
     storage : str, Path or optuna.storages.BaseStorage, optional
         A URL such as ``sqlite:///study.db``, or the path of an SQLite file; by default the study is kept in memory.
     study_name : str, optional
@@ -54,8 +56,10 @@ def create_study(
         Direction of the optimisation.
     directions : sequence of str, or mapping of str to str, optional
         Directions of two to four objectives, in their order or by their names: see `minimize`.
-    history : DataFrame or sequence of (config, value), optional
-        Past experiments: see `minimize`.
+    history : str, Path, DataFrame or sequence of (config, value), optional
+        Past experiments: see `minimize`, and `read_experiments` for CSV files.
+    pruner : optuna.pruners.BasePruner, optional
+        Stops trials early: see `minimize`. It is not stored; a process that resumes the study gives it again.
     **options
         Arguments of `StanGPSampler`, fit options included.
 
@@ -83,9 +87,10 @@ def create_study(
     """
     wanted, names = _directions(direction, directions)
     # With None, the sampler would infer a space.
-    encoder = space if isinstance(space, Encoder) else Encoder(space)
     check_names(options, signature(create_study).parameters)
+    encoder = as_encoder(space, options.pop("within", None))
     sampler = StanGPSampler(encoder, **options)
+    check_pruner(pruner, len(wanted), sampler.options.warp)
     numbers = [str(number) for number in range(len(wanted))]
     outcomes = Outcomes(tuple(names or numbers))
     experiments = [] if history is None else read_history(history, encoder, outcomes)
@@ -95,6 +100,7 @@ def create_study(
             study_name=study_name,
             directions=[StudyDirection[each.upper()] for each in wanted],
             sampler=sampler,
+            pruner=NopPruner() if pruner is None else pruner,
             load_if_exists=True,
         )
         check_integrity(study)
@@ -162,12 +168,27 @@ def ask(study: Study, context: Mapping[str, Any] | None = None) -> Trial:
         space = space_of(study)
         trial = study.ask() if context is None else _ask_in(study, context)
         try:
-            suggest_all(trial, space)
+            declared = declared_space_of(study)
+            suggest_all(trial, space, None if declared is None else declared.encoder)
         except EnqueuedError as error:
             trial.set_user_attr(FAILURE_KEY, str(error))
             study.tell(trial, state=TrialState.FAIL)
             raise
     return trial
+
+
+def ask_batch(study: Study, q: int) -> list[Trial]:
+    """Start q trials at once, each with a suggestion that takes the others into account.
+
+    Raises
+    ------
+    DataError
+        If q is not a positive integer, or the study's sampler is not a `StanGPSampler` with a space.
+    """
+    if not isinstance(study.sampler, StanGPSampler):
+        raise DataError(f"the study's sampler is {study.sampler}: only a StanGPSampler suggests batches")
+    with translate_storage_errors():
+        return study.sampler.ask_batch(study, q)
 
 
 def _ask_in(study: Study, context: Mapping[str, Any]) -> Trial:

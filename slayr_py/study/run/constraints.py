@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Container, Iterable, Mapping
 from typing import Any, NamedTuple
 
 from slayr_py.errors import DataError, NotFiniteError, ObjectiveError, did_you_mean
@@ -49,6 +49,23 @@ def parse_constraints(texts: Iterable[str]) -> tuple[Constraint, ...]:
             raise DataError(f"two constraints on {match['name']!r}; report a second value under another name")
         parsed[match["name"]] = Constraint(match["name"], 1.0 if match["relation"][0] == "<" else -1.0, limit)
     return tuple(parsed.values())
+
+
+def check_not_inputs(constraints: Iterable[Constraint], names: Container[str]) -> None:
+    """Check that constraints on what the objective returns do not read parameters.
+
+    Raises
+    ------
+    DataError
+        If all names in a constraint are parameters.
+    """
+    for constraint in constraints:
+        words = re.findall(r"[^\W\d]\w*", constraint.name)
+        if constraint.name in names or (words and all(word in names for word in words)):
+            raise DataError(
+                f"constraints= bounds numbers that the objective returns, but {constraint.name!r} has only parameters"
+                "; give a constraint on inputs by within=[...], or return the number under another name"
+            )
 
 
 def constraint_values(reported: Mapping[Any, Any], constraints: tuple[Constraint, ...] | None) -> dict[str, float]:

@@ -19,9 +19,9 @@ from slayr_py.errors import EnqueuedError, NotFiniteError, ObjectiveError, Stora
 from slayr_py.study.model.session import Phase
 from slayr_py.study.run.constraints import Constraint
 from slayr_py.study.run.executors import InThisThread, executor_for, result_of
-from slayr_py.study.run.objective import Evaluation, Objective, evaluate, expected_of
+from slayr_py.study.run.objective import Evaluation, Objective, evaluate, expected_of, takes_trial
 from slayr_py.study.run.progress import ProgressBar
-from slayr_py.study.sampler import space_of
+from slayr_py.study.sampler import declared_space_of, space_of
 from slayr_py.study.storage.attributes import EVALUATIONS_KEY, FAILURE_KEY, VALUE_KEY
 from slayr_py.study.storage.objectives import set_names
 from slayr_py.study.storage.opening import describe_storage_error
@@ -84,6 +84,8 @@ class TrialEvaluations:
         self.settings = settings
         self.bar = bar
         self.space = space_of(study)
+        declared = declared_space_of(study)
+        self.encoder = None if declared is None else declared.encoder
         self.expected = expected_of(study)
         self.executor: Executor
         self.retries = retries_of(storage_of(study))
@@ -169,7 +171,7 @@ class TrialEvaluations:
             values = tuple(map(float, value)) if isinstance(value, list) else (float(value),)
             return InThisThread().submit(Evaluation, values, {})  # its constraints are stored, too
         try:
-            config = suggest_all(trial, self.space)
+            config = suggest_all(trial, self.space, self.encoder)
         except EnqueuedError as error:
             future: Future[Evaluation] = Future()
             future.set_exception(error)
@@ -180,7 +182,9 @@ class TrialEvaluations:
             raise
         self.bar.phase(Phase("evaluating", trial.number))
         trial.set_user_attr(EVALUATIONS_KEY, trial.user_attrs.get(EVALUATIONS_KEY, 0) + 1)
-        return self.executor.submit(evaluate, self.settings.objective, config, self.settings.constraints, self.expected)
+        given = self.settings
+        second = (trial,) if takes_trial(given.objective) else ()
+        return self.executor.submit(evaluate, given.objective, config, given.constraints, self.expected, *second)
 
     def _tell(self, trial: Trial, future: Future[Evaluation]) -> FrozenTrial | None:
         """Store the outcome of an evaluation and return the finished trial, or None if another process has it now."""

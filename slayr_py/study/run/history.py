@@ -6,23 +6,27 @@ import math
 import warnings
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import optuna
 import pandas as pd
+from ConfigSpace import Configuration
 from optuna import Study
 from optuna.trial import TrialState
 
 from slayr_py.arguments import check_number
 from slayr_py.errors import DataError, NotFiniteError, ObjectiveError, SpaceError, did_you_mean
 from slayr_py.space import Encoder
+from slayr_py.study.run.experiment_files import PENDING, read_experiments
 from slayr_py.study.run.objective import Values, as_value
-from slayr_py.study.storage.attributes import ERROR_KEY, HISTORY, SUGGESTION_KEY
+from slayr_py.study.storage.attributes import ERROR_KEY, HISTORY, OUTSIDE_KEY, SUGGESTION_KEY, is_history
 from slayr_py.study.storage.distributions import is_active, space_to_distributions, to_params
 from slayr_py.study.storage.objectives import finite_values
+from slayr_py.study.storage.optuna_private import set_trial_attribute
 from slayr_py.study.storage.search_lock import search_lock
 
-History = pd.DataFrame | Sequence[tuple[Mapping[str, Any], float | Values | None]]
+History = str | Path | pd.DataFrame | Sequence[tuple[Mapping[str, Any], float | Values | None]]
 """Past experiments: see `read_history`."""
 
 _VALUE = "value"
@@ -44,12 +48,19 @@ class Experiment(NamedTuple):
     y_sd: tuple[float, ...] | None = None
     """Known standard deviations of the errors of the values; None if they are unknown."""
 
+    pending: bool = False
+    """Whether it has no result yet."""
+
+    outside: str = ""
+    """Constraint on inputs that the experiment violates, by more than rounding; empty without any."""
+
 
 class _Row(NamedTuple):
     name: str  # for error messages
     given: Mapping[str, Any]
     values: Sequence[Any]
     y_sd: Sequence[Any] = ()
+    pending: bool = False
 
 
 class Outcomes(NamedTuple):
@@ -85,15 +96,16 @@ def read_history(history: History, encoder: Encoder, outcomes: Outcomes = ONE_VA
 
     Parameters
     ----------
-    history : DataFrame or sequence of (config, value)
-        A table has one column per parameter, called ``x`` or ``params_x``, and a column ``value``. A parameter called
-        "value" must be ``params_value``. A column ``y_sd`` or ``user_attrs_y_sd`` has the known standard deviations of
-        the errors of the values; an empty cell means that the error is unknown. The other columns of `Result.trials`
-        and of Optuna's ``trials_dataframe`` are ignored. An inactive parameter is NaN, None or absent. A value that is
-        None, NaN or infinite marks a failed experiment; an infinite one raises a warning. Unfinished trials, and failed
-        ones without parameters, are omitted. Several objectives have a column ``values_<name>`` each, which may be
-        called by the name alone, and errors ``y_sd_<name>``; in a pair a sequence or a mapping of their names. The
-        experiment failed if one of its values is missing.
+    history : DataFrame, str or Path, or sequence of (config, value)
+        A path is a CSV file for `read_experiments`. A table has one column per parameter, called ``x`` or ``params_x``,
+        and a column ``value``. A parameter called "value" must be ``params_value``. A column ``y_sd`` or
+        ``user_attrs_y_sd`` has the known standard deviations of the errors of the values; an empty cell means that the
+        error is unknown. The other columns of `Result.trials` and of Optuna's ``trials_dataframe`` are ignored. An
+        inactive parameter is NaN, None or absent. A value that is None, NaN or infinite marks a failed experiment; an
+        infinite one raises a warning. Unfinished trials, and failed ones without parameters, are omitted. Several
+        objectives have a column ``values_<name>`` each, which may be called by the name alone, and errors
+        ``y_sd_<name>``; in a pair a sequence or a mapping of their names. The experiment failed if one of its values is
+        missing.
     encoder : Encoder
     outcomes : Outcomes
         The objectives.
@@ -106,20 +118,29 @@ def read_history(history: History, encoder: Encoder, outcomes: Outcomes = ONE_VA
         For another type, an unknown or ambiguous column, or a value that is not a number.
     """
     rows: Iterable[_Row]
+    if isinstance(history, str | Path):
+        targets = ("value",) if len(outcomes.names) == 1 else outcomes.names
+        history, _ = read_experiments(history, encoder, targets, note=_warn)
     if isinstance(history, pd.DataFrame):
         rows = _rows_of_table(history, encoder, outcomes)
-    elif isinstance(history, Sequence) and not isinstance(history, str):
+    elif isinstance(history, Sequence):
         rows = [_row_of_pair(i, pair, outcomes) for i, pair in enumerate(history)]
     else:
         raise DataError(f"history must be a DataFrame or a sequence of (config, value), got {history!r:.200}")
-    experiments = [_experiment(row, encoder) for row in rows]
+    named = [(row.name, _experiment(row, encoder)) for row in rows]
+    experiments = [experiment for _, experiment in named]
+    if outside := [f"{name}: {experiment.outside}" for name, experiment in named if experiment.outside]:
+        others = f", and {len(outside) - 1} other experiments violate constraints" * (len(outside) > 1)
+        text = "; the model learns from them, but they are never the best"
+        warnings.warn(f"{outside[0]}{others}{text}", UserWarning, stacklevel=2)
     return [experiment for experiment in experiments if experiment.params or experiment.values is not None]
 
 
 def add_history(study: Study, experiments: Sequence[Experiment], encoder: Encoder) -> None:
     """Add past experiments to a study as finished trials, except those that it already has.
 
-    An experiment with the parameters and value of a finished trial is that trial; repeated ones are counted.
+    An experiment with the parameters and value of a finished trial is that trial; repeated ones are counted. One
+    without a result yet is a running trial, which gets the result when the experiment has one.
     """
     if not experiments:
         return
@@ -128,22 +149,38 @@ def add_history(study: Study, experiments: Sequence[Experiment], encoder: Encode
     with search_lock(study):  # processes that start the same study add its history once
         trials = study.get_trials(deepcopy=False, states=finished)
         there = Counter(_key(trial.params, finite_values(trial)) for trial in trials)
-        for params, values, y_sd in experiments:
-            if there[_key(params, values)] > 0:
+        running = [t for t in study.get_trials(deepcopy=False, states=(TrialState.RUNNING,)) if is_history(t)]
+        for params, values, y_sd, is_pending, outside in experiments:
+            if not is_pending and there[_key(params, values)] > 0:
                 there[_key(params, values)] -= 1
                 continue
             known: dict[str, Any] = {}
             if y_sd is not None:
                 known[ERROR_KEY] = y_sd[0] if len(y_sd) == 1 else list(y_sd)
+            if outside:
+                known[OUTSIDE_KEY] = outside
+            ended = TrialState.FAIL if values is None else TrialState.COMPLETE
+            started = next((trial for trial in running if trial.params == params), None)
+            if started is not None:
+                running.remove(started)
+                if not is_pending:
+                    for key, value in known.items():
+                        set_trial_attribute(study, started, key, value)
+                    study.tell(started.number, values, ended)
+                continue
             study.add_trial(
                 optuna.trial.create_trial(
-                    state=TrialState.FAIL if values is None else TrialState.COMPLETE,
+                    state=TrialState.RUNNING if is_pending else ended,
                     values=values,
                     params=params,
                     distributions={name: distributions[name] for name in params},
                     user_attrs={SUGGESTION_KEY: {"phase": HISTORY, "config": params}} | known,
                 )
             )
+
+
+def _warn(text: str) -> None:
+    warnings.warn(text, UserWarning, stacklevel=2)
 
 
 def _key(params: Mapping[str, Any], values: Sequence[float] | None) -> str:
@@ -165,7 +202,7 @@ def _rows_of_table(table: pd.DataFrame, encoder: Encoder, outcomes: Outcomes) ->
             values = [read.pop(name) for name in outcomes.values]
             y_sd = [read.pop(name, None) for name in outcomes.errors]
             given = {name.removeprefix(_PREFIX): read[name] for name in read}
-            yield _Row(f"history row {label}", given, values, y_sd)
+            yield _Row(f"history row {label}", given, values, y_sd, str(ignored.get("state")) == PENDING)
 
 
 def _target(column: str, columns: Sequence[str], encoder: Encoder, outcomes: Outcomes) -> str | None:
@@ -212,9 +249,16 @@ def _experiment(row: _Row, encoder: Encoder) -> Experiment:
     if not given and complete is None:
         return Experiment({}, None)
     try:
-        return Experiment(to_params(encoder.configuration(given)), complete, _errors(row))
+        config = encoder.configuration(given)
+        return Experiment(to_params(config), complete, _errors(row), row.pending, _outside(encoder, config))
     except SpaceError as error:
         raise SpaceError(f"{row.name}: {error}") from None
+
+
+def _outside(encoder: Encoder, config: Configuration) -> str:
+    """Return the constraint on inputs that an experiment violates; a small violation is rounding."""
+    encoded = encoder.encode([config])
+    return "" if encoder.inside(encoded, recorded=True)[0] else encoder.broken(encoded)[0]
 
 
 def _value(row: str, value: Any) -> float | None:

@@ -7,15 +7,16 @@ from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import Executor
 from inspect import signature
 from pathlib import Path
+from typing import Any
 
-from ConfigSpace import ConfigurationSpace
 from optuna import Study
+from optuna.pruners import BasePruner
 from optuna.storages import BaseStorage
 from typing_extensions import Unpack
 
 from slayr_py.arguments import check_integer, check_number
 from slayr_py.errors import DataError, InferenceError
-from slayr_py.space import Encoder
+from slayr_py.space import Encoder, Space
 from slayr_py.study.declared_space import DeclaredSpace
 from slayr_py.study.loop import Callback, run_loop
 from slayr_py.study.model.options import SamplerKeywords, check_names
@@ -23,11 +24,11 @@ from slayr_py.study.model.session import Phase
 from slayr_py.study.results.recommendation import has_recommendation
 from slayr_py.study.results.result import Result
 from slayr_py.study.run.asktell import create_study
-from slayr_py.study.run.constraints import parse_constraints
+from slayr_py.study.run.constraints import check_not_inputs, parse_constraints
 from slayr_py.study.run.evaluation import Settings, TrialEvaluations
 from slayr_py.study.run.executors import check_executor
 from slayr_py.study.run.history import History
-from slayr_py.study.run.objective import Objective
+from slayr_py.study.run.objective import Objective, takes_trial
 from slayr_py.study.run.progress import ProgressBar
 from slayr_py.study.run.stopping import Regret
 from slayr_py.study.sampler import declared_space_of, space_of
@@ -39,7 +40,7 @@ from slayr_py.study.storage.workers import active_run, started_trials
 
 def minimize(
     objective: Objective,
-    space: ConfigurationSpace | Encoder,
+    space: Space,
     budget: int = 50,
     *,
     progress: bool = True,
@@ -56,6 +57,7 @@ def minimize(
     executor: Executor | None = None,
     history: History | None = None,
     stop: Regret | None = None,
+    pruner: BasePruner | None = None,
     **options: Unpack[SamplerKeywords],
 ) -> Result:
     """Minimise (or maximise) an expensive function over a search space.
@@ -65,10 +67,13 @@ def minimize(
     objective : callable
         Takes a configuration, a mapping of the active parameters by name, and returns a finite number, or a pair of it
         and a dict of further numbers by name, which are constrained. A trial fails if the objective raises an error or
-        returns NaN, an infinity or anything but a number; the study continues.
-    space : ConfigurationSpace or Encoder
+        returns NaN, an infinity or anything but a number; the study continues. If its second positional parameter has
+        no default value or the name ``trial``, it also receives Optuna's trial, for ``trial.report(value, step)`` and
+        ``trial.should_prune()``.
+    space : ConfigurationSpace, Encoder or mapping
         The search space, with conditions and forbidden clauses; an `Encoder` also has graphs, as in
-        ``Encoder(space, graphs={"layers": "path"})``.
+        ``Encoder(space, graphs={"layers": "path"})``. A mapping such as ``{"lr": (0.01, 0.1), "layers": (1, 5),
+        "act": ["relu", "tanh"]}`` has bounds, levels, constants and parameters of ConfigSpace by name.
     budget : int, default 50
         Number of trials of the study at the end. The initial design, failed trials and the trials of a resumed study
         count. Workers that share a study share its budget.
@@ -96,7 +101,8 @@ def minimize(
         in another process.
     constraints : sequence of str, optional
         Bounds on the numbers that the objective returns by name: ``["memory <= 8", "accuracy >= 0.9"]``. By default
-        each of them must be at most 0. The best configuration is the best one that violates none.
+        each of them must be at most 0. The best configuration is the best one that violates none. Constraints on the
+        parameters themselves have ``within``.
     max_consecutive_failures : int, optional
         Stop after so many consecutive failures. By default after 10, or after 3 if no trial has ever succeeded. NaN and
         infinite values do not count here.
@@ -108,16 +114,22 @@ def minimize(
         objective must then be picklable. By default ``n_parallel`` threads if that is more than 1. If an evaluation
         ends a process of a `ProcessPoolExecutor`, for example because the memory is used up, its trial fails, the pool
         is replaced by a new one, and the other evaluations of the pool are repeated.
-    history : DataFrame or sequence of (config, value), optional
+    history : str, Path, DataFrame or sequence of (config, value), optional
         Past experiments, which the model uses like evaluated trials. They become finished trials and do not count
         against the budget. Each replaces a point of the default initial design. A table has a column per parameter and
         a column ``value``, as `Result.trials` does; an inactive parameter is NaN, None or absent. The value of a failed
         experiment is NaN or None. A column ``y_sd`` has known standard deviations of the errors of the values.
         Experiments that a resumed study already has are not added again. They may be noisy: the model then has the
-        default prior of ``sigma_n`` of `GaussianProcess`, also without ``noisy``.
+        default prior of ``sigma_n`` of `GaussianProcess`, also without ``noisy``. A path is a CSV file, see
+        `slayr_py.study.read_experiments`; its experiments without a result yet count as running.
     stop : Regret, optional
         Stop before the budget is used up, as in ``stop=sl.Regret(0.01)``: when the best value still to be found is
-        probably less than 0.01 better than the best one so far.
+        probably less than 0.01 better than the best one so far, or with several objectives when the evaluated
+        configurations probably lack less than this hypervolume.
+    pruner : optuna.pruners.BasePruner, optional
+        Stops trials early, as in ``pruner=sl.Prune(0.05)``, when the values that they report show that they will not be
+        the best. The objective takes the trial. The model learns from trials that `Prune` has stopped; for those of
+        another pruner it has no value.
     **options
         Options of `StanGPSampler`, which describes them in full:
 
@@ -137,7 +149,10 @@ def minimize(
           "ignore" does not.
         - ``fixed``: parameters that keep these values in this run, as in ``fixed={"layers": 2}``. The space of the
           study stays the declared one, so that trials of other runs with other values inform the model.
+        - ``within``: constraints on the parameters, which every suggestion satisfies, as in
+          ``within=["x1 + x2 + x3 == 1", "temperature * time <= 6000"]``.
         - ``reference_point``: the worst values of interest of several objectives.
+        - ``tolerance``: the smallest useful improvement. Where less is expected, the search prefers other regions.
         - ``priors``, ``warp``: priors of hyperparameters, and the transformation of the targets.
         - ``warm_starts``: whether each fit starts from the last one.
         - ``on_progress``: a function that receives each `slayr_py.study.Phase` of the work.
@@ -183,14 +198,14 @@ def minimize(
     if max_seconds is not None:
         max_seconds = check_number("max_seconds", max_seconds)
     check_executor(executor, max_seconds)
+    _check_reports(objective, pruner, executor, max_seconds)
     bounds = None if constraints is None else parse_constraints(constraints)
+    check_not_inputs(bounds or (), space.space if isinstance(space, Encoder) else space)
     if max_consecutive_failures is not None:
         max_consecutive_failures = check_integer("max_consecutive_failures", max_consecutive_failures)
     n_parallel = check_integer("n_parallel", n_parallel)
     if stop is not None and not isinstance(stop, Regret):
         raise DataError(f"stop must be a stopping rule such as sl.Regret(0.01), not {stop!r:.200}")
-    if stop is not None and directions is not None:
-        raise DataError("stop= is not supported with several objectives; leave it out, or give a timeout=")
     settings = Settings(objective, budget, bounds, max_consecutive_failures, n_parallel, executor, timeout, max_seconds)
 
     with quiet_optuna(), translate_storage_errors():
@@ -201,12 +216,54 @@ def minimize(
             direction=direction,
             directions=directions,
             history=history,
+            pruner=pruner,
             **options,
         )
         result = Result(study, space_of(study))
         if started_trials(study) < budget:
             _run(result, settings, progress, callbacks, stop)
     return result
+
+
+def maximize(objective: Objective, space: Space, budget: int = 50, **options: Any) -> Result:
+    """Maximise an expensive function over a search space: `minimize` with ``direction="maximize"``.
+
+    Parameters
+    ----------
+    objective, space, budget, **options
+        As of `minimize`, except ``direction`` and ``directions``.
+
+    Raises
+    ------
+    TypeError
+        For ``direction``, ``directions``, or an unknown name.
+
+    Notes
+    -----
+    Returns and raises what `minimize` does.
+    """
+    for name in ("direction", "directions"):
+        if name in options:
+            raise TypeError(f"{name}= is an argument of slayr_py.minimize; maximize has one direction")
+    return minimize(objective, space, budget, direction="maximize", **options)
+
+
+def _check_reports(
+    objective: Objective, pruner: BasePruner | None, executor: Executor | None, max_seconds: float | None
+) -> None:
+    """Raise `DataError` if the objective cannot report values that a pruner needs, or from another process."""
+    if takes_trial(objective):
+        for name, given in (("executor", executor), ("max_seconds", max_seconds)):
+            if given is not None:
+                raise DataError(
+                    f"an objective that takes the trial is not supported with {name}=, because a trial cannot be sent "
+                    f"to another process; leave {name}= out and use n_parallel="
+                )
+    elif pruner is not None:
+        raise DataError(
+            "pruner= needs values that the objective reports: define it as objective(config, trial), call "
+            "trial.report(value, step), and raise optuna.TrialPruned if trial.should_prune()"
+        )
 
 
 def _run(

@@ -5,11 +5,12 @@ from __future__ import annotations
 import math
 import numbers
 from collections.abc import Callable, Mapping, Sequence
+from inspect import Parameter, signature
 from typing import Any, NamedTuple
 
 import numpy as np
 import optuna
-from optuna import Study
+from optuna import Study, Trial
 
 from slayr_py.errors import DataError, NotFiniteError, ObjectiveError
 from slayr_py.study.run.constraints import Constraint, constraint_values
@@ -18,9 +19,10 @@ from slayr_py.study.storage.objectives import set_names
 Values = Sequence[float] | Mapping[str, float]
 """Values of several objectives, in their order or by name."""
 
-Objective = Callable[[Mapping[str, Any]], float | Values | tuple[float | Values, Mapping[str, float]]]
+Objective = Callable[..., float | Values | tuple[float | Values, Mapping[str, float]]]
 """A function that takes the active parameters by name and returns a finite number, or one for each of several
-objectives; or a pair of this and constraints by name."""
+objectives; or a pair of this and constraints by name. With a second positional parameter, see `takes_trial`, it also
+takes Optuna's trial."""
 
 _LONGEST = 2000  # characters of an error message stored with a trial
 _LONGEST_VALUE = 200
@@ -54,6 +56,7 @@ def evaluate(
     config: Mapping[str, Any],
     constraints: tuple[Constraint, ...] | None = None,
     expected: Expected = ONE_NUMBER,
+    trial: Trial | None = None,
 ) -> Evaluation:
     """Call the objective and check its value and the constraints that it reports.
 
@@ -66,6 +69,8 @@ def evaluate(
     constraints : tuple of Constraint, optional
         As in `constraint_values`.
     expected : Expected
+    trial : optuna.Trial, optional
+        Second argument of the objective.
 
     Returns
     -------
@@ -80,7 +85,7 @@ def evaluate(
         If it returns NaN or an infinity.
     """
     try:
-        answer = objective(dict(config))
+        answer = objective(dict(config)) if trial is None else objective(dict(config), trial)
     except (optuna.TrialPruned, ObjectiveError):
         raise
     except SystemExit as error:
@@ -100,6 +105,19 @@ def evaluate(
         shown = f"The value {values[0]!r} was" if expected.n == 1 else f"The values {values!r} were"
         kept = f"{error}. {shown} returned: correct the objective and give the study this experiment as "
         return Evaluation(values, {}, names, type(error)(kept + "history=, or enqueue it again"))
+
+
+def takes_trial(objective: Callable[..., Any]) -> bool:
+    """Return whether an objective takes Optuna's trial beside the configuration.
+
+    It does if its second positional parameter has no default value or the name ``trial``.
+    """
+    try:
+        parameters = list(signature(objective).parameters.values())
+    except (TypeError, ValueError):  # a built-in function without a signature
+        return False
+    positional = [p for p in parameters if p.kind in (Parameter.POSITIONAL_ONLY, Parameter.POSITIONAL_OR_KEYWORD)]
+    return len(positional) > 1 and (positional[1].default is Parameter.empty or positional[1].name == "trial")
 
 
 def as_values(answer: object, expected: Expected) -> tuple[tuple[float, ...], tuple[str, ...] | None]:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -10,15 +11,16 @@ from optuna import Study
 from optuna.trial import FrozenTrial
 from threadpoolctl import threadpool_limits
 
-from slayr_py.acquisition import sample_regret
+from slayr_py.acquisition import draw_fronts, sample_regret
 from slayr_py.arguments import check_number
 from slayr_py.errors import DataError, InferenceError
 from slayr_py.inference import Posterior
 from slayr_py.space import FloatArray
 from slayr_py.study.declared_space import DeclaredSpace
+from slayr_py.study.model.incumbent import front_task
+from slayr_py.study.model.proposer import Fitted
 from slayr_py.study.sampler import declared_space_of
 from slayr_py.study.storage.attributes import REGRET_KEY, suggestion_record
-from slayr_py.study.storage.objectives import check_one_objective
 from slayr_py.study.storage.trials import Observations
 
 _STREAM = 3  # of the random numbers of a study and a number of observations; 0 to 2 belong to suggestions
@@ -27,14 +29,14 @@ _STREAM = 3  # of the random numbers of a study and a number of observations; 0 
 class RegretEstimate(NamedTuple):
     """Posterior of the regret of the best configuration so far."""
 
-    incumbent: int
-    """Number of the trial with the best configuration."""
+    incumbent: int | None
+    """Number of the trial with the best configuration; None with several objectives, whose front has many."""
 
     observations: int
     """Number of trials that the model was fitted to."""
 
     epsilon: float
-    """Negligible regret, in the objective's units."""
+    """Negligible regret, in the objective's units; with several objectives in the product of their units."""
 
     target: float
     """Probability at which the study may stop."""
@@ -51,7 +53,7 @@ class RegretEstimate(NamedTuple):
     It is a bound under the model; the page "Stopping" of the documentation has its measured coverage."""
 
     inflation: float
-    """Factor on the posterior standard deviations of the function, see `Regret`."""
+    """Factor on the posterior standard deviations of the function, see `Regret`; the largest of several objectives."""
 
     stop: bool
     """Whether ``probability`` is at least ``target``."""
@@ -67,12 +69,15 @@ class Regret:
 
     The regret is the difference between the function at the best evaluated configuration and its optimum. Functions
     drawn from the posterior give its distribution. The rule stops a study when P(regret < epsilon) is at least
-    ``probability`` (Wilson 2024).
+    ``probability`` (Wilson 2024). With several objectives the regret is the hypervolume that the evaluated
+    configurations lack: the volume that the front of the drawn functions dominates within the reference point, minus
+    the volume that the same functions dominate at the evaluated configurations.
 
     Parameters
     ----------
     epsilon : float
-        Negligible regret, in the objective's units.
+        Negligible regret, in the objective's units; with several objectives a hypervolume, in the product of their
+        units, as `Result.hypervolume`.
     probability : float, default 0.95
         Wanted probability, in (0, 1).
 
@@ -130,17 +135,16 @@ class Regret:
                 f"the stopping rule needs a model: the sampler of study {study.study_name!r} must be a "
                 f"StanGPSampler(space), not {study.sampler}"
             )
-        check_one_objective(study, "a stopping rule supports one: leave stop= out, or give a timeout=")
         try:
             sampled = self._sample(study, declared)
         except InferenceError:  # the next suggestion meets the same failure and reports it
             return None
         if sampled is None:
             return None
-        observed, row, inflation, regret = sampled
+        observed, best, inflation, regret = sampled
         probability = float(np.mean(regret < self.epsilon))
         estimate = RegretEstimate(
-            observed.numbers[row],
+            best,
             len(observed.numbers),
             self.epsilon,
             self.probability,
@@ -153,26 +157,59 @@ class Regret:
         study.set_user_attr(f"{REGRET_KEY}:{max(observed.numbers)}", estimate._asdict())
         return estimate
 
-    def _sample(self, study: Study, declared: DeclaredSpace) -> tuple[Observations, int, float, FloatArray] | None:
+    def _sample(self, study: Study, declared: DeclaredSpace) -> Sampled | None:
         with declared.next_models(study) as models:
             if models is None:
                 return None
-            (observed, *_), fitted = models
-            row = _incumbent(fitted.posterior, observed, declared)
-            if row is None:
-                return None
-            stream = np.random.SeedSequence([declared.bind(study), max(observed.numbers), _STREAM])
+            observed, fitted = models
+            stream = np.random.SeedSequence([declared.bind(study), max(observed[0].numbers), _STREAM])
             # One thread, so that the last bits do not depend on the machine.
             with threadpool_limits(limits=1, user_api="blas"):
-                feasibility = [fit.posterior for fit in fitted.feasibility]
-                incumbent = fitted.posterior.train[[row]]
-                inflation = max(1.0, prediction_error(study, fitted.posterior, observed))
-                rng = np.random.default_rng(stream)
-                regret = sample_regret(fitted.posterior, incumbent, rng, feasibility, declared.fixed, inflation)
-                return observed, row, inflation, regret
+                sample = _sample_one if len(observed) == 1 else _sample_several
+                return sample(study, declared, observed, fitted, np.random.default_rng(stream))
 
 
-def prediction_error(study: Study, posterior: Posterior, observed: Observations) -> float:
+class Sampled(NamedTuple):
+    """Draws of the regret."""
+
+    observed: Observations
+    best: int | None
+    """Number of the best trial of one objective."""
+    inflation: float
+    regret: FloatArray
+
+
+def _sample_one(
+    study: Study, declared: DeclaredSpace, observed: Sequence[Observations], fitted: Fitted, rng: np.random.Generator
+) -> Sampled | None:
+    """Draw the regret of the best configuration; None without one."""
+    first = observed[0]
+    row = _incumbent(fitted.posterior, first, declared)
+    if row is None:
+        return None
+    feasibility = [fit.posterior for fit in fitted.feasibility]
+    inflation = max(1.0, prediction_error(study, fitted.posterior, first))
+    incumbent = fitted.posterior.train[[row]]
+    regret = sample_regret(fitted.posterior, incumbent, rng, feasibility, declared.fixed, inflation)
+    return Sampled(first, first.numbers[row], inflation, regret)
+
+
+def _sample_several(
+    study: Study, declared: DeclaredSpace, observed: Sequence[Observations], fitted: Fitted, rng: np.random.Generator
+) -> Sampled | None:
+    """Draw the hypervolume that the evaluated configurations lack; None without a feasible one."""
+    options = declared.options
+    feasibility = [fit.posterior for fit in fitted.feasibility]
+    given = (declared.fixed, options.noisy, options.reference_point)
+    task = front_task(study, observed, fitted.posteriors, feasibility, *given)
+    if task is None:
+        return None
+    pairs = zip(fitted.posteriors, observed, strict=True)
+    scales = [max(1.0, prediction_error(study, posterior, each, j)) for j, (posterior, each) in enumerate(pairs)]
+    return Sampled(observed[0], None, max(scales), draw_fronts(replace(task, scales=scales), rng).gained)
+
+
+def prediction_error(study: Study, posterior: Posterior, observed: Observations, objective: int = 0) -> float:
     """Return the root mean squared standardised error of what each suggestion predicted before its evaluation.
 
     It is about 1 for a model that is as certain as it should be. The unit of an error is the root of the sum of squares
@@ -180,7 +217,7 @@ def prediction_error(study: Study, posterior: Posterior, observed: Observations)
     the known error of the value. It is 0 before the first suggestion by a model.
     """
     trials = study.get_trials(deepcopy=False)
-    records: list[Any] = [suggestion_record(trials[number]).get("predicted") for number in observed.numbers]
+    records = [_predicted(suggestion_record(trials[number]), objective) for number in observed.numbers]
     rows = [row for row, record in enumerate(records) if record is not None]
     if not rows:
         return 0.0
@@ -189,6 +226,12 @@ def prediction_error(study: Study, posterior: Posterior, observed: Observations)
     noise = posterior.predict(posterior.train[rows]).with_noise().centre_and_spread()[1]
     scale = np.sqrt(np.square(sd) + np.square(noise) + np.square(observed.y_sd[rows]))
     return float(np.sqrt(np.mean(np.square((observed.y[rows] - mean) / scale))))
+
+
+def _predicted(record: Mapping[str, Any], objective: int) -> Any:
+    """Return what a suggestion predicted of an objective; None if it is not by a model."""
+    parts = record.get("objectives")
+    return (record if parts is None else parts[objective]).get("predicted")
 
 
 def _incumbent(posterior: Posterior, observed: Observations, declared: DeclaredSpace) -> int | None:

@@ -14,7 +14,8 @@ method         "nuts", "carried", "pathfinder", "laplace" or "map"              
 fit            {"start", "draws", "abandoned"}: "carried", "warm" or "cold" (None for other methods),
                total number of draws, and discarded attempts: why, and what followed         (model only)
 acquisition    {"name", its options, "best", "value", "error"}: value to improve on, in the objective's
-               units and sign, largest value of the criterion, and its Monte Carlo error     (model only)
+               units and sign, largest value of the criterion, and its Monte Carlo error     (model only);
+               also "beyond" if the expected improvement was below the tolerance: the value less the tolerance
 stack          {"parts", "messages"}; a part is {"kernel", "weight", "method", "seed", "fit", "diagnostics"}, and
                "method" above is "mixed" if the methods of the parts differ                  (stack only)
 predicted      {"mean", "sd"} of the latent function, in the objective's units and sign; under a warp the
@@ -64,7 +65,9 @@ from slayr_py.space import Encoder, encoder_to_json, jsonable, space_to_json
 from slayr_py.study.storage.optuna_private import add_trial_attributes, set_trial_attribute
 
 STUDY_KEY = "slayr:study"
-"""Study attribute: {"space", "graphs", "seed", "kernel", "acquisition", "n_initial", "noisy"} at the study's start.
+"""Study attribute: {"space", "graphs", "within", "seed", "kernel", "acquisition", "n_initial", "noisy"} at its start.
+
+"within" has the texts of the constraints on inputs, ``{"function": name}`` for a function.
 
 The kernel is {"name", "options", "description", "chosen", "reason"}: chosen by "auto", with a reason, or by the "user".
 A stack has the name "stack" and a kernel search the name "search"; the options of a search have the "plain" kernel.
@@ -119,6 +122,9 @@ SHARED_KEY = "slayr:shared"
 
 ERROR_KEY = "y_sd"
 """Trial attribute that a user may set: standard deviation of the error of the trial's value."""
+
+OUTSIDE_KEY = "slayr:outside"
+"""Trial attribute: the constraint on inputs that a past experiment violates. It is fitted, but never the best one."""
 
 FAILURE_KEY = "slayr:failure"
 """Trial attribute: reason for the failure of the trial, one line."""

@@ -33,14 +33,14 @@ def bind_study(study: Study, encoder: Encoder, seed: int | None, options: dict[s
     Raises
     ------
     SpaceError
-        If the study was started with another space.
+        If the study was started with another space or other constraints on inputs.
     DataError
         If the study was started with another seed.
     """
     record = study_record(study)
     if record is None:
         drawn = seed if seed is not None else int(np.random.SeedSequence().generate_state(1)[0])
-        study.set_user_attr(STUDY_KEY, {**encoder_to_json(encoder), "seed": drawn, **options})
+        study.set_user_attr(STUDY_KEY, {**encoder_to_json(encoder), "within": encoder.within, "seed": drawn, **options})
         # Two workers may start a study at the same time: the later record wins, and every trial reads it again.
         record = study_record(study)
         assert record is not None
@@ -48,6 +48,11 @@ def bind_study(study: Study, encoder: Encoder, seed: int | None, options: dict[s
         raise SpaceError(
             f"study {study.study_name!r} was started with another space: {difference}; "
             "resume it with its own space, or choose another study name"
+        )
+    if record["within"] != encoder.within:
+        raise SpaceError(
+            f"study {study.study_name!r} was started within {record['within']}, not {encoder.within}; resume it with "
+            "its own constraints on inputs, or choose another study name"
         )
     if seed is not None and record["seed"] != seed:
         raise DataError(

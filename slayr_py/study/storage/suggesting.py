@@ -12,19 +12,28 @@ from optuna.distributions import BaseDistribution, CategoricalDistribution, Floa
 from optuna.samplers import RandomSampler
 from optuna.trial import FrozenTrial
 
+from slayr_py.errors import EnqueuedError, SpaceError
+from slayr_py.space import Encoder
 from slayr_py.study.storage.distributions import check_enqueued, is_active, space_to_distributions
 from slayr_py.study.storage.optuna_private import enqueued_values
 
 
-def suggest_all(trial: Trial, space: ConfigurationSpace) -> dict[str, Any]:
+def suggest_all(trial: Trial, space: ConfigurationSpace, encoder: Encoder | None = None) -> dict[str, Any]:
     """Suggest every active parameter of a space in a trial, parents before children; return them by name.
 
     Raises
     ------
     EnqueuedError
-        If the trial was enqueued with a value that does not belong to the space. Nothing has been suggested then.
+        If the trial was enqueued with a value that does not belong to the space, or with values that violate the
+        constraints on inputs of the encoder. Nothing has been suggested then.
     """
-    check_enqueued(space, enqueued_values(trial))
+    enqueued = enqueued_values(trial)
+    check_enqueued(space, enqueued)
+    if encoder is not None and encoder.region is not None and enqueued:
+        try:
+            encoder.fix({name: value for name, value in enqueued.items() if name in encoder.names}, "enqueued: ")
+        except SpaceError as error:
+            raise EnqueuedError(str(error)) from None
     params: dict[str, Any] = {}
     for name, distribution in space_to_distributions(space).items():
         if is_active(space, name, params):

@@ -18,9 +18,11 @@ from slayr_py.study.storage.attributes import (
     ERROR_KEY,
     EVALUATIONS_KEY,
     FAILURE_KEY,
+    OUTSIDE_KEY,
     is_history,
     suggestion_record,
 )
+from slayr_py.study.storage.curves import evidence_of
 from slayr_py.study.storage.distributions import missing_names, to_configuration, to_params
 from slayr_py.study.storage.objectives import finite_values
 
@@ -47,7 +49,11 @@ class Observations(NamedTuple):
     """Shape (n,): known standard deviations of the errors of y; 0 where none is known."""
 
     feasible: NDArray[np.bool_]
-    """Shape (n,): whether no constraint of the trial is violated and, if the study has constraints, all are known."""
+    """Shape (n,): whether no constraint of the trial is violated and, if the study has constraints, all are known. A
+    pruned trial has no value to improve on and counts as not feasible."""
+
+    inside: NDArray[np.bool_]
+    """Shape (n,): whether the configuration satisfies the constraints on inputs; else it is not feasible either."""
 
     @property
     def errors(self) -> FloatArray | None:
@@ -70,32 +76,39 @@ def observations(
 ) -> Observations:
     """Return the complete trials with finite values and a configuration of the space, restricted to ``numbers``.
 
-    Their values are those of one ``objective``, the only one by default.
+    Their values are those of one ``objective``, the only one by default. A trial that `Prune` has stopped counts with
+    what its curve says about the final value, and with the error of this.
     """
     wanted = None if numbers is None else set(numbers)
-    complete = study.get_trials(deepcopy=False, states=(TrialState.COMPLETE,))
-    names = {name for trial in complete for name in trial.constraints}
-    usable: list[tuple[FrozenTrial, Configuration, float]] = []
-    for trial in complete:
+    finished = study.get_trials(deepcopy=False, states=(TrialState.COMPLETE, TrialState.PRUNED))
+    names = {name for trial in finished if trial.state == TrialState.COMPLETE for name in trial.constraints}
+    usable: list[tuple[FrozenTrial, Configuration, float, float]] = []
+    for trial in finished:
         config = trial_configuration(trial, space)
-        values = finite_values(trial)
-        if config is None or values is None:
+        if config is None or (wanted is not None and trial.number not in wanted):
             continue
-        if wanted is None or trial.number in wanted:
-            usable.append((trial, config, values[objective]))
+        if (evidence := evidence_of(trial)) is not None:
+            usable.append((trial, config, *evidence))
+        elif (values := finite_values(trial)) is not None:
+            usable.append((trial, config, values[objective], known_error(trial, objective)))
     return Observations(
-        [trial.number for trial, _, _ in usable],
-        [config for _, config, _ in usable],
-        np.array([y for _, _, y in usable], dtype=np.float64),
+        [trial.number for trial, _, _, _ in usable],
+        [config for _, config, _, _ in usable],
+        np.array([y for _, _, y, _ in usable], dtype=np.float64),
         study.directions[objective] == StudyDirection.MAXIMIZE,
-        np.array([known_error(trial, objective) for trial, _, _ in usable], dtype=np.float64),
-        np.array([is_feasible(trial, names) for trial, _, _ in usable], dtype=np.bool_),
+        np.array([sd for _, _, _, sd in usable], dtype=np.float64),
+        np.array([_is_incumbent(trial, names) for trial, _, _, _ in usable], dtype=np.bool_),
+        np.array([OUTSIDE_KEY not in trial.user_attrs for trial, _, _, _ in usable], dtype=np.bool_),
     )
 
 
 def observations_of_all(study: Study, space: ConfigurationSpace) -> tuple[Observations, ...]:
     """Return `observations` of each objective; they are values of the same trials."""
     return tuple(observations(study, space, objective=number) for number in range(len(study.directions)))
+
+
+def _is_incumbent(trial: FrozenTrial, names: Set[str]) -> bool:
+    return trial.state == TrialState.COMPLETE and is_feasible(trial, names)
 
 
 def known_error(trial: FrozenTrial, objective: int = 0) -> float:
@@ -126,9 +139,11 @@ def known_error(trial: FrozenTrial, objective: int = 0) -> float:
 
 
 def is_feasible(trial: FrozenTrial, names: Set[str]) -> bool:
-    """Return whether a trial reports all these constraints and violates none of its own."""
+    """Return whether a trial reports all these constraints and violates none of its own and none on inputs."""
     values = trial.constraints
-    return names <= values.keys() and all(value <= 0 for value in values.values())
+    return (
+        OUTSIDE_KEY not in trial.user_attrs and names <= values.keys() and all(value <= 0 for value in values.values())
+    )
 
 
 class Results(NamedTuple):

@@ -3,7 +3,7 @@
  *
  *   log N(T(y) | mu, K + S) + sum_i log T'(y_i),   K_ij = k(x_i, x_j),
  *
- * with the covariance k of matern_cov.
+ * with the covariance k of matern_sum_cov.
  *
  * Declared only: accelerated/matern.hpp defines it together with its derivatives.
  *
@@ -11,8 +11,9 @@
  * @param warp see warped
  * @param mu constant mean
  * @param sq squared differences of the pairs of lower_triangle(N); n_pairs x D
- * @param sigma_f, lengthscale, p see matern_cov
+ * @param sigma_f, lengthscale, p, main_variance, main_ratio see matern_sum_cov
  * @return log density
  */
 real matern_log_marginal(data tuple(vector, vector, real, int) observed, vector warp, real mu,
-                         real sigma_n, data matrix sq, real sigma_f, vector lengthscale, data int p);
+                         real sigma_n, data matrix sq, real sigma_f, vector lengthscale,
+                         data int p, vector main_variance, vector main_ratio);

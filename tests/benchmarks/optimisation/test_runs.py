@@ -7,6 +7,7 @@ import pytest
 from benchmarks.common.constrained_problems import CONSTRAINED
 from benchmarks.common.problems import PROBLEMS
 from benchmarks.optimisation.peers import initial_design, peer
+from benchmarks.optimisation.report import lost_table, rank_table
 from benchmarks.optimisation.runs import COLUMNS, read_trials, run_all
 
 MIXED = {"func2c": PROBLEMS["func2c"]}
@@ -34,7 +35,7 @@ def test_noise_is_added_to_the_value_only(tmp_path):
     run_all({"branin, noisy": problem}, "random", 2, 50, tmp_path)
     rows = read_trials(tmp_path, ["random"])
     design = [problem.objective(params) for params in initial_design(problem.space, 0)]
-    assert list(rows["exact"][rows["seed"] == 0][:10]) == design
+    assert list(rows["exact"][rows["seed"] == 0][: len(design)]) == design
     assert np.std(rows["value"] - rows["exact"]) == pytest.approx(problem.noise, rel=0.2)
 
 
@@ -65,5 +66,27 @@ def test_suggestions_of_a_batch_do_not_know_its_values(tmp_path, monkeypatch):
     pending = []
     ask = kind.ask
     monkeypatch.setattr(kind, "ask", lambda self: (pending.append(len(self.open)), ask(self))[1])
-    run_all({"branin": PROBLEMS["branin"]}, "random", 1, 17, tmp_path, name="batch5", batch=5)
-    assert pending == [0, 1, 2, 3, 4, 0, 1]  # after an initial design of ten
+    run_all({"branin": PROBLEMS["branin"]}, "random", 1, 12, tmp_path, name="batch5", batch=5)
+    assert pending == [0, 1, 2, 3, 4, 0, 1]  # after an initial design of five
+
+
+def test_all_samplers_have_the_default_design_of_slayr():
+    problem = MIXED["func2c"]
+    sampler = peer("slayr").start(problem, 3)
+    asked = []
+    for _ in range(6):
+        asked.append(sampler.ask())
+        sampler.tell(asked[-1], problem.objective(asked[-1]))
+    assert asked == initial_design(problem.space, 3)
+
+
+def test_the_report_has_errors_of_ranks_and_the_lost_problems():
+    names = ("f1", "f2", "f3")
+    values = {"slayr": (1.0, 5.0, 2.0), "random": (2.0, 4.0, 3.0)}
+    rows = [(name, sampler, 0, values[sampler][i]) for sampler in values for i, name in enumerate(names)]
+    best = pd.DataFrame(rows, columns=["problem", "sampler", "seed", 25])
+    best = best.set_index(["problem", "sampler", "seed"])
+    ranks = rank_table(best, ["slayr", "random"])
+    assert "| slayr | 1.33 ± 0.33 |" in ranks and "| random | 1.67 ± 0.33 |" in ranks
+    lost = lost_table(best, ["slayr", "random"]).splitlines()
+    assert lost[0].startswith("| behind: 1 ") and lost[2:] == ["| f2 at 25 | 5 | random 4 |"]

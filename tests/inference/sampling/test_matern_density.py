@@ -23,10 +23,16 @@ CASES = {
         Model(SPACE, sl.kernels.Matern(p=3), {"sigma_f": sl.HalfNormal(1.0), "lengthscale": sl.Gamma(2.0, 1.0)}, "log"),
         None,
     ),
+    "warp with a pivot": (5, Model(SPACE, sl.kernels.Matern(p=2), warp="best"), None),
     "fixed noise and known errors": (
         4,
         Model(SPACE, sl.kernels.Matern(p=1), {"sigma_n": sl.LogNormal(-3.0, 0.0)}),
         np.array([0.1, 0.0, 0.2, 0.3]),
+    ),
+    "additive": (
+        6,
+        Model(SPACE, sl.kernels.Additive(p=2), {"main_variance": sl.Gamma(0.5, 1.0)}, "log"),
+        None,
     ),
     "one observation": (1, Model(SPACE, sl.kernels.Matern(p=0)), None),
 }
@@ -47,7 +53,7 @@ def test_density_and_hyperparameters_are_those_of_the_program(case, monkeypatch)
     density = MaternDensity(data, shapes)
     difference = density(points) - table["log_density.1"].to_numpy()
     np.testing.assert_allclose(difference, difference[0], rtol=0, atol=1e-9 * np.abs(density(points)).max())
-    theta = np.hstack(list(density._theta_and_log_prior(points)[0].values()))
+    theta = np.hstack(list(density._priors(points).theta.values()))
     np.testing.assert_allclose(theta, table.drop(columns="log_density.1").to_numpy(), rtol=1e-12)
 
 

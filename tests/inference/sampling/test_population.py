@@ -58,3 +58,19 @@ def test_a_density_without_finite_values():
     start = np.random.default_rng(0).normal(size=(50, 2))
     with pytest.raises(ValueError, match="only 0 of 1000"):
         improve(lambda x: np.full(len(x), -np.inf), start, 50, never, np.random.default_rng(0))
+
+
+def test_a_population_of_few_good_points_reaches_the_posterior():
+    """The first ratios are worth one to three draws, from which no covariance in 14 dimensions can be estimated."""
+    scales = np.geomspace(0.2, 1, 14)
+
+    def good(pareto_k, ess):
+        return pareto_k <= 0.7 and ess >= 50
+
+    for seed in range(2):
+        rng = np.random.default_rng(seed)
+        start = rng.normal(0.5, 1.2, size=(200, 14))
+        found = improve(lambda x: -0.5 * np.square(x / scales).sum(1), start, 200, good, rng, most_steps=5)
+        assert 1 < found.steps <= 5 and good(found.pareto_k, found.ess)
+        # At least 100 effective draws, which systematic resampling makes no worse.
+        assert np.abs(found.draws.mean(axis=0) / scales).max() < 0.4

@@ -49,6 +49,33 @@ def test_maximising_is_minimising_the_negative(plane, quick, noisy):
     assert means[0] == -means[1]
 
 
+@pytest.mark.parametrize("direction", ["minimize", "maximize"])
+def test_an_improvement_below_the_tolerance_is_sought_further_away(direction, plane, quick):
+    """The value to improve on moves by the tolerance if less is expected, and not otherwise."""
+    sign = 1.0 if direction == "minimize" else -1.0
+    records = []
+    for tolerance in (None, 1e-9, 5.0):
+        study = create_study(plane, direction=direction, n_initial=4, seed=2, tolerance=tolerance, **quick)
+        for _ in range(5):
+            trial = ask(study)
+            study.tell(trial, sign * bowl(config_of(trial)))
+        record = suggestion(study.trials[-1])
+        records.append((record["config"], record["acquisition"]))
+    plain, small, large = records
+    assert small == plain and "beyond" not in plain[1]
+    assert large[1]["beyond"] == large[1]["best"] - sign * 5.0
+    assert large[0] != plain[0] and large[1]["value"] < plain[1]["value"]
+
+
+def test_a_tolerance_needs_an_expected_improvement(plane):
+    with pytest.raises(DataError, match="acquisition 'lcb' is not supported with tolerance=.*use acquisition='ei'"):
+        create_study(plane, acquisition="lcb", tolerance=0.1)
+    with pytest.raises(DataError, match="tolerance must be positive and finite, got 0"):
+        create_study(plane, tolerance=0)
+    with pytest.raises(DataError, match="tolerance is not supported with several objectives; leave it out"):
+        create_study(plane, directions=["minimize", "minimize"], tolerance=0.1)
+
+
 def test_only_complete_finite_trials_are_fitted_and_all_running_ones_are_pending(plane, monkeypatch, quick):
     study = create_study(plane, n_initial=5, seed=2, **quick)
     trials = [ask(study) for _ in range(5)]

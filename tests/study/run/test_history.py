@@ -167,7 +167,7 @@ def test_none_may_be_a_level_of_a_conditional_parameter():
         ([({"x": 1.0, "y": 2.0}, True)], DataError, "history row 0: the value must be a number"),
         ([{"x": 1.0, "y": 2.0}], DataError, "history row 0: expected a pair"),
         ({"x": 1.0}, DataError, "history must be a DataFrame or a sequence of .config, value., got {'x': 1.0}"),
-        ("runs.csv", DataError, "history must be a DataFrame or a sequence"),
+        ("runs.csv", DataError, "there is no table runs.csv"),
         (pd.DataFrame({"x": [1.0], "y": [1.0]}), DataError, "history has no column 'value'; its columns: x, y"),
         (pd.DataFrame({"x": [1.0], "y": [1.0], "valu": [1.0]}), DataError, "column 'valu', .*; did you mean 'value'"),
         (pd.DataFrame({"x": [1.0], "params_x": [1.0], "value": [1.0]}), DataError, "two columns for 'x'"),

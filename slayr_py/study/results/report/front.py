@@ -5,13 +5,18 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import numpy as np
+import pandas as pd
 
+from slayr_py.errors import SlayrError
+from slayr_py.space import FloatArray
 from slayr_py.study.results.figures import front_figure, hypervolume_figure
-from slayr_py.study.results.front import front_table, hypervolume_of, reference_of
+from slayr_py.study.results.front import beliefs_at_front, front_band, front_table, hypervolume_of, reference_of
 from slayr_py.study.results.report.blocks import Block, Cell, Drawings, Notice, Paragraph, Table
 from slayr_py.study.results.report.figures import drawing
-from slayr_py.study.results.report.reading import Reading
+from slayr_py.study.results.report.reading import Absent, Reading
 from slayr_py.study.storage.objectives import goals_of
+
+_BAND = 0.9
 
 
 def front(reading: Reading) -> Iterator[Block]:
@@ -29,11 +34,31 @@ def front(reading: Reading) -> Iterator[Block]:
         f"{hypervolume_of(study, reference.tolist()):.6g}. The reference point is a tenth of the front's range worse "
         "than its worst values."
     )
+    band: pd.DataFrame | None = None
+    beliefs: tuple[FloatArray, FloatArray] | None = None
+    try:
+        posteriors = reading.posteriors
+        beliefs = beliefs_at_front(study, posteriors)
+        if len(posteriors) == 2:
+            band = front_band(study, posteriors, list(reading.feasibility.values()), _BAND, 80, 1)
+        yield Paragraph(
+            "An ellipse has two posterior standard deviations of the objectives around the means at a trial of the "
+            "front. "
+            + (
+                f"In the band, the best attainable second value lies with probability {_BAND:g}."
+                if band is not None
+                else ""
+            )
+        )
+    except Absent:  # without a model the figure has the trials
+        pass
+    except SlayrError as error:
+        yield Notice(f"The figure has no posterior. {type(error).__name__}: {error}", "error")
     text = f"Values of the objectives, each pair in a panel, and the front of {len(table)} trials; the table has them."
     growth = "Hypervolume after each feasible trial, within the reference point of the last one."
     yield Drawings(
         [
-            drawing("front-figure", "Front", text, lambda: front_figure(study)),
+            drawing("front-figure", "Front", text, lambda: front_figure(study, band, beliefs)),
             drawing("hypervolume-figure", "Hypervolume", growth, lambda: hypervolume_figure(study)),
         ]
     )

@@ -92,7 +92,7 @@ def grid_through(encoder: Encoder, centre: Centre, positions: Sequence[int], poi
     genotypes = np.repeat(centre.genotype[None], mesh[0].size, axis=0)
     for j, values in zip(positions, mesh, strict=True):
         genotypes[:, j] = values.ravel()
-    encoded, allowed = encoder.resolve(genotypes)
+    encoded, allowed = encoder.unconstrained.resolve(genotypes)
     exists = allowed & encoded.active[:, list(positions)].all(axis=1)
     encoded = encoded[np.flatnonzero(exists)]
     if len(axes) == 1:

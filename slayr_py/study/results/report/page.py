@@ -17,12 +17,14 @@ from slayr_py.display import printable
 from slayr_py.errors import StorageError
 from slayr_py.inference import Posterior
 from slayr_py.study.results.report.blocks import Block, Notice, Section
+from slayr_py.study.results.report.curves import curves
 from slayr_py.study.results.report.feasibility import feasibility
 from slayr_py.study.results.report.fits import fits
 from slayr_py.study.results.report.front import front
 from slayr_py.study.results.report.hyperparameters import hyperparameters
 from slayr_py.study.results.report.importances import importances
 from slayr_py.study.results.report.maps import maps
+from slayr_py.study.results.report.optimum import optimum
 from slayr_py.study.results.report.overview import configurations, summary
 from slayr_py.study.results.report.palette import PALETTE
 from slayr_py.study.results.report.reading import Absent, Reading
@@ -37,6 +39,8 @@ SECTIONS: tuple[tuple[str, str, Callable[[Reading], Iterator[Block]]], ...] = (
     ("convergence", "Convergence", convergence),
     ("configurations", "Best configuration", configurations),
     ("trials", "Trials", trials),
+    ("optimum", "Optimum", optimum),
+    ("curves", "Learning curves", curves),
     ("importance", "Importance", importances),
     ("slices", "Slices", slices),
     ("maps", "Pairs", maps),
@@ -53,6 +57,7 @@ SECTIONS_OF_SEVERAL = (
     ("front", "Front", front),
     ("trials", "Trials", trials),
     ("feasibility", "Feasibility", feasibility),
+    ("stopping", "Stopping", stopping),
     ("fits", "Fits", fits),
     ("replay", "Replay", replaying),
 )
@@ -63,7 +68,7 @@ def write_report(
     study: Study,
     path: str | Path,
     progress: Callable[[str], None] | None = None,
-    fit: Callable[[], Posterior] | None = None,
+    fit: Callable[[int], Posterior] | None = None,
 ) -> Path:
     """Write a page about a study: one HTML file, which needs no network.
 
@@ -76,7 +81,7 @@ def write_report(
     progress : callable, optional
         Receives the names of slow steps: the model is fitted to all finished trials, unless the study has no fit yet.
     fit : callable, optional
-        Returns the posterior given all finished trials, if the caller may have it already.
+        Returns the posterior of an objective, by its number, given all finished trials, if the caller may have it.
 
     Returns
     -------

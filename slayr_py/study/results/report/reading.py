@@ -20,7 +20,7 @@ from slayr_py.study.results.refits import feasibility_of, fitted_numbers
 from slayr_py.study.results.tables import best_trial
 from slayr_py.study.sampler import declared_space_of, space_of
 from slayr_py.study.storage.attributes import study_record
-from slayr_py.study.storage.objectives import has_several
+from slayr_py.study.storage.objectives import goals_of, has_several
 from slayr_py.study.storage.trials import Observations, observations
 
 _Value = TypeVar("_Value")
@@ -71,17 +71,17 @@ class Reading:
     progress : callable, optional
         Receives the names of slow steps.
     fit : callable, optional
-        Returns the posterior given all finished trials; by default it is fitted.
+        Returns the posterior of an objective, by its number, given all finished trials; by default it is fitted.
     """
 
     def __init__(
         self,
         study: Study,
         progress: Callable[[str], None] | None = None,
-        fit: Callable[[], Posterior] | None = None,
+        fit: Callable[[int], Posterior] | None = None,
     ) -> None:
         self.study = study
-        self.fit = fit or (lambda: posterior_of_all(study))
+        self.fit = fit or (lambda objective: posterior_of_all(study, objective=objective))
         self.progress = progress or (lambda step: None)
         self.outcomes: dict[Callable[[Reading], Any], tuple[Any, Exception | None]] = {}
         self.trials = study.get_trials(deepcopy=False)
@@ -111,7 +111,13 @@ class Reading:
     @property
     @once
     def posterior(self) -> Posterior:
-        """The posterior given all finished trials.
+        """The posterior of the only or the first objective given all finished trials; errors as `posteriors`."""
+        return self.posteriors[0]
+
+    @property
+    @once
+    def posteriors(self) -> list[Posterior]:
+        """The posterior of each objective given all finished trials.
 
         Raises
         ------
@@ -122,7 +128,7 @@ class Reading:
         if not fitted_numbers(self.study):
             raise Absent("No model has been fitted yet: no trial was suggested by one.")
         self.progress("fitting the model to all finished trials")
-        return self.fit()
+        return [self.fit(goal.number) for goal in goals_of(self.study)]
 
     @property
     @once

@@ -28,8 +28,9 @@ def stopping(reading: Reading) -> Iterator[Block]:
         return
     table = table.assign(**{name: pd.to_numeric(table[name], errors="coerce") for name in _NUMBERS})
     last = table.iloc[-1]
+    what = "the hypervolume still to be gained, the regret," if reading.has_several else "the regret of the best trial"
     yield Paragraph(
-        f"The rule stops the study when the regret of the best trial is below {last['epsilon']:g} with probability "
+        f"The rule stops the study when {what} is below {last['epsilon']:g} with probability "
         f"{last['target']:g}. After {last['observations']:.0f} observations the probability is "
         f"{last['probability']:.3f}; the mean regret is {last['mean']:.3g}, and with probability {last['target']:g} it "
         f"is below {last['upper']:.3g}."

@@ -1,0 +1,158 @@
+"""``slayr suggest``: propose the next experiments from a table of the past ones, without an objective."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Annotated, Any
+
+import optuna
+import pandas as pd
+import typer
+
+from slayr_py.cli.checks import ConfigError
+from slayr_py.cli.config import Config, load_config
+from slayr_py.cli.experiments import read_history, target_columns
+from slayr_py.cli.keys import STUDY
+from slayr_py.display import printable, table_text
+from slayr_py.study import (
+    FileForm,
+    ask_batch,
+    config_of,
+    create_study,
+    goals_of,
+    quiet_optuna,
+    suggestion_record,
+)
+
+_OF_THE_LOOP = ("budget", "timeout", "max_consecutive_failures", "n_parallel", "stop", "max_seconds")
+_STATUS = "status"
+
+
+def suggest(
+    config: Annotated[Path, typer.Argument(metavar="CONFIG", help="A configuration file; it needs only [space].")],
+    history: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="CSV table of the past experiments, described above.")
+    ] = None,
+    n: Annotated[int, typer.Option("-n", min=1, help="Number of experiments to propose.")] = 1,
+    output: Annotated[
+        Path | None, typer.Option("--output", "-o", metavar="FILE", help="CSV table for the proposals.")
+    ] = None,
+    target: Annotated[str | None, typer.Option(metavar="COLUMN", help=STUDY["target"].help)] = None,
+    maximize: Annotated[
+        bool | None, typer.Option("--maximize/--minimize", help="Whether larger results are better.")
+    ] = None,
+    separator: Annotated[
+        str | None, typer.Option(metavar="CHAR", help="Character between cells; default: recognised by the header.")
+    ] = None,
+    seed: Annotated[int | None, typer.Option(min=0, help="Random seed; default: of the file, else 1.")] = None,
+) -> None:
+    """Propose the next experiments from a table of the past ones.
+
+    No study is stored: run the command again when the table has more rows. The same table and seed give the same
+    proposals. Without a history, or as long as it has fewer rows than the initial design, the proposals are
+    space-filling; then they maximise the acquisition under the model, and take each other into account.
+
+    The table has a column per parameter and a column of results, --target. Semicolons and decimal commas are
+    recognised, with a note. Replicates are repeated rows; results that differ make the objective noisy. A column
+    "status" has "done", "failed" or "planned"; a planned experiment without a result counts as running, so that other
+    ones are proposed. Without this column, an empty result is a failed experiment. A result may also be the word
+    "failed". A column y_sd has known standard errors. Other columns are left out with a note. Rows count from 1, the
+    first below the header.
+
+    The proposals are printed, and written with --output in the form of the table, with the status "planned" and an
+    empty result: append them to the table, and fill in the results. Of the configuration file (see slayr optimize
+    --help), [space], [graphs], [gp], [acquisition] and the keys of the model in [study] are used; an objective, the
+    storage and the keys of the loop have no effect.
+
+    For example:
+      slayr suggest lab.toml -n 6 -o next.csv              (the first experiments)
+      slayr suggest lab.toml --history results.csv --target yield --maximize -n 4 -o next.csv
+    """
+    settings = load_config(config, has_objective=False)
+    options = _options(settings, maximize, seed)
+    targets = target_columns(settings, target)
+    form = FileForm((*settings.space.space, *targets, _STATUS), separator or ",")
+    if (path := history or settings.history) is not None:
+        options["history"], form = read_history(path, settings, target, separator)
+        if _has_different_replicates(options["history"], settings) and "noisy" not in options:
+            typer.echo("note: repeated experiments have different results, so the objective counts as noisy", err=True)
+            options["noisy"] = True
+    with quiet_optuna():
+        study = create_study(settings.space, **options)
+        trials = ask_batch(study, n)
+    typer.echo(_text(study, [trial.number for trial in trials], targets))
+    if output is not None:
+        _write(output, [config_of(trial) for trial in trials], form)
+        typer.echo(f"proposals  {output}")
+
+
+def _options(settings: Config, maximize: bool | None, seed: int | None) -> dict[str, Any]:
+    """Return the arguments of `create_study`."""
+    options = {key: value for key, value in settings.options.items() if key not in _OF_THE_LOOP}
+    if "constraints" in options:
+        raise ConfigError(
+            "constraints in [study] bound numbers that an objective returns, which slayr suggest does not read; bounds "
+            "on parameters are given by within, and in Python ask and tell take constraints"
+        )
+    if maximize is not None:
+        if "directions" in options:
+            raise ConfigError("--maximize and --minimize are for one objective; leave them out, see directions")
+        options["direction"] = "maximize" if maximize else "minimize"
+    options.setdefault("seed", 1)
+    if seed is not None:
+        options["seed"] = seed
+    return options
+
+
+def _has_different_replicates(table: pd.DataFrame, settings: Config) -> bool:
+    parameters = [name for name in settings.space.space if name in table]
+    results = [name for name in table if str(name).startswith("value")]
+    finished = table[table["state"] == "COMPLETE"]
+    counts = finished.astype(object).fillna("").groupby(parameters, dropna=False)[results].nunique()
+    return bool((counts > 1).any(axis=None))
+
+
+def _text(study: optuna.Study, numbers: Sequence[int], targets: Sequence[str]) -> str:
+    """Return a table of the proposals and of their predictions, and where they come from."""
+    rows = []
+    phases = set()
+    for number in numbers:
+        trial = study.trials[number]
+        record = suggestion_record(trial)
+        phases.add(record["phase"])
+        row: dict[str, Any] = dict(trial.params)
+        for goal, name in zip(goals_of(study), targets, strict=True):
+            parts = record.get("objectives", [record])
+            if "predicted" in record or "objectives" in record:
+                predicted = parts[goal.number]["predicted"]
+                row[f"{name} (predicted)"] = f"{predicted['mean']:.4g} ± {predicted['sd']:.2g}"
+        rows.append(row)
+    how = {
+        "initial": "space-filling points: the history has fewer rows than the initial design",
+        "random": "space-filling points: there is nothing to fit",
+        "model": "maxima of the acquisition",
+    }
+    notes = "; ".join(how[phase] for phase in sorted(phases))
+    return printable(f"{table_text(pd.DataFrame(rows))}\n{len(rows)} proposals, {notes}")
+
+
+def _write(path: Path, configs: Sequence[dict[str, Any]], form: FileForm) -> None:
+    """Write the proposals with the columns of the history; results are empty and the status is "planned"."""
+    columns = [*form.columns, *([] if _STATUS in form.columns else [_STATUS])]
+    text = io.StringIO()
+    writer = csv.writer(text, delimiter=form.separator, lineterminator="\n")
+    writer.writerow(columns)
+    for config in configs:
+        cells = {**config, **{f"params_{name}": value for name, value in config.items()}, _STATUS: "planned"}
+        writer.writerow([_cell(cells.get(column, ""), form.decimal) for column in columns])
+    try:
+        path.write_text(text.getvalue(), encoding="utf-8")
+    except OSError as error:
+        raise ConfigError(f"{path} cannot be written: {error.strerror or error}") from error
+
+
+def _cell(value: Any, decimal: str) -> str:
+    return repr(value).replace(".", decimal) if isinstance(value, float) else str(value)

@@ -1,0 +1,156 @@
+"""Hyperparameters and log prior densities of the coordinates that the programs sample, in NumPy, with derivatives.
+
+These are the twins of ``stan/functions/priors.stan`` and ``stan/functions/coordinates.stan``, for many points at once.
+
+Symbols
+-------
+s : points; P : coordinates; N : observations; z : a coordinate; q : its quantity, the logarithm of a positive
+hyperparameter or the mean ``mu``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import expit
+
+from slayr_py.inference.sampling.output import Run
+from slayr_py.inference.sampling.population import Population
+from slayr_py.space import FloatArray
+
+
+class Hyper(NamedTuple):
+    """Hyperparameters at points, and the prior densities of their coordinates.
+
+    Attributes
+    ----------
+    theta : dict of str to (s, size) float64
+        Hyperparameters by name.
+    slopes : dict of str to (s, size) float64
+        Derivatives of the logarithms of the hyperparameters by their coordinates; of ``mu`` itself.
+    log_prior : (s,) float64
+        Log densities of the coordinates, up to a constant.
+    gradient : (s, P) float64
+        Derivatives of the log densities by the coordinates.
+    """
+
+    theta: dict[str, FloatArray]
+    slopes: dict[str, FloatArray]
+    log_prior: FloatArray
+    gradient: FloatArray
+
+
+class _Values(NamedTuple):
+    """Hyperparameters of one name (s, size), and what `Hyper` has of them."""
+
+    theta: FloatArray
+    slope: FloatArray
+    log_prior: FloatArray
+    gradient: FloatArray
+
+
+class CoordinatePriors:
+    """Priors of the coordinates of a program.
+
+    Parameters
+    ----------
+    data : mapping of str to ndarray of float64
+        Data of the program.
+    shapes : dict
+        Shapes of the coordinates by name.
+    """
+
+    def __init__(self, data: Mapping[str, FloatArray], shapes: dict[str, tuple[int, ...]]) -> None:
+        self._data = data
+        self._shapes = shapes
+        self._n = int(data["N"])
+
+    def split(self, points: FloatArray) -> dict[str, FloatArray]:
+        """Return the coordinates by name, (s, size)."""
+        ends = np.cumsum([int(np.prod(shape)) for shape in self._shapes.values()])
+        return dict(zip(self._shapes, np.split(points, ends[:-1], axis=1), strict=True))
+
+    def __call__(self, points: FloatArray) -> Hyper:
+        """Return the hyperparameters and prior densities at points (s, P)."""
+        parts = {}
+        for coordinate, z in self.split(points).items():
+            name = coordinate.removeprefix("z_")
+            parts[name] = self._weight(name, z) if f"{name}_a" in self._data else self._quantity(name, z)
+        return Hyper(
+            {name: part.theta for name, part in parts.items()},
+            {name: part.slope for name, part in parts.items()},
+            np.sum([part.log_prior.sum(axis=1) for part in parts.values()], axis=0),
+            np.concatenate([part.gradient for part in parts.values()], axis=1),
+        )
+
+    def _weight(self, name: str, z: FloatArray) -> _Values:
+        """Return weights in (0, 1) with beta priors, whose coordinates are logits."""
+        a = self._data[f"{name}_a"]
+        b = self._data[f"{name}_b"]
+        theta = expit(z)
+        log_prior = -a * np.logaddexp(0.0, -z) - b * np.logaddexp(0.0, z)
+        return _Values(theta, 1 - theta, log_prior, a * (1 - theta) - b * theta)
+
+    def _quantity(self, name: str, z: FloatArray) -> _Values:
+        """Return positive hyperparameters, or the mean, whose coordinates are functions of scores."""
+        location = np.atleast_1d(self._data[f"{name}_location"])
+        scale = np.atleast_1d(self._data[f"{name}_scale"])
+        score, slope, log_jacobian, by_z = self._score(name, z, location, scale)
+        log_prior = log_jacobian - 0.5 * np.square(score)
+        gradient = by_z - score * slope
+        value = location + scale * score
+        by_coordinate = scale * slope
+        if name == "mu":
+            return _Values(value, by_coordinate, log_prior, gradient)
+        power, shape, rate = np.atleast_2d(self._data[f"{name}_gamma"]).T
+        other: NDArray[np.bool_] = power != 0  # `generalized_gamma`: the prior is of another family than the log-normal
+        known = np.where(scale > 0, scale, 1.0)
+        powered = np.exp(power * value)
+        ratio = shape * power * value - rate * powered + 0.5 * np.square((value - location) / known)
+        by_value = shape * power - rate * power * powered + (value - location) / np.square(known)
+        log_prior = log_prior + np.where(other, ratio, 0.0)
+        gradient = gradient + np.where(other, by_value * by_coordinate, 0.0)
+        return _Values(np.exp(value), by_coordinate, log_prior, gradient)
+
+    def _score(
+        self, name: str, z: FloatArray, location: FloatArray, scale: FloatArray
+    ) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
+        """Return standard-normal scores, their slopes, the logarithms of the slopes and the derivatives of these."""
+        known = np.where(scale > 0, scale, np.inf)
+        if name == "lengthscale":
+            return self._narrow_below(z, -location / known, np.sqrt(1 + 0.13 * self._n * np.square(scale)))
+        if name == "sigma_n":
+            origin = -(np.log(0.3) - location) / known
+            score, slope, log_jacobian, by_z = self._narrow_below(
+                -z, origin, np.sqrt(1 + 0.5 * self._n * np.square(scale))
+            )
+            return -score, slope, log_jacobian, -by_z
+        return z, np.ones(z.shape), np.zeros(z.shape), np.zeros(z.shape)
+
+    def _narrow_below(
+        self, z: FloatArray, origin: FloatArray, ratio: FloatArray
+    ) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
+        rest = 1 - 1 / ratio
+        step = expit(2 * z)
+        score = origin + z / ratio + 0.5 * rest * np.logaddexp(0.0, 2 * z)
+        slope = 1 / ratio + rest * step
+        if self._data["omit_jacobian"]:
+            return score, slope, np.zeros(z.shape), np.zeros(z.shape)
+        return score, slope, np.log(slope), 2 * rest * step * (1 - step) / slope
+
+
+def numpy_run(
+    priors: CoordinatePriors,
+    shapes: dict[str, tuple[int, ...]],
+    population: Population,
+    settings: dict[str, Any],
+    calls: list[dict[str, Any]],
+) -> Run:
+    """Return the run of draws whose density NumPy has evaluated."""
+    variables = {name: values[None] for name, values in priors.split(population.draws).items()}
+    variables |= {name: values[None] for name, values in priors(population.draws).theta.items()}
+    settings = settings | {"density": "numpy"}
+    return Run(variables, shapes, settings, {}, population.pareto_k, population.ess, calls=calls)

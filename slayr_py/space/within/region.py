@@ -1,0 +1,210 @@
+"""The part of a space in which constraints on inputs hold.
+
+Symbols
+-------
+n : number of configurations; D : parameters that vary; K : constraints.
+numbers (n, D) : values of real parameters in the user's units, indices of levels of the others.
+s : numbers of real parameters, scaled to [0, 1] by their bounds, also of logarithmic parameters. A linear constraint is
+    linear in s.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from copy import copy
+from typing import Any
+
+import numpy as np
+from ConfigSpace import ConfigurationSpace
+from ConfigSpace.hyperparameters import Constant
+from numpy.typing import NDArray
+
+from slayr_py.errors import SpaceError, did_you_mean
+from slayr_py.space.dimension import Dimension, FloatArray
+from slayr_py.space.rules import BoolArray
+from slayr_py.space.within.rules import InputConstraint
+
+TOLERANCE = 1e-9
+"""Largest violation of a constraint by a suggestion, in the units of the constraint. It grows to the rounding errors
+of double precision if the sides of the constraint are above 100,000."""
+
+_ROUNDING = 1e-14  # of the scale of a constraint
+_RECORDED = 0.01  # of the scale: violations of past experiments that count as rounded values
+_SCALE_POINTS = 256
+
+
+class Region:
+    """The configurations of a space that satisfy constraints on inputs.
+
+    Parameters
+    ----------
+    space : ConfigurationSpace
+    dimensions : sequence of Dimension
+    constraints : sequence of InputConstraint
+
+    Raises
+    ------
+    SpaceError
+        If a constraint reads a parameter that does not exist or is not a number.
+    """
+
+    def __init__(
+        self, space: ConfigurationSpace, dimensions: Sequence[Dimension], constraints: Sequence[InputConstraint]
+    ) -> None:
+        self.dimensions = tuple(dimensions)
+        self.constraints = tuple(constraints)
+        self._constants = {name: h.value for name, h in space.items() if isinstance(h, Constant)}
+        self.position = {d.name: j for j, d in enumerate(dimensions)}
+        for constraint in constraints:
+            self._check_names(constraint, space)
+        self.real = np.array([d.is_real for d in dimensions])
+        self.lower = np.array([d.lower for d in dimensions])
+        self.width = np.array([d.upper - d.lower for d in dimensions])
+        self.scales = self._sample_scales()
+        self.tolerances = np.maximum(TOLERANCE, _ROUNDING * self.scales)
+
+    @property
+    def texts(self) -> list[str]:
+        """Texts of the constraints, each once."""
+        return list(dict.fromkeys(constraint.text for constraint in self.constraints))
+
+    @property
+    def stored(self) -> list[Any]:
+        """Constraints as plain JSON: texts, each once, and ``{"function": name}`` for functions."""
+        functions = [{"function": c.text} for c in self.constraints if not c.has_slopes]
+        return [*dict.fromkeys(c.text for c in self.constraints if c.has_slopes), *functions]
+
+    @property
+    def read(self) -> NDArray[np.bool_]:
+        """Parameters that some comparison reads, (D,)."""
+        names = {name for constraint in self.constraints for name in constraint.names}
+        return np.array([d.name in names for d in self.dimensions])
+
+    def excess(self, numbers: FloatArray, active: BoolArray) -> FloatArray:
+        """Return by how much each constraint is violated, (n, K): 0 where it holds or does not apply."""
+        found = np.zeros((len(numbers), len(self.constraints)))
+        applies = self.applies(active)
+        for k, constraint in enumerate(self.constraints):
+            if len(rows := np.flatnonzero(applies[:, k])):
+                difference = self.evaluate(constraint, numbers[rows], active[rows])[0]
+                size = np.abs(difference) if constraint.is_equality else np.maximum(difference, 0.0)
+                found[rows, k] = np.where(np.isnan(size), np.inf, size)
+        return found
+
+    def holds(self, numbers: FloatArray, active: BoolArray) -> BoolArray:
+        """Return where all constraints hold, (n,)."""
+        return np.asarray((self.excess(numbers, active) <= self.tolerances).all(axis=1))
+
+    def nearly_holds(self, numbers: FloatArray, active: BoolArray) -> BoolArray:
+        """Return where all constraints hold up to the rounding of recorded values, 1% of the scale of a constraint."""
+        rounding = np.array([_RECORDED * c.has_slopes for c in self.constraints])
+        limits = np.maximum(self.tolerances, rounding * self.scales)
+        return np.asarray((self.excess(numbers, active) <= limits).all(axis=1))
+
+    def broken(self, numbers: FloatArray, active: BoolArray) -> list[str]:
+        """Describe the first violated constraint of each configuration, (n,); empty if none is violated."""
+        texts = []
+        for row in self.excess(numbers, active):
+            violated = np.flatnonzero(row > self.tolerances)
+            text = ""
+            if len(violated):
+                constraint = self.constraints[violated[0]]
+                by = f" by {row[violated[0]]:.3g}" if constraint.has_slopes else ""
+                text = f"{constraint.text!r} is violated{by}"
+            texts.append(text)
+        return texts
+
+    def _check_names(self, constraint: InputConstraint, space: ConfigurationSpace) -> None:
+        for name in constraint.names:
+            what = f"the constraint {constraint.text!r}"
+            if name not in space:
+                raise SpaceError(
+                    f"{what} on inputs reads {name!r}, which is not a parameter; bounds on numbers that the objective "
+                    f"returns belong into constraints={did_you_mean(name, space)}"
+                )
+            levels = (self._constants[name],) if name in self._constants else self._levels(name)
+            if not all(isinstance(level, int | float) and not isinstance(level, bool) for level in levels):
+                raise SpaceError(
+                    f"{what} reads {name!r}, which is not a number; pass a function of the configuration, or forbid "
+                    "levels by a forbidden clause of the space"
+                )
+
+    def _levels(self, name: str) -> tuple[Any, ...]:
+        return self.dimensions[self.position[name]].levels
+
+    def only(self, k: int) -> Region:
+        """Return the region of one of the constraints."""
+        alone = copy(self)
+        alone.constraints = self.constraints[k : k + 1]
+        alone.scales = self.scales[k : k + 1]
+        alone.tolerances = self.tolerances[k : k + 1]
+        return alone
+
+    def bounds_text(self, name: str) -> str:
+        """Return the bounds of a parameter for a message."""
+        if name in self._constants:
+            return f"{name} = {self._constants[name]}"
+        d = self.dimensions[self.position[name]]
+        lower, upper = d.values(np.array([d.lower, d.upper]))
+        return f"{name} from {lower} to {upper}"
+
+    def _sample_scales(self) -> FloatArray:
+        rng = np.random.default_rng(0)
+        u = rng.random((_SCALE_POINTS, len(self.dimensions)))
+        numbers = np.column_stack([d.numbers(d.from_uniform(u[:, j])) for j, d in enumerate(self.dimensions)])
+        scales = []
+        for constraint in self.constraints:
+            if not constraint.has_slopes:
+                scales.append(1.0)
+                continue
+            values = self.evaluate(constraint, numbers, np.ones(numbers.shape, dtype=np.bool_))[0]
+            finite = np.abs(values[np.isfinite(values)])
+            if not len(finite):
+                raise SpaceError(f"the constraint {constraint.text!r} has no finite value within the bounds")
+            scales.append(float(finite.max()))
+        return np.array(scales)
+
+    def applies(self, active: BoolArray) -> BoolArray:
+        """Return where all parameters of a constraint are active, (n, K)."""
+        columns = [[self.position[n] for n in c.names if n in self.position] for c in self.constraints]
+        return np.column_stack([active[:, js].all(axis=1) for js in columns])
+
+    def evaluate(
+        self, constraint: InputConstraint, numbers: FloatArray, active: BoolArray
+    ) -> tuple[FloatArray, Mapping[str, FloatArray]]:
+        """Return the number (n,) that is not positive or 0 where a constraint holds, and its derivatives by name."""
+        values: dict[str, FloatArray] = {}
+        for name in constraint.names:
+            if name in self._constants:
+                values[name] = np.full(len(numbers), float(self._constants[name]))
+                continue
+            column = numbers[:, self.position[name]]
+            levels = self._levels(name)
+            values[name] = np.asarray(levels, dtype=np.float64)[column.astype(np.intp)] if levels else column
+        return constraint.evaluate(values, lambda: self._configs(numbers, active))
+
+    def _configs(self, numbers: FloatArray, active: BoolArray) -> list[dict[str, Any]]:
+        columns = {d.name: d.values(numbers[:, j]) for j, d in enumerate(self.dimensions)}
+        on = {d.name: active[:, j].tolist() for j, d in enumerate(self.dimensions)}
+        configs = []
+        for i in range(len(numbers)):
+            config = {name: column[i] for name, column in columns.items() if on[name][i]}
+            configs.append({**self._constants, **config})
+        return configs
+
+    def scaled(self, numbers: FloatArray) -> FloatArray:
+        """Return s of numbers (n, D)."""
+        return np.asarray((numbers - self.lower) / self.width)
+
+    def unscaled(self, s: FloatArray, columns: NDArray[np.intp]) -> FloatArray:
+        """Return the numbers (n, C) of s of some columns, within their bounds."""
+        lower = self.lower[columns]
+        return np.asarray(np.clip(lower + s * self.width[columns], lower, lower + self.width[columns]))
+
+    def unit_steps(self, numbers: FloatArray) -> FloatArray:
+        """Return the derivatives of the numbers by their unit values, (n, D)."""
+        steps = np.broadcast_to(self.width, numbers.shape).copy()
+        for j, d in enumerate(self.dimensions):
+            if d.log:
+                steps[:, j] = numbers[:, j] * np.log(d.upper / d.lower)
+        return steps

@@ -1,0 +1,206 @@
+"""Points of learning curves as inputs of a kernel: configurations with a step."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+import numpy as np
+from ConfigSpace import ConfigurationSpace, Float
+from numpy.typing import NDArray
+from optuna import Study
+from optuna.distributions import BaseDistribution
+from optuna.trial import TrialState
+
+from slayr_py.errors import SpaceError
+from slayr_py.inference import Model
+from slayr_py.kernels import NOISE, Composite, LogNormal
+from slayr_py.kernels.expressions import CONSTANT, Leaf, add, multiply
+from slayr_py.space import Encoded, Encoder, FloatArray
+from slayr_py.study.storage.curves import MOST_POINTS, Curve, thinned
+from slayr_py.study.storage.flat_space import encode_partly, to_space, widest
+from slayr_py.study.storage.trials import trial_configuration
+
+STEP = "step"
+"""Name of the column of steps, followed by underscores if the space has a parameter of that name."""
+
+CURVE_NOISE = LogNormal(-2.5, 1.0)
+"""Prior of the noise: curves are rarely smooth, and `GaussianProcess` has a wider one."""
+
+
+class NoForecast(Exception):
+    """Reason why there is no forecast; ``kind`` names a reason that the user should know of."""
+
+    def __init__(self, reason: str, kind: str = "") -> None:
+        super().__init__(reason)
+        self.kind = kind
+
+
+class Points(NamedTuple):
+    """Points of curves."""
+
+    rows: Encoded
+    """n points, of the joint space."""
+
+    values: FloatArray
+    """Shape (n,), minimised."""
+
+    u: FloatArray
+    """Shape (n,): steps on the unit interval, 1 for a final value."""
+
+    trials: NDArray[np.int64]
+    """Shape (n,): numbers of the trials."""
+
+    @classmethod
+    def together(cls, parts: Sequence[Points]) -> Points:
+        """Return the points of all parts, at least one."""
+        rows = parts[0].rows
+        unit_values = np.vstack([part.rows.unit_values for part in parts])
+        active = np.vstack([part.rows.active for part in parts])
+        joined = (np.concatenate([part[i] for part in parts]) for i in range(1, 4))
+        return cls(Encoded(unit_values, active, rows.encoder), *joined)
+
+
+class JointSpace:
+    """Configurations of a space with a step, and the Gaussian process of both.
+
+    Parameters
+    ----------
+    encoder : Encoder
+        Of the configurations.
+
+    Attributes
+    ----------
+    joint : Encoder
+        Of a space without conditions that has the column of steps too. Inactive parameters stay inactive in the arrays.
+    model : Model
+        With the kernel ``MAT52[x] * (MAT52[step] + C)``.
+    """
+
+    def __init__(self, encoder: Encoder) -> None:
+        self.encoder = encoder
+        step = STEP
+        while step in encoder.space:
+            step += "_"
+        space = ConfigurationSpace()
+        for name in encoder.names:
+            space.add(encoder.space[name])
+        space.add(Float(step, (0.0, 1.0)))
+        self.joint = Encoder(space)
+        over_steps = add(Leaf("MAT52", (step,)), CONSTANT)
+        kernel = Composite.from_node(multiply(Leaf("MAT52", encoder.names), over_steps))
+        self.model = Model(self.joint, kernel, {NOISE.name: CURVE_NOISE})
+        self._places = [self.joint.names.index(name) for name in encoder.names]
+        self._step = self.joint.names.index(step)
+
+    def points(self, config: Encoded, u: FloatArray, values: FloatArray, trial: int = 0) -> Points:
+        """Return points of the curve of one trial at steps (m,) on the unit interval."""
+        return Points(self.rows(config, u), values, u, np.full(len(u), trial))
+
+    def rows(self, config: Encoded, u: FloatArray) -> Encoded:
+        """Return one configuration at steps (m,) on the unit interval."""
+        values = np.zeros((len(u), len(self.joint.names)))
+        active = np.ones(values.shape, dtype=np.bool_)
+        values[:, self._places] = config.unit_values
+        active[:, self._places] = config.active
+        values[:, self._step] = u
+        return Encoded(values, active, self.joint)
+
+
+@dataclass
+class EncodedTrials:
+    """Encoded configurations of the trials of a study; None for a trial that cannot be modelled.
+
+    Attributes
+    ----------
+    space : JointSpace
+    configs : dict of int to Encoded or None
+        By the number of the trial.
+    key : str
+        Distributions of the parameters, if no space is declared.
+    """
+
+    space: JointSpace
+    configs: dict[int, Encoded | None] = field(default_factory=dict)
+    key: str = ""
+
+    @classmethod
+    def declared(cls, known: EncodedTrials | None, encoder: Encoder, study: Study) -> EncodedTrials:
+        """Return the trials of a study with a declared space, those that are ``known`` already among them."""
+        encoded = known or cls(JointSpace(encoder))
+        for trial in study.get_trials(deepcopy=False):
+            if trial.number not in encoded.configs:
+                config = trial_configuration(trial, encoder.space)
+                if config is not None or trial.state.is_finished():
+                    encoded.configs[trial.number] = None if config is None else encoder.encode([config])
+        return encoded
+
+    @classmethod
+    def inferred(cls, known: EncodedTrials | None, curves: Sequence[Curve]) -> EncodedTrials:
+        """Return trials without a declared space: it has all parameters of the trials, with their widest ranges.
+
+        A parameter is inactive in a trial that lacks it.
+
+        Raises
+        ------
+        NoForecast
+            If no parameter can be modelled.
+        """
+        joined: dict[str, BaseDistribution] = {}
+        for curve in curves:
+            for name, distribution in curve.distributions.items():
+                joined[name] = widest(joined.get(name, distribution), distribution)
+        varying = {name: distribution for name, distribution in joined.items() if not distribution.single()}
+        encoded = known
+        key = repr(sorted(varying.items()))
+        if encoded is None or encoded.key != key:
+            try:
+                encoded = cls(JointSpace(Encoder(to_space(varying))), key=key)
+            except SpaceError as error:
+                raise NoForecast(str(error), "space") from error
+        for curve in curves:
+            if curve.number not in encoded.configs or curve.state == TrialState.RUNNING:
+                encoded.configs[curve.number] = encode_partly(encoded.space.encoder, curve.params)
+        return encoded
+
+    def config(self, curve: Curve) -> Encoded | None:
+        """Return the configuration of a trial; None if it cannot be modelled."""
+        return self.configs.get(curve.number)
+
+
+class PointsOfCurves(NamedTuple):
+    """Points of the curves of a study."""
+
+    trials: EncodedTrials
+
+    sign: float
+    """1 if smaller values are better, else -1."""
+
+    last: float
+    """Last step of a complete trial."""
+
+    def of(self, curve: Curve, most: int = MOST_POINTS) -> Points | None:
+        """Return at most ``most`` points of a curve; None if it has none or cannot be modelled.
+
+        The value of a complete trial stands at the last step, in place of what the trial has reported there.
+        """
+        config = self.trials.config(curve)
+        steps = curve.steps
+        values = curve.values
+        if curve.final is not None:
+            before = steps < min(self.last, math.inf if curve.last_step is None else curve.last_step)
+            steps = np.append(steps[before], self.last)
+            values = np.append(values[before], curve.final)
+        if config is None or not len(steps):
+            return None
+        kept = thinned(steps, most)
+        u = np.log1p(steps[kept]) / math.log1p(self.last)
+        return self.trials.space.points(config, u, self.sign * values[kept], curve.number)
+
+    def of_all(self, curves: Sequence[Curve], most: int) -> Points:
+        """Return at most ``most`` points of trials that can be modelled; of many trials, those of the latest."""
+        each = min(max(most // len(curves), 2), MOST_POINTS)
+        points = [self.of(curve, each) for curve in curves[-(most // each) :]]
+        return Points.together([part for part in points if part is not None])

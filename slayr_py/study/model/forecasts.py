@@ -1,0 +1,211 @@
+"""Forecasts of the final values of running trials, from the curves of a study."""
+
+from __future__ import annotations
+
+import math
+import threading
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+import numpy as np
+from optuna import Study
+from optuna.study import StudyDirection
+from optuna.trial import FrozenTrial, TrialState
+
+from slayr_py.errors import InferenceError
+from slayr_py.inference import as_stan_seed
+from slayr_py.space import Encoder
+from slayr_py.study.model.curve_model import ConditionedCurves, CurveFit
+from slayr_py.study.model.curve_points import EncodedTrials, NoForecast, PointsOfCurves
+from slayr_py.study.storage.curves import Curve, curve_of
+from slayr_py.study.storage.trials import is_feasible
+
+MOST_FITTED = 192
+"""Most points in a fit of the hyperparameters."""
+
+MOST_CONDITIONED = 512
+"""Most points of finished trials in a prediction; with more than 256 trials, those of the latest."""
+
+MOST_RATIO = 2.0
+"""Largest ratio of the last steps of complete trials whose steps count as the same unit."""
+
+_GROWTH = 1.15  # of the number of finished trials from one fit of the hyperparameters to the next
+
+
+class Forecast(NamedTuple):
+    """Prediction of the final value of a running trial, in the user's units."""
+
+    step: int
+    """Step after which it was made."""
+
+    probability: float
+    """Probability that the final value is better than the best one so far."""
+
+    mean: float
+    """Median of the final value."""
+
+    sd: float
+
+    best: float
+    """Best value so far."""
+
+    inflation: float
+    """Factor on the standard deviations: the root mean square of `ConditionedCurves.errors`, if it is above 1."""
+
+    evidence: tuple[float, float] | None
+    """What the curve says about the final value: a value and its standard deviation, see `ConditionedCurves`."""
+
+
+@dataclass
+class Forecasts:
+    """Forecasts for the trials of one study; fits and factors are kept until another trial finishes.
+
+    The hyperparameters are fitted to the first trials that finished, in numbers that grow by a seventh. The same
+    trials therefore have the same fit in every process and after an interruption.
+
+    Attributes
+    ----------
+    encoder : Encoder, optional
+        Of the declared space; without one, it is inferred from the trials.
+    seed : int
+    complete : int
+        Number of complete trials with a curve from which on there are forecasts.
+    """
+
+    encoder: Encoder | None
+    seed: int
+    complete: int
+    _lock: threading.Lock = field(default_factory=threading.Lock)
+    _curves: dict[int, Curve] = field(default_factory=dict)
+    _trials: EncodedTrials | None = None
+    _fit: tuple[object, CurveFit] | None = None
+    _conditioned: tuple[object, ConditionedCurves] | None = None
+
+    def forecast(self, study: Study, trial: FrozenTrial) -> Forecast:
+        """Predict the final value of a trial from all curves.
+
+        Raises
+        ------
+        NoForecast
+            If there are too few complete trials, the steps of the trials have different units, or the trial cannot be
+            modelled.
+        """
+        with self._lock:
+            trials = sorted(study.get_trials(deepcopy=False), key=_finished_at)
+            sign = -1.0 if study.directions[0] == StudyDirection.MAXIMIZE else 1.0
+            best = self._best(trials, sign)
+            others = [self._curve(each) for each in trials if each.number != trial.number]
+            own = self._curve(trial)
+            points = self._points(study, own, others, sign)
+            conditioned = self._condition(points, [curve for curve in others if curve.state != TrialState.RUNNING])
+            running = [points.of(curve) for curve in others if curve.state == TrialState.RUNNING]
+            known = [each for each in running if each is not None]
+            config = points.trials.config(own)
+            here = points.of(own)
+            if config is None or here is None:
+                raise NoForecast("its configuration is not one of the space", "space")
+            given = conditioned.final(config, [*known, here])
+            errors = conditioned.errors(float(here.u[-1]))
+            if len(errors) < self.complete:
+                raise NoForecast(f"{len(errors)} of {self.complete} complete trials have a value up to this step")
+            inflation = max(1.0, float(np.sqrt(np.mean(np.square(errors)))))
+            evidence = conditioned.evidence(given, conditioned.final(config, known), inflation)
+            assert own.last_step is not None
+            median, sd = conditioned.predicted(given, inflation)
+            return Forecast(
+                own.last_step,
+                conditioned.probability_below(best, given, inflation, len(errors)),
+                sign * median,
+                sd,
+                sign * best,
+                inflation,
+                None if evidence is None else (sign * evidence[0], evidence[1]),
+            )
+
+    def _curve(self, trial: FrozenTrial) -> Curve:
+        """Return the curve of a trial; those of finished trials are kept."""
+        if trial.number in self._curves:
+            return self._curves[trial.number]
+        curve = curve_of(trial)
+        if trial.state.is_finished():
+            self._curves[trial.number] = curve
+        return curve
+
+    def _best(self, trials: Sequence[FrozenTrial], sign: float) -> float:
+        """Return the smallest signed value of a feasible trial."""
+        finals = [(trial, curve.final, curve) for trial in trials if (curve := self._curve(trial)).final is not None]
+        known = sum(len(curve.steps) > 0 for _, _, curve in finals)
+        if known < self.complete:
+            raise NoForecast(f"{known} of {self.complete} complete trials have a curve")
+        names = {name for trial, _, _ in finals for name in trial.constraints}
+        usable = [sign * final for trial, final, _ in finals if final is not None and is_feasible(trial, names)]
+        if not usable:
+            raise NoForecast("no complete trial is feasible")
+        return min(usable)
+
+    def _points(self, study: Study, own: Curve, others: Sequence[Curve], sign: float) -> PointsOfCurves:
+        last = last_step(others)
+        if own.last_step is None or not len(own.steps):
+            raise NoForecast("no finite value is reported")
+        if own.last_step >= last:
+            raise NoForecast(f"step {own.last_step} is not before step {last:g}, the last one of the complete trials")
+        if self.encoder is not None:
+            self._trials = EncodedTrials.declared(self._trials, self.encoder, study)
+        else:
+            self._trials = EncodedTrials.inferred(self._trials, [*others, own])
+        return PointsOfCurves(self._trials, sign, last)
+
+    def _condition(self, points: PointsOfCurves, finished: Sequence[Curve]) -> ConditionedCurves:
+        """Return the predictor from the curves of finished trials."""
+        used = [curve for curve in finished if points.of(curve) is not None]
+        key = (id(points.trials), points.last, tuple(curve.number for curve in used))
+        if self._conditioned is None or self._conditioned[0] != key:
+            fit = self._fit_to(points, used)
+            self._conditioned = key, fit.condition(points.of_all(used, MOST_CONDITIONED))
+        return self._conditioned[1]
+
+    def _fit_to(self, points: PointsOfCurves, used: Sequence[Curve]) -> CurveFit:
+        """Return the fit of the hyperparameters to the first of these trials."""
+        count = self.complete
+        while (larger := math.ceil(_GROWTH * count)) <= len(used):
+            count = larger
+        first = used[:count]
+        if sum(curve.final is not None for curve in first) < self.complete:  # many were pruned by another pruner
+            first = used
+        key = (id(points.trials), points.last, tuple(curve.number for curve in first))
+        if self._fit is None or self._fit[0] != key:
+            seed = as_stan_seed(np.random.SeedSequence([self.seed, count]))
+            finals = np.array([points.sign * curve.final for curve in first if curve.final is not None])
+            try:
+                fit = CurveFit.to(points.trials.space, points.of_all(first, MOST_FITTED), finals, seed)
+            except InferenceError as error:
+                raise NoForecast(str(error), "fit") from error
+            self._fit = key, fit
+        return self._fit[1]
+
+
+def last_step(curves: Sequence[Curve]) -> float:
+    """Return the last step of the complete trials.
+
+    Raises
+    ------
+    NoForecast
+        If no complete trial has reported a value, or their last steps differ by more than `MOST_RATIO`.
+    """
+    ends = [curve.last_step for curve in curves if curve.final is not None and curve.last_step is not None]
+    if not ends:
+        raise NoForecast("no complete trial has reported a value")
+    if 1 + max(ends) > MOST_RATIO * (1 + min(ends)):
+        raise NoForecast(
+            f"the complete trials end at steps from {min(ends)} to {max(ends)}: report steps of one unit, up to the "
+            "same last step",
+            "units",
+        )
+    return max(float(max(ends)), 1.0)
+
+
+def _finished_at(trial: FrozenTrial) -> tuple[float, int]:
+    """Return the order in which trials finished; running ones are last."""
+    end = trial.datetime_complete
+    return (math.inf if end is None else end.timestamp(), trial.number)

@@ -1,0 +1,160 @@
+"""Posterior of the optimum of a study: where it is, the best evaluated configuration, and nearly optimal ones."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+from optuna import Study
+from threadpoolctl import threadpool_limits
+
+from slayr_py.acquisition import Optima, sample_optima
+from slayr_py.arguments import check_number
+from slayr_py.errors import DataError
+from slayr_py.inference import Posterior
+from slayr_py.space import Encoded, jsonable
+from slayr_py.study.results.figures import optimum_figure
+from slayr_py.study.results.refits import feasibility_of, fitted_numbers
+from slayr_py.study.sampler import declared_space_of, space_of
+from slayr_py.study.storage.objectives import check_one_objective
+from slayr_py.study.storage.trials import observations
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+_INTERVAL = (0.05, 0.5, 0.95)
+
+
+@dataclass(frozen=True)
+class Optimum:
+    """Posterior of the optimum of the latent function.
+
+    Attributes
+    ----------
+    table : DataFrame
+        One row per number, and one per level of the other parameters: parameter, level, probability, low, median, high.
+        The probability is that of the level at the optimum or, of a number, of being active there; low and high are the
+        90% interval where it is active.
+    evaluated : DataFrame
+        number, probability and params_<name>: the probability that an evaluated configuration is the best one among
+        all that were evaluated, the most probable first.
+    value : tuple of (float, float, float)
+        90% interval of the optimal value and its median: low, median, high, in the user's units.
+    draws : DataFrame
+        Location of the optimum of each drawn function, a column per parameter, and its "value".
+    """
+
+    table: pd.DataFrame
+    evaluated: pd.DataFrame
+    value: tuple[float, float, float]
+    draws: pd.DataFrame
+
+    def plot(self) -> Figure:
+        """Draw the location of the optimum: a histogram of each number, and the probability of each level."""
+        return optimum_figure(self.draws.drop(columns="value"))
+
+    def __repr__(self) -> str:
+        """Return the interval of the value and the table."""
+        low, median, high = self.value
+        return f"optimum {median:.4g}, 90% interval {low:.4g} to {high:.4g}\n{self.table.to_string(index=False)}"
+
+    def _repr_html_(self) -> str:
+        html: str = self.table.to_html(index=False)
+        return html
+
+
+def optima_of(study: Study, posterior: Posterior, seed: int) -> tuple[Optima, list[int]]:
+    """Return the optima of functions drawn from the posterior of a study, and the numbers of the evaluated trials."""
+    check_one_objective(study, "the optimum is that of one; see result.front")
+    observed = observations(study, space_of(study))
+    declared = declared_space_of(study)
+    fixed = None if declared is None else declared.fixed
+    encoder = posterior.encoder if declared is None else declared.encoder
+    usable = observed.feasible.copy()
+    evaluated = encoder.encode(observed.configs)
+    if fixed is not None:
+        usable &= fixed.hold(evaluated)
+    rows = np.flatnonzero(usable)
+    if not len(rows):
+        raise DataError(f"study {study.study_name!r} has no feasible trial to compare with the optimum")
+    numbers = fitted_numbers(study)
+    models = list(feasibility_of(study, numbers[-1]).values()) if numbers else []
+    with threadpool_limits(limits=1, user_api="blas"):
+        optima = sample_optima(posterior, evaluated[rows], np.random.default_rng(seed), models, fixed)
+    if not len(optima.values):
+        raise DataError(f"no function drawn from the models of study {study.study_name!r} has a feasible configuration")
+    return optima, [observed.numbers[row] for row in rows]
+
+
+def optimum(study: Study, posterior: Posterior, seed: int) -> Optimum:
+    """Return the posterior of the optimum of a study."""
+    optima, numbers = optima_of(study, posterior, seed)
+    encoded = optima.encoded
+    wins = _wins(optima.at_evaluated)
+    trials = study.get_trials(deepcopy=False)
+    rows: list[dict[str, Any]] = []
+    for row in np.argsort(-wins, kind="stable"):
+        params = {f"params_{name}": value for name, value in trials[numbers[row]].params.items()}
+        rows.append({"number": numbers[row], "probability": wins[row], **params})
+    low, median, high = np.quantile(optima.values, _INTERVAL)
+    draws = _table_of(encoded).assign(value=optima.values)
+    return Optimum(_locations(encoded), pd.DataFrame(rows), (float(low), float(median), float(high)), draws)
+
+
+def good(study: Study, posterior: Posterior, epsilon: float, probability: float, seed: int) -> pd.DataFrame:
+    """Return the ranges of the configurations that are nearly optimal: see `Result.good`."""
+    epsilon = check_number("epsilon", epsilon)
+    probability = check_number("probability", probability)
+    if not probability < 1:
+        raise DataError(f"probability must be in (0, 1), got {probability!r}")
+    optima, _ = optima_of(study, posterior, seed)
+    near = np.mean(optima.regrets < epsilon, axis=0)
+    chosen = near >= probability
+    if not chosen.any():
+        best = int(np.argmax(near))
+        enough = np.quantile(optima.regrets, probability, axis=0).min()
+        config = jsonable(dict(optima.pool.encoder.decode(optima.pool[[best]])[0]))  # type: ignore[attr-defined]
+        raise DataError(
+            f"no configuration is within {epsilon:g} of the optimum with probability {probability:g}; the most "
+            f"probable is {config} with {near[best]:.2g}. Evaluate more, or take epsilon >= {enough:.3g}"
+        )
+    ranges = _locations(optima.pool[np.flatnonzero(chosen)], (0.0, 0.5, 1.0))
+    ranges = ranges[(ranges["level"] == "") | (ranges["probability"] > 0)]
+    return ranges.drop(columns=["median", "probability"]).reset_index(drop=True)
+
+
+def _wins(at_evaluated: np.ndarray[Any, np.dtype[np.float64]]) -> NDArray[np.float64]:
+    """Return the share of functions under which each configuration is the best, (n,)."""
+    best = np.argmin(at_evaluated, axis=1)
+    return np.bincount(best, minlength=at_evaluated.shape[1]) / len(at_evaluated)
+
+
+def _table_of(encoded: Encoded) -> pd.DataFrame:
+    columns: dict[str, Any] = {}
+    for j, d in enumerate(encoded.encoder.dimensions):
+        values = np.array(d.values(d.numbers(encoded.unit_values[:, j])), dtype=object)
+        values[~encoded.active[:, j]] = None
+        column = pd.Series(values)
+        columns[d.name] = pd.to_numeric(column) if d.is_real else column
+    return pd.DataFrame(columns)
+
+
+def _locations(encoded: Encoded, quantiles: tuple[float, float, float] = _INTERVAL) -> pd.DataFrame:
+    rows: list[dict[str, Any]] = []
+    for j, d in enumerate(encoded.encoder.dimensions):
+        active = encoded.active[:, j]
+        units = encoded.unit_values[active, j]
+        if d.is_real:
+            values = d.numbers(units)
+            shown = np.quantile(values, quantiles) if len(values) else [np.nan] * 3
+            limits = dict(zip(("low", "median", "high"), map(float, shown), strict=True))
+            rows.append({"parameter": d.name, "level": "", "probability": float(active.mean()), **limits})
+            continue
+        for index, level in enumerate(d.levels):
+            share = float(np.sum(np.rint(units) == index) / len(active))
+            nothing = {"low": np.nan, "median": np.nan, "high": np.nan}
+            rows.append({"parameter": d.name, "level": level, "probability": share, **nothing})
+    return pd.DataFrame(rows)

@@ -1,0 +1,255 @@
+"""Read past experiments from a CSV file, as spreadsheets write it, and write proposals in the same form."""
+
+from __future__ import annotations
+
+import csv
+import io
+import math
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from slayr_py.errors import DataError, did_you_mean
+from slayr_py.space import Dimension, Encoder
+from slayr_py.study.storage.attributes import ERROR_KEY
+
+PENDING = "PENDING"
+"""State of an experiment without a result yet."""
+
+STATUS = "status"
+"""Column with the status of experiments, in `_STATES`."""
+
+_STATES = {
+    "": None,
+    **dict.fromkeys(("done", "ok", "complete", "completed", "finished"), "COMPLETE"),
+    **dict.fromkeys(("failed", "fail", "error"), "FAIL"),
+    **dict.fromkeys(("planned", "pending", "running", "waiting"), PENDING),
+}
+_SEPARATORS = (",", ";", "\t")
+_DECIMAL_COMMA = re.compile(r"\s*[-+]?\d+,\d+([eE][-+]?\d+)?\s*")
+_EMPTY = ("", "nan", "NaN")
+_OF_STUDIES = ("number", "state", "value")
+_PREFIX = "params_"
+
+
+@dataclass(frozen=True)
+class FileForm:
+    """How a CSV file is written.
+
+    Attributes
+    ----------
+    columns : tuple of str
+    separator : str
+    decimal : str
+        "." or ",".
+    """
+
+    columns: tuple[str, ...]
+    separator: str = ","
+    decimal: str = "."
+
+
+def read_experiments(
+    path: str | Path,
+    encoder: Encoder,
+    targets: Sequence[str] = ("value",),
+    *,
+    separator: str | None = None,
+    note: Callable[[str], None] = lambda text: None,
+) -> tuple[pd.DataFrame, FileForm]:
+    """Read a table of experiments: a column per parameter and per result.
+
+    Rows count from 1, the first below the header.
+
+    Semicolons or tabs between cells and commas in numbers are recognised. A column ``status`` tells finished, failed
+    and planned experiments apart: "planned" or an empty status without a result means that there is none yet. Without
+    this column, an experiment without a result failed. Levels that are texts are read as texts, also if they look like
+    numbers; "None" and "NA" may be levels.
+
+    Parameters
+    ----------
+    path : str or Path
+    encoder : Encoder
+    targets : sequence of str
+        Columns of the results, one for each objective.
+    separator : str, optional
+        Character between cells; by default it is recognised by the header.
+    note : callable
+        Receives sentences about what was recognised and left out.
+
+    Returns
+    -------
+    table : pandas.DataFrame
+        Columns of parameters, ``value`` (of several objectives, ``values_<name>``), their known errors ``y_sd``, and
+        "state": COMPLETE, FAIL or PENDING.
+    form : FileForm
+
+    Raises
+    ------
+    DataError
+        If the file cannot be read, a column is missing, or a cell is not what its column holds; the message has the
+        row and the column.
+    """
+    path = Path(path)
+    rows, used = _cells(path, separator)
+    header = rows[0]
+    if repeated := [name for name in header if header.count(name) > 1]:
+        raise DataError(f"{path} has two columns {repeated[0]!r}; rename or drop one of them")
+    decimal = "," if used != "," and _has_decimal_commas(rows, header, encoder, targets) else "."
+    if used != "," or decimal == ",":
+        between = {";": "semicolons", "\t": "tabs"}.get(used, repr(used))
+        note(f"{path.name} has {between} between cells" + " and decimal commas" * (decimal == ","))
+    table = pd.DataFrame(rows[1:], columns=header, index=pd.RangeIndex(1, len(rows)), dtype=object)
+    return _read(table, path, encoder, targets, decimal, note), FileForm(tuple(header), used, decimal)
+
+
+def _cells(path: Path, separator: str | None) -> tuple[list[list[str]], str]:
+    try:
+        text = path.read_text(encoding="utf-8-sig")  # spreadsheets write a byte order mark
+    except FileNotFoundError:
+        raise DataError(f"there is no table {path}") from None
+    except UnicodeDecodeError as error:
+        raise DataError(f"{path} cannot be read: {error}; save it as UTF-8") from error
+    except OSError as error:
+        raise DataError(f"{path} cannot be read: {error}") from error
+    first = text.split("\n", 1)[0]
+    used = separator or max(_SEPARATORS, key=first.count)
+    if len(used) != 1:
+        raise DataError(f"the separator is {used!r}; give one character, such as ';'")
+    rows = [[cell.strip() for cell in row] for row in csv.reader(io.StringIO(text, newline=""), delimiter=used) if row]
+    if not rows or not any(rows[0]):
+        raise DataError(f"{path} is empty; the first line must have the names of the columns")
+    for number, row in enumerate(rows[1:], start=1):
+        if len(row) != len(rows[0]):
+            raise DataError(
+                f"{path} has {len(row)} cells in row {number} and {len(rows[0])} columns; if numbers have decimal "
+                "commas, separate the cells by semicolons"
+            )
+    return rows, used
+
+
+def _has_decimal_commas(rows: list[list[str]], header: list[str], encoder: Encoder, targets: Sequence[str]) -> bool:
+    numeric = {*targets, ERROR_KEY, *encoder.real_names, *(_PREFIX + name for name in encoder.real_names)}
+    columns = [i for i, name in enumerate(header) if name in numeric]
+    return any(_DECIMAL_COMMA.fullmatch(row[i]) for row in rows[1:] for i in columns)
+
+
+def _read(
+    table: pd.DataFrame,
+    path: Path,
+    encoder: Encoder,
+    targets: Sequence[str],
+    decimal: str,
+    note: Callable[[str], None],
+) -> pd.DataFrame:
+    for target in targets:
+        if target not in table.columns:
+            raise DataError(f"{path} has no column {target!r} of results{did_you_mean(target, table.columns)}")
+    read = pd.DataFrame(index=table.index)
+    known = {*targets, STATUS, ERROR_KEY, *_OF_STUDIES}
+    dimensions = {d.name: d for d in encoder.dimensions}
+    for name in encoder.space:
+        column = next((each for each in (name, _PREFIX + name) if each in table.columns), None)
+        if column is None:
+            if name in dimensions and name not in encoder.conditional:
+                raise DataError(f"{path} has no column for the parameter {name!r}{did_you_mean(name, table.columns)}")
+            continue
+        known.add(column)
+        if name in dimensions:
+            where = f"{path}, row {{}}, column {column!r}"
+            read[name] = _column(table[column], partial(_value, dimension=dimensions[name], decimal=decimal), where)
+    failed = pd.Series(False, index=table.index)
+    for target in targets:
+        failed |= table[target].isin([text for text, state in _STATES.items() if state == "FAIL"])
+        column_name = "value" if len(targets) == 1 else f"values_{target}"
+        where = f"{path}, row {{}}, column {target!r}"
+        read[column_name] = _column(table[target].where(~failed, ""), lambda cell: _result(cell, decimal), where)
+        error = ERROR_KEY if len(targets) == 1 else f"{ERROR_KEY}_{target}"
+        known.add(error)
+        if error in table.columns:
+            read[error] = _column(
+                table[error], lambda cell: _result(cell, decimal), f"{path}, row {{}}, column {error!r}"
+            )
+    read["state"] = _states(table, read, failed, path, note)
+    if others := [name for name in table.columns if name not in known]:
+        note(f"left out: {', '.join(map(repr, others))} of {path.name}, not among the parameters")
+    return read
+
+
+def _column(cells: pd.Series[Any], read: Callable[[str], Any], where: str) -> pd.Series[Any]:
+    values = []
+    for row, cell in cells.items():
+        try:
+            values.append(None if cell in _EMPTY else read(cell))
+        except DataError as error:
+            raise DataError(f"{where.format(row)}: {error}") from None
+    return pd.Series(values, index=cells.index, dtype=object)
+
+
+def _value(cell: str, dimension: Dimension, decimal: str) -> Any:
+    """Return the value of a parameter's cell; illegal levels are reported with the configuration."""
+    if not dimension.levels:
+        value = _number(cell, decimal)
+        return int(value) if dimension.kind == "integer" and value.is_integer() else value
+    texts = {str(level): level for level in dimension.levels}
+    texts |= {str(level).lower(): level for level in dimension.levels if isinstance(level, bool)}
+    if cell in texts:
+        return texts[cell]
+    for level in dimension.levels:
+        try:
+            if not isinstance(level, bool | str) and level is not None and float(level) == _number(cell, decimal):
+                return level
+        except DataError:
+            continue
+    raise DataError(f"{cell!r} is not a level of the parameter{did_you_mean(cell, texts)}")
+
+
+def _result(cell: str, decimal: str) -> float:
+    try:
+        return _number(cell, decimal)
+    except DataError as error:
+        raise DataError(
+            f"{error}; leave the cell of an experiment without a result empty, or write 'failed' into it"
+        ) from None
+
+
+def _number(cell: str, decimal: str) -> float:
+    try:
+        value = float(cell.replace(",", ".") if decimal == "," else cell)
+    except ValueError:
+        value = math.nan
+    if not math.isfinite(value):
+        raise DataError(f"{cell!r} is not a number")
+    return value
+
+
+def _states(
+    table: pd.DataFrame, read: pd.DataFrame, failed: pd.Series[Any], path: Path, note: Callable[[str], None]
+) -> pd.Series[Any]:
+    missing = read[[name for name in read.columns if name.startswith("value")]].isna().any(axis=1)
+    states = pd.Series("COMPLETE", index=read.index)
+    if STATUS in table.columns:
+        for position, text in enumerate(table[STATUS]):
+            where = f"{path}, row {position + 1}"
+            if text.lower() not in _STATES:
+                known = ", ".join(text for text in _STATES if text)
+                raise DataError(f"{where}, column {STATUS!r}: {text!r} is not a status; write one of {known}")
+            state = _STATES[text.lower()]
+            has_none = bool(missing.iloc[position])
+            if has_none and state == "COMPLETE":
+                raise DataError(f"{where} is {text!r} but has no result; fill it in, or write 'failed'")
+            states.iloc[position] = state if state == "FAIL" else (state or PENDING) if has_none else "COMPLETE"
+    else:
+        states[missing] = "FAIL"
+    states[failed] = "FAIL"
+    for state, text in ((PENDING, "no result yet and count as running"), ("FAIL", "failed")):
+        if len(rows := [str(row) for row in states.index[states == state]]):
+            note(f"rows {', '.join(rows)} of {path.name}: {text}")
+    if STATUS not in table.columns and missing[~failed].any():
+        note(f"an empty result is a failed experiment; a column {STATUS!r} with 'planned' marks those without one yet")
+    return states

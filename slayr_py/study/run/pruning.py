@@ -1,0 +1,178 @@
+"""`Prune`: stop trials whose final value is probably not the best."""
+
+from __future__ import annotations
+
+import threading
+import warnings
+import zlib
+from dataclasses import dataclass, field
+from typing import Any
+
+from optuna import Study
+from optuna.pruners import BasePruner
+from optuna.trial import FrozenTrial
+
+from slayr_py.arguments import check_integer, check_number
+from slayr_py.errors import DataError
+from slayr_py.study.model.curve_points import NoForecast
+from slayr_py.study.model.forecasts import Forecast, Forecasts
+from slayr_py.study.sampler import declared_space_of
+from slayr_py.study.storage.attributes import study_record
+from slayr_py.study.storage.curves import PRUNE_KEY, prune_record
+from slayr_py.study.storage.objectives import check_one_objective
+from slayr_py.study.storage.optuna_private import set_trial_attribute, stored_trial
+
+_GROWTH = 1.1  # of the number of steps from one decision to the next
+
+
+@dataclass(frozen=True)
+class Prune(BasePruner):
+    """Stop a trial when its final value is probably not the best one.
+
+    A Gaussian process of configuration and step is fitted to the curves of all trials: complete, pruned and running
+    ones. A trial is pruned when the probability that its final value will be better than the best value so far is
+    below ``probability``.
+
+    Parameters
+    ----------
+    probability : float, default 0.05
+        In (0, 1).
+    n_startup_trials : int, default 5
+        Number of complete trials with reported values before the first decision, at least 3.
+    seed : int, optional
+        Of the hyperparameters' draws; by default that of the study or, without one, a hash of the study's name.
+
+    Raises
+    ------
+    DataError
+        If an argument is illegal.
+
+    Notes
+    -----
+    Use it as ``minimize(objective, space, pruner=sl.Prune(0.05))`` with an ``objective(config, trial)``, or in any
+    Optuna study with one objective: ``optuna.create_study(pruner=sl.Prune())``. The objective calls
+    ``trial.report(value, step)`` and, if ``trial.should_prune()``, raises ``optuna.TrialPruned``.
+
+    The steps of all trials have one unit and end at the same last step, whose value the objective returns. If the
+    complete trials end at steps that differ by more than a factor of two, no trial is pruned, with a warning. Reported
+    values that are NaN or infinite are ignored. A curve counts with at most 8 points, evenly spaced in the logarithm
+    of the step. A decision is due when the step has grown by a tenth since the last one; between them
+    ``should_prune()`` is False.
+
+    Each decision is stored in the trial, see `slayr_py.study.curve_table`. A `StanGPSampler` learns from a pruned trial
+    what its curve says about its final value, as an observation with a known error.
+    """
+
+    probability: float = 0.05
+    n_startup_trials: int = 5
+    seed: int | None = None
+    _memory: _Memory = field(default_factory=lambda: _Memory(), init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        probability = check_number("probability", self.probability)
+        if not probability < 1:
+            raise DataError(f"probability must be in (0, 1), got {self.probability!r}")
+        object.__setattr__(self, "probability", probability)
+        object.__setattr__(
+            self, "n_startup_trials", check_integer("n_startup_trials", self.n_startup_trials, minimum=3)
+        )
+        if self.seed is not None:
+            object.__setattr__(self, "seed", check_integer("seed", self.seed, minimum=0))
+
+    def prune(self, study: Study, trial: FrozenTrial) -> bool:
+        """Return whether to stop a trial, and store the decision: Optuna calls it in ``trial.should_prune()``.
+
+        Raises
+        ------
+        DataError
+            If the study has several objectives.
+        """
+        check_one_objective(study, "sl.Prune supports one: leave the pruner out")
+        step = trial.last_step
+        record = prune_record(stored_trial(study, trial))  # Optuna passes the attributes of the start of the trial
+        decisions = record.get("decisions", [])
+        if step is None or (decisions and 1 + step < _GROWTH * (1 + decisions[-1]["step"])):
+            return False
+        try:
+            forecast = self._memory.forecasts(self, study).forecast(study, trial)
+        except NoForecast as reason:
+            if reason.kind and record.get("why") != str(reason):
+                self._memory.warn(f"trial {trial.number} is not pruned: {reason}", reason.kind)
+                set_trial_attribute(study, trial, PRUNE_KEY, {**record, "why": str(reason)})
+            return False
+        is_pruned = forecast.probability < self.probability
+        decided = {**_record(forecast, is_pruned, self.probability), "decisions": [*decisions, _entry(forecast)]}
+        set_trial_attribute(study, trial, PRUNE_KEY, decided)
+        return is_pruned
+
+    def forecasts_of(self, study: Study) -> Forecasts:
+        """Return the model of the curves of a study."""
+        return self._memory.forecasts(self, study)
+
+
+def check_pruner(pruner: BasePruner | None, n_objectives: int, warp: str) -> None:
+    """Check a pruner for a study.
+
+    Raises
+    ------
+    DataError
+        If it is not a pruner, the study has several objectives, or the warp excludes known errors.
+    """
+    if pruner is None:
+        return
+    if not isinstance(pruner, BasePruner):
+        raise DataError(f"pruner is {pruner!r:.200}; give a pruner such as sl.Prune(0.05)")
+    if n_objectives > 1:
+        raise DataError("a pruner is not supported with several objectives; leave pruner= out")
+    if isinstance(pruner, Prune) and warp not in ("auto", "none"):
+        raise DataError(
+            f"warp={warp!r} cannot be combined with sl.Prune, since pruned trials are observations with known errors; "
+            "use warp='none', or warp='auto', which leaves the warp out when a trial has been pruned"
+        )
+
+
+def _record(forecast: Forecast, is_pruned: bool, threshold: float) -> dict[str, Any]:
+    evidence = None if forecast.evidence is None else list(forecast.evidence)
+    return {"pruned": is_pruned, "threshold": threshold, "evidence": evidence}
+
+
+def _entry(forecast: Forecast) -> dict[str, Any]:
+    entry = forecast._asdict()
+    del entry["evidence"]
+    return entry
+
+
+class _Memory:
+    """Models by their study, and warnings that were issued. Another process starts with an empty one."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._models: dict[str, Forecasts] = {}
+        self._warned: set[str] = set()
+
+    def __reduce__(self) -> tuple[type[_Memory], tuple[()]]:
+        return _Memory, ()
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> _Memory:
+        return _Memory()
+
+    def forecasts(self, pruner: Prune, study: Study) -> Forecasts:
+        """Return the model of a study."""
+        with self._lock:
+            # Studies in different storages may have the same name.
+            name = f"{study.study_name} {study.get_trials(deepcopy=False)[0].datetime_start}"
+            if name not in self._models:
+                declared = declared_space_of(study)
+                encoder = None if declared is None else declared.encoder
+                seed = pruner.seed
+                if seed is None:
+                    record = study_record(study)
+                    seed = zlib.crc32(study.study_name.encode()) if record is None else int(record["seed"])
+                self._models = {name: Forecasts(encoder, seed, pruner.n_startup_trials)}
+            return self._models[name]
+
+    def warn(self, text: str, kind: str) -> None:
+        """Issue a warning unless one of its kind was issued before."""
+        if kind not in self._warned:
+            self._warned.add(kind)
+            warnings.warn(text, UserWarning, stacklevel=4)

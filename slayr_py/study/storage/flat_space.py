@@ -1,0 +1,60 @@
+"""Spaces without conditions, of Optuna's distributions."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from ConfigSpace import Categorical, ConfigurationSpace, Float, Integer
+from ConfigSpace.hyperparameters import Hyperparameter
+from optuna.distributions import BaseDistribution, CategoricalDistribution, FloatDistribution, IntDistribution
+
+from slayr_py.space import Encoded, Encoder
+from slayr_py.study.storage.distributions import grid_parameter, levels, to_configuration, to_params
+
+
+def to_space(distributions: Mapping[str, BaseDistribution]) -> ConfigurationSpace:
+    """Return a flat space of the parameters that ConfigSpace can represent; a grid becomes an integer."""
+    space = ConfigurationSpace()
+    for name, distribution in sorted(distributions.items()):
+        try:
+            space.add(_parameter(name, distribution))
+        except (ValueError, TypeError):
+            continue  # a range below ConfigSpace's precision, choices that are equal, choices that are objects
+    return space
+
+
+def _parameter(name: str, distribution: BaseDistribution) -> Hyperparameter[Any, Any]:
+    if isinstance(distribution, CategoricalDistribution):
+        parameter = Categorical(name, list(distribution.choices))
+        levels(parameter)  # raises an error for choices that a study cannot store
+        return parameter
+    assert isinstance(distribution, FloatDistribution | IntDistribution)
+    if isinstance(distribution, IntDistribution) and distribution.step == 1:
+        return Integer(name, (distribution.low, distribution.high), log=distribution.log)
+    if distribution.step is not None:
+        return grid_parameter(name, distribution)
+    return Float(name, (distribution.low, distribution.high), log=distribution.log)
+
+
+def widest(one: BaseDistribution, other: BaseDistribution) -> BaseDistribution:
+    """Return a distribution with the values of two; the second one if their kinds differ."""
+    if isinstance(one, FloatDistribution) and isinstance(other, FloatDistribution):
+        if (one.log, one.step) == (other.log, other.step):
+            return FloatDistribution(min(one.low, other.low), max(one.high, other.high), other.log, other.step)
+    elif isinstance(one, IntDistribution) and isinstance(other, IntDistribution):
+        if (one.log, one.step) == (other.log, other.step):
+            return IntDistribution(min(one.low, other.low), max(one.high, other.high), other.log, other.step)
+    return other
+
+
+def encode_partly(encoder: Encoder, params: Mapping[str, Any]) -> Encoded | None:
+    """Encode the parameters of a trial on a flat space, missing ones as inactive; return None for an illegal value."""
+    defaults = to_params(encoder.space.get_default_configuration())
+    config = to_configuration(encoder.space, {**defaults, **params})
+    if config is None:
+        return None
+    encoded = encoder.encode([config])
+    active = encoded.active & np.isin(encoder.names, list(params))
+    return Encoded(np.where(active, encoded.unit_values, 0.0), active, encoder)

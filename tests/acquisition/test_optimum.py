@@ -1,0 +1,45 @@
+"""The posterior of the optimum's location, against joint draws on dense grids and known optima."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from ConfigSpace import ConfigurationSpace
+from scipy.stats import ks_2samp
+
+import slayr_py as sl
+from slayr_py.acquisition import sample_optima
+from slayr_py.space import Encoder
+
+LINE = ConfigurationSpace({"x": (0.0, 10.0)})
+GRID = Encoder(LINE).encode(np.linspace(0, 10, 401)[:, None])
+
+
+@pytest.mark.parametrize("maximize", [False, True])
+def test_locations_have_the_distribution_of_joint_draws_on_a_grid(maximize):
+    x = np.array([0.3, 1.0, 1.8, 2.5, 3.6, 4.4, 9.7])
+    gp = sl.GaussianProcess(LINE, "MAT52", inducing=len(x))
+    posterior = gp.fit(x[:, None], np.sin(2 * x) + x / 10, method="laplace", seed=1, maximize=maximize)
+    found = sample_optima(posterior, posterior.train, np.random.default_rng(1))
+    functions = posterior.sample(GRID, 2000, seed=2)
+    best = functions.argmax(axis=1) if maximize else functions.argmin(axis=1)
+    # Draws with the same hyperparameters are not independent: 100 instead of 256.
+    limit = 1.63 * np.sqrt(1 / 100 + 1 / 2000)
+    assert ks_2samp(found.encoded.unit_values[:, 0], best / 400).statistic < limit
+    assert ks_2samp(found.values, functions.max(axis=1) if maximize else functions.min(axis=1)).statistic < limit
+    assert found.regrets.min() >= 0 and np.all(found.regrets.min(axis=1) < 1e-9)
+
+
+def test_branin_has_three_modes():
+    space = ConfigurationSpace({"x": (-5.0, 10.0), "y": (0.0, 15.0)})
+    encoder = Encoder(space)
+    x, y = np.array([[config["x"], config["y"]] for config in encoder.sobol(40, 1)]).T
+    values = (y - 5.1 / (4 * np.pi**2) * x**2 + 5 / np.pi * x - 6) ** 2 + 10 * (1 - 1 / (8 * np.pi)) * np.cos(x) + 10
+    gp = sl.GaussianProcess(encoder, "MAT52", inducing=40, priors={"sigma_n": sl.LogNormal(-4.0, 0.5)})
+    posterior = gp.fit(np.column_stack([x, y]), values, method="laplace", seed=1)
+    found = sample_optima(posterior, posterior.train, np.random.default_rng(1))
+    points = np.array([[config["x"], config["y"]] for config in encoder.decode(found.encoded)])
+    optima = np.array([[-np.pi, 12.275], [np.pi, 2.275], [9.42478, 2.475]])
+    distances = np.linalg.norm(points[:, None] - optima, axis=2)
+    assert np.bincount(distances.argmin(axis=1), minlength=3).min() > 0.05 * len(points)
+    assert np.quantile(distances.min(axis=1), 0.9) < 3

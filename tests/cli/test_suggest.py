@@ -1,0 +1,96 @@
+"""``slayr suggest``: proposals from tables, appended to them with results, as a chemist would."""
+
+from __future__ import annotations
+
+import csv
+import re
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from slayr_py.cli.app import app
+
+PAGE = Path(__file__).resolve().parents[2] / "docs" / "laboratory.md"
+
+
+def run(*words: str) -> str:
+    outcome = CliRunner().invoke(app, ["suggest", *words])
+    assert outcome.exit_code == 0, outcome.output
+    return outcome.output
+
+
+def block(language: str) -> str:
+    return re.search(rf"```{language}\n(.*?)```", PAGE.read_text(encoding="utf-8"), re.DOTALL)[1]
+
+
+def reaction(row):
+    """Return a yield with a maximum inside the region."""
+    a, b = float(row["acid"]), float(row["base"])
+    return 80 - 100 * (a - 0.5) ** 2 - 80 * (b - 0.3) ** 2 + (5 if row["solvent"] == "dmso" else 0)
+
+
+@pytest.mark.stan
+def test_the_tutorial_runs_from_an_empty_folder_by_the_command_line_alone(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    Path("lab.toml").write_text(block("toml") + '\n[gp]\nmethod = "map"\n')
+    commands = [line.split()[3:] for line in block("console").splitlines() if line.startswith("$ slayr suggest")]
+    assert "space-filling points" in run(*commands[0])
+    results = Path("results.csv")
+    for round_number in range(2):
+        with open("next.csv", newline="") as file:
+            rows = list(csv.DictReader(file))
+        for row in rows:
+            assert abs(float(row["acid"]) + float(row["base"]) + float(row["filler"]) - 1) <= 1e-9
+            assert row["status"] == "planned" and row["yield"] == ""
+            row["yield"] = f"{reaction(row):.2f}"
+            row["status"] = "done"
+        with results.open("a", newline="") as file:
+            writer = csv.DictWriter(file, rows[0])
+            if not round_number:
+                writer.writeheader()
+            writer.writerows(rows)
+        text = run(*commands[1])
+        assert "maxima of the acquisition" in text and "(predicted)" in text
+    once = Path("next.csv").read_text()
+    run(*commands[1])
+    assert Path("next.csv").read_text() == once  # nothing is stored
+
+
+SPACE = '[space]\nx = { type = "float", lower = 0, upper = 1 }\n'
+
+
+@pytest.mark.parametrize(
+    ("study", "words", "message"),
+    [
+        ('constraints = ["heat <= 1"]', [], "which slayr suggest does not read"),
+        ('directions = ["minimize", "maximize"]', ["--maximize"], "are for one objective"),
+        (
+            'directions = ["minimize", "maximize"]',
+            ["--target", "y"],
+            "is for one objective; name several by directions",
+        ),
+        ("", ["--history", "none.csv"], "there is no table none.csv"),
+        ("", ["--history", "runs.csv", "--separator", ";;"], "give one character"),
+        ("", ["--history", "runs.csv", "--target", "yields"], "has no column 'yields' of results"),
+    ],
+)
+def test_what_it_cannot_use_is_refused_with_a_remedy(tmp_path, monkeypatch, study, words, message):
+    monkeypatch.chdir(tmp_path)
+    Path("lab.toml").write_text(f"[study]\n{study}\n{SPACE}")
+    Path("runs.csv").write_text("x,value\n0.5,1\n")
+    outcome = CliRunner().invoke(app, ["suggest", "lab.toml", *words])
+    assert outcome.exit_code == 2 and message in outcome.output
+
+
+@pytest.mark.stan
+def test_replicates_planned_experiments_and_decimal_commas_of_a_spreadsheet(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    Path("lab.toml").write_text(f'[study]\nn_initial = 2\n[gp]\nmethod = "map"\n{SPACE}')
+    rows = "0,1;3,5;\n0,1;3,9;\n0,6;1,25;\n0,9;;failed\n0,65;;planned\n"
+    Path("runs.csv").write_text(f"x;value;status\n{rows}")
+    output = run("lab.toml", "--history", "runs.csv", "-n", "2", "-o", "next.csv")
+    assert "the objective counts as noisy" in output and "decimal commas" in output
+    header, *cells = Path("next.csv").read_text().splitlines()
+    assert header == "x;value;status"
+    assert all(re.fullmatch(r"[01],\d+;;planned", line) for line in cells) and len(set(cells)) == 2

@@ -1,0 +1,80 @@
+"""Tempered sequential Monte Carlo, against distributions whose moments are known."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from slayr_py.inference.diagnostics.checks import PARETO_K_LIMIT
+from slayr_py.inference.sampling.tempering import effective_number, temper
+
+PRIOR_ONLY = 18
+
+
+class Bent:
+    """Two coordinates on a bow, x ~ N(0, 1) and y ~ N(x^2 / 2, 1 / 2), and 18 logistic ones that stand for a prior."""
+
+    def __call__(self, points):
+        return self.with_gradient(points)[0]
+
+    def with_gradient(self, points):
+        x, y, z = points[:, 0], points[:, 1], points[:, 2:]
+        with np.errstate(all="ignore"):
+            apart = y - x**2 / 2
+            density = -0.5 * x**2 - apart**2 - np.sum(z + 2 * np.logaddexp(0, -z), axis=1)
+            slopes = np.column_stack([2 * x * apart - x, -2 * apart, -np.tanh(z / 2)])
+        defined = np.isfinite(density) & np.isfinite(slopes).all(axis=1)
+        return np.where(defined, density, -np.inf), np.where(defined[:, None], slopes, 0.0)
+
+
+def start(rng, n=256):
+    """Return draws of a distribution of another location and other scales, without the bow."""
+    return rng.standard_normal((n, 2 + PRIOR_ONLY)) * [1.3, 1.2, *np.full(PRIOR_ONLY, 1.2)] + 0.3
+
+
+def test_draws_are_those_of_the_target_and_errors_those_of_the_effective_number():
+    errors = []
+    numbers = []
+    for seed in range(4):
+        rng = np.random.default_rng(seed)
+        tempered = temper(Bent(), start(rng), 200, 50, rng)
+        assert tempered.temperatures[-1] == 1 and tempered.pareto_k <= PARETO_K_LIMIT and tempered.ess >= 50
+        moments = np.column_stack([tempered.draws, np.square(tempered.draws[:, 2:])])
+        variance = np.pi**2 / 3  # of the logistic distribution; its fourth moment is 4.2 times the square
+        exact = np.array([0, 0.5, *np.zeros(PRIOR_ONLY), *np.full(PRIOR_ONLY, variance)])
+        spread = np.array([1, 1, *np.full(PRIOR_ONLY, variance**0.5), *np.full(PRIOR_ONLY, 3.2**0.5 * variance)])
+        errors.append((moments.mean(axis=0) - exact) / spread)
+        numbers.append(tempered.ess)
+    errors = np.array(errors)
+    # The mean over 4 runs has the error of 200 effective draws; the largest of 38 is below 4 errors.
+    assert np.abs(errors.mean(axis=0)).max() < 4 / np.sqrt(4 * 50)
+    # The effective number is the smallest of all coordinates: mean squared errors are no larger than it says.
+    assert np.square(errors[:, : 2 + PRIOR_ONLY]).mean() < 1 / np.mean(numbers)
+
+
+def test_draws_that_cannot_move_have_few_effective_ones():
+    class Frozen(Bent):
+        def with_gradient(self, points):
+            density, slopes = super().with_gradient(points)
+            return density, -50 * slopes
+
+    rng = np.random.default_rng(1)
+    assert temper(Frozen(), start(rng), 200, 50, rng).ess < 50
+
+
+def test_a_target_far_from_the_start_is_refused():
+    class Distant(Bent):
+        def with_gradient(self, points):
+            return super().with_gradient(100 * (points - 30.0))
+
+    rng = np.random.default_rng(1)
+    tempered = temper(Distant(), start(rng), 200, 50, rng)
+    assert tempered.pareto_k > PARETO_K_LIMIT or tempered.ess < 50
+
+
+def test_effective_number_counts_lineages():
+    rng = np.random.default_rng(0)
+    draws = rng.standard_normal((20_000, 2))
+    families = np.arange(20_000) // 10
+    assert effective_number(draws, families) == pytest.approx(20_000, rel=0.1)  # relatives that have become independent
+    assert effective_number(np.repeat(draws[:2000], 10, axis=0), families) == pytest.approx(2000, rel=1e-9)

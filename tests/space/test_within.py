@@ -1,0 +1,169 @@
+"""Constraints on inputs: their texts, the designs and draws inside, and the moves of configurations into them."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from ConfigSpace import Categorical, ConfigurationSpace, EqualsCondition, Float
+from scipy.stats import kstest
+
+from slayr_py import SpaceError
+from slayr_py.space import Encoder, Linear
+from slayr_py.space.spread import spread
+
+
+def mixture() -> ConfigurationSpace:
+    return ConfigurationSpace({"x1": (0.0, 1.0), "x2": (0.0, 1.0), "x3": (0.0, 1.0)})
+
+
+def reactor() -> ConfigurationSpace:
+    return ConfigurationSpace({"temperature": (20.0, 200.0), "time": (1.0, 600.0), "solvent": ["a", "b"]})
+
+
+def counts() -> ConfigurationSpace:
+    return ConfigurationSpace({"a": (0, 10), "b": (0, 10), "c": (0.0, 10.0)})
+
+
+def logarithmic() -> ConfigurationSpace:
+    space = ConfigurationSpace({"r": (0.0, 1.0)})
+    space.add(Float("p", (1e-3, 1.0), log=True), Float("my q", (1e-3, 1.0), log=True))
+    return space
+
+
+def branching() -> ConfigurationSpace:
+    space = ConfigurationSpace({"x": (0.0, 1.0)})
+    kind = Categorical("kind", ["u", "v"])
+    y = Float("y", (0.0, 1.0))
+    space.add(kind, y)
+    space.add(EqualsCondition(y, kind, "u"))
+    return space
+
+
+CASES = {
+    "simplex": (mixture, ["x1 + x2 + x3 == 1"], lambda c: [abs(c["x1"] + c["x2"] + c["x3"] - 1)]),
+    "cut simplex": (
+        mixture,
+        [Linear("x1 + x2 + x3 == 1"), "0.2 <= x1 <= 0.6", "2*x1 - x2 <= 0.5"],
+        lambda c: [abs(sum(c.values()) - 1), 0.2 - c["x1"], c["x1"] - 0.6, 2 * c["x1"] - c["x2"] - 0.5],
+    ),
+    "a plane between two inequalities": (
+        mixture,
+        ["x1 - x2 <= 0", "x2 - x1 <= 0"],
+        lambda c: [abs(c["x1"] - c["x2"])],
+    ),
+    "product": (reactor, ["temperature * time <= 6000"], lambda c: [c["temperature"] * c["time"] - 6000]),
+    "quotient and root": (
+        reactor,
+        ["time / temperature >= 2", "sqrt(time) + abs(temperature) <= 100"],
+        lambda c: [2 - c["time"] / c["temperature"], c["time"] ** 0.5 + c["temperature"] - 100],
+    ),
+    "curved equality": (mixture, ["x1**2 + x2**2 == 0.5"], lambda c: [abs(c["x1"] ** 2 + c["x2"] ** 2 - 0.5)]),
+    "function": (
+        reactor,
+        [lambda c: c["solvent"] == "b" or c["time"] <= 100],
+        lambda c: [float(c["solvent"] == "a" and c["time"] > 100)],
+    ),
+    "integers": (counts, ["a + b == 10"], lambda c: [abs(c["a"] + c["b"] - 10)]),
+    "integers and a float": (
+        counts,
+        ["a + b + c == 10", "2*a - b <= 5"],
+        lambda c: [abs(c["a"] + c["b"] + c["c"] - 10), 2 * c["a"] - c["b"] - 5],
+    ),
+    "logarithms": (logarithmic, ["p + `my q` + r == 1"], lambda c: [abs(c["p"] + c["my q"] + c["r"] - 1)]),
+    "condition": (branching, ["x + y <= 0.3"], lambda c: [c["x"] + c["y"] - 0.3] if "y" in c else [0.0]),
+}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_designs_draws_and_moved_configurations_satisfy_the_constraints(name):
+    make, within, excess = CASES[name]
+    encoder = Encoder(make(), within=within)
+    design = encoder.sobol(8, 1)
+    assert len({tuple(config.values()) for config in design}) == 8
+    assert encoder.sobol(5, 1) == design[:5]
+    rng = np.random.default_rng(0)
+    n = 50 if name == "curved equality" else 200
+    drawn, inside = encoder.resolve(encoder.uniform(n, rng))
+    assert inside.mean() > (0.4 if name == "function" else 0.9)
+    moved, could = encoder.resolve(encoder.from_uniform(rng.random((n, len(encoder.names)))))
+    assert could.mean() > 0.9 or name in ("function", "integers", "integers and a float")
+    rows = [*encoder.decode(drawn[np.flatnonzero(inside)]), *encoder.decode(moved[np.flatnonzero(could)]), *design]
+    assert max(max(excess(dict(config))) for config in rows) <= 1e-9
+
+
+def test_draws_are_uniform():
+    """On the simplex each share has the distribution Beta(1, 2); the logarithm of a log parameter is uniform."""
+    encoder = Encoder(mixture(), within=["x1 + x2 + x3 == 1"])
+    shares = encoder.resolve(encoder.uniform(1000, np.random.default_rng(1)))[0].unit_values
+    assert min(kstest(column, lambda x: 1 - (1 - x) ** 2).pvalue for column in shares.T) > 0.01
+    encoder = Encoder(logarithmic(), within=["p <= 0.1"])
+    p = encoder.decode(encoder.resolve(encoder.uniform(1000, np.random.default_rng(1)))[0])
+    assert kstest(np.log([config["p"] for config in p]), "uniform", (np.log(1e-3), np.log(100))).pvalue > 0.01
+
+
+def test_a_move_is_the_nearest_configuration_with_the_constraints():
+    """Compare with the textbook's projection on the simplex: subtract a threshold and cut at 0."""
+    encoder = Encoder(mixture(), within=["x1 + x2 + x3 == 1"])
+    points = np.random.default_rng(2).random((50, 3))
+    moved = encoder.resolve(points)[0].unit_values
+    for point, found in zip(points, moved, strict=True):
+        ordered = np.sort(point)[::-1]
+        thresholds = (np.cumsum(ordered) - 1) / np.arange(1, 4)
+        threshold = thresholds[np.flatnonzero(ordered > thresholds)[-1]]
+        np.testing.assert_allclose(found, np.maximum(point - threshold, 0), atol=1e-9)
+
+
+def test_fixed_values_leave_the_rest_to_the_constraints():
+    encoder = Encoder(mixture(), within=["x1 + x2 + x3 == 1"])
+    fixed = encoder.fix({"x1": 0.4})
+    for config in encoder.sobol(5, 1, fixed):
+        assert config["x1"] == 0.4 and abs(config["x2"] + config["x3"] - 0.6) <= 1e-9
+    with pytest.raises(SpaceError, match="with the values .* no configuration satisfies 'x1 \\+ x2"):
+        encoder.fix({"x1": 0.9, "x2": 0.9})
+
+
+def test_spread_represents_all_points_better_than_random_ones():
+    points = np.random.default_rng(0).random((500, 2))
+
+    def energy(rows):
+        chosen = points[rows]
+        across = np.linalg.norm(points[:, None] - chosen, axis=2).mean()
+        return 2 * across - np.linalg.norm(chosen[:, None] - chosen, axis=2).mean()
+
+    rng = np.random.default_rng(1)
+    assert energy(spread(points, 10)) < min(energy(rng.choice(500, 10, replace=False)) for _ in range(50))
+
+
+@pytest.mark.parametrize(
+    ("within", "message"),
+    [
+        (["x1 + x2 == 5"], "no configuration satisfies 'x1 \\+ x2 == 5' with x1 from 0.0 to 1.0, x2 from"),
+        (["x1 + x2 <= 0.5", "x1 >= 0.4", "x2 >= 0.2"], "together; loosen 'x1 \\+ x2 <= 0.5'"),
+        (["x1 * x2 >= 2"], "no configuration satisfies 'x1 \\* x2 >= 2'"),
+        (["x1 >= x9"], "reads 'x9', which is not a parameter; .* belong into constraints="),
+        (["x1"], "is not a comparison; write a comparison of numbers such as"),
+        (["x1 != 2"], "has another relation than <=, >= and =="),
+        (["1 <= 2"], "compares numbers and no parameter"),
+        (["__import__('os').getcwd() <= 1"], "which is not arithmetic"),
+        (["x1 ** x2 <= 1"], "has an exponent that is not a number; write exp"),
+        (["(lambda: 1)() <= x1"], "which is not arithmetic"),
+        (["x1 <= 1e999"], "which is not finite"),
+        ([3], "give a text such as"),
+        ("x1 <= 1", "give a list, as in within="),
+        ([lambda c: None], "returns None .* not True or False"),
+        ([lambda c: c["y"]], "raises KeyError"),
+        ([lambda c: False], "no configuration satisfies '<lambda>'"),
+    ],
+)
+def test_illegal_and_empty_constraints_are_named(within, message):
+    with pytest.raises(SpaceError, match=message):
+        Encoder(mixture(), within=within)
+
+
+def test_linear_is_for_one_linear_comparison_of_numbers():
+    with pytest.raises(SpaceError, match="is not linear; pass the text itself"):
+        Linear("x1 * x2 <= 1")
+    with pytest.raises(SpaceError, match="has several comparisons"):
+        Linear("0 <= x1 <= 1")
+    with pytest.raises(SpaceError, match="reads 'solvent', which is not a number; pass a function"):
+        Encoder(reactor(), within=["solvent <= 1"])

@@ -1,0 +1,139 @@
+"""The joint Gaussian process of configuration and step."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+from ConfigSpace import Categorical, ConfigurationSpace, EqualsCondition, Float
+
+from slayr_py.inference import Targets
+from slayr_py.space import Encoder
+from slayr_py.study.model.curve_model import CurveFit, Scale
+from slayr_py.study.model.curve_points import JointSpace, Points
+from slayr_py.study.storage.curves import thinned
+
+LAST = 20
+
+
+def branching():
+    space = ConfigurationSpace({"x": (0.0, 1.0), "step": (1.0, 10.0)})
+    kind = Categorical("kind", ["a", "b"])
+    depth = Float("depth", (0.0, 1.0))
+    space.add(kind, depth)
+    space.add(EqualsCondition(depth, kind, "b"))
+    return Encoder(space)
+
+
+@pytest.fixture(scope="module")
+def fitted():
+    """Curves of eight configurations of a space with a condition and a parameter named as the column of steps."""
+    encoder = branching()
+    space = JointSpace(encoder)
+    configs = encoder.encode(encoder.sobol(8, 1))
+    u = np.log1p(np.array([1, 2, 4, 8, LAST])) / np.log1p(LAST)
+    x = configs.unit_values[:, encoder.names.index("x")]
+    curves = [space.points(configs[[i]], u, (x[i] - 0.4) ** 2 + 0.5 * np.exp(-3 * u), i) for i in range(8)]
+    finals = np.array([curve.values[-1] for curve in curves])
+    fit = CurveFit.to(space, Points.together(curves), finals, seed=1)
+    return SimpleNamespace(space=space, configs=configs, curves=curves, fit=fit)
+
+
+def part(points, rows):
+    return Points(points.rows[rows], *(each[rows] for each in points[1:]))
+
+
+def test_the_joint_space_keeps_inactive_parameters_and_adds_the_step(fitted):
+    rows = fitted.space.rows(fitted.configs[[0]], np.array([0.0, 0.5]))
+    names = fitted.space.joint.names
+    assert set(names) == {*fitted.space.encoder.names, "step_"}
+    np.testing.assert_array_equal(rows.unit_values[:, names.index("step_")], [0.0, 0.5])
+    inactive = ~fitted.configs.active[:, fitted.space.encoder.names.index("depth")]
+    assert inactive.any() and not inactive.all()
+    for i in range(8):
+        row = fitted.space.rows(fitted.configs[[i]], np.zeros(1))
+        assert row.active[0, names.index("depth")] != inactive[i]
+
+
+def test_conditioning_on_a_running_curve_equals_conditioning_on_all_points(fitted):
+    finished, running = fitted.curves[:6], [part(c, slice(0, 3)) for c in fitted.curves[6:]]
+    there = fitted.fit.condition(Points.together([*finished, *running])).final(fitted.configs[[7]], [])
+    here = fitted.fit.condition(Points.together(finished)).final(fitted.configs[[7]], running)
+    np.testing.assert_allclose(here.mean, there.mean, rtol=1e-6)
+    np.testing.assert_allclose(here.variance, there.variance, rtol=1e-5)
+
+
+def test_the_evidence_of_a_curve_says_all_that_it_says_about_other_configurations(fitted):
+    """The covariance is a product, so that an early curve informs final values elsewhere only by its own final value.
+
+    Draws without noise are exact; the transformed evidence is added as a final value with its error.
+    """
+    draws = {name: values[:1].copy() for name, values in fitted.fit.draws.items()}
+    draws["sigma_n"][:] = 0.0
+    fit = CurveFit(fitted.space, fitted.fit.scale, draws)
+    without = fit.condition(Points.together(fitted.curves[:5]))
+    early = part(fitted.curves[5], slice(0, 2))
+    given = without.final(fitted.configs[[5]], [early])
+    before = without.final(fitted.configs[[5]], [])
+    precision = 1 / given.variance - 1 / before.variance
+    value = (given.mean / given.variance - before.mean / before.variance) / precision
+
+    last = fitted.space.rows(fitted.configs[[5]], np.ones(1))
+    rows = fitted.curves[0].rows
+    for each in (*(c.rows for c in fitted.curves[1:5]), last):
+        rows = rows.concatenate(each)
+    told = np.append(fit.scale.transform(np.concatenate([c.values for c in fitted.curves[:5]])), value)
+    errors = np.append(np.zeros(len(told) - 1), precision[0] ** -0.5)
+    replaced = type(without.predictor).factorise(fitted.space.model.kernel, rows, Targets(told, errors, 1e-4), draws)
+    elsewhere = fitted.space.rows(fitted.configs[[6]], np.ones(1))
+    mean, variance = replaced.moments(elsewhere)
+    joint = without.final(fitted.configs[[6]], [early])
+    # Without the curve the mean there differs by more than the tolerance.
+    assert abs(without.final(fitted.configs[[6]], []).mean[0] - joint.mean[0]) > 1e-3
+    np.testing.assert_allclose(mean[:, 0], joint.mean, atol=1e-4)
+    np.testing.assert_allclose(variance[:, 0], joint.variance, atol=1e-4)
+
+
+def test_the_evidence_restores_the_posterior(fitted):
+    conditioned = fitted.fit.condition(Points.together(fitted.curves[:7]))
+    without = conditioned.final(fitted.configs[[7]], [])
+    given = conditioned.final(fitted.configs[[7]], [part(fitted.curves[7], slice(0, 3))])
+    value, sd = conditioned.evidence(given, without)
+    centre, spread = conditioned.predicted(given)
+    assert sd > spread  # the other curves know something, too
+    assert abs(value - centre) < 3 * sd
+    assert conditioned.evidence(without, without) is None
+
+
+def test_bad_values_are_compressed_and_better_ones_are_in_order():
+    scale = Scale.of(np.array([0.1, 0.2, 0.3, 0.4]), np.zeros(4))
+    values = np.array([-0.5, 0.1, 0.25, 0.4, 10.0, 1e30])
+    t = scale.transform(values)
+    assert np.all(np.diff(t[:5]) > 0) and t[-1] == t[-2]
+    np.testing.assert_allclose(scale.invert(t[:4]), values[:4], rtol=1e-12)
+    assert np.all(np.isfinite(Scale.of(np.full(3, 2.0), np.full(3, 2.0)).transform(np.full(3, 2.0))))
+
+
+def test_a_curve_is_thinned_evenly_in_the_logarithm_of_the_step():
+    steps = np.arange(10_000.0)
+    kept = thinned(steps, 8)
+    assert len(kept) == 8 and kept[0] == 0 and kept[-1] == 9_999
+    ratios = (1 + steps[kept][2:]) / (1 + steps[kept][1:-1])
+    np.testing.assert_allclose(ratios[2:], 10_000 ** (1 / 7), rtol=0.1)
+    np.testing.assert_array_equal(thinned(np.array([3.0, 5.0]), 8), [0, 1])
+    assert len(thinned(np.zeros(0), 8)) == 0
+
+
+def test_errors_are_those_of_predictions_without_the_rest_of_the_curve(fitted):
+    conditioned = fitted.fit.condition(Points.together(fitted.curves))
+    cut = float(fitted.curves[0].u[2])
+    errors = conditioned.errors(cut)
+    others = fitted.fit.condition(
+        Points.together([*fitted.curves[:3], part(fitted.curves[3], slice(0, 3)), *fitted.curves[4:]])
+    )
+    moments = others.final(fitted.configs[[3]], [])
+    variance = float((moments.variance + others.noise).mean() + moments.mean.var())
+    truth = fitted.fit.scale.transform(fitted.curves[3].values[-1:])[0]
+    assert len(errors) == 8
+    np.testing.assert_allclose(errors[3], (truth - moments.mean.mean()) / np.sqrt(variance), rtol=1e-5)

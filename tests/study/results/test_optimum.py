@@ -1,0 +1,55 @@
+"""The posterior of the optimum of a study: tables, the figure, the section of the report and refusals."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from ConfigSpace import Categorical, ConfigurationSpace, EqualsCondition, Float
+
+import slayr_py as sl
+from slayr_py.study.results.report.optimum import optimum as section_of_optimum
+from slayr_py.study.results.report.page import section
+from slayr_py.study.results.report.reading import Reading
+
+
+@pytest.fixture(scope="module")
+def result():
+    space = ConfigurationSpace({"x": (0.0, 1.0)})
+    kind = Categorical("kind", ["a", "b"])
+    y = Float("y", (0.0, 1.0))
+    space.add(kind, y)
+    space.add(EqualsCondition(y, kind, "b"))
+
+    def objective(config):
+        return (config["x"] - 0.3) ** 2 + (config["y"] if "y" in config else 2.0)
+
+    options = {"n_initial": 9, "within": ["x + y <= 1.2"], "seed": 1, "method": "map", "progress": False}
+    return sl.minimize(objective, space, budget=10, **options)
+
+
+@pytest.mark.stan
+def test_the_optimum_has_intervals_probabilities_and_the_best_trial(result):
+    optimum = result.optimum()
+    table = optimum.table.set_index(["parameter", "level"])
+    assert table.loc[("kind", "a"), "probability"] + table.loc[("kind", "b"), "probability"] == 1
+    assert table.loc[("y", ""), "probability"] == table.loc[("kind", "b"), "probability"] > 0.9
+    assert 0 <= table.loc[("x", ""), "low"] <= table.loc[("x", ""), "median"] < 0.6
+    assert optimum.evaluated["probability"].sum() == pytest.approx(1)
+    assert optimum.evaluated["number"].iloc[0] == result.study.best_trial.number
+    assert optimum.value[0] <= optimum.value[1] <= optimum.value[2] <= result.best_value + 0.1
+    assert np.all(optimum.draws["x"] + optimum.draws["y"].fillna(0) <= 1.2 + 1e-9)
+    assert len(optimum.plot().axes) == 3 and "90% interval" in repr(optimum)
+    assert len(section(Reading(result.study, None, result._posterior_of_all), "o", "O", section_of_optimum).blocks) == 3
+
+
+@pytest.mark.stan
+def test_nearly_optimal_ranges_grow_with_epsilon_and_too_small_ones_are_refused(result):
+    wide = result.good(1.5).set_index("parameter")
+    narrow = result.good(0.5).set_index("parameter")
+    assert set(wide["level"]) == {"", "b"}
+    assert wide.loc["x", "low"] <= narrow.loc["x", "low"] <= 0.3 <= narrow.loc["x", "high"] <= wide.loc["x", "high"]
+    assert narrow.loc["y", "high"] <= 0.7
+    with pytest.raises(sl.DataError, match="Evaluate more, or take epsilon >= "):
+        result.good(1e-9)
+    with pytest.raises(sl.DataError, match="probability must be in"):
+        result.good(1.0, probability=1.0)

@@ -1,0 +1,317 @@
+"""Pruning by the posterior of the final value."""
+
+from __future__ import annotations
+
+import copy
+import pickle
+import re
+
+import numpy as np
+import optuna
+import pytest
+from ConfigSpace import ConfigurationSpace
+from optuna.distributions import FloatDistribution
+from optuna.trial import TrialState
+
+import slayr_py as sl
+from slayr_py.study import create_study, curve_table, curves_figure
+from slayr_py.study.model.curve_model import CurveFit
+from slayr_py.study.storage.curves import PRUNE_KEY
+from slayr_py.study.storage.trials import observations
+
+LAST = 12
+PLANE = ConfigurationSpace({"x": (0.0, 1.0), "y": (0.0, 1.0)})
+
+
+def curve(config):
+    final = (config["x"] - 0.4) ** 2 + (config["y"] - 0.6) ** 2
+    return {step: final + (0.5 + config["x"]) / step for step in range(1, LAST + 1)}
+
+
+def report(study, trial, points, sign=1.0, value=None):
+    """Report (step, value) pairs until the trial is stopped, else tell the last value."""
+    for step, y in points:
+        trial.report(sign * y, step)
+        if trial.should_prune():
+            study.tell(trial, state=TrialState.PRUNED)
+            return
+    study.tell(trial, sign * y if value is None else value)
+
+
+def started(number):
+    """Return the parameters of a trial."""
+    return dict(zip("xy", np.random.default_rng([7, number]).random(2), strict=True))
+
+
+def evaluate(study, n, sign=1.0):
+    """Evaluate n trials at given configurations."""
+    for _ in range(n):
+        number = len(study.trials)
+        study.enqueue_trial(started(number))
+        trial = study.ask({"x": FloatDistribution(0.0, 1.0), "y": FloatDistribution(0.0, 1.0)})
+        report(study, trial, curve(trial.params).items(), sign)
+    return study
+
+
+def plain(pruner=None, **options):
+    return optuna.create_study(pruner=pruner or sl.Prune(), study_name="plain", **options)
+
+
+def decisions(study):
+    return [trial.user_attrs.get(PRUNE_KEY) for trial in study.trials]
+
+
+@pytest.fixture(scope="module")
+def twelve():
+    return evaluate(plain(), 12)
+
+
+def test_a_trial_is_stopped_if_its_final_value_is_probably_not_the_best(twelve):
+    states = [trial.state for trial in twelve.trials]
+    assert states[:5] == [TrialState.COMPLETE] * 5 and states.count(TrialState.PRUNED) >= 3
+    finals = [curve(trial.params)[LAST] for trial in twelve.trials]
+    assert twelve.best_value == min(finals)  # no stopped trial would have been the best one
+    errors = []
+    for trial, final in zip(twelve.trials, finals, strict=True):
+        record = trial.user_attrs.get(PRUNE_KEY)
+        if record is None:
+            continue
+        last = record["decisions"][-1]
+        assert record["pruned"] == (trial.state == TrialState.PRUNED) == (last["probability"] < 0.05)
+        assert all(each["probability"] >= 0.05 for each in record["decisions"][:-1])
+        errors.append(abs(last["mean"] - final) / last["sd"])
+    assert np.median(errors) < 2  # of a normal distribution it is 0.7
+
+
+def test_the_table_and_the_figure_show_curves_and_decisions(twelve):
+    table = curve_table(twelve)
+    assert len(table) == 12 and list(table["number"]) == list(range(12))
+    pruned = table[table["state"] == "PRUNED"]
+    assert (pruned["probability"] < 0.05).all() and (pruned["decided"] == pruned["steps"]).all()
+    assert pruned["value"].isna().all() and pruned["best"].notna().all()
+    axes = curves_figure(twelve).axes[0]
+    assert len([line for line in axes.lines if len(line.get_xdata()) > 1]) >= 5
+
+
+def test_a_resumed_study_repeats_its_decisions(twelve):
+    storage = optuna.storages.InMemoryStorage()
+    first = evaluate(plain(storage=storage), 9)
+    again = pickle.loads(pickle.dumps(first.pruner))  # without what it has computed
+    evaluate(plain(again, storage=storage, load_if_exists=True), 3)
+    assert decisions(first) == decisions(twelve)
+
+
+def test_maximising_is_minimising_the_negative(twelve):
+    mirrored = evaluate(plain(direction="maximize"), 12, sign=-1.0)
+    for here, there in zip(decisions(twelve), decisions(mirrored), strict=True):
+        assert (here is None) == (there is None)
+        if here is not None:
+            assert here["decisions"][-1]["probability"] == there["decisions"][-1]["probability"]
+            assert here["decisions"][-1]["mean"] == -there["decisions"][-1]["mean"]
+
+
+def test_few_fits_serve_many_decisions(monkeypatch):
+    fits = []
+    once = CurveFit.to.__func__
+    monkeypatch.setattr(CurveFit, "to", classmethod(lambda cls, *given: fits.append(1) or once(cls, *given)))
+    study = evaluate(plain(sl.Prune(1e-300)), 11)  # none is stopped
+    made = sum(len(record["decisions"]) for record in decisions(study) if record)
+    assert made >= 30
+    assert len(fits) <= 6  # after 5, 6, 7, 8, 10 and 12 trials
+
+
+def finished(pruner=None):
+    """Return a study of five complete trials."""
+    return evaluate(plain(pruner), 5)
+
+
+def asked(study):
+    study.enqueue_trial({"x": 0.9, "y": 0.1})
+    return study.ask({"x": FloatDistribution(0.0, 1.0), "y": FloatDistribution(0.0, 1.0)})
+
+
+BAD = {"x": 0.9, "y": 0.1}
+
+
+@pytest.mark.parametrize(
+    "points",
+    [
+        pytest.param([(s, curve(BAD)[s]) for s in (3, 1, 2)], id="decreasing steps"),
+        pytest.param([(1, curve(BAD)[1]), (2, float("nan")), (3, curve(BAD)[3])], id="NaN in the middle"),
+        pytest.param([(1, curve(BAD)[1]), (2, float("inf")), (3, 1e300)], id="diverging"),
+    ],
+)
+def test_odd_curves_of_bad_trials_are_stopped(points):
+    study = finished()
+    trial = asked(study)
+    report(study, trial, points)
+    (row,) = curve_table(study).tail(1).to_dict("records")
+    assert row["state"] == "PRUNED"
+    assert row["ignored"] == sum(not np.isfinite(y) for _, y in points[: row["reported"]])
+
+
+def test_the_order_of_reports_does_not_matter_and_a_repeated_step_counts_once():
+    records = []
+    for steps in ((1, 2, 4), (4, 2, 1)):
+        study = finished(sl.Prune(1e-300))
+        trial = asked(study)
+        for step in steps:
+            trial.report(curve(BAD)[step], step)
+        with pytest.warns(UserWarning, match="already reported"):
+            trial.report(99.0, 4)
+        trial.should_prune()
+        records.append(decisions(study)[-1])
+    assert records[0] == records[1]
+
+
+def test_trials_without_a_report_are_values_only():
+    study = plain()
+    for number in range(6):
+        study.add_trial(optuna.trial.create_trial(
+            params=started(number), distributions=dict.fromkeys("xy", FloatDistribution(0.0, 1.0)), value=1.0
+        ))  # fmt: skip
+    trial = asked(study)
+    assert not trial.should_prune()
+    trial.report(1e6, 1)
+    assert not trial.should_prune() and decisions(study)[-1] is None
+
+
+def test_steps_of_different_units_are_not_compared():
+    study = finished()
+    study.add_trial(optuna.trial.create_trial(
+        params=BAD, distributions=dict.fromkeys("xy", FloatDistribution(0.0, 1.0)), value=1.0,
+        intermediate_values={1000 * step: value for step, value in curve(BAD).items()},
+    ))  # fmt: skip
+    trial = asked(study)
+    trial.report(1e6, 1)
+    with pytest.warns(UserWarning, match="trial 6 is not pruned: the complete trials end at steps from 12 to 12000"):
+        assert not trial.should_prune()
+    assert "report steps of one unit" in curve_table(study)["why"].iloc[-1]
+
+
+def test_ten_thousand_reports_are_thinned_and_leave_few_decisions():
+    study = plain(sl.Prune(1e-300, n_startup_trials=3))
+    for number in range(3):
+        params = started(number)
+        values = {step: curve(params)[LAST] + 1 / step for step in (1, 10, 100, 10_000)}
+        study.add_trial(optuna.trial.create_trial(
+            params=params, distributions=dict.fromkeys("xy", FloatDistribution(0.0, 1.0)), value=values[10_000],
+            intermediate_values=values,
+        ))  # fmt: skip
+    study.add_trial(optuna.trial.create_trial(
+        params=BAD, distributions=dict.fromkeys("xy", FloatDistribution(0.0, 1.0)), state=TrialState.PRUNED,
+        intermediate_values={step: 1 + 1 / step for step in range(1, 10_000)},
+    ))  # fmt: skip
+    trial = asked(study)
+    for step in (*range(1, 40), 9_000, 9_001):
+        trial.report(1 + 1 / step, step)
+        trial.should_prune()
+    model = study.pruner.forecasts_of(study)
+    assert max(len(known.steps) for known in model._curves.values()) <= 8
+    made = decisions(study)[-1]["decisions"]
+    assert made[-1]["step"] == 9_000 and len(made) < 25
+
+
+def test_a_running_trial_counts_through_its_curve():
+    predicted = []
+    for falls in (False, True):
+        study = finished(sl.Prune(1e-300))
+        other = asked(study)
+        for step in (1, 3, 6):
+            other.report(curve(BAD)[step] - 0.3 * falls, step)
+        trial = study.ask({"x": FloatDistribution(0.9, 1.0), "y": FloatDistribution(0.12, 0.12)})
+        trial.report(curve(BAD)[1], 1)
+        trial.should_prune()
+        predicted.append(decisions(study)[-1]["decisions"][0]["mean"])
+    assert predicted[1] < predicted[0] - 0.01
+
+
+def objective(config, trial):
+    points = curve(config)
+    for step, value in points.items():
+        trial.report(value, step)
+        if trial.should_prune():
+            raise optuna.TrialPruned
+    return value
+
+
+def test_evaluations_side_by_side_are_pruned():
+    result = sl.minimize(objective, PLANE, 14, pruner=sl.Prune(), n_initial=14, n_parallel=2, seed=1, progress=False)
+    table = curve_table(result.study)
+    assert set(table["state"]) <= {"COMPLETE", "PRUNED"} and table["decided"].notna().sum() >= 3
+    assert ((table["probability"] < 0.05) == (table["state"] == "PRUNED")).all()
+
+
+@pytest.mark.stan
+def test_the_model_of_the_objective_learns_from_pruned_trials(tmp_path):
+    result = sl.minimize(objective, PLANE, 12, pruner=sl.Prune(), seed=1, progress=False, method="map")
+    table = curve_table(result.study)
+    pruned = table[table["state"] == "PRUNED"]
+    assert len(pruned) >= 2
+    informative = pruned[pruned["evidence"].notna()]
+    assert len(informative) >= 1
+    observed = observations(result.study, PLANE)
+    assert set(informative["number"]) <= set(observed.numbers)
+    for number, value, sd in informative[["number", "evidence", "evidence_sd"]].itertuples(index=False):
+        row = observed.numbers.index(number)
+        assert (observed.y[row], observed.y_sd[row], observed.feasible[row]) == (value, sd, False)
+        final = curve(result.study.trials[number].params)[LAST]
+        assert abs(value - final) < 4 * sd
+    assert result.best_value == table["value"].min()
+    assert list(result.trials["last_step"]) == list(table["steps"])
+    page = result.report(tmp_path / "report.html").read_text()
+    assert "Learning curves" in page and f"{len(pruned)} of 12 trials with a curve were pruned" in page
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ({"pruner": 0.05}, r"pruner is 0.05; give a pruner such as sl.Prune\(0.05\)"),
+        ({"pruner": sl.Prune(), "max_seconds": 1.0}, "takes the trial is not supported with max_seconds="),
+        ({"pruner": sl.Prune(), "objective": lambda config: 1.0}, r"define it as objective\(config, trial\)"),
+        ({"pruner": sl.Prune(), "directions": ["minimize"] * 2}, "a pruner is not supported with several objectives"),
+        ({"pruner": sl.Prune(), "warp": "log"}, "use warp='none', or warp='auto'"),
+    ],
+)
+def test_what_a_pruner_does_not_support_is_refused(change, words):
+    given = {"objective": objective, "space": PLANE, "budget": 2, "progress": False} | change
+    with pytest.raises(sl.DataError, match=words):
+        sl.minimize(**given)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        ({"probability": 1.0}, r"probability must be in \(0, 1\), got 1.0"),
+        ({"probability": 0}, "probability"),
+        ({"n_startup_trials": 2}, "n_startup_trials"),
+        ({"seed": -1}, "seed"),
+    ],
+)
+def test_illegal_arguments_are_named(arguments, words):
+    with pytest.raises(sl.DataError, match=words):
+        sl.Prune(**arguments)
+
+
+def test_the_second_parameter_of_an_objective_is_the_trial_if_it_has_no_default():
+    from slayr_py.study.run.objective import takes_trial
+
+    assert (
+        takes_trial(objective) and takes_trial(lambda config, report: 0) and takes_trial(lambda config, trial=None: 0)
+    )
+    assert not takes_trial(lambda config: 0) and not takes_trial(lambda config, folds=5: 0)
+    assert not takes_trial(lambda config, *rest, **options: 0) and not takes_trial(abs)
+
+
+def test_copies_of_a_pruner_are_equal_and_have_their_own_memory():
+    pruner = sl.Prune(0.1)
+    assert copy.deepcopy(pruner) == pruner and re.fullmatch(r"Prune\(probability=0.1, .*\)", repr(pruner))
+
+
+def test_a_damaged_record_is_named():
+    study = create_study(PLANE, n_initial=2, seed=1)
+    trial = sl.study.ask(study)
+    trial.set_user_attr(PRUNE_KEY, {"evidence": ["much", 0]})
+    sl.study.tell(study, trial, state=TrialState.PRUNED)
+    with pytest.raises(sl.DataError, match="trial 0 has the user attribute .* it must be a value and its standard dev"):
+        observations(study, PLANE)

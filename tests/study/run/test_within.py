@@ -1,0 +1,111 @@
+"""Constraints on inputs in studies: suggestions, batches, history, enqueued trials and stored studies."""
+
+from __future__ import annotations
+
+import optuna
+import pandas as pd
+import pytest
+from ConfigSpace import ConfigurationSpace
+
+import slayr_py as sl
+from slayr_py.study import StanGPSampler, ask, create_study, tell
+
+
+def mixture() -> ConfigurationSpace:
+    return ConfigurationSpace({"x1": (0.0, 1.0), "x2": (0.0, 1.0), "x3": (0.0, 1.0)})
+
+
+SUM = "x1 + x2 + x3 == 1"
+
+
+def distance(config):
+    return sum((config[name] - target) ** 2 for name, target in (("x1", 0.7), ("x2", 0.3), ("x3", 0.2)))
+
+
+def best_in(study, trial):
+    return study.trials[trial.number].user_attrs["slayr:suggestion"]["acquisition"]["best"]
+
+
+def excess(params):
+    return max(abs(sum(params.values()) - 1), params["x1"] - params["x2"] - 0.1)
+
+
+@pytest.mark.stan
+def test_the_search_finds_an_optimum_on_a_face():
+    """The nearest point of the cut simplex to the target is (29, 23, 8) / 60, where the distance is 7/120."""
+    result = sl.minimize(
+        distance, mixture(), budget=9, n_initial=5, within=[SUM, "x1 - x2 <= 0.1"], method="map", seed=1, progress=False
+    )
+    assert max(excess(trial.params) for trial in result.study.trials) <= 1e-9
+    assert result.best_value - 7 / 120 < 1e-3
+
+
+@pytest.mark.stan
+def test_past_experiments_outside_inform_the_model_and_are_not_compared():
+    history = pd.DataFrame(
+        {"x1": [0.9, 0.333, 0.1], "x2": [0.9, 0.333, 0.1], "x3": [0.9, 0.333, 0.1], "value": [-5.0, 1.0, 2.0]}
+    )
+    with pytest.warns(UserWarning, match="history row 0: 'x1 \\+ x2 \\+ x3 == 1' is violated by 1.7"):
+        study = create_study(mixture(), within=[SUM], history=history, n_initial=3, seed=1, method="map")
+    result = sl.study.Result(study, mixture())
+    assert result.best_value == 1.0  # rounded to three digits, it counts
+    trials = study.sampler.ask_batch(study, 2)
+    assert best_in(study, trials[0]) == 1.0
+    study.enqueue_trial({"x1": 0.5})
+    trials.append(ask(study))
+    assert trials[-1].params["x1"] == 0.5
+    assert max(abs(sum(trial.params.values()) - 1) for trial in trials) <= 1e-9
+    study.enqueue_trial({"x1": 0.5, "x2": 0.6})
+    with pytest.raises(sl.EnqueuedError, match="no configuration satisfies 'x1 \\+ x2 \\+ x3 == 1'"):
+        ask(study)
+
+
+@pytest.mark.stan
+def test_if_no_past_experiment_is_inside_improvement_is_measured_from_predictions_inside():
+    history = [({"x1": 0.9, "x2": 0.8, "x3": 0.7}, 1.0), ({"x1": 0.1, "x2": 0.2, "x3": 0.1}, 2.0)]
+    with pytest.warns(UserWarning, match="is violated"):
+        study = create_study(mixture(), within=[SUM], history=history, n_initial=2, seed=1, method="map")
+    trial = ask(study)
+    assert abs(sum(trial.params.values()) - 1) <= 1e-9
+    assert 1.0 <= best_in(study, trial) <= 2.0
+
+
+def test_a_stored_study_keeps_its_constraints():
+    storage = optuna.storages.InMemoryStorage()
+    create_study(mixture(), storage=storage, study_name="blend", within=[SUM, bool])
+    study = create_study(mixture(), storage=storage, study_name="blend", within=[SUM, bool])
+    tell(study, ask(study), 1.0)
+    with pytest.raises(
+        sl.SpaceError, match="was started within .*'function': 'bool'.*, not \\[\\]; resume it with its own"
+    ):
+        create_study(mixture(), storage=storage, study_name="blend")
+
+
+@pytest.mark.parametrize(
+    ("options", "error", "message"),
+    [
+        (
+            {"constraints": ["x1 + x2 <= 1"]},
+            sl.DataError,
+            "'x1 \\+ x2' has only parameters; give .* within=",
+        ),
+        ({"constraints": ["x1 <= 1"]}, sl.DataError, "give a constraint on inputs by within="),
+        ({"within": ["cost <= 1"]}, sl.SpaceError, "numbers that the objective returns belong into constraints="),
+        ({"within": ["x1 + x2 <= 0.5"], "fixed": {"x1": 0.9}}, sl.SpaceError, "fixed: .* satisfies 'x1 \\+ x2 <= 0.5'"),
+        (
+            {"within": [SUM], "initial_configs": [{"x1": 0.9, "x2": 0.5, "x3": 0.1}]},
+            sl.SpaceError,
+            "initial configuration 0: 'x1 \\+ x2 \\+ x3 == 1' is violated by 0.5",
+        ),
+    ],
+)
+def test_contradictions_are_errors_before_the_first_evaluation(options, error, message):
+    with pytest.raises(error, match=message):
+        sl.minimize(lambda config: pytest.fail("evaluated"), mixture(), budget=2, progress=False, **options)
+
+
+def test_constraints_on_inputs_need_a_space_and_one_place():
+    with pytest.raises(sl.DataError, match="within needs a space: StanGPSampler\\(space, within="):
+        StanGPSampler(within=[SUM])
+    with pytest.raises(sl.SpaceError, match="give all in one place"):
+        StanGPSampler(sl.space.Encoder(mixture(), within=[SUM]), within=[SUM])
