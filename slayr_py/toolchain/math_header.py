@@ -1,7 +1,8 @@
 """Write a C++ header with the parts of Stan Math that a program uses.
 
 Stan's own header of a program includes all of Stan Math, whose parsing and overloads take a third of the time of a
-compilation. Functions are in files of their own name, so the words in the C++ code of a program determine the files.
+compilation. Functions are in files of their own name, so the words in the C++ code of a program determine the files. A
+function may call the one with the start of its name: ``mdivide_left_tri_low`` needs all of ``mdivide_left_tri``.
 """
 
 from __future__ import annotations
@@ -38,6 +39,8 @@ def math_header(include: Path, sources: Sequence[Path]) -> str:
     math = include / "stan" / "math"
     stan = [file for pattern in _STAN for file in sorted((include / "stan").glob(pattern))]
     words = {word for file in [*sources, *stan] for word in _WORD.findall(file.read_text(encoding="utf-8"))}
+    stems = {file.stem for scope in _SCOPES for name in _FOLDERS for file in (math / scope / name).glob("*.hpp")}
+    words |= {start for word in words & stems for start in _starts(word)}
     replaced = [math.with_suffix(".hpp"), *(math / f"{scope}.hpp" for scope in (*_SCOPES, "mix"))]
     included = [math / scope / f"{name}.hpp" for scope in _SCOPES for name in _ALWAYS]
     for scope in _SCOPES:
@@ -52,3 +55,9 @@ def math_header(include: Path, sources: Sequence[Path]) -> str:
     lines += [f"#define {guard}" for guard in guards]
     lines += [f"#include <{file.relative_to(include).as_posix()}>" for file in included if file.is_file()]
     return "\n".join(lines) + "\n"
+
+
+def _starts(word: str) -> set[str]:
+    """Return the names with which a name starts: ``{"a", "a_b", "a_b_c"}`` of ``a_b_c``."""
+    parts = word.split("_")
+    return {"_".join(parts[:n]) for n in range(1, len(parts) + 1)}

@@ -21,7 +21,7 @@ def test_help_of_the_commands(slayr):
     code, out, _ = slayr("--help")
     listed = out.partition("Commands:\n")[2]
     names = re.findall(r"^  (\w+)", listed, re.MULTILINE)
-    assert names == "doctor toolchain example optimize inspect report fit search replay stan".split()
+    assert names == "doctor toolchain example optimize suggest inspect report fit search replay stan".split()
     for name in set(names) - {"toolchain"}:
         code, text, _ = slayr(name, "--help")
         assert code == 0 and f"  slayr {name}" in text and "\b" not in text
