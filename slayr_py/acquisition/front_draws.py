@@ -168,7 +168,7 @@ def _improving(known: FloatArray, new: FloatArray, limit: FloatArray) -> NDArray
     """Return the rows of new values (m, p) that are non-dominated, also by known ones (n, p), and below the limit."""
     rows = np.flatnonzero(np.all(new < limit, axis=1))
     rows = rows[~np.any(np.all(known[:, None] <= new[rows], axis=2), axis=0)]
-    return rows[non_dominated(new[rows])]
+    return np.asarray(rows[non_dominated(new[rows])], dtype=np.intp)
 
 
 def _counts_on_fronts(known: FloatArray, values: FloatArray, limit: FloatArray) -> NDArray[np.intp]:
