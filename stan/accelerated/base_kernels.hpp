@@ -10,15 +10,19 @@ namespace slayr {
 enum class Base { SquaredExponential = 1, RationalQuadratic, Matern };
 
 // Matern correlation at scaled distances d = sqrt(2 nu h), given e = exp(-d); see functions/matern.stan.
-inline ArrayXd matern_from(const Eigen::Ref<const ArrayXd>& d, const Eigen::Ref<const ArrayXd>& e, int p) {
-  ArrayXd k = e;
+template <typename Values>
+Values matern_from(const Values& d, const Values& e, int p) {
+  Values k = e;
   for (int j = p - 1; j >= 0; --j) {
     k = e + (2.0 * (p - j) / ((2.0 * p - j) * (j + 1))) * d * k;
   }
   return k;
 }
 
-inline ArrayXd matern(const ArrayXd& d, int p) { return matern_from(d, (-d).exp(), p); }
+inline ArrayXd matern(const ArrayXd& d, int p) {
+  const ArrayXd e = (-d).exp();
+  return matern_from(d, e, p);
+}
 
 // Derivative of the Matern correlation with respect to d^2; 0 at d = 0 for p = 0, where it does not exist.
 inline ArrayXd matern_slope(const ArrayXd& d, int p) {

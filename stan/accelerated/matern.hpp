@@ -10,61 +10,39 @@ namespace slayr {
 // Sum of Matern kernels of one column each, and its derivatives.
 class MainKernels {
  public:
-  VectorXd by_lengthscale;  // after backward
+  ArrayXd sum;  // of the pairs
 
   // sq: squared differences of the pairs; lengthscale: of each column, or empty.
   template <typename Squared>
-  MainKernels(const Squared& sq, const VectorXd& lengthscale, int p)
-      : lengthscale_(lengthscale), p_(p), distance_(sq.rows(), lengthscale.size()),
-        exponential_(sq.rows(), lengthscale.size()) {
-    for (Index t = 0; t < lengthscale.size(); ++t) {
-      distance_.col(t) = std::sqrt(2 * p + 1.0) / lengthscale(t) * sq.col(t).array().sqrt();
-      exponential_.col(t) = (-distance_.col(t)).exp();
-    }
-  }
-
-  ArrayXd sum() const {
-    ArrayXd k = ArrayXd::Zero(distance_.rows());
-    for_blocks([&](Index t, Index start, Index count) {
-      k.segment(start, count) += matern_from(part(distance_, t, start, count), part(exponential_, t, start, count), p_);
-    });
-    return k;
-  }
-
-  // adjoint: derivatives with respect to the sum.
-  void backward(const ArrayXd& adjoint) {
-    by_lengthscale = VectorXd::Zero(lengthscale_.size());
-    for_blocks([&](Index t, Index start, Index count) {
-      const Part d = part(distance_, t, start, count), e = part(exponential_, t, start, count);
-      const auto outer = adjoint.segment(start, count);
-      // d M_p'(d), from M_p'(d) = -d M_{p-1}(d) / (2 p - 1)
-      const double by_log_distance = p_ > 0 ? (outer * d.square() * matern_from(d, e, p_ - 1)).sum() / (1 - 2.0 * p_)
-                                            : -(outer * d * e).sum();
-      by_lengthscale(t) -= by_log_distance / lengthscale_(t);
-    });
-  }
-
- private:
-  using Part = Eigen::Ref<const ArrayXd>;
-
-  VectorXd lengthscale_;
-  int p_;
-  ArrayXXd distance_, exponential_;  // d = sqrt(2 nu) |x - x~| / lengthscale, and exp(-d)
-
-  static Part part(const ArrayXXd& values, Index t, Index start, Index count) {
-    return values.col(t).segment(start, count);
-  }
-
-  // Call f(t, start, count) for the pairs of each column, in blocks that stay in a processor's cache.
-  template <typename F>
-  void for_blocks(F&& f) const {
-    const Index block = 512, pairs = distance_.rows();
-    for (Index start = 0; start < pairs; start += block) {
-      for (Index t = 0; t < lengthscale_.size(); ++t) {
-        f(t, start, std::min(block, pairs - start));
+  MainKernels(const Squared& sq, const VectorXd& lengthscale, int p, bool differentiate)
+      : sum(ArrayXd::Zero(sq.rows())), lengthscale_(lengthscale),
+        by_log_lengthscale_(differentiate ? sq.rows() : 0, lengthscale.size()) {
+    for (Index start = 0; start < sq.rows(); start += BLOCK) {
+      const Index count = std::min(BLOCK, sq.rows() - start);
+      for (Index t = 0; t < lengthscale.size(); ++t) {
+        const Block d = std::sqrt(2 * p + 1.0) / lengthscale(t) * sq.col(t).segment(start, count).array().sqrt();
+        const Block e = (-d).exp();
+        sum.segment(start, count) += matern_from(d, e, p);
+        if (differentiate && p > 0) {  // -d M_p'(d) = d^2 M_{p-1}(d) / (2 p - 1)
+          by_log_lengthscale_.col(t).segment(start, count) = d.square() * matern_from(d, e, p - 1) / (2 * p - 1.0);
+        } else if (differentiate) {
+          by_log_lengthscale_.col(t).segment(start, count) = d * e;
+        }
       }
     }
   }
+
+  // Return the derivatives with respect to the length-scales from those with respect to the sum.
+  VectorXd by_lengthscale(const ArrayXd& adjoint) const {
+    return (by_log_lengthscale_.transpose() * adjoint.matrix()).cwiseQuotient(lengthscale_);
+  }
+
+ private:
+  static constexpr Index BLOCK = 256;  // pairs that stay in a processor's cache
+  using Block = Eigen::Array<double, Eigen::Dynamic, 1, 0, BLOCK, 1>;
+
+  VectorXd lengthscale_;
+  MatrixXd by_log_lengthscale_;  // derivatives of the kernel of each column
 };
 
 }  // namespace slayr
@@ -83,10 +61,11 @@ T matern_log_marginal(const Observed& observed, const Eigen::Matrix<T, -1, 1>& w
   const double relative = value_of(main_variance).sum();
   const double share = 1 / (1 + relative);  // of the function of all columns
   const BaseKernel kernel((sq * weight).array(), Base::Matern, p, VectorXd());
-  MainKernels mains(sq, ratio.size() ? VectorXd(ratio(0) * scales) : VectorXd(), p);
+  const MainKernels mains(sq, ratio.size() ? VectorXd(ratio(0) * scales) : VectorXd(), p,
+                          !std::is_same_v<T, double>);
   ArrayXd correlation = kernel.value, mean;
   if (ratio.size()) {
-    mean = mains.sum() / static_cast<double>(scales.size());
+    mean = mains.sum / static_cast<double>(scales.size());
     correlation = share * (correlation + relative * mean);
   }
   const ArrayXd covariance = variance * correlation;
@@ -105,11 +84,12 @@ T matern_log_marginal(const Observed& observed, const Eigen::Matrix<T, -1, 1>& w
   node.add(sigma_f,
            2 * value_of(sigma_f) * ((density.by_pair * correlation).sum() + density.by_variance.sum()));
   if (ratio.size()) {
-    mains.backward(share * relative * variance / static_cast<double>(scales.size()) * density.by_pair);
-    by_lengthscale += ratio(0) * mains.by_lengthscale;
+    const VectorXd by_main
+        = mains.by_lengthscale(share * relative * variance / static_cast<double>(scales.size()) * density.by_pair);
+    by_lengthscale += ratio(0) * by_main;
     node.add(main_variance,
              VectorXd::Constant(1, share * variance * (density.by_pair * (mean - correlation)).sum()));
-    node.add(main_ratio, VectorXd::Constant(1, mains.by_lengthscale.dot(scales)));
+    node.add(main_ratio, VectorXd::Constant(1, by_main.dot(scales)));
   }
   node.add(lengthscale, by_lengthscale);
   return node.finish<T>(density.value);
