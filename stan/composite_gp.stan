@@ -176,7 +176,8 @@ generated quantities {
       log_prior += logit_beta_lpdf(z_split | split_a, split_b)
                    + log_gamma_lpdf(z_share | share_concentration);
       log_density[1] = log_prior
-                       + composite_log_marginal(observed, append_row(warp, warp_pivot), mu, sigma_n, points, hyper,
+                       + composite_log_marginal(observed, append_row(
+                                                warp, warp_pivot), mu, sigma_n, points, hyper,
                                                 structure);
     }
     if (want_pointwise || M || density_by_ep) {

@@ -98,8 +98,9 @@ model {
   z_rq_alpha ~ score(rq_alpha_location, rq_alpha_scale, rq_alpha_gamma);
   
   if (!prior_only) {
-    target += hierarchical_log_marginal(observed, append_row(warp, warp_pivot), mu, sigma_n, features, sigma_f,
-                                        (gamma, rho, lengthscale, rq_alpha), structure);
+    target += hierarchical_log_marginal(observed, append_row(warp, warp_pivot), mu, sigma_n,
+                                        features, sigma_f, (gamma, rho, lengthscale, rq_alpha),
+                                        structure);
   }
 }
 generated quantities {
@@ -116,7 +117,8 @@ generated quantities {
     log_prior += logit_beta_lpdf(z_rho | rho_a, rho_b);
     log_prior += score_lpdf(z_rq_alpha | rq_alpha_location, rq_alpha_scale, rq_alpha_gamma);
     log_density[1] = log_prior
-                     + hierarchical_log_marginal(observed, append_row(warp, warp_pivot), mu, sigma_n, features, sigma_f,
+                     + hierarchical_log_marginal(observed, append_row(
+                                                 warp, warp_pivot), mu, sigma_n, features, sigma_f,
                                                  (gamma, rho, lengthscale, rq_alpha), structure);
   }
   if (want_pointwise || M || density_by_ep) {

@@ -1,7 +1,8 @@
 // Compute the outputs from prior covariances of the function, which the program defines: k and
 // variance at the observed points (lower_triangle(N); N), cross between observed and new points
 // (rectangle(N, M)), k_new and variance_new at the new points (lower_triangle(M_cov); M).
-tuple(vector[N], vector[N]) targets = gp_targets(observed, append_row(warp, warp_pivot), sigma_n, mu, k, variance);
+tuple(vector[N], vector[N]) targets = gp_targets(observed, append_row(
+                                                 warp, warp_pivot), sigma_n, mu, k, variance);
 matrix[N, N] factor = gp_factor(k, variance + targets.2);
 matrix[N, M] V = gp_solve(factor, cross, M, prior_only);
 if (want_pointwise || density_by_ep) {
@@ -17,7 +18,8 @@ if (want_pointwise || density_by_ep) {
       y_rep = signs(gp_replicate_rng(factor, mu, others, prior_only));
     } else {
       log_lik = gp_log_lik(targets.1, others) + log_warp_slope(y, append_row(warp, warp_pivot));
-      y_rep = unwarped(gp_replicate_rng(factor, mu, others, prior_only), append_row(warp, warp_pivot));
+      y_rep = unwarped(gp_replicate_rng(factor, mu, others, prior_only),
+                       append_row(warp, warp_pivot));
     }
   }
 }
