@@ -2,7 +2,7 @@
 
 # ruff: noqa: F821
 
-QUICK = {"options": '{"budget": 13, "n_initial": 10}'}
+QUICK = {"options": '{"budget": 13, "n_initial": 13}'}
 
 assert len(stopped) >= 3
 assert (stopped["probability"] < 0.05).all()
