@@ -25,8 +25,8 @@ from benchmarks.common.command_line import begin, command_parser
 from benchmarks.common.peers import hartmann6, one_core
 from benchmarks.common.problems import PROBLEMS
 from benchmarks.common.results import markdown, mean_cell
-from benchmarks.optimisation.peers import N_INITIAL, peer
-from benchmarks.optimisation.report import BUDGETS, best_values
+from benchmarks.optimisation.peers import peer
+from benchmarks.optimisation.report import BUDGETS, START, best_values
 from benchmarks.optimisation.runs import add_run_arguments, processor_time, require_optuna, trials_of
 
 NAMES = ("branin", "hartmann6")
@@ -47,7 +47,7 @@ def table(trials: Mapping[int, pd.DataFrame], samplers: Sequence[str], budget: i
                     continue
                 regret = best_values(own, budgets) - PROBLEMS[name].minimum
                 cells = [mean_cell(regret[b].dropna()) for b in budgets]
-                seconds = own.loc[own["number"].between(N_INITIAL, budget - 1), "seconds"].mean()
+                seconds = own.loc[own["number"].between(START, budget - 1), "seconds"].mean()
                 lines.append([name, sampler, str(batch), *cells, f"{seconds:.2f}", str(regret[budgets[-1]].count())])
     return markdown(heads, lines)
 
@@ -73,7 +73,7 @@ def times_table(samplers: Sequence[str], sizes: Sequence[int], repeats: int) -> 
     """Return the medians over repeats of the first suggestion and of all five, in Markdown."""
     lines = []
     for sampler in samplers:
-        times(sampler, N_INITIAL + 1, repeats)  # imports and first calls are not measured
+        times(sampler, START + 1, repeats)  # imports and first calls are not measured
     for n in sizes:
         for sampler in samplers:
             measured = pd.DataFrame([times(sampler, n, seed) for seed in range(repeats)])

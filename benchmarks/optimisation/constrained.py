@@ -19,8 +19,7 @@ from benchmarks.common.command_line import begin, command_parser
 from benchmarks.common.constrained_problems import CONSTRAINED
 from benchmarks.common.problems import Problem
 from benchmarks.common.results import markdown, mean_cell
-from benchmarks.optimisation.peers import N_INITIAL
-from benchmarks.optimisation.report import BUDGETS, best_values
+from benchmarks.optimisation.report import BUDGETS, START, best_values
 from benchmarks.optimisation.runs import add_run_arguments, require_optuna, trials_of
 
 NAME = "constrained"
@@ -38,7 +37,7 @@ def table(trials: pd.DataFrame, problems: Mapping[str, Problem], samplers: Seque
         return "no finished runs"
     best = best_values(feasible_only(trials), budgets)
     number = (trials["violation"] <= 0).groupby([trials[key] for key in RUN]).sum()
-    seconds = trials[trials["number"] >= N_INITIAL].groupby(["problem", "sampler"])["seconds"].mean()
+    seconds = trials[trials["number"] >= START].groupby(["problem", "sampler"])["seconds"].mean()
     heads = ["problem", "sampler", *(f"at {b}" for b in budgets), "feasible evaluations", "seconds per suggestion"]
     lines = []
     for name in [name for name in problems if name in best.index.unique("problem")]:

@@ -168,12 +168,12 @@ def given_reference(reference: Mapping[str, float] | Sequence[float], goals: Seq
 def default_reference(values: FloatArray, front: FloatArray) -> FloatArray:
     """Return the reference point (p,) of values (n, p) of minimised objectives, of which ``front`` is non-dominated.
 
-    It is the front's range worse than the worst value of the front, in each objective, so that it does not depend on
-    where the unit has its zero, and the ends of the front can move. An objective in which the front has no range takes
+    It is a tenth of the front's range worse than the worst value of the front, in each objective, so that it does not
+    depend on where the unit has its zero, and the ends of the front can move. An objective in which the front has no range takes
     the range of all values instead and, if that vanishes too, its absolute value or 1.
     """
     worst = front.max(axis=0)
     extent = np.ptp(front, axis=0)
     extent = np.where(extent > 0, extent, np.ptp(values, axis=0))
     extent = np.where(extent > 0, extent, np.where(worst != 0, np.abs(worst), 1.0))
-    return np.asarray(worst + extent)
+    return np.asarray(worst + 0.1 * extent)

@@ -1,4 +1,4 @@
-"""Quick settings and checks of `notebooks/07_several_objectives.py`."""
+"""Quick settings and checks of `notebooks/08_several_objectives.py`."""
 
 # ruff: noqa: F821
 
