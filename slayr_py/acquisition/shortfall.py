@@ -101,7 +101,7 @@ class LogWarp(Transformation):
     ----------
     a : (s, 1) float64
     nodes : int
-        Nodes of the quadrature below 0: two have a relative error of a few percent.
+        Nodes of the quadrature below 0: with two, the relative error of psi is below 1%.
     """
 
     a: FloatArray

@@ -169,8 +169,8 @@ def default_reference(values: FloatArray, front: FloatArray) -> FloatArray:
     """Return the reference point (p,) of values (n, p) of minimised objectives, of which ``front`` is non-dominated.
 
     It is a tenth of the front's range worse than the worst value of the front, in each objective, so that it does not
-    depend on where the unit has its zero, and the ends of the front can move. An objective in which the front has no range takes
-    the range of all values instead and, if that vanishes too, its absolute value or 1.
+    depend on where the unit has its zero, and the ends of the front can move. An objective in which the front has no
+    range takes the range of all values instead and, if that vanishes too, its absolute value or 1.
     """
     worst = front.max(axis=0)
     extent = np.ptp(front, axis=0)
