@@ -75,11 +75,11 @@ def _value(params: Mapping[str, Any], number: int) -> float:
     return float((rate + 2) ** 2 + 0.1 * params.get("layers", 0) + 0.01 * np.sin(7.0 * number))
 
 
-def without_stan(study: optuna.Study, space: ConfigurationSpace, draws: int = 60) -> Callable[[], sl.Posterior]:
+def without_stan(study: optuna.Study, space: ConfigurationSpace, draws: int = 60) -> Callable[[int], sl.Posterior]:
     """Return a function that fits a sparse model, which needs no Stan program, to a study."""
 
-    def fit() -> sl.Posterior:
-        observed = observations(study, space)
+    def fit(objective: int) -> sl.Posterior:
+        observed = observations(study, space, objective=objective)
         gp = sl.GaussianProcess(space, "SE", inducing=12)
         return gp.fit(observed.configs, observed.y, chains=1, draws=draws, maximize=observed.maximize)
 

@@ -4,12 +4,11 @@ Every replication draws hyperparameters and a function of one or two parameters 
 it at a small Sobol design, fits the model (Laplace's approximation on the NumPy engine, which needs no compiler), and
 compares the 90% intervals of `Result.optimum` with the true location of the minimum on a fine grid.
 
-python -m benchmarks.correctness.optimum --replications 50
+    python -m benchmarks.correctness.optimum --replications 50
 """
 
 from __future__ import annotations
 
-import argparse
 import csv
 from pathlib import Path
 
@@ -17,6 +16,7 @@ import numpy as np
 from ConfigSpace import ConfigurationSpace
 
 import slayr_py as sl
+from benchmarks.common.command_line import begin, command_parser
 from slayr_py.acquisition import sample_optima
 from slayr_py.inference.validation.calibration import draw_from_prior, draw_values
 
@@ -59,11 +59,11 @@ def replicate(dimension: int, replication: int) -> list[dict[str, object]]:
     return rows
 
 
-def main() -> None:
+def main(arguments: list[str] | None = None) -> None:
     """Run the replications that are missing, and print the coverage."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--replications", type=int, default=50)
-    wanted = parser.parse_args().replications
+    parser = command_parser(__file__, __doc__)
+    parser.add_argument("--replications", type=int, default=50, help="functions of each number of parameters")
+    wanted = begin(parser, arguments).replications
     RESULTS.parent.mkdir(exist_ok=True)
     known = list(csv.DictReader(RESULTS.open())) if RESULTS.exists() else []
     there = {(int(row["dimension"]), int(row["replication"])) for row in known}

@@ -87,6 +87,8 @@ def table() -> pd.DataFrame:
 
 
 def run(budget: int, seeds: int) -> None:
+    # Before the processes start: NumPy makes its threads when it is imported, and the first import is that of this module.
+    one_core()
     for seed in range(seeds):
         for problem in LOOPS:
             for sampler in SAMPLERS:
@@ -95,7 +97,7 @@ def run(budget: int, seeds: int) -> None:
                 if (same & (done["seed"] == seed) & (done["budget"] == budget)).any():
                     continue
                 # A new process for each loop: no imports, compiled code or memory of the other sampler.
-                with ProcessPoolExecutor(1, get_context("spawn"), one_core) as pool:
+                with ProcessPoolExecutor(1, get_context("spawn")) as pool:
                     rows = pd.DataFrame(pool.submit(loop, problem, sampler, seed, budget).result())
                 rows.to_csv(STORED, mode="a", header=not STORED.exists(), index=False, float_format="%.5g")
                 print(problem, sampler, seed, rows[["wall", "cpu"]].median().round(3).to_dict(), flush=True)

@@ -5,10 +5,12 @@
  */
 
 /**
- * Scale of the transformation with a pivot: the range of 4 from the pivot keeps its length.
+ * Scale of the transformation with a pivot, S. The range of 4 from the pivot keeps its length:
+ *
+ *   S = 4 / log(1 + 4 a)
  *
  * @param a warp
- * @return 4 / log(1 + 4 a)
+ * @return S
  */
 real warp_range(real a) {
   return 4 / log1p(4 * a);

@@ -15,17 +15,19 @@ SOLUTIONS = {
 
 @pytest.mark.parametrize("name", CONSTRAINED)
 def test_minima(name):
-    space, objective, minimum, _, constraints = CONSTRAINED[name]
+    problem = CONSTRAINED[name]
+    space = problem.space
     solution = SOLUTIONS[name]
     assert set(solution) == set(space) and all(space[k].lower <= v <= space[k].upper for k, v in solution.items())
-    assert objective(solution) == pytest.approx(minimum, abs=1e-6)
-    assert max(constraints(solution).values()) <= 1e-6
+    assert problem.objective(solution) == pytest.approx(problem.minimum, abs=1e-6)
+    assert max(problem.constraints(solution).values()) <= 1e-6
 
 
 @pytest.mark.parametrize("name", CONSTRAINED)
 def test_no_feasible_configuration_is_better_than_the_minimum(name):
-    space, objective, minimum, _, constraints = CONSTRAINED[name]
+    problem = CONSTRAINED[name]
+    space = problem.space
     space.seed(0)
     configs = [dict(config) for config in space.sample_configuration(2000)]
-    feasible = [objective(config) for config in configs if max(constraints(config).values()) <= 0]
-    assert 0 < len(feasible) < len(configs) and min(feasible) > minimum
+    feasible = [problem.objective(config) for config in configs if max(problem.constraints(config).values()) <= 0]
+    assert 0 < len(feasible) < len(configs) and min(feasible) > problem.minimum

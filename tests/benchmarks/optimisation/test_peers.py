@@ -36,7 +36,7 @@ def test_suggestions_belong_to_the_space(name, problem):
 @pytest.mark.parametrize("problem", ["hartmann6", "deeper tree"])
 def test_the_initial_design_is_that_of_slayr(problem):
     space = PROBLEMS[problem].space
-    own = StanGPSampler(space, kernel="matern", n_initial=10).strategy.design.points(3)
+    own = StanGPSampler(space, kernel="matern").strategy.design.points(3)
     assert [to_params(config) for config in own] == initial_design(space, 3)
 
 

@@ -30,9 +30,9 @@ def test_a_run_uses_one_thread_of_blas(accepted_fits, monkeypatch):
     """With more threads some implementations of BLAS sum in another order."""
     seen = []
 
-    def improve(*arguments):
+    def improve(*arguments, **options):
         seen.extend(library["num_threads"] for library in threadpool_info() if library["user_api"] == "blas")
-        return population.improve(*arguments)
+        return population.improve(*arguments, **options)
 
     # No importance ratios are good enough, so that the run includes population Monte Carlo with its matrix products.
     monkeypatch.setattr(checks, "PARETO_K_LIMIT", -np.inf)

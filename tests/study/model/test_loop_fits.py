@@ -226,7 +226,7 @@ def test_chains_from_a_warm_start_are_audited(n):
     options = FitOptions(method="nuts", chains=2, warmup=100, draws=40, ess=20)
     start = gp.fit(x[:-1, None], y[:-1], seed=1, options=options).warm_start()
     feasible = np.ones(n, dtype=bool)
-    observed = Observations(list(range(n)), [{"x": float(v)} for v in x], y, False, np.zeros(n), feasible)
+    observed = Observations(list(range(n)), [{"x": float(v)} for v in x], y, False, np.zeros(n), feasible, feasible)
     fits = LoopFits(gp, optuna.create_study(), observed, FitCache(), lambda *_: None)
     (fit,) = fits.fit_all([KernelFit(gp, "", options, start)], np.random.SeedSequence(1))
     assert fit.completed.record["arguments"]["start"] == ("cold" if n in AUDITS else "warm")
@@ -253,7 +253,7 @@ def test_an_audit_finds_a_mode_that_no_carried_draw_has_visited():
     assert carried.check().ok and carried.record["arguments"]["method"] == "carried"
     assert np.mean(carried.draws["lengthscale"] < 0.07) < 0.1
     feasible = np.ones(16, dtype=bool)
-    observed = Observations(list(range(16)), [{"x": float(v)} for v in x], y, False, np.zeros(16), feasible)
+    observed = Observations(list(range(16)), [{"x": float(v)} for v in x], y, False, np.zeros(16), feasible, feasible)
     fits = LoopFits(gp, optuna.create_study(), observed, FitCache(), lambda *_: None)
     (audited,) = fits.fit_all([KernelFit(gp, "", options, start)], np.random.SeedSequence(1))
     assert np.mean(audited.completed.draws["lengthscale"] < 0.07) > 0.25

@@ -135,7 +135,7 @@ def test_a_failing_section_gives_the_error_and_the_others_are_whole(plane):
 
     calls = []
 
-    def fail():
+    def fail(objective):
         calls.append(1)
         raise InferenceError("the chains <died>")
 
@@ -176,7 +176,7 @@ def test_the_posterior_is_fitted_once_and_slow_steps_are_announced(plane):
     calls = []
     steps = []
     fit = without_stan(study, plane)
-    render(Reading(study, steps.append, lambda: calls.append(1) or fit()))
+    render(Reading(study, steps.append, lambda objective: calls.append(1) or fit(objective)))
     assert len(calls) == 1
     assert steps[0] == "fitting the model to all finished trials" and len(steps) == len(set(steps)) > 2
 
@@ -184,7 +184,9 @@ def test_the_posterior_is_fitted_once_and_slow_steps_are_announced(plane):
 def test_stacks_have_the_hyperparameters_of_each_kernel(plane):
     study = filled(plane, 10)
     fit = without_stan(study, plane, draws=30)
-    page = render(Reading(study, fit=lambda: sl.Posterior.stack([fit(), fit()], [1.0, 0.0])))
+    page = render(
+        Reading(study, fit=lambda objective: sl.Posterior.stack([fit(objective), fit(objective)], [1.0, 0.0]))
+    )
     check_structure(page)
     assert errors(page) == []
     text = words(part(page, "hyperparameters"))
@@ -210,7 +212,7 @@ def test_point_estimates_are_called_that(plane):
     gp = sl.GaussianProcess(plane, "SE", inducing=6)
     reading = Reading(study)
     observed = reading.observed
-    reading.fit = lambda: gp.fit(observed.configs, observed.y, method="map", chains=1)
+    reading.fit = lambda _: gp.fit(observed.configs, observed.y, method="map", chains=1)
     page = render(reading)
     assert errors(page) == []
     assert "point estimate: single values without uncertainty" in words(part(page, "hyperparameters"))
