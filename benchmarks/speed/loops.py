@@ -87,7 +87,7 @@ def table() -> pd.DataFrame:
 
 
 def run(budget: int, seeds: int) -> None:
-    # Before the processes start: NumPy makes its threads when it is imported, and the first import is that of this module.
+    # Before the processes start: NumPy makes its threads when it is imported, which this module does first.
     one_core()
     for seed in range(seeds):
         for problem in LOOPS:
