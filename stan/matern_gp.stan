@@ -1,9 +1,9 @@
 /**
  * Fully Bayesian Gaussian process with a Matern kernel of half-integer order, one length-scale per
  * dimension, a constant mean and Gaussian noise. If additive = 1, a kernel of each column alone is
- * added, with a relative variance that is sampled.
+ * added, with a relative variance that is sampled; k is the covariance of matern_sum_cov.
  *
- *   T(y) ~ Normal(mu, K + sigma_n^2 I),   K_ij = matern_sum_cov(x_i, x_j)
+ *   T(y) ~ Normal(mu, K + sigma_n^2 I),   K_ij = k(x_i, x_j)
  *
  * The generated quantities are exact leave-one-out log densities (log_lik), replicated observations
  * (y_rep) and the latent function at new points.

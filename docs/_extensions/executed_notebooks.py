@@ -24,7 +24,7 @@ from sphinx.environment import BuildEnvironment
 from sphinx.util import logging
 
 FOLDER = "notebooks/"
-DRAWING = ("plt.show()", "plot_convergence", "plot_front")
+DRAWING = ("plt.show()", "plot_convergence", "plot_front", "curves_figure")
 logger = logging.getLogger(__name__)
 
 
