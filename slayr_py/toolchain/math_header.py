@@ -24,6 +24,8 @@ _FOLDERS = ("constraint", "fun", "functor", "prob")
 _ALWAYS = ("core", "meta", "err")
 # Functions of Stan Math use them without including every specialisation.
 _FUNCTORS = ("apply_", "operands_", "partials_")
+# They call functions such as squared_distance without including the files for gradients.
+_COVARIANCES = "gp_*_cov.hpp"
 
 
 def math_header(include: Path, sources: Sequence[Path]) -> str:
@@ -40,6 +42,8 @@ def math_header(include: Path, sources: Sequence[Path]) -> str:
     stan = [file for pattern in _STAN for file in sorted((include / "stan").glob(pattern))]
     words = {word for file in [*sources, *stan] for word in _WORD.findall(file.read_text(encoding="utf-8"))}
     stems = {file.stem for scope in _SCOPES for name in _FOLDERS for file in (math / scope / name).glob("*.hpp")}
+    covariances = [file for file in sorted((math / "prim" / "fun").glob(_COVARIANCES)) if file.stem in words]
+    words |= stems & {word for file in covariances for word in _WORD.findall(file.read_text(encoding="utf-8"))}
     words |= {start for word in words & stems for start in _starts(word)}
     replaced = [math.with_suffix(".hpp"), *(math / f"{scope}.hpp" for scope in (*_SCOPES, "mix"))]
     included = [math / scope / f"{name}.hpp" for scope in _SCOPES for name in _ALWAYS]

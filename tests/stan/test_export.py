@@ -64,8 +64,8 @@ def point(seed, kernel):
 
 
 def compiled(source, folder):
-    # Without most optimisations, which take longer than the programs run.
-    options = processor_options(ensure_cmdstan()) | {"O": "1", "USER_HEADER": folder / "slayr.hpp"}
+    # Without optimisations, which take longer than the programs run.
+    options = processor_options(ensure_cmdstan()) | {"O": "0", "USER_HEADER": folder / "slayr.hpp"}
     return compile_program(source, include_paths=[folder], cpp_options=options)
 
 
