@@ -42,7 +42,8 @@ def densities(space: JointSpace, configs: Encoded, curves: np.ndarray, train: in
 
     def points(row: int, seen: int, most: int) -> Points:
         kept = thinned(steps[:seen], most)
-        return Points(space.rows(configs[[row]], np.log1p(steps[kept]) / np.log1p(STEPS)), curves[row, kept])
+        u = np.log1p(steps[kept]) / np.log1p(STEPS)
+        return space.points(configs[[row]], u, curves[row, kept], row)
 
     fitted = order[:train]
     few = min(8, max(2, 192 // train))
