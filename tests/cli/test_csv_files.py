@@ -35,7 +35,7 @@ def test_a_table_of_trials_is_read_back(tmp_path):
     columns = {"number": [0, 1], "value": [1.5, None], "state": ["COMPLETE", "FAIL"]}
     trials = pd.DataFrame({**columns, "params_x": [0.1, 0.2], "params_flag": [True, False]})
     trials.to_csv(tmp_path / "trials.csv")
-    with pytest.warns(UserWarning, match="rows 2 of trials.csv: failed|not among|an empty result"):
+    with pytest.warns(UserWarning, match="row 2 of trials.csv: failed|not among|an empty result"):
         experiments = read_history(str(tmp_path / "trials.csv"), Encoder(space))
     assert [e.params for e in experiments] == [{"x": 0.1, "flag": True}, {"x": 0.2, "flag": False}]
 
@@ -53,8 +53,8 @@ def test_spreadsheets_with_semicolons_decimal_commas_and_a_status_are_read(tmp_p
     assert table["state"].tolist() == ["COMPLETE", "PENDING", "FAIL", "COMPLETE"]
     assert notes == [
         "runs.csv has semicolons between cells and decimal commas",
-        "rows 2 of runs.csv: no result yet and count as running",
-        "rows 3 of runs.csv: failed",
+        "row 2 of runs.csv: no result yet, counted as running",
+        "row 3 of runs.csv: failed",
         "left out: 'day' of runs.csv, not among the parameters",
     ]
 

@@ -247,9 +247,9 @@ def _states(
     else:
         states[missing] = "FAIL"
     states[failed] = "FAIL"
-    for state, text in ((PENDING, "no result yet and count as running"), ("FAIL", "failed")):
+    for state, text in ((PENDING, "no result yet, counted as running"), ("FAIL", "failed")):
         if len(rows := [str(row) for row in states.index[states == state]]):
-            note(f"rows {', '.join(rows)} of {path.name}: {text}")
+            note(f"row{'s' if len(rows) > 1 else ''} {', '.join(rows)} of {path.name}: {text}")
     if STATUS not in table.columns and missing[~failed].any():
         note(f"an empty result is a failed experiment; a column {STATUS!r} with 'planned' marks those without one yet")
     return states
