@@ -20,6 +20,7 @@ from sklearn.model_selection import train_test_split
 from sklearn.neural_network import MLPClassifier, MLPRegressor
 from sklearn.preprocessing import StandardScaler
 
+from benchmarks.common.problems import HARTMANN_A3, HARTMANN_A6, HARTMANN_P3, HARTMANN_P6, HARTMANN_WEIGHTS
 from slayr_py.space import Encoder
 
 STEPS = 27
@@ -110,22 +111,6 @@ def hartmann(data: tuple[int, float], config: Mapping[str, Any]) -> Curve:
     for step in range(1, STEPS + 1):
         lacking = 1 - step / STEPS
         yield float(-(HARTMANN_WEIGHTS - bias * lacking * np.array([1.0, -0.6, 0.4, -0.3])) @ terms + lacking**2)
-
-
-HARTMANN_WEIGHTS = np.array([1.0, 1.2, 3.0, 3.2])
-HARTMANN_A3 = np.array([[3, 10, 30], [0.1, 10, 35], [3, 10, 30], [0.1, 10, 35]])
-HARTMANN_P3 = 1e-4 * np.array([[3689, 1170, 2673], [4699, 4387, 7470], [1091, 8732, 5547], [381, 5743, 8828]])
-HARTMANN_A6 = np.array(
-    [[10, 3, 17, 3.5, 1.7, 8], [0.05, 10, 17, 0.1, 8, 14], [3, 3.5, 1.7, 10, 17, 8], [17, 8, 0.05, 10, 0.1, 14]]
-)
-HARTMANN_P6 = 1e-4 * np.array(
-    [
-        [1312, 1696, 5569, 124, 8283, 5886],
-        [2329, 4135, 8307, 3736, 1004, 9991],
-        [2348, 1451, 3522, 2883, 3047, 6650],
-        [4047, 8828, 8732, 5743, 1091, 381],
-    ]
-)
 
 
 class CurveProblem(NamedTuple):

@@ -37,13 +37,13 @@ def branin(config: Mapping[str, Any]) -> float:
     return float(curve**2 + 10 * (1 - 1 / (8 * np.pi)) * np.cos(x1) + 10)
 
 
-# Exponents A, centres P and weights C of the Hartmann functions.
-_A3 = np.array([[3, 10, 30], [0.1, 10, 35], [3, 10, 30], [0.1, 10, 35]])
-_P3 = 1e-4 * np.array([[3689, 1170, 2673], [4699, 4387, 7470], [1091, 8732, 5547], [381, 5743, 8828]])
-_A6 = np.array(
+# Exponents A, centres P and weights of the Hartmann functions.
+HARTMANN_A3 = np.array([[3, 10, 30], [0.1, 10, 35], [3, 10, 30], [0.1, 10, 35]])
+HARTMANN_P3 = 1e-4 * np.array([[3689, 1170, 2673], [4699, 4387, 7470], [1091, 8732, 5547], [381, 5743, 8828]])
+HARTMANN_A6 = np.array(
     [[10, 3, 17, 3.5, 1.7, 8], [0.05, 10, 17, 0.1, 8, 14], [3, 3.5, 1.7, 10, 17, 8], [17, 8, 0.05, 10, 0.1, 14]]
 )
-_P6 = 1e-4 * np.array(
+HARTMANN_P6 = 1e-4 * np.array(
     [
         [1312, 1696, 5569, 124, 8283, 5886],
         [2329, 4135, 8307, 3736, 1004, 9991],
@@ -51,7 +51,7 @@ _P6 = 1e-4 * np.array(
         [4047, 8828, 8732, 5743, 1091, 381],
     ]
 )
-_C = np.array([1.0, 1.2, 3.0, 3.2])
+HARTMANN_WEIGHTS = np.array([1.0, 1.2, 3.0, 3.2])
 
 
 def point(config: Mapping[str, Any], dimension: int) -> np.ndarray:
@@ -60,11 +60,11 @@ def point(config: Mapping[str, Any], dimension: int) -> np.ndarray:
 
 
 def hartmann3(config: Mapping[str, Any]) -> float:
-    return float(-_C @ np.exp(-np.sum(_A3 * (point(config, 3) - _P3) ** 2, axis=1)))
+    return float(-HARTMANN_WEIGHTS @ np.exp(-np.sum(HARTMANN_A3 * (point(config, 3) - HARTMANN_P3) ** 2, axis=1)))
 
 
 def hartmann6(config: Mapping[str, Any]) -> float:
-    return float(-_C @ np.exp(-np.sum(_A6 * (point(config, 6) - _P6) ** 2, axis=1)))
+    return float(-HARTMANN_WEIGHTS @ np.exp(-np.sum(HARTMANN_A6 * (point(config, 6) - HARTMANN_P6) ** 2, axis=1)))
 
 
 def ackley(x: np.ndarray) -> float:

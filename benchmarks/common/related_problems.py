@@ -67,8 +67,8 @@ def perturbed_branin(config: Mapping[str, Any], factors: np.ndarray) -> float:
 def perturbed_hartmann6(config: Mapping[str, Any], factors: np.ndarray) -> float:
     """Hartmann6 with its exponents multiplied by factors, (4, 6)."""
     x = problems.point(config, 6)
-    inner = np.sum(factors * problems._A6 * (x - problems._P6) ** 2, axis=1)
-    return float(-problems._C @ np.exp(-inner))
+    inner = np.sum(factors * problems.HARTMANN_A6 * (x - problems.HARTMANN_P6) ** 2, axis=1)
+    return float(-problems.HARTMANN_WEIGHTS @ np.exp(-inner))
 
 
 def _perturbed(name: str, function: Callable[..., float], size: tuple[int, ...], seed: int) -> Related:
