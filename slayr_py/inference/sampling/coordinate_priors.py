@@ -11,14 +11,12 @@ hyperparameter or the mean ``mu``.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit
 
-from slayr_py.inference.sampling.output import Run
-from slayr_py.inference.sampling.population import Population
 from slayr_py.space import FloatArray
 
 
@@ -140,17 +138,3 @@ class CoordinatePriors:
         if self._data["omit_jacobian"]:
             return score, slope, np.zeros(z.shape), np.zeros(z.shape)
         return score, slope, np.log(slope), 2 * rest * step * (1 - step) / slope
-
-
-def numpy_run(
-    priors: CoordinatePriors,
-    shapes: dict[str, tuple[int, ...]],
-    population: Population,
-    settings: dict[str, Any],
-    calls: list[dict[str, Any]],
-) -> Run:
-    """Return the run of draws whose density NumPy has evaluated."""
-    variables = {name: values[None] for name, values in priors.split(population.draws).items()}
-    variables |= {name: values[None] for name, values in priors(population.draws).theta.items()}
-    settings = settings | {"density": "numpy"}
-    return Run(variables, shapes, settings, {}, population.pareto_k, population.ess, calls=calls)

@@ -27,10 +27,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg.lapack import dpotrf, dpotri, dpotrs
 
-from slayr_py.inference.sampling.coordinate_priors import CoordinatePriors, Hyper, numpy_run
-from slayr_py.inference.sampling.output import Run
-from slayr_py.inference.sampling.population import Population
-from slayr_py.inference.warp import log_slope, pivot_of, slopes_by_log_warp, warped
+from slayr_py.inference.sampling.coordinate_priors import Hyper
+from slayr_py.inference.sampling.numpy_density import NumpyDensity, is_plain
+from slayr_py.inference.warp import log_slope, slopes_by_log_warp, warped
 from slayr_py.kernels import BASES, matern_with_slope
 from slayr_py.space import FloatArray
 
@@ -67,7 +66,7 @@ class _Correlations(NamedTuple):
     """Pairs of each `_Real`, (s, k)."""
 
 
-class HierarchicalDensity:
+class HierarchicalDensity(NumpyDensity):
     """Log density of the coordinates of the program with its gradient, and the hyperparameters of draws.
 
     Parameters
@@ -79,15 +78,9 @@ class HierarchicalDensity:
     """
 
     def __init__(self, data: Mapping[str, Any], shapes: dict[str, tuple[int, ...]]) -> None:
-        self._data = {name: np.asarray(value, dtype=np.float64) for name, value in data.items()}
-        self._shapes = shapes
-        self._priors = CoordinatePriors(self._data, shapes)
+        super().__init__(data, shapes)
         self._squared_exponential = int(data["base"]) == BASES["se"]
-        self._order = int(data["p"])
-        self._pivot = pivot_of(data)
-        n = int(data["N"])
-        self._errors = np.square(self._data["y_sd"]) + self._data["noise_floor"] ** 2
-        self._rows, self._columns = np.tril_indices(n, -1)
+        n = len(self._errors)
         inputs = self._data["X"].reshape(n, -1)
         active = self._data["active"].reshape(n, -1) > 0
         difference = inputs[self._rows] - inputs[self._columns]
@@ -105,9 +98,9 @@ class HierarchicalDensity:
     @staticmethod
     def serves(program: str, data: Mapping[str, Any]) -> bool:
         """Return whether the density of a program with these data is computed here."""
-        if program != "hierarchical_gp" or data["binary"] or data["prior_only"] or data["want_pointwise"]:
+        if program != "hierarchical_gp" or not is_plain(data, LARGEST):
             return False
-        return 0 < int(data["N"]) <= LARGEST and not data["add"] and int(data["base"]) != BASES["rq"]
+        return not data["add"] and int(data["base"]) != BASES["rq"]
 
     def __call__(self, points: FloatArray) -> FloatArray:
         """Return log densities (s,) at points (s, P), up to a constant; minus infinity where undefined."""
@@ -116,10 +109,6 @@ class HierarchicalDensity:
     def with_gradient(self, points: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Return log densities (s,) and gradients (s, P); minus infinity and zeros where they are undefined."""
         return self._evaluate(points, gradient=True)
-
-    def run(self, population: Population, settings: dict[str, Any], calls: list[dict[str, Any]]) -> Run:
-        """Return the run of the draws of a population."""
-        return numpy_run(self._priors, self._shapes, population, settings, calls)
 
     def _evaluate(self, points: FloatArray, gradient: bool) -> tuple[FloatArray, FloatArray]:
         density = np.empty(len(points))

@@ -16,10 +16,8 @@ from typing import Any
 
 import numpy as np
 
-from slayr_py.inference.sampling.coordinate_priors import CoordinatePriors, numpy_run
-from slayr_py.inference.sampling.output import Run
-from slayr_py.inference.sampling.population import Population
-from slayr_py.inference.warp import log_slope, pivot_of, warped
+from slayr_py.inference.sampling.numpy_density import NumpyDensity, is_plain
+from slayr_py.inference.warp import log_slope, warped
 from slayr_py.kernels import matern_correlation
 from slayr_py.space import FloatArray
 
@@ -30,7 +28,7 @@ LARGEST = 80
 _BLOCK = 2**16  # doubles in the covariances of a block of points
 
 
-class MaternDensity:
+class MaternDensity(NumpyDensity):
     """Log density of the coordinates of the program, and the hyperparameters of resampled points.
 
     Parameters
@@ -42,22 +40,14 @@ class MaternDensity:
     """
 
     def __init__(self, data: Mapping[str, Any], shapes: dict[str, tuple[int, ...]]) -> None:
-        self._data = {name: np.asarray(value, dtype=np.float64) for name, value in data.items()}
-        self._shapes = shapes
-        self._pivot = pivot_of(data)
-        self._priors = CoordinatePriors(self._data, shapes)
-        self._order = int(data["p"])
-        n = int(data["N"])
-        self._rows, self._columns = np.tril_indices(n, -1)
-        inputs = self._data["X"].reshape(n, int(data["D"]))
+        super().__init__(data, shapes)
+        inputs = self._data["X"].reshape(len(self._errors), int(data["D"]))
         self._squares = np.square(inputs[self._rows] - inputs[self._columns]).T
-        self._errors = np.square(self._data["y_sd"]) + self._data["noise_floor"] ** 2
 
     @staticmethod
     def serves(program: str, data: Mapping[str, Any]) -> bool:
         """Return whether the density of a program with these data is computed here."""
-        special = data["binary"] or data["prior_only"] or data["want_pointwise"]
-        return program == "matern_gp" and not special and 0 < int(data["N"]) <= LARGEST
+        return program == "matern_gp" and is_plain(data, LARGEST)
 
     def __call__(self, points: FloatArray) -> FloatArray:
         """Return log densities (s,) at points (s, P), up to a constant; minus infinity where undefined."""
@@ -69,10 +59,6 @@ class MaternDensity:
             rows = slice(i, i + block)
             density[rows] += self._log_likelihood({name: values[rows] for name, values in hyper.theta.items()})
         return np.where(np.isnan(density), -np.inf, density)
-
-    def run(self, population: Population, settings: dict[str, Any], calls: list[dict[str, Any]]) -> Run:
-        """Return the run of resampled points."""
-        return numpy_run(self._priors, self._shapes, population, settings, calls)
 
     def _log_likelihood(self, theta: Mapping[str, FloatArray]) -> FloatArray:
         r"""Return log N(T(y) | mu, K + S) + sum log T'(y), (s,), without its constant.
