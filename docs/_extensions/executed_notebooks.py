@@ -68,9 +68,8 @@ def prepare_kernels(app: Sphinx, config: Config) -> None:
     # The kernel warns that it talks to Sphinx over an unencrypted socket of this machine.
     lines = ["c.IPKernelApp.log_level = 40"]
     if os.environ.get("SLAYR_QUICK"):
-        lines.append(
-            'c.InlineBackend.print_figure_kwargs = {"bbox_inches": None}'
-        )  # which draws a figure once, not twice
+        # A tight bounding box would draw each figure twice.
+        lines.append('c.InlineBackend.print_figure_kwargs = {"bbox_inches": None}')
     settings.write_text("\n".join(lines) + "\n", encoding="utf-8")
     os.environ |= {
         "IPYTHONDIR": str(folder),
