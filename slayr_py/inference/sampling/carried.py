@@ -10,9 +10,11 @@ from typing_extensions import override
 
 from slayr_py.inference.diagnostics.checks import CARRIED_CHECKS, TEMPERED_ESS, importance_limits
 from slayr_py.inference.sampling.density import Density
+from slayr_py.inference.sampling.fm_density import FrequencyModulatedDensity
 from slayr_py.inference.sampling.hierarchical_density import HierarchicalDensity
 from slayr_py.inference.sampling.matern_density import MaternDensity
 from slayr_py.inference.sampling.method import FitMethod, Job, Kind
+from slayr_py.inference.sampling.numpy_density import NumpyDensity
 from slayr_py.inference.sampling.output import Run
 from slayr_py.inference.sampling.population import Population, improve
 from slayr_py.inference.sampling.tempering import temper
@@ -55,11 +57,18 @@ class Carried(FitMethod):
 
 
 def _reweighted(job: Job, draws: FloatArray, shapes: dict[str, tuple[int, ...]]) -> Run:
-    here = MaternDensity.serves(job.model.name, job.data)
-    density = MaternDensity(job.data, shapes) if here else Density(job, shapes)
+    density = _density(job, shapes)
     good = importance_limits(CARRIED_CHECKS, job.total_draws)
     population = improve(density, draws, job.total_draws, good, np.random.default_rng(job.seed))
     return density.run(population, {"steps": population.steps}, [])
+
+
+def _density(job: Job, shapes: dict[str, tuple[int, ...]]) -> NumpyDensity | Density:
+    """Return the log density of a program: in NumPy where it is written there, else by a process."""
+    for density in (MaternDensity, FrequencyModulatedDensity):
+        if density.serves(job.model.name, job.data):
+            return density(job.data, shapes)
+    return Density(job, shapes)
 
 
 def _tempered(job: Job, draws: FloatArray, shapes: dict[str, tuple[int, ...]]) -> Run:
