@@ -120,6 +120,23 @@ def test_few_fits_serve_many_decisions(monkeypatch):
     assert len(fits) <= 6  # after 5, 6, 7, 8, 10 and 12 trials
 
 
+def test_a_decision_among_many_complete_trials_uses_few_points():
+    study = plain()
+    for number in range(60):
+        params = started(number)
+        values = curve(params)
+        study.add_trial(optuna.trial.create_trial(
+            params=params, distributions=dict.fromkeys("xy", FloatDistribution(0.0, 1.0)), value=values[LAST],
+            intermediate_values=values,
+        ))  # fmt: skip
+    trial = asked(study)
+    trial.report(curve(BAD)[1], 1)
+    assert trial.should_prune()
+    _, conditioned = study.pruner.forecasts_of(study)._conditioned
+    assert len(np.unique(conditioned.points.trials)) == 60
+    assert len(conditioned.points.values) <= 224  # its processor time grows with the cube
+
+
 def finished(pruner=None):
     """Return a study of five complete trials."""
     return evaluate(plain(pruner), 5)
