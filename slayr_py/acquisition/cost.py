@@ -54,7 +54,7 @@ class Cost:
     def values(self, encoded: Encoded) -> FloatArray:
         """Return the summand of the landscape, (k,): minus the log of the expected cost, relative to exp(centre)."""
         terms = self._log_terms(*self.predictor.moments(encoded))
-        return np.log(len(terms)) - log_sum_exp(terms)
+        return np.asarray(np.log(len(terms)) - log_sum_exp(terms))
 
     def values_and_gradients(self, encoded: Encoded) -> tuple[FloatArray, FloatArray]:
         """Return the summand (k,) and its derivatives by the real inputs, (k, D_real)."""

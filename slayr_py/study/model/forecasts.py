@@ -53,6 +53,9 @@ class Forecast(NamedTuple):
     inflation: float
     """Factor on the standard deviations: the root mean square of `ConditionedCurves.errors`, if it is above 1."""
 
+    by_curve: float
+    """The same probability under the evidence of the trial's own curve alone; 1 if it says nearly nothing."""
+
     evidence: tuple[float, float] | None
     """What the curve says about the final value: a value and its standard deviation, see `ConditionedCurves`."""
 
@@ -110,7 +113,8 @@ class Forecasts:
             if len(errors) < self.complete:
                 raise NoForecast(f"{len(errors)} of {self.complete} complete trials have a value up to this step")
             inflation = max(1.0, float(np.sqrt(np.mean(np.square(errors)))))
-            evidence = conditioned.evidence(given, conditioned.final(config, known), inflation)
+            without = conditioned.final(config, known)
+            evidence = conditioned.evidence(given, without, inflation)
             assert own.last_step is not None
             median, sd = conditioned.predicted(given, inflation)
             return Forecast(
@@ -120,6 +124,7 @@ class Forecasts:
                 sd,
                 sign * best,
                 inflation,
+                conditioned.probability_by_curve(best, given, without, inflation, len(errors)),
                 None if evidence is None else (sign * evidence[0], evidence[1]),
             )
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterable, Mapping, Sequence
-from concurrent.futures import Executor
+from concurrent.futures import Executor, ThreadPoolExecutor
 from inspect import signature
 from pathlib import Path
 from typing import Any
@@ -269,11 +269,13 @@ def _check_reports(
 ) -> None:
     """Raise `DataError` if the objective cannot report values that a pruner needs, or from another process."""
     if takes_trial(objective):
-        for name, given in (("executor", executor), ("max_seconds", max_seconds)):
+        in_processes = None if isinstance(executor, ThreadPoolExecutor) else executor
+        for name, given in (("executor", in_processes), ("max_seconds", max_seconds)):
             if given is not None:
                 raise DataError(
                     f"an objective that takes the trial is not supported with {name}=, because a trial cannot be sent "
-                    f"to another process; leave {name}= out and use n_parallel="
+                    f"to another process; leave {name}= out and use n_parallel= for threads, or call minimize in each "
+                    "process with the same storage= and study_name="
                 )
     elif pruner is not None:
         raise DataError(
