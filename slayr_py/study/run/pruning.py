@@ -102,10 +102,8 @@ class Prune(BasePruner):
                 set_trial_attribute(study, trial, PRUNE_KEY, {**record, "why": str(reason)})
             return False
         is_pruned = forecast.probability < self.probability
-        import os
-
-        if suggestion_record(stored).get("phase") == "model" or os.environ.get("ALL"):
-            is_pruned = is_pruned and forecast.learned >= float(os.environ.get("LEARN", "0.5"))
+        if suggestion_record(stored).get("phase") == "model":
+            is_pruned = is_pruned and forecast.by_curve < self.probability
         decided = {**_record(forecast, is_pruned, self.probability), "decisions": [*decisions, _entry(forecast)]}
         set_trial_attribute(study, trial, PRUNE_KEY, decided)
         return is_pruned
