@@ -210,13 +210,28 @@ class ConditionedCurves:
         with mean (m/v - m_0/v_0) / p and variance 1/p, p = 1/v - 1/v_0, changes the second into the first. None if the
         curve says nearly nothing.
         """
-        m, v = given.mixture()
-        m_0, v_0 = without.mixture()
-        if v > LEAST_REDUCTION * v_0:
-            return None
-        precision = 1 / v - 1 / v_0
-        return self._in_units((m / v - m_0 / v_0) / precision, inflation * precision**-0.5)
+        known = _likelihood(given, without)
+        return None if known is None else self._in_units(known[0], inflation * known[1])
+
+    def probability_by_curve(
+        self, value: float, given: Moments, without: Moments, inflation: float, freedom: int
+    ) -> float:
+        """Return the probability of a final value below a value under the curve's own evidence; 1 without any."""
+        if (known := _likelihood(given, without)) is None:
+            return 1.0
+        t = float(self.fit.scale.transform(np.array([value]))[0])
+        return float(stdtr(freedom, (t - known[0]) / (inflation * known[1])))
 
     def _in_units(self, t: float, sd: float) -> tuple[float, float]:
         low, centre, high = self.fit.scale.invert(np.clip([t - sd, t, t + sd], -WORST, WORST + sd))
         return float(centre), float(high - low) / 2
+
+
+def _likelihood(given: Moments, without: Moments) -> tuple[float, float] | None:
+    """Return the transformed final value that a curve says, and its standard deviation: see `evidence`."""
+    m, v = given.mixture()
+    m_0, v_0 = without.mixture()
+    if v > LEAST_REDUCTION * v_0:
+        return None
+    precision = 1 / v - 1 / v_0
+    return (m / v - m_0 / v_0) / precision, float(precision**-0.5)

@@ -17,7 +17,7 @@ from slayr_py.errors import DataError
 from slayr_py.study.model.curve_points import NoForecast
 from slayr_py.study.model.forecasts import Forecast, Forecasts
 from slayr_py.study.sampler import declared_space_of
-from slayr_py.study.storage.attributes import study_record
+from slayr_py.study.storage.attributes import study_record, suggestion_record
 from slayr_py.study.storage.curves import PRUNE_KEY, prune_record
 from slayr_py.study.storage.objectives import check_one_objective
 from slayr_py.study.storage.optuna_private import set_trial_attribute, stored_trial
@@ -89,7 +89,8 @@ class Prune(BasePruner):
         """
         check_one_objective(study, "sl.Prune supports one: leave the pruner out")
         step = trial.last_step
-        record = prune_record(stored_trial(study, trial))  # Optuna passes the attributes of the start of the trial
+        stored = stored_trial(study, trial)
+        record = prune_record(stored)  # Optuna passes the attributes of the start of the trial
         decisions = record.get("decisions", [])
         if step is None or (decisions and 1 + step < _GROWTH * (1 + decisions[-1]["step"])):
             return False
@@ -101,6 +102,8 @@ class Prune(BasePruner):
                 set_trial_attribute(study, trial, PRUNE_KEY, {**record, "why": str(reason)})
             return False
         is_pruned = forecast.probability < self.probability
+        if suggestion_record(stored).get("phase") == "model":
+            is_pruned = is_pruned and forecast.by_curve < self.probability
         decided = {**_record(forecast, is_pruned, self.probability), "decisions": [*decisions, _entry(forecast)]}
         set_trial_attribute(study, trial, PRUNE_KEY, decided)
         return is_pruned
