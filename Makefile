@@ -22,7 +22,7 @@ example: $(VENV)/.user
 	$(BIN)/slayr optimize examples/nusvr_diabetes.toml
 
 # All beside each other: a process that waits for a compiler, a sleeping test or a single-threaded mypy would leave cores
-# idle. The Stan programs compile while the development tools are installed.
+# idle. The Stan programs compile while the development tools are installed. The tests take longest and go first.
 check: $(VENV)/.user
 	SLAYR_QUICK=1 $(MAKE) --jobs=5 programs lint types tests docs
 
@@ -35,7 +35,7 @@ lint: $(VENV)/.developer
 	$(BIN)/python .ci/stan_format.py
 
 types: $(VENV)/.developer lint
-	$(BIN)/mypy
+	nice -n 5 $(BIN)/mypy
 
 tests: $(VENV)/.developer lint
 	$(BIN)/python -m pytest
@@ -43,7 +43,7 @@ tests: $(VENV)/.developer lint
 # A fresh environment, because Sphinx repeats no warning of a page that has not changed. Notebooks are executed again only
 # if they or the package have changed.
 docs: $(VENV)/.developer lint
-	$(BIN)/python -m sphinx --builder html --conf-dir docs --doctree-dir build/docs/doctrees --fresh-env --jobs auto \
+	nice -n 5 $(BIN)/python -m sphinx --builder html --conf-dir docs --doctree-dir build/docs/doctrees --fresh-env --jobs auto \
 	    --fail-on-warning --keep-going --quiet . $(SITE)
 	@echo "The documentation is in $(CURDIR)/$(SITE)/index.html"
 

@@ -178,7 +178,7 @@ def test_the_example_samples_its_own_program_and_agrees_with_stan(monkeypatch, t
         return model
 
     monkeypatch.setattr(cmdstanpy, "CmdStanModel", prepared)
-    monkeypatch.setattr(model, "sample", functools.partial(model.sample, iter_warmup=100, iter_sampling=20))
+    monkeypatch.setattr(model, "sample", functools.partial(model.sample, iter_warmup=20, iter_sampling=5))
     monkeypatch.setitem(names["main"].__globals__, "simulate", functools.partial(names["simulate"], n=8))
     names["main"]()
     options = {"allow-undefined": True, "include-paths": ["slayr_stan"]}
