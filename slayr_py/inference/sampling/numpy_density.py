@@ -55,6 +55,10 @@ class NumpyDensity(ABC):
         """Return the hyperparameters and prior densities at points (s, P)."""
         return self._priors(points)
 
+    def prior_draws(self, s: int, rng: np.random.Generator) -> FloatArray:
+        """Return draws of the coordinates from the prior, (s, P)."""
+        return self._priors.draw(s, rng)
+
     def run(self, population: Population, settings: dict[str, Any], calls: list[dict[str, Any]]) -> Run:
         """Return the run of the draws of a population."""
         coordinates = self._priors.split(population.draws)
