@@ -14,6 +14,8 @@ import tempfile
 from contextlib import suppress
 from pathlib import Path
 
+from testing_own_kernel import bent_program
+
 from slayr_py.inference.sampling.programs import program_folder, program_names
 from slayr_py.toolchain import CompiledProgram, combined_header, compile_program, ensure_cmdstan, processor_options
 from slayr_py.toolchain.source import stan_code
@@ -53,10 +55,14 @@ def all_readable() -> CompiledProgram:
             # With relative paths, which messages quote, all checkouts share the executable.
             command = [cmdstan.path / "bin" / "stanc", "--include-paths=.", f"--o={folder}/{name}.hpp", f"{name}.stan"]
             subprocess.run(command, cwd=program_folder(), check=True)
+        own = Path(folder, "bent_gp.stan")
+        own.write_text(bent_program())
+        command = [cmdstan.path / "bin" / "stanc", "--include-paths=.", f"--filename-in-msg={own.name}", own]
+        subprocess.run(command, cwd=program_folder(), check=True)
         source = Path(folder, "readable.stan")
         header = Path(folder, "readable_programs.hpp")
         source.write_text("parameters { real unused; }\n")
-        header.write_text(combined_header(program_names()))
+        header.write_text(combined_header([*program_names(), own.stem]))
         options = {"O": "0", "USER_HEADER": header} | processor_options(cmdstan)
         return compile_program(source, cpp_options=options)
 

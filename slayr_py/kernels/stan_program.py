@@ -107,8 +107,9 @@ class OwnProgram(NamedTuple):
 
     @property
     def sha256(self) -> str:
-        """SHA-256 of the program and the user's file."""
-        return hashlib.sha256(self.text.encode() + self.file.read_bytes()).hexdigest()
+        """SHA-256 of the program and the user's file, without comments and layout."""
+        code = _COMMENT.sub(" ", self.text + self.file.read_text(encoding="utf-8"))
+        return hashlib.sha256(" ".join(code.split()).encode()).hexdigest()
 
 
 class _Family(NamedTuple):
