@@ -57,15 +57,10 @@ class StanKernel(Kernel):
     TypeError
         If a class declares a name or a prior that Stan cannot have.
 
-    Examples
-    --------
-    >>> class Wave(StanKernel):
-    ...     name = "wave"
-    ...     stan_file = "wave.stan"
-    ...     scalars = {"period": sl.LogNormal(0.0, 0.5)}
-    ...
-    ...     def covariance(self, a, b, theta):
-    ...         return np.cos(2 * np.pi * np.sum(a - b, axis=-1) / theta["period"])
+    Notes
+    -----
+    The page "Kernels of your own" of the documentation has an example. `slayr_py.inference.check_kernel` compares the two
+    functions.
     """
 
     stan_file: ClassVar[str | Path]
