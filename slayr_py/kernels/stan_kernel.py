@@ -59,8 +59,8 @@ class StanKernel(Kernel):
 
     Notes
     -----
-    The page "Kernels of your own" of the documentation has an example. `slayr_py.inference.check_kernel` compares the two
-    functions.
+    The page "Kernels of your own" of the documentation has an example. `slayr_py.inference.check_kernel` compares the
+    two functions.
     """
 
     stan_file: ClassVar[str | Path]
