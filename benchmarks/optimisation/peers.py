@@ -165,7 +165,7 @@ class BoTorch:
         )[0]
 
     def _inside(self) -> dict[str, Any]:
-        """Return constraints on inputs as arguments of `optimize_acqf`: sum_i a_i u_i >= or = b on the unit cube."""
+        """Return the constraints as arguments of `optimize_acqf`: sum_i a_i u_i >= or = b on the unit cube."""
         import torch
 
         found: dict[str, Any] = {}

@@ -40,6 +40,7 @@ from slayr_py.inference.sensitivity.sobol_indices import importance
 from slayr_py.inference.stack_fit import part_stream
 from slayr_py.inference.stacking.reasons import failure, unreliability
 from slayr_py.inference.validation.calibration import Calibration, calibrate
+from slayr_py.inference.validation.kernel_check import check_kernel
 from slayr_py.inference.warp import HalfLine, normal_form, unwarped, warp_range, warped
 
 __all__ = [
@@ -52,6 +53,7 @@ __all__ = [
     "Replay",
     "WarmStart",
     "calibrate",
+    "check_kernel",
     "export_stan",
     "importance",
     "replay",

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any, Literal, NamedTuple, cast, get_args
 
 from slayr_py.errors import CompileError, DataError, ToolchainError
+from slayr_py.inference.sampling.own_sources import OwnSources, own_sources
 from slayr_py.toolchain import (
     CompiledProgram,
     check_toolchain,
@@ -94,7 +95,7 @@ def selected_likelihood() -> Likelihood:
 def compiled(
     name: str, progress: Callable[[str], None] | None = None, likelihood: Likelihood | None = None
 ) -> CompiledProgram:
-    """Return the executable of one of the package's programs; compile it unless it was installed or is in the cache.
+    """Return the executable of a kernel's program; compile it unless it was installed or is in the cache.
 
     A loop asks for its program at every fit. A program that this process has used is returned without a look at
     compiler and CmdStan while neither the sources nor `_VARIABLES` change and the executable is intact.
@@ -103,7 +104,7 @@ def compiled(
     ----------
     likelihood : {"accelerated", "readable"}, optional
         By default :func:`selected_likelihood`. If the accelerated likelihood does not compile, a warning is issued and
-        the readable likelihood is used.
+        the readable likelihood is used. The program of a user's kernel has only the readable one.
 
     Raises
     ------
@@ -111,11 +112,12 @@ def compiled(
         If the program does not compile; if ``likelihood`` is given, without a fall-back.
     """
     key = (name, likelihood, selected_likelihood())
-    state = [*map(os.environ.get, _VARIABLES), *_sources(program_folder())]
-    before, program = _found.get(key, (None, None))
-    if program is None or before != state or not is_trusted(program):
-        program = _compiled(name, progress, likelihood)
-        _found[key] = (state, program)
+    with own_sources(name, program_folder()) as own:
+        state = [*map(os.environ.get, _VARIABLES), *_sources(program_folder()), None if own is None else own.code]
+        before, program = _found.get(key, (None, None))
+        if program is None or before != state or not is_trusted(program):
+            program = _compiled(name, progress, likelihood) if own is None else _compiled_own(own, progress)
+            _found[key] = (state, program)
     return program
 
 
@@ -149,6 +151,17 @@ def _compiled(name: str, progress: Callable[[str], None] | None, likelihood: Lik
                 stacklevel=2,
             )
     return compile_program(sources.stan_file, include_paths=(program_folder(),), on_progress=progress)
+
+
+def _compiled_own(own: OwnSources, progress: Callable[[str], None] | None) -> CompiledProgram:
+    """Compile the program of a user's kernel unless it is in the cache."""
+    options = processor_options(ensure_cmdstan())
+    try:
+        return compile_program(
+            own.stan_file, include_paths=own.include_paths, cpp_options=options, on_progress=progress
+        )
+    except CompileError as error:
+        raise CompileError(f"the kernel's Stan file {own.users_file} does not compile; correct it: {error}") from error
 
 
 def check_programs() -> None:
