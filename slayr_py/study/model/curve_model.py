@@ -223,7 +223,9 @@ class ConditionedCurves:
         return float(stdtr(freedom, (t - known[0]) / (inflation * known[1])))
 
     def _in_units(self, t: float, sd: float) -> tuple[float, float]:
-        low, centre, high = self.fit.scale.invert(np.clip([t - sd, t, t + sd], -WORST, WORST + sd))
+        t = min(max(t, -WORST), WORST)
+        sd = min(sd, 10 * WORST)
+        low, centre, high = self.fit.scale.invert(np.array([t - sd, t, t + sd]))
         return float(centre), float(high - low) / 2
 
 
