@@ -56,8 +56,8 @@ class Forecast(NamedTuple):
     by_curve: float
     """The same probability under the evidence of the trial's own curve alone; 1 if it says nearly nothing."""
 
-    evidence: tuple[float, float] | None
-    """What the curve says about the final value: a value and its standard deviation, see `ConditionedCurves`."""
+    evidence: tuple[float, float]
+    """What is known of the final value: a value and its standard deviation, see `ConditionedCurves.evidence`."""
 
 
 @dataclass
@@ -125,7 +125,7 @@ class Forecasts:
                 sign * best,
                 inflation,
                 conditioned.probability_by_curve(best, given, without, inflation, len(errors)),
-                None if evidence is None else (sign * evidence[0], evidence[1]),
+                (sign * evidence[0], evidence[1]),
             )
 
     def _curve(self, trial: FrozenTrial) -> Curve:

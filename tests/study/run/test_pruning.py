@@ -17,7 +17,9 @@ from optuna.trial import TrialState
 import slayr_py as sl
 from slayr_py.study import create_study, curve_table, curves_figure
 from slayr_py.study.model.curve_model import CurveFit
+from slayr_py.study.model.forecasts import Forecast, Forecasts
 from slayr_py.study.run.executors import InThisThread
+from slayr_py.study.storage.attributes import SUGGESTION_KEY
 from slayr_py.study.storage.curves import PRUNE_KEY
 from slayr_py.study.storage.trials import observations
 
@@ -110,6 +112,29 @@ def test_maximising_is_minimising_the_negative(twelve):
         if here is not None:
             assert here["decisions"][-1]["probability"] == there["decisions"][-1]["probability"]
             assert here["decisions"][-1]["mean"] == -there["decisions"][-1]["mean"]
+
+
+@pytest.mark.parametrize(
+    ("probability", "by_curve", "of_others", "of_suggestions"),
+    [
+        (0.06, 0.01, False, False),
+        (0.04, 0.01, True, True),
+        (0.04, 1.0, True, False),  # the curve says nothing, so that the model would suggest the configuration again
+        (0.002, 1.0, True, True),
+    ],
+)
+def test_a_suggestion_of_the_model_is_stopped_only_if_the_model_learns_from_it(
+    monkeypatch, probability, by_curve, of_others, of_suggestions
+):
+    known = Forecast(1, probability, 1.0, 0.1, 0.5, 1.0, by_curve, (1.0, 0.1))
+    monkeypatch.setattr(Forecasts, "forecast", lambda *_: known)
+    for phase, stops in (("initial", of_others), ("model", of_suggestions)):
+        study = plain()
+        trial = study.ask()
+        trial.set_user_attr(SUGGESTION_KEY, {"phase": phase})
+        trial.report(1.0, 1)
+        assert trial.should_prune() == stops == decisions(study)[0]["pruned"]
+        assert decisions(study)[0]["decisions"][0]["by_curve"] == by_curve
 
 
 def test_few_fits_serve_many_decisions(monkeypatch):
