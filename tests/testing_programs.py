@@ -52,9 +52,10 @@ def all_programs() -> CompiledProgram:
     """Compile the programs of the tests as one executable, which selects the program by the name of its file.
 
     These are the package's programs with the readable likelihood, `testing_functions.table_program`, the program of a
-    user's kernel (`testing_own_kernel`), and two programs with the functions that the package exports. Together they compile in less than half of the time: they use the same
-    templates. Without optimisations they compile in a quarter of the time. The options for this processor are those of
-    the accelerated programs: the front end is then not compiled again.
+    user's kernel (`testing_own_kernel`), and two programs with the functions that the package exports. Together they
+    compile in less than half of the time: they use the same templates. Without optimisations they compile in a quarter
+    of the time. The options for this processor are those of the accelerated programs: the front end is then not
+    compiled again.
     """
     cmdstan = ensure_cmdstan()
     with tempfile.TemporaryDirectory() as name:
