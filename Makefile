@@ -18,7 +18,7 @@ SITE = build/docs/$(if $(SLAYR_QUICK),quick,site)
 
 .PHONY: example check programs lint types tests docs quick wheel clean
 
-example: $(VENV)/.user
+example: $(VENV)/.example
 	$(BIN)/slayr optimize examples/nusvr_diabetes.toml
 
 # All beside each other: a process that waits for a compiler, a sleeping test or a single-threaded mypy would leave cores
@@ -63,6 +63,13 @@ $(VENV)/bin/python:
 
 $(VENV)/.user: pyproject.toml | $(VENV)/bin/python
 	$(BIN)/python -m pip install --quiet --no-compile --editable '.[stan]'
+	@touch $@
+
+# The program of the example compiles while pip installs what the compilation does not need.
+HTTPSTAN = import tomllib; print(*tomllib.load(open("pyproject.toml", "rb"))["project"]["optional-dependencies"]["stan"])
+$(VENV)/.example: pyproject.toml | $(VENV)/bin/python
+	$(BIN)/python -m pip install --quiet --no-compile --no-deps filelock platformdirs "$$($(BIN)/python -c '$(HTTPSTAN)')"
+	$(BIN)/python -m slayr_py.toolchain fm_gp & $(MAKE) $(VENV)/.user; status=$$?; wait; exit $$status
 	@touch $@
 
 # Without bytecode, of which Python compiles what it imports: half a minute less.

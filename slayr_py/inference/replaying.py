@@ -23,11 +23,11 @@ from slayr_py.inference.records.summary import compare, entries, summarise
 from slayr_py.inference.sampling.methods import METHODS
 from slayr_py.inference.sampling.options import FitOptions
 from slayr_py.inference.sampling.output import Run
-from slayr_py.inference.sampling.programs import Likelihood, compiled, program_names
+from slayr_py.inference.sampling.programs import Likelihood, compiled
 from slayr_py.inference.sampling.run import run
 from slayr_py.inference.sampling.seeds import stan_seed
 from slayr_py.inference.sampling.warm_start import WarmStart
-from slayr_py.toolchain import CompiledProgram
+from slayr_py.toolchain import CompiledProgram, program_names
 
 _Read = TypeVar("_Read")
 
