@@ -40,7 +40,8 @@ class FrequencyModulatedDensity(CovarianceDensity):
     def serves(program: str, data: Mapping[str, Any]) -> bool:
         if program != "fm_gp" or not is_plain(data):
             return False
-        return data["modulator"] == MODULATORS["laplacian"] and data["combine"] == COMBINATIONS["modulation"]
+        is_default = data["modulator"] == MODULATORS["laplacian"] and data["combine"] == COMBINATIONS["modulation"]
+        return bool(is_default)
 
     @override
     def hyper(self, points: FloatArray) -> Hyper:
