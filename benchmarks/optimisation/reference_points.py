@@ -38,6 +38,15 @@ def beyond_front(share: float) -> Rule:
     return rule
 
 
+def alternating(near: float, far: float) -> Rule:
+    """Return the rule that takes one of two shares of the front's range in turns."""
+
+    def rule(values: FloatArray, front: FloatArray) -> FloatArray:
+        return beyond_front(far if len(values) % 2 else near)(values, front)
+
+    return rule
+
+
 def of_all(quantile: float) -> Rule:
     """Return the rule "quantile of all values, and at least a tenth of the front's range worse than the front"."""
 
@@ -57,7 +66,8 @@ def _range(front: FloatArray, values: FloatArray) -> FloatArray:
 RULES = {
     "front + 0.1 range": beyond_front(0.1),
     "front + 0.5 range": beyond_front(0.5),
-    "front + range": beyond_front(1.0),  # the default of slayr_py
+    "front + range": beyond_front(1.0),
+    "0.1 and 1 in turns": alternating(0.1, 1.0),
     "median of all": of_all(0.5),
     "worst of all": of_all(1.0),
 }
