@@ -24,6 +24,7 @@ from benchmarks.common.results import ResultFile, add_result_arguments, markdown
 from benchmarks.optimisation.objectives import KEYS, log_difference, replace_run, run, unfinished
 from slayr_py.space import FloatArray
 from slayr_py.study.model import incumbent
+from slayr_py.study.storage.objectives import default_reference
 
 Rule = Callable[[FloatArray, FloatArray], FloatArray]
 """The reference point (p,) from all values (n, p) and the non-dominated ones."""
@@ -74,6 +75,7 @@ def _range(front: FloatArray, values: FloatArray) -> FloatArray:
 
 
 RULES = {
+    "default": default_reference,  # of slayr_py
     "front + 0.1 range": beyond_front(0.1),
     "front + 0.5 range": beyond_front(0.5),
     "front + range": beyond_front(1.0),
