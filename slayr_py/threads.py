@@ -15,8 +15,8 @@ def one_thread() -> AbstractContextManager[Any]:
 
     The matrices are small: one thread is as fast, and the last bits do not depend on the machine's number of cores.
     """
-    context: AbstractContextManager[Any] = _controller().limit(limits=1, user_api="blas")
-    return context
+    limit: AbstractContextManager[Any] = _controller().limit(limits=1, user_api="blas")
+    return limit
 
 
 @cache

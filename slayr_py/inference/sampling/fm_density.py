@@ -40,8 +40,7 @@ class FrequencyModulatedDensity(CovarianceDensity):
     def serves(program: str, data: Mapping[str, Any]) -> bool:
         if program != "fm_gp" or not is_plain(data):
             return False
-        is_default = data["modulator"] == MODULATORS["laplacian"] and data["combine"] == COMBINATIONS["modulation"]
-        return bool(is_default)
+        return bool(data["modulator"] == MODULATORS["laplacian"] and data["combine"] == COMBINATIONS["modulation"])
 
     @override
     def hyper(self, points: FloatArray) -> Hyper:
