@@ -14,11 +14,11 @@ from testing_own_kernel import STAN, bent_program, laboratory
 from testing_programs import shared_program
 
 import slayr_py as sl
-from slayr_py.inference import check_kernel, program_folder, replay
+from slayr_py.inference import check_kernel, replay
 from slayr_py.inference.sampling import programs
 from slayr_py.kernels.base import KERNELS
 from slayr_py.study import load
-from slayr_py.toolchain import ensure_cmdstan, stan_code
+from slayr_py.toolchain import ensure_cmdstan, program_folder, stan_code
 
 SPACE = {"x": (0.0, 1.0), "y": (0.0, 1.0)}
 
