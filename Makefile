@@ -18,7 +18,7 @@ SITE = build/docs/$(if $(SLAYR_QUICK),quick,site)
 
 .PHONY: example check programs lint types tests docs quick wheel clean
 
-example: $(VENV)/.user
+example: $(VENV)/.example
 	$(BIN)/slayr optimize examples/nusvr_diabetes.toml
 
 # All beside each other: a process that waits for a compiler, a sleeping test or a single-threaded mypy would leave cores
@@ -53,9 +53,9 @@ quick: $(VENV)/.developer
 
 # For other machines of this operating system: `make wheel MACHINE=aarch64`.
 MACHINE ?= $(shell uname -m)
-wheel: $(VENV)/.user
-	$(BIN)/python -m pip install --quiet --no-compile --editable '.[compile]' hatchling
-	$(BIN)/python wheel/programs.py --machine $(MACHINE) --output build/prebuilt
+wheel: $(VENV)/.toolchain
+	@$(BIN)/python -m pip install --quiet --no-compile "$$($(call requirement,compile))" hatchling
+	PYTHONPATH=. $(BIN)/python wheel/programs.py --machine $(MACHINE) --output build/prebuilt
 	SLAYR_PREBUILT=build/prebuilt $(BIN)/python -m hatchling build --target wheel
 
 $(VENV)/bin/python:
@@ -63,6 +63,19 @@ $(VENV)/bin/python:
 
 $(VENV)/.user: pyproject.toml | $(VENV)/bin/python
 	$(BIN)/python -m pip install --quiet --no-compile --editable '.[stan]'
+	@touch $@
+
+# The requirement of an extra, without those that it shares with another extra.
+requirement = $(BIN)/python -c 'import tomllib; print(tomllib.load(open("pyproject.toml", "rb"))["project"]["optional-dependencies"]["$(1)"][-1])'
+
+# What the compilation of a program needs.
+$(VENV)/.toolchain: pyproject.toml | $(VENV)/bin/python
+	@$(BIN)/python -m pip install --quiet --no-compile --no-deps filelock platformdirs "$$($(call requirement,stan))"
+	@touch $@
+
+# The program of the example compiles while pip installs the other requirements.
+$(VENV)/.example: $(VENV)/.toolchain
+	$(BIN)/python -m slayr_py.toolchain fm_gp & $(MAKE) $(VENV)/.user; status=$$?; wait; exit $$status
 	@touch $@
 
 # Without bytecode, of which Python compiles what it imports: half a minute less.

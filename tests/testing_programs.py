@@ -15,6 +15,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from testing_functions import table_program
+from testing_own_kernel import bent_program
 
 from slayr_py.inference import export_stan
 from slayr_py.inference.sampling.programs import program_folder, program_names
@@ -50,19 +51,22 @@ def shared_program(name: str) -> CompiledProgram:
 def all_programs() -> CompiledProgram:
     """Compile the programs of the tests as one executable, which selects the program by the name of its file.
 
-    These are the package's programs with the readable likelihood, `testing_functions.table_program`, and two programs
-    with the functions that the package exports. Together they compile in less than half of the time: they use the same
-    templates. Without optimisations they compile in a quarter of the time. The options for this processor are those of
-    the accelerated programs: the front end is then not compiled again.
+    These are the package's programs with the readable likelihood, `testing_functions.table_program`, the program of a
+    user's kernel (`testing_own_kernel`), and two programs with the functions that the package exports. Together they
+    compile in less than half of the time: they use the same templates. Without optimisations they compile in a quarter
+    of the time. The options for this processor are those of the accelerated programs: the front end is then not
+    compiled again.
     """
     cmdstan = ensure_cmdstan()
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         table = folder / "functions_table.stan"
         table.write_text(table_program())
+        own = folder / "bent_gp.stan"
+        own.write_text(bent_program())
         export_stan(folder)
         programs = {program_folder() / f"{name}.stan": program_folder() for name in program_names()}
-        programs[table] = program_folder()
+        programs |= {table: program_folder(), own: program_folder()}
         programs[ROOT / "benchmarks" / "speed" / "exported.stan"] = folder
         programs[ROOT / "examples" / "growth_curves.stan"] = folder
         for file, includes in programs.items():
