@@ -17,7 +17,6 @@ from typing import NamedTuple
 import numpy as np
 from ConfigSpace import Configuration
 from numpy.typing import NDArray
-from threadpoolctl import threadpool_limits
 
 from slayr_py.acquisition.boxes import non_dominated
 from slayr_py.acquisition.candidates import Candidates, candidates
@@ -32,6 +31,7 @@ from slayr_py.acquisition.refinement import refine
 from slayr_py.errors import DataError
 from slayr_py.inference import Posterior, Predictor
 from slayr_py.space import Encoded, Fixed, FloatArray
+from slayr_py.threads import one_thread
 
 _FACTORS = 2**26  # most doubles in the Cholesky factors of the draws for the final choice
 _PER_BRANCH = 3  # starts with the same levels and active parameters, while there are others
@@ -156,8 +156,7 @@ def suggest(
         state = State(standardised, t, len(posterior.encoder.names))
         return OneObjective(predictor, posterior.n_chains, criterion if known else NoCriterion(), state)
 
-    # The matrices are small: one thread is as fast, and the last bits do not depend on the machine's number of cores.
-    with threadpool_limits(limits=1, user_api="blas"):
+    with one_thread():
         search = Search.of([posterior], pending, exclude, feasibility, fixed, effort, cost)
         maximised = merit(search)
         found, note = search.run(maximised, rng, least_feasible)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
-from threadpoolctl import threadpool_limits
 
 from slayr_py.acquisition.boxes import non_dominated_boxes
 from slayr_py.acquisition.effort import DEFAULT, Effort
@@ -14,6 +13,7 @@ from slayr_py.acquisition.merit import HypervolumeImprovement, Merit
 from slayr_py.errors import DataError
 from slayr_py.inference import Posterior, Predictor
 from slayr_py.space import Fixed, FloatArray
+from slayr_py.threads import one_thread
 
 
 def suggest_tradeoff(
@@ -77,7 +77,7 @@ def suggest_tradeoff(
         improvement = HypervolumeImprovement(tuple(predictors), chains, boxes)
         return improvement if len(known) else improvement.nothing(), predictors
 
-    with threadpool_limits(limits=1, user_api="blas"):
+    with one_thread():
         search = Search.of(posteriors, pending, exclude, feasibility, fixed, effort, cost)
         maximised, predictors = merit(search)
         found, note = search.run(maximised, rng, least_feasible)

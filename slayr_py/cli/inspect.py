@@ -66,10 +66,10 @@ def inspect(
       treedepth  trajectories stopped at the largest tree depth
       ebfmi      energy fraction: below 0.2 the sampler explores slowly
       pareto_k   error of importance sampling: at most 0.7
-      method     carried: importance sampling from the draws of the last fit
-      since_nuts number of fits since the last one by NUTS
+      method     carried: importance sampling from the last fit, or the prior
+      since_cold number of fits since the last cold start
       k_loo      influence of a single observation; a note, not a failure
-      start      carried, or start of the chains, warm or cold
+      start      carried or warm from an earlier fit, or cold
       attempts   number of fits
       ok         all but k_loo are within the limits printed below the table
       *          after the number: no fit behind the suggestion is ok

@@ -83,7 +83,7 @@ class StanGPSampler(BaseSampler):
     reference_point : sequence or mapping of str to float, optional
         For several objectives: the worst values that are of interest, in the order of the objectives or by name. Only
         configurations that are better in all objectives gain hypervolume. By default each suggestion takes the worst
-        values of the front so far, and a tenth of the front's range more.
+        values of the front so far and the front's range, or a spread of all values, more.
     tolerance : float, optional
         Smallest useful improvement, in the objective's unit. Where the largest expected improvement is smaller, the
         search maximises the expected improvement on the best value less the tolerance instead: it then prefers other

@@ -15,7 +15,6 @@ from typing import NamedTuple
 
 import numpy as np
 from scipy.special import stdtr
-from threadpoolctl import threadpool_limits
 
 from slayr_py.inference import (
     NOISE_FLOOR,
@@ -30,6 +29,7 @@ from slayr_py.inference import (
 from slayr_py.kernels import NOISE, Draws
 from slayr_py.space import Encoded, FloatArray
 from slayr_py.study.model.curve_points import JointSpace, Points
+from slayr_py.threads import one_thread
 
 DRAWS = 16
 """Posterior draws of the hyperparameters, over which probabilities are averaged."""
@@ -98,7 +98,7 @@ class CurveFit:
         """Fit to points of curves; ``finals`` (k,) are final values, all of them minimised."""
         scale = Scale.of(finals, points.values)
         marginal = ExactMarginal(space.model, points.rows, scale.transform(points.values))
-        with threadpool_limits(limits=1, user_api="blas"):
+        with one_thread():
             mode = find_mode(marginal, [np.zeros(marginal.coordinates.size)])
             z = laplace_draws(marginal, mode.z, DRAWS, np.random.default_rng(seed))
         return cls(space, scale, marginal.coordinates.theta(z))
@@ -106,7 +106,7 @@ class CurveFit:
     def condition(self, points: Points) -> ConditionedCurves:
         """Condition on points of curves."""
         targets = Targets(self.scale.transform(points.values), np.zeros(len(points.rows)), NOISE_FLOOR)
-        with threadpool_limits(limits=1, user_api="blas"):
+        with one_thread():
             predictor = KernelPredictor.factorise(self.space.model.kernel, points.rows, targets, self.draws)
             return ConditionedCurves(self, predictor.for_search(), points)
 
@@ -150,7 +150,7 @@ class ConditionedCurves:
         """
         last = self.fit.space.rows(config, np.ones(1))
         points = Points.together([*running, Points(last, np.zeros(1), np.ones(1), np.zeros(1, dtype=np.int64))])
-        with threadpool_limits(limits=1, user_api="blas"):
+        with one_thread():
             mean, covariance = self.predictor.joint_moments(points.rows)
             if not running:
                 return Moments(mean[:, -1], covariance[:, -1, -1])

@@ -33,7 +33,7 @@ FIT_COLUMNS = {
     "observations": ("n", ""),
     **{name: (check.short, check.form) for name, check in CHECKS.items()},
     "start": ("start", ""),
-    "since_nuts": ("since_nuts", ""),
+    "since_cold": ("since_cold", ""),
     "attempts": ("attempts", ""),
     "ok": ("ok", ""),
     "feasible": ("feasible", ".2f"),
@@ -185,31 +185,31 @@ def suggestion_table(study: Study) -> pd.DataFrame:
     pandas.DataFrame
         number, phase, kernel, method, observations (number fitted); rhat_max, ess_bulk_min, ess_tail_min,
         divergences, max_treedepth_hits, ebfmi_min, loo_pareto_k_max (of leave-one-out), pareto_k (of importance ratios)
-        and ok, as in `Diagnostics`; start ("carried", or "warm" or "cold" chains), since_nuts (number of fits since the
-        last one by NUTS), attempts (number of fits), trusted (whether the suggestion comes from a fit that passed its
-        diagnostics; None if it needs no fit);
+        and ok, as in `Diagnostics`; start ("carried" or "warm" from an earlier fit, or "cold"), since_cold (number of
+        fits since the last cold start), attempts (number of fits), trusted (whether the suggestion comes from a fit
+        that passed its diagnostics; None if it needs no fit);
         predicted_mean, predicted_sd (in the objective's units; of several objectives each with "_" and a name),
         acquisition, feasible (probability of success and of no violated constraint; empty if neither is modelled),
         seconds_fit, seconds_acquisition, error.
     """
     rows = []
-    since_nuts = None
+    since_cold = None
     for trial in study.get_trials(deepcopy=False):
         record = suggestion_record(trial)
         phase = record.get("phase")
         parts = {name: entry(record, name) for name in ("fit", "diagnostics", "acquisition", "seconds")}
         fit = parts["fit"]
-        if record.get("method") == "nuts":
-            since_nuts = 0
-        elif record.get("method") and since_nuts is not None:
-            since_nuts += 1
+        if fit.get("start") == "cold":
+            since_cold = 0
+        elif record.get("method") and since_cold is not None:
+            since_cold += 1
         rows.append(
             {
                 "number": trial.number,
                 **{name: record.get(name) for name in ("phase", "kernel", "method", "observations")},
                 **{name: parts["diagnostics"].get(name) for name in (*CHECKS, "ok")},
                 "start": fit.get("start"),
-                "since_nuts": since_nuts if fit else None,
+                "since_cold": since_cold if fit else None,
                 "attempts": 1 + len(abandoned_attempts(record)) if fit else None,
                 "trusted": _all_ok(record) if phase in ("model", "random") else None,
                 **_predicted(study, record),

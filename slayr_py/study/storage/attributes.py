@@ -174,7 +174,15 @@ def kernel_record(kernel: Kernel | Stack, encoder: Encoder, automatic: bool) -> 
         "description": kernel.description,
         "chosen": "auto" if automatic else "user",
         "reason": auto_reason(encoder) if automatic else None,
+        "stan_files": _stan_files(kernel),
     }
+
+
+def _stan_files(kernel: Kernel | Stack) -> dict[str, str]:
+    """Return the SHA-256 of the programs of the user's kernels by name."""
+    kernels = kernel.kernels if isinstance(kernel, Stack) else (kernel,)
+    programs = {each.name: each.own_program() for each in kernels if isinstance(each, Kernel)}
+    return {name: own.sha256 for name, own in programs.items() if own is not None}
 
 
 def model_difference(stored: Mapping[str, Any], kernel: Mapping[str, Any], encoder: Encoder) -> str | None:
@@ -182,6 +190,8 @@ def model_difference(stored: Mapping[str, Any], kernel: Mapping[str, Any], encod
     before = stored["kernel"]
     if any(_canonical(before[key]) != _canonical(kernel[key]) for key in ("name", "options")):
         return f"the study was started with another kernel: {describe_kernel(before)}"
+    if before.get("stan_files", {}) != kernel.get("stan_files", {}):
+        return "the Stan file of the kernel has changed since the study was started"
     if _canonical(stored["graphs"]) != _canonical(encoder_to_json(encoder)["graphs"]):
         return "the study was started with other graphs"
     return None
