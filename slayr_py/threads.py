@@ -15,7 +15,8 @@ def one_thread() -> AbstractContextManager[Any]:
 
     The matrices are small: one thread is as fast, and the last bits do not depend on the machine's number of cores.
     """
-    return _controller().limit(limits=1, user_api="blas")
+    limit: AbstractContextManager[Any] = _controller().limit(limits=1, user_api="blas")
+    return limit
 
 
 @cache

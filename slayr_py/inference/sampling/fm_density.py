@@ -40,7 +40,7 @@ class FrequencyModulatedDensity(CovarianceDensity):
     def serves(program: str, data: Mapping[str, Any]) -> bool:
         if program != "fm_gp" or not is_plain(data):
             return False
-        return data["modulator"] == MODULATORS["laplacian"] and data["combine"] == COMBINATIONS["modulation"]
+        return bool(data["modulator"] == MODULATORS["laplacian"] and data["combine"] == COMBINATIONS["modulation"])
 
     @override
     def hyper(self, points: FloatArray) -> Hyper:
