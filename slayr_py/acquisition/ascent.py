@@ -63,7 +63,7 @@ class Ascent:
         Starts.
     domain : Box
     gain : float
-        A step, or a shorter one in its place, is not tried if its linear prediction gains less.
+        A step, or a shorter one in its place, is not tried if its linear prediction gains less; 0 tries all.
 
     Attributes
     ----------
@@ -91,7 +91,7 @@ class Ascent:
         """Move each of these climbers uphill by one step, or leave it in place if no trial is better."""
         directions = self._directions(rows)
         searching = np.any(directions != 0, axis=1)
-        searching &= np.sum(self.gradients[rows] * directions, axis=1) > self.gain
+        searching &= self._is_worthwhile(rows, directions)
         rows = rows[searching]
         directions = directions[searching]
         for _ in range(_TRIALS):
@@ -108,9 +108,15 @@ class Ascent:
             rest = ~good
             # Maximum of the parabola through both values and the slope.
             shorter = np.clip(0.5 * slopes[rest] / (value + slopes - values)[rest], 0.1, 0.5)
-            worthwhile = shorter * slopes[rest] > self.gain
-            rows = rows[rest][worthwhile]
-            directions = directions[rest][worthwhile] * shorter[worthwhile, None]
+            rows = rows[rest]
+            directions = directions[rest] * shorter[:, None]
+            worthwhile = self._is_worthwhile(rows, directions)
+            rows = rows[worthwhile]
+            directions = directions[worthwhile]
+
+    def _is_worthwhile(self, rows: NDArray[np.intp], directions: FloatArray) -> NDArray[np.bool_]:
+        """Return whether the linear prediction of each step gains at least ``gain``."""
+        return np.asarray(np.sum(self.gradients[rows] * directions, axis=1) >= self.gain) | (self.gain == 0)
 
     def _directions(self, rows: NDArray[np.intp]) -> FloatArray:
         x = self.points[rows]
