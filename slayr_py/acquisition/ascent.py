@@ -62,6 +62,8 @@ class Ascent:
     points : (m, d) float64
         Starts.
     domain : Box
+    gain : float
+        A step, or a shorter one in its place, is not tried if its linear prediction gains less; 0 tries all.
 
     Attributes
     ----------
@@ -70,10 +72,11 @@ class Ascent:
         Steps never decrease them.
     """
 
-    def __init__(self, function: Function, points: FloatArray, domain: Box) -> None:
+    def __init__(self, function: Function, points: FloatArray, domain: Box, gain: float = 0.0) -> None:
         m, d = points.shape
         self.function = function
         self.domain = domain
+        self.gain = gain
         self.points = domain.nearest(points)
         (self.values, self.gradients) = function(self.points)
         self._inverse = np.zeros((m, d, d))
@@ -88,6 +91,7 @@ class Ascent:
         """Move each of these climbers uphill by one step, or leave it in place if no trial is better."""
         directions = self._directions(rows)
         searching = np.any(directions != 0, axis=1)
+        searching &= self._is_worthwhile(rows, directions)
         rows = rows[searching]
         directions = directions[searching]
         for _ in range(_TRIALS):
@@ -106,6 +110,13 @@ class Ascent:
             shorter = np.clip(0.5 * slopes[rest] / (value + slopes - values)[rest], 0.1, 0.5)
             rows = rows[rest]
             directions = directions[rest] * shorter[:, None]
+            worthwhile = self._is_worthwhile(rows, directions)
+            rows = rows[worthwhile]
+            directions = directions[worthwhile]
+
+    def _is_worthwhile(self, rows: NDArray[np.intp], directions: FloatArray) -> NDArray[np.bool_]:
+        """Return whether the linear prediction of each step gains at least ``gain``."""
+        return np.asarray(np.sum(self.gradients[rows] * directions, axis=1) >= self.gain) | (self.gain == 0)
 
     def _directions(self, rows: NDArray[np.intp]) -> FloatArray:
         x = self.points[rows]

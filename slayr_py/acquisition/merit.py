@@ -91,12 +91,15 @@ class OneObjective(Merit):
         Number of chains of these draws.
     criterion : Acquisition
     state : State
+    is_rough : bool
+        Whether the tangents of the inverse warps may replace them, to compare many points.
     """
 
     predictor: Predictor
     n_chains: int
     criterion: Acquisition
     state: State
+    is_rough: bool = False
 
     @property
     def least(self) -> float:  # type: ignore[override]
@@ -108,11 +111,17 @@ class OneObjective(Merit):
         """The state with the incumbent and the warp of each draw."""
         incumbent = self.predictor.incumbent
         best = self.state.best if incumbent is None else incumbent
+        if self.is_rough:
+            return self.state._replace(best=best)
         return self.state._replace(best=best, warp=self.predictor.warp, pivot=self.predictor.pivot)
 
     @override
     def subset(self, n_draws: int) -> Self:
         return replace(self, predictor=self.predictor.subset(self.n_chains, n_draws).for_search())
+
+    @override
+    def screening(self, n_draws: int) -> Self:
+        return replace(self.subset(n_draws), is_rough=True)
 
     @override
     def values(self, encoded: Encoded) -> FloatArray:

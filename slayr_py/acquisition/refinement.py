@@ -48,7 +48,7 @@ def _alternate(landscape: Landscape, starts: FloatArray, gain: float) -> tuple[F
     after the continuous steps have converged.
     """
     neighbourhood = Neighbourhood(landscape.encoder)
-    ascent = Ascent(landscape.values_and_gradients, starts, domain_of(landscape))
+    ascent = Ascent(landscape.values_and_gradients, starts, domain_of(landscape), gain)
     moving = np.arange(len(starts))
     for _ in range(_ROUNDS):
         before = ascent.values[moving]

@@ -130,3 +130,15 @@ def test_put_moves_climbers():
     assert ascent.values.tolist() == function(ascent.points)[0].tolist()
     ascent.step(np.array([1]))
     np.testing.assert_allclose(ascent.points, 0.4)
+
+
+def test_a_step_whose_prediction_gains_too_little_is_not_tried():
+    evaluated = []
+
+    def function(x):
+        evaluated.append(len(x))
+        return -1e-4 * x[:, 0], np.array([[-1e-4, 0.0]] * len(x))
+
+    ascent = Ascent(function, np.full((3, 2), 0.5), Box(np.ones(2)), gain=1e-4)
+    ascent.step(np.arange(3))
+    assert evaluated == [3] and np.all(ascent.points == 0.5)

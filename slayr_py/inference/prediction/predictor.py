@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import NamedTuple, Self
 
@@ -179,6 +179,8 @@ class KernelPredictor(Predictor):
     incumbent : (s, 1) float64, optional
     inverse : (s, n, n) float64, optional
         L^-1, see :meth:`for_search`.
+    last : tuple, optional
+        The last configurations, and the moments of the transformed function there.
     """
 
     kernel: Kernel
@@ -192,6 +194,7 @@ class KernelPredictor(Predictor):
     tangent: Tangent | None = None
     incumbent: FloatArray | None = None
     inverse: FloatArray | None = None
+    last: tuple[Encoded, FloatArray, FloatArray] | None = field(default=None, init=False, repr=False)
 
     @classmethod
     def factorise(
@@ -290,13 +293,11 @@ class KernelPredictor(Predictor):
 
     @override
     def moments(self, new: Encoded) -> tuple[FloatArray, FloatArray]:
-        cross = self.kernel.cross(new, self.train, self.draws)
-        return self._linearise(*self._moments(new, cross, self._solve(cross)))
+        return self._linearise(*self._transformed(new))
 
     @override
     def latent(self, new: Encoded, y_mean: float, y_sd: float) -> Latent:
-        cross = self.kernel.cross(new, self.train, self.draws)
-        mean, variance = self._moments(new, cross, self._solve(cross))
+        mean, variance = self._transformed(new)
         warp = self.draws.get("warp")
         noise = np.sqrt(self.targets.common_noise(self.draws))
         return Latent(mean, np.sqrt(variance), warp, y_mean, y_sd, noise, self.jitter, self.pivot)
@@ -390,6 +391,14 @@ class KernelPredictor(Predictor):
         if self.inverse is not None:
             return cross @ self.inverse.transpose(0, 2, 1)
         return np.stack([solve_lower(f, c) for f, c in zip(self.factor, cross, strict=True)])
+
+    def _transformed(self, new: Encoded) -> tuple[FloatArray, FloatArray]:
+        """Return mean and variance of the transformed function; a repeated call with the same object is free."""
+        if self.last is None or self.last[0] is not new:
+            cross = self.kernel.cross(new, self.train, self.draws)
+            object.__setattr__(self, "last", (new, *self._moments(new, cross, self._solve(cross))))
+        assert self.last is not None
+        return self.last[1:]
 
     def _moments(self, new: Encoded, cross: FloatArray, solved: FloatArray) -> tuple[FloatArray, FloatArray]:
         mean = self.draws["mu"][:, None] + np.einsum("smn,sn->sm", solved, self.whitened)

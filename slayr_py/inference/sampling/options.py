@@ -47,6 +47,7 @@ class FitOptions:
     method : {"nuts", "carried", "pathfinder", "laplace", "map"}
         "nuts" is Hamiltonian Monte Carlo. "carried" is importance sampling from a mixture fitted to the draws of a warm
         start, for programs of at most 15 parameters, and tempering for more parameters of the hierarchical kernel.
+        Without a start it begins at the prior, for Matérn and frequency-modulated kernels, and otherwise is NUTS.
         "pathfinder" and "laplace" are approximations whose draws are importance-resampled. If the Pareto k of the
         importance ratios exceeds 0.7, or their effective number of draws is too small, the fit falls back to NUTS.
         "map" is the mode (of the hyperparameters on the logarithmic scale) as a single draw.

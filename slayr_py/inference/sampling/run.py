@@ -47,7 +47,7 @@ def run(
     options : FitOptions
         ``retries`` is ignored: this is a single run.
     start : WarmStart, optional
-        Start of NUTS and "carried" from an earlier fit; "carried" requires it, and other methods ignore it.
+        Start of NUTS and "carried" from an earlier fit; other methods ignore it.
 
     Raises
     ------

@@ -13,6 +13,7 @@ from testing_spaces import plain_space
 import slayr_py as sl
 from slayr_py.inference import gaussian_process, replay
 from slayr_py.inference.diagnostics.checks import CARRIED_ESS, PARETO_K_LIMIT, TEMPERED_ESS
+from slayr_py.inference.sampling import method
 from slayr_py.inference.sampling.carried import CARRIED_PARAMETERS, carries_to
 from slayr_py.inference.sampling.ladder import plan_attempts
 from slayr_py.inference.sampling.options import FitOptions
@@ -55,7 +56,7 @@ def test_a_carried_posterior_is_that_of_all_observations(grown):
 
 @pytest.mark.stan
 @pytest.mark.parametrize("case", ["Matérn with a warp", "frequency modulation", "additive"])
-def test_fits_from_the_prior_agree_with_chains(case):
+def test_fits_from_the_prior_agree_with_chains(case, monkeypatch):
     space, kernel, warp = {
         "Matérn with a warp": (plain_space(), "auto", "log"),
         "frequency modulation": (ConfigurationSpace({"a": (0.0, 1.0), "c": ["x", "y", "z"]}), "fm", "none"),
@@ -64,7 +65,9 @@ def test_fits_from_the_prior_agree_with_chains(case):
     gp = sl.GaussianProcess(space, kernel=kernel, warp=warp)
     configs = Encoder(space).sobol(15, 3)
     y = np.array([np.sin(sum(6 * v if isinstance(v, float) else len(str(v)) for v in c.values())) for c in configs])
-    posterior = gp.fit(configs, y, options=OPTIONS, seed=2)
+    with monkeypatch.context() as patch:
+        patch.delattr(method, "run_folder")  # neither a process nor its files
+        posterior = gp.fit(configs, y, options=OPTIONS, seed=2)
     arguments = posterior.record["arguments"]
     assert (arguments["method"], arguments["start"], arguments["density"]) == ("carried", "cold", "numpy")
     check = posterior.check()
