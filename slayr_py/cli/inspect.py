@@ -26,6 +26,7 @@ from slayr_py.study import (
     FIT_COLUMNS,
     Result,
     convergence_figure,
+    cost_name,
     describe_kernel,
     fit_notes,
     fit_table,
@@ -39,6 +40,7 @@ from slayr_py.study import (
     regret_table,
     search_table,
     space_of,
+    spent,
     study_record,
     suggestion_record,
     trials_table,
@@ -94,6 +96,8 @@ def inspect(
     table.columns = table.columns.str.removeprefix("params_")
     _print(f"\ntrials{_last(len(table), trials)}\n{table_text(table.tail(trials) if trials else table[:0])}")
     _print_failures(stored, trials)
+    if (cost := cost_name(loaded)) is not None:
+        _print(f"cost: {spent(loaded, cost).describe(cost)}")
     if pruning := pruning_text(loaded):
         _print(f"pruning: {pruning}")
     _print_regret(regret_table(loaded))

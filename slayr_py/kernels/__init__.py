@@ -45,8 +45,9 @@ from slayr_py.kernels.priors import (
     prior_families,
     prior_from_dict,
 )
-from slayr_py.kernels.registry import auto_reason, from_name, names, program_contracts
+from slayr_py.kernels.registry import auto_reason, from_name, names, own_program, program_contracts
 from slayr_py.kernels.stacked import Stack, stack
+from slayr_py.kernels.stan_kernel import StanKernel
 
 __all__ = [
     "Additive",
@@ -67,6 +68,7 @@ __all__ = [
     "Pretrained",
     "Prior",
     "Stack",
+    "StanKernel",
     "Separable",
     "auto_reason",
     "free",

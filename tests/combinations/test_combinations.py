@@ -14,8 +14,10 @@ import pytest
 from combinations import fit_laws, study_laws
 from combinations.options import ELSEWHERE, OPTIONS, REFUSED, Option
 from combinations.scenarios import Scenario, given_draws
+from testing_studies import search_briefly
 
 import slayr_py as sl
+from slayr_py.acquisition.effort import Effort
 from slayr_py.inference import FitOptions
 from slayr_py.study import ask, create_study, tell
 from slayr_py.study.model.options import SamplerOptions
@@ -32,7 +34,9 @@ WITHOUT_FUNCTION = [pair for pair in ALLOWED if pair not in OF_FITS and pair not
 def _given_draws() -> Iterator[None]:
     level = optuna.logging.get_verbosity()
     optuna.logging.set_verbosity(optuna.logging.ERROR)
-    with given_draws():
+    effort = Effort(candidates=128, screens=((4, 20),), climbs=(4, 2), finals=(4, 1))
+    with pytest.MonkeyPatch.context() as patch, given_draws():
+        search_briefly(patch, effort)
         yield
     optuna.logging.set_verbosity(level)
 

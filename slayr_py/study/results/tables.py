@@ -17,6 +17,7 @@ from slayr_py.errors import DataError
 from slayr_py.inference import CHECKS
 from slayr_py.study.sampler import declared_space_of
 from slayr_py.study.storage.attributes import ERROR_KEY, REGRET_KEY, suggestion_record
+from slayr_py.study.storage.costs import cost_name, cost_of
 from slayr_py.study.storage.objectives import finite_values, goals_of, has_several
 from slayr_py.study.storage.search_records import stored_searches
 from slayr_py.study.storage.trials import is_feasible, known_error, trial_configuration
@@ -83,7 +84,8 @@ def trials_table(study: Study, space: ConfigurationSpace | None = None) -> pd.Da
     """Tabulate a study's trials: number, value, y_sd if a trial has a known error, state, params_<name>.
 
     Several objectives have the columns values_<name> and y_sd_<name> each. If a trial has reported values, last_step
-    follows the state: `curve_table` has the decisions to prune trials.
+    follows the state: `curve_table` has the decisions to prune trials. The cost of a study with one is a column of its
+    name after the state.
 
     Parameters
     ----------
@@ -97,6 +99,8 @@ def trials_table(study: Study, space: ConfigurationSpace | None = None) -> pd.Da
     values = value_columns(study)
     errors = _error_columns(study, trials)
     nothing = [None] * len(values)
+    cost = cost_name(study)
+    costs = [] if cost is None else [cost]
     steps = ["last_step"] if any(trial.intermediate_values for trial in trials) else []
     rows = [
         {
@@ -104,14 +108,27 @@ def trials_table(study: Study, space: ConfigurationSpace | None = None) -> pd.Da
             **dict(zip(values, trial.values if trial.state == TrialState.COMPLETE else nothing, strict=True)),
             **{name: known[row] for name, known in errors.items()},
             "state": trial.state.name,
+            **{name: cost_of(trial, name) for name in costs},
             **{name: trial.last_step for name in steps},
             **{f"{PARAMETER}{name}": trial.params.get(name) for name in [*declared, *others]},
         }
         for row, trial in enumerate(trials)
     ]
-    columns = ["number", *values, *errors, "state", *steps, *(f"{PARAMETER}{name}" for name in [*declared, *others])]
+    columns = [
+        "number",
+        *values,
+        *errors,
+        "state",
+        *costs,
+        *steps,
+        *(f"{PARAMETER}{name}" for name in [*declared, *others]),
+    ]
     table = pd.DataFrame(rows, columns=columns)
-    numbers = {"number": "int64", **dict.fromkeys([*values, *errors], "float64"), **dict.fromkeys(steps, "Int64")}
+    numbers = {
+        "number": "int64",
+        **dict.fromkeys([*values, *errors, *costs], "float64"),
+        **dict.fromkeys(steps, "Int64"),
+    }
     return table.astype(numbers)
 
 
