@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from slayr_py.acquisition.feasibility import Feasibility
 from slayr_py.acquisition.identity import Taken
 from slayr_py.acquisition.merit import Merit
+from slayr_py.acquisition.optimum_prior import OptimumPrior
 from slayr_py.space import Encoded, Encoder, Fixed, FloatArray
 
 _BLOCK = 2**18  # doubles in the largest array of a block of configurations: 2 MB, about one core's share of the cache
@@ -18,7 +19,9 @@ _BLOCK = 2**18  # doubles in the largest array of a block of configurations: 2 M
 
 @dataclass(frozen=True)
 class Landscape:
-    """Merit plus log probability of feasibility; minus infinity at genotypes not to be suggested.
+    """Merit plus logarithms of factors: of the probability of feasibility, and of a belief about the optimum.
+
+    It is minus infinity at genotypes not to be suggested.
 
     Attributes
     ----------
@@ -33,6 +36,7 @@ class Landscape:
         otherwise not move past an evaluated integer.
     fixed : Fixed, optional
         Values that all genotypes get.
+    prior : OptimumPrior, optional
     """
 
     encoder: Encoder
@@ -41,6 +45,7 @@ class Landscape:
     taken: Taken | None = None
     relaxed: bool = False
     fixed: Fixed | None = None
+    prior: OptimumPrior | None = None
 
     def subset(self, n_draws: int) -> Landscape:
         """Return the landscape under at most ``n_draws`` of its draws."""
@@ -55,6 +60,11 @@ class Landscape:
         """Return the landscape, of another merit if one is given, in which improbable feasibility weighs more."""
         models = tuple(model.cautious() for model in self.feasibility)
         return replace(self, merit=merit or self.merit, feasibility=models)
+
+    @property
+    def factors(self) -> tuple[Feasibility | OptimumPrior, ...]:
+        """Factors whose logarithms are added to the merit."""
+        return self.feasibility if self.prior is None else (*self.feasibility, self.prior)
 
     def probability(self, encoded: Encoded) -> float:
         """Return the probability that one configuration is feasible; 1 without models."""
@@ -104,7 +114,7 @@ class Landscape:
         """Return the values (m,) at allowed configurations."""
         values = np.empty(len(encoded))
         for rows in self._blocks(len(encoded), width=1):
-            values[rows] = sum(model.values(encoded[rows]) for model in self.feasibility)
+            values[rows] = sum(factor.values(encoded[rows]) for factor in self.factors)
             values[rows] += self.merit.values(encoded[rows])
         return values
 
@@ -123,7 +133,7 @@ class Landscape:
 
     def _by_real_inputs(self, encoded: Encoded) -> tuple[FloatArray, FloatArray]:
         """Return the values (m,) and their derivatives by the real inputs (m, D_real)."""
-        parts = [model.values_and_gradients(encoded) for model in self.feasibility]
+        parts = [factor.values_and_gradients(encoded) for factor in self.factors]
         parts.append(self.merit.values_and_gradients(encoded))
         values, gradients = zip(*parts, strict=True)
         return np.sum(values, axis=0), np.sum(gradients, axis=0)

@@ -88,6 +88,8 @@ def load_config(path: Path, has_objective: bool = True) -> Config:
     gp = check_keys(document.get("gp", {}), types(GP), "[gp]")
     space = Encoder(_space(document["space"], path.parent), document.get("graphs"))
     options = {key: value for key, value in study.items() if key not in _NOT_OPTIONS}
+    if "prior" in study:
+        options["prior"] = _beliefs(study["prior"])
     if "stop" in study:
         options["stop"] = _stop(study["stop"])
     options |= {key: value for key, value in gp.items() if key not in ("kernel", "priors")}
@@ -181,16 +183,28 @@ def _priors(table: Mapping[str, Any]) -> dict[str, Prior | dict[str, Prior]]:
     return priors
 
 
-def _prior(name: str, value: Any) -> Prior:
+def _beliefs(value: str | Mapping[str, Any]) -> str | dict[str, Any]:
+    """Return beliefs about the optimum: tables with a family are distributions, others are weights."""
+    if isinstance(value, str):
+        return value
+    return {
+        name: _prior(repr(name), entry, "prior in [study]")
+        if isinstance(entry, dict) and isinstance(entry.get("family"), str)
+        else entry
+        for name, entry in value.items()
+    }
+
+
+def _prior(name: str, value: Any, where: str = "[gp]") -> Prior:
     if not isinstance(value, dict):
         raise ConfigError(
-            f"the prior of {name} in [gp] must be a table such as "
+            f"the prior of {name} in {where} must be a table such as "
             f'{{ family = "LogNormal", mu = 0.0, sigma = 1.0 }}, not {value!r}'
         )
     try:
         return prior_from_dict(value)
     except DataError as error:
-        raise ConfigError(f"the prior of {name} in [gp]: {error}") from error
+        raise ConfigError(f"the prior of {name} in {where}: {error}") from error
 
 
 def _acquisition(table: Mapping[str, Any]) -> Acquisition:

@@ -11,6 +11,7 @@ import numpy as np
 from optuna import Study
 from optuna.trial import FrozenTrial
 
+from slayr_py.acquisition import OptimumPrior
 from slayr_py.inference import METHODS, Diagnostics, FitOptions, GaussianProcess, Posterior, worst_of
 from slayr_py.kernels import NOISE
 from slayr_py.study.model.feasibility import FeasibilityFit, FeasibilityModels
@@ -90,12 +91,15 @@ class Proposer:
         Fits the models of failures and constraints.
     fits : FitCache
     session : Session
+    prior : OptimumPrior, optional
+        The belief about the location of the optimum.
     """
 
     options: SamplerOptions
     feasibility: FeasibilityModels
     fits: FitCache
     session: Session
+    prior: OptimumPrior | None = None
 
     def fit(
         self,
