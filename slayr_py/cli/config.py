@@ -25,6 +25,7 @@ from slayr_py.kernels import Kernel, Prior, from_name as kernel_from_name, prior
 from slayr_py.search import KernelSearch
 from slayr_py.space import Encoder
 from slayr_py.study import Objective, Regret, default_search
+from slayr_py.text_files import read_text
 
 
 @dataclass(frozen=True)
@@ -69,14 +70,9 @@ def load_config(path: Path, has_objective: bool = True) -> Config:
     DataError
         For an unknown kernel or acquisition, or an illegal option of it.
     """
+    text = read_text(path, "configuration file", ConfigError)
     try:
-        document = tomllib.loads(path.read_text(encoding="utf-8-sig"))  # Windows editors may write a byte order mark
-    except FileNotFoundError:
-        raise ConfigError(f"there is no configuration file {path}") from None
-    except UnicodeDecodeError as error:
-        raise ConfigError(f"{path} cannot be read: {error}; save it as UTF-8") from error
-    except OSError as error:
-        raise ConfigError(f"{path} cannot be read: {error}") from error
+        document = tomllib.loads(text)
     except (ValueError, RecursionError) as error:  # also for huge numbers and deep nesting
         raise ConfigError(f"{path} is not valid TOML: {error}") from error
 

@@ -85,7 +85,8 @@ class StanGPSampler(BaseSampler):
         "sgd": 0.3}}``: a distribution of a number, truncated to its range, or positive weights of all levels or
         integers. `Beta` describes the position between the bounds, on the scale of the parameter. "space" takes the
         distributions and weights of ConfigSpace's own parameters, which are ignored otherwise, with a warning. In
-        the n-th trial, the acquisition is multiplied by the density to the power ``prior_beta`` / n. A quarter of the Sobol design is drawn from the belief, the first points. A resumed study needs the same one.
+        the n-th trial, the acquisition is multiplied by the density to the power ``prior_beta`` / n. A quarter of the
+        Sobol design is drawn from the belief, the first points. A resumed study needs the same one.
     prior_beta : float, optional
         Weight of the prior: by default a tenth of the budget in `minimize`, and 5 in studies without a budget.
     default : bool, default False
