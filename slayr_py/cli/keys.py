@@ -59,7 +59,7 @@ STUDY = {
         '["x1 + x2 + x3 == 1"]', "Constraints on parameters, which all suggestions satisfy: comparisons of arithmetic."
     ),
     "prior": Key(
-        '{ lr = { family = "LogNormal", mu = -7.0, sigma = 1.0 }, act = { relu = 0.7, tanh = 0.3 } }',
+        '{ lr = { family = "LogNormal", mu = -7.0, sigma = 1.0 }, act = { relu = 0.7, leaky = 0.2, tanh = 0.1 } }',
         'Belief about the location of the optimum: distributions of numbers, weights of levels; or "space": those of '
         "the space file.",
         (str,),

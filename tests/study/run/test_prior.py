@@ -11,6 +11,9 @@ from optuna.trial import TrialState
 
 import slayr_py as sl
 from slayr_py.study import StanGPSampler, ask, create_study, suggestion_record, tell
+from slayr_py.study.results.report.blocks import Facts
+from slayr_py.study.results.report.overview import summary
+from slayr_py.study.results.report.reading import Reading
 
 
 def space_of_rates():
@@ -170,3 +173,13 @@ def test_a_belief_with_enqueued_failed_and_fixed_trials():
     assert all(abs(np.log(trial.params["lr"]) + 7) < 1 for trial in trials)
     assert trials[2].params["momentum"] == 0.25
     assert {trial.state for trial in study.trials[4:]} == {optuna.trial.TrialState.RUNNING}
+
+
+def test_the_report_shows_the_belief_in_one_line():
+    facts = [
+        block
+        for block in summary(Reading(create_study(space_of_rates(), prior=BELIEF, **QUICK)))
+        if isinstance(block, Facts)
+    ]
+    shown = dict(facts[0].items)["prior of the optimum"]
+    assert shown == "lr: LogNormal(mu=-7., sigma=0.3); optimizer: adam 0.9, sgd 0.1"
