@@ -89,7 +89,7 @@ def inspect(
         if kernels := found_kernels(loaded):
             typer.echo(wrap(f"found: {kernels}", indent=""))
         _print(f"acquisition {record['acquisition']}, seed {record['seed']}{noise}")
-        if record["prior"]:
+        if record.get("prior"):
             typer.echo(wrap(f"prior of the optimum: {prior_text(record['prior'])}", indent=""))
     _print_best(loaded, space)
 

@@ -55,8 +55,9 @@ def bind_study(study: Study, encoder: Encoder, seed: int | None, options: dict[s
             f"study {study.study_name!r} was started within {record['within']}, not {encoder.within}; resume it with "
             "its own constraints on inputs, or choose another study name"
         )
-    if record["prior"] != options["prior"]:
-        before, now = (prior_text(each) if each else "no prior" for each in (record["prior"], options["prior"]))
+    started = record.get("prior")
+    if started != options["prior"]:
+        before, now = (prior_text(each) if each else "no prior" for each in (started, options["prior"]))
         raise DataError(
             f"study {study.study_name!r} was started with {before}, not {now}; resume it with its own prior=, or "
             "choose another study name and give its trials as history="
