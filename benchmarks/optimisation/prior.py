@@ -4,10 +4,10 @@
 
 Each study stops at the first value within 1% of the objective's standard deviation over the space (4,096 points) of its
 minimum. The belief is right (normal distributions around the optimum, a tenth of the range wide; 80% for each best
-level), wrong (the same in a corner with bad values, 5% for each best level) or absent. Printed are the numbers of
+level), wrong (the same in a corner with bad values, 5 or 10% for each best level) or absent. Printed are the numbers of
 evaluations, the initial design included, and their ratio to the studies without a belief; a study that does not reach
-the target counts with its budget. Each run is appended to prior.csv; run the same command again to resume after an
-interruption. --report only prints the table.
+the target counts with its budget. Seeds without a run for every belief are left out. Each run is appended to prior.csv;
+run the same command again to resume after an interruption. --report only prints the table.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
+import pandas as pd
 
 import slayr_py as sl
 from benchmarks.common.command_line import begin, command_parser
@@ -96,14 +97,19 @@ def main(arguments: Sequence[str] | None = None) -> None:
     given = begin(parser, arguments)
     results = ResultFile(given.output / "prior.csv", COLUMNS[:3], COLUMNS)
     if not given.report:
+        write_versions(results.path)
         runs = [(name, belief, seed) for seed in range(given.seeds) for name in given.problems for belief in BELIEFS]
         for name, belief, seed in results.missing(runs):
             results.append([run(name, belief, seed, given.budget)])
-        write_versions(results.path)
-    rows = results.rows()
+    print(table_of(results.rows(), given.problems))
+
+
+def table_of(rows: pd.DataFrame, problems: Sequence[str]) -> str:
+    """Return the table, of the seeds with a run for every belief."""
     table = []
-    for name in given.problems:
+    for name in problems:
         own = rows[rows["problem"] == name]
+        own = own[own.groupby("seed")["belief"].transform("nunique") == len(BELIEFS)].sort_values("seed")
         mean = own.groupby("belief")["evaluations"].mean()
         for belief in BELIEFS:
             part = own[own["belief"] == belief]
@@ -112,7 +118,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
             table.append(
                 [name, belief, f"{mean[belief]:.1f}", counts, str(missed), f"{mean[belief] / mean['none']:.2f}"]
             )
-    print(markdown(["problem", "belief", "evaluations", "of each seed", "not reached", "ratio"], table))
+    return markdown(["problem", "belief", "evaluations", "of each seed", "not reached", "ratio"], table)
 
 
 if __name__ == "__main__":
