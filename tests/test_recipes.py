@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
-import runpy
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -16,12 +14,12 @@ import optuna
 import pytest
 from optuna.trial import TrialState
 from testing_databases import new_database
+from testing_pages import python_blocks, run_script
 
 import slayr_py as sl
 
 pytestmark = pytest.mark.stan
 
-PAGE = Path(__file__).resolve().parents[1] / "docs" / "recipes.md"
 POSTGRESQL = "postgresql+psycopg://user:password@host/name"
 MODE = 'seed=1, method="map"'
 CHECKED: list[tuple[str, int]] = []
@@ -29,17 +27,7 @@ CHECKED: list[tuple[str, int]] = []
 Names = dict[str, Any]
 
 
-def blocks() -> dict[tuple[str, int], str]:
-    """Return the Python blocks of the page by heading and position under it."""
-    found = {}
-    for section in re.split(r"^## ", PAGE.read_text(), flags=re.MULTILINE)[1:]:
-        heading = section.partition("\n")[0]
-        for i, block in enumerate(re.findall(r"^```python\n(.*?)^```$", section, re.MULTILINE | re.DOTALL)):
-            found[heading, i] = block
-    return found
-
-
-BLOCKS = blocks()
+BLOCKS = python_blocks("recipes.md")
 EXAMPLE = BLOCKS.pop(("The example", 0))
 
 
@@ -57,9 +45,7 @@ def names(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.Mo
     if POSTGRESQL in block:
         block = block.replace(POSTGRESQL, new_database(request.getfixturevalue("postgresql")))
     monkeypatch.chdir(tmp_path)
-    # A file, and the name "__main__", because processes import the script to find the objective.
-    (tmp_path / "recipe.py").write_text(f"{EXAMPLE}\n\n{block}")
-    return runpy.run_path(str(tmp_path / "recipe.py"), run_name="__main__")
+    return run_script(f"{EXAMPLE}\n\n{block}", tmp_path)
 
 
 def layers(result: sl.Result) -> list[int]:
@@ -342,6 +328,13 @@ def test_stop_when_little_is_left_to_be_gained(names):
 def test_stop_bad_trials_early(names):
     trials = names["result"].trials
     assert (trials["state"] == "PRUNED").any() and names["result"].best_value == trials["value"].min()
+
+
+@recipe("Evaluations that cost different amounts", seed=MODE)
+def test_evaluations_that_cost_different_amounts(names):
+    costs = names["result"].trials["euros"]
+    assert costs.tolist() == [0.5 * number for number in layers(names["result"])]
+    assert costs.sum() >= 12 > costs[:-1].sum() and len(costs) < 50
 
 
 @recipe("Dashboard", 0, seed=MODE)

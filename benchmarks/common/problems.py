@@ -28,6 +28,8 @@ class Problem(NamedTuple):
     """Values by name; a configuration is feasible if none is positive."""
     design: Callable[[int], list[dict[str, Any]]] | None = None
     """Initial configurations of a seed for all samplers, instead of the benchmark's own design."""
+    within: tuple[str, ...] = ()
+    """Constraints on inputs."""
 
 
 def branin(config: Mapping[str, Any]) -> float:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import ast
 import tempfile
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, ClassVar, NamedTuple, Protocol
 
 import numpy as np
@@ -20,6 +20,7 @@ from ConfigSpace.hyperparameters import FloatHyperparameter
 import slayr_py as sl
 from benchmarks.common.problems import Problem
 from benchmarks.common.studies import KERNELS
+from benchmarks.optimisation.inside_peers import BayBE, RandomInside, linear_constraints
 from slayr_py.space import Encoder
 from slayr_py.study import StanGPSampler, space_to_distributions
 from slayr_py.study.model.options import SamplerOptions
@@ -52,9 +53,9 @@ class Optimiser(Protocol):
         """
 
 
-def initial_design(space: ConfigurationSpace, seed: int) -> list[dict[str, Any]]:
+def initial_design(space: ConfigurationSpace, seed: int, within: Sequence[str] = ()) -> list[dict[str, Any]]:
     """Return the initial design of a seed for all samplers: the default design of slayr_py, without repetitions."""
-    encoder = Encoder(space)
+    encoder = Encoder(space, within=within or None)
     size = SamplerOptions().design_size(len(encoder.names))
     distinct = {repr(to_params(config)): to_params(config) for config in encoder.sobol(size, seed)}
     return list(distinct.values())
@@ -107,7 +108,8 @@ class BoTorch:
     """A GP with BoTorch's default prior and the expected improvement, on the unit cube.
 
     Floats are continuous on their scale, integers and ordinals discrete; categoricals have the kernel of
-    `MixedSingleTaskGP`. Noisy problems use the noisy expected improvement.
+    `MixedSingleTaskGP`. Noisy problems use the noisy expected improvement. Constraints on inputs are linear ones of
+    floats.
     """
 
     packages = ("botorch", "gpytorch", "torch")
@@ -126,6 +128,7 @@ class BoTorch:
         self.discrete_dims = {i: _grid(d) for i, d in enumerate(self.encoder.dimensions) if _discrete(d)}
         # Ordinals have indices as unit values; only those of categoricals enter the model unscaled.
         self.scale = np.array([max(len(d.levels) - 1, 1) if not _nominal(d) else 1 for d in self.encoder.dimensions])
+        self.within = linear_constraints(problem)
 
     def tell(self, params: Mapping[str, Any], value: float) -> None:
         self.rows.append(self.encoder.encode([params]).unit_values[0] / self.scale)
@@ -154,12 +157,27 @@ class BoTorch:
         acquisition = qLogNoisyExpectedImprovement(model, X) if self.noisy else LogExpectedImprovement(model, Y.max())
         upper = [float(max(self.cat_dims.get(i, [1]))) for i in range(X.shape[1])]
         bounds = torch.tensor([[0.0] * X.shape[1], upper], dtype=torch.double)
-        options = {"q": 1, "num_restarts": 10, "raw_samples": 512}
+        options = {"q": 1, "num_restarts": 10, "raw_samples": 512} | self._inside()
         if not self.cat_dims and not self.discrete_dims:
             return optimize_acqf(acquisition, bounds, **options)[0]
         return optimize_acqf_mixed_alternating(
             acquisition, bounds, discrete_dims=self.discrete_dims, cat_dims=self.cat_dims, **options
         )[0]
+
+    def _inside(self) -> dict[str, Any]:
+        """Return the constraints as arguments of `optimize_acqf`: sum_i a_i u_i >= or = b on the unit cube."""
+        import torch
+
+        found: dict[str, Any] = {}
+        dimensions = self.encoder.dimensions
+        for constraint in self.within:
+            sign = 1.0 if constraint.is_equality else -1.0
+            factors = np.array([sign * constraint.coefficients.get(d.name, 0.0) for d in dimensions])
+            limit = sign * constraint.limit - factors @ [d.lower for d in dimensions]
+            factors *= [d.upper - d.lower for d in dimensions]
+            key = "equality_constraints" if constraint.is_equality else "inequality_constraints"
+            found.setdefault(key, []).append((torch.arange(len(factors)), torch.from_numpy(factors), float(limit)))
+        return found
 
 
 def _nominal(dimension: Any) -> bool:
@@ -282,6 +300,8 @@ PEERS: dict[str, Peer] = {
     "optuna-tpe": _optuna(optuna.samplers.TPESampler),
     "random": _optuna(optuna.samplers.RandomSampler),
     "botorch": Peer(BoTorch, BoTorch),
+    "baybe": Peer(BayBE, BayBE),
+    "random-inside": Peer(RandomInside, RandomInside),
     "hebo": Peer(Hebo, Hebo),
     "smac": Peer(Smac, Smac),
 }
@@ -310,7 +330,8 @@ def peer(name: str) -> Peer:
 
     def start(problem: Problem, seed: int) -> Slayr:
         noisy = {"noisy": True} if problem.noise > 0 else {}
-        return Slayr(StanGPSampler(problem.space, seed=seed, **(noisy | options)), problem.space)
+        inside = {"within": list(problem.within)} if problem.within else {}
+        return Slayr(StanGPSampler(problem.space, seed=seed, **(noisy | inside | options)), problem.space)
 
     return Peer(Slayr, start)
 

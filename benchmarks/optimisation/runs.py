@@ -27,13 +27,15 @@ from threadpoolctl import threadpool_limits
 from benchmarks.common.problems import Problem
 from benchmarks.common.results import add_result_arguments, append, read
 from benchmarks.common.versions import write_versions
+from benchmarks.optimisation.inside_peers import linear_constraints
 from benchmarks.optimisation.peers import Optuna, initial_design, peer
 
 COLUMNS = ["problem", "sampler", "seed", "number", "value", "exact", "seconds", "rhat", "params", "violation"]
 """``value`` is the observation, ``exact`` the value without noise, ``seconds`` the processor time of the suggestion and
-``violation`` the largest value of a constraint, which is feasible up to 0."""
+``violation`` the largest value of a constraint, which is feasible up to 0, or violation of a constraint on inputs."""
 
 _PROGRESS_INTERVAL = 60.0  # seconds
+_TOLERANCE = 1e-9  # of constraints on inputs
 
 
 def file_of(folder: Path, sampler: str, name: str = "suite") -> Path:
@@ -150,10 +152,11 @@ def _run(
         if problem.design is not None:
             design = problem.design(seed)
         else:
-            design = [] if kind.own_design else initial_design(problem.space, seed)
+            design = [] if kind.own_design else initial_design(problem.space, seed, problem.within)
         for text, value in zip(earlier["params"], earlier["value"], strict=True):
             params = json.loads(text)
             optimiser.tell(params, value, *_constraints(problem, params))
+        inside = linear_constraints(problem)
         best = np.inf
         last_report = time.perf_counter()
         for first in range(len(earlier), budget, batch):
@@ -167,12 +170,14 @@ def _run(
                 constraints = _constraints(problem, params)
                 value = exact + problem.noise * float(np.random.default_rng([seed, number]).normal())
                 optimiser.tell(params, value, *constraints)
-                violation = max((excess for values in constraints for excess in values.values()), default=None)
+                excesses = [excess for values in constraints for excess in values.values()]
+                excesses += [constraint.excess(params) for constraint in inside]
+                violation = max(excesses, default=None)
                 # Configurations would be most of the file, and only runs that resume need them.
                 text = json.dumps(params) if kind.resumes else None
                 row = (problem_name, sampler, seed, number, value, exact, seconds, optimiser.rhat, text, violation)
                 append(path, dict(zip(COLUMNS, row, strict=True)))
-                best = min(best, exact) if violation is None or violation <= 0 else best
+                best = min(best, exact) if violation is None or violation <= _TOLERANCE else best
             if number + 1 == budget or time.perf_counter() - last_report > _PROGRESS_INTERVAL:
                 last_report = time.perf_counter()
                 print(f"{problem_name}, {sampler}, seed {seed}: {best:.5g} at {number + 1}", flush=True)

@@ -17,10 +17,10 @@ from typing import NamedTuple
 import numpy as np
 from ConfigSpace import Configuration
 from numpy.typing import NDArray
-from threadpoolctl import threadpool_limits
 
 from slayr_py.acquisition.boxes import non_dominated
 from slayr_py.acquisition.candidates import Candidates, candidates
+from slayr_py.acquisition.cost import Cost
 from slayr_py.acquisition.criteria import Acquisition, NoCriterion, State, from_name
 from slayr_py.acquisition.effort import DEFAULT, Effort
 from slayr_py.acquisition.feasibility import Feasibility
@@ -32,6 +32,7 @@ from slayr_py.acquisition.refinement import refine
 from slayr_py.errors import DataError
 from slayr_py.inference import Posterior, Predictor
 from slayr_py.space import Encoded, Fixed, FloatArray
+from slayr_py.threads import one_thread
 
 _FACTORS = 2**26  # most doubles in the Cholesky factors of the draws for the final choice
 _PER_BRANCH = 3  # starts with the same levels and active parameters, while there are others
@@ -56,6 +57,8 @@ class Suggestion(NamedTuple):
         deviations of the targets for the bound; NaN for a point estimate.
     note : str
         Reason why another configuration than the maximum of the criterion is suggested; empty for the maximum.
+    cost : float or None
+        Expected cost of the evaluation, in its unit; None if costs are not modelled.
     """
 
     config: Configuration
@@ -64,6 +67,7 @@ class Suggestion(NamedTuple):
     error: float
     feasible: float = 1.0
     note: str = ""
+    cost: float | None = None
 
     @property
     def mean(self) -> float:
@@ -89,6 +93,7 @@ def suggest(
     least_feasible: float = 0.0,
     fixed: Mapping[str, object] | Fixed | None = None,
     prior: OptimumPrior | None = None,
+    cost: Posterior | None = None,
     effort: Effort = DEFAULT,
 ) -> Suggestion:
     """Maximise a criterion over the posterior's space.
@@ -127,6 +132,9 @@ def suggest(
     prior : OptimumPrior, optional
         A belief about the location of the optimum, by which the criterion is multiplied. If the criterion vanishes at
         the maximum of the product, the belief is left out.
+    cost : Posterior, optional
+        Model of the logarithm of the cost of an evaluation: an improvement is then divided by its expected cost. The
+        logarithm of the criterion has to be maximised, as of "ei".
     effort : Effort
         Numbers of candidates, maximisations and draws.
 
@@ -156,9 +164,8 @@ def suggest(
         state = State(standardised, t, len(posterior.encoder.names))
         return OneObjective(predictor, posterior.n_chains, criterion if known else NoCriterion(), state)
 
-    # The matrices are small: one thread is as fast, and the last bits do not depend on the machine's number of cores.
-    with threadpool_limits(limits=1, user_api="blas"):
-        search = Search.of([posterior], pending, exclude, feasibility, fixed, prior, effort)
+    with one_thread():
+        search = Search.of([posterior], pending, exclude, feasibility, fixed, effort, prior, cost)
         maximised = merit(search)
         found, note = search.run(maximised, rng, least_feasible)
         error = maximised.error(found.encoded, posterior.chains(maximised.predictor.n_draws))
@@ -175,6 +182,7 @@ class Search:
     running, excluded : Encoded
         Pending and evaluated configurations.
     models : tuple of Feasibility
+    cost : Cost, optional
     kept : Fixed, optional
     prior : OptimumPrior, optional
     effort : Effort
@@ -186,6 +194,7 @@ class Search:
     running: Encoded
     excluded: Encoded
     models: tuple[Feasibility, ...]
+    cost: Cost | None
     kept: Fixed | None
     prior: OptimumPrior | None
     effort: Effort
@@ -199,8 +208,9 @@ class Search:
         exclude: Iterable[Mapping[str, object]],
         feasibility: Sequence[Posterior],
         fixed: Mapping[str, object] | Fixed | None,
-        prior: OptimumPrior | None,
         effort: Effort,
+        prior: OptimumPrior | None,
+        cost: Posterior | None,
     ) -> Search:
         """Encode the arguments of `suggest`."""
         encoder = posteriors[0].encoder
@@ -210,7 +220,8 @@ class Search:
         most = min(effort.draws, max(chains, _FACTORS // len(posteriors[0].train) ** 2))
         models = tuple(Feasibility.of(model, running, most) for model in feasibility)
         kept = encoder.fix(fixed, "fixed: ") if isinstance(fixed, Mapping) else fixed
-        return cls(posteriors, running, encoder.encode(list(exclude)), models, kept, prior, effort, most)
+        price = None if cost is None else Cost.of(cost, most)
+        return cls(posteriors, running, encoder.encode(list(exclude)), models, price, kept, prior, effort, most)
 
     def run(self, merit: Merit, rng: np.random.Generator, least_feasible: float) -> tuple[Found, str]:
         """Return the configuration to suggest, and the reason if it is not the maximum."""
@@ -223,7 +234,9 @@ class Search:
             front = rows[non_dominated(y[rows])]
         pool = candidates(first, rng, self.effort.candidates, self.kept, doubtful, front, self.prior)
         pool, taken = _available(pool, self.excluded.concatenate(self.running))
-        landscape = Landscape(first.encoder, merit, self.models, taken, fixed=self.kept, prior=self.prior)
+        landscape = Landscape(
+            first.encoder, merit, self.models, taken, fixed=self.kept, prior=self.prior, cost=self.cost
+        )
         return _search(landscape, pool, self.effort, least_feasible)
 
     def describe(self, predictors: Sequence[Predictor], found: Found, error: float, note: str) -> Suggestion:
@@ -234,7 +247,8 @@ class Search:
             centre, spread = prediction.centre_and_spread()
             predicted.append((float(centre[0]), float(spread[0])))
         config = self.posteriors[0].encoder.decode(found.encoded)[0]
-        return Suggestion(config, found.value, tuple(predicted), error, found.feasible, note)
+        cost = None if self.cost is None else float(self.cost.expected(found.encoded)[0])
+        return Suggestion(config, found.value, tuple(predicted), error, found.feasible, note, cost)
 
 
 def _doubtful(models: Sequence[Feasibility], train: Encoded) -> NDArray[np.bool_] | None:

@@ -25,14 +25,7 @@ from slayr_py.inference.sampling.ladder import Attempt, Outcome
 from slayr_py.inference.sampling.methods import METHODS
 from slayr_py.inference.sampling.nuts import MOST
 from slayr_py.inference.sampling.options import FitKeywords, FitOptions, Method
-from slayr_py.inference.sampling.programs import (
-    accelerated_sources,
-    build,
-    check_programs,
-    likelihood_in_use,
-    program_folder,
-    program_names,
-)
+from slayr_py.inference.sampling.programs import build, check_programs, likelihood_in_use
 from slayr_py.inference.sampling.seeds import as_stan_seed
 from slayr_py.inference.sampling.stan_export import export_stan
 from slayr_py.inference.sampling.warm_start import WarmStart
@@ -40,6 +33,7 @@ from slayr_py.inference.sensitivity.sobol_indices import importance
 from slayr_py.inference.stack_fit import part_stream
 from slayr_py.inference.stacking.reasons import failure, unreliability
 from slayr_py.inference.validation.calibration import Calibration, calibrate
+from slayr_py.inference.validation.kernel_check import check_kernel
 from slayr_py.inference.warp import HalfLine, normal_form, unwarped, warp_range, warped
 
 __all__ = [
@@ -52,6 +46,7 @@ __all__ = [
     "Replay",
     "WarmStart",
     "calibrate",
+    "check_kernel",
     "export_stan",
     "importance",
     "replay",

@@ -1,7 +1,7 @@
 """Replay recorded runs and compare the results with the records.
 
-A record may come from an untrusted source. Its entries select among this package's programs, methods and kernels, and
-supply numbers to them. All other content is rejected before a program runs.
+A record may come from an untrusted source. Its entries select among the methods and kernels that this process knows,
+and supply numbers to them. All other content is rejected before a program runs.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from slayr_py.inference.records.summary import compare, entries, summarise
 from slayr_py.inference.sampling.methods import METHODS
 from slayr_py.inference.sampling.options import FitOptions
 from slayr_py.inference.sampling.output import Run
-from slayr_py.inference.sampling.programs import Likelihood, compiled, program_names
+from slayr_py.inference.sampling.programs import Likelihood, compiled
 from slayr_py.inference.sampling.run import run
 from slayr_py.inference.sampling.seeds import stan_seed
 from slayr_py.inference.sampling.warm_start import WarmStart
@@ -227,7 +227,7 @@ def _parse(record: Mapping[str, Any]) -> _RecordedRun:
     program = record["program"]["name"]
     likelihood = record["program"]["likelihood"]
     arguments = record["arguments"]
-    if program not in program_names() or program != model.kernel.program:
+    if program != model.kernel.program:
         raise ValueError(f"{program!r:.80} is not the program of its kernel, {model.kernel.program}")
     if likelihood not in get_args(Likelihood):
         raise ValueError(f"its likelihood is {likelihood!r:.80}; known: {', '.join(get_args(Likelihood))}")

@@ -29,6 +29,7 @@ from slayr_py.kernels.learned.power_series import PowerSeries
 from slayr_py.kernels.learned.pretrained import Pretrained
 from slayr_py.kernels.learned.pretrained_arguments import ranges_of
 from slayr_py.kernels.matern import Matern
+from slayr_py.kernels.mixed.contract import COMBINATIONS, MODULATORS
 from slayr_py.kernels.mixed.frequency_modulated import FrequencyModulated
 from slayr_py.kernels.mixed.separable import Separable
 from slayr_py.kernels.prior import Prior
@@ -44,8 +45,9 @@ from slayr_py.kernels.priors import (
     prior_families,
     prior_from_dict,
 )
-from slayr_py.kernels.registry import auto_reason, from_name, names, program_contracts
+from slayr_py.kernels.registry import auto_reason, from_name, names, own_program, program_contracts
 from slayr_py.kernels.stacked import Stack, stack
+from slayr_py.kernels.stan_kernel import StanKernel
 
 __all__ = [
     "Additive",
@@ -66,6 +68,7 @@ __all__ = [
     "Pretrained",
     "Prior",
     "Stack",
+    "StanKernel",
     "Separable",
     "auto_reason",
     "free",

@@ -20,6 +20,7 @@ from slayr_py.errors import DataError
 from slayr_py.kernels.contracts import Contract, StanValue
 from slayr_py.kernels.hyperparameters import SIGNAL, Draws, Hyperparameter
 from slayr_py.kernels.prior import Prior
+from slayr_py.kernels.stan_program import OwnProgram
 from slayr_py.space import Encoded, FloatArray, Layout, jsonable
 
 Hyperparameters = Mapping[str, ArrayLike]
@@ -69,6 +70,11 @@ class Kernel(ABC):
     def program(self) -> str:
         """Stem of the Stan program that fits the kernel."""
         return self.contract.program
+
+    @classmethod
+    def own_program(cls) -> OwnProgram | None:
+        """Return the Stan program of a kernel of a user; None if the package has it."""
+        return None
 
     @abstractmethod
     def options(self) -> dict[str, Any]:

@@ -14,6 +14,7 @@ from slayr_py.kernels.expressions.leaf_kernels import LEAVES
 from slayr_py.kernels.hierarchical import Hierarchical
 from slayr_py.kernels.matern import Matern
 from slayr_py.kernels.mixed.frequency_modulated import FrequencyModulated
+from slayr_py.kernels.stan_program import OwnProgram
 from slayr_py.space import Layout
 
 
@@ -26,6 +27,12 @@ def program_contracts() -> dict[str, Contract]:
     """Return the contracts of all kernels by Stan program."""
     contracts = {kernel.contract.program: kernel.contract for kernel in KERNELS.values()}
     return dict(sorted(contracts.items()))
+
+
+def own_program(program: str) -> OwnProgram | None:
+    """Return the sources of a program by its name; None if the package has it."""
+    owners = (kernel for kernel in KERNELS.values() if kernel.contract.program == program)
+    return next((own for kernel in owners if (own := kernel.own_program()) is not None), None)
 
 
 def from_name(name: str | Kernel, encoder: Layout | None = None, **options: Any) -> Kernel:
@@ -79,7 +86,10 @@ def _build(name: str | Kernel, encoder: Layout | None, options: dict[str, Any]) 
             "use slayr_py.search.KernelSearch(space).run(configs, y).best"
         )
     if not isinstance(name, str) or name not in KERNELS:
-        raise DataError(f"unknown kernel {name!r}{did_you_mean(name, ('auto', *names(), *LEAVES))}")
+        raise DataError(
+            f"unknown kernel {name!r}{did_you_mean(name, ('auto', *names(), *LEAVES))}; a StanKernel of yours is known "
+            "after the import of the module that declares it"
+        )
     if name == Composite.name and "expression" not in options:
         raise DataError(f"kernel {name!r} needs an expression; use it instead of the name, such as 'LIN * PER + SE'")
     return _from_class(KERNELS[name], name, options)

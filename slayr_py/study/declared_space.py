@@ -65,6 +65,7 @@ class DeclaredSpace(SpaceModel):
             "n_initial": self.design.size,
             "noisy": self.options.noisy,
             "prior": None if self.prior is None else jsonable(self.prior.record),
+            "cost": self.options.cost,
         }
         return bind_study(study, self.encoder, self.options.seed, options)
 

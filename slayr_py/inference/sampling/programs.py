@@ -13,11 +13,14 @@ import warnings
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from pathlib import Path
-from typing import Any, Literal, NamedTuple, cast, get_args
+from typing import Literal, cast, get_args
 
-from slayr_py.errors import CompileError, DataError, ToolchainError
+from slayr_py.errors import CompileError, DataError
+from slayr_py.inference.sampling.own_sources import OwnSources, own_sources
 from slayr_py.toolchain import (
     CompiledProgram,
+    accelerated_options,
+    accelerated_sources,
     check_toolchain,
     compile_program,
     compile_together,
@@ -26,55 +29,17 @@ from slayr_py.toolchain import (
     is_trusted,
     prebuilt_program,
     processor_options,
+    program_folder,
+    program_names,
 )
 
 Likelihood = Literal["accelerated", "readable"]
 
-_PACKAGE = Path(__file__).resolve().parents[2]
 _refused: dict[str, str] = {}  # compiler messages of programs whose accelerated likelihood does not compile here
 _found: dict[tuple[str | None, ...], tuple[object, CompiledProgram]] = {}  # programs that were used, and their state
 
 _VARIABLES = ("CMDSTAN", "CONDA_PREFIX", "CXX", "HOME", "PATH", "SLAYR_CACHE_DIR", "XDG_CACHE_HOME")
 """Environment variables that decide which compiler, CmdStan and cache are used."""
-
-
-def program_folder() -> Path:
-    """Return the folder of the Stan programs, in a checkout or an installed package.
-
-    Raises
-    ------
-    ToolchainError
-        If they are missing.
-    """
-    for folder in (_PACKAGE / "stan", _PACKAGE.parent / "stan"):
-        if (folder / "functions").is_dir():
-            return folder
-    raise ToolchainError(f"the Stan programs are missing beside {_PACKAGE}; install slayr-py again")
-
-
-class AcceleratedSources(NamedTuple):
-    """What a program with the accelerated likelihood is compiled from.
-
-    Attributes
-    ----------
-    stan_file
-        The program.
-    include_paths
-        Folders of its includes, in the order of the search.
-    header
-        C++ header that defines the likelihood.
-    """
-
-    stan_file: Path
-    include_paths: tuple[Path, Path]
-    header: Path
-
-
-def accelerated_sources(name: str) -> AcceleratedSources:
-    """Return the sources of one of the package's programs with the accelerated likelihood."""
-    folder = program_folder()
-    accelerated = folder / "accelerated"
-    return AcceleratedSources(folder / f"{name}.stan", (accelerated, folder), accelerated / "slayr.hpp")
 
 
 def selected_likelihood() -> Likelihood:
@@ -94,7 +59,7 @@ def selected_likelihood() -> Likelihood:
 def compiled(
     name: str, progress: Callable[[str], None] | None = None, likelihood: Likelihood | None = None
 ) -> CompiledProgram:
-    """Return the executable of one of the package's programs; compile it unless it was installed or is in the cache.
+    """Return the executable of a kernel's program; compile it unless it was installed or is in the cache.
 
     A loop asks for its program at every fit. A program that this process has used is returned without a look at
     compiler and CmdStan while neither the sources nor `_VARIABLES` change and the executable is intact.
@@ -103,7 +68,7 @@ def compiled(
     ----------
     likelihood : {"accelerated", "readable"}, optional
         By default :func:`selected_likelihood`. If the accelerated likelihood does not compile, a warning is issued and
-        the readable likelihood is used.
+        the readable likelihood is used. The program of a user's kernel has only the readable one.
 
     Raises
     ------
@@ -111,11 +76,12 @@ def compiled(
         If the program does not compile; if ``likelihood`` is given, without a fall-back.
     """
     key = (name, likelihood, selected_likelihood())
-    state = [*map(os.environ.get, _VARIABLES), *_sources(program_folder())]
-    before, program = _found.get(key, (None, None))
-    if program is None or before != state or not is_trusted(program):
-        program = _compiled(name, progress, likelihood)
-        _found[key] = (state, program)
+    with own_sources(name, program_folder()) as own:
+        state = [*map(os.environ.get, _VARIABLES), *_sources(program_folder()), None if own is None else own.code]
+        before, program = _found.get(key, (None, None))
+        if program is None or before != state or not is_trusted(program):
+            program = _compiled(name, progress, likelihood) if own is None else _compiled_own(own, progress)
+            _found[key] = (state, program)
     return program
 
 
@@ -137,7 +103,7 @@ def _compiled(name: str, progress: Callable[[str], None] | None, likelihood: Lik
         if ready is not None:
             return ready
         try:
-            return compile_program(sources.stan_file, **_options(sources), on_progress=progress)
+            return compile_program(sources.stan_file, **accelerated_options(sources), on_progress=progress)
         except CompileError as error:
             if likelihood:
                 raise
@@ -149,6 +115,17 @@ def _compiled(name: str, progress: Callable[[str], None] | None, likelihood: Lik
                 stacklevel=2,
             )
     return compile_program(sources.stan_file, include_paths=(program_folder(),), on_progress=progress)
+
+
+def _compiled_own(own: OwnSources, progress: Callable[[str], None] | None) -> CompiledProgram:
+    """Compile the program of a user's kernel unless it is in the cache."""
+    options = processor_options(ensure_cmdstan())
+    try:
+        return compile_program(
+            own.stan_file, include_paths=own.include_paths, cpp_options=options, on_progress=progress
+        )
+    except CompileError as error:
+        raise CompileError(f"the kernel's Stan file {own.users_file} does not compile; correct it: {error}") from error
 
 
 def check_programs() -> None:
@@ -168,19 +145,6 @@ def all_prebuilt() -> bool:
     return selected_likelihood() == "accelerated" and all(
         has_prebuilt(*accelerated_sources(name)) for name in program_names()
     )
-
-
-def _options(sources: AcceleratedSources) -> dict[str, Any]:
-    """Return the options of a compilation for this processor."""
-    return {
-        "include_paths": sources.include_paths,
-        "cpp_options": {"USER_HEADER": sources.header} | processor_options(ensure_cmdstan()),
-    }
-
-
-def program_names() -> tuple[str, ...]:
-    """Return the names of the package's programs."""
-    return tuple(sorted(path.stem for path in program_folder().glob("*.stan")))
 
 
 def build(jobs: int | None = None) -> Iterator[tuple[str, float]]:
@@ -224,7 +188,7 @@ def _compile_all_together() -> bool:
         return False
     sources = [accelerated_sources(name) for name in program_names()]
     try:
-        return compile_together([source.stan_file for source in sources], **_options(sources[0]))
+        return compile_together([source.stan_file for source in sources], **accelerated_options(sources[0]))
     except CompileError:  # `compiled` falls back to the readable likelihood of each program that does not compile
         return False
 

@@ -20,6 +20,7 @@ from slayr_py.search import KernelSearch
 from slayr_py.space import Within
 from slayr_py.study.model.feasibility import Failures
 from slayr_py.study.model.session import Phase
+from slayr_py.study.storage.costs import check_cost_name
 from slayr_py.study.storage.objectives import given_reference, goals_of, has_several
 
 LOOP_OPTIONS = FitOptions(method="carried", warmup=300, draws=50, ess=50, retries=1, pointwise=False)
@@ -49,7 +50,7 @@ _ELSEWHERE = {
 }
 """Arguments of `GaussianProcess` that studies lack, with their replacements."""
 
-_OTHER_LIBRARIES = {
+OTHER_LIBRARIES = {
     **dict.fromkeys(("n_trials", "n_calls", "n_iter", "max_evals", "max_iter"), "budget="),
     **dict.fromkeys(("n_jobs", "batch_size", "n_workers", "max_workers"), "n_parallel="),
     **dict.fromkeys(
@@ -64,18 +65,28 @@ _OTHER_LIBRARIES = {
     **dict.fromkeys(("x0", "X_init"), "initial_configs=, or history= with values"),
     **dict.fromkeys(("y0", "initial_data"), "history="),
     "graphs": "slayr_py.space.Encoder(space, graphs=...) as the space",
-    "constraints_func": "constraints= for numbers that the objective returns, within= for parameters",
     **dict.fromkeys(
-        ("inequality_constraints", "equality_constraints", "nonlinear_inequality_constraints"),
+        ("constraints_func", "constraint"),
+        "constraints= for numbers that the objective returns, within= for parameters",
+    ),
+    **dict.fromkeys(
+        ("inequality_constraints", "equality_constraints", "nonlinear_inequality_constraints", "space_constraint"),
         'within=["x1 + x2 <= 1"]',
     ),
+    **dict.fromkeys(("terminator", "improvement_evaluator", "error_evaluator"), "stop=sl.Regret(epsilon)"),
+    **dict.fromkeys(("f", "func"), "objective, the first argument"),
+    "allow_duplicate_points": "noisy=True",
+    "catch": "failures=",
+    "min_n_trials": "n_initial=",
+    "noise": "noisy=True, or errors of the values: y_sd in history= and sd in tell",
     "deterministic_objective": "noisy= (its opposite)",
     "fixed_features": "fixed=",
     "ref_point": "reference_point=",
     "study": "storage= and study_name=",
     "sampler": "slayr_py.study.StanGPSampler in optuna.create_study",
 }
-"""Names that users of Optuna, scikit-optimize, BoTorch and bayes_opt type, with ours."""
+"""Names that users of Optuna, scikit-optimize, BoTorch and bayes_opt type, with ours; the tables of the page
+``docs/other-libraries.md`` have the same."""
 
 _HYPERVOLUME = ("ei", "log_ei")  # acquisitions that several objectives take: their form is the hypervolume's
 
@@ -104,6 +115,7 @@ class SamplerKeywords(FitKeywords, total=False):
     default: bool
     reference_point: Mapping[str, float] | Sequence[float] | None
     tolerance: float | None
+    cost: str | None
     on_progress: Callable[[Phase], None] | None
 
 
@@ -134,6 +146,7 @@ class SamplerOptions:
     default: bool = False
     reference_point: Mapping[str, float] | Sequence[float] | None = None
     tolerance: float | None = None
+    cost: str | None = None
     on_progress: Callable[[Phase], None] | None = None
     fit: FitOptions = LOOP_OPTIONS
 
@@ -146,11 +159,7 @@ class SamplerOptions:
             object.__setattr__(self, "n_initial", size)
         if self.tolerance is not None:
             object.__setattr__(self, "tolerance", check_number("tolerance", self.tolerance))
-            if self.criterion.gain(0.0) is None:
-                raise DataError(
-                    f"acquisition {self.criterion.name!r} is not supported with tolerance=, which is compared with the "
-                    "expected improvement; use acquisition='ei', or leave tolerance= out"
-                )
+            self._check_improvement("tolerance", "which is compared with the expected improvement")
         if self.prior_beta is not None:
             object.__setattr__(self, "prior_beta", check_number("prior_beta", self.prior_beta))
             if self.prior is None:
@@ -158,10 +167,21 @@ class SamplerOptions:
         if self.prior is not None:
             self.criterion.logarithmic()  # raises if a prior cannot multiply it
         check_flag("default", self.default)
+        if self.cost is not None:
+            check_cost_name(self.cost)
+            self._check_improvement("cost", "which divides the expected improvement")
         check_flag("warm_starts", self.warm_starts)
         check_flag("noisy", self.noisy)
         _check_choice("warp", self.warp, get_args(Warp))
         _check_choice("failures", self.failures, get_args(Failures))
+
+    def _check_improvement(self, option: str, why: str) -> None:
+        """Raise `DataError` unless the acquisition determines an expected improvement."""
+        if self.criterion.gain(0.0) is None:
+            raise DataError(
+                f"acquisition {self.criterion.name!r} is not supported with {option}=, {why}; use acquisition='ei', or "
+                f"leave {option}= out"
+            )
 
     @classmethod
     def of(cls, **keywords: Unpack[SamplerKeywords]) -> SamplerOptions:
@@ -252,8 +272,8 @@ def check_names(options: Mapping[str, Any], others: Iterable[str] = ()) -> None:
     for name in options:
         if name in _ELSEWHERE:
             raise TypeError(f"{name}= is not an option of a study; {_ELSEWHERE[name]}")
-        if name in _OTHER_LIBRARIES:
-            raise TypeError(f"{name}= is an argument of another library; use {_OTHER_LIBRARIES[name]}")
+        if name in OTHER_LIBRARIES:
+            raise TypeError(f"{name}= is an argument of another library; use {OTHER_LIBRARIES[name]}")
         if name not in SamplerKeywords.__annotations__:
             raise TypeError(f"unknown option {name!r}{did_you_mean(name, [*others, *SamplerKeywords.__annotations__])}")
 

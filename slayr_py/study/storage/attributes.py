@@ -26,6 +26,8 @@ note           reason why the configuration is not the maximum of the acquisitio
 feasible       probability that the evaluation succeeds and no constraint is violated        (if modelled)
 conditions     for the model of failures and of each constraint, by name: {"method", "observations",
                "diagnostics"}                                                                (if modelled)
+cost           {"name", "expected", "method", "observations", "diagnostics"}: expected cost of the evaluation, by which
+               the improvement was divided, and the fit of its model                         (if modelled)
 objectives     for each of several objectives {"name", "kernel", "method", "fit", "predicted", "diagnostics"}; the
                entries above then describe all fits, "predicted" is absent, and the acquisition has the
                "reference" point and the number of points of the "front" instead of "best"  (several only)
@@ -175,7 +177,15 @@ def kernel_record(kernel: Kernel | Stack, encoder: Encoder, automatic: bool) -> 
         "description": kernel.description,
         "chosen": "auto" if automatic else "user",
         "reason": auto_reason(encoder) if automatic else None,
+        "stan_files": _stan_files(kernel),
     }
+
+
+def _stan_files(kernel: Kernel | Stack) -> dict[str, str]:
+    """Return the SHA-256 of the programs of the user's kernels by name."""
+    kernels = kernel.kernels if isinstance(kernel, Stack) else (kernel,)
+    programs = {each.name: each.own_program() for each in kernels if isinstance(each, Kernel)}
+    return {name: own.sha256 for name, own in programs.items() if own is not None}
 
 
 def model_difference(stored: Mapping[str, Any], kernel: Mapping[str, Any], encoder: Encoder) -> str | None:
@@ -183,6 +193,8 @@ def model_difference(stored: Mapping[str, Any], kernel: Mapping[str, Any], encod
     before = stored["kernel"]
     if any(_canonical(before[key]) != _canonical(kernel[key]) for key in ("name", "options")):
         return f"the study was started with another kernel: {describe_kernel(before)}"
+    if before.get("stan_files", {}) != kernel.get("stan_files", {}):
+        return "the Stan file of the kernel has changed since the study was started"
     if _canonical(stored["graphs"]) != _canonical(encoder_to_json(encoder)["graphs"]):
         return "the study was started with other graphs"
     return None

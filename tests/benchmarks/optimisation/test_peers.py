@@ -10,12 +10,14 @@ from benchmarks.optimisation.peers import PEERS, initial_design, keywords, peer
 from slayr_py.study import StanGPSampler
 from slayr_py.study.storage.distributions import to_configuration, to_params
 
-PACKAGES = {"optuna-gp": "torch", "botorch": "botorch", "hebo": "hebo", "smac": "smac"}
+PACKAGES = {"optuna-gp": "torch", "botorch": "botorch", "hebo": "hebo", "smac": "smac", "baybe": "baybe"}
 CASES = [
     (name, problem)
     for name in PEERS
     for problem in ("branin, noisy", "func2c", "jenatton")
-    if find_spec(PACKAGES.get(name, "optuna")) and (problem != "jenatton" or peer(name).kind.conditional)
+    if find_spec(PACKAGES.get(name, "optuna"))
+    and (problem != "jenatton" or peer(name).kind.conditional)
+    and (problem == "branin, noisy" or name != "baybe")  # floats only
 ]
 
 

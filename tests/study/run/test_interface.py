@@ -61,11 +61,11 @@ def test_names_of_other_libraries_are_answered_with_ours(name, ours):
 
 
 def test_no_name_of_another_library_is_one_of_ours():
-    from slayr_py.study.model.options import _OTHER_LIBRARIES, SamplerKeywords
+    from slayr_py.study.model.options import OTHER_LIBRARIES, SamplerKeywords
 
     ours = {*inspect.signature(sl.minimize).parameters, *SamplerKeywords.__annotations__}
-    assert not ours & _OTHER_LIBRARIES.keys()
-    for replacement in _OTHER_LIBRARIES.values():
+    assert not ours & OTHER_LIBRARIES.keys()
+    for replacement in OTHER_LIBRARIES.values():
         name, equals, _ = replacement.partition("=")
         assert not equals or name in ours or "Encoder" in name
 
