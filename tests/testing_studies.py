@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+import functools
 import math
 from typing import Any
 
+import pytest
+
+from slayr_py.acquisition import suggest, suggest_tradeoff
+from slayr_py.acquisition.effort import Effort
 from slayr_py.study import ask, config_of, tell
+from slayr_py.study.model import proposal
 from slayr_py.study.storage.attributes import SUGGESTION_KEY
 
 NUTS: dict[str, Any] = {"method": "nuts", "n_initial": 4, "seed": 3, "chains": 2, "warmup": 100, "draws": 40, "ess": 20}
@@ -27,6 +33,12 @@ sl.minimize(objective, space, budget=6, n_initial=3, seed=3, progress=False, sto
             method="map", chains=1, warmup=50, draws=50)
 """
 """Script of a study whose process ends in the fifth evaluation; the argument is the URL of a database."""
+
+
+def search_briefly(patch: pytest.MonkeyPatch, effort: Effort) -> None:
+    """Search for suggestions with other settings, for tests that hold wherever a search ends."""
+    patch.setattr(proposal, "suggest", functools.partial(suggest, effort=effort))
+    patch.setattr(proposal, "suggest_tradeoff", functools.partial(suggest_tradeoff, effort=effort))
 
 
 def branin(config):

@@ -97,7 +97,7 @@ def best_after(rows: pd.DataFrame, part: float) -> float:
 
 
 def table(rows: pd.DataFrame) -> str:
-    """Return the mean best value after parts of the cost, and in how many seeds costs have helped, in Markdown."""
+    """Return the mean best value after parts of the cost, and the gain of ``cost=`` in pairs, in Markdown."""
     marks = [0.25, 0.5, 1.0]
     lines = []
     for problem in [name for name in RUNS if name in set(rows["problem"])]:
@@ -108,8 +108,9 @@ def table(rows: pd.DataFrame) -> str:
             best[method] = pd.DataFrame(found).map(RUNS[problem].score)
             trials = f"{runs.size().mean():.0f}"
             lines.append([problem, method, str(len(runs)), trials, *(mean_cell(best[method][mark]) for mark in marks)])
-        wins = [f"{(best['cost'][m] < best['plain'][m]).sum()} of {len(best['cost'])} better" for m in marks]
-        lines.append(["", "", "", "", *wins])
+        gain = (best["plain"] - best["cost"]).dropna()  # of the seeds that both have
+        gains = [f"{mean_cell(gain[mark])}, {(gain[mark] > 0).sum()} of {len(gain)} better" for mark in marks]
+        lines.append(["", "gain", str(len(gain)), "", *gains])
     return markdown(["problem", "method", "runs", "trials", *(f"best at {m:.0%} of the cost" for m in marks)], lines)
 
 

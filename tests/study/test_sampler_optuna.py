@@ -19,13 +19,12 @@ from optuna.testing.pytest_samplers import (
     MultiObjectiveSamplerTestCase,
     RelativeSamplerTestCase,
 )
+from testing_studies import search_briefly
 
-from slayr_py.acquisition import suggest, suggest_tradeoff
 from slayr_py.acquisition.effort import Effort
 from slayr_py.inference import GaussianProcess, Posterior
 from slayr_py.inference.sampling import approximations
 from slayr_py.study import StanGPSampler
-from slayr_py.study.model import proposal
 
 
 @pytest.fixture(autouse=True)
@@ -43,8 +42,7 @@ def cheap(monkeypatch: pytest.MonkeyPatch) -> None:
     effort = Effort(candidates=64, screens=((1, 8),), climbs=(1, 1), finals=(1, 1), draws=1)
     monkeypatch.setattr(GaussianProcess, "fit", fit_once)
     monkeypatch.setattr(approximations, "MODE_STARTS", 1)
-    monkeypatch.setattr(proposal, "suggest", functools.partial(suggest, effort=effort))
-    monkeypatch.setattr(proposal, "suggest_tradeoff", functools.partial(suggest_tradeoff, effort=effort))
+    search_briefly(monkeypatch, effort)
 
 
 def declare(distributions: dict[str, BaseDistribution]) -> ConfigurationSpace:

@@ -10,6 +10,7 @@ import sys
 import textwrap
 
 import pytest
+from testing_processes import started
 
 from slayr_py.errors import ToolchainError
 from slayr_py.toolchain import ensure_cmdstan, find_cmdstan
@@ -46,11 +47,11 @@ def test_a_killed_assembly_is_repeated(own_cache):
 
 
 def test_simultaneous_processes_share_one_installation(own_cache):
-    script = "from slayr_py.toolchain import ensure_cmdstan; print(ensure_cmdstan().path)"
-    running = [subprocess.Popen([sys.executable, "-c", script], stdout=subprocess.PIPE, text=True) for _ in range(3)]
-    outputs = {process.communicate()[0] for process in running}
-    assert len(outputs) == 1
-    assert len(list(own_cache.glob("cmdstan-*"))) == 1
+    script = "from slayr_py.toolchain import ensure_cmdstan; ensure_cmdstan()"
+    with started(script) as one, started(script) as other:
+        assert one.wait() == other.wait() == 0
+    (path,) = own_cache.glob("cmdstan-*")
+    assert is_complete(path)
 
 
 def test_headers_are_linked_again_after_a_wheel_was_removed(own_cache, tmp_path):
