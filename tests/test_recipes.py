@@ -210,6 +210,13 @@ def test_postgresql(names, slayr):
     assert slayr("inspect", names["storage"], "--study-name", "net")[0] == 0
 
 
+@recipe("Prior knowledge", seed=MODE)
+def test_prior_knowledge(names):
+    trials = names["result"].study.trials
+    assert trials[0].params == pytest.approx(dict(names["space"].get_default_configuration()))
+    assert all(abs(np.log(trial.params["lr"]) + 5) < 3 for trial in (trials[1], trials[4]))
+
+
 @recipe("Fixed values and contexts", 0, seed=MODE)
 def test_fixed_values(names):
     found = layers(names["result"])

@@ -25,6 +25,12 @@ from slayr_py.acquisition.functions import (
 )
 from slayr_py.acquisition.maximise import Suggestion, suggest
 from slayr_py.acquisition.optimum import Optima as Optima, sample_optima as sample_optima
+from slayr_py.acquisition.optimum_prior import (
+    Beliefs as Beliefs,
+    OptimumPrior,
+    ignored_beliefs as ignored_beliefs,
+    prior_text as prior_text,
+)
 from slayr_py.acquisition.regret import sample_regret
 from slayr_py.acquisition.tradeoff import suggest_tradeoff
 
@@ -33,6 +39,7 @@ __all__ = [
     "ExpectedImprovement",
     "LogExpectedImprovement",
     "LowerConfidenceBound",
+    "OptimumPrior",
     "ProbabilityOfImprovement",
     "Suggestion",
     "beta_schedule",

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from slayr_py.acquisition.identity import distinct
 from slayr_py.acquisition.neighbourhood import Neighbourhood
+from slayr_py.acquisition.optimum_prior import OptimumPrior
 from slayr_py.inference import Posterior
 from slayr_py.space import Encoded, Encoder, Fixed, FloatArray
 
@@ -17,6 +18,7 @@ _BATCHES = 50  # at most so many batches of genotypes are drawn to get enough va
 _INCUMBENT = 50
 _OTHERS = 4
 _OTHER = 10  # perturbations of the incumbent; further best points, perturbations of each
+_OF_PRIOR = 4  # the number of candidates from a prior is this part of the others'
 _SIZES = (-3.0, -0.5)  # decimal logarithm of a perturbation's standard deviation on the unit cube
 _HOPS = 0.5  # mean number of steps between levels or integers in a perturbation
 
@@ -61,11 +63,13 @@ def candidates(
     fixed: Fixed | None = None,
     doubtful: NDArray[np.bool_] | None = None,
     front: NDArray[np.intp] | None = None,
+    prior: OptimumPrior | None = None,
 ) -> Candidates:
     """Return distinct configurations: uniform in the space, the best observed ones, and perturbations of these.
 
-    All of them get the fixed values. ``doubtful`` observations (n,), which are probably infeasible, come last. With
-    several objectives, the best ones are the rows of ``front``, whose perturbations are equally many.
+    With a prior, some are drawn from it in addition, because uniform ones may miss a narrow one. All of them get the
+    fixed values. ``doubtful`` observations (n,), which are probably infeasible, come last. With several objectives, the
+    best ones are the rows of ``front``, whose perturbations are equally many.
     """
     encoder = posterior.encoder
     last = np.zeros(len(posterior.train), dtype=np.bool_) if doubtful is None else doubtful
@@ -85,6 +89,10 @@ def candidates(
     everything = enumeration(encoder, fixed=fixed)
     if everything is not None:
         return pool.join(Candidates.of(encoder, everything, fixed))
+    if prior is not None:
+        drawn = prior.genotypes(rng.random((wanted // _OF_PRIOR, len(encoder.dimensions))))
+        pool = pool.join(Candidates.of(encoder, drawn, fixed))
+        wanted += len(drawn)
     for _ in range(_BATCHES):
         pool = pool.join(Candidates.of(encoder, encoder.uniform(wanted, rng, fixed), fixed))
         if len(pool) >= wanted:

@@ -38,6 +38,8 @@ from slayr_py.space import FloatArray
 
 SMALLEST_VARIANCE = 1e-20  # for targets with variance 1; keeps the logarithm finite at observed points
 
+_SMOOTHED = 1e-3  # standard deviations of the targets
+
 _NEGLIGIBLE = 1e-3  # expected improvement in standard deviations of the targets, or probability of improvement
 
 LEAST = 1e-8
@@ -129,6 +131,19 @@ class Acquisition(ABC):
         """Return the expected improvement where the criterion has this value; None if it does not determine it."""
         return None
 
+    def logarithmic(self) -> Acquisition:
+        """Return the same criterion with a logarithm as `transformed`, to which logarithms of factors can be added.
+
+        Raises
+        ------
+        DataError
+            If the criterion has none.
+        """
+        raise DataError(
+            f"acquisition {self.name!r} is not supported with prior=, which multiplies a positive criterion; use 'ei', "
+            "or define its method logarithmic()"
+        )
+
     def options(self) -> dict[str, Any]:
         """Return the options of `from_name` for an equal criterion, as plain JSON."""
         return {field.name: getattr(self, field.name) for field in fields(self)}
@@ -154,6 +169,10 @@ def gradient_by_inputs(moments: Moments, by_mean: FloatArray, by_variance: Float
 
 class NoCriterion(Acquisition):
     """The constant 0, for a search that maximises the probability of feasibility alone."""
+
+    @override
+    def logarithmic(self) -> Acquisition:
+        return self
 
     @override
     def value(self, mean: FloatArray, sd: FloatArray, state: State) -> FloatArray:
@@ -203,6 +222,10 @@ class _Mixture(NamedTuple):
 
 class _Improvement(Acquisition):
     """Criteria that are the mean over draws of a function of z; their transform is the logarithm."""
+
+    @override
+    def logarithmic(self) -> Acquisition:
+        return self
 
     @abstractmethod
     def _log_terms(self, z: FloatArray, sd: FloatArray, state: State) -> tuple[FloatArray, FloatArray, FloatArray]:
@@ -326,8 +349,37 @@ class LowerConfidenceBound(Acquisition):
         slope = weight * mixture.variance_slope / (2 * root[:, None]) - mixture.mean_slope
         return weight * root - mixture.mean, slope
 
+    @override
+    def logarithmic(self) -> Acquisition:
+        return _LogOptimisticImprovement(self.delta, self.dimension)
+
     def _beta(self, state: State) -> float:
         return beta_schedule(state.t, self.dimension if self.dimension is not None else state.dimension, self.delta)
+
+
+class _LogOptimisticImprovement(LowerConfidenceBound):
+    """The confidence bound with the logarithm of the improvement that it promises on the best value.
+
+    A factor needs a positive criterion. The positive part of the improvement (as in SMAC3, for piBO) has no slope where
+    it is 0, so that a smooth function replaces it: (d + sqrt(d^2 + s^2)) / 2 with s = `_SMOOTHED`.
+    """
+
+    @override
+    def transformed_with_gradient(self, moments: Moments, state: State) -> tuple[FloatArray, FloatArray]:
+        negative_bound, slope = super().transformed_with_gradient(moments, state)
+        promised, by_bound = _log_positive_part(np.mean(state.best) + negative_bound)
+        return promised, by_bound[:, None] * slope
+
+    @override
+    def transformed(self, mean: FloatArray, variance: FloatArray, state: State) -> FloatArray:
+        return _log_positive_part(np.mean(state.best) + super().transformed(mean, variance, state))[0]
+
+
+def _log_positive_part(d: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Return log((d + sqrt(d^2 + s^2)) / 2) and its derivative, accurate also for negative d."""
+    root = np.sqrt(np.square(d) + _SMOOTHED**2)
+    smooth = np.where(d > 0, 0.5 * (d + root), 0.5 * _SMOOTHED**2 / np.where(d > 0, 1.0, root - d))
+    return np.log(smooth), 1 / root
 
 
 def names() -> tuple[str, ...]:

@@ -12,6 +12,7 @@ from slayr_py.acquisition.cost import Cost
 from slayr_py.acquisition.feasibility import Feasibility
 from slayr_py.acquisition.identity import Taken
 from slayr_py.acquisition.merit import Merit
+from slayr_py.acquisition.optimum_prior import OptimumPrior
 from slayr_py.space import Encoded, Encoder, Fixed, FloatArray
 
 _BLOCK = 2**18  # doubles in the largest array of a block of configurations: 2 MB, about one core's share of the cache
@@ -19,7 +20,9 @@ _BLOCK = 2**18  # doubles in the largest array of a block of configurations: 2 M
 
 @dataclass(frozen=True)
 class Landscape:
-    """Merit plus log probability of feasibility, less log expected cost; minus infinity where nothing is suggested.
+    """Merit plus logarithms of factors: feasibility, a belief about the optimum, and the inverse of the expected cost.
+
+    It is minus infinity at genotypes not to be suggested.
 
     Attributes
     ----------
@@ -34,6 +37,7 @@ class Landscape:
         otherwise not move past an evaluated integer.
     fixed : Fixed, optional
         Values that all genotypes get.
+    prior : OptimumPrior, optional
     cost : Cost, optional
         The logarithm of the expected cost is subtracted from the merit.
     """
@@ -44,12 +48,15 @@ class Landscape:
     taken: Taken | None = None
     relaxed: bool = False
     fixed: Fixed | None = None
+    prior: OptimumPrior | None = None
     cost: Cost | None = None
 
     @property
-    def summands(self) -> tuple[Feasibility | Cost, ...]:
+    def summands(self) -> tuple[Feasibility | OptimumPrior | Cost, ...]:
         """Return what is added to the merit."""
-        return self.feasibility if self.cost is None else (*self.feasibility, self.cost)
+        beliefs = () if self.prior is None else (self.prior,)
+        prices = () if self.cost is None else (self.cost,)
+        return (*self.feasibility, *beliefs, *prices)
 
     def subset(self, n_draws: int) -> Landscape:
         """Return the landscape under at most ``n_draws`` of its draws."""

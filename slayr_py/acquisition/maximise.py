@@ -11,7 +11,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
@@ -27,6 +27,7 @@ from slayr_py.acquisition.feasibility import Feasibility
 from slayr_py.acquisition.identity import NEIGHBOURHOOD, Taken, branches, distinct
 from slayr_py.acquisition.landscape import Landscape
 from slayr_py.acquisition.merit import Merit, OneObjective
+from slayr_py.acquisition.optimum_prior import OptimumPrior
 from slayr_py.acquisition.refinement import refine
 from slayr_py.errors import DataError
 from slayr_py.inference import Posterior, Predictor
@@ -91,6 +92,7 @@ def suggest(
     feasibility: Sequence[Posterior] = (),
     least_feasible: float = 0.0,
     fixed: Mapping[str, object] | Fixed | None = None,
+    prior: OptimumPrior | None = None,
     cost: Posterior | None = None,
     effort: Effort = DEFAULT,
 ) -> Suggestion:
@@ -127,6 +129,9 @@ def suggest(
         too small as well, the largest probability.
     fixed : mapping of str to value, optional
         Parameters that keep these values: the criterion is maximised over the others.
+    prior : OptimumPrior, optional
+        A belief about the location of the optimum, by which the criterion is multiplied. If the criterion vanishes at
+        the maximum of the product, the belief is left out.
     cost : Posterior, optional
         Model of the logarithm of the cost of an evaluation: an improvement is then divided by its expected cost. The
         logarithm of the criterion has to be maximised, as of "ei".
@@ -136,7 +141,8 @@ def suggest(
     Raises
     ------
     DataError
-        If ``best`` is not finite, or None without models of feasibility, or the acquisition is unknown.
+        If ``best`` is not finite, or None without models of feasibility, or the acquisition is unknown, or not
+        supported with a prior.
     SpaceError
         If no configuration has the fixed values.
     """
@@ -145,6 +151,8 @@ def suggest(
     if best is not None and not np.isfinite(best):
         raise DataError(f"best must be finite, got {best!r}")
     criterion = from_name(acquisition)
+    if prior is not None:
+        criterion = criterion.logarithmic()
 
     def merit(search: Search) -> OneObjective:
         believed = pending_that_count(search.running, search.models, best)
@@ -157,7 +165,7 @@ def suggest(
         return OneObjective(predictor, posterior.n_chains, criterion if known else NoCriterion(), state)
 
     with one_thread():
-        search = Search.of([posterior], pending, exclude, feasibility, fixed, effort, cost)
+        search = Search.of([posterior], pending, exclude, feasibility, fixed, effort, prior, cost)
         maximised = merit(search)
         found, note = search.run(maximised, rng, least_feasible)
         error = maximised.error(found.encoded, posterior.chains(maximised.predictor.n_draws))
@@ -176,6 +184,7 @@ class Search:
     models : tuple of Feasibility
     cost : Cost, optional
     kept : Fixed, optional
+    prior : OptimumPrior, optional
     effort : Effort
     most : int
         Most draws of an objective.
@@ -187,6 +196,7 @@ class Search:
     models: tuple[Feasibility, ...]
     cost: Cost | None
     kept: Fixed | None
+    prior: OptimumPrior | None
     effort: Effort
     most: int
 
@@ -199,6 +209,7 @@ class Search:
         feasibility: Sequence[Posterior],
         fixed: Mapping[str, object] | Fixed | None,
         effort: Effort,
+        prior: OptimumPrior | None,
         cost: Posterior | None,
     ) -> Search:
         """Encode the arguments of `suggest`."""
@@ -210,7 +221,7 @@ class Search:
         models = tuple(Feasibility.of(model, running, most) for model in feasibility)
         kept = encoder.fix(fixed, "fixed: ") if isinstance(fixed, Mapping) else fixed
         price = None if cost is None else Cost.of(cost, most)
-        return cls(posteriors, running, encoder.encode(list(exclude)), models, price, kept, effort, most)
+        return cls(posteriors, running, encoder.encode(list(exclude)), models, price, kept, prior, effort, most)
 
     def run(self, merit: Merit, rng: np.random.Generator, least_feasible: float) -> tuple[Found, str]:
         """Return the configuration to suggest, and the reason if it is not the maximum."""
@@ -221,9 +232,11 @@ class Search:
             y = np.column_stack([posterior.targets.y for posterior in self.posteriors])
             rows = np.flatnonzero(np.ones(len(y)) if doubtful is None else ~doubtful)
             front = rows[non_dominated(y[rows])]
-        pool = candidates(first, rng, self.effort.candidates, self.kept, doubtful, front)
+        pool = candidates(first, rng, self.effort.candidates, self.kept, doubtful, front, self.prior)
         pool, taken = _available(pool, self.excluded.concatenate(self.running))
-        landscape = Landscape(first.encoder, merit, self.models, taken, fixed=self.kept, cost=self.cost)
+        landscape = Landscape(
+            first.encoder, merit, self.models, taken, fixed=self.kept, prior=self.prior, cost=self.cost
+        )
         return _search(landscape, pool, self.effort, least_feasible)
 
     def describe(self, predictors: Sequence[Predictor], found: Found, error: float, note: str) -> Suggestion:
@@ -271,6 +284,10 @@ def _search(landscape: Landscape, pool: Candidates, effort: Effort, least_feasib
 
     found = maximise(landscape)
     reasons = []
+    if landscape.prior is not None and found.value < landscape.merit.least:
+        reasons.append(f"with the prior it is only {found.value:.1e}, so that the prior is left out")
+        landscape = replace(landscape, prior=None)
+        found = maximise(landscape)
     if found.feasible < least_feasible:
         reasons.append(f"its probability of feasibility is {found.feasible:.2g} < {least_feasible}")
         found = maximise(landscape.cautious())

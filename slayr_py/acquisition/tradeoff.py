@@ -10,6 +10,7 @@ from slayr_py.acquisition.boxes import non_dominated_boxes
 from slayr_py.acquisition.effort import DEFAULT, Effort
 from slayr_py.acquisition.maximise import Search, Suggestion, pending_that_count
 from slayr_py.acquisition.merit import HypervolumeImprovement, Merit
+from slayr_py.acquisition.optimum_prior import OptimumPrior
 from slayr_py.errors import DataError
 from slayr_py.inference import Posterior, Predictor
 from slayr_py.space import Fixed, FloatArray
@@ -27,6 +28,7 @@ def suggest_tradeoff(
     feasibility: Sequence[Posterior] = (),
     least_feasible: float = 0.0,
     fixed: Mapping[str, object] | Fixed | None = None,
+    prior: OptimumPrior | None = None,
     cost: Posterior | None = None,
     effort: Effort = DEFAULT,
 ) -> Suggestion:
@@ -41,7 +43,7 @@ def suggest_tradeoff(
         dominated ones do not matter. None if none is known: only the probability of feasibility is maximised then.
     reference : (p,) array
         Reference point, in the user's units: values that are not better in all objectives improve on nothing.
-    rng, pending, exclude, feasibility, least_feasible, fixed, cost, effort
+    rng, pending, exclude, feasibility, least_feasible, fixed, prior, cost, effort
         As in :func:`suggest`. The front also has the medians that are predicted at pending configurations: a front of
         each draw would couple the objectives.
 
@@ -78,7 +80,7 @@ def suggest_tradeoff(
         return improvement if len(known) else improvement.nothing(), predictors
 
     with one_thread():
-        search = Search.of(posteriors, pending, exclude, feasibility, fixed, effort, cost)
+        search = Search.of(posteriors, pending, exclude, feasibility, fixed, effort, prior, cost)
         maximised, predictors = merit(search)
         found, note = search.run(maximised, rng, least_feasible)
         error = float("nan")

@@ -13,6 +13,7 @@ import pandas as pd
 
 from slayr_py.cli.checks import ConfigError
 from slayr_py.errors import DataError, did_you_mean
+from slayr_py.space import TimeScale
 
 _NUMBER_NAMES = re.compile(
     r"(row|run|trial|experiment|observation)?[ _-]?(index|number|no\.?|nr\.?|id)|row|run|trial|#"
@@ -76,6 +77,28 @@ def parameter_columns(
     if not chosen:
         raise DataError(f"{source} has no parameter: {'; '.join(notes) or 'all columns are ignored'}")
     return chosen, notes
+
+
+def with_times(columns: pd.DataFrame) -> tuple[pd.DataFrame, list[str]]:
+    """Return parameters with times instead of dates, and a sentence about the unit and origin of each such column.
+
+    Raises
+    ------
+    DataError
+        For dates or times in another form than 2024-03-01 12:30:00.
+    """
+    changed = columns.copy()
+    notes = []
+    for name in columns.columns:
+        if (scale := TimeScale.of(str(name), columns[name])) is not None:
+            changed[name] = scale.numbers(str(name), columns[name])
+            notes.append(f"column {str(name)!r} has dates, which are read as {scale}")
+        elif _has_dates(columns[name]):
+            raise DataError(
+                f"column {str(name)!r} has dates or times such as {columns[name].dropna().iloc[0]!r}, which are not "
+                "read; write dates as 2024-03-01 or 2024-03-01 12:30:00, and durations as numbers"
+            )
+    return changed, notes
 
 
 def _reason(name: str, values: pd.Series[Any]) -> str | None:

@@ -25,6 +25,7 @@ from slayr_py.kernels import Kernel, Prior, from_name as kernel_from_name, prior
 from slayr_py.search import KernelSearch
 from slayr_py.space import Encoder
 from slayr_py.study import Objective, Prune, Regret, default_search
+from slayr_py.text_files import read_text
 
 
 @dataclass(frozen=True)
@@ -70,14 +71,9 @@ def load_config(path: Path, has_objective: bool = True) -> Config:
     DataError
         For an unknown kernel or acquisition, or an illegal option of it.
     """
+    text = read_text(path, "configuration file", ConfigError)
     try:
-        document = tomllib.loads(path.read_text(encoding="utf-8-sig"))  # Windows editors may write a byte order mark
-    except FileNotFoundError:
-        raise ConfigError(f"there is no configuration file {path}") from None
-    except UnicodeDecodeError as error:
-        raise ConfigError(f"{path} cannot be read: {error}; save it as UTF-8") from error
-    except OSError as error:
-        raise ConfigError(f"{path} cannot be read: {error}") from error
+        document = tomllib.loads(text)
     except (ValueError, RecursionError) as error:  # also for huge numbers and deep nesting
         raise ConfigError(f"{path} is not valid TOML: {error}") from error
 
@@ -89,6 +85,8 @@ def load_config(path: Path, has_objective: bool = True) -> Config:
     gp = check_keys(document.get("gp", {}), types(GP), "[gp]")
     space = Encoder(_space(document["space"], path.parent), document.get("graphs"))
     options = {key: value for key, value in study.items() if key not in _NOT_OPTIONS}
+    if "prior" in study:
+        options["prior"] = _beliefs(study["prior"])
     if "stop" in study:
         options["stop"] = _stop(study["stop"])
     if "prune" in study:
@@ -192,16 +190,28 @@ def _priors(table: Mapping[str, Any]) -> dict[str, Prior | dict[str, Prior]]:
     return priors
 
 
-def _prior(name: str, value: Any) -> Prior:
+def _beliefs(value: str | Mapping[str, Any]) -> str | dict[str, Any]:
+    """Return beliefs about the optimum: tables with a family are distributions, others are weights."""
+    if isinstance(value, str):
+        return value
+    return {
+        name: _prior(repr(name), entry, "prior in [study]")
+        if isinstance(entry, dict) and isinstance(entry.get("family"), str)
+        else entry
+        for name, entry in value.items()
+    }
+
+
+def _prior(name: str, value: Any, where: str = "[gp]") -> Prior:
     if not isinstance(value, dict):
         raise ConfigError(
-            f"the prior of {name} in [gp] must be a table such as "
+            f"the prior of {name} in {where} must be a table such as "
             f'{{ family = "LogNormal", mu = 0.0, sigma = 1.0 }}, not {value!r}'
         )
     try:
         return prior_from_dict(value)
     except DataError as error:
-        raise ConfigError(f"the prior of {name} in [gp]: {error}") from error
+        raise ConfigError(f"the prior of {name} in {where}: {error}") from error
 
 
 def _acquisition(table: Mapping[str, Any]) -> Acquisition:

@@ -21,7 +21,8 @@ from ConfigSpace import (
 from ConfigSpace.hyperparameters import Hyperparameter
 
 from slayr_py.errors import SpaceError, did_you_mean
-from slayr_py.space import space_from_json
+from slayr_py.space import parameter_of, space_from_json
+from slayr_py.text_files import read_text
 
 # Class, required and optional keys of each type, besides "type" and "when".
 _TYPES: dict[str, tuple[Callable[..., Hyperparameter[Any, Any]], tuple[str, ...], tuple[str, ...]]] = {
@@ -47,11 +48,10 @@ def read_space(path: Path) -> ConfigurationSpace:
     SpaceError
         If the file is missing, not JSON, or not a space.
     """
+    text = read_text(path, "space file", SpaceError)
     try:
-        serialised = json.loads(path.read_text(encoding="utf-8"))
-    except FileNotFoundError:
-        raise SpaceError(f"there is no space file {path}") from None
-    except (OSError, ValueError, RecursionError) as error:
+        serialised = json.loads(text)
+    except (ValueError, RecursionError) as error:
         raise SpaceError(
             f"the space file {path} cannot be read as JSON: {error}; write it with ConfigurationSpace.to_json"
         ) from error
@@ -68,11 +68,12 @@ def inline_space(table: Mapping[str, Any]) -> ConfigurationSpace:
 
     Parameters
     ----------
-    table : mapping of str to mapping
+    table : mapping of str to mapping, list or constant
         One entry per parameter: ``type`` "float" or "integer" (``lower``, ``upper``, ``log``), "categorical"
         (``choices``), "ordinal" (``sequence``), "constant" (``value``); optionally ``default``, and
         ``when = { other = "value" }`` or ``when = { other = ["value", "value"] }`` for a parameter that is active only
-        under this condition (all entries must hold).
+        under this condition (all entries must hold). A list of two floats or two integers has the bounds of a number,
+        any other list has the levels of a categorical parameter, and a single value is a constant.
 
     Returns
     -------
@@ -91,7 +92,7 @@ def inline_space(table: Mapping[str, Any]) -> ConfigurationSpace:
     space.add(*parameters.values())
     conditions = []
     for name, entry in table.items():
-        if "when" in entry:
+        if isinstance(entry, Mapping) and "when" in entry:
             conditions.append(_condition(name, entry["when"], parameters))
     if conditions:
         try:
@@ -103,9 +104,7 @@ def inline_space(table: Mapping[str, Any]) -> ConfigurationSpace:
 
 def _parameter(name: str, entry: Any) -> Hyperparameter[Any, Any]:
     if not isinstance(entry, Mapping):
-        raise SpaceError(
-            f'parameter {name!r} must be a table such as {{ type = "float", lower = 0.0, upper = 1.0 }}, not {entry!r}'
-        )
+        return _short_parameter(name, entry)
     kind = entry.get("type")
     if not isinstance(kind, str) or kind not in _TYPES:
         hint = did_you_mean(str(kind), _TYPES)
@@ -130,6 +129,21 @@ def _parameter(name: str, entry: Any) -> Hyperparameter[Any, Any]:
     except (ValueError, TypeError, OverflowError) as error:
         # ConfigSpace's message is "illegal settings"; the cause has the details.
         raise SpaceError(f"the {kind} parameter {name!r} is illegal: {error.__cause__ or error}") from error
+
+
+def _short_parameter(name: str, entry: Any) -> Hyperparameter[Any, Any]:
+    """Return a parameter that is given by bounds, levels or a constant."""
+    numbers = [type(value) for value in entry] if isinstance(entry, list) else []
+    if sorted(numbers, key=str) == [float, int]:
+        raise SpaceError(
+            f"the bounds of {name!r} are {entry[0]} and {entry[1]}; write two floats, or two integers, such as "
+            f"[{float(entry[0])}, {float(entry[1])}]"
+        )
+    if numbers in ([int, int], [float, float]):
+        lower, upper = entry
+        _check_values(name, "integer" if numbers[0] is int else "float", {"lower": lower, "upper": upper})
+        return parameter_of(name, (lower, upper))
+    return parameter_of(name, entry)
 
 
 def _check_values(name: str, kind: str, entry: Mapping[str, Any]) -> None:

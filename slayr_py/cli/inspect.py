@@ -13,6 +13,7 @@ import typer
 from ConfigSpace import ConfigurationSpace
 from optuna.trial import FrozenTrial
 
+from slayr_py.acquisition import prior_text
 from slayr_py.cli.checks import ConfigError
 from slayr_py.cli.front import directions_text, front_text
 from slayr_py.cli.options import Study, StudyName, announce
@@ -90,6 +91,8 @@ def inspect(
         if kernels := found_kernels(loaded):
             typer.echo(wrap(f"found: {kernels}", indent=""))
         _print(f"acquisition {record['acquisition']}, seed {record['seed']}{noise}")
+        if record.get("prior"):
+            typer.echo(wrap(f"prior of the optimum: {prior_text(record['prior'])}", indent=""))
     _print_best(loaded, space)
 
     table = trials_table(loaded, space)

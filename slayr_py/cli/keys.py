@@ -63,6 +63,14 @@ STUDY = {
     "within": Key(
         '["x1 + x2 + x3 == 1"]', "Constraints on parameters, which all suggestions satisfy: comparisons of arithmetic."
     ),
+    "prior": Key(
+        '{ lr = { family = "LogNormal", mu = -7.0, sigma = 1.0 }, act = { relu = 0.7, leaky = 0.2, tanh = 0.1 } }',
+        'Belief about the location of the optimum: distributions of numbers, weights of levels; or "space": those of '
+        "the space file.",
+        (str,),
+    ),
+    "prior_beta": Key("5.0", "Weight of this belief, which decays; default: a tenth of the budget."),
+    "default": Key("false", "Evaluate the default configuration of the space first."),
     "failures": Key('"learn"', 'Or "ignore": do not model failures.'),
     "max_consecutive_failures": Key("10", "Then stop; default: 10, or 3 before the first success."),
     "n_parallel": Key("1", "Number of evaluations at a time, in threads."),

@@ -53,6 +53,7 @@ A configuration file:
   act = {{ type = "categorical", choices = ["relu", "leaky", "tanh"] }}
   size = {{ type = "ordinal", sequence = ["small", "medium", "large"] }}
   slope = {{ type = "float", lower = 0, upper = 1, when = {{ act = "leaky" }} }}
+  width = [16, 256]               # Bounds; any other list has levels.
   epochs = {{ type = "constant", value = 20 }}
 
   [graphs]                        # Optional: similarity of levels.

@@ -21,7 +21,7 @@ from ConfigSpace import (
 from ConfigSpace.hyperparameters import Hyperparameter
 
 from slayr_py.cli.checks import ConfigError
-from slayr_py.cli.columns import parameter_columns
+from slayr_py.cli.columns import parameter_columns, with_times
 from slayr_py.cli.csv_files import read_table
 from slayr_py.cli.inline_space import LARGEST_FLOAT, LARGEST_INTEGER, read_space
 from slayr_py.errors import DataError, did_you_mean
@@ -125,7 +125,9 @@ def _columns_and_space(
         names, notes = parameter_columns(columns, source.data, source.parameter or (), source.ignore or ())
         for note in notes:
             typer.echo(note)
-        columns = columns.loc[rows, names]
+        columns, dates = with_times(columns.loc[rows, names])
+        for note in dates:
+            typer.echo(note)
         return columns, infer_space(columns)
     if source.parameter or source.ignore:
         raise ConfigError("--space names the parameters; leave out --parameter and --ignore")

@@ -17,7 +17,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from slayr_py.errors import DataError
 from slayr_py.inference import BLOCK, Diagnostics, FitOptions, GaussianProcess, Method, Posterior, Priors, Warp
 from slayr_py.kernels import Kernel
-from slayr_py.sklearn.features import Features, categorical_positions
+from slayr_py.sklearn.features import Features, categorical_positions, time_scales, with_times
 from slayr_py.space import Encoded, FloatArray
 
 _LARGEST_SEED = np.iinfo(np.int32).max
@@ -105,12 +105,15 @@ class BayesianGPRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc] 
         Parameters
         ----------
         X : DataFrame or array_like, (n, p)
-            Numbers and, where ``categorical_features`` says so, categories. No cell may be empty.
+            Numbers and, where ``categorical_features`` says so, categories. No cell may be empty. Columns of dates of a
+            DataFrame (datetime64, or texts such as 2024-03-01 12:30) become the time since the first date.
         y : (n,) array_like
             Finite numbers.
 
         Warns
         -----
+        UserWarning
+            For columns of dates: their unit and origin.
         ConvergenceWarning
             If NUTS has replaced an inaccurate approximation, or if the diagnostics of the fit fail; the message has
             advice.
@@ -123,6 +126,7 @@ class BayesianGPRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc] 
         InferenceError
             If Stan fails.
         """
+        X = self._read_dates(X)
         table, targets = self._training_data(X, y)
         names = [str(name) for name in getattr(self, "feature_names_in_", ())]
         if len(set(names)) != self.n_features_in_:
@@ -222,9 +226,17 @@ class BayesianGPRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc] 
             For illegal rows or a category that the training data lack.
         """
         check_is_fitted(self)
+        X = with_times(X, self._time_scales)
         if self._features.categorical:
             return self._features.encode(_two_dimensional(validate_data(self, X, reset=False, skip_check_array=True)))
         return self._features.encode(validate_data(self, X, reset=False, dtype=np.float64))
+
+    def _read_dates(self, X: Any) -> Any:
+        """Return a table with times instead of dates; warn which unit and origin they have."""
+        self._time_scales = time_scales(self.categorical_features, X)
+        for name, scale in self._time_scales.items():
+            warnings.warn(f"the dates of column {name!r} are read as {scale}", UserWarning, stacklevel=3)
+        return with_times(X, self._time_scales)
 
     def _training_data(self, X: Any, y: ArrayLike) -> tuple[Any, FloatArray]:
         """Check X and y and set the attributes about the columns; X keeps its columns of categories."""

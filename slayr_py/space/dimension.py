@@ -16,6 +16,7 @@ from ConfigSpace.hyperparameters import (
 from numpy.typing import NDArray
 
 from slayr_py.errors import SpaceError, did_you_mean
+from slayr_py.space.dates import is_date
 
 FloatArray = NDArray[np.float64]
 
@@ -117,7 +118,8 @@ class Dimension:
                 raise SpaceError(f"parameter {self.name!r} has no level {value!r}{known}") from None
         if not isinstance(value, int | float | np.integer | np.floating) or not self.lower <= value <= self.upper:
             lower, upper = self.values(np.array([self.lower, self.upper]))
-            raise SpaceError(f"parameter {self.name!r} is {value!r}; give a number from {lower} to {upper}")
+            date = ": write a date as the time since a day of your choice" if is_date(value) else ""
+            raise SpaceError(f"parameter {self.name!r} is {value!r}; give a number from {lower} to {upper}{date}")
         if self.kind == "integer" and value != round(value):
             raise SpaceError(f"parameter {self.name!r} is {value!r}; give an integer")
         return float(value)

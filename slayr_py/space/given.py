@@ -46,17 +46,27 @@ def as_encoder(space: Space, within: Within | None = None) -> Encoder:
 
 def _from_mapping(parameters: Mapping[str, Any]) -> ConfigurationSpace:
     space = ConfigurationSpace()
-    for name, value in parameters.items():
-        try:
-            if isinstance(value, Hyperparameter):
-                if value.name != name:
-                    raise ValueError(f"it is called {value.name!r}")
-                space.add(value)
-            else:
-                space.add(*ConfigurationSpace({name: value}).values())
-        except Exception as error:  # ConfigSpace has many classes of errors
-            raise SpaceError(
-                f"the parameter {name!r} is {value!r:.100}: {error}; give two floats or two integers, a list of "
-                "levels, a constant, or a parameter of ConfigSpace with this name"
-            ) from error
+    space.add(*(parameter_of(name, value) for name, value in parameters.items()))
     return space
+
+
+def parameter_of(name: str, value: Any) -> Hyperparameter[Any, Any]:
+    """Return the parameter of an entry of a dictionary: see `as_encoder`.
+
+    Raises
+    ------
+    SpaceError
+        If it is none.
+    """
+    try:
+        if not isinstance(value, Hyperparameter):
+            (found,) = ConfigurationSpace({name: value}).values()
+            return found
+        if value.name != name:
+            raise ValueError(f"it is called {value.name!r}")
+        return value
+    except Exception as error:  # ConfigSpace has many classes of errors
+        raise SpaceError(
+            f"the parameter {name!r} is {value!r:.100}: {error}; give two floats or two integers, a list of "
+            "levels, a constant, or a parameter of ConfigSpace with this name"
+        ) from error

@@ -10,9 +10,10 @@ from optuna import Study, Trial
 from optuna.distributions import BaseDistribution
 from optuna.trial import FrozenTrial
 
+from slayr_py.acquisition import ignored_beliefs
 from slayr_py.errors import did_you_mean
 from slayr_py.inference import Posterior
-from slayr_py.space import Space, as_encoder
+from slayr_py.space import Space, as_encoder, jsonable
 from slayr_py.study.loop import suggest_next
 from slayr_py.study.model.options import SamplerOptions
 from slayr_py.study.model.proposer import Fitted
@@ -56,13 +57,14 @@ class DeclaredSpace(SpaceModel):
         SpaceError
             If the study was started with another space.
         DataError
-            If the study was started with another seed.
+            If the study was started with another seed or prior.
         """
         options = {
             "kernel": self.kernel_record,
             "acquisition": self.options.criterion.name,
             "n_initial": self.design.size,
             "noisy": self.options.noisy,
+            "prior": None if self.prior is None else jsonable(self.prior.record),
             "cost": self.options.cost,
         }
         return bind_study(study, self.encoder, self.options.seed, options)
@@ -70,6 +72,12 @@ class DeclaredSpace(SpaceModel):
     def before_trial(self, study: Study, trial: FrozenTrial) -> None:
         """Bind the sampler to the study; record the configuration of a trial that the user enqueued completely."""
         self.bind(study)
+        if self.prior is None and (ignored := ignored_beliefs(self.encoder)):
+            self.session.warn(
+                f"the space has distributions or weights of {', '.join(ignored)}, which are ignored; use them as a "
+                "belief about the optimum with prior='space'",
+                about="prior",
+            )
         enqueued = trial.system_attrs.get("fixed_params") or {}
         for name in enqueued.keys() - self.space.keys():
             text = f"trial {trial.number} was enqueued with {name!r}, which is not declared, so the model ignores it"

@@ -59,6 +59,10 @@ class InferredSpace:
             raise DataError("fixed needs a space: use optuna.samplers.PartialFixedSampler")
         if options.within is not None:
             raise DataError("within needs a space: StanGPSampler(space, within=[...])")
+        if options.prior is not None:
+            raise DataError("prior needs a space: StanGPSampler(space, prior={...})")
+        if options.default:
+            raise DataError("default needs a space: enqueue the configuration with study.enqueue_trial")
         drawn = int(np.random.SeedSequence().generate_state(1)[0])
         self.seed = drawn if options.seed is None else options.seed
         self._options = options

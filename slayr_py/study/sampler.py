@@ -80,6 +80,18 @@ class StanGPSampler(BaseSampler):
         Constraints on the parameters that every suggestion satisfies, such as ``"x1 + x2 + x3 == 1"`` or
         ``"temperature * time <= 6000"``, or functions that take a configuration and return whether it is allowed: see
         `Encoder`. A study stores the texts, and the names of functions.
+    prior : mapping of str to Prior or weights, or "space", optional
+        Belief about the location of the optimum, as in ``prior={"lr": sl.LogNormal(-7, 1), "optimizer": {"adam": 0.7,
+        "sgd": 0.3}}``: a distribution of a number, truncated to its range, or positive weights of all levels or
+        integers. `Beta` describes the position between the bounds, on the scale of the parameter. "space" takes the
+        distributions and weights of ConfigSpace's own parameters, which are ignored otherwise, with a warning. In
+        the n-th trial, the acquisition is multiplied by the density to the power ``prior_beta`` / n. A quarter of the
+        Sobol design is drawn from the belief, the first points. A resumed study needs the same one.
+    prior_beta : float, optional
+        Weight of the prior: by default a tenth of the budget in `minimize`, and 5 in studies without a budget.
+    default : bool, default False
+        Evaluate the default configuration of the space first, with the fixed values; then the rest of the initial
+        design. ``initial_configs`` follow it.
     reference_point : sequence or mapping of str to float, optional
         For several objectives: the worst values that are of interest, in the order of the objectives or by name. Only
         configurations that are better in all objectives gain hypervolume. By default each suggestion takes the worst
@@ -109,7 +121,8 @@ class StanGPSampler(BaseSampler):
     Raises
     ------
     SpaceError
-        For an empty space, an initial configuration that does not belong to it, or an illegal fixed value.
+        For an empty space, an initial configuration that does not belong to it, a default configuration that violates
+        ``within``, an illegal fixed value, or an unknown parameter or level of a prior.
     DataError
         For an unknown kernel, acquisition or method, or an illegal option.
     TypeError
@@ -117,8 +130,8 @@ class StanGPSampler(BaseSampler):
 
     Notes
     -----
-    A study stores its space and seed. Resuming it with another space raises `SpaceError`, with another seed
-    `DataError`. Kernel, graphs, acquisition, design, noisiness and fit options may change between runs: the study
+    A study stores its space, seed and prior. Resuming it with another space raises `SpaceError`, with another seed or
+    prior `DataError`. Kernel, graphs, acquisition, design, noisiness and fit options may change between runs: the study
     records those it was started with, and each trial those of its own suggestion.
 
     A study may have two to four objectives (``optuna.create_study(directions=[...])``). Each is modelled by a Gaussian

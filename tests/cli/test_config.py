@@ -15,7 +15,7 @@ from slayr_py.cli.config import load_config
 from slayr_py.errors import DataError, SlayrError
 from slayr_py.kernels import LogNormal, Matern
 from slayr_py.search import KernelSearch
-from slayr_py.study import LOOP_OPTIONS
+from slayr_py.study import LOOP_OPTIONS, create_study
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
 
@@ -82,6 +82,34 @@ delta = 0.25
         "priors": {"sigma_n": LogNormal(-2.0, 1.0)},
     }
     assert config.objective({"x": 0.3, "k": "a"}) == 0.0
+
+
+def test_prior_knowledge(folder):
+    """Tables with a family are distributions, others are weights, whose levels are keys, thus texts."""
+    text = """
+[study]
+default = true
+prior_beta = 3.0
+prior = { lr = { family = "LogNormal", mu = -7.0, sigma = 1.0 }, batch = { 16 = 1, 32 = 3, 64 = 1 } }
+[space]
+lr = { type = "float", lower = 1e-4, upper = 0.1, log = true }
+batch = [16, 32, 64]
+"""
+    config = load_config(write(folder, text), has_objective=False)
+    beliefs = {"lr": LogNormal(-7.0, 1.0), "batch": {"16": 1, "32": 3, "64": 1}}
+    assert config.options == {"default": True, "prior_beta": 3.0, "prior": beliefs}
+    study = create_study(config.space, **config.options)
+    weights = study.user_attrs["slayr:study"]["prior"]["batch"]["weights"]
+    assert weights == {"16": 0.2, "32": 0.6, "64": 0.2}
+    assert (
+        load_config(
+            write(folder, text.replace(text[text.index("prior = ") : text.index("[space]")], 'prior = "space"\n')),
+            has_objective=False,
+        ).options["prior"]
+        == "space"
+    )
+    with pytest.raises(ConfigError, match="the prior of 'lr' in prior in \\[study\\]: unknown prior family 'Norm'"):
+        load_config(write(folder, text.replace("LogNormal", "Norm")), has_objective=False)
 
 
 def test_the_shortest_valid_file(folder):

@@ -114,14 +114,17 @@ def test_fit_with_a_space_and_inactive_cells(slayr, folder):
 
 @pytest.mark.stan
 @pytest.mark.parametrize(
-    ("options", "parameters"), [((), "1 parameters"), (("--parameter", "run"), "2 parameters")], ids=["left out", "in"]
+    ("options", "parameters"),
+    [((), "1 parameters"), (("--parameter", "run", "--parameter", "day"), "3 parameters")],
+    ids=["left out", "in"],
 )
 def test_fit_leaves_out_row_numbers_and_dates_with_a_note(slayr, folder, options, parameters):
     rows = "".join(f"{i},2024-01-0{i},{i / 7},{(i - 3) ** 2}\n" for i in range(1, 6))
     (folder / "t.csv").write_text(f"run,day,x,y\n{rows}")
     code, out, err = slayr("fit", "t.csv", "--target", "y", "--method", "map", "--chains", "1", *options)
     assert code == 0, err
-    assert "left out: column 'day' has dates or times; include it with --parameter day" in out
+    assert ("left out: column 'day' has dates or times; include it with --parameter day" in out) == (not options)
+    assert ("column 'day' has dates, which are read as days since 2024-01-01" in out) == bool(options)
     assert f"5 observations of y, {parameters}" in out
     assert ("left out: column 'run'" in out) == (not options)
 

@@ -4,6 +4,7 @@ import pytest
 
 from slayr_py.cli.inline_space import inline_space, read_space
 from slayr_py.errors import SpaceError
+from slayr_py.space import as_encoder
 
 
 def test_inline_spaces():
@@ -26,10 +27,23 @@ def test_inline_spaces():
         assert ("m" in config) == (config["act"] in ("relu", "tanh") and config["size"] == "m")
 
 
+def test_short_parameters_are_those_of_a_dictionary():
+    """Arrays stand for Python's tuples and lists; two numbers are bounds."""
+    short = {"x": [0.0, 1.0], "n": [1, 10], "kind": ["a", "b"], "sizes": [16, 32, 64], "flag": [True, False], "k": 3}
+    in_python = {**short, "x": (0.0, 1.0), "n": (1, 10)}
+    assert inline_space(short) == as_encoder(in_python).space
+    when = {"type": "float", "lower": 0.0, "upper": 1.0, "when": {"kind": "b"}}
+    assert inline_space({**short, "depth": when}).conditions
+
+
 @pytest.mark.parametrize(
     ("entry", "words"),
     [
-        (3, "must be a table"),
+        (["a", "a"], "'x' is .*; give two floats or two integers, a list of levels"),
+        ([0, 1.5], "the bounds of 'x' are 0 and 1.5; write two floats, or two integers, such as \\[0.0, 1.5\\]"),
+        ([1.0, 0.0], "lower < upper"),
+        ([0.0, 1e300], "must lie between"),
+        ([], "give two floats or two integers, a list of levels"),
         ({}, "has no type"),
         ({"type": "flaot"}, "did you mean 'float'"),
         ({"type": "float", "lower": 0.0}, "has no 'upper'"),

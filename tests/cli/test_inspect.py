@@ -13,7 +13,8 @@ from slayr_py.study.storage.attributes import SUGGESTION_KEY
 
 @pytest.mark.stan
 def test_inspect_shows_trials_and_settings_of_a_study(slayr, folder):
-    text = (folder / "bowl.toml").read_text().replace("budget = 4", "budget = 5")
+    prior = 'prior = { x = { family = "Normal", mu = 0.3, sigma = 0.2 }, k = { a = 3, b = 1 } }'
+    text = (folder / "bowl.toml").read_text().replace("budget = 4", f"budget = 5\n{prior}")
     (folder / "bowl.toml").write_text(text + '[gp]\nmethod = "map"\nchains = 1\nwarmup = 50\ndraws = 50\nretries = 1\n')
     assert slayr("optimize", "bowl.toml", "-q")[0] == 0
     for study in ("bowl.db", "sqlite:///bowl.db"):
@@ -22,7 +23,7 @@ def test_inspect_shows_trials_and_settings_of_a_study(slayr, folder):
         for words in (
             "study bowl: 5 trials, minimize",
             "kernel: frequency-modulated kernel (laplacian), chosen because the space has ordinal or categorical",
-            "acquisition ei, seed 1\n",
+            "acquisition ei, seed 1\nprior of the optimum: x: Normal(mu=0.3, sigma=0.2); k: a 0.75, b 0.25\n",
             "best value",
             "COMPLETE",
             "map",

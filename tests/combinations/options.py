@@ -164,6 +164,13 @@ OPTIONS = (
         in_fits=None,
         in_studies=(study_laws.constraints_on_inputs_hold,),
     ),
+    Option(
+        "knowledge of the optimum",
+        changing(prior={"z": sl.Normal(1.5, 2.0)}, default=True),
+        ("prior", "prior_beta", "default"),
+        in_fits=None,
+        in_studies=(study_laws.the_prior_moves_the_suggestion, study_laws.the_default_is_the_first_own_trial),
+    ),
 )
 
 REFUSED = {

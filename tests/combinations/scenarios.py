@@ -33,6 +33,7 @@ METHOD = "given"
 DRAWS = 4  # with five or more, the weights of a stack would need the importance ratios of hundreds
 POINTS = 8
 PRIORS = {"sigma_n": sl.LogNormal(-2.0, 0.5)}  # the default differs between fits and studies
+PRIOR_BETA = 90.0
 FAILING = (3, 6)  # numbers of the trials that fail
 PRUNED = (4, 7)  # numbers of the trials that are pruned
 
@@ -139,6 +140,8 @@ class Scenario:
     as_history: bool = True
     fixed: Mapping[str, Any] | None = None
     within: Sequence[str] | None = None
+    prior: Mapping[str, Any] | None = None
+    default: bool = False
     order: Sequence[int] = range(POINTS)
     scale: float = 1.0
     shift: float = 0.0
@@ -152,7 +155,14 @@ class Scenario:
         points = self.encoder.sobol(POINTS, 1)
         if self.repeated:
             points[5] = points[2]
+        if self.default:
+            points[self.past] = self.default_configuration
         return [points[i] for i in self.order]
+
+    @property
+    def default_configuration(self) -> Configuration:
+        """The default configuration with the fixed values."""
+        return self.encoder.configuration({**self.encoder.space.get_default_configuration(), **(self.fixed or {})})
 
     @cached_property
     def new(self) -> list[Configuration]:
@@ -209,6 +219,9 @@ class Scenario:
             "warp": self.warp,
             "noisy": self.noisy,
             "fixed": self.fixed,
+            "prior": self.prior,
+            "prior_beta": None if self.prior is None else PRIOR_BETA,
+            "default": self.default and self.as_history,  # else it is among the first trials
             "priors": PRIORS,
             **self._directions(),
             "initial_configs": self.configs[self.past :] if self.as_history else self.configs,

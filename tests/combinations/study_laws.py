@@ -6,9 +6,10 @@ from dataclasses import replace
 
 import numpy as np
 from combinations import textbook
-from combinations.scenarios import POINTS, PRUNED, Scenario, Told, suggested
+from combinations.scenarios import POINTS, PRIOR_BETA, PRUNED, Scenario, Told, suggested
 from combinations.textbook import close
 
+from slayr_py.acquisition import OptimumPrior
 from slayr_py.space import Encoded
 from slayr_py.study import config_of, cost_model_of
 
@@ -170,6 +171,21 @@ def fixed_values_stay_fixed(scenario: Scenario) -> None:
 def constraints_on_inputs_hold(scenario: Scenario) -> None:
     for trial in scenario.told.study.trials:
         assert trial.params["z"] + 2 * trial.params["x"] <= 4 + 1e-9
+
+
+def the_prior_moves_the_suggestion(scenario: Scenario) -> None:
+    """With the exponent 10, the standard deviation of the belief is 2 / sqrt(10)."""
+    told = scenario.told
+    factor = told.record["acquisition"]["prior"]
+    assert factor["exponent"] == PRIOR_BETA / len(told.study.trials)
+    prior = OptimumPrior.of(scenario.prior, scenario.encoder).tempered(factor["exponent"])
+    close(factor["log"], prior.values(scenario.encoder.encode([told.trial.params]))[0], 1e-9)
+    assert abs(told.trial.params["z"] - 1.5) < 2
+
+
+def the_default_is_the_first_own_trial(scenario: Scenario) -> None:
+    first = scenario.told.study.trials[scenario.past]
+    assert first.params == dict(scenario.default_configuration)
 
 
 def failures_change_only_the_feasibility(scenario: Scenario) -> None:

@@ -66,7 +66,7 @@ def test_choices_that_a_study_cannot_store_raise_before_any_evaluation():
 
 
 SPACE_FILES = [
-    ("bytes that are not text", b"\xff\xfe{}", "cannot be read as JSON: .*utf-8.*; write it with"),
+    ("bytes that are not text", b"\xff\xfe{}", "cannot be read: .*utf-8.*; save it as UTF-8"),
     ("a list a hundred thousand deep", b"[" * 100_000, "cannot be read as JSON: .*(recursion|Stack overflow)"),
     ("a number of 5000 digits", b'{"name": ' + b"9" * 5000 + b"}", "cannot be read as JSON: .*4300"),
     ("a parameter of an unknown kind", b'{"hyperparameters": [{"type": "quantum", "name": "x"}]}', "quantum"),
@@ -89,7 +89,7 @@ def test_invalid_space_files_are_named(tmp_path, content, words):
 
 @pytest.mark.parametrize("name", [".", "a\0b", "n" * 300], ids=["a folder", "a null character", "a long name"])
 def test_impossible_file_names_are_reported(name):
-    with pytest.raises(SpaceError, match="cannot be read as JSON") as caught:
+    with pytest.raises(SpaceError, match="cannot be read") as caught:
         read_space(Path(name))
     assert type(caught.value) is SpaceError
 

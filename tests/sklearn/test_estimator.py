@@ -249,6 +249,22 @@ def test_names_of_columns_serve_kernels_and_priors(table):
         clone(model).predict(X)
 
 
+def test_dates_are_the_time_since_the_first(numbers):
+    """The fit is that of the numbers of hours, and other rows are read with the same origin."""
+    x, y = numbers
+    hours = np.arange(len(y)) * 3.0
+    texts = pd.Series(pd.Timestamp("2024-03-01 06:00") + pd.to_timedelta(hours, unit="h")).dt.strftime("%Y-%m-%d %H:%M")
+    for dates in (texts, pd.to_datetime(texts)):
+        table = pd.DataFrame({"x": x[:, 0], "time": dates})
+        with pytest.warns(UserWarning, match="'time' are read as days since 2024-03-01 06:00:00$"):
+            fitted = quick().fit(table, y)
+        plain = quick().fit(table.assign(time=hours / 24), y)
+        later = table.iloc[3:5]
+        np.testing.assert_allclose(fitted.predict(later), plain.predict(table.assign(time=hours / 24).iloc[3:5]))
+        with pytest.raises(sl.DataError, match="column 'time' has no dates, unlike the data of the fit"):
+            fitted.predict(later.assign(time=1.0))
+
+
 def test_a_sparse_fit(numbers):
     model = quick(inducing=8).fit(*numbers)
     assert model.score(*numbers) > 0.5

@@ -10,6 +10,7 @@ from ConfigSpace import Configuration
 from optuna import Study
 from optuna.trial import FrozenTrial
 
+from slayr_py.acquisition import OptimumPrior
 from slayr_py.errors import SpaceError
 from slayr_py.inference import as_stan_seed
 from slayr_py.space import Encoder, Fixed
@@ -17,7 +18,36 @@ from slayr_py.study.storage.attributes import is_history
 from slayr_py.study.storage.distributions import to_params
 from slayr_py.study.storage.trials import excluded, pending, trial_configuration
 
+_OF_PRIOR = 4  # of so many points, one is drawn from a prior: more would cost much if it is wrong
 _FILLING = 64  # size of the Sobol sequence in which to look for a new point
+
+
+def default_configuration(encoder: Encoder, fixed: Fixed | None) -> Configuration:
+    """Return ConfigSpace's default configuration with the fixed values.
+
+    Raises
+    ------
+    SpaceError
+        If it violates a constraint on inputs, or is forbidden with the fixed values.
+    """
+    default = encoder.space.get_default_configuration()
+    if fixed is None:
+        encoded = encoder.encode([default])
+    else:
+        there = encoder.encode([default])
+        genotype = np.where(there.active, there.unit_values, fixed.example)
+        encoded, allowed = encoder.unconstrained.resolve(genotype, fixed)
+        if not allowed[0]:
+            raise SpaceError(
+                f"default=True, but the default configuration is illegal with the fixed values {dict(fixed.values)}; "
+                "leave default= out, or give initial_configs="
+            )
+    if broken := encoder.broken(encoded)[0]:
+        raise SpaceError(
+            f"default=True, but of the default configuration {broken}; change the defaults of the space, or leave "
+            "default= out"
+        )
+    return encoder.decode(encoded)[0]
 
 
 @dataclass(frozen=True)
@@ -28,13 +58,17 @@ class Design:
     ----------
     encoder : Encoder
     size : int
-        Number of points of the Sobol design.
+        Number of points.
     fixed : Fixed, optional
         Parameters that keep their values.
     given : list of Configuration, optional
         The user's design, which replaces the Sobol design.
     noisy : bool
         Whether a configuration may be evaluated again.
+    default : Configuration, optional
+        The configuration to evaluate first; the given design starts with it.
+    prior : OptimumPrior, optional
+        The belief from which a quarter of the points of the Sobol design are drawn, the first ones.
     """
 
     encoder: Encoder
@@ -42,6 +76,8 @@ class Design:
     fixed: Fixed | None
     given: list[Configuration] | None
     noisy: bool
+    default: Configuration | None = None
+    prior: OptimumPrior | None = None
     _points: dict[int, list[Configuration]] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     def points(self, seed: int) -> list[Configuration]:
@@ -49,7 +85,11 @@ class Design:
         if self.given is not None:
             return self.given
         if seed not in self._points:
-            points = self.encoder.sobol(self.size, seed, self.fixed)
+            points = [] if self.default is None else [self.default]
+            if self.prior is not None:
+                wanted = max(1, self.size // _OF_PRIOR)
+                points += self.prior.design(min(wanted, self.size - len(points)), seed, self.fixed)
+            points += self.encoder.sobol(self.size - len(points), seed, self.fixed)
             self._points[seed] = list({repr(to_params(point)): point for point in points}.values())
         return self._points[seed]
 
@@ -57,16 +97,18 @@ class Design:
         """Return the configurations of the first trials by number, with the past experiments among them.
 
         Past experiments take the numbers of points of the Sobol design, which is that much shorter. They delay the
-        initial configurations of the user, all of which are evaluated.
+        initial configurations of the user, all of which are evaluated, and the default configuration.
         """
-        if self.given is None:
-            return self.points(seed)
-        configs = self.given.copy()
+        points = self.points(seed)
+        delayed = points[: self.default is not None] if self.given is None else points
+        if not delayed:
+            return points
+        configs = delayed.copy()
         for trial in filter(is_history, study.get_trials(deepcopy=False)):
             past = trial_configuration(trial, self.encoder.space)
             if trial.number < len(configs) and past is not None:
                 configs.insert(trial.number, past)
-        return configs
+        return configs + points[len(configs) :]
 
     def evaluate_at(
         self,

@@ -11,7 +11,7 @@ import pandas as pd
 from optuna import Study
 from typing_extensions import Unpack
 
-from slayr_py.acquisition import MOST_OBJECTIVES, Acquisition, from_name as acquisition_from_name
+from slayr_py.acquisition import MOST_OBJECTIVES, Acquisition, Beliefs, from_name as acquisition_from_name
 from slayr_py.arguments import check_flag, check_integer, check_number
 from slayr_py.errors import DataError, did_you_mean
 from slayr_py.inference import FitKeywords, FitOptions, Priors, Warp
@@ -38,6 +38,9 @@ LARGEST_NOISE = float(NOISELESS.at_score(np.array(2.58)))
 EXACT_CONSTRAINTS = LogNormal(-9.0, 0.5)
 """Prior of ``sigma_n`` for the constraints of objectives without noise. Larger noise keeps the probability near 1/2 at
 a border, where the loop evaluates most configurations when a constraint is active at the minimum."""
+
+DEFAULT_BETA = 5.0
+"""Weight of a prior of the optimum in studies without a budget: a tenth of the default budget of `minimize`."""
 
 _ELSEWHERE = {
     "inducing": "leave it out: beyond 1,000 observations a study fits the mode of the hyperparameters",
@@ -107,6 +110,9 @@ class SamplerKeywords(FitKeywords, total=False):
     failures: Failures
     fixed: Mapping[str, Any] | None
     within: Within | None
+    prior: Beliefs | None
+    prior_beta: float | None
+    default: bool
     reference_point: Mapping[str, float] | Sequence[float] | None
     tolerance: float | None
     cost: str | None
@@ -135,6 +141,9 @@ class SamplerOptions:
     failures: Failures = "learn"
     fixed: Mapping[str, Any] | None = None
     within: Within | None = None
+    prior: Beliefs | None = None
+    prior_beta: float | None = None
+    default: bool = False
     reference_point: Mapping[str, float] | Sequence[float] | None = None
     tolerance: float | None = None
     cost: str | None = None
@@ -151,6 +160,13 @@ class SamplerOptions:
         if self.tolerance is not None:
             object.__setattr__(self, "tolerance", check_number("tolerance", self.tolerance))
             self._check_improvement("tolerance", "which is compared with the expected improvement")
+        if self.prior_beta is not None:
+            object.__setattr__(self, "prior_beta", check_number("prior_beta", self.prior_beta))
+            if self.prior is None:
+                raise DataError("prior_beta is the weight of a prior=, but there is none; give one, or leave it out")
+        if self.prior is not None:
+            self.criterion.logarithmic()  # raises if a prior cannot multiply it
+        check_flag("default", self.default)
         if self.cost is not None:
             check_cost_name(self.cost)
             self._check_improvement("cost", "which divides the expected improvement")
@@ -212,6 +228,11 @@ class SamplerOptions:
             raise DataError("tolerance is not supported with several objectives; leave it out")
         if self.reference_point is not None:
             given_reference(self.reference_point, goals_of(study))
+
+    @property
+    def beta(self) -> float:
+        """Return the weight of the prior: in trial n, from 1, its exponent is beta / n."""
+        return DEFAULT_BETA if self.prior_beta is None else self.prior_beta
 
     @property
     def criterion(self) -> Acquisition:

@@ -13,7 +13,7 @@ from ConfigSpace import Configuration
 from optuna import Study
 from optuna.trial import FrozenTrial
 
-from slayr_py.acquisition import Suggestion, suggest, suggest_tradeoff
+from slayr_py.acquisition import OptimumPrior, Suggestion, suggest, suggest_tradeoff
 from slayr_py.inference import GaussianProcess, Posterior
 from slayr_py.space import Fixed, jsonable
 from slayr_py.study.model.incumbent import Front, front_of, incumbent
@@ -115,6 +115,7 @@ class Proposal(AbstractContextManager["Proposal"]):
             "feasibility": [fit.posterior for fit in fitted.feasibility],
             "least_feasible": self._least_feasible(),
             "fixed": self.fixed,
+            "prior": self._prior,
             "cost": None if fitted.cost is None else fitted.cost.posterior,
         }
         with _timed(self._seconds, "acquisition"):
@@ -129,6 +130,12 @@ class Proposal(AbstractContextManager["Proposal"]):
                 return suggestion
             options["rng"] = np.random.default_rng(self.stream)
             return suggest(fitted.posterior, criterion, best=self._beyond, **options)
+
+    @property
+    def _prior(self) -> OptimumPrior | None:
+        """The belief about the optimum, with the exponent of the trial with this number."""
+        prior = self.proposer.prior
+        return None if prior is None else prior.tempered(self.proposer.options.beta / (self.trial.number + 1))
 
     def _useful_value(self, posterior: Posterior, suggestion: Suggestion) -> float | None:
         """Return the value to improve on if the expected improvement is below the user's tolerance, else None."""
@@ -186,6 +193,9 @@ class Proposal(AbstractContextManager["Proposal"]):
             record["acquisition"] = {"name": criterion.name, **criterion.options(), "best": self._improved, **about}
         if self._beyond is not None:
             record["acquisition"]["beyond"] = self._beyond
+        if (prior := self._prior) is not None:
+            there = fitted.posterior.encoder.encode([suggestion.config])
+            record["acquisition"]["prior"] = {"exponent": prior.exponent, "log": float(prior.values(there)[0])}
         if suggestion.note:
             record["note"] = suggestion.note
         if fitted.feasibility:

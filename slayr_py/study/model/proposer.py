@@ -11,6 +11,7 @@ import numpy as np
 from optuna import Study
 from optuna.trial import FrozenTrial
 
+from slayr_py.acquisition import OptimumPrior
 from slayr_py.inference import METHODS, Diagnostics, FitOptions, GaussianProcess, Posterior, worst_of
 from slayr_py.kernels import NOISE
 from slayr_py.study.model.costs import CostModel
@@ -101,6 +102,8 @@ class Proposer:
     cost : CostModel, optional
     fits : FitCache
     session : Session
+    prior : OptimumPrior, optional
+        The belief about the location of the optimum.
     """
 
     options: SamplerOptions
@@ -108,6 +111,7 @@ class Proposer:
     cost: CostModel | None
     fits: FitCache
     session: Session
+    prior: OptimumPrior | None = None
 
     def fit(
         self,

@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from functools import cached_property
 from typing import Any
 
 import numpy as np
+import pandas as pd
+from ConfigSpace import Configuration
 from optuna import Study
 from optuna.trial import FrozenTrial
 
+from slayr_py.acquisition import OptimumPrior
 from slayr_py.errors import DataError, SpaceError
 from slayr_py.inference import Posterior, as_stan_seed
 from slayr_py.space import Encoder, Fixed
 from slayr_py.study.model.costs import CostModel
-from slayr_py.study.model.design import Design
+from slayr_py.study.model.design import Design, default_configuration
 from slayr_py.study.model.feasibility import FeasibilityModels
 from slayr_py.study.model.fit_cache import FitCache
 from slayr_py.study.model.loop_fits import LoopFits
@@ -47,6 +50,8 @@ class SpaceModel:
     options : SamplerOptions
     fixed : Fixed or None
         Parameters that keep their values.
+    prior : OptimumPrior or None
+        The belief about the location of the optimum.
     design : Design
     surrogate : Surrogate
     proposer : Proposer
@@ -54,9 +59,11 @@ class SpaceModel:
     Raises
     ------
     SpaceError
-        For an initial configuration that does not belong to the space, or an illegal fixed value.
+        For an initial configuration that does not belong to the space, a default configuration that violates a
+        constraint on inputs, an illegal fixed value, or an unknown parameter or level of a prior.
     DataError
-        For an unknown kernel, or one that does not fit the space, or a cost with the name of a parameter.
+        For an unknown kernel, or one that does not fit the space, an illegal prior, or a cost with the name of a
+        parameter.
     """
 
     def __init__(self, encoder: Encoder, options: SamplerOptions, session: Session) -> None:
@@ -65,26 +72,32 @@ class SpaceModel:
         self.options = options
         self.session = session
         self.fixed = None if options.fixed is None else encoder.fix(options.fixed, "fixed: ")
-        size = options.design_size(len(encoder.names))
-        given = None
-        if options.initial_configs is not None:
-            kept = {} if self.fixed is None else self.fixed.values
-            rows = encoder.rows(options.initial_configs)
-            given = [encoder.configuration({**row, **kept} if isinstance(row, Mapping) else row) for row in rows]
-            size = len(given)
-            for i, broken in enumerate(encoder.broken(encoder.encode(given))):
-                if broken:
-                    raise SpaceError(f"initial configuration {i}: {broken}")
+        self.prior = None if options.prior is None else OptimumPrior.of(options.prior, encoder)
+        given = None if options.initial_configs is None else self._initial_configs(options.initial_configs)
+        default = default_configuration(encoder, self.fixed) if options.default else None
+        if given is not None and default is not None:
+            given = [default, *(config for config in given if config != default)]
+        size = options.design_size(len(encoder.names)) if given is None else len(given)
         self._size = size
-        self.design = Design(encoder, size, self.fixed, given, options.noisy)
+        self.design = Design(encoder, size, self.fixed, given, options.noisy, default, self.prior)
         self.surrogate: Surrogate = surrogate_of(encoder, options, size, session)
         if options.cost is not None:
             check_cost_name(options.cost, encoder.space)
         kernel = self.surrogate.first_kernel
         feasibility = FeasibilityModels(encoder, kernel, options.constraint_priors, options.failures)
         cost = None if options.cost is None else CostModel(encoder, kernel, options.cost, session)
-        self.proposer = Proposer(options, feasibility, cost, FitCache(), session)
+        self.proposer = Proposer(options, feasibility, cost, FitCache(), session, self.prior)
         self._prepared = False
+
+    def _initial_configs(self, configs: Iterable[Mapping[str, Any]] | pd.DataFrame) -> list[Configuration]:
+        """Return the initial configurations of the user with the fixed values."""
+        kept = {} if self.fixed is None else self.fixed.values
+        rows = self.encoder.rows(configs)
+        given = [self.encoder.configuration({**row, **kept} if isinstance(row, Mapping) else row) for row in rows]
+        for i, broken in enumerate(self.encoder.broken(self.encoder.encode(given))):
+            if broken:
+                raise SpaceError(f"initial configuration {i}: {broken}")
+        return given
 
     @cached_property
     def surrogate_with_history(self) -> Surrogate:

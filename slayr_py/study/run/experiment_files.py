@@ -15,8 +15,9 @@ from typing import Any
 import pandas as pd
 
 from slayr_py.errors import DataError, did_you_mean
-from slayr_py.space import Dimension, Encoder
+from slayr_py.space import Dimension, Encoder, is_date
 from slayr_py.study.storage.attributes import ERROR_KEY
+from slayr_py.text_files import read_text
 
 PENDING = "PENDING"
 """State of an experiment without a result yet."""
@@ -109,14 +110,7 @@ def read_experiments(
 
 
 def _cells(path: Path, separator: str | None) -> tuple[list[list[str]], str]:
-    try:
-        text = path.read_text(encoding="utf-8-sig")  # spreadsheets write a byte order mark
-    except FileNotFoundError:
-        raise DataError(f"there is no table {path}") from None
-    except UnicodeDecodeError as error:
-        raise DataError(f"{path} cannot be read: {error}; save it as UTF-8") from error
-    except OSError as error:
-        raise DataError(f"{path} cannot be read: {error}") from error
+    text = read_text(path, "table", DataError)
     first = text.split("\n", 1)[0]
     used = separator or max(_SEPARATORS, key=first.count)
     if len(used) != 1:
@@ -224,7 +218,10 @@ def _number(cell: str, decimal: str) -> float:
     except ValueError:
         value = math.nan
     if not math.isfinite(value):
-        raise DataError(f"{cell!r} is not a number")
+        date = (
+            ": write a date as the time since a day of your choice, such as the number of days" if is_date(cell) else ""
+        )
+        raise DataError(f"{cell!r} is not a number{date}")
     return value
 
 

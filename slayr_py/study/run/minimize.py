@@ -158,6 +158,10 @@ def minimize(
           study stays the declared one, so that trials of other runs with other values inform the model.
         - ``within``: constraints on the parameters, which every suggestion satisfies, as in
           ``within=["x1 + x2 + x3 == 1", "temperature * time <= 6000"]``.
+        - ``prior``: a belief about the location of the optimum, as in ``prior={"lr": sl.LogNormal(-7, 1), "act":
+          {"relu": 0.7, "tanh": 0.3}}``. Its weight ``prior_beta`` decays; by default it starts with a tenth of the
+          budget.
+        - ``default``: whether the default configuration of the space is evaluated first.
         - ``reference_point``: the worst values of interest of several objectives.
         - ``tolerance``: the smallest useful improvement. Where less is expected, the search prefers other regions.
         - ``cost``: "seconds", or the name of a positive number that the objective returns as it does constraints, as in
@@ -225,6 +229,8 @@ def minimize(
     )
 
     with quiet_optuna(), translate_storage_errors():
+        if options.get("prior") is not None:
+            options.setdefault("prior_beta", budget / 10)  # as the authors of piBO
         study = create_study(
             space,
             storage=open_storage(storage, worker=True),

@@ -15,7 +15,8 @@ fit            {"start", "draws", "abandoned"}: "carried", "warm" or "cold" (Non
                total number of draws, and discarded attempts: why, and what followed         (model only)
 acquisition    {"name", its options, "best", "value", "error"}: value to improve on, in the objective's
                units and sign, largest value of the criterion, and its Monte Carlo error     (model only);
-               also "beyond" if the expected improvement was below the tolerance: the value less the tolerance
+               also "beyond" if the expected improvement was below the tolerance: the value less the tolerance;
+               with a prior of the optimum "prior": {"exponent", "log"}, the logarithm of its factor there
 stack          {"parts", "messages"}; a part is {"kernel", "weight", "method", "seed", "fit", "diagnostics"}, and
                "method" above is "mixed" if the methods of the parts differ                  (stack only)
 predicted      {"mean", "sd"} of the latent function, in the objective's units and sign; under a warp the
@@ -67,9 +68,11 @@ from slayr_py.space import Encoder, encoder_to_json, jsonable, space_to_json
 from slayr_py.study.storage.optuna_private import add_trial_attributes, set_trial_attribute
 
 STUDY_KEY = "slayr:study"
-"""Study attribute: {"space", "graphs", "within", "seed", "kernel", "acquisition", "n_initial", "noisy"} at its start.
+"""Study attribute: {"space", "graphs", "within", "seed", "kernel", "acquisition", "n_initial", "noisy", "prior"} at its
+start.
 
-"within" has the texts of the constraints on inputs, ``{"function": name}`` for a function.
+"within" has the texts of the constraints on inputs, ``{"function": name}`` for a function. "prior" has the belief about
+each parameter of the optimum, or None.
 
 The kernel is {"name", "options", "description", "chosen", "reason"}: chosen by "auto", with a reason, or by the "user".
 A stack has the name "stack" and a kernel search the name "search"; the options of a search have the "plain" kernel.

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from optuna import Study
 
+from slayr_py.acquisition import prior_text
 from slayr_py.errors import DataError, SpaceError
 from slayr_py.space import Encoder, encoder_to_json
 from slayr_py.study.storage.attributes import STUDY_KEY, space_difference, study_record
@@ -23,7 +24,7 @@ def bind_study(study: Study, encoder: Encoder, seed: int | None, options: dict[s
     seed : int or None
         None takes the seed of the study; a new study draws one.
     options : dict
-        Further entries of the record: kernel, acquisition, n_initial, noisy and cost.
+        Further entries of the record: kernel, acquisition, n_initial, noisy, prior and cost.
 
     Returns
     -------
@@ -35,7 +36,7 @@ def bind_study(study: Study, encoder: Encoder, seed: int | None, options: dict[s
     SpaceError
         If the study was started with another space or other constraints on inputs.
     DataError
-        If the study was started with another seed.
+        If the study was started with another seed or prior.
     """
     record = study_record(study)
     if record is None:
@@ -53,6 +54,13 @@ def bind_study(study: Study, encoder: Encoder, seed: int | None, options: dict[s
         raise SpaceError(
             f"study {study.study_name!r} was started within {record['within']}, not {encoder.within}; resume it with "
             "its own constraints on inputs, or choose another study name"
+        )
+    started = record.get("prior")
+    if started != options["prior"]:
+        before, now = (prior_text(each) if each else "no prior" for each in (started, options["prior"]))
+        raise DataError(
+            f"study {study.study_name!r} was started with {before}, not {now}; resume it with its own prior=, or "
+            "choose another study name and give its trials as history="
         )
     if seed is not None and record["seed"] != seed:
         raise DataError(

@@ -13,6 +13,7 @@ from typing import Any
 from optuna import Study
 from optuna.trial import FrozenTrial, TrialState
 
+from slayr_py.acquisition import prior_text
 from slayr_py.errors import StorageError
 from slayr_py.space import space_from_json
 from slayr_py.study.storage.attributes import (
@@ -66,6 +67,7 @@ def _check_record(study: Study, record: Any) -> None:
     try:
         space_difference(record["space"], space_from_json(record["space"]))
         describe_kernel(record["kernel"])
+        prior_text(record.get("prior") or {})
         for key, kind in (("graphs", Mapping), ("seed", int), ("acquisition", str)):
             if not isinstance(record[key], kind):
                 raise TypeError(f"{key} is {record[key]!r:.50}")

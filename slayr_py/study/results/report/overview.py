@@ -10,6 +10,7 @@ from typing import Any
 
 import optuna
 
+from slayr_py.acquisition import prior_text
 from slayr_py.display import cell
 from slayr_py.errors import SlayrError
 from slayr_py.study.results.recommendation import Recommendation
@@ -78,6 +79,8 @@ def _settings(reading: Reading) -> Iterator[tuple[str, str]]:
         if kernels := found_kernels(reading.study):
             yield "found by search", kernels
         yield "acquisition", str(record.get("acquisition"))
+        if record.get("prior"):
+            yield "prior of the optimum", prior_text(record["prior"])
         yield "initial design", f"{str(record.get('n_initial'))} configurations"
         yield "seed", str(record.get("seed"))
     else:
