@@ -179,6 +179,11 @@ def test_illegal_declarations_are_refused(attributes, message):
         declared(**attributes)
 
 
+def test_a_class_with_another_file_needs_another_name():
+    with pytest.raises(TypeError, match="Changed declares stan_file but no name"):
+        type("Changed", (declared(),), {"stan_file": "other.stan"})
+
+
 def test_a_covariance_of_the_wrong_shape_is_an_error(tmp_path):
     (tmp_path / "bent.stan").write_text(STAN)
     own = declared("bent", tmp_path / "bent.stan", lambda self, a, b, theta: a - b)
