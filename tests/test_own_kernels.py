@@ -52,9 +52,7 @@ def lab(tmp_path, monkeypatch):
 
     compile_program = programs.compile_program
     monkeypatch.setattr(programs, "compile_program", shared)
-    module = laboratory(tmp_path)
-    KERNELS["bent"] = module.Bent
-    return module
+    return laboratory(tmp_path)
 
 
 def declared(name="bent", file="bent.stan", covariance=None, **attributes):

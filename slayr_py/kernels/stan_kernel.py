@@ -108,7 +108,8 @@ class StanKernel(Kernel):
         DataError
             If the Stan file does not exist.
         """
-        module = getattr(sys.modules.get(cls.__module__), "__file__", None) or ""  # a notebook has no file
+        owner = next(base for base in cls.__mro__ if "stan_file" in vars(base))
+        module = getattr(sys.modules.get(owner.__module__), "__file__", None) or ""  # a notebook has no file
         file = Path(module).parent / Path(cls.stan_file).expanduser()
         if not file.is_file():
             raise DataError(
